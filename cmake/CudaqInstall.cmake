@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# The install tree: headers, the shared library, the program, and what lets others find them. It may be moved as a
+# whole. Components that come later add a targets file of their own: see cudaq-realtime-config.cmake.in.
+include(CMakePackageConfigHelpers)
+
+set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cudaq-realtime")
+install(DIRECTORY include/cudaq/realtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cudaq"
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
+install(TARGETS cudaq-realtime EXPORT cudaq-realtime-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(EXPORT cudaq-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
+configure_package_config_file(cmake/cudaq-realtime-config.cmake.in cudaq-realtime-config.cmake
+                              INSTALL_DESTINATION "${_package_dir}" NO_SET_AND_CHECK_MACRO)
+# As the soname: what was released stays within a major version.
+write_basic_package_version_file(cudaq-realtime-config-version.cmake COMPATIBILITY SameMajorVersion)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config.cmake"
+              "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config-version.cmake" DESTINATION "${_package_dir}")
+
+file(RELATIVE_PATH CUDAQ_PC_PREFIX "/x/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/x")
+configure_file(cmake/cudaq-realtime.pc.in cudaq-realtime.pc @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")

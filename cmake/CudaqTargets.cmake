@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+# What every target of the project shares: language level, warnings, sanitizers, CUDA headers.
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+# An installed program finds the library beside it, wherever the tree was moved to.
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+find_package(Threads REQUIRED)
+
+# A sanitizer must see every object of the build, GoogleTest and the decoders included: hence directory-wide.
+set(CUDAQ_SANITIZER "" CACHE STRING "Instrument everything: thread, or address (with undefined)")
+set_property(CACHE CUDAQ_SANITIZER PROPERTY STRINGS "" thread address)
+if(CUDAQ_SANITIZER STREQUAL "thread")
+  set(_sanitize -fsanitize=thread)
+elseif(CUDAQ_SANITIZER STREQUAL "address")
+  set(_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(CUDAQ_SANITIZER)
+  message(FATAL_ERROR "CUDAQ_SANITIZER is '${CUDAQ_SANITIZER}'; it can be empty, thread, or address")
+endif()
+if(CUDAQ_SANITIZER)
+  # Instrumentation hides initialisation from this one warning of GCC.
+  add_compile_options(${_sanitize} -fno-omit-frame-pointer $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
+  add_link_options(${_sanitize})
+endif()
+
+# The public headers need cuda_runtime_api.h, the library libcu++: both are headers of the toolkit. The runtime itself
+# is linked statically, so that the library loads where there is no driver.
+set(_cuda_hints "${CUDAToolkit_ROOT}/include" "$ENV{CUDAToolkit_ROOT}/include" "$ENV{CUDA_HOME}/include"
+                "$ENV{CUDA_PATH}/include" /usr/local/cuda/include)
+find_path(CUDAQ_CUDA_INCLUDE_DIR cuda_runtime_api.h HINTS ${_cuda_hints} NO_CMAKE_FIND_ROOT_PATH)
+find_path(CUDAQ_CCCL_INCLUDE_DIR cuda/atomic
+          HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/cccl" "${CUDAQ_CUDA_INCLUDE_DIR}" NO_CMAKE_FIND_ROOT_PATH)
+if(NOT CUDAQ_CUDA_INCLUDE_DIR OR NOT CUDAQ_CCCL_INCLUDE_DIR)
+  message(FATAL_ERROR "The headers of the CUDA toolkit (cuda_runtime_api.h, libcu++'s cuda/atomic) were not found. "
+    "Neither a GPU nor a driver is needed to build, but these headers are: install CUDA toolkit 12.6 or newer and, "
+    "unless it is in /usr/local/cuda, name it by the environment variable CUDA_HOME or by -DCUDAToolkit_ROOT=DIR.")
+endif()
+if(CUDAQ_REALTIME_ENABLE_CUDA)
+  find_library(CUDAQ_CUDART_STATIC cudart_static HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/../lib64")
+  if(NOT CUDAQ_CUDART_STATIC)
+    message(FATAL_ERROR "libcudart_static.a was not found beside ${CUDAQ_CUDA_INCLUDE_DIR}. Install the development "
+      "files of the CUDA runtime, or configure with -DCUDAQ_REALTIME_ENABLE_CUDA=OFF (no mapped or device rings).")
+  endif()
+endif()
+# Kernels and their header tests need nvcc; the library does not.
+set(CUDAQ_HAVE_NVCC OFF)
+if(CUDAQ_REALTIME_ENABLE_CUDA AND NOT CUDAQ_SANITIZER)
+  find_program(CUDAQ_NVCC nvcc HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/../bin")
+  if(CUDAQ_NVCC)
+    if(NOT CMAKE_CUDA_COMPILER)
+      set(CMAKE_CUDA_COMPILER "${CUDAQ_NVCC}")
+    endif()
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 90)
+    endif()
+    set(CMAKE_CUDA_STANDARD 17)
+    enable_language(CUDA)
+    set(CUDAQ_HAVE_NVCC ON)
+  endif()
+endif()
+mark_as_advanced(CUDAQ_NVCC CUDAQ_CUDA_INCLUDE_DIR CUDAQ_CCCL_INCLUDE_DIR CUDAQ_CUDART_STATIC)
+
+option(CUDAQ_WARNINGS_AS_ERRORS "A warning in the project's own code stops the build" ON)
+add_library(cudaq-options INTERFACE)
+target_compile_options(cudaq-options INTERFACE
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion
+  $<$<BOOL:${CUDAQ_WARNINGS_AS_ERRORS}>:-Werror>>)
+target_include_directories(cudaq-options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
+target_include_directories(cudaq-options SYSTEM INTERFACE "${CUDAQ_CUDA_INCLUDE_DIR}" "${CUDAQ_CCCL_INCLUDE_DIR}")

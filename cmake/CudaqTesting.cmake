@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# GoogleTest, and the two functions by which every test of the project is declared.
+#
+#   cudaq_add_test(NAME <target> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
+#                  [TIMEOUT <seconds>] [PROCESSORS <n>] [RUN_SERIAL])
+#     A GoogleTest program; every TEST in it is one ctest entry. Further arguments of the program can not be given:
+#     a test finds its data through compile definitions.
+#   cudaq_add_script_test(NAME <name> COMMAND <program> <argument>... [LABELS ...] [TIMEOUT ...] [PROCESSORS ...]
+#                  [RUN_SERIAL] [FIXTURES_SETUP <f>] [FIXTURES_REQUIRED <f>])
+#     Anything else. Exit status 77 means skipped; the last line printed is then the reason.
+#
+# PROCESSORS says how many cores a test keeps busy: ctest -j does not run it beside others when there are not enough.
+# RUN_SERIAL is for tests that judge times.
+include(GoogleTest)
+
+set(CUDAQ_TEST_PREFIX "" CACHE STRING "Put before the name of every test, to tell build variants apart")
+set(CUDAQ_TEST_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies every time limit, for slow build variants")
+
+set(CUDAQ_GOOGLETEST_DIR /usr/src/googletest/googletest CACHE PATH "GoogleTest's sources")
+if(EXISTS "${CUDAQ_GOOGLETEST_DIR}/src/gtest-all.cc")
+  # Built here, so that it is instrumented and cross-compiled like everything else.
+  add_library(cudaq-gtest STATIC "${CUDAQ_GOOGLETEST_DIR}/src/gtest-all.cc")
+  target_include_directories(cudaq-gtest SYSTEM PUBLIC "${CUDAQ_GOOGLETEST_DIR}/include" PRIVATE "${CUDAQ_GOOGLETEST_DIR}")
+  target_compile_options(cudaq-gtest PRIVATE -w)
+  target_link_libraries(cudaq-gtest PUBLIC Threads::Threads)
+  add_library(cudaq-gtest-main STATIC "${CUDAQ_GOOGLETEST_DIR}/src/gtest_main.cc")
+  target_compile_options(cudaq-gtest-main PRIVATE -w)
+  target_link_libraries(cudaq-gtest-main PUBLIC cudaq-gtest)
+  add_library(GTest::gtest ALIAS cudaq-gtest)
+  add_library(GTest::gtest_main ALIAS cudaq-gtest-main)
+else()
+  find_package(GTest QUIET)
+  if(NOT GTest_FOUND)
+    message(FATAL_ERROR "GoogleTest was found neither as sources in ${CUDAQ_GOOGLETEST_DIR} (Debian: googletest) nor as "
+      "a package. Install it, or configure with -DCUDAQ_REALTIME_BUILD_TESTS=OFF.")
+  endif()
+endif()
+
+if(CUDAQ_SANITIZER STREQUAL "thread")
+  set(_test_environment "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
+elseif(CUDAQ_SANITIZER STREQUAL "address")
+  set(_test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1;UBSAN_OPTIONS=print_stacktrace=1")
+endif()
+
+# From the arguments of the caller: time limit and labels, with the defaults filled in.
+macro(_cudaq_test_properties)
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  if(NOT arg_PROCESSORS)
+    set(arg_PROCESSORS 1)
+  endif()
+  math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${CUDAQ_TEST_TIMEOUT_FACTOR}")
+  string(REGEX REPLACE "\\.$" "" variant "${CUDAQ_TEST_PREFIX}")
+  set(labels ${arg_LABELS} ${variant})
+endmacro()
+
+function(cudaq_add_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS" "SOURCES;LIBS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
+    message(FATAL_ERROR "cudaq_add_test: NAME and SOURCES are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  _cudaq_test_properties()
+  add_executable(${arg_NAME} ${arg_SOURCES})
+  target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} cudaq-options GTest::gtest_main)
+  # Asked for its tests when it was linked, under the emulator too: a program that can not even list them fails the build.
+  gtest_discover_tests(${arg_NAME} TEST_PREFIX "${CUDAQ_TEST_PREFIX}" DISCOVERY_TIMEOUT 120
+                       NO_PRETTY_VALUES)
+  # gtest_discover_tests flattens properties that are lists. This file is read after its list of tests.
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}_properties.cmake")
+  file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [[
+set_tests_properties(${@arg_NAME@_TESTS} PROPERTIES LABELS "@labels@" TIMEOUT @arg_TIMEOUT@ PROCESSORS @arg_PROCESSORS@
+  RUN_SERIAL "@arg_RUN_SERIAL@" ENVIRONMENT "@_test_environment@")
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
+endfunction()
+
+function(cudaq_add_script_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS;FIXTURES_SETUP;FIXTURES_REQUIRED"
+                        "COMMAND;LABELS")
+  if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND)
+    message(FATAL_ERROR "cudaq_add_script_test: NAME and COMMAND are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  _cudaq_test_properties()
+  set(name "${CUDAQ_TEST_PREFIX}${arg_NAME}")
+  add_test(NAME "${name}" COMMAND ${arg_COMMAND})
+  set_tests_properties("${name}" PROPERTIES LABELS "${labels}" TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS}
+    RUN_SERIAL "${arg_RUN_SERIAL}" SKIP_RETURN_CODE 77 ENVIRONMENT "${_test_environment}")
+  foreach(kind FIXTURES_SETUP FIXTURES_REQUIRED)
+    if(arg_${kind})
+      set_tests_properties("${name}" PROPERTIES ${kind} "${CUDAQ_TEST_PREFIX}${arg_${kind}}")
+    endif()
+  endforeach()
+endfunction()

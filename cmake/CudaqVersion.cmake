@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+# Reads CUDAQ_REALTIME_VERSION from version.h, the only place where it is written.
+set(_header "${CMAKE_CURRENT_LIST_DIR}/../include/cudaq/realtime/version.h")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_header}")
+foreach(_part MAJOR MINOR PATCH)
+  file(STRINGS "${_header}" _line REGEX "^#define CUDAQ_REALTIME_VERSION_${_part} [0-9]+$")
+  string(REGEX REPLACE ".* ([0-9]+)$" "\\1" _${_part} "${_line}")
+endforeach()
+set(CUDAQ_REALTIME_VERSION "${_MAJOR}.${_MINOR}.${_PATCH}")

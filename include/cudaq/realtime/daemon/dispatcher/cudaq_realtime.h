@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C API: a manager owns dispatchers; a dispatcher serves the requests of one ring buffer.
+ *
+ *   manager_create -> dispatcher_create -> set_ringbuffer, set_function_table, set_control
+ *                  -> start -> (traffic) -> stop -> dispatcher_destroy -> manager_destroy
+ *
+ * Rules that hold for every function unless its text says otherwise:
+ *  - Return: CUDAQ_OK, or an error whose reason cudaq_last_error_message() tells to the same thread. On an error
+ *    nothing has changed.
+ *  - Threads: calls that wire, start, stop or destroy one dispatcher may come from any thread and are serialised;
+ *    nobody may use a handle during or after the destroy that returns CUDAQ_OK. Reading calls (get_*, dump_state)
+ *    and slot helpers may run at any time beside them, from any thread.
+ *  - Ownership: the library keeps pointers to ring memory and control words from the set_* call to the destroy that
+ *    returns CUDAQ_OK; it never frees what the caller allocated. Structs passed in are copied.
+ *  - Sizes are bytes. Nothing prints, aborts, throws, or changes the caller's current CUDA device.
+ *
+ * The slot protocol is specified in docs/ring_protocol.md, the frames in docs/message_protocol.md. */
+#ifndef CUDAQ_REALTIME_H
+#define CUDAQ_REALTIME_H
+
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include <cuda_runtime_api.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define CUDAQ_REALTIME_API __attribute__((visibility("default")))
+#else
+#define CUDAQ_REALTIME_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---------------------------------------------------------------- types -- */
+
+typedef struct cudaq_dispatch_manager_t cudaq_dispatch_manager_t;   /* opaque */
+typedef struct cudaq_dispatcher_t cudaq_dispatcher_t;               /* opaque */
+typedef struct cudaq_ringbuffer_memory_t cudaq_ringbuffer_memory_t; /* opaque */
+
+typedef enum cudaq_status_t {
+  CUDAQ_OK = 0,
+  CUDAQ_ERR_INVALID_ARG = 1, /* an argument or the configuration is wrong; the message names field and value */
+  CUDAQ_ERR_INTERNAL = 2,    /* the system refused something (memory, thread, affinity) */
+  CUDAQ_ERR_CUDA = 3,        /* a CUDA call failed */
+  CUDAQ_ERR_UNSUPPORTED = 4, /* this build or this machine cannot do it */
+  CUDAQ_ERR_TIMEOUT = 5,     /* a deadline passed; the call may be repeated */
+  CUDAQ_ERR_STATE = 6        /* not allowed in the object's present state */
+} cudaq_status_t;
+
+typedef enum cudaq_dispatch_path_t {
+  CUDAQ_DISPATCH_PATH_DEVICE = 0,
+  CUDAQ_DISPATCH_PATH_HOST = 1
+} cudaq_dispatch_path_t;
+
+typedef enum cudaq_tx_status_t {
+  CUDAQ_TX_EMPTY = 0,     /* no answer yet */
+  CUDAQ_TX_IN_FLIGHT = 1, /* accepted by an asynchronous handler, no answer yet */
+  CUDAQ_TX_ERROR = 2,     /* a launch failed; no frame, the flag carries the CUDA error */
+  CUDAQ_TX_READY = 3      /* a response frame stands in the TX slot */
+} cudaq_tx_status_t;
+
+typedef enum cudaq_kernel_type_t {
+  CUDAQ_KERNEL_REGULAR = 0,
+  CUDAQ_KERNEL_COOPERATIVE = 1,
+  CUDAQ_KERNEL_UNIFIED = 2
+} cudaq_kernel_type_t;
+
+typedef enum cudaq_dispatch_mode_t {
+  CUDAQ_DISPATCH_DEVICE_CALL = 0,
+  CUDAQ_DISPATCH_GRAPH_LAUNCH = 1,
+  CUDAQ_DISPATCH_HOST_CALL = 2
+} cudaq_dispatch_mode_t;
+
+typedef enum cudaq_payload_type_t {
+  CUDAQ_TYPE_UINT8 = 0x10,
+  CUDAQ_TYPE_INT32 = 0x11,
+  CUDAQ_TYPE_INT64 = 0x12,
+  CUDAQ_TYPE_FLOAT32 = 0x13,
+  CUDAQ_TYPE_FLOAT64 = 0x14,
+  CUDAQ_TYPE_UINT32 = 0x15,
+  CUDAQ_TYPE_ARRAY_UINT8 = 0x20,
+  CUDAQ_TYPE_ARRAY_INT32 = 0x21,
+  CUDAQ_TYPE_ARRAY_FLOAT32 = 0x22,
+  CUDAQ_TYPE_ARRAY_FLOAT64 = 0x23,
+  CUDAQ_TYPE_BIT_PACKED = 0x30 /* LSB first */
+} cudaq_payload_type_t;
+
+#define CUDAQ_MAX_ARGS 8
+#define CUDAQ_MAX_RESULTS 4
+
+/* One argument or result of a handler. */
+typedef struct cudaq_type_desc_t {
+  uint8_t type_id; /* cudaq_payload_type_t */
+  uint8_t reserved[3];
+  uint32_t size_bytes;   /* 0: variable */
+  uint32_t num_elements; /* scalars 1, arrays elements, BIT_PACKED bits */
+} cudaq_type_desc_t;
+
+/* What a handler takes and gives. All zero: no statement. */
+typedef struct cudaq_handler_schema_t {
+  uint8_t num_args, num_results;
+  uint16_t reserved;
+  cudaq_type_desc_t args[CUDAQ_MAX_ARGS];
+  cudaq_type_desc_t results[CUDAQ_MAX_RESULTS];
+} cudaq_handler_schema_t;
+
+/* Fixed properties of a dispatcher. A zero in device_id, num_blocks, threads_per_block, vp_id, kernel_type or
+ * dispatch_mode means the default: 0, 1, 32, 0, regular, device call. */
+typedef struct cudaq_dispatcher_config_t {
+  int device_id;
+  uint32_t num_blocks;
+  uint32_t threads_per_block;
+  uint32_t num_slots; /* slots of the ring; may be 0 for CUDAQ_KERNEL_UNIFIED only */
+  uint32_t slot_size; /* usable bytes of a slot, at most the stride; 0: the stride */
+  uint32_t vp_id;     /* tag for the transport, not interpreted */
+  cudaq_kernel_type_t kernel_type;
+  cudaq_dispatch_mode_t dispatch_mode;
+  cudaq_dispatch_path_t dispatch_path;
+  int skip_tx_markers;       /* non-zero: no sentinel is ever written to a tx flag */
+  uint32_t shared_ring_mode; /* non-zero: several dispatchers serve this ring, each its own function ids */
+} cudaq_dispatcher_config_t;
+
+/* A ring: two flag arrays and two slot arrays, each seen from the device and from the host. Host path: the *_host
+ * members are required, except tx_data_host, which may be NULL (with tx_data) for an in-place ring whose response
+ * overwrites the request. Flags are 8-byte aligned, slot bases and strides multiples of 8. */
+typedef struct cudaq_ringbuffer_t {
+  volatile uint64_t *rx_flags;
+  volatile uint64_t *tx_flags;
+  uint8_t *rx_data;
+  uint8_t *tx_data;
+  size_t rx_stride_sz;
+  size_t tx_stride_sz;
+  volatile uint64_t *rx_flags_host;
+  volatile uint64_t *tx_flags_host;
+  uint8_t *rx_data_host;
+  uint8_t *tx_data_host;
+} cudaq_ringbuffer_t;
+
+/* A HOST_CALL handler: reads the request frame in rx_slot, writes a response frame (cudaq_rpc_response_t and result)
+ * to tx_slot, at most slot_size bytes in all. tx_slot == rx_slot on an in-place ring. Called for one request of a
+ * function id at a time unless the ordering is CUDAQ_ORDERING_ANY. The dispatcher checks magic and length afterwards and
+ * stamps request_id and ptp_timestamp itself. A C++ exception becomes CUDAQ_RPC_ERR_HANDLER_THREW. */
+typedef void (*cudaq_host_rpc_fn_t)(const void *rx_slot, void *tx_slot, size_t slot_size);
+
+typedef struct cudaq_function_entry_t {
+  union {
+    void *device_fn_ptr;
+    cudaGraphExec_t graph_exec;
+    cudaq_host_rpc_fn_t host_fn;
+  } handler;
+  uint32_t function_id; /* FNV-1a of the handler's name */
+  uint8_t dispatch_mode;
+  uint8_t reserved[3];
+  cudaq_handler_schema_t schema;
+  uint64_t routing_key; /* GRAPH_LAUNCH: selects among entries of one function id; 0 serves keys nobody carries */
+} cudaq_function_entry_t;
+
+/* Device pointer on the device path, host pointer on the host path. */
+typedef struct cudaq_function_table_t {
+  cudaq_function_entry_t *entries;
+  uint32_t count;
+} cudaq_function_table_t;
+
+typedef void (*cudaq_dispatch_launch_fn_t)(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data,
+                                           uint8_t *tx_data, size_t rx_stride_sz, size_t tx_stride_sz,
+                                           cudaq_function_entry_t *function_table, size_t func_count,
+                                           volatile int *shutdown_flag, uint64_t *stats, size_t num_slots,
+                                           uint32_t num_blocks, uint32_t threads_per_block, cudaStream_t stream);
+typedef void (*cudaq_unified_launch_fn_t)(void *transport_ctx, cudaq_function_entry_t *function_table,
+                                          size_t func_count, volatile int *shutdown_flag, uint64_t *stats,
+                                          cudaStream_t stream);
+typedef struct cudaq_unified_dispatch_ctx_t {
+  cudaq_unified_launch_fn_t launch_fn;
+  void *transport_ctx;
+} cudaq_unified_dispatch_ctx_t;
+
+/* -------------------------------------------------- version and error text -- */
+
+/* CUDAQ_REALTIME_VERSION (version.h) of the library that is running. */
+CUDAQ_REALTIME_API uint32_t cudaq_realtime_version(void);
+
+/* Optional parts of the library that is running. A header newer than the library may know bits that it never sets. */
+#define CUDAQ_REALTIME_FEATURE_HOST_PATH 0x1u   /* HOST_CALL dispatch from a CPU thread */
+#define CUDAQ_REALTIME_FEATURE_CUDA_MEMORY 0x2u /* mapped and device rings, given a driver */
+#define CUDAQ_REALTIME_FEATURE_NUMA 0x4u        /* NUMA placement of rings and threads */
+CUDAQ_REALTIME_API uint64_t cudaq_realtime_features(void);
+
+/* Name and meaning of a status, never NULL, static storage. */
+CUDAQ_REALTIME_API const char *cudaq_status_string(cudaq_status_t status);
+/* Meaning of the status field of a response, never NULL, static storage. */
+CUDAQ_REALTIME_API const char *cudaq_rpc_status_string(int32_t status);
+/* Why the last failed call on this thread failed: function, argument, value. Empty before the first failure; valid
+ * until another call of the thread fails. */
+CUDAQ_REALTIME_API const char *cudaq_last_error_message(void);
+
+/* ---------------------------------------------------- manager, dispatcher -- */
+
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_manager_t **out_mgr);
+/* CUDAQ_ERR_STATE while it owns dispatchers. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr);
+
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_create(cudaq_dispatch_manager_t *mgr,
+                                                          const cudaq_dispatcher_config_t *config,
+                                                          cudaq_dispatcher_t **out_dispatcher);
+/* Stops it first if it runs. CUDAQ_ERR_TIMEOUT: a handler did not come back within the grace period; the handle stays
+ * valid, ring and control words must stay, and the call may be repeated. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_destroy(cudaq_dispatcher_t *dispatcher);
+
+/* Wiring; CUDAQ_ERR_STATE while the dispatcher runs. After a run that the caller's own flag has ended, wiring and start
+ * first end it as stop does, with stop's errors. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_ringbuffer(cudaq_dispatcher_t *dispatcher,
+                                                                  const cudaq_ringbuffer_t *ringbuffer);
+/* The entries are copied by start: the table is a snapshot of that moment. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_function_table(cudaq_dispatcher_t *dispatcher,
+                                                                      const cudaq_function_table_t *table);
+/* shutdown_flag: the library's from here to destroy (start clears it, stop sets it); a caller who sets it still ends
+ * the loop. stats: one counter, requests processed (answered or disposed of), starting from the value found at start. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher,
+                                                               volatile int *shutdown_flag, uint64_t *stats);
+
+/* Returns when the dispatcher's threads run. CUDAQ_ERR_INVALID_ARG if something is not wired. It goes on at the slot where
+ * it stopped last; a ring that is wired anew
+ * begins at slot 0. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_start(cudaq_dispatcher_t *dispatcher);
+/* Ends the loop after the request in hand and waits for accepted requests, at most the grace period of the options.
+ * Requests that were not accepted stay in their slots. Not from a handler of the same dispatcher (CUDAQ_ERR_STATE). */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop(cudaq_dispatcher_t *dispatcher);
+/* The same with a deadline of its own. CUDAQ_ERR_TIMEOUT: a thread did not end, usually because its handler did not come
+ * back; the state is failed until a later stop succeeds. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uint64_t timeout_ns);
+/* The value of `stats`, valid while running. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatcher_t *dispatcher, uint64_t *out_packets);
+
+/* -------------------------------------------------- options, state, stats -- */
+
+typedef enum cudaq_dispatcher_state_t {
+  CUDAQ_DISPATCHER_CREATED = 0, /* something is not wired yet */
+  CUDAQ_DISPATCHER_WIRED = 1,   /* start may be called */
+  CUDAQ_DISPATCHER_RUNNING = 2,
+  CUDAQ_DISPATCHER_STOPPED = 3, /* start may be called again */
+  CUDAQ_DISPATCHER_FAILED = 4   /* only stop and destroy are left */
+} cudaq_dispatcher_state_t;
+
+typedef enum cudaq_ordering_t {
+  CUDAQ_ORDERING_FIFO = 0, /* requests of one function are served one after another, in slot order */
+  CUDAQ_ORDERING_ANY = 1   /* the caller's word that his handlers are stateless and may run side by side */
+} cudaq_ordering_t;
+
+typedef enum cudaq_unknown_function_t {
+  CUDAQ_UNKNOWN_FUNCTION_DROP = 0,  /* clear the slot, count it */
+  CUDAQ_UNKNOWN_FUNCTION_ANSWER = 1 /* answer CUDAQ_RPC_ERR_NO_SUCH_FUNCTION */
+} cudaq_unknown_function_t;
+
+typedef enum cudaq_wait_policy_t {
+  CUDAQ_WAIT_SPIN = 0,       /* lowest latency, one core at 100 % */
+  CUDAQ_WAIT_SPIN_YIELD = 1, /* spins briefly, then yields between polls: for shared cores */
+  CUDAQ_WAIT_BLOCK = 2       /* spins briefly, then sleeps block_interval_ns between polls: idle cost near 0 */
+} cudaq_wait_policy_t;
+
+#define CUDAQ_CORE_ANY (-1)
+#define CUDAQ_NUMA_NODE_ANY (-1)
+
+/* Fill with cudaq_dispatcher_options_init, change what differs, pass to cudaq_dispatcher_set_options. */
+typedef struct cudaq_dispatcher_options_t {
+  uint32_t struct_size;      /* sizeof(cudaq_dispatcher_options_t) of the caller */
+  uint32_t ordering;         /* cudaq_ordering_t, FIFO */
+  uint32_t unknown_function; /* cudaq_unknown_function_t, DROP */
+  uint32_t default_owner;    /* shared ring: non-zero, this dispatcher disposes of requests that belong to nobody; 0 */
+  uint32_t check_schema;     /* non-zero: sizes that contradict the schema are answered SCHEMA_MISMATCH; 0 */
+  uint32_t strict_flag_values; /* non-zero: a slot whose rx flag is not its own address is dropped; 0 */
+  uint32_t wait_policy;        /* cudaq_wait_policy_t, SPIN */
+  uint32_t handler_pool_size;  /* threads that run handlers beside the dispatcher thread, up to 64; 0: inline */
+  int32_t dispatcher_core;     /* CPU of the dispatcher thread, CUDAQ_CORE_ANY */
+  int32_t handler_core_base;   /* pool thread i runs on this CPU + i, CUDAQ_CORE_ANY */
+  int32_t numa_node;           /* threads without a core of their own stay on this node, CUDAQ_NUMA_NODE_ANY */
+  int32_t realtime_priority;   /* SCHED_FIFO 1..99; 0: leave the scheduling policy alone */
+  uint64_t block_interval_ns;  /* CUDAQ_WAIT_BLOCK: sleep between polls: bounds what each hand-over adds; 500 us */
+  uint64_t grace_period_ns;    /* how long stop and destroy wait for handlers; 5 s */
+} cudaq_dispatcher_options_t;
+
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_options_init(cudaq_dispatcher_options_t *options,
+                                                                uint32_t struct_size);
+/* CUDAQ_ERR_STATE while running. A pin that the system refuses is an error of start, not a warning. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_t *dispatcher,
+                                                               const cudaq_dispatcher_options_t *options);
+
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher,
+                                                             cudaq_dispatcher_state_t *out_state);
+
+/* Counters since create. Each is exact; taken together they are a snapshot of slightly different moments while the
+ * dispatcher runs. received = dispatched + disposed of without a handler. */
+typedef struct cudaq_dispatcher_stats_t {
+  uint32_t struct_size; /* set by the caller before the call */
+  uint32_t state;       /* cudaq_dispatcher_state_t */
+  uint64_t received;    /* ready slots taken up */
+  uint64_t dispatched;  /* handed to a handler */
+  uint64_t responded;   /* answered: the tx flag is raised, or about to be */
+  uint64_t in_flight;   /* accepted, not yet answered; while running an upper bound, at most the number of slots */
+  uint64_t dropped_bad_magic;
+  uint64_t dropped_unknown_function;
+  uint64_t dropped_flag_value;                     /* strict flag values only */
+  uint64_t unexpected_flag_values;                 /* rx flags that were not the slot's address, served or dropped */
+  uint64_t handler_errors;                         /* responses with a non-zero status of the handler's own */
+  uint64_t protocol_errors[CUDAQ_RPC_ERROR_COUNT]; /* responses by CUDAQ_RPC_ERROR_INDEX(status) */
+  uint64_t tx_busy_waits; /* times a ready slot had to wait because its last answer was not collected */
+  uint64_t cursor_jumps;  /* times the producer was found not to fill slots in ring order */
+  uint64_t launches;      /* graph launches */
+  uint64_t relaunches;    /* of a device-side scheduler by itself */
+  uint64_t heartbeat;     /* moves while the loop turns */
+  uint32_t cursor;        /* slot that is looked at next */
+  uint32_t busy_slots;    /* handlers running at this moment */
+} cudaq_dispatcher_stats_t;
+
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher,
+                                                             cudaq_dispatcher_stats_t *out_stats);
+
+/* Writes state, options as applied, counters, flags of every slot that is not free, and what each thread does, as
+ * text, NUL-terminated, cut off at buf_len. *out_len (may be NULL): length of the whole text without NUL. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher, char *buf,
+                                                              size_t buf_len, size_t *out_len);
+
+/* ------------------------------------------------------------ ring memory -- */
+
+typedef enum cudaq_memory_kind_t {
+  CUDAQ_MEMORY_HOST = 0,   /* plain host memory: host path only */
+  CUDAQ_MEMORY_MAPPED = 1, /* pinned host memory, visible to the device */
+  CUDAQ_MEMORY_DEVICE = 2  /* device memory: the host views stay NULL */
+} cudaq_memory_kind_t;
+
+typedef struct cudaq_ringbuffer_options_t {
+  uint32_t struct_size; /* sizeof(cudaq_ringbuffer_options_t) of the caller */
+  uint32_t memory_kind; /* cudaq_memory_kind_t */
+  uint32_t num_slots;   /* > 0 */
+  uint32_t slot_size;   /* >= 24; the stride is this, rounded up to 64 */
+  uint32_t in_place;    /* non-zero: one slot array, the response overwrites the request */
+  uint32_t hugepages;   /* host memory: non-zero asks for huge pages; refused if there are none */
+  int32_t numa_node;    /* host memory: place it on this node; CUDAQ_NUMA_NODE_ANY */
+  int32_t device_id;    /* mapped and device memory */
+} cudaq_ringbuffer_options_t;
+
+CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_options_init(cudaq_ringbuffer_options_t *options,
+                                                                uint32_t struct_size);
+/* Allocates a zeroed ring and fills in `out_ring`, ready for cudaq_dispatcher_set_ringbuffer. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer_options_t *options,
+                                                          cudaq_ringbuffer_memory_t **out_memory,
+                                                          cudaq_ringbuffer_t *out_ring);
+/* After the destroy of every dispatcher that was wired to it. Mapped memory is freed by a call that waits for all kernels
+ * of the device: end those that run for ever first. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory);
+
+/* ----------------------------------------------------------- slot helpers -- */
+/* For software that plays the control system, on the host view of a ring. slot_idx must be less than the ring's number
+ * of slots, which cudaq_ringbuffer_t does not know. Producers fill slots in ring order. One thread per slot at a time. */
+
+/* 1: both flags are 0 and the slot may be filled; 0: not. Reads rx, then tx. */
+CUDAQ_REALTIME_API int cudaq_host_ringbuffer_slot_available(const cudaq_ringbuffer_t *rb, uint32_t slot_idx);
+/* Writes a request frame into a free slot; does not signal it. payload may be NULL if payload_len is 0.
+ * CUDAQ_ERR_INVALID_ARG if it does not fit in rx_stride_sz. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t *rb,
+                                                                          uint32_t slot_idx, uint32_t function_id,
+                                                                          const void *payload, uint32_t payload_len,
+                                                                          uint32_t request_id, uint64_t ptp_timestamp);
+/* Publishes the request: stores the slot's host address to its rx flag with release. */
+CUDAQ_REALTIME_API void cudaq_host_ringbuffer_signal_slot(const cudaq_ringbuffer_t *rb, uint32_t slot_idx);
+/* Reads the tx flag with acquire. *out_cuda_error (may be NULL) gets the CUDA error of CUDAQ_TX_ERROR, else 0. */
+CUDAQ_REALTIME_API cudaq_tx_status_t cudaq_host_ringbuffer_poll_tx_flag(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
+                                                                        int *out_cuda_error);
+/* Copies the response header and sets *out_result to the result inside the TX slot, valid until clear_slot. Call after
+ * CUDAQ_TX_READY. CUDAQ_ERR_INTERNAL: the frame is no response (wrong magic or length). */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_host_ringbuffer_read_rpc_response(const cudaq_ringbuffer_t *rb,
+                                                                          uint32_t slot_idx,
+                                                                          cudaq_rpc_response_t *out_header,
+                                                                          const void **out_result);
+/* Consumer: gives the slot back by clearing its tx flag with release. Reset your own bookkeeping of the slot first. */
+CUDAQ_REALTIME_API void cudaq_host_ringbuffer_clear_slot(const cudaq_ringbuffer_t *rb, uint32_t slot_idx);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

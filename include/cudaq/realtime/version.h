@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The version of the library. This file is its only source: the build reads
+ * these three numbers for the package, the shared object and the tool. */
+#ifndef CUDAQ_REALTIME_VERSION_H
+#define CUDAQ_REALTIME_VERSION_H
+
+#define CUDAQ_REALTIME_VERSION_MAJOR 0
+#define CUDAQ_REALTIME_VERSION_MINOR 1
+#define CUDAQ_REALTIME_VERSION_PATCH 0
+
+/* One number that orders versions: 0x00MMmmpp. */
+#define CUDAQ_REALTIME_VERSION                                                                                         \
+  ((CUDAQ_REALTIME_VERSION_MAJOR << 16) | (CUDAQ_REALTIME_VERSION_MINOR << 8) | CUDAQ_REALTIME_VERSION_PATCH)
+
+#endif

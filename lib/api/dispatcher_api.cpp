@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exported dispatcher functions: null checks, the exception guard, nothing else.
+#include "lib/api/dispatcher.h"
+
+using namespace cudaq::realtime::detail;
+
+namespace {
+
+finding null_argument(const char *name) { return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name); }
+
+/// Runs `body` unless `dispatcher` or `argument` is NULL.
+template <class Body>
+cudaq_status_t with(const char *function, const cudaq_dispatcher_t *dispatcher, const void *argument,
+                    const char *argument_name, Body &&body) {
+  return guarded(function, [&]() -> finding {
+    if (dispatcher == nullptr)
+      return null_argument("dispatcher");
+    if (argument == nullptr)
+      return null_argument(argument_name);
+    return body();
+  });
+}
+
+finding create(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config, cudaq_dispatcher_t **out) {
+  if (finding found = validate_config(config))
+    return found;
+  auto made = std::make_unique<cudaq_dispatcher_t>(manager, config);
+  const std::lock_guard lock(manager.mutex);
+  manager.dispatchers.insert(made.get());
+  *out = made.release();
+  return {};
+}
+
+finding destroy(cudaq_dispatcher_t *dispatcher) {
+  if (finding refused = dispatcher->stop(dispatcher->grace_period_ns()))
+    return refused;
+  {
+    const std::lock_guard lock(dispatcher->manager.mutex);
+    dispatcher->manager.dispatchers.erase(dispatcher);
+    if (dispatcher->manager.dispatchers.empty()) // nobody is left who could complete a job of theirs
+      dispatcher->manager.retired_ledgers.clear();
+  }
+  delete dispatcher;
+  return {};
+}
+
+finding run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringbuffer_t &ring,
+                      const cudaq_function_table_t &table, const cudaq_dispatcher_options_t *options,
+                      volatile int *shutdown_flag, std::uint64_t *stats) {
+  if (finding found = validate_config(config))
+    return found;
+  if (config.shared_ring_mode != 0)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                        "config->shared_ring_mode: a shared ring needs dispatchers of one manager");
+  cudaq_dispatcher_options_t chosen = default_dispatcher_options();
+  if (options != nullptr)
+    if (finding found = read_sized("options", options, chosen))
+      return found;
+  // The caller's thread is his to place; a pool's threads are ours.
+  if (chosen.dispatcher_core != CUDAQ_CORE_ANY)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                        "options->dispatcher_core is %d: the loop runs on the calling thread, "
+                        "which the caller places",
+                        chosen.dispatcher_core);
+  if (chosen.handler_pool_size == 0 && (chosen.numa_node != CUDAQ_NUMA_NODE_ANY || chosen.realtime_priority != 0))
+    return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->numa_node and realtime_priority: the loop runs on the calling "
+                                               "thread, which the caller places, and there is no pool");
+  cudaq_dispatch_manager_t manager;
+  cudaq_dispatcher_t dispatcher(manager, config);
+  finding found = dispatcher.set_options(chosen);
+  if (!found)
+    found = dispatcher.set_ringbuffer(ring);
+  if (!found)
+    found = dispatcher.set_function_table(table);
+  if (!found)
+    found = dispatcher.set_control(shutdown_flag, stats);
+  if (!found)
+    found = dispatcher.run_here();
+  // The pool works on this frame's objects, so this waits as long as a handler takes.
+  return found ? found : dispatcher.stop(UINT64_MAX);
+}
+
+} // namespace
+
+extern "C" {
+
+cudaq_status_t cudaq_dispatcher_create(cudaq_dispatch_manager_t *mgr, const cudaq_dispatcher_config_t *config,
+                                       cudaq_dispatcher_t **out_dispatcher) {
+  return guarded(__func__, [&]() -> finding {
+    if (mgr == nullptr)
+      return null_argument("mgr");
+    if (config == nullptr)
+      return null_argument("config");
+    if (out_dispatcher == nullptr)
+      return null_argument("out_dispatcher");
+    return create(*mgr, *config, out_dispatcher);
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_destroy(cudaq_dispatcher_t *dispatcher) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return destroy(dispatcher); });
+}
+
+cudaq_status_t cudaq_dispatcher_set_ringbuffer(cudaq_dispatcher_t *dispatcher, const cudaq_ringbuffer_t *ringbuffer) {
+  return with(__func__, dispatcher, ringbuffer, "ringbuffer", [&] { return dispatcher->set_ringbuffer(*ringbuffer); });
+}
+
+cudaq_status_t cudaq_dispatcher_set_function_table(cudaq_dispatcher_t *dispatcher,
+                                                   const cudaq_function_table_t *table) {
+  return with(__func__, dispatcher, table, "table", [&] { return dispatcher->set_function_table(*table); });
+}
+
+cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher, volatile int *shutdown_flag,
+                                            uint64_t *stats) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher",
+              [&] { return dispatcher->set_control(shutdown_flag, stats); });
+}
+
+cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_t *dispatcher, const cudaq_dispatcher_options_t *options) {
+  return with(__func__, dispatcher, options, "options", [&]() -> finding {
+    cudaq_dispatcher_options_t chosen = default_dispatcher_options();
+    if (finding found = read_sized("options", options, chosen))
+      return found;
+    return dispatcher->set_options(chosen);
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_set_host_handler_v2(cudaq_dispatcher_t *dispatcher, uint32_t function_id,
+                                                    cudaq_host_handler_v2_t handler, void *user,
+                                                    const cudaq_handler_schema_t *schema) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> finding {
+    const v2_handler given{function_id, handler, user, schema != nullptr ? *schema : cudaq_handler_schema_t{}};
+    if (finding found = check_schema(given.schema, "handler of function", function_id))
+      return found;
+    return dispatcher->set_host_handler_v2(given);
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_start(cudaq_dispatcher_t *dispatcher) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->start(); });
+}
+
+cudaq_status_t cudaq_dispatcher_stop(cudaq_dispatcher_t *dispatcher) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher",
+              [&] { return dispatcher->stop(dispatcher->grace_period_ns()); });
+}
+
+cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uint64_t timeout_ns) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->stop(timeout_ns); });
+}
+
+cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatcher_t *dispatcher, uint64_t *out_packets) {
+  return with(__func__, dispatcher, out_packets, "out_packets", [&]() -> finding {
+    *out_packets = dispatcher->processed();
+    return {};
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher, cudaq_dispatcher_state_t *out_state) {
+  return with(__func__, dispatcher, out_state, "out_state", [&]() -> finding {
+    *out_state = dispatcher->state();
+    return {};
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher, cudaq_dispatcher_stats_t *out_stats) {
+  return with(__func__, dispatcher, out_stats, "out_stats", [&] {
+    cudaq_dispatcher_stats_t stats{};
+    dispatcher->host.read_stats(stats);
+    stats.state = dispatcher->state();
+    return write_sized("out_stats", out_stats, out_stats->struct_size, stats);
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher, char *buf, size_t buf_len,
+                                           size_t *out_len) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> finding {
+    if (buf == nullptr && buf_len != 0)
+      return null_argument("buf");
+    const std::string text = dispatcher->describe();
+    if (out_len != nullptr)
+      *out_len = text.size();
+    if (buf_len != 0) {
+      const std::size_t n = text.size() < buf_len ? text.size() : buf_len - 1;
+      std::memcpy(buf, text.data(), n);
+      buf[n] = '\0';
+    }
+    return {};
+  });
+}
+
+cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher, const cudaq_host_job_t *job, int32_t status,
+                                            uint32_t result_len) {
+  return with(__func__, dispatcher, job, "job",
+              [&] { return dispatcher->host.complete_deferred(*job, status, result_len); });
+}
+
+cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer,
+                                          const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
+                                          size_t num_workers, const cudaq_dispatcher_options_t *options,
+                                          volatile int *shutdown_flag, uint64_t *stats) {
+  return guarded(__func__, [&]() -> finding {
+    if (config == nullptr || ringbuffer == nullptr || table == nullptr)
+      return null_argument(config == nullptr ? "config" : ringbuffer == nullptr ? "ringbuffer" : "table");
+    if (workers == nullptr && num_workers != 0)
+      return null_argument("workers");
+    if (num_workers != 0)
+      return make_finding(CUDAQ_ERR_UNSUPPORTED, "num_workers is %zu: this version has no graph workers", num_workers);
+    return run_loop_here(*config, *ringbuffer, *table, options, shutdown_flag, stats);
+  });
+}
+
+} // extern "C"

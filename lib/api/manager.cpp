@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/api/manager.h"
+
+using namespace cudaq::realtime::detail;
+
+std::shared_ptr<ring_ledger> cudaq_dispatch_manager_t::make_ledger(std::uint32_t num_slots) {
+  const std::lock_guard lock(mutex);
+  return make_ledger_locked(num_slots);
+}
+
+std::shared_ptr<ring_ledger> cudaq_dispatch_manager_t::make_ledger_locked(std::uint32_t num_slots) {
+  return std::make_shared<ring_ledger>(num_slots, next_generation++ << 40);
+}
+
+finding cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_ptr<ring_ledger> &out) {
+  const std::lock_guard lock(mutex);
+  if (exclusive_rings.count(ring.rx_flags) != 0)
+    return make_finding(CUDAQ_ERR_STATE, "shared_ring_mode: a dispatcher without it runs on this ring");
+  shared_ring &known = shared_rings[ring.rx_flags];
+  const auto same = [&](const slot_ring &r) {
+    return r.num_slots == ring.num_slots && r.slot_size == ring.slot_size && r.tx_flags == ring.tx_flags &&
+           r.rx_data == ring.rx_data && r.tx_data == ring.tx_data && r.rx_stride == ring.rx_stride &&
+           r.tx_stride == ring.tx_stride;
+  };
+  if (known.running != 0 && !same(known.ledger->ring))
+    return make_finding(
+        CUDAQ_ERR_INVALID_ARG,
+        "shared_ring_mode: another dispatcher runs on this ring with %u slots of %u bytes, this one has "
+        "%u of %u, or other arrays",
+        known.ledger->ring.num_slots, known.ledger->ring.slot_size, ring.num_slots, ring.slot_size);
+  const bool nobody_wired = known.ledger && known.ledger.use_count() == 1;
+  if (known.ledger && same(known.ledger->ring)) {
+    if (nobody_wired)
+      known.ledger->bind(ring);
+  } else {
+    std::shared_ptr<ring_ledger> fresh = make_ledger_locked(ring.num_slots);
+    fresh->bind(ring);
+    if (known.ledger)
+      retired_ledgers.push_back(known.ledger);
+    known.ledger = std::move(fresh);
+  }
+  out = known.ledger;
+  ++known.running;
+  return {};
+}
+
+void cudaq_dispatch_manager_t::leave_ring(const slot_ring &ring) {
+  const std::lock_guard lock(mutex);
+  --shared_rings[ring.rx_flags].running;
+}
+
+finding cudaq_dispatch_manager_t::reserve_ring(const slot_ring &ring) {
+  const std::lock_guard lock(mutex);
+  const auto shared = shared_rings.find(ring.rx_flags);
+  const bool in_use = shared != shared_rings.end() && shared->second.running != 0;
+  if (in_use || !exclusive_rings.insert(ring.rx_flags).second)
+    return make_finding(CUDAQ_ERR_STATE, "another dispatcher runs on this ring; config->shared_ring_mode is 0");
+  return {};
+}
+
+void cudaq_dispatch_manager_t::release_ring(const slot_ring &ring) {
+  const std::lock_guard lock(mutex);
+  exclusive_rings.erase(ring.rx_flags);
+}
+
+extern "C" {
+
+cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_manager_t **out_mgr) {
+  return guarded(__func__, [&]() -> finding {
+    if (out_mgr == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "out_mgr is NULL");
+    *out_mgr = new cudaq_dispatch_manager_t;
+    return {};
+  });
+}
+
+cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr) {
+  return guarded(__func__, [&]() -> finding {
+    if (mgr == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "mgr is NULL");
+    {
+      const std::lock_guard lock(mgr->mutex);
+      if (!mgr->dispatchers.empty())
+        return make_finding(CUDAQ_ERR_STATE, "mgr still owns %zu dispatchers", mgr->dispatchers.size());
+    }
+    delete mgr;
+    return {};
+  });
+}
+
+} // extern "C"

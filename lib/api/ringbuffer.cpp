@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring memory: one allocation that holds both flag arrays and the slot arrays.
+#include "lib/api/options.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+using namespace cudaq::realtime::detail;
+
+struct cudaq_ringbuffer_memory_t {
+  std::uint32_t memory_kind = CUDAQ_MEMORY_HOST;
+  void *base = nullptr; ///< host address, or device address for CUDAQ_MEMORY_DEVICE
+  std::size_t bytes = 0;
+  int device_id = 0;
+};
+
+namespace {
+
+constexpr std::size_t kLine = 128; // flags of different owners do not share a pair of cache lines
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+
+/// Where things stand in the allocation, in bytes from its base.
+struct layout {
+  std::size_t stride, tx_flags, rx_data, tx_data, bytes;
+  explicit layout(const cudaq_ringbuffer_options_t &o) {
+    const std::size_t flags = round_up(std::size_t{o.num_slots} * sizeof(std::uint64_t), kLine);
+    stride = round_up(o.slot_size, 64);
+    tx_flags = flags;
+    rx_data = 2 * flags;
+    tx_data = rx_data + round_up(o.num_slots * stride, kLine);
+    bytes = o.in_place ? tx_data : tx_data + o.num_slots * stride;
+  }
+};
+
+/// The kernel's MPOL_BIND, from its user interface.
+finding bind_to_node(void *base, std::size_t bytes, int node) {
+  constexpr int kBind = 2;
+  constexpr unsigned kStrict = 1u; // pages that cannot be placed are an error
+  unsigned long mask[16] = {};
+  constexpr int kBits = 8 * sizeof(unsigned long);
+  if (node >= 16 * kBits)
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "options->numa_node is %d, node numbers end at %d", node,
+                        16 * kBits - 1);
+  mask[node / kBits] = 1ul << (node % kBits);
+  if (syscall(SYS_mbind, base, bytes, kBind, mask, 16ul * kBits, kStrict) != 0)
+    return make_finding(errno == EINVAL ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_INTERNAL,
+                        "options->numa_node %d: the system refused the placement: %s", node, std::strerror(errno));
+  return {};
+}
+
+finding allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  if (o.hugepages != 0) {
+    flags |= MAP_HUGETLB;
+    memory.bytes = round_up(memory.bytes, kHugePage);
+  }
+  void *base = mmap(nullptr, memory.bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (base == MAP_FAILED)
+    return make_finding(CUDAQ_ERR_INTERNAL, "no memory for a ring of %zu bytes%s: %s", memory.bytes,
+                        o.hugepages != 0 ? " in huge pages (see vm.nr_hugepages)" : "", std::strerror(errno));
+  finding refused;
+  if (o.numa_node != CUDAQ_NUMA_NODE_ANY)
+    refused = bind_to_node(base, memory.bytes, o.numa_node);
+  if (refused)
+    munmap(base, memory.bytes);
+  else
+    std::memset(memory.base = base, 0, memory.bytes); // touched now: no page fault with the first request
+  return refused;
+}
+
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+finding cuda_failed(const char *call, cudaError_t error) {
+  return make_finding(CUDAQ_ERR_CUDA, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+/// Runs `body` with `device` current and puts the caller's device back.
+template <class Body>
+finding on_device(int device, Body &&body) {
+  int before = 0;
+  if (const cudaError_t error = cudaGetDevice(&before))
+    return cuda_failed("cudaGetDevice", error);
+  if (before == device)
+    return body();
+  if (const cudaError_t error = cudaSetDevice(device))
+    return cuda_failed("cudaSetDevice", error);
+  finding found = body();
+  if (const cudaError_t error = cudaSetDevice(before); error != cudaSuccess && !found)
+    found = cuda_failed("cudaSetDevice", error);
+  return found;
+}
+
+/// Queues `work` on a stream of its own and waits for it: the legacy stream, and the calls that synchronise the device,
+/// would wait for kernels that run for ever.
+template <class Work>
+finding on_own_stream(const char *what, Work &&work) {
+  cudaStream_t stream = nullptr;
+  cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (error != cudaSuccess)
+    return cuda_failed(what, error);
+  error = work(stream);
+  if (error == cudaSuccess)
+    error = cudaStreamSynchronize(stream);
+  cudaStreamDestroy(stream);
+  return error == cudaSuccess ? finding{} : cuda_failed(what, error);
+}
+
+finding allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
+  return on_device(memory.device_id, [&]() -> finding {
+    if (memory.memory_kind == CUDAQ_MEMORY_MAPPED) {
+      if (const cudaError_t error =
+              cudaHostAlloc(&memory.base, memory.bytes, cudaHostAllocMapped | cudaHostAllocPortable))
+        return cuda_failed("cudaHostAlloc", error);
+      std::memset(memory.base, 0, memory.bytes);
+      return {};
+    }
+    return on_own_stream("allocating the ring", [&](cudaStream_t stream) {
+      const cudaError_t error = cudaMallocAsync(&memory.base, memory.bytes, stream);
+      return error != cudaSuccess ? error : cudaMemsetAsync(memory.base, 0, memory.bytes, stream);
+    });
+  });
+}
+
+finding free_cuda(const cudaq_ringbuffer_memory_t &memory) {
+  return on_device(memory.device_id, [&]() -> finding {
+    if (memory.memory_kind == CUDAQ_MEMORY_DEVICE)
+      return on_own_stream("freeing the ring", [&](cudaStream_t stream) { return cudaFreeAsync(memory.base, stream); });
+    if (const cudaError_t error = cudaFreeHost(memory.base))
+      return cuda_failed("cudaFreeHost", error);
+    return {};
+  });
+}
+
+finding device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out) {
+  void *address = memory.base;
+  if (memory.memory_kind == CUDAQ_MEMORY_MAPPED)
+    if (const cudaError_t error = cudaHostGetDevicePointer(&address, memory.base, 0))
+      return cuda_failed("cudaHostGetDevicePointer", error);
+  out = static_cast<std::uint8_t *>(address);
+  return {};
+}
+#else
+finding no_cuda() {
+  return make_finding(
+      CUDAQ_ERR_UNSUPPORTED,
+      "options->memory_kind: this library was built without the CUDA runtime; plain host memory (0) only");
+}
+finding allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+finding free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+finding device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
+#endif
+
+finding free_memory(const cudaq_ringbuffer_memory_t &memory) {
+  if (memory.memory_kind != CUDAQ_MEMORY_HOST)
+    return free_cuda(memory);
+  if (munmap(memory.base, memory.bytes) != 0)
+    return make_finding(CUDAQ_ERR_INTERNAL, "munmap: %s", std::strerror(errno));
+  return {};
+}
+
+/// The four arrays as one side sees them.
+void fill_view(std::uint8_t *base, const layout &at, bool in_place, volatile std::uint64_t *&rx_flags,
+               volatile std::uint64_t *&tx_flags, std::uint8_t *&rx_data, std::uint8_t *&tx_data) {
+  rx_flags = reinterpret_cast<volatile std::uint64_t *>(base);
+  tx_flags = reinterpret_cast<volatile std::uint64_t *>(base + at.tx_flags);
+  rx_data = base + at.rx_data;
+  tx_data = in_place ? nullptr : base + at.tx_data;
+}
+
+finding create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t **out_memory,
+               cudaq_ringbuffer_t *out_ring) {
+  auto memory = std::make_unique<cudaq_ringbuffer_memory_t>();
+  const layout at(o);
+  memory->memory_kind = o.memory_kind;
+  memory->bytes = at.bytes;
+  memory->device_id = o.device_id;
+  if (finding refused = o.memory_kind == CUDAQ_MEMORY_HOST ? allocate_host(o, *memory) : allocate_cuda(*memory))
+    return refused;
+  cudaq_ringbuffer_t ring{};
+  ring.rx_stride_sz = ring.tx_stride_sz = at.stride;
+  auto *const base = static_cast<std::uint8_t *>(memory->base);
+  if (o.memory_kind != CUDAQ_MEMORY_DEVICE)
+    fill_view(base, at, o.in_place, ring.rx_flags_host, ring.tx_flags_host, ring.rx_data_host, ring.tx_data_host);
+  if (o.memory_kind != CUDAQ_MEMORY_HOST) {
+    std::uint8_t *device_base = nullptr;
+    if (finding refused = device_address(*memory, device_base)) {
+      free_memory(*memory);
+      return refused;
+    }
+    fill_view(device_base, at, o.in_place, ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data);
+  }
+  *out_ring = ring;
+  *out_memory = memory.release();
+  return {};
+}
+
+} // namespace
+
+extern "C" {
+
+cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer_options_t *options,
+                                       cudaq_ringbuffer_memory_t **out_memory, cudaq_ringbuffer_t *out_ring) {
+  return guarded(__func__, [&]() -> finding {
+    cudaq_ringbuffer_options_t o = default_ringbuffer_options();
+    if (finding found = read_sized("options", options, o))
+      return found;
+    if (out_memory == nullptr || out_ring == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_memory == nullptr ? "out_memory" : "out_ring");
+    if (finding found = validate_ring_options(o))
+      return found;
+    return create(o, out_memory, out_ring);
+  });
+}
+
+cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory) {
+  return guarded(__func__, [&]() -> finding {
+    if (memory == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "memory is NULL");
+    if (finding refused = free_memory(*memory))
+      return refused;
+    delete memory;
+    return {};
+  });
+}
+
+} // extern "C"

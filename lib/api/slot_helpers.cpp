@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Producer's and consumer's side of the host view, for software that plays the control system.
+#include "lib/api/validation.h"
+#include "lib/ring/frame.h"
+
+using namespace cudaq::realtime::detail;
+
+namespace {
+
+/// The host view as a slot_ring of unknown length.
+slot_ring view_of(const cudaq_ringbuffer_t &rb) {
+  slot_ring ring;
+  ring.rx_flags = rb.rx_flags_host;
+  ring.tx_flags = rb.tx_flags_host;
+  ring.rx_data = rb.rx_data_host;
+  ring.tx_data = is_in_place(rb) ? rb.rx_data_host : rb.tx_data_host;
+  ring.rx_stride = rb.rx_stride_sz;
+  ring.tx_stride = is_in_place(rb) ? rb.rx_stride_sz : rb.tx_stride_sz;
+  return ring;
+}
+
+bool has_host_view(const cudaq_ringbuffer_t *rb) {
+  return rb != nullptr && rb->rx_flags_host != nullptr && rb->tx_flags_host != nullptr && rb->rx_data_host != nullptr;
+}
+
+finding check_host_view(const cudaq_ringbuffer_t *rb) {
+  if (rb == nullptr)
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "rb is NULL");
+  if (finding found = check_host_views(*rb))
+    return found;
+  const std::size_t tx_stride = is_in_place(*rb) ? rb->rx_stride_sz : rb->tx_stride_sz;
+  if (rb->rx_stride_sz % 8 != 0 || tx_stride % 8 != 0 || rb->rx_stride_sz < CUDAQ_RPC_HEADER_SIZE ||
+      tx_stride < CUDAQ_RPC_HEADER_SIZE)
+    return make_finding(CUDAQ_ERR_INVALID_ARG,
+                        "rb->rx_stride_sz is %zu, tx_stride_sz %zu: allowed are multiples of 8 "
+                        "from 24 on",
+                        rb->rx_stride_sz, tx_stride);
+  return check_alignment(*rb);
+}
+
+} // namespace
+
+extern "C" {
+
+int cudaq_host_ringbuffer_slot_available(const cudaq_ringbuffer_t *rb, uint32_t slot_idx) {
+  return has_host_view(rb) && view_of(*rb).free_for_producer(slot_idx) ? 1 : 0;
+}
+
+cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
+                                                       uint32_t function_id, const void *payload, uint32_t payload_len,
+                                                       uint32_t request_id, uint64_t ptp_timestamp) {
+  return guarded(__func__, [&]() -> finding {
+    if (finding found = check_host_view(rb))
+      return found;
+    if (payload == nullptr && payload_len != 0)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "payload is NULL but payload_len is %u", payload_len);
+    if (std::uint64_t{payload_len} + CUDAQ_RPC_HEADER_SIZE > rb->rx_stride_sz)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "payload_len is %u, a slot of %zu bytes holds 24 less", payload_len,
+                          rb->rx_stride_sz);
+    std::uint8_t *slot = view_of(*rb).rx_slot(slot_idx);
+    write_header(slot, request{CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp});
+    if (payload_len != 0)
+      std::memcpy(slot + CUDAQ_RPC_HEADER_SIZE, payload, payload_len);
+    return {};
+  });
+}
+
+void cudaq_host_ringbuffer_signal_slot(const cudaq_ringbuffer_t *rb, uint32_t slot_idx) {
+  if (has_host_view(rb))
+    view_of(*rb).signal(slot_idx);
+}
+
+cudaq_tx_status_t cudaq_host_ringbuffer_poll_tx_flag(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
+                                                     int *out_cuda_error) {
+  if (out_cuda_error != nullptr)
+    *out_cuda_error = 0;
+  const std::uint64_t flag = has_host_view(rb) ? view_of(*rb).answer(slot_idx) : 0;
+  if (flag == 0)
+    return CUDAQ_TX_EMPTY;
+  if (flag == CUDAQ_TX_FLAG_IN_FLIGHT)
+    return CUDAQ_TX_IN_FLIGHT;
+  if (flag >> CUDAQ_TX_FLAG_ERROR_SHIFT != CUDAQ_TX_FLAG_ERROR_TAG)
+    return CUDAQ_TX_READY;
+  if (out_cuda_error != nullptr)
+    *out_cuda_error = static_cast<int>(flag & 0xFFFFFFFFu);
+  return CUDAQ_TX_ERROR;
+}
+
+cudaq_status_t cudaq_host_ringbuffer_read_rpc_response(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
+                                                       cudaq_rpc_response_t *out_header, const void **out_result) {
+  return guarded(__func__, [&]() -> finding {
+    if (finding found = check_host_view(rb))
+      return found;
+    if (out_header == nullptr || out_result == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_header == nullptr ? "out_header" : "out_result");
+    const slot_ring ring = view_of(*rb);
+    const response header = read_header<response>(ring.tx_slot(slot_idx));
+    if (header.magic != CUDAQ_RPC_MAGIC_RESPONSE)
+      return make_finding(CUDAQ_ERR_INTERNAL, "slot %u holds no response: magic is 0x%08x", slot_idx, header.magic);
+    if (std::uint64_t{header.result_len} + CUDAQ_RPC_HEADER_SIZE > ring.tx_stride)
+      return make_finding(CUDAQ_ERR_INTERNAL, "slot %u holds no response: result_len is %u, the stride %zu", slot_idx,
+                          header.result_len, ring.tx_stride);
+    std::memcpy(out_header, &header, sizeof(header));
+    *out_result = ring.tx_slot(slot_idx) + CUDAQ_RPC_HEADER_SIZE;
+    return {};
+  });
+}
+
+void cudaq_host_ringbuffer_clear_slot(const cudaq_ringbuffer_t *rb, uint32_t slot_idx) {
+  if (has_host_view(rb))
+    view_of(*rb).collect(slot_idx);
+}
+
+} // extern "C"

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every rule about what a caller may pass in: one pure function per rule. A finding names the field and the value.
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "lib/support/error_text.h"
+
+namespace cudaq::realtime::detail {
+
+inline constexpr std::uint32_t kMaxSlots = 1u << 24;
+
+// Of cudaq_dispatcher_config_t.
+finding check_enums(const cudaq_dispatcher_config_t &config);
+finding check_slots(const cudaq_dispatcher_config_t &config);
+finding check_path_is_served(const cudaq_dispatcher_config_t &config);
+finding check_device_id(const cudaq_dispatcher_config_t &config);
+finding validate_config(const cudaq_dispatcher_config_t &config);
+
+// Of cudaq_ringbuffer_t, for the host path of a given configuration.
+finding check_host_views(const cudaq_ringbuffer_t &ring);
+finding check_alignment(const cudaq_ringbuffer_t &ring);
+finding check_strides(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
+finding check_overlap(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
+finding validate_host_ring(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
+
+// Of cudaq_function_table_t, for the host path; entries may be null if count is 0.
+finding check_table_pointer(const cudaq_function_table_t &table);
+finding check_entry(const cudaq_function_entry_t &entry, std::uint32_t position);
+finding check_schema(const cudaq_handler_schema_t &schema, const char *whose, std::uint32_t number);
+finding validate_host_table(const cudaq_function_table_t &table);
+
+// Of the options.
+finding check_struct_size(const char *name, std::uint32_t given, std::size_t known);
+finding check_option_enums(const cudaq_dispatcher_options_t &options);
+finding check_pool_size(const cudaq_dispatcher_options_t &options);
+finding check_placement(const cudaq_dispatcher_options_t &options);
+finding validate_options(const cudaq_dispatcher_options_t &options);
+
+finding validate_ring_options(const cudaq_ringbuffer_options_t &options);
+
+/// The usable bytes of a slot under a configuration: slot_size, or the smaller stride where that is 0.
+std::size_t usable_slot_bytes(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
+/// The host view says that responses overwrite requests.
+bool is_in_place(const cudaq_ringbuffer_t &ring);
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a host dispatcher tells of itself while it runs: counters and the text of dump_state.
+#include "lib/host_dispatcher/host_dispatcher.h"
+
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+[[gnu::format(printf, 2, 3)]] void append(std::string &text, const char *format, ...) {
+  char line[256];
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(line, sizeof(line), format, args);
+  va_end(args);
+  text += line;
+}
+
+const char *phase_name(slot_phase phase) {
+  static constexpr const char *names[] = {"open",           "queued",         "running",
+                                          "deferred",       "answered early", "answered early",
+                                          "answered early", "completing",     "parked"};
+  return names[static_cast<std::uint32_t>(phase)];
+}
+
+} // namespace
+
+std::uint64_t host_dispatcher::processed() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l)
+    sum += lanes_[l].responded.value() + lanes_[l].dropped();
+  return sum;
+}
+
+void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
+  // Ends before beginnings, so that in_flight is never negative.
+  std::uint64_t refused = 0;
+  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l)
+    out.responded += lanes_[l].responded.value();
+  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l) {
+    const lane &from = lanes_[l];
+    out.dispatched += from.dispatched.value();
+    refused += from.refused.value();
+    out.dropped_bad_magic += from.dropped_bad_magic.value();
+    out.dropped_unknown_function += from.dropped_unknown_function.value();
+    out.dropped_flag_value += from.dropped_flag_value.value();
+    out.unexpected_flag_values += from.unexpected_flag_values.value();
+    out.handler_errors += from.handler_errors.value();
+    for (int e = 0; e < CUDAQ_RPC_ERROR_COUNT; ++e)
+      out.protocol_errors[e] += from.protocol_errors[e].value();
+    out.tx_busy_waits += from.tx_busy_waits.value();
+    out.cursor_jumps += from.cursor_jumps.value();
+    out.heartbeat += from.heartbeat.value();
+    out.busy_slots += from.busy.peek() != 0;
+  }
+  out.received =
+      out.dispatched + refused + out.dropped_bad_magic + out.dropped_unknown_function + out.dropped_flag_value;
+  out.in_flight = out.dispatched + refused - out.responded;
+  if (const ring_ledger *ledger = ledger_.load()) {
+    out.cursor = ledger->cursor.peek();
+    // A reader that loses its core between the sums counts what has come and gone in the meantime.
+    out.in_flight = out.in_flight < ledger->num_slots ? out.in_flight : ledger->num_slots;
+  }
+}
+
+std::string host_dispatcher::describe_options() const {
+  static constexpr const char *waits[] = {"spin", "spin then yield", "block"};
+  const cudaq_dispatcher_options_t &o = setup_.options;
+  std::string text;
+  append(text, "options: ordering %s, unknown functions %s, default owner %s, schema check %s, strict flag values %s\n",
+         o.ordering == CUDAQ_ORDERING_ANY ? "any" : "FIFO",
+         o.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER ? "answered" : "dropped", o.default_owner ? "yes" : "no",
+         o.check_schema ? "on" : "off", o.strict_flag_values ? "on" : "off");
+  append(text, "options: wait policy %s, block interval %" PRIu64 " ns, grace period %" PRIu64 " ns, handler pool %u\n",
+         waits[o.wait_policy], o.block_interval_ns, o.grace_period_ns, o.handler_pool_size);
+  append(text, "options: dispatcher core %d, handler core base %d, NUMA node %d, real-time priority %d (-1: any)\n",
+         o.dispatcher_core, o.handler_core_base, o.numa_node, o.realtime_priority);
+  append(text, "ring: %s, markers %s\n", setup_.shared_ring ? "shared" : "not shared", setup_.markers ? "on" : "off");
+  return text;
+}
+
+std::string host_dispatcher::describe_counters() const {
+  cudaq_dispatcher_stats_t s{};
+  read_stats(s);
+  std::string text;
+  append(text, "counters: received %" PRIu64 ", dispatched %" PRIu64 ", responded %" PRIu64 ", in flight %" PRIu64 "\n",
+         s.received, s.dispatched, s.responded, s.in_flight);
+  append(text,
+         "counters: dropped for magic %" PRIu64 ", unknown function %" PRIu64 ", flag value %" PRIu64
+         "; unexpected flag values %" PRIu64 "\n",
+         s.dropped_bad_magic, s.dropped_unknown_function, s.dropped_flag_value, s.unexpected_flag_values);
+  append(text, "counters: handler errors %" PRIu64 ", tx busy waits %" PRIu64 ", cursor jumps %" PRIu64 "\n",
+         s.handler_errors, s.tx_busy_waits, s.cursor_jumps);
+  for (int e = 0; e < CUDAQ_RPC_ERROR_COUNT; ++e)
+    if (s.protocol_errors[e] != 0)
+      append(text, "counters: answered with status %d: %" PRIu64 "\n", -1000 - e, s.protocol_errors[e]);
+  return text;
+}
+
+std::string host_dispatcher::describe() const {
+  std::string text;
+  if (setup_.stats != nullptr)
+    text += describe_options();
+  text += describe_counters();
+  for (std::uint32_t l = kLoopLane; l < lanes_used_.peek(); ++l) {
+    const std::uint64_t busy = lanes_[l].busy.peek();
+    append(text, "thread %s: heartbeat %" PRIu64 ", ",
+           l == kLoopLane ? "dispatcher" : ("pool " + std::to_string(l - kFirstPoolLane)).c_str(),
+           lanes_[l].heartbeat.value());
+    if (busy == 0)
+      text += "no handler running\n";
+    else
+      append(text, "in handler of function 0x%08x for slot %u\n", static_cast<std::uint32_t>(busy >> 32),
+             static_cast<std::uint32_t>(busy) - 1);
+  }
+  const ring_ledger *ledger = ledger_.load();
+  if (ledger == nullptr)
+    return text;
+  const slot_ring &ring = ledger->ring;
+  append(text, "cursor: slot %u of %u\n", ledger->cursor.peek(), ring.num_slots);
+  for (std::uint32_t i = 0; i < ring.num_slots; ++i) {
+    const std::uint64_t rx = ring.ready(i), tx = ring.answer(i);
+    const slot_state &state = ledger->slots[i].state;
+    if (rx != 0 || tx != 0 || state.phase() != slot_phase::open)
+      append(text, "slot %u: rx 0x%016" PRIx64 " tx 0x%016" PRIx64 " job %s, generation %" PRIu64 "\n", i, rx, tx,
+             phase_name(state.phase()), state.generation());
+  }
+  return text;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// One dispatch turn: look at one slot, and if a request stands there, see it through. Threads, waiting and counting live
+// elsewhere; host and device loops are this function and a cursor.
+//
+// The Server does what differs between them. It provides
+//   bool     no_job(i)                        no accepted request is still to be answered in the slot; asked before the
+//                                             rx flag is read, since whoever answers clears rx first and the job then
+//   bool     may_take(i)                      a request is there; it can be taken now
+//   void     note_taken(i, r, expected_flag)  a request was taken up; expected_flag: the flag was the slot's address
+//   void     note_dropped(verdict)
+//   void     note_refused()                   it will be answered without a handler
+//   void     note_answered(status)            after publication
+//   outcome  serve(i, r, route)               run the handler, or start it
+#pragma once
+
+#include "lib/ring/judge.h"
+
+namespace cudaq::realtime::detail {
+
+/// What became of the slot.
+enum class turn_result : std::uint8_t {
+  idle,     ///< nothing there; stay
+  waiting,  ///< something is there that cannot be taken yet; stay
+  answered, ///< a response was published; go on
+  dropped,  ///< cleared without a response; go on
+  taken,    ///< accepted, the response will be published by somebody else; go on
+};
+
+/// What a Server says of a request that it was given.
+struct outcome {
+  bool now = true; ///< false: taken, it will be answered later and not by this turn
+  std::int32_t status = CUDAQ_RPC_OK;
+  std::uint32_t result_len = 0;
+};
+
+/// Frames and publishes the answer to a request that was not put in flight.
+CUDAQ_REALTIME_HOST_DEVICE inline void answer_now(const slot_ring &ring, std::uint32_t i, const request &r,
+                                                  std::int32_t status, std::uint32_t result_len) {
+  write_response(ring.tx_slot(i), r, status, result_len);
+  ring.publish(i);
+}
+
+template <class Server>
+CUDAQ_REALTIME_HOST_DEVICE inline turn_result take_turn(const slot_ring &ring, std::uint32_t i,
+                                                        const function_index_view &index, const judge_rules &rules,
+                                                        Server &server) {
+  if (!server.no_job(i))
+    return turn_result::waiting;
+  const std::uint64_t flag = ring.ready(i);
+  if (flag == 0)
+    return turn_result::idle;
+  if (!server.may_take(i))
+    return turn_result::waiting;
+  const request r = read_header<request>(ring.rx_slot(i));
+  server.note_taken(i, r, ring.is_own_address(i, flag));
+  const judgement j = judge(ring, i, flag, r, index, rules);
+  outcome done{true, j.status, 0};
+  if (j.what == verdict::serve) {
+    done = server.serve(i, r, j.route);
+    if (!done.now)
+      return turn_result::taken;
+  } else if (j.what == verdict::answer) {
+    server.note_refused();
+  } else {
+    server.note_dropped(j.what);
+    ring.release_rx(i);
+    return turn_result::dropped;
+  }
+  answer_now(ring, i, r, done.status, done.result_len);
+  server.note_answered(done.status);
+  return turn_result::answered;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The per-thread text behind cudaq_last_error_message, and the guard that keeps exceptions inside the library.
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+namespace cudaq::realtime::detail {
+
+/// A status and its reason. Rules of validation return one; an empty one means that nothing was found.
+struct finding {
+  cudaq_status_t status = CUDAQ_OK;
+  std::string text;
+  explicit operator bool() const { return status != CUDAQ_OK; }
+};
+
+/// Makes a finding from a printf format.
+[[gnu::format(printf, 2, 3)]] finding make_finding(cudaq_status_t status, const char *format, ...);
+
+/// Keeps "function: text" as the calling thread's last error and returns the status.
+cudaq_status_t report(const char *function, const finding &what) noexcept;
+
+const char *last_error_text() noexcept;
+
+/// Runs the body of an API function: a finding becomes its status and text, an exception CUDAQ_ERR_INTERNAL.
+template <class Body>
+cudaq_status_t guarded(const char *function, Body &&body) noexcept {
+  try {
+    const finding found = body();
+    return found ? report(function, found) : CUDAQ_OK;
+  } catch (const std::bad_alloc &) {
+    return report(function, {CUDAQ_ERR_INTERNAL, "out of memory"});
+  } catch (const std::exception &e) {
+    return report(function, {CUDAQ_ERR_INTERNAL, e.what()});
+  }
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what is missing, and only that: scripts/bootstrap.sh demo|test [variant...]
+# A machine that has everything is not touched and no package list is fetched.
+set -euo pipefail
+[ $# -gt 0 ] || set -- test
+purpose=$1
+shift
+variants=" $* "
+
+# need|probe|Debian package|what it is for. need: must, or may (its tests are then skipped and say so).
+table() {
+  cat <<'T'
+must|cmd:g++|g++|the compiler
+must|cmd:cmake|cmake|the build (3.25 or newer)
+must|cmd:ninja|ninja-build|the build
+must|file:/usr/include/CLI/CLI.hpp|libcli11-dev|the command line of the program
+must|file:/usr/include/nlohmann/json.hpp|nlohmann-json3-dev|the JSON output of the program
+must|file:/usr/include/fmt/format.h|libfmt-dev|the text output of the program
+may|pip|python3-pip|fetching PyMatching's sources, once; without it only the lookup-table decoder is built
+T
+  if [ "$purpose" = test ]; then
+    cat <<'T'
+must|file:/usr/src/googletest/googletest/src/gtest-all.cc|googletest|the test framework, compiled with each variant
+must|cmd:python3|python3|the checks of layout, symbols, layers and style
+may|cmd:clang++|clang|header tests with a second compiler
+may|cmd:clang-format|clang-format|the format check
+may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
+may|cmd:abidiff|abigail-tools|the comparison with the released ABI
+may|cmd:spin|spin|the model of the slot protocol
+may|cmd:shellcheck|shellcheck|the check of the shell scripts
+may|cmd:codespell|codespell|the spelling check
+T
+    case $variants in
+      *" aarch64 "*)
+        cat <<'T'
+must|cmd:aarch64-linux-gnu-g++|g++-aarch64-linux-gnu|the aarch64 variant
+must|cmd:qemu-aarch64|qemu-user|running the aarch64 variant
+T
+        ;;
+    esac
+  fi
+}
+
+present() {
+  case $1 in
+    cmd:*) command -v "${1#cmd:}" >/dev/null ;;
+    file:*) [ -e "${1#file:}" ] ;;
+    pip) python3 -m pip --version >/dev/null 2>&1 ;;
+  esac
+}
+
+# Lines of the table whose probe fails; $1 restricts them to one need.
+missing() {
+  table | while IFS='|' read -r need probe package purpose_text; do
+    if [ "${1:-$need}" = "$need" ] && ! present "$probe"; then
+      echo "$need|$probe|$package|$purpose_text"
+    fi
+  done
+}
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    env DEBIAN_FRONTEND=noninteractive "$@"
+  elif [ -t 0 ]; then
+    sudo env DEBIAN_FRONTEND=noninteractive "$@"
+  else
+    sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
+  fi
+}
+
+lacking=$(missing)
+if [ -n "$lacking" ]; then
+  mapfile -t packages < <(cut -d'|' -f3 <<<"$lacking")
+  echo "bootstrap: not installed: ${packages[*]}"
+  if ! command -v apt-get >/dev/null; then
+    echo "bootstrap: no apt-get here; install the equivalents of these Debian packages by hand"
+  elif [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    echo "bootstrap: neither root nor sudo; ask for: apt-get install ${packages[*]}"
+  else
+    echo "bootstrap: installing them with apt-get"
+    as_root apt-get update -qq || echo "bootstrap: the package lists could not be refreshed; trying with the old ones"
+    if ! as_root apt-get install -y -qq --no-install-recommends "${packages[@]}"; then
+      # One package that cannot be had must not keep the others away.
+      for package in "${packages[@]}"; do
+        as_root apt-get install -y -qq --no-install-recommends "$package" || true
+      done
+    fi
+  fi
+  while IFS='|' read -r _ _ package purpose_text; do
+    [ -z "$package" ] || echo "bootstrap: going on without $package ($purpose_text)"
+  done <<<"$(missing may)"
+  still=$(missing must)
+  if [ -n "$still" ]; then
+    while IFS='|' read -r _ _ package purpose_text; do
+      echo "bootstrap: $package is needed for: $purpose_text" >&2
+    done <<<"$still"
+    echo "bootstrap: install the packages named above and run this again" >&2
+    exit 1
+  fi
+fi
+
+# The toolkit is no Debian package. Its headers are needed, its compiler only for kernels and some header tests.
+for dir in "${CUDAToolkit_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr; do
+  if [ -n "$dir" ] && [ -e "$dir/include/cuda_runtime_api.h" ]; then
+    exit 0
+  fi
+done
+cat >&2 <<'T'
+bootstrap: the headers of the CUDA toolkit (cuda_runtime_api.h) were not found. Neither a GPU nor a driver is needed,
+bootstrap: but these headers are. Install CUDA toolkit 12.6 or newer; if it is not in /usr/local/cuda, set CUDA_HOME.
+T
+exit 1

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Formats the code as .clang-format says: scripts/format.sh [file...] (all of it without a file)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+if ! command -v clang-format >/dev/null || ! clang-format --version | grep -q 'version 14\.'; then
+  echo "scripts/format.sh: clang-format 14 is needed (Debian 12: clang-format); other versions format differently" >&2
+  exit 1
+fi
+if [ $# -eq 0 ]; then
+  mapfile -t files < <(find include lib kernels tools unittests docs -name '*.h' -o -name '*.cuh' -o -name '*.c' -o \
+    -name '*.cpp' -o -name '*.cu' 2>/dev/null | sort)
+  set -- "${files[@]}"
+fi
+clang-format -i "$@"

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of the C API that a program with one host dispatcher needs, owned together.
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace cudaq::realtime::tools {
+
+/// A call of the C API failed; the text names the call, the status and the library's reason.
+class api_error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Throws api_error unless status is CUDAQ_OK. `call` names the function.
+void require_ok(cudaq_status_t status, const char *call);
+
+struct host_service_config {
+  std::uint32_t num_slots = 64;
+  std::uint32_t slot_bytes = 64; ///< whole frame: header and payload
+  bool in_place = false;
+  cudaq_dispatcher_options_t options{}; ///< from default_options()
+};
+
+cudaq_dispatcher_options_t default_options();
+
+/// Manager, ring and one dispatcher on the host path, wired; serves one function with a v2 handler.
+///
+/// `user` goes to the handler and is kept alive as long as the dispatcher. Should a handler not come back within the
+/// grace period, the destructor leaves everything in memory (the thread still uses it) rather than free or wait.
+class host_service {
+public:
+  host_service(const host_service_config &config, std::uint32_t function_id, cudaq_host_handler_v2_t handler,
+               std::shared_ptr<void> user, const cudaq_handler_schema_t *schema);
+  ~host_service();
+  host_service(const host_service &) = delete;
+  host_service &operator=(const host_service &) = delete;
+
+  void start();
+  void stop();
+  /// cudaq_host_complete_deferred of the dispatcher.
+  cudaq_status_t complete(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) noexcept;
+
+  [[nodiscard]] const cudaq_ringbuffer_t &ring() const;
+  [[nodiscard]] std::uint32_t num_slots() const;
+  [[nodiscard]] cudaq_dispatcher_stats_t stats() const;
+  [[nodiscard]] std::uint64_t processed() const;
+  /// Text of cudaq_dispatcher_dump_state, or the reason why there is none.
+  [[nodiscard]] std::string dump() const;
+
+private:
+  struct parts;
+  std::unique_ptr<parts> parts_;
+};
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Time and waiting, for every subcommand.
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace cudaq::realtime::tools {
+
+/// CLOCK_MONOTONIC in nanoseconds: what the demo puts into ptp_timestamp.
+inline std::uint64_t now_ns() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+/// The cheapest monotonic counter of the CPU, read in program order: earlier loads have finished, later ones have not
+/// begun. tick_period_ns() gives its unit.
+inline std::uint64_t ticks() noexcept {
+#if defined(__x86_64__)
+  _mm_lfence();
+  const std::uint64_t value = __rdtsc();
+  _mm_lfence();
+  return value;
+#elif defined(__aarch64__)
+  std::uint64_t value;
+  asm volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(value)::"memory");
+  return value;
+#else
+  return now_ns();
+#endif
+}
+
+/// Name of what ticks() reads, for reports.
+inline const char *ticks_name() noexcept {
+#if defined(__x86_64__)
+  return "rdtsc between two lfence";
+#elif defined(__aarch64__)
+  return "cntvct_el0 between two isb";
+#else
+  return "clock_gettime(CLOCK_MONOTONIC)";
+#endif
+}
+
+/// One turn of a spin loop.
+inline void relax() noexcept {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield" ::: "memory");
+#endif
+}
+
+/// Spins for a while, then gives the core away between polls: for threads that may have to share a core.
+class spin_then_yield {
+public:
+  explicit spin_then_yield(std::uint32_t spins) : spins_(spins) {}
+  void worked() noexcept { idle_ = 0; }
+  void idle() noexcept {
+    if (idle_ < spins_) {
+      ++idle_;
+      relax();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+
+private:
+  std::uint32_t spins_;
+  std::uint32_t idle_ = 0;
+};
+
+} // namespace cudaq::realtime::tools

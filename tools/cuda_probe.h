@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks for a CUDA driver at run time, without linking to one.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct cuda_device {
+  std::string name;
+  int major = 0; ///< compute capability
+  int minor = 0;
+  std::size_t memory_bytes = 0;
+  bool host_native_atomics = false;
+};
+
+struct cuda_probe {
+  bool driver_found = false; ///< libcuda.so.1 could be loaded
+  int driver_version = 0;    ///< newest CUDA version the driver serves, 1000 * major + 10 * minor; 0: unknown
+  std::string error;         ///< why there are no devices; empty when there are
+  std::vector<cuda_device> devices;
+};
+
+/// Loads libcuda.so.1 and asks it. Never fails; `error` says what is missing.
+cuda_probe probe_cuda();
+
+} // namespace cudaq::realtime::tools

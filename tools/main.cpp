@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of cudaq-realtime: options and help only, each subcommand lives in its own file.
+#include "api_objects.h"
+#ifdef CUDAQ_TOOL_HAS_QEC
+#include "demo.h"
+#endif
+#include "info.h"
+#include "latency.h"
+#include "report.h"
+
+#include "cudaq/realtime/version.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace tools = cudaq::realtime::tools;
+
+namespace {
+
+constexpr const char *kFooter = R"(Start here:
+  cudaq-realtime info                  what this machine can do, and what is missing
+  cudaq-realtime demo                  the main job: decode surface-code shots through the ring, every answer checked
+  cudaq-realtime latency               round trips beside the floor of the same two cores
+  cudaq-realtime demo --help           options and examples of a subcommand
+
+Exit status: 0 good; 1 an answer was wrong, lost or given twice, or nothing moved; 2 an option or a file cannot be used;
+3 the library or the system refused something.)";
+
+constexpr const char *kDemoFooter =
+    R"(Without --cadence-us there are two passes: one as fast as it goes (throughput; latency is then the queue), and one at
+about 60 % of that load (latency).
+
+Examples:
+  cudaq-realtime demo                                       d=13, 20000 shots in each of the two passes
+  cudaq-realtime demo --distance 7 --cadence-us 20 --duration 10
+                                                            one d=7 shot each 20 us, for ten seconds
+  cudaq-realtime demo --workers 3 --core-dispatcher 2 --core-workers 3 --core-producer 0 --core-consumer 1
+                                                            three decoders side by side, all threads pinned
+  cudaq-realtime demo --distance 3 --decoder lookup --in-place --wait block
+  cudaq-realtime demo --json result.json --hgrm result      report for programs, histograms for HdrHistogram's plotter)";
+
+constexpr const char *kLatencyFooter =
+    R"(Floors and cases alternate, round by round, with the client pinned to one core and the server to another:
+  floor (a)  two flags and one cache line of payload each way, nothing else
+  floor (b)  the same ring, slots and frames, served by a loop that knows every request beforehand
+Every payload is random and every reply is checked.
+
+Examples:
+  cudaq-realtime latency                     200000 exchanges of each case, in 20 rounds
+  cudaq-realtime latency --cores 2,3 --json latency.json --hgrm latency
+  cudaq-realtime latency --quick             shows that it works; too short for figures)";
+
+/// CLI::Range, and no NaN, which compares with nothing and so passes every range.
+CLI::Validator number_between(double low, double high) {
+  return CLI::Validator(
+      [low, high](std::string &text) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
+          return "";
+        return fmt::format("{} is not a number from {} to {}", text, low, high);
+      },
+      fmt::format("FLOAT in [{} - {}]", low, high));
+}
+
+void add_output_options(CLI::App &app, tools::output_options &o) {
+  app.add_option("--json", o.json_file,
+                 "report as JSON: into FILE, or without FILE (or with -) to stdout instead of the text")
+      ->expected(0, 1)
+      ->type_name("[FILE]");
+}
+
+void add_hgrm_option(CLI::App &app, tools::output_options &o) {
+  app.add_option("--hgrm", o.hgrm_prefix, "write each histogram to PREFIX.<name>.hgrm (values in ns)")
+      ->type_name("PREFIX");
+}
+
+#ifdef CUDAQ_TOOL_HAS_QEC
+CLI::App &add_demo(CLI::App &app, tools::demo_options &o, tools::output_options &out) {
+  CLI::App &demo = *app.add_subcommand("demo", "decode recorded surface-code shots through the ring");
+  demo.footer(kDemoFooter);
+  demo.add_option("--distance", o.distance, "code distance of the recorded shots (default 13; 3 without PyMatching)");
+  demo.add_option("--noise", o.noise, "physical error rate of the recorded shots")->capture_default_str();
+  const auto shots = demo.add_option("--shots", o.shots, "shots to send in each pass; the set is cycled")
+                         ->capture_default_str()
+                         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 48));
+  demo.add_option("--duration", o.duration_s, "seconds to send in each pass, instead of --shots")
+      ->excludes(shots)
+      ->check(number_between(0.001, 1e6));
+  demo.add_option("--cadence-us", o.cadence_us, "one shot each so many microseconds; 0: as fast as it goes")
+      ->check(number_between(0, 1e7));
+  demo.add_option("--slots", o.slots, "slots of the ring")->capture_default_str()->check(CLI::Range(1u, 1u << 20));
+  demo.add_option("--workers", o.workers, "handler threads, any order; 0: the dispatcher decodes itself, in order")
+      ->capture_default_str()
+      ->check(CLI::Range(0u, 64u));
+  demo.add_option("--wait", o.wait, "how the dispatcher waits; auto: spin if there are cores for all threads")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "spin", "yield", "block"}));
+  demo.add_flag("--in-place", o.in_place, "answers overwrite their requests");
+  demo.add_option("--decoder", o.decoder, "decoder")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "pymatching", "lookup"}));
+  demo.add_option("--client-threads", o.client_threads, "1: one thread sends and collects; 2: one each; 0: decide")
+      ->capture_default_str()
+      ->check(CLI::Range(0u, 2u));
+  const CLI::Range core(0, 4095);
+  demo.add_option("--core-producer", o.core_producer, "core of the sending thread")->check(core);
+  demo.add_option("--core-consumer", o.core_consumer, "core of the collecting thread")->check(core);
+  demo.add_option("--core-dispatcher", o.core_dispatcher, "core of the dispatcher")->check(core);
+  demo.add_option("--core-workers", o.core_workers, "core of the first handler thread; the others follow")->check(core);
+  demo.add_option("--data", o.data_folder, "folder of the recorded shots (default: $CUDAQ_REALTIME_DATA, or found)");
+  demo.add_option("--seed", o.seed, "order of the shots; 0: as recorded")->capture_default_str();
+  demo.add_option("--timeout", o.timeout_s, "seconds without progress before the run is given up")
+      ->capture_default_str()
+      ->check(number_between(0.01, 1e5));
+  add_hgrm_option(demo, out);
+  add_output_options(demo, out);
+  return demo;
+}
+#endif
+
+CLI::App &add_latency(CLI::App &app, tools::latency_options &o, tools::output_options &out) {
+  CLI::App &latency = *app.add_subcommand("latency", "round trips of HOST_CALL beside the floor");
+  latency.footer(kLatencyFooter);
+  latency.add_option("--exchanges", o.exchanges, "exchanges of each case, after warm-up")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  latency.add_option("--rounds", o.rounds, "rounds in which floors and cases alternate")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 10000u));
+  latency.add_flag("--quick", o.quick, "4000 exchanges in 2 rounds");
+  latency.add_option("--slots", o.slots, "slots of the ring, and requests in flight when pipelined")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 1u << 20));
+  latency.add_flag("--in-place", o.in_place, "answers overwrite their requests");
+  latency.add_option("--cores", o.cores, "client core, server core (default: two of different physical cores)")
+      ->delimiter(',')
+      ->expected(2)
+      ->check(CLI::Range(0, 4095))
+      ->type_name("A,B");
+  latency.add_option("--seed", o.seed, "of the payloads")->capture_default_str();
+  latency.add_option("--timeout", o.timeout_s, "seconds without an answer before the run is given up")
+      ->capture_default_str()
+      ->check(number_between(0.01, 1e5));
+  add_hgrm_option(latency, out);
+  add_output_options(latency, out);
+  return latency;
+}
+
+std::string joined(int argc, char **argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i)
+    line += (i == 0 ? "" : " ") + std::string(argv[i]);
+  return line;
+}
+
+int run(int argc, char **argv) {
+  CLI::App app("cudaq-realtime: a ring buffer and RPC dispatcher between a quantum control system and its decoders");
+  app.footer(kFooter);
+  app.set_version_flag("--version", fmt::format("cudaq-realtime {}.{}.{}", CUDAQ_REALTIME_VERSION_MAJOR,
+                                                CUDAQ_REALTIME_VERSION_MINOR, CUDAQ_REALTIME_VERSION_PATCH));
+  app.require_subcommand(1);
+  tools::output_options out;
+  out.command_line = joined(argc, argv);
+#ifdef CUDAQ_TOOL_HAS_QEC
+  tools::demo_options demo_options;
+  CLI::App &demo = add_demo(app, demo_options, out);
+#endif
+  tools::latency_options latency_options;
+  CLI::App &latency = add_latency(app, latency_options, out);
+  CLI::App &info = *app.add_subcommand("info", "what this build and this machine can do, and how to get the rest");
+  info.footer("Examples:\n  cudaq-realtime info\n  cudaq-realtime info --json | python3 -m json.tool");
+  add_output_options(info, out);
+  if (argc > 1 && argv[1][0] != '-' &&
+      app.get_subcommands([&](const CLI::App *s) { return s->check_name(argv[1]); }).empty()) {
+    // CLI11 would only say that a subcommand is required.
+    fmt::print(stderr, "there is no subcommand \"{}\"\nRun with --help for more information.\n", argv[1]);
+    return tools::kExitUsage;
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &e) {
+    return app.exit(e) == 0 ? tools::kExitOk : tools::kExitUsage;
+  }
+  for (const CLI::App *chosen : app.get_subcommands())
+    out.json = chosen->get_option("--json")->count() > 0;
+#ifdef CUDAQ_TOOL_HAS_QEC
+  if (demo.parsed())
+    return tools::run_demo(demo_options, tools::output(out));
+#endif
+  if (latency.parsed())
+    return tools::run_latency(latency_options, tools::output(out));
+  (void)info;
+  return tools::run_info(tools::output(out));
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(argc, argv);
+  } catch (const tools::usage_error &e) {
+    fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
+    return tools::kExitUsage;
+  } catch (const std::exception &e) {
+    fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
+    return tools::kExitRefused;
+  }
+}

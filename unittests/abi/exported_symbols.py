@@ -1,0 +1,43 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The library exports what its map lists, the public headers declare and docs/api describes: all three, nothing more.
+
+usage: exported_symbols.py <source root> <library> <nm>
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+import public_headers
+
+root, library, nm = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+
+exported = {}
+for line in subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True).splitlines():
+    _, kind, name = line.split()
+    if kind != "A":  # the version node itself
+        symbol, _, version = name.partition("@@")
+        exported[symbol] = version
+
+node_of = {}
+for node, body in re.findall(r"^(CUDAQ_REALTIME_[0-9.]+) \{(.*?)\}", (root / "lib/cudaq-realtime.map").read_text(), flags=re.M | re.S):
+    for symbol in re.findall(r"^\s*(\w+);", body.split("local:")[0], flags=re.M):
+        node_of[symbol] = node
+
+declared = {name: path.name for name, path in public_headers.functions(root / "include").items()}
+# | `name` | `header` | text |
+page = root / "docs/api/index.md"
+described = dict(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| \S", page.read_text() if page.exists() else "", flags=re.M))
+
+problems = []
+for what, names in (("the map", set(node_of)), ("a public header (CUDAQ_REALTIME_API)", set(declared)), ("docs/api/index.md", set(described))):
+    problems += [f"{name} is exported but not in {what}" for name in sorted(set(exported) - names)]
+    problems += [f"{name} is in {what} but not exported" for name in sorted(names - set(exported))]
+problems += [f"{s} is exported in node '{v}', the map says {node_of[s]}" for s, v in sorted(exported.items()) if s in node_of and v != node_of[s]]
+problems += [f"docs/api/index.md: {s} is in {declared[s]}, not {h}" for s, h in sorted(described.items()) if s in declared and h != declared[s]]
+problems += [f"{s}: exported names begin with cudaq_" for s in sorted(exported) if not s.startswith("cudaq_")]
+if not exported:
+    problems.append("no exported symbol found")
+print("\n".join(problems) or f"{len(exported)} symbols: exported, listed, declared and described")
+sys.exit(bool(problems))

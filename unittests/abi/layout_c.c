@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The layout as a C11 compiler sees it. The assertions do the work; the table lets the test compare with C++. */
+#include "unittests/abi/layout.h"
+
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include <stddef.h>
+
+#define CUDAQ_SIZE(type, size) _Static_assert(sizeof(type) == (size), "size of " #type);
+#define CUDAQ_OFFSET(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #type "." #field);
+#define CUDAQ_VALUE(name, value) _Static_assert((name) == (value), #name);
+#include "unittests/abi/layout_c.inc"
+#undef CUDAQ_SIZE
+#undef CUDAQ_OFFSET
+#undef CUDAQ_VALUE
+
+#define CUDAQ_SIZE(type, size) {"sizeof " #type, (long long)sizeof(type), (long long)(size)},
+#define CUDAQ_OFFSET(type, field, offset) {#type "." #field, (long long)offsetof(type, field), (long long)(offset)},
+#define CUDAQ_VALUE(name, value) {#name, (long long)(name), (long long)(value)},
+const layout_row layout_seen_by_c[] = {
+#include "unittests/abi/layout_c.inc"
+    {NULL, 0, 0}};

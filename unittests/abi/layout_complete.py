@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every struct, field and enumerator of the public headers stands in the layout lists, and nothing else does."""
+import pathlib
+import re
+import sys
+
+import public_headers
+
+# Used only by inline code of the header that defines them: they never cross a binary boundary.
+INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig"}
+
+root = pathlib.Path(sys.argv[1])
+listed = "".join((root / "unittests/abi" / name).read_text() for name in ("layout_c.inc", "layout_cxx.inc"))
+sizes = set(re.findall(r"^CUDAQ_SIZE\((\w+),", listed, flags=re.M))
+offsets = set(re.findall(r"^CUDAQ_OFFSET\((\w+), (\w+),", listed, flags=re.M))
+values = set(re.findall(r"^CUDAQ_VALUE\((\w+),", listed, flags=re.M))
+
+structs = {n: f for n, (f, _) in public_headers.structs(root / "include").items() if n not in INLINE_ONLY}
+fields = {(name, field) for name, names in structs.items() for field in names}
+enumerators = set(public_headers.enumerators(root / "include"))
+
+problems = [f"CUDAQ_SIZE({name}, ...) is missing" for name in sorted(set(structs) - sizes)]
+problems += [f"CUDAQ_OFFSET({s}, {f}, ...) is missing" for s, f in sorted(fields - offsets)]
+problems += [f"CUDAQ_VALUE({name}, ...) is missing" for name in sorted(enumerators - values)]
+problems += [f"{name} is listed but no public header defines it" for name in sorted(sizes - set(structs))]
+if len(structs) < 10 or len(enumerators) < 30:
+    problems.append("the headers could not be read: too few structs or enumerators")
+print("\n".join(problems) or f"{len(structs)} structs, {len(fields)} fields, {len(enumerators)} enumerators: all listed")
+sys.exit(bool(problems))

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layout as a C++ compiler sees it, and that C sees the same. The static assertions already hold when this links.
+#include "unittests/abi/layout.h"
+
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/version.h"
+#include <cstddef>
+#include <gtest/gtest.h>
+#include <type_traits>
+
+namespace {
+
+using cudaq::realtime::GraphIOContext;
+using cudaq::realtime::RPCHeader;
+using cudaq::realtime::RPCResponse;
+
+#define CUDAQ_SIZE(type, size)                                                                                         \
+  static_assert(sizeof(type) == (size), "size of " #type);                                                             \
+  static_assert(std::is_standard_layout_v<type> && std::is_trivially_copyable_v<type>, #type " crosses the C ABI");
+#define CUDAQ_OFFSET(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field);
+#define CUDAQ_VALUE(name, value) static_assert((name) == (value), #name);
+#include "unittests/abi/layout_c.inc"
+#include "unittests/abi/layout_cxx.inc"
+#undef CUDAQ_SIZE
+#undef CUDAQ_OFFSET
+#undef CUDAQ_VALUE
+
+#define CUDAQ_SIZE(type, size) {"sizeof " #type, static_cast<long long>(sizeof(type)), static_cast<long long>(size)},
+#define CUDAQ_OFFSET(type, field, offset)                                                                              \
+  {#type "." #field, static_cast<long long>(offsetof(type, field)), static_cast<long long>(offset)},
+#define CUDAQ_VALUE(name, value) {#name, static_cast<long long>(name), static_cast<long long>(value)},
+constexpr layout_row kSeenByCxx[] = {
+#include "unittests/abi/layout_c.inc"
+};
+
+TEST(Row25_Layout, EveryStructAndValueIsAsReleased) {
+  for (const layout_row &row : kSeenByCxx)
+    EXPECT_EQ(row.is, row.should_be) << row.what;
+}
+
+TEST(Row25_Layout, CSeesWhatCxxSees) {
+  std::size_t i = 0;
+  for (; layout_seen_by_c[i].what != nullptr; ++i) {
+    ASSERT_LT(i, std::size(kSeenByCxx));
+    EXPECT_STREQ(layout_seen_by_c[i].what, kSeenByCxx[i].what);
+    EXPECT_EQ(layout_seen_by_c[i].is, kSeenByCxx[i].is) << kSeenByCxx[i].what;
+  }
+  EXPECT_EQ(i, std::size(kSeenByCxx));
+}
+
+TEST(Row25_Version, LibraryThatRunsIsTheOneOfTheHeaders) {
+  EXPECT_EQ(cudaq_realtime_version(), static_cast<std::uint32_t>(CUDAQ_REALTIME_VERSION));
+}
+
+} // namespace

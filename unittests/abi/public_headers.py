@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads structs, enumerators and exported functions out of the public headers.
+
+No C parser: it relies on how these headers are written (typedef struct X {...} X; one declaration per line).
+The checks that use it fail loudly when it finds nothing.
+"""
+import pathlib
+import re
+
+
+def headers(include):
+    return sorted(p for p in pathlib.Path(include).rglob("*") if p.suffix in (".h", ".cuh"))
+
+
+def code(path):
+    """The text of a file without comments and preprocessor lines."""
+    text = path.read_text()
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+    text = re.sub(r"//[^\n]*", " ", text)
+    text = re.sub(r"\\\n", " ", text)
+    return re.sub(r"^[ \t]*#.*$", " ", text, flags=re.M)
+
+
+def _body(text, open_brace):
+    depth = 0
+    for i in range(open_brace, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[i], 0)
+        if depth == 0:
+            return text[open_brace + 1:i]
+    raise ValueError("unbalanced braces")
+
+
+def _fields(body):
+    # What stands in inner braces (a union's members, an initializer) is not a field of its own.
+    while "{" in body:
+        start = body.index("{")
+        body = body[:start] + body[start + len(_body(body, start)) + 2:]
+    names = []
+    for declaration in body.split(";"):
+        declaration = declaration.split("=")[0].strip()
+        function_pointer = re.search(r"\(\s*\*\s*(\w+)\s*\)\s*\(", declaration)
+        if not declaration:
+            continue
+        if function_pointer:
+            names.append(function_pointer.group(1))
+            continue
+        if "(" in declaration:
+            continue  # a member function
+        for part in re.sub(r"\[[^]]*\]", "", declaration).split(","):
+            names.append(re.findall(r"\w+", part)[-1])
+    return names
+
+
+def structs(include):
+    """{struct name: ([field, ...], header)} of every struct that has a body."""
+    found = {}
+    for path in headers(include):
+        text = code(path)
+        for match in re.finditer(r"\bstruct\s+(?:__attribute__\(\(packed\)\)\s+)?(\w+)\s*\{", text):
+            found[match.group(1)] = (_fields(_body(text, match.end() - 1)), path)
+    return found
+
+
+def enumerators(include):
+    """{enumerator: header} of every enumeration of the C API."""
+    found = {}
+    for path in headers(include):
+        text = code(path)
+        for match in re.finditer(r"\btypedef\s+enum\s+\w*\s*\{", text):
+            for name in re.findall(r"(\w+)\s*(?:=[^,]*)?(?:,|$)", _body(text, match.end() - 1).strip()):
+                found[name] = path
+    return found
+
+
+def functions(include):
+    """{function: header} of everything that is declared as exported."""
+    found = {}
+    for path in headers(include):
+        for declaration in re.findall(r"\bCUDAQ_REALTIME_API\b([^;]*);", code(path)):
+            match = re.search(r"(\w+)\s*\(", declaration)
+            if match:
+                found[match.group(1)] = path
+    return found

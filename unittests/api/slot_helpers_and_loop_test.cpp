@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slot helpers' sizes and values, and the loop on the caller's own thread.
+#include "unittests/support/api_fixture.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+TEST(Row08_SlotHelpers, PayloadMustFitAndNothingWrapsIn32Bits) {
+  host_ring ring({2, 64, false});
+  const std::vector<std::uint8_t> payload(64, 1);
+  CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, 0, 1, payload.data(), 40, 1, 1));
+  for (const std::uint32_t length : {41u, 64u, 0x7FFFFFFFu, 0xFFFFFFE8u, 0xFFFFFFE9u, 0xFFFFFFFFu}) {
+    EXPECT_EQ(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, 0, 1, payload.data(), length, 1, 1),
+              CUDAQ_ERR_INVALID_ARG);
+    EXPECT_TRUE(error_names({"payload_len is " + std::to_string(length), "64"}));
+  }
+  CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, 0, 1, nullptr, 0, 1, 1));
+  EXPECT_EQ(load_acquire(ring.ring.rx_flags_host[0]), 0u) << "writing does not signal";
+}
+
+TEST(Row08_SlotHelpers, RefuseViewsThatTheDispatcherWouldRefuse) {
+  host_ring memory({2, 64, false});
+  const auto refused = [&](const char *word, auto &&spoil) {
+    cudaq_ringbuffer_t ring = memory.ring;
+    spoil(ring);
+    cudaq_rpc_response_t header;
+    const void *result = nullptr;
+    EXPECT_EQ(cudaq_host_ringbuffer_write_rpc_request(&ring, 0, 1, nullptr, 0, 1, 1), CUDAQ_ERR_INVALID_ARG) << word;
+    EXPECT_TRUE(error_names({word}));
+    EXPECT_EQ(cudaq_host_ringbuffer_read_rpc_response(&ring, 0, &header, &result), CUDAQ_ERR_INVALID_ARG) << word;
+  };
+  refused("rx_flags_host", [](auto &r) { r.rx_flags_host = nullptr; });
+  refused("tx_flags_host", [](auto &r) { r.tx_flags_host = nullptr; });
+  refused("rx_data_host", [](auto &r) { r.rx_data_host = nullptr; });
+  refused("tx_data_host", [](auto &r) {
+    r.tx_data = r.rx_data_host + 8;
+    r.tx_data_host = nullptr;
+  });
+  refused("rx_data_host", [](auto &r) { r.rx_data_host += 4; });
+  refused("rx_stride_sz is 60", [](auto &r) { r.rx_stride_sz = 60; });
+}
+
+// A stride below the header would let the last slot's header be read behind the end of the array.
+TEST(Row08_SlotHelpers, StrideBelowTheHeaderIsRefused) {
+  host_ring memory({2, 64, false});
+  cudaq_rpc_response_t header;
+  const void *result = nullptr;
+  cudaq_ringbuffer_t ring = memory.ring;
+  ring.tx_stride_sz = ring.rx_stride_sz = 16;
+  EXPECT_EQ(cudaq_host_ringbuffer_write_rpc_request(&ring, 0, 1, nullptr, 0, 1, 1), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_host_ringbuffer_read_rpc_response(&ring, 1, &header, &result), CUDAQ_ERR_INVALID_ARG);
+}
+
+TEST(Row08_SlotHelpers, FramesThatAreNoResponseAreNotHandedOut) {
+  host_ring ring({1, 64, false});
+  cudaq_rpc_response_t header{};
+  const void *result = nullptr;
+  EXPECT_EQ(cudaq_host_ringbuffer_read_rpc_response(&ring.ring, 0, &header, &result), CUDAQ_ERR_INTERNAL);
+  EXPECT_TRUE(error_names({"magic is 0x00000000"}));
+  for (const std::uint32_t length : {41u, 0xFFFFFFE8u, 0xFFFFFFFFu}) {
+    const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, 0, length, 0, 0};
+    std::memcpy(ring.ring.tx_data_host, &frame, sizeof(frame));
+    EXPECT_EQ(cudaq_host_ringbuffer_read_rpc_response(&ring.ring, 0, &header, &result), CUDAQ_ERR_INTERNAL);
+    EXPECT_TRUE(error_names({"result_len is " + std::to_string(length)}));
+  }
+  EXPECT_EQ(result, nullptr);
+}
+
+TEST(Row08_SlotHelpers, PollTellsSentinelsFromAddresses) {
+  host_ring ring({1, 64, false});
+  volatile std::uint64_t &tx = ring.ring.tx_flags_host[0];
+  const auto poll = [&](std::uint64_t flag, int &error) {
+    store_release(tx, flag);
+    return cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, 0, &error);
+  };
+  int error = 7;
+  EXPECT_EQ(poll(0, error), CUDAQ_TX_EMPTY);
+  EXPECT_EQ(error, 0);
+  EXPECT_EQ(poll(CUDAQ_TX_FLAG_IN_FLIGHT, error), CUDAQ_TX_IN_FLIGHT);
+  EXPECT_EQ(poll(0xDEAD0000000002BCull, error), CUDAQ_TX_ERROR);
+  EXPECT_EQ(error, 700);
+  EXPECT_EQ(poll(0xDEAD000000000000ull, error), CUDAQ_TX_ERROR);
+  EXPECT_EQ(error, 0);
+  EXPECT_EQ(poll(0x00007F0000001000ull, error), CUDAQ_TX_READY);
+  EXPECT_EQ(error, 0);
+  EXPECT_EQ(poll(1, error), CUDAQ_TX_READY);
+  EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&ring.ring, 0), 0);
+  cudaq_host_ringbuffer_clear_slot(&ring.ring, 0);
+  EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&ring.ring, 0), 1);
+}
+
+class OwnThreadLoop : public ::testing::TestWithParam<bool> {
+protected:
+  cudaq_status_t run() {
+    if (GetParam()) {
+      HostDispatcherConfig c;
+      c.rx_flags = ring.ring.rx_flags_host;
+      c.tx_flags = ring.ring.tx_flags_host;
+      c.rx_data_host = ring.ring.rx_data_host;
+      c.tx_data_host = ring.ring.tx_data_host;
+      c.rx_stride_sz = ring.ring.rx_stride_sz;
+      c.tx_stride_sz = ring.ring.tx_stride_sz;
+      c.num_slots = config.num_slots;
+      c.slot_size = config.slot_size;
+      c.function_table = &entry;
+      c.function_table_count = 1;
+      c.shutdown_flag = &flag;
+      c.stats_counter = &stats;
+      c.options = &options;
+      return host_dispatcher_loop(c);
+    }
+    const cudaq_function_table_t table{&entry, 1};
+    return cudaq_host_dispatcher_loop(&config, &ring.ring, &table, nullptr, 0, &options, &flag, &stats);
+  }
+  host_ring ring{{4, 64, false}};
+  cudaq_dispatcher_config_t config = host_config({4, 64, false});
+  cudaq_function_entry_t entry = host_entry("reverse", reverse_handler);
+  cudaq_dispatcher_options_t options = default_options();
+  volatile int flag = 0;
+  std::uint64_t stats = 3;
+};
+
+TEST_P(OwnThreadLoop, ServesUntilTheFlagIsSet) {
+  for (const std::uint32_t pool : {0u, 2u}) {
+    options.handler_pool_size = pool;
+    store_release(flag, 0);
+    const std::uint64_t before = stats;
+    cudaq_status_t said = CUDAQ_ERR_INTERNAL;
+    std::thread loop([&] { said = run(); });
+    ring_client client(ring);
+    for (std::uint32_t id = 0; id < 20; ++id)
+      EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1, 2, 3}, id).result, (std::vector<std::uint8_t>{3, 2, 1}));
+    store_release(flag, 1);
+    loop.join();
+    EXPECT_EQ(said, CUDAQ_OK);
+    EXPECT_EQ(stats, before + 20);
+  }
+}
+
+TEST_P(OwnThreadLoop, ReturnsAtOnceIfTheFlagIsSetAlready) {
+  flag = 1;
+  EXPECT_LT(milliseconds([&] { CUDAQ_EXPECT_OK(run()); }), 2000);
+}
+
+TEST_P(OwnThreadLoop, RefusesWhatADispatcherRefuses) {
+  if (!GetParam()) {
+    const cudaq_function_table_t table{&entry, 1};
+    cudaq_host_worker_t worker{};
+    EXPECT_EQ(cudaq_host_dispatcher_loop(&config, &ring.ring, &table, &worker, 1, &options, &flag, &stats),
+              CUDAQ_ERR_UNSUPPORTED);
+    EXPECT_TRUE(error_names({"num_workers is 1"}));
+    config.shared_ring_mode = 1;
+    EXPECT_EQ(run(), CUDAQ_ERR_UNSUPPORTED);
+    config.shared_ring_mode = 0;
+  }
+  options.struct_size = 1;
+  EXPECT_EQ(run(), CUDAQ_ERR_INVALID_ARG);
+  options = default_options();
+  options.ordering = 9;
+  EXPECT_EQ(run(), CUDAQ_ERR_INVALID_ARG);
+  options = default_options();
+  entry.handler.host_fn = nullptr;
+  EXPECT_EQ(run(), CUDAQ_ERR_INVALID_ARG);
+  config.num_slots = 0;
+  EXPECT_EQ(run(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"num_slots is 0"}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Form, OwnThreadLoop, ::testing::Bool(),
+                         [](const auto &tested) { return tested.param ? "Cxx" : "C"; });
+
+} // namespace
+} // namespace cudaq::realtime::test

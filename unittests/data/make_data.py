@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Make (or check) the committed shot sets of this folder.
+
+    python3 -m venv venv && venv/bin/pip install stim==1.15.0 pymatching==2.3.1 numpy==2.4.6
+    venv/bin/python make_data.py            # write every set
+    venv/bin/python make_data.py --check    # compare the committed files with their .meta, then with a fresh run
+
+README.md says what the files hold.
+"""
+
+import argparse
+import hashlib
+import pathlib
+import sys
+import tempfile
+
+import numpy as np
+import pymatching
+import stim
+
+VERSIONS = {"stim": "1.15.0", "pymatching": "2.3.1"}
+SEED = 20240501
+# distance (= rounds) -> shots; fewer shots where a row is long.
+SHOTS = {3: 1000, 5: 1000, 7: 800, 13: 500}
+NOISE = (0.003, 0.005)
+# From this distance on Stim's own text is too long to commit (880 kB at d=13).
+FIRST_MERGED_DISTANCE = 7
+PROBABILITY_DIGITS = 12
+FILES = ("dem", "dets.b8", "obs.b8", "pred.b8")
+
+
+def make_circuit(distance, p):
+    return stim.Circuit.generated(
+        "surface_code:rotated_memory_z", distance=distance, rounds=distance,
+        after_clifford_depolarization=p, after_reset_flip_probability=p,
+        before_measure_flip_probability=p, before_round_data_depolarization=p)
+
+
+def matching_edges(dem):
+    """Every edge of the matching graph: (detectors, observables) -> probability.
+
+    Components of a decomposed error count as independent and parallel edges merge as
+    independent errors, which is what PyMatching does with the same model.
+    """
+    edges = {}
+    for instruction in dem.flattened():
+        if instruction.type != "error":
+            continue
+        p = instruction.args_copy()[0]
+        for component in instruction.target_groups():
+            detectors = tuple(sorted(t.val for t in component if t.is_relative_detector_id()))
+            observables = tuple(sorted(t.val for t in component if t.is_logical_observable_id()))
+            assert 1 <= len(detectors) <= 2, component
+            old = edges.get((detectors, observables), 0.0)
+            edges[detectors, observables] = old * (1 - p) + p * (1 - old)
+    assert len({d for d, _ in edges}) == len(edges), "parallel edges with different observables"
+    return edges
+
+
+def layers_of(dem, edges):
+    """Splits the edges by the time layer of their first detector.
+
+    Returns, per layer, the index of its first detector and the text of its edges with
+    detector numbers relative to it.
+    """
+    layer_of = [int(c[2]) for _, c in sorted(dem.get_detector_coordinates().items())]
+    assert layer_of == sorted(layer_of), "detectors are not numbered by time"
+    starts = [layer_of.index(t) for t in range(layer_of[-1] + 1)]
+    texts = [[] for _ in starts]
+    for (detectors, observables), p in sorted(edges.items()):
+        start = starts[layer_of[detectors[0]]]
+        targets = [f"D{d - start}" for d in detectors] + [f"L{o}" for o in observables]
+        texts[layer_of[detectors[0]]].append(f"error({p:.{PROBABILITY_DIGITS}g}) " + " ".join(targets))
+    return starts, texts
+
+
+def merged_text(dem):
+    """The matching graph of dem as a model with one repeat block for the rounds that are alike."""
+    starts, layers = layers_of(dem, matching_edges(dem))
+    lines, at = [], 0
+    while at < len(layers):
+        end = at + 1
+        while end < len(layers) and layers[end] == layers[at]:
+            end += 1
+        # The step to the layer after this run is the same within the run.
+        step = starts[at + 1] - starts[at] if at + 1 < len(layers) else 0
+        body = layers[at] + ([f"shift_detectors {step}"] if step else [])
+        if end - at > 1 and all(starts[k + 1] - starts[k] == step for k in range(at, end)):
+            lines += [f"repeat {end - at} {{", *("    " + line for line in body), "}"]
+            at = end
+        else:
+            lines += body
+            at += 1
+    return "\n".join(lines) + "\n"
+
+
+def pack_rows(bits):
+    return np.packbits(bits, axis=1, bitorder="little").tobytes()
+
+
+def make_set(folder, distance, p):
+    name = f"surface_z_d{distance}_p{p:g}"
+    circuit = make_circuit(distance, p)
+    stim_dem = circuit.detector_error_model(decompose_errors=True)
+    merged = distance >= FIRST_MERGED_DISTANCE
+    text = merged_text(stim_dem) if merged else str(stim_dem) + "\n"
+    dem = stim.DetectorErrorModel(text)
+    assert (dem.num_detectors, dem.num_observables) == (stim_dem.num_detectors, stim_dem.num_observables)
+
+    shots = SHOTS[distance]
+    sampler = circuit.compile_detector_sampler(seed=SEED + 1000 * distance + round(p * 1e5))
+    detections, observables = sampler.sample(shots, separate_observables=True)
+    predictions = pymatching.Matching.from_detector_error_model(dem).decode_batch(detections)
+    reference = pymatching.Matching.from_detector_error_model(stim_dem).decode_batch(detections)
+    assert (predictions == reference).all(), f"{name}: merging changed a prediction"
+
+    content = {"dem": text.encode(), "dets.b8": pack_rows(detections), "obs.b8": pack_rows(observables),
+               "pred.b8": pack_rows(predictions)}
+    meta = {
+        "format": 1, "name": name, "code": "surface_code:rotated_memory_z", "distance": distance,
+        "rounds": distance, "noise": f"{p:g}", "shots": shots, "num_detectors": dem.num_detectors,
+        "num_observables": dem.num_observables,
+        "offline_logical_errors": int((predictions != observables).any(axis=1).sum()),
+        "observable_flips": int(observables.any(axis=1).sum()), "detection_events": int(detections.sum()),
+        "dem_form": "matching_graph" if merged else "stim", "stim": stim.__version__,
+        "pymatching": pymatching.__version__,
+    }
+    for suffix in FILES:
+        (folder / f"{name}.{suffix}").write_bytes(content[suffix])
+        meta[f"sha256.{suffix}"] = hashlib.sha256(content[suffix]).hexdigest()
+    (folder / f"{name}.meta").write_text("".join(f"{k}={v}\n" for k, v in meta.items()))
+    size = sum(len(c) for c in content.values())
+    print(f"{name}: {meta['detection_events'] / shots:.1f} events a shot, {meta['observable_flips']} flips, "
+          f"{meta['offline_logical_errors']} logical errors in {shots} shots, {size} bytes")
+
+
+def check_hashes(folder):
+    bad = []
+    for meta in sorted(folder.glob("*.meta")):
+        keys = dict(line.split("=", 1) for line in meta.read_text().splitlines() if line)
+        for suffix in FILES:
+            data = (folder / f"{keys['name']}.{suffix}").read_bytes()
+            if hashlib.sha256(data).hexdigest() != keys[f"sha256.{suffix}"]:
+                bad.append(f"{keys['name']}.{suffix}")
+    return bad
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing; compare")
+    args = parser.parse_args()
+    for module in (stim, pymatching):
+        if module.__version__ != VERSIONS[module.__name__]:
+            sys.exit(f"{module.__name__} is {module.__version__}, the data is made with {VERSIONS[module.__name__]}")
+
+    here = pathlib.Path(__file__).resolve().parent
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch) if args.check else here
+        for distance in SHOTS:
+            for p in NOISE:
+                make_set(folder, distance, p)
+        if not args.check:
+            return
+        bad = check_hashes(here)
+        bad += [f.name for f in sorted(folder.iterdir())
+                if not (here / f.name).exists() or f.read_bytes() != (here / f.name).read_bytes()]
+        if bad:
+            sys.exit("different: " + ", ".join(sorted(set(bad))))
+        print("all files as committed")
+
+
+if __name__ == "__main__":
+    main()

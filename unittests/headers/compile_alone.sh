@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Compiles each header in a file of its own that includes it twice and nothing else:
+# compile_alone.sh <scratch directory> <compiler> <options> <header>...
+set -euo pipefail
+scratch=$1 compiler=$2
+read -ra options <<<"$3"
+shift 3
+if ! command -v "$compiler" >/dev/null; then
+  echo "skipped: $compiler is not installed"
+  exit 77
+fi
+mkdir -p "$scratch"
+failed=0
+for header in "$@"; do
+  unit=$scratch/$(basename "$header" | tr . _).unit
+  # A declaration of its own: a header of macros only would leave the unit empty, which C does not allow.
+  printf '#include "%s"\n#include "%s"\nextern int cudaq_unit_is_not_empty;\n' "$header" "$header" >"$unit"
+  if "$compiler" "${options[@]}" "$unit" -o "$unit.out"; then
+    echo "ok      $header"
+  else
+    echo "FAILED  $header: $compiler ${options[*]} $unit"
+    failed=1
+  fi
+done
+exit "$failed"

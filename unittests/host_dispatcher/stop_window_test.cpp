@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is true when stop has come back: moments that a race would hit once in a million, made certain.
+#include "unittests/host_dispatcher/paused_page.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+struct kept_call {
+  cudaq_host_call_t call{};
+  std::atomic<int> kept{0};
+  static std::int32_t serve(cudaq_host_call_t *call, void *user) {
+    auto &self = *static_cast<kept_call *>(user);
+    self.call = *call;
+    ++self.kept;
+    return CUDAQ_HOST_CALL_DEFERRED;
+  }
+};
+
+class Stop : public ::testing::Test {
+protected:
+  static constexpr ring_shape kShape{4, 64, false};
+  Stop() {
+    const cudaq_dispatcher_config_t config = host_config(kShape);
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager.get, &config, &dispatcher));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(dispatcher, &memory.ring));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed));
+    const cudaq_dispatcher_options_t options = default_options();
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(dispatcher, &options));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_handler_v2(dispatcher, 1, kept_call::serve, &kept, nullptr));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_start(dispatcher));
+  }
+  ~Stop() override {
+    memory.release();
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher));
+  }
+  void send(std::uint32_t slot, std::uint32_t id) {
+    CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&memory.ring, slot, 1, nullptr, 0, id, 0));
+    cudaq_host_ringbuffer_signal_slot(&memory.ring, slot);
+  }
+
+  page_ring memory{kShape.num_slots, kShape.slot_size};
+  manager_handle manager;
+  cudaq_dispatcher_t *dispatcher = nullptr;
+  volatile int shutdown = 0;
+  std::uint64_t processed = 0;
+  kept_call kept;
+};
+
+// The completing thread has counted its answer and is about to raise the flag.
+TEST_F(Stop, DoesNotComeBackBeforeADeferredAnswerIsPublished) {
+  send(0, 7);
+  ASSERT_TRUE(eventually([&] { return kept.kept.load() == 1; }));
+  memory.pause(memory.ring.tx_flags_host);
+  std::thread completer([&] { CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher, &kept.call.job, 0, 0)); });
+  ASSERT_TRUE(eventually([&] { return memory.somebody_waits(); }));
+  std::atomic<bool> back{false}, too_early{false};
+  std::thread stopper([&] {
+    // No matter which of the two it is: what it must not be is success before the answer.
+    if (cudaq_dispatcher_stop_timeout(dispatcher, 2000000000) == CUDAQ_OK)
+      too_early = cudaq_host_ringbuffer_poll_tx_flag(&memory.ring, 0, nullptr) != CUDAQ_TX_READY;
+    back = true;
+  });
+  eventually([&] { return back.load(); }, std::chrono::milliseconds(200));
+  memory.release();
+  completer.join();
+  stopper.join();
+  EXPECT_FALSE(too_early.load()) << "stop came back while a thread was still writing to the ring";
+}
+
+// stop gives the job up while the completing thread has just claimed it.
+TEST_F(Stop, DoesNotComeBackFromItsDeadlineBeforeAClaimedAnswerIsPublished) {
+  send(0, 7);
+  ASSERT_TRUE(eventually([&] { return kept.kept.load() == 1; }));
+  memory.pause(memory.ring.tx_data_host);
+  std::thread completer([&] { CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher, &kept.call.job, 0, 0)); });
+  ASSERT_TRUE(eventually([&] { return memory.somebody_waits(); }));
+  std::atomic<bool> back{false}, too_early{false};
+  std::thread stopper([&] {
+    if (cudaq_dispatcher_stop_timeout(dispatcher, 100000000) == CUDAQ_OK)
+      too_early = cudaq_host_ringbuffer_poll_tx_flag(&memory.ring, 0, nullptr) != CUDAQ_TX_READY;
+    back = true;
+  });
+  eventually([&] { return back.load(); }, std::chrono::milliseconds(300));
+  memory.release();
+  completer.join();
+  stopper.join();
+  EXPECT_FALSE(too_early.load()) << "stop came back while a thread was still writing to the ring";
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checked traffic: requests of random size with a sequence number and a checksum, handlers that check and record what
+// they see, and a producer and a consumer thread. Whatever is lost, doubled, torn, mixed up or reordered is counted.
+#pragma once
+
+#include "unittests/support/host_fixture.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+namespace cudaq::realtime::test {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+/// `full` messages, a tenth of them under a sanitizer.
+inline constexpr std::uint32_t fewer_if_sanitized(std::uint32_t full) { return kSanitized ? full / 10 : full; }
+
+inline std::uint32_t checksum(std::uint32_t seed, const std::uint8_t *bytes, std::size_t n) {
+  std::uint32_t h = 2166136261u ^ seed;
+  for (std::size_t i = 0; i < n; ++i)
+    h = (h ^ bytes[i]) * 16777619u;
+  return h;
+}
+
+/// A function under load. Payload and result: sequence number of the function, checksum, filling.
+class checked_function {
+public:
+  static constexpr std::uint32_t kHeader = 8;
+
+  checked_function(std::uint32_t function_id, std::uint32_t max_messages)
+      : id(function_id), served_(std::make_unique<std::atomic<std::uint8_t>[]>(max_messages)), size_(max_messages) {}
+
+  /// The v2 handler; `user` is the function.
+  static std::int32_t serve(cudaq_host_call_t *call, void *user) {
+    return static_cast<checked_function *>(user)->serve_one(*call);
+  }
+
+  /// The v1 handler of all functions in `v1_by_id`.
+  static void serve_v1(const void *rx_slot, void *tx_slot, std::size_t slot_size) {
+    cudaq_rpc_header_t request;
+    std::memcpy(&request, rx_slot, sizeof(request));
+    std::uint8_t payload[4096]; // the slots may be one
+    std::memcpy(payload, static_cast<const std::uint8_t *>(rx_slot) + sizeof(request), request.arg_len);
+    cudaq_host_call_t call{};
+    call.payload = payload;
+    call.payload_len = request.arg_len;
+    call.result = static_cast<std::uint8_t *>(tx_slot) + CUDAQ_RPC_HEADER_SIZE;
+    call.max_result_len = static_cast<std::uint32_t>(slot_size) - CUDAQ_RPC_HEADER_SIZE;
+    const std::int32_t status = v1_by_id[request.function_id]->serve_one(call);
+    const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, status, call.result_len, 0, 0};
+    std::memcpy(tx_slot, &response, sizeof(response));
+  }
+  static inline checked_function *v1_by_id[64] = {};
+
+  const std::uint32_t id;
+  std::chrono::nanoseconds busy{0}; ///< how long a call takes at least
+
+  std::atomic<std::uint64_t> calls{0}, corrupt{0}, doubled{0}, out_of_order{0}, side_by_side{0};
+
+  static std::uint32_t result_size(std::uint32_t sequence, std::uint32_t limit) {
+    return kHeader + (sequence * 2654435761u >> 7) % (limit - kHeader + 1);
+  }
+  static std::uint32_t fill(std::uint8_t *frame, std::uint32_t size, std::uint32_t sequence, std::uint8_t salt) {
+    for (std::uint32_t i = kHeader; i < size; ++i)
+      frame[i] = static_cast<std::uint8_t>(sequence * 7 + i * 13 + salt);
+    const std::uint32_t sum = checksum(sequence ^ size, frame + kHeader, size - kHeader);
+    std::memcpy(frame, &sequence, 4);
+    std::memcpy(frame + 4, &sum, 4);
+    return size;
+  }
+  static bool intact(const void *data, std::uint32_t size, std::uint32_t &sequence) {
+    const auto *frame = static_cast<const std::uint8_t *>(data);
+    std::uint32_t sum = 0;
+    if (size < kHeader)
+      return false;
+    std::memcpy(&sequence, frame, 4);
+    std::memcpy(&sum, frame + 4, 4);
+    return sum == checksum(sequence ^ size, frame + kHeader, size - kHeader);
+  }
+
+private:
+  std::int32_t serve_one(cudaq_host_call_t &call) {
+    if (inside_.fetch_add(1) != 0)
+      ++side_by_side;
+    std::uint32_t sequence = 0;
+    if (!intact(call.payload, call.payload_len, sequence) || sequence >= size_) {
+      ++corrupt;
+    } else {
+      if (served_[sequence].fetch_add(1) != 0)
+        ++doubled;
+      if (expected_.exchange(sequence + 1) != sequence)
+        ++out_of_order;
+      call.result_len =
+          fill(static_cast<std::uint8_t *>(call.result), result_size(sequence, call.max_result_len), sequence, 0x5a);
+    }
+    if (busy.count() != 0)
+      for (const auto end = std::chrono::steady_clock::now() + busy; std::chrono::steady_clock::now() < end;)
+        std::this_thread::yield();
+    ++calls;
+    inside_.fetch_sub(1);
+    return 0;
+  }
+
+  std::unique_ptr<std::atomic<std::uint8_t>[]> served_;
+  const std::uint32_t size_;
+  std::atomic<std::uint32_t> expected_{0};
+  std::atomic<int> inside_{0};
+};
+
+/// Adds a checked function to a dispatcher that does not run.
+inline void serve_checked(const host_dispatcher_handle &dispatcher, checked_function &function) {
+  CUDAQ_EXPECT_OK(
+      cudaq_dispatcher_set_host_handler_v2(dispatcher.get, function.id, checked_function::serve, &function, nullptr));
+}
+
+struct traffic_plan {
+  std::vector<checked_function *> functions;
+  std::uint32_t messages = 10000;
+  std::uint32_t unknown_of_100 = 0; ///< share of requests with an id that nobody serves
+  bool unknown_answered = true;     ///< false: they are dropped
+  bool random_slots = false;        ///< fill any free slot instead of ring order
+  std::uint32_t first_slot = 0;
+  std::uint32_t seed = 1;
+};
+
+/// Runs the plan's traffic once through a ring.
+class traffic {
+public:
+  static constexpr std::uint32_t kUnknownId = 0x0badf00d;
+
+  traffic(const host_ring &ring, traffic_plan plan)
+      : ring_(ring), plan_(std::move(plan)), sent_to_(plan_.functions.size()), table_(ring.shape().num_slots),
+        next_(plan_.first_slot) {}
+
+  /// Producer and consumer until everything was answered. Stops after 20 s without progress.
+  void run() {
+    std::thread producer([this] { produce(); });
+    consume();
+    producer.join();
+  }
+  /// The same in two halves, for tests that do something in the middle.
+  void run_in_background() {
+    background_ = std::thread([this] { run(); });
+  }
+  void wait() { background_.join(); }
+  std::uint64_t collected() const { return collected_.load(); }
+  std::uint32_t next_slot() const { return next_; }
+
+  /// Fails the test for everything that went wrong.
+  void expect_clean(bool ordered = true, bool exclusive = true) const {
+    EXPECT_FALSE(stuck_) << "no progress: sent " << sent_.load() << ", collected " << collected_.load();
+    EXPECT_EQ(foreign_, 0u) << "answers that belong to another request";
+    EXPECT_EQ(torn_, 0u) << "answers with a wrong checksum";
+    EXPECT_EQ(refused_, 0u) << "answers with an unexpected status, the last one " << last_status_ << " "
+                            << cudaq_rpc_status_string(last_status_);
+    EXPECT_EQ(collected_.load() + dropped_.load(), plan_.messages);
+    for (std::size_t f = 0; f < plan_.functions.size(); ++f) {
+      const checked_function &function = *plan_.functions[f];
+      EXPECT_EQ(function.corrupt.load(), 0u) << "function " << f;
+      EXPECT_EQ(function.doubled.load(), 0u) << "function " << f;
+      EXPECT_EQ(function.calls.load(), sent_to_[f]) << "function " << f;
+      EXPECT_TRUE(!ordered || function.out_of_order.load() == 0) << function.out_of_order.load() << ", function " << f;
+      EXPECT_TRUE(!exclusive || function.side_by_side.load() == 0)
+          << function.side_by_side.load() << ", function " << f;
+    }
+    for (std::uint32_t i = 0; i < ring_.shape().num_slots && !stuck_; ++i)
+      EXPECT_TRUE(eventually([&] { return free(i); })) << "slot " << i << " was left behind";
+  }
+
+private:
+  struct entry {
+    std::uint32_t function = 0, sequence = 0, request_id = 0;
+    bool known = false;
+  };
+  bool free(std::uint32_t slot) const { return cudaq_host_ringbuffer_slot_available(&ring_.ring, slot) == 1; }
+
+  bool find_slot(std::uint32_t &slot, std::mt19937 &random) {
+    const std::uint32_t n = ring_.shape().num_slots;
+    if (!plan_.random_slots) {
+      slot = next_;
+      return free(slot);
+    }
+    for (std::uint32_t tries = 0; tries < n; ++tries)
+      if (slot = static_cast<std::uint32_t>(random() % n); free(slot))
+        return true;
+    return false;
+  }
+
+  void produce() {
+    std::mt19937 random(plan_.seed);
+    const std::uint32_t most = ring_.shape().slot_size - CUDAQ_RPC_HEADER_SIZE;
+    std::vector<std::uint8_t> payload(most);
+    for (std::uint32_t m = 0; m < plan_.messages; ++m) {
+      std::uint32_t slot = 0;
+      if (!eventually([&] { return stuck_ || find_slot(slot, random); }) || stuck_)
+        return;
+      entry &e = table_[slot];
+      e.known = random() % 100 >= plan_.unknown_of_100;
+      e.request_id = m * 2654435761u + plan_.seed;
+      e.function = static_cast<std::uint32_t>(random() % plan_.functions.size());
+      e.sequence = e.known ? static_cast<std::uint32_t>(sent_to_[e.function]++) : m;
+      const std::uint32_t size = checked_function::kHeader + static_cast<std::uint32_t>(random()) % (most - 7);
+      checked_function::fill(payload.data(), size, e.sequence, 0x11);
+      if (!e.known && !plan_.unknown_answered)
+        ++dropped_;
+      CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring_.ring, slot,
+                                                              e.known ? plan_.functions[e.function]->id : kUnknownId,
+                                                              payload.data(), size, e.request_id, ~std::uint64_t{m}));
+      ++sent_;
+      cudaq_host_ringbuffer_signal_slot(&ring_.ring, slot);
+      next_ = (slot + 1) % ring_.shape().num_slots;
+    }
+    all_sent_.store(true);
+  }
+
+  void consume() {
+    auto last_progress = std::chrono::steady_clock::now();
+    for (std::uint32_t slot = 0, idle = 0; !all_sent_.load() || collected_.load() + dropped_.load() < plan_.messages;
+         slot = slot + 1 == ring_.shape().num_slots ? 0 : slot + 1) {
+      if (collect(slot)) {
+        ++collected_;
+        idle = 0;
+      } else if (++idle > 2 * ring_.shape().num_slots) {
+        const auto now = std::chrono::steady_clock::now();
+        if (idle == 2 * ring_.shape().num_slots + 1)
+          last_progress = now;
+        if (now - last_progress > kDeadline) {
+          stuck_ = true;
+          return;
+        }
+        std::this_thread::yield();
+      }
+    }
+  }
+
+  bool collect(std::uint32_t slot) {
+    if (cudaq_host_ringbuffer_poll_tx_flag(&ring_.ring, slot, nullptr) != CUDAQ_TX_READY)
+      return false;
+    const entry e = table_[slot];
+    cudaq_rpc_response_t header{};
+    const void *result = nullptr;
+    std::uint32_t sequence = 0;
+    if (cudaq_host_ringbuffer_read_rpc_response(&ring_.ring, slot, &header, &result) != CUDAQ_OK) {
+      ++torn_;
+    } else if (header.request_id != e.request_id) {
+      ++foreign_;
+    } else if (header.status != (e.known ? 0 : CUDAQ_RPC_ERR_NO_SUCH_FUNCTION)) {
+      ++refused_;
+      last_status_ = header.status;
+    } else if (e.known && (!checked_function::intact(result, header.result_len, sequence) || sequence != e.sequence)) {
+      ++torn_;
+    }
+    cudaq_host_ringbuffer_clear_slot(&ring_.ring, slot);
+    return true;
+  }
+
+  const host_ring &ring_;
+  const traffic_plan plan_;
+  std::vector<std::uint64_t> sent_to_;
+  std::vector<entry> table_;
+  std::thread background_;
+  std::atomic<std::uint64_t> sent_{0}, collected_{0}, dropped_{0};
+  std::atomic<bool> all_sent_{false}, stuck_{false};
+  std::uint64_t foreign_ = 0, torn_ = 0, refused_ = 0;
+  std::int32_t last_status_ = 0;
+  std::uint32_t next_;
+};
+
+/// A place where a handler waits until the test lets it go on.
+struct spin_gate {
+  std::atomic<bool> open{false};
+  std::atomic<int> waiting{0};
+  void pass() {
+    ++waiting;
+    eventually([this] { return open.load(); });
+  }
+};
+
+} // namespace cudaq::realtime::test

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds and runs one consumer against an install tree: consume.sh <way> <prefix> <scratch directory>
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+way=$1 prefix=$2 scratch=$3
+rm -rf "$scratch"
+mkdir -p "$scratch"
+libdir=$(dirname "$(find "$prefix" -name libcudaq-realtime.so)")
+shared=$libdir/libcudaq-realtime.so.0
+
+cmake_project() { # target, more options
+  local target=$1
+  shift
+  cmake -S "$here/consumer" -B "$scratch" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" "-DCONSUMER=$target" "$@"
+}
+
+pkg_config_build() { # compiler, options of the language, source, program
+  if ! command -v pkg-config >/dev/null; then
+    echo "skipped: pkg-config is not installed"
+    exit 77
+  fi
+  export PKG_CONFIG_PATH=$libdir/pkgconfig
+  pkg-config --exists --print-errors 'cudaq-realtime >= 0.1'
+  local flags
+  # pkg-config quotes blanks for a shell.
+  eval "flags=($(pkg-config --cflags --libs cudaq-realtime))"
+  # shellcheck disable=SC2086
+  "$1" $2 -Wall -Wextra -Wpedantic -Werror "$3" -o "$scratch/$4" "${flags[@]}" "-Wl,-rpath,$libdir"
+}
+
+case $way in
+  CmakeC | CmakeCxx)
+    cmake_project "$way"
+    cmake --build "$scratch"
+    "$scratch/consumer"
+    ;;
+  CmakeWantsOtherVersion)
+    if cmake_project CmakeC -DWANTED_VERSION=99.0 >"$scratch.log" 2>&1; then
+      echo "a consumer that asks for version 99.0 was given this one"
+      exit 1
+    fi
+    grep -A8 'version' "$scratch.log"
+    ;;
+  CmakeWithoutCuda)
+    if env -u CUDA_HOME -u CUDA_PATH -u CUDAToolkit_ROOT cmake -S "$here/consumer" -B "$scratch" -G Ninja \
+      "-DCMAKE_PREFIX_PATH=$prefix" -DCONSUMER=CmakeC -DPRETEND_NO_CUDA=ON >"$scratch.log" 2>&1; then
+      echo "find_package succeeded without the CUDA headers"
+      exit 1
+    fi
+    cat "$scratch.log"
+    tr -s ' \n' ' ' <"$scratch.log" | grep -q 'needs the headers of the CUDA toolkit.*Neither a GPU nor a driver is needed'
+    ;;
+  PkgConfigC)
+    pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer
+    "$scratch/consumer"
+    ;;
+  PkgConfigCxx)
+    pkg_config_build c++ -std=c++17 "$here/consumer/consumer.cpp" consumer
+    "$scratch/consumer"
+    ;;
+  DlopenOnly)
+    # No header, no link: what a host gets that loads the library by name.
+    cc -std=c11 -Wall -Wextra -Werror "$here/consumer/dlopen_only.c" -o "$scratch/consumer" -ldl
+    "$scratch/consumer" "$shared" "$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
+      "$prefix/include/cudaq/realtime/version.h" | tr '\n' ' ')"
+    ;;
+  HiddenCuda)
+    pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer
+    # No device to see, and the program itself checks that nothing loaded the driver.
+    env -u LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES="" "$scratch/consumer" --no-driver-loaded
+    ;;
+  Program)
+    program=$prefix/bin/cudaq-realtime
+    if [ ! -x "$program" ]; then
+      echo "skipped: this build has no program (CUDAQ_REALTIME_BUILD_TOOLS)"
+      exit 77
+    fi
+    env -u LD_LIBRARY_PATH "$program" --help >/dev/null
+    env -u LD_LIBRARY_PATH "$program" info
+    ;;
+  *)
+    echo "consume.sh: no way called $way"
+    exit 2
+    ;;
+esac

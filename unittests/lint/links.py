@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Links between the documents lead somewhere: relative targets exist, and so do the headings that they name."""
+import re
+
+import tree
+
+
+def anchors(path):
+    for title in re.findall(r"^#+ +(.*?) *$", re.sub(r"```.*?```", "", tree.text(path), flags=re.S), flags=re.M):
+        yield re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+problems = []
+documents = [p for p in tree.files() if p.suffix == ".md"]
+for path in documents:
+    content = re.sub(r"```.*?```|`[^`\n]*`", "", tree.text(path), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", content):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        there = (tree.root() / path.parent / name) if name else tree.root() / path
+        if not there.exists():
+            problems.append(f"{path}: {target} does not exist")
+        elif anchor and there.suffix == ".md" and anchor not in set(anchors(there)):
+            problems.append(f"{path}: {target}: no such heading")
+tree.report(problems, len(documents), "documents link to what exists")

@@ -1,0 +1,18 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The library never prints and never ends the process: no output stream, abort, exit or assert in lib/ and include/."""
+import re
+
+import tree
+
+FORBIDDEN = re.compile(r"(?<![\w.>])(?:std::)?(?:v?f?printf|puts|fputs|putchar|fputc|fwrite|perror|abort|exit|_exit|quick_exit|"
+                       r"terminate|assert|__builtin_trap|__trap)\s*\(|\bstd::(?:cout|cerr|clog)\b|"
+                       r"#\s*include\s*<(?:iostream|cassert|assert\.h|print)>")
+problems = []
+paths = tree.code("include/", "lib/", "kernels/")
+for path in paths:
+    for number, line in enumerate(tree.without_comments(path).split("\n"), 1):
+        match = FORBIDDEN.search(line)
+        if match:
+            problems.append(f"{path}:{number}: {match.group(0)}")
+tree.report(problems, len(paths), "files neither print nor end the process")

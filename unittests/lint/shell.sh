@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Nothing that shellcheck finds is left in the project's shell scripts: shell.sh <source root>
+set -euo pipefail
+if ! command -v shellcheck >/dev/null; then
+  echo "skipped: shellcheck is not installed"
+  exit 77
+fi
+cd "$1"
+mapfile -t scripts < <(find . -path ./build -prune -o -path ./.git -prune -o -name '*.sh' -print | sort)
+shellcheck "${scripts[@]}" .ci/run
+echo "${#scripts[@]} scripts and .ci/run: nothing found"

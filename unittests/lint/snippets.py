@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Code in the documents is code that is compiled: each ```c, ```cpp or ```cuda block of README.md and docs/ stands word
+for word, whole lines in one piece, in a file of docs/examples/ (built and run), a test, or a public header. What is no code
+of the project (pseudo code, frames, output) is written as ```text."""
+import textwrap
+
+import tree
+
+LANGUAGES = {"c", "cpp", "c++", "cuda"}
+
+
+def normal(text):
+    return "\n".join(line.rstrip() for line in textwrap.dedent(text).strip("\n").split("\n"))
+
+
+def blocks(path):
+    """(line number, language, text) of every fenced block."""
+    language = None
+    for number, line in enumerate(tree.text(path).split("\n"), 1):
+        stripped = line.strip()
+        if language is None and stripped.startswith("```"):
+            language, start, body = stripped[3:].split(" ")[0].lower(), number, []
+        elif language is not None and stripped == "```":
+            yield start, language, "\n".join(body)
+            language = None
+        elif language is not None:
+            body.append(line)
+    if language is not None:
+        yield start, "unclosed", ""
+
+
+sources = {p: normal(tree.text(p)) for p in tree.code("docs/examples/", "include/", "unittests/")}
+
+
+def quoted_from(block):
+    wanted = normal(block).split("\n")
+    for path, text in sources.items():
+        lines = text.split("\n")
+        for i in range(len(lines) - len(wanted) + 1):
+            if normal("\n".join(lines[i:i + len(wanted)])) == "\n".join(wanted):
+                return path
+    return None
+
+
+problems = []
+looked_at = 0
+documents = [p for p in tree.files() if p.suffix == ".md" and (len(p.parts) == 1 or p.parts[0] == "docs")]
+for path in documents:
+    for number, language, text in blocks(path):
+        looked_at += 1
+        if language == "unclosed":
+            problems.append(f"{path}:{number}: the block does not end")
+        elif language in LANGUAGES and not quoted_from(text):
+            problems.append(f"{path}:{number}: not found word for word in docs/examples/, unittests/ or include/")
+tree.report(problems, looked_at or len(documents), "blocks in the documents are text or compiled code")

@@ -1,0 +1,14 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every file of code or configuration names its licence in the first two lines."""
+import tree
+
+# Documents are read by people who should see the text first.
+EXEMPT = {".md", ".json", ".b8", ".dem", ".meta", ".abi", ".png", ".svg", ".gz", ".01"}
+problems = []
+paths = [p for p in tree.files() if p.suffix not in EXEMPT and p.name != "LICENSE"]
+for path in paths:
+    head = tree.text(path).split("\n")[:2]
+    if not any("SPDX-License-Identifier: Apache-2.0" in line for line in head):
+        problems.append(f"{path}: no SPDX line")
+tree.report(problems, len(paths), "files name their licence")

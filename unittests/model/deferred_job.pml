@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of one job whose handler may defer its answer (lib/host_dispatcher/ledger.h, slot_phase).
+ *
+ * One thread runs the handler; it ends by deferring or by an answer of its own. Two completers try to answer the job,
+ * each before, while or after the handler returns, and a stop gives the job up at some moment after the handler returned.
+ * Every claim is one compare-and-swap.
+ *
+ * J1  the job is published exactly once
+ * J2  never before the handler has returned: a published slot may be refilled while the handler reads it
+ * J3  a completion that is reported as accepted is the one that was published; a refused one is not
+ * J4  if the handler defers and a completer comes, the job is published
+ *
+ * Mutants: MUTANT_EARLY_PUBLISHES, MUTANT_NO_PASS_ON, MUTANT_CLAIM_BY_TEST_AND_STORE, MUTANT_OWN_ANSWER_UNCLAIMED. */
+
+mtype = { running, deferred, early, left, passed_on, completing, done };
+
+mtype phase = running;
+bool handler_returned = false;
+bool handler_defers;
+byte published = 0;
+byte published_by = 0;  /* 1, 2: completer; 3: the stop; 4: the handler's own answer */
+byte early_by = 0;      /* whose answer stands in the record */
+bool accepted[3];
+byte finished = 0;
+
+inline claim(from, to, won) {
+#ifdef MUTANT_CLAIM_BY_TEST_AND_STORE
+  won = (phase == from);
+  if
+  :: won -> phase = to
+  :: else
+  fi
+#else
+  atomic {
+    won = (phase == from);
+    if
+    :: won -> phase = to
+    :: else
+    fi
+  }
+#endif
+}
+
+inline publish(who) {
+  assert(handler_returned);  /* J2 */
+  atomic { published++; assert(published == 1); published_by = who }  /* J1 */
+  phase = done
+}
+
+proctype handler() {
+  bool won;
+  if  /* an answer of its own, beside completers, is against its contract, and still must not harm */
+  :: handler_defers = true
+  :: handler_defers = false
+  fi;
+  handler_returned = true;  /* reads nothing of the slot from here on */
+  if
+  :: handler_defers -> claim(running, deferred, won)
+#ifdef MUTANT_OWN_ANSWER_UNCLAIMED
+  :: !handler_defers -> won = true
+#else
+  :: !handler_defers -> claim(running, completing, won)
+#endif
+  fi;
+  if
+  :: won && !handler_defers -> publish(4)
+  :: won && handler_defers
+  :: !won ->
+#ifdef MUTANT_NO_PASS_ON
+    publish(early_by)
+#else
+    claim(early, passed_on, won);
+    if
+    :: won
+    :: else -> publish(early_by)
+    fi
+#endif
+  fi;
+  finished++
+}
+
+proctype completer(byte me) {
+  bool won, mine = false, over = false;
+  claim(deferred, completing, mine);
+  if
+  :: mine
+  :: else ->
+    claim(running, early, won);
+    if
+    :: won ->
+#ifdef MUTANT_EARLY_PUBLISHES
+      mine = true;
+      phase = completing
+#else
+      early_by = me;
+      claim(early, left, won);
+      if
+      :: won -> over = true; accepted[me] = true
+      :: else -> claim(passed_on, completing, mine)
+      fi
+#endif
+    :: else -> claim(deferred, completing, mine)
+    fi
+  fi;
+  if
+  :: mine && !over -> publish(me); accepted[me] = true
+  :: else
+  fi;
+  finished++
+}
+
+proctype stopper() {
+  bool mine = false;
+  handler_returned;  /* a stop waits for the thread first */
+  claim(deferred, completing, mine);
+  if
+  :: mine -> publish(3)
+  :: else
+  fi;
+  finished++
+}
+
+init {
+  atomic { run handler(); run completer(1); run completer(2); run stopper() }
+  finished == 4;
+  assert(published == 1);  /* J1, J4 */
+  assert(!(accepted[1] && accepted[2]));  /* J3 */
+  assert(!accepted[1] || published_by == 1);  /* J3 */
+  assert(!accepted[2] || published_by == 2);  /* J3 */
+  assert(published_by >= 3 || accepted[published_by])  /* J3 */
+}

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Model of one ring served by two host dispatchers (shared_ring_mode, docs/ring_protocol.md). Each function belongs to one dispatcher.
+//
+// One cursor per ring. Whoever holds the router role looks at the slot under the cursor, reads its header, marks it outstanding, appends it to the
+// inbox of the dispatcher that owns the function, and moves the cursor. Each dispatcher serves its own inbox in order.
+//
+// As in slot_ring.pml every access to a shared word is one step, and a poll that finds nothing waits.
+//
+// Configuration (all off by default):
+//   NSLOTS NREQ    ring size, requests sent
+//   IN_PLACE       RX slot and TX slot are the same memory
+//   ORPHANS        a request may name a function that nobody owns; the default owner (dispatcher 0) drops it
+//   STATIC_ROUTER  dispatcher 0 keeps the role for good: no compare-and-swap is needed
+//   STUCK          dispatcher 1 never returns from its first handler; what dispatcher 0 owns must still be answered
+//   RESYNC         the router may look over the ring when the slot under the cursor is empty
+//   GAPS           the producer fills slots in any order (needs RESYNC)
+// Mutants: MUTANT_*; each must fail. REACH_*: its `reached` assertion must fail.
+
+#ifndef NSLOTS
+#define NSLOTS 2
+#endif
+#ifndef NREQ
+#define NREQ 6
+#endif
+#if (defined(GAPS) && !defined(RESYNC)) || (defined(RESYNC) && defined(MUTANT_RX_READ_BEFORE_BIT))
+#error "this combination is not modelled"
+#endif
+
+#define EMPTY 0
+#define ADDRESS 1
+#define RESPONSE 32
+#define ORPHAN 2
+#define OWNER(f) ((f) == 1 -> 1 : 0) // dispatcher 0 is the default owner
+
+byte rx[NSLOTS];
+byte tx[NSLOTS];
+byte rx_data[NSLOTS];
+byte function_of[NSLOTS]; // part of the request's header
+#ifdef IN_PLACE
+#define tx_data rx_data
+#else
+byte tx_data[NSLOTS];
+#endif
+byte side_table[NSLOTS];
+
+bit role;         // 1: somebody routes
+byte cursor;      // touched by the role's holder only
+byte outstanding; // one bit per slot: set by the role's holder, cleared by the dispatcher that served the slot
+chan inbox[2] = [NSLOTS] of { byte };
+
+#define IS_OUTSTANDING(s) (outstanding & (1 << (s)))
+#define READY(s) (!IS_OUTSTANDING(s) && rx[s]) // bit first, then rx. The bit of a slot only rises by the role's holder: one look suffices
+
+// Ghosts
+bit g_served[NREQ + 1];
+bit g_answered[NREQ + 1];
+byte g_closed;
+byte g_last_of[3];
+bit g_routed[NREQ + 1];
+byte g_open_of_0; // signalled, owned by dispatcher 0, not yet closed
+
+active proctype producer() {
+  byte id = 1;
+  byte s = 0;
+  byte f;
+  do
+  :: id > NREQ -> break
+  :: else ->
+#ifdef GAPS
+    if
+    :: s = 0
+    :: s = 1
+    fi;
+#endif
+free_test:
+#ifdef STUCK
+end_blocked:
+#endif
+    rx[s] == 0;
+    if
+    :: tx[s] == EMPTY
+    :: else -> tx[s] == EMPTY; goto free_test
+    fi;
+    rx_data[s] = id;
+    if
+    :: f = 0
+    :: f = 1
+#ifdef ORPHANS
+    :: f = ORPHAN
+#endif
+    fi;
+    function_of[s] = f;
+    side_table[s] = id;
+    atomic { rx[s] = 1; g_open_of_0 = g_open_of_0 + (OWNER(f) == 0 -> 1 : 0) };
+    atomic { id++; s = (s + 1) % NSLOTS; f = 0 }
+  od
+}
+
+inline clear_rx(s) {
+  atomic {
+    assert(rx[s] == 1); // R2: rx is cleared once per request
+    rx[s] = 0
+  }
+}
+
+inline clear_outstanding(s) {
+#ifdef MUTANT_BIT_WORD_LOAD_STORE
+  word = outstanding;
+  outstanding = word & (255 - (1 << s))
+#else
+  outstanding = outstanding & (255 - (1 << s)) // one atomic read-modify-write
+#endif
+}
+
+inline release_slot(s) {
+#ifdef MUTANT_BIT_CLEARED_BEFORE_RX
+  clear_outstanding(s);
+  clear_rx(s)
+#else
+  clear_rx(s);
+  clear_outstanding(s)
+#endif
+}
+
+inline serve() {
+  id = rx_data[s];
+  atomic {
+    assert((id & RESPONSE) == 0);            // R1: what is served is a request
+    assert(OWNER(function_of[s]) == me);     // S2: by the owner of its function
+    assert(!g_served[id]);                   // R3: once
+    g_served[id] = 1;
+#ifndef GAPS
+    assert(id > g_last_of[function_of[s]]);  // R11: FIFO per function
+    g_last_of[function_of[s]] = id;
+#endif
+#ifdef REACH_OVERTAKING
+    assert(id == 1 || g_served[id - 1]);     // reached: one dispatcher overtakes the other
+#endif
+    assert(tx[s] == EMPTY)                   // R4
+  };
+  if
+  :: function_of[s] == ORPHAN ->
+    atomic { clear_rx(s); g_closed++; g_open_of_0-- };
+    clear_outstanding(s)
+  :: else ->
+    assert(rx_data[s] == id); // R1: the request stays as it was while it is read
+    tx_data[s] = id + RESPONSE;
+    atomic { assert(tx[s] == EMPTY); tx[s] = ADDRESS }; // R5
+    release_slot(s)
+  fi;
+  atomic { s = 0; id = 0 }
+}
+
+inline read_header(s) {
+  id = rx_data[s];
+  f = function_of[s];
+#ifdef MUTANT_ORPHANS_LEFT
+  if
+  :: f == ORPHAN -> goto release_role
+  :: else
+  fi
+#endif
+}
+
+inline route(s) { // by the role's holder
+  atomic {
+    assert((id & RESPONSE) == 0);        // S1: the header read is that of a request
+    assert(id != 0 && rx_data[s] == id); // S1: and nobody changed it
+    assert(!g_routed[id]);               // S3: a request is routed once
+    g_routed[id] = 1
+  };
+#ifdef MUTANT_ROLE_RELEASED_EARLY
+  outstanding = outstanding | (1 << s);
+  cursor = (s + 1) % NSLOTS;
+  role = 0;
+  inbox[OWNER(f)] ! s;
+#else
+  outstanding = outstanding | (1 << s);
+  atomic { assert(nfull(inbox[OWNER(f)])); inbox[OWNER(f)] ! s }; // S4: an inbox of NSLOTS entries never overflows
+  cursor = (s + 1) % NSLOTS;
+#ifndef MUTANT_NO_ROLE
+  role = 0;
+#endif
+#endif
+  atomic { s = 0; f = 0; id = 0 }
+}
+
+active[2] proctype dispatcher() {
+  byte me = _pid - 1;
+  byte s;
+  byte f;
+  byte id;
+#ifdef MUTANT_BIT_WORD_LOAD_STORE
+  byte word;
+#endif
+#ifdef RESYNC
+  byte found;
+  byte back;
+#endif
+end_poll:
+  do
+  :: inbox[me] ? s ->
+serve_one:
+#ifdef STUCK
+    if
+#ifdef MUTANT_ROLE_HELD_WHILE_SERVING
+    :: me == 1 -> atomic { role == 0 -> role = 1 }; break
+#else
+    :: me == 1 -> break
+#endif
+    :: else
+    fi;
+#endif
+    serve()
+#if defined(MUTANT_HEADER_READ_WITHOUT_ROLE)
+  :: READY(cursor) ->
+    s = cursor;
+    read_header(s);
+    atomic { role == 0 -> role = 1 };
+    if
+    :: s != cursor || !READY(s) -> goto release_role
+    :: else
+    fi;
+    route(s)
+#else
+#if defined(MUTANT_NO_ROLE)
+  :: true ->
+#elif defined(STATIC_ROUTER)
+  :: me == 0 ->
+#else
+  :: atomic { role == 0 -> role = 1 } -> // try-claim by compare-and-swap; who fails goes on with his inbox
+#endif
+#if defined(MUTANT_SCAN_ANY_SLOT)
+    if
+    :: READY(0) -> s = 0
+    :: !READY(0) && READY(1) -> s = 1
+    :: else -> goto release_role
+    fi;
+#elif defined(MUTANT_RX_READ_BEFORE_BIT)
+    s = cursor;
+    if
+    :: rx[s]
+    :: else -> goto release_role
+    fi;
+    if
+    :: !IS_OUTSTANDING(s)
+    :: else -> goto release_role
+    fi;
+#else
+    s = cursor;
+    if
+    :: READY(s)
+    :: else ->
+#ifdef RESYNC
+      do // go along the ring over empty slots; stop at the first one that is not
+      :: found < NSLOTS ->
+        if
+        :: READY((cursor + found) % NSLOTS) -> break
+#ifndef MUTANT_RESYNC_PASSES_OUTSTANDING
+        :: IS_OUTSTANDING((cursor + found) % NSLOTS) -> found = 0; goto release_role
+#endif
+        :: else -> found++
+        fi
+      :: else -> found = 0; goto release_role
+      od;
+#ifndef MUTANT_RESYNC_WITHOUT_REREAD
+      do // read the skipped slots again, now that a later one has been seen
+      :: back < found ->
+        if
+        :: READY((cursor + back) % NSLOTS) -> break
+        :: else -> back++
+        fi
+      :: else -> break
+      od;
+      found = back;
+#endif
+      atomic { s = (cursor + found) % NSLOTS; found = 0; back = 0 }
+#else
+      goto release_role
+#endif
+    fi;
+#endif
+    read_header(s);
+    route(s)
+#endif
+  od;
+#ifdef STUCK
+end_stuck:
+  false;
+#endif
+release_role:
+  atomic { s = 0; f = 0; id = 0; role = 0 };
+end_wait:
+  if // wait for a change instead of claiming again
+  :: inbox[me] ? s -> goto serve_one
+#if defined(STATIC_ROUTER)
+  :: me == 0 && READY(cursor) -> goto end_poll
+#else
+  :: READY(cursor) -> goto end_poll
+#endif
+#ifdef RESYNC
+  :: READY((cursor + 1) % NSLOTS) && !IS_OUTSTANDING(cursor) -> goto end_poll
+#endif
+#ifdef MUTANT_SCAN_ANY_SLOT
+  :: READY(0) || READY(1) -> goto end_poll
+#endif
+  fi
+}
+
+active proctype consumer() {
+  byte s;
+  byte id;
+#ifdef STUCK
+end_harvest:
+#endif
+  do
+  :: g_closed == NREQ -> break
+  :: tx[0] == ADDRESS -> s = 0; goto harvest
+  :: tx[1] == ADDRESS -> s = 1; goto harvest
+#if NSLOTS > 2
+  :: tx[2] == ADDRESS -> s = 2;
+#else
+  :: false ->
+#endif
+harvest:
+    id = side_table[s];
+    atomic {
+      assert(id != 0 && tx_data[s] == id + RESPONSE); // R5, R6: its own answer, complete
+      assert(!g_answered[id]);                        // R5: answered exactly once
+      g_answered[id] = 1;
+      g_open_of_0 = g_open_of_0 - (OWNER(function_of[s]) == 0 -> 1 : 0)
+    };
+    side_table[s] = 0;
+    tx[s] = EMPTY;
+    atomic { g_closed++; s = 0; id = 0 }
+  od;
+  id = 1;
+  do // R13: nothing is left behind
+  :: id <= NREQ -> assert(g_served[id]); id++
+  :: else -> break
+  od
+}
+
+#ifdef STUCK
+active proctype monitor() {
+end_watch:
+  timeout -> assert(g_open_of_0 == 0) // S5: a dispatcher that is stuck holds up nobody else's accepted requests
+}
+#endif

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring, a dispatcher on the host path, and a client that plays the control system, for tests through the C API.
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
+#include <chrono>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cudaq::realtime::test {
+
+/// Asserts success of an API call and prints the library's reason otherwise.
+#define CUDAQ_EXPECT_OK(call) EXPECT_EQ((call), CUDAQ_OK) << cudaq_last_error_message()
+#define CUDAQ_ASSERT_OK(call) ASSERT_EQ((call), CUDAQ_OK) << cudaq_last_error_message()
+
+inline constexpr auto kDeadline = std::chrono::seconds(20);
+
+/// Polls `done` until it holds; false after the deadline. Every wait of a test goes through this.
+template <class Done>
+bool eventually(Done &&done, std::chrono::nanoseconds limit = kDeadline) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!done()) {
+    if (std::chrono::steady_clock::now() >= end)
+      return done();
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+struct ring_shape {
+  std::uint32_t num_slots = 8;
+  std::uint32_t slot_size = 256;
+  bool in_place = false;
+};
+
+/// Plain host memory for a ring, through the library's own allocator.
+class host_ring {
+public:
+  explicit host_ring(const ring_shape &shape = {}) : shape_(shape) {
+    cudaq_ringbuffer_options_t options;
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_options_init(&options, sizeof(options)));
+    options.num_slots = shape.num_slots;
+    options.slot_size = shape.slot_size;
+    options.in_place = shape.in_place;
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_create(&options, &memory_, &ring));
+  }
+  ~host_ring() { CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory_)); }
+  host_ring(const host_ring &) = delete;
+  host_ring &operator=(const host_ring &) = delete;
+
+  const ring_shape &shape() const { return shape_; }
+  std::uint8_t *rx_slot(std::uint32_t i) const { return ring.rx_data_host + i * ring.rx_stride_sz; }
+
+  cudaq_ringbuffer_t ring{};
+
+private:
+  ring_shape shape_;
+  cudaq_ringbuffer_memory_t *memory_ = nullptr;
+};
+
+inline cudaq_dispatcher_config_t host_config(const ring_shape &shape) {
+  cudaq_dispatcher_config_t config{};
+  config.num_slots = shape.num_slots;
+  config.slot_size = shape.slot_size;
+  config.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
+  config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+  return config;
+}
+
+inline cudaq_dispatcher_options_t default_options() {
+  cudaq_dispatcher_options_t options;
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_options_init(&options, sizeof(options)));
+  options.wait_policy = CUDAQ_WAIT_SPIN_YIELD; // tests share few cores
+  return options;
+}
+
+inline cudaq_function_entry_t host_entry(const char *name, cudaq_host_rpc_fn_t fn) {
+  cudaq_function_entry_t entry{};
+  entry.function_id = fnv1a_hash(name);
+  entry.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
+  entry.handler.host_fn = fn;
+  return entry;
+}
+
+/// One dispatcher of a manager. Destroyed, and thereby stopped, with the object.
+class host_dispatcher_handle {
+public:
+  host_dispatcher_handle(cudaq_dispatch_manager_t *manager, const host_ring &ring,
+                         std::vector<cudaq_function_entry_t> entries, cudaq_dispatcher_config_t config)
+      : entries_(std::move(entries)) {
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager, &config, &get));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(get, &ring.ring));
+    const cudaq_function_table_t table{entries_.data(), static_cast<std::uint32_t>(entries_.size())};
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(get, &table));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(get, &shutdown, &processed));
+    const cudaq_dispatcher_options_t options = default_options();
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(get, &options));
+  }
+  ~host_dispatcher_handle() { CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(get)); }
+  host_dispatcher_handle(const host_dispatcher_handle &) = delete;
+  host_dispatcher_handle &operator=(const host_dispatcher_handle &) = delete;
+
+  cudaq_dispatcher_stats_t stats() const {
+    cudaq_dispatcher_stats_t out{};
+    out.struct_size = sizeof(out);
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_get_stats(get, &out));
+    return out;
+  }
+  cudaq_dispatcher_state_t state() const {
+    cudaq_dispatcher_state_t out{};
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_get_state(get, &out));
+    return out;
+  }
+  std::string dump() const {
+    std::size_t length = 0;
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_dump_state(get, nullptr, 0, &length));
+    std::string text(length + 512, '\0');
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_dump_state(get, text.data(), text.size(), &length));
+    text.resize(std::strlen(text.c_str()));
+    return text;
+  }
+
+  cudaq_dispatcher_t *get = nullptr;
+  volatile int shutdown = 0;
+  std::uint64_t processed = 0;
+
+private:
+  std::vector<cudaq_function_entry_t> entries_;
+};
+
+/// What a client reads back of one slot.
+struct answer {
+  cudaq_tx_status_t tx = CUDAQ_TX_EMPTY;
+  cudaq_rpc_response_t header{};
+  std::vector<std::uint8_t> result;
+};
+
+/// The control system's side: fills slots in ring order and collects answers.
+class ring_client {
+public:
+  explicit ring_client(const host_ring &ring) : ring_(ring) {}
+
+  /// Writes and signals a request in the next slot of the ring, waiting for it to be free. Returns the slot.
+  std::uint32_t send(std::uint32_t function_id, const std::vector<std::uint8_t> &payload, std::uint32_t request_id,
+                     std::uint64_t timestamp = 0) {
+    const std::uint32_t slot = next_;
+    EXPECT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring_.ring, slot) == 1; }))
+        << "slot " << slot << " never became free";
+    CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring_.ring, slot, function_id, payload.data(),
+                                                            static_cast<std::uint32_t>(payload.size()), request_id,
+                                                            timestamp));
+    cudaq_host_ringbuffer_signal_slot(&ring_.ring, slot);
+    next_ = (next_ + 1) % ring_.shape().num_slots;
+    return slot;
+  }
+
+  /// Takes the answer of `slot` if there is one and gives the slot back.
+  bool try_collect(std::uint32_t slot, answer &out) {
+    int cuda_error = 0;
+    out.tx = cudaq_host_ringbuffer_poll_tx_flag(&ring_.ring, slot, &cuda_error);
+    if (out.tx == CUDAQ_TX_EMPTY || out.tx == CUDAQ_TX_IN_FLIGHT)
+      return false;
+    const void *result = nullptr;
+    if (out.tx == CUDAQ_TX_READY &&
+        cudaq_host_ringbuffer_read_rpc_response(&ring_.ring, slot, &out.header, &result) == CUDAQ_OK) {
+      const auto *bytes = static_cast<const std::uint8_t *>(result);
+      out.result.assign(bytes, bytes + out.header.result_len);
+    }
+    cudaq_host_ringbuffer_clear_slot(&ring_.ring, slot);
+    return true;
+  }
+
+  answer collect(std::uint32_t slot) {
+    answer out;
+    EXPECT_TRUE(eventually([&] { return try_collect(slot, out); })) << "no answer in slot " << slot;
+    return out;
+  }
+
+  answer call(std::uint32_t function_id, const std::vector<std::uint8_t> &payload, std::uint32_t request_id = 1,
+              std::uint64_t timestamp = 0) {
+    return collect(send(function_id, payload, request_id, timestamp));
+  }
+
+  std::uint32_t next_slot() const { return next_; }
+  void set_next_slot(std::uint32_t slot) { next_ = slot; }
+
+private:
+  const host_ring &ring_;
+  std::uint32_t next_ = 0;
+};
+
+/// A manager that must be empty at the end of the test.
+class manager_handle {
+public:
+  manager_handle() { CUDAQ_EXPECT_OK(cudaq_dispatch_manager_create(&get)); }
+  ~manager_handle() { CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(get)); }
+  cudaq_dispatch_manager_t *get = nullptr;
+};
+
+/// A v1 handler that returns its payload reversed.
+inline void reverse_handler(const void *rx_slot, void *tx_slot, std::size_t) {
+  cudaq_rpc_header_t request;
+  std::memcpy(&request, rx_slot, sizeof(request));
+  const auto *in = static_cast<const std::uint8_t *>(rx_slot) + sizeof(request);
+  const std::vector<std::uint8_t> payload(in, in + request.arg_len);
+  const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, 0, request.arg_len, 0, 0};
+  std::memcpy(tx_slot, &response, sizeof(response));
+  auto *out = static_cast<std::uint8_t *>(tx_slot) + sizeof(response);
+  for (std::size_t i = 0; i < payload.size(); ++i)
+    out[i] = payload[payload.size() - 1 - i];
+}
+
+} // namespace cudaq::realtime::test

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the program cudaq-realtime and catches what it says.
+#pragma once
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools::test {
+
+/// A folder that goes away with its owner.
+class scratch_folder {
+public:
+  scratch_folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "cudaq-tool-test-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error("no scratch folder");
+    path_ = name;
+  }
+  ~scratch_folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  scratch_folder(const scratch_folder &) = delete;
+  scratch_folder &operator=(const scratch_folder &) = delete;
+  [[nodiscard]] const std::filesystem::path &path() const { return path_; }
+
+private:
+  std::filesystem::path path_;
+};
+
+inline std::string read_file(const std::filesystem::path &path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+struct program_result {
+  int exit_code = -1; ///< -1: ended by a signal
+  std::string out;
+  std::string err;
+  /// stdout as JSON; a discarded value if it is none.
+  [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
+};
+
+/// `arguments` go through the shell. Ended after 50 s: ctest ends only the test, and a program left behind would keep
+/// its cores busy for ever.
+inline program_result run_program(const std::string &arguments) {
+  const scratch_folder scratch;
+  const auto err = scratch.path() / "stderr", out = scratch.path() / "stdout";
+  const std::string command =
+      std::string(CUDAQ_TOOL_PATH) + " " + arguments + " >'" + out.string() + "' 2>'" + err.string() + "' </dev/null";
+  const int status = std::system(command.c_str());
+  program_result result;
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  result.out = read_file(out);
+  result.err = read_file(err);
+  return result;
+}
+
+inline bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+} // namespace cudaq::realtime::tools::test
