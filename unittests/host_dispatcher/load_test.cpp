@@ -69,7 +69,8 @@ TEST_P(HostDispatcherLoad, Row02_Row36_LosesDoublesTearsAndReordersNothing) {
   EXPECT_EQ(stats.responded, plan.messages);
   EXPECT_EQ(stats.in_flight, 0u);
   EXPECT_EQ(stats.tx_busy_waits, 0u) << "a free slot's answer was still there";
-  EXPECT_EQ(stats.cursor_jumps > 0, f.random_slots) << stats.cursor_jumps;
+  // A ring that was full at every look is served in order whatever the producer did: random slots promise no jump.
+  EXPECT_TRUE(f.random_slots || stats.cursor_jumps == 0) << stats.cursor_jumps;
 }
 
 INSTANTIATE_TEST_SUITE_P(
