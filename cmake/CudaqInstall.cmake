@@ -6,8 +6,21 @@ include(CMakePackageConfigHelpers)
 set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cudaq-realtime")
 install(DIRECTORY include/cudaq/realtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cudaq"
         FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
-install(TARGETS cudaq-realtime EXPORT cudaq-realtime-targets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+# What the .cuh headers include: code of the library that is compiled into the program.
+install(DIRECTORY lib/ring lib/device DESTINATION "${CUDAQ_INSTALL_INTERNALS}/lib" FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY kernels DESTINATION "${CUDAQ_INSTALL_INTERNALS}" FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
+install(TARGETS cudaq-realtime cudaq-realtime-dispatch-headers EXPORT cudaq-realtime-targets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT cudaq-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
+if(TARGET cudaq-realtime-dispatch)
+  install(TARGETS cudaq-realtime-dispatch EXPORT cudaq-realtime-realtime-dispatch-targets
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT cudaq-realtime-realtime-dispatch-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
+endif()
+set(CUDAQ_ARCHIVE_ARCHITECTURES "")
+if(TARGET cudaq-realtime-dispatch)
+  get_target_property(CUDAQ_ARCHIVE_ARCHITECTURES cudaq-realtime-dispatch CUDA_ARCHITECTURES)
+endif()
 configure_package_config_file(cmake/cudaq-realtime-config.cmake.in cudaq-realtime-config.cmake
                               INSTALL_DESTINATION "${_package_dir}" NO_SET_AND_CHECK_MACRO)
 # As the soname: what was released stays within a major version.

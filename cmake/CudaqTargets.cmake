@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What every target of the project shares: language level, warnings, sanitizers, CUDA headers.
 include(GNUInstallDirs)
+# Where the sources go that public .cuh headers include; a directory for #include of its own.
+set(CUDAQ_INSTALL_INTERNALS "${CMAKE_INSTALL_INCLUDEDIR}/cudaq/realtime/internal")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -67,6 +69,12 @@ if(CUDAQ_REALTIME_ENABLE_CUDA AND NOT CUDAQ_SANITIZER)
     set(CMAKE_CUDA_STANDARD 17)
     enable_language(CUDA)
     set(CUDAQ_HAVE_NVCC ON)
+    # CMake 3.25 does not know that nvcc takes this standard.
+    foreach(kind STANDARD EXTENSION)
+      if(NOT CMAKE_CUDA20_${kind}_COMPILE_OPTION)
+        set(CMAKE_CUDA20_${kind}_COMPILE_OPTION "-std=c++20")
+      endif()
+    endforeach()
   endif()
 endif()
 mark_as_advanced(CUDAQ_NVCC CUDAQ_CUDA_INCLUDE_DIR CUDAQ_CCCL_INCLUDE_DIR CUDAQ_CUDART_STATIC)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# GoogleTest, and the two functions by which every test of the project is declared.
+# GoogleTest, and the functions by which every test of the project is declared.
 #
 #   cudaq_add_test(NAME <target> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
 #                  [TIMEOUT <seconds>] [PROCESSORS <n>] [RUN_SERIAL])
@@ -8,6 +8,10 @@
 #   cudaq_add_script_test(NAME <name> COMMAND <program> <argument>... [LABELS ...] [TIMEOUT ...] [PROCESSORS ...]
 #                  [RUN_SERIAL] [FIXTURES_SETUP <f>] [FIXTURES_REQUIRED <f>])
 #     Anything else. Exit status 77 means skipped; the last line printed is then the reason.
+#   cudaq_add_gpu_test(<as cudaq_add_test>)
+#     A test that needs a GPU to run, but neither to build nor to list: it skips itself where there is none, or fails if
+#     the environment says CUDAQ_REQUIRE_GPU=1. Device-linked with the archive of the dispatch kernels; label gpu. Beside
+#     the program stands <target>.gputest with its time limit, for runs without ctest (unittests/gpu_check.sh).
 #
 # PROCESSORS says how many cores a test keeps busy: ctest -j does not run it beside others when there are not enough.
 # RUN_SERIAL is for tests that judge times.
@@ -73,6 +77,24 @@ set_tests_properties(${@arg_NAME@_TESTS} PROPERTIES LABELS "@labels@" TIMEOUT @a
   RUN_SERIAL "@arg_RUN_SERIAL@" ENVIRONMENT "@_test_environment@")
 ]])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
+endfunction()
+
+function(cudaq_add_gpu_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS" "SOURCES;LIBS;LABELS")
+  set(serial "")
+  if(arg_RUN_SERIAL)
+    set(serial RUN_SERIAL)
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 60)
+  endif()
+  cudaq_add_test(NAME ${arg_NAME} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS} cudaq-realtime-dispatch LABELS gpu ${arg_LABELS}
+                 TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS} ${serial} ${arg_UNPARSED_ARGUMENTS})
+  set_target_properties(${arg_NAME} PROPERTIES CUDA_SEPARABLE_COMPILATION ON CUDA_RUNTIME_LIBRARY Static)
+  # 177: GoogleTest declares a static member of every test that nothing refers to.
+  target_compile_options(${arg_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--diag-suppress=177>)
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}.gputest" @ONLY
+       CONTENT "timeout=@arg_TIMEOUT@\nserial=@arg_RUN_SERIAL@\n")
 endfunction()
 
 function(cudaq_add_script_test)

@@ -92,9 +92,6 @@ host_service::~host_service() {
     (void)parts_.release();
 }
 
-void host_service::start() { require_ok(cudaq_dispatcher_start(parts_->dispatcher), "cudaq_dispatcher_start"); }
-void host_service::stop() { require_ok(cudaq_dispatcher_stop(parts_->dispatcher), "cudaq_dispatcher_stop"); }
-
 cudaq_status_t host_service::complete(const cudaq_host_job_t &job, std::int32_t status,
                                       std::uint32_t result_len) noexcept {
   return cudaq_host_complete_deferred(parts_->dispatcher, &job, status, result_len);
@@ -102,24 +99,28 @@ cudaq_status_t host_service::complete(const cudaq_host_job_t &job, std::int32_t 
 
 const cudaq_ringbuffer_t &host_service::ring() const { return parts_->ring; }
 std::uint32_t host_service::num_slots() const { return parts_->num_slots; }
+cudaq_dispatcher_t *host_service::dispatcher() const { return parts_->dispatcher; }
 
-cudaq_dispatcher_stats_t host_service::stats() const {
+void ring_service::start() { require_ok(cudaq_dispatcher_start(dispatcher()), "cudaq_dispatcher_start"); }
+void ring_service::stop() { require_ok(cudaq_dispatcher_stop(dispatcher()), "cudaq_dispatcher_stop"); }
+
+cudaq_dispatcher_stats_t ring_service::stats() const {
   cudaq_dispatcher_stats_t stats{};
   stats.struct_size = sizeof stats;
-  require_ok(cudaq_dispatcher_get_stats(parts_->dispatcher, &stats), "cudaq_dispatcher_get_stats");
+  require_ok(cudaq_dispatcher_get_stats(dispatcher(), &stats), "cudaq_dispatcher_get_stats");
   return stats;
 }
 
-std::uint64_t host_service::processed() const {
+std::uint64_t ring_service::processed() const {
   std::uint64_t packets = 0;
-  require_ok(cudaq_dispatcher_get_processed(parts_->dispatcher, &packets), "cudaq_dispatcher_get_processed");
+  require_ok(cudaq_dispatcher_get_processed(dispatcher(), &packets), "cudaq_dispatcher_get_processed");
   return packets;
 }
 
-std::string host_service::dump() const {
+std::string ring_service::dump() const {
   std::string text(16384, '\0');
   std::size_t length = 0;
-  if (cudaq_dispatcher_dump_state(parts_->dispatcher, text.data(), text.size(), &length) != CUDAQ_OK)
+  if (cudaq_dispatcher_dump_state(dispatcher(), text.data(), text.size(), &length) != CUDAQ_OK)
     return std::string("no dump of the dispatcher's state: ") + cudaq_last_error_message() + "\n";
   text.resize(std::min(length, text.size() - 1));
   return text;

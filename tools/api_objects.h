@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of the C API that a program with one host dispatcher needs, owned together.
+// The objects of the C API that a program with one dispatcher needs, owned together.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
@@ -30,29 +30,46 @@ struct host_service_config {
 
 cudaq_dispatcher_options_t default_options();
 
-/// Manager, ring and one dispatcher on the host path, wired; serves one function with a v2 handler.
-///
-/// `user` goes to the handler and is kept alive as long as the dispatcher. Should a handler not come back within the
-/// grace period, the destructor leaves everything in memory (the thread still uses it) rather than free or wait.
-class host_service {
+/// One dispatcher and its ring, wired, on the host path or the device path.
+class ring_service {
 public:
-  host_service(const host_service_config &config, std::uint32_t function_id, cudaq_host_handler_v2_t handler,
-               std::shared_ptr<void> user, const cudaq_handler_schema_t *schema);
-  ~host_service();
-  host_service(const host_service &) = delete;
-  host_service &operator=(const host_service &) = delete;
+  virtual ~ring_service() = default;
+  ring_service(const ring_service &) = delete;
+  ring_service &operator=(const ring_service &) = delete;
 
   void start();
   void stop();
-  /// cudaq_host_complete_deferred of the dispatcher.
-  cudaq_status_t complete(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) noexcept;
 
-  [[nodiscard]] const cudaq_ringbuffer_t &ring() const;
-  [[nodiscard]] std::uint32_t num_slots() const;
+  [[nodiscard]] virtual const cudaq_ringbuffer_t &ring() const = 0;
+  [[nodiscard]] virtual std::uint32_t num_slots() const = 0;
   [[nodiscard]] cudaq_dispatcher_stats_t stats() const;
   [[nodiscard]] std::uint64_t processed() const;
   /// Text of cudaq_dispatcher_dump_state, or the reason why there is none.
   [[nodiscard]] std::string dump() const;
+
+protected:
+  ring_service() = default;
+  [[nodiscard]] virtual cudaq_dispatcher_t *dispatcher() const = 0;
+};
+
+/// Manager, ring and one dispatcher on the host path, wired; serves one function with a v2 handler.
+///
+/// `user` goes to the handler and is kept alive as long as the dispatcher. Should a handler not come back within the
+/// grace period, the destructor leaves everything in memory (the thread still uses it) rather than free or wait.
+class host_service : public ring_service {
+public:
+  host_service(const host_service_config &config, std::uint32_t function_id, cudaq_host_handler_v2_t handler,
+               std::shared_ptr<void> user, const cudaq_handler_schema_t *schema);
+  ~host_service() override;
+
+  /// cudaq_host_complete_deferred of the dispatcher.
+  cudaq_status_t complete(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) noexcept;
+
+  [[nodiscard]] const cudaq_ringbuffer_t &ring() const override;
+  [[nodiscard]] std::uint32_t num_slots() const override;
+
+protected:
+  [[nodiscard]] cudaq_dispatcher_t *dispatcher() const override;
 
 private:
   struct parts;

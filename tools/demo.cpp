@@ -72,7 +72,7 @@ demo_setup decide(const demo_options &o) {
                                        "codes only; `cudaq-realtime info` says how to get it";
   }
   const bool pinned_apart = o.core_producer >= 0 && o.core_consumer >= 0 && o.core_producer != o.core_consumer;
-  const std::size_t service_threads = 1 + o.workers;
+  const std::size_t service_threads = o.device == "gpu" ? 0 : 1 + o.workers;
   s.client_threads = o.client_threads != 0 ? o.client_threads : pinned_apart || s.cores >= service_threads + 2 ? 2 : 1;
   const bool cores_for_all = s.cores >= service_threads + s.client_threads;
   s.wait = o.wait == "spin"    ? CUDAQ_WAIT_SPIN
@@ -84,11 +84,15 @@ demo_setup decide(const demo_options &o) {
   return s;
 }
 
+std::uint32_t slot_bytes_of(const qec::shot_set &shots) {
+  return CUDAQ_RPC_HEADER_SIZE +
+         static_cast<std::uint32_t>(std::max(shots.detection_bytes(), shots.observable_bytes()));
+}
+
 host_service_config service_config(const demo_options &o, const demo_setup &s, const qec::shot_set &shots) {
   host_service_config c;
   c.num_slots = o.slots;
-  c.slot_bytes =
-      CUDAQ_RPC_HEADER_SIZE + static_cast<std::uint32_t>(std::max(shots.detection_bytes(), shots.observable_bytes()));
+  c.slot_bytes = slot_bytes_of(shots);
   c.in_place = o.in_place;
   c.options = default_options();
   c.options.ordering = o.workers == 0 ? CUDAQ_ORDERING_FIFO : CUDAQ_ORDERING_ANY;
@@ -118,7 +122,7 @@ pass_config first_pass(const demo_options &o, const demo_setup &s, bool show_pro
 }
 
 void print_header(const output &out, const demo_options &o, const demo_setup &s, const shot_plan &plan,
-                  const decode_service &service) {
+                  const decode_service &service, const decode_place *place) {
   const qec::shot_set &shots = plan.shots();
   if (!s.notice.empty())
     out.text("note: {}\n", s.notice);
@@ -130,9 +134,13 @@ void print_header(const output &out, const demo_options &o, const demo_setup &s,
            service.decoder_name(),
            std::string(service.decoder_name()) == "pymatching" ? fmt::format(" {}", qec::pymatching_version()) : "",
            shots.shots - plan.offline_differences(), shots.shots, format_ns(plan.offline_ns_per_shot()));
-  out.text("ring     {} slots{}; handlers {}; dispatcher waits by {}; client {} thread{}; {} core{}\n", o.slots,
-           o.in_place ? ", in place" : "", o.workers == 0 ? "inline" : fmt::format("on {} workers", o.workers),
-           wait_name(s.wait), s.client_threads, s.client_threads == 1 ? "" : "s", s.cores, s.cores == 1 ? "" : "s");
+  const std::string server =
+      place != nullptr
+          ? "decoded " + place->text
+          : fmt::format("handlers {}; dispatcher waits by {}",
+                        o.workers == 0 ? "inline" : fmt::format("on {} workers", o.workers), wait_name(s.wait));
+  out.text("ring     {} slots{}; {}; client {} thread{}; {} core{}\n", o.slots, o.in_place ? ", in place" : "", server,
+           s.client_threads, s.client_threads == 1 ? "" : "s", s.cores, s.cores == 1 ? "" : "s");
 }
 
 json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan, const decode_service &service,
@@ -158,7 +166,8 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
               {"offline_ns_per_shot", plan.offline_ns_per_shot()},
               {"offline_differences_from_pymatching", plan.offline_differences()}}},
             {"config",
-             {{"slots", o.slots},
+             {{"device", o.device},
+              {"slots", o.slots},
               {"workers", o.workers},
               {"wait", wait_name(s.wait)},
               {"in_place", o.in_place},
@@ -177,7 +186,7 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
 
 } // namespace
 
-int run_demo(const demo_options &o, const output &out) {
+int run_demo(const demo_options &o, const output &out, const decode_place *place) {
   const interrupt_guard guard;
   g_interrupted.store(false);
   const demo_setup setup = decide(o);
@@ -186,16 +195,20 @@ int run_demo(const demo_options &o, const output &out) {
   // One decoder for each thread that may run handlers: the pool's, and the dispatcher's own.
   const auto decoders = std::make_shared<decode_service>(o.decoder, shots, o.workers + 1);
   plan.decode_offline(*decoders, std::string(decoders->decoder_name()) != "pymatching");
-  print_header(out, o, setup, plan, *decoders);
+  print_header(out, o, setup, plan, *decoders, place);
+  if (place != nullptr)
+    place->prepare(shots);
 
   const cudaq_handler_schema_t schema = decoders->schema();
   std::vector<pass_result> passes;
   pass_config config = first_pass(o, setup, true);
   bool ok = true;
   const auto run = [&] {
-    host_service service(service_config(o, setup, shots), kDecodeFunctionId, &decode_service::handle, decoders,
-                         &schema);
-    const pass_result &r = passes.emplace_back(run_pass(service, plan, config));
+    const std::unique_ptr<ring_service> service =
+        place != nullptr ? place->make(schema, slot_bytes_of(shots))
+                         : std::make_unique<host_service>(service_config(o, setup, shots), kDecodeFunctionId,
+                                                          &decode_service::handle, decoders, &schema);
+    const pass_result &r = passes.emplace_back(run_pass(*service, plan, config));
     print_pass(out, r, plan);
     out.write_hgrm(fmt::format("pass{}", passes.size()), r.from_sent);
     ok = ok && r.problems.empty();

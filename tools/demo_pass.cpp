@@ -155,7 +155,7 @@ void judge(pass_result &r, double timeout_s) {
 
 } // namespace
 
-pass_result run_pass(host_service &service, const shot_plan &plan, const pass_config &config) {
+pass_result run_pass(ring_service &service, const shot_plan &plan, const pass_config &config) {
   pass_result result;
   result.config = config;
   service.start();

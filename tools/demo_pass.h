@@ -57,6 +57,6 @@ struct pass_result {
 };
 
 /// Starts the service, runs the pass, stops the service, and compares both sides' counts.
-pass_result run_pass(host_service &service, const shot_plan &plan, const pass_config &config);
+pass_result run_pass(ring_service &service, const shot_plan &plan, const pass_config &config);
 
 } // namespace cudaq::realtime::tools

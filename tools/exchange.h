@@ -4,6 +4,7 @@
 
 #include "clock.h"
 #include "latency_histogram.h"
+#include "random_words.h"
 
 #include <array>
 #include <bit>
@@ -15,16 +16,11 @@ namespace cudaq::realtime::tools {
 inline constexpr std::size_t kMaxWords = 4; ///< 32 B of payload, which with a header of 24 B fit in one cache line
 using payload_words = std::array<std::uint64_t, kMaxWords>;
 
-/// Random words of exchange `n`: splitmix64, so that the check can make them again instead of keeping them.
+/// Random words of exchange `n`.
 inline payload_words make_payload(std::uint64_t seed, std::uint64_t n) noexcept {
   payload_words words;
-  std::uint64_t state = seed + n * kMaxWords * 0x9e3779b97f4a7c15u;
-  for (std::uint64_t &word : words) {
-    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    word = z ^ (z >> 31);
-  }
+  for (std::size_t i = 0; i < kMaxWords; ++i)
+    words[i] = random_word(seed, n * kMaxWords + i);
   return words;
 }
 

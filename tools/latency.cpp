@@ -121,12 +121,8 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
     cases.push_back({p.name, p.what, p.words * sizeof(std::uint64_t), {}, {}, {}});
   const std::uint64_t per_round = (o.exchanges + o.rounds - 1) / o.rounds;
   for (std::uint32_t round = 0; round < o.rounds; ++round)
-    for (std::size_t i = 0; i < plan.size(); ++i) {
-      const loop_result r = plan[i].run(plan[i].words, per_round);
-      cases[i].total.merge(r);
-      cases[i].round_p50.push_back(static_cast<double>(r.per_exchange.percentile(50)));
-      cases[i].round_rate.push_back(r.per_second());
-    }
+    for (std::size_t i = 0; i < plan.size(); ++i)
+      cases[i].add_round(plan[i].run(plan[i].words, per_round));
   return cases;
 }
 

@@ -80,6 +80,14 @@ public:
     return n;
   }
 
+  /// visit(upper end, count) for every bucket that holds a value, ascending.
+  template <typename Visit>
+  void each_bucket(Visit visit) const {
+    for (std::size_t i = 0; i < buckets_.size(); ++i)
+      if (buckets_[i] != 0)
+        visit(std::clamp(upper_of(i), min_, max_), buckets_[i]);
+  }
+
   /// The text format of HdrHistogram's plotter: value, fraction, count up to it, 1 / (1 - fraction).
   /// `unit` divides the values, e.g. 1000 for microseconds from nanoseconds.
   void write_hgrm(std::ostream &out, double unit = 1.0) const;

@@ -8,60 +8,8 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// Ratio of a case to its floor: of all exchanges together, and the spread over the rounds.
-struct ratio_line {
-  const char *id;
-  const char *what;
-  double pooled = 0;
-  double round_min = 0, round_median = 0, round_max = 0;
-  double good = 0, aim = 0; ///< 0: no target
-  bool higher_is_better = false;
-
-  [[nodiscard]] const char *verdict() const {
-    if (good == 0)
-      return "no target";
-    const auto reaches = [this](double target) { return higher_is_better ? pooled >= target : pooled <= target; };
-    return reaches(aim) ? "aim reached" : reaches(good) ? "good reached" : "missed";
-  }
-};
-
 const latency_case &find(const std::vector<latency_case> &cases, std::string_view name) {
   return *std::ranges::find_if(cases, [&](const latency_case &c) { return c.name == name; });
-}
-
-void spread(ratio_line &line, const std::vector<double> &of, const std::vector<double> &over) {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < of.size() && i < over.size(); ++i)
-    if (over[i] > 0)
-      ratios.push_back(of[i] / over[i]);
-  if (ratios.empty())
-    return;
-  std::ranges::sort(ratios);
-  line.round_min = ratios.front();
-  line.round_median = ratios[ratios.size() / 2];
-  line.round_max = ratios.back();
-}
-
-ratio_line latency_ratio(const char *id, const char *what, const latency_case &c, const latency_case &floor,
-                         double good, double aim) {
-  ratio_line line{id, what};
-  line.good = good;
-  line.aim = aim;
-  line.pooled = static_cast<double>(c.total.per_exchange.percentile(50)) /
-                std::max(1.0, static_cast<double>(floor.total.per_exchange.percentile(50)));
-  spread(line, c.round_p50, floor.round_p50);
-  return line;
-}
-
-ratio_line rate_ratio(const char *id, const char *what, const latency_case &c, const latency_case &floor, double good,
-                      double aim) {
-  ratio_line line{id, what};
-  line.good = good;
-  line.aim = aim;
-  line.higher_is_better = true;
-  line.pooled = c.total.per_second() / std::max(1.0, floor.total.per_second());
-  spread(line, c.round_rate, floor.round_rate);
-  return line;
 }
 
 std::vector<ratio_line> all_ratios(const std::vector<latency_case> &cases) {
@@ -153,14 +101,8 @@ json latency_json_body(const latency_options &o, const latency_context &context,
                           {"round_per_second", c.round_rate}});
   j["ratios"] = json::array();
   for (const ratio_line &r : all_ratios(cases)) {
-    json entry = {{"what", r.what + std::string_view(r.what).find_first_not_of(' ')},
-                  {"ratio", r.pooled},
-                  {"round_min", r.round_min},
-                  {"round_median", r.round_median},
-                  {"round_max", r.round_max},
-                  {"verdict", r.verdict()}};
-    if (r.good != 0)
-      entry.update({{"id", r.id}, {"good", r.good}, {"aim", r.aim}});
+    json entry = {{"what", r.what + std::string_view(r.what).find_first_not_of(' ')}};
+    entry.update(ratio_json(r));
     j["ratios"].push_back(entry);
   }
   return j;

@@ -4,12 +4,15 @@
 
 #include "exchange.h"
 #include "latency.h"
+#include "measured_case.h"
 #include "report.h"
 
 #include <string>
 #include <vector>
 
 namespace cudaq::realtime::tools {
+
+using latency_case = measured_case;
 
 inline constexpr char kTwoFlags0[] = "two_flags_0";
 inline constexpr char kTwoFlags32[] = "two_flags_32";
@@ -20,15 +23,6 @@ inline constexpr char kRingPiped0[] = "ring_pipelined_0";
 inline constexpr char kRingPiped32[] = "ring_pipelined_32";
 inline constexpr char kHostPiped0[] = "host_call_pipelined_0";
 inline constexpr char kHostPiped32[] = "host_call_pipelined_32";
-
-struct latency_case {
-  std::string name;
-  std::string what;
-  std::size_t payload_bytes = 0;
-  loop_result total;
-  std::vector<double> round_p50;  ///< ns
-  std::vector<double> round_rate; ///< exchanges per second
-};
 
 struct latency_context {
   int client_core = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of cudaq-realtime: options and help only, each subcommand lives in its own file.
 #include "api_objects.h"
+#include "bench.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
 #include "demo.h"
 #endif
@@ -21,6 +22,7 @@ constexpr const char *kFooter = R"(Start here:
   cudaq-realtime info                  what this machine can do, and what is missing
   cudaq-realtime demo                  the main job: decode surface-code shots through the ring, every answer checked
   cudaq-realtime latency               round trips beside the floor of the same two cores
+  cudaq-realtime bench device          the device path beside what the GPU and the bus allow
   cudaq-realtime demo --help           options and examples of a subcommand
 
 Exit status: 0 good; 1 an answer was wrong, lost or given twice, or nothing moved; 2 an option or a file cannot be used;
@@ -37,6 +39,7 @@ Examples:
   cudaq-realtime demo --workers 3 --core-dispatcher 2 --core-workers 3 --core-producer 0 --core-consumer 1
                                                             three decoders side by side, all threads pinned
   cudaq-realtime demo --distance 3 --decoder lookup --in-place --wait block
+  cudaq-realtime demo --device gpu                          d=3 shots, decoded by a handler in a dispatch kernel
   cudaq-realtime demo --json result.json --hgrm result      report for programs, histograms for HdrHistogram's plotter)";
 
 constexpr const char *kLatencyFooter =
@@ -49,6 +52,19 @@ Examples:
   cudaq-realtime latency                     200000 exchanges of each case, in 20 rounds
   cudaq-realtime latency --cores 2,3 --json latency.json --hgrm latency
   cudaq-realtime latency --quick             shows that it works; too short for figures)";
+
+constexpr const char *kBenchFooter =
+    R"(Floors and cases alternate, round by round; each floor is the smallest kernel that could do the work, written without the
+library. Every payload is random and every reply is checked. It takes an NVIDIA GPU and a build with device kernels.
+  P1  closed loop, 8 B echo                 P4  throughput in order           P14  idle: an empty poll
+  P2  4096 B, one thread's handler          P5  throughput in any order
+  P3  4096 B, cooperative kernel            P6  ring in device memory, a kernel plays the network interface
+
+Examples:
+  cudaq-realtime bench device                              all cases, 100000 exchanges of each in 10 rounds
+  cudaq-realtime bench device --cases P1,P6 --json bench.json
+  cudaq-realtime bench device --curves --json bench.json   besides, how cost grows
+  cudaq-realtime bench device --quick                      shows that it works; too short for figures)";
 
 /// CLI::Range, and no NaN, which compares with nothing and so passes every range.
 CLI::Validator number_between(double low, double high) {
@@ -102,6 +118,12 @@ CLI::App &add_demo(CLI::App &app, tools::demo_options &o, tools::output_options 
   demo.add_option("--client-threads", o.client_threads, "1: one thread sends and collects; 2: one each; 0: decide")
       ->capture_default_str()
       ->check(CLI::Range(0u, 2u));
+  demo.add_option("--device", o.device, "who decodes: gpu is a dispatch kernel with the lookup decoder")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu", "gpu"}));
+  demo.add_option("--gpu", o.gpu, "number of the GPU, with --device gpu")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 255));
   const CLI::Range core(0, 4095);
   demo.add_option("--core-producer", o.core_producer, "core of the sending thread")->check(core);
   demo.add_option("--core-consumer", o.core_consumer, "core of the collecting thread")->check(core);
@@ -146,6 +168,33 @@ CLI::App &add_latency(CLI::App &app, tools::latency_options &o, tools::output_op
   return latency;
 }
 
+CLI::App &add_bench_device(CLI::App &bench, tools::bench_options &o, tools::output_options &out) {
+  CLI::App &device = *bench.add_subcommand("device", "the device path beside its floors");
+  device.footer(kBenchFooter);
+  device.add_option("--cases", o.cases, "cases to measure, by id (P2a) or group (P2); default: all")
+      ->delimiter(',')
+      ->type_name("P1,P2,...");
+  device.add_option("--exchanges", o.exchanges, "exchanges of each case, after warm-up")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32));
+  device.add_option("--rounds", o.rounds, "rounds in which floors and cases alternate")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 10000u));
+  device.add_flag("--curves", o.curves, "besides: payload, slots, functions, blocks, dispatchers, each as a series");
+  device.add_flag("--quick", o.quick, "4000 exchanges in 2 rounds");
+  device.add_option("--gpu", o.gpu, "number of the GPU")->capture_default_str()->check(CLI::Range(0, 255));
+  device.add_option("--cores", o.cores, "cores of the client threads (default: all but the first, if there are four)")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 4095))
+      ->type_name("A,B,...");
+  device.add_option("--seed", o.seed, "of the payloads")->capture_default_str();
+  device.add_option("--timeout", o.timeout_s, "seconds without an answer before the run is given up")
+      ->capture_default_str()
+      ->check(number_between(0.01, 1e5));
+  add_output_options(device, out);
+  return device;
+}
+
 std::string joined(int argc, char **argv) {
   std::string line;
   for (int i = 0; i < argc; ++i)
@@ -167,6 +216,10 @@ int run(int argc, char **argv) {
 #endif
   tools::latency_options latency_options;
   CLI::App &latency = add_latency(app, latency_options, out);
+  tools::bench_options bench_options;
+  CLI::App &bench = *app.add_subcommand("bench", "the device path beside its floors: bench device --help");
+  bench.require_subcommand(1);
+  CLI::App &bench_device = add_bench_device(bench, bench_options, out);
   CLI::App &info = *app.add_subcommand("info", "what this build and this machine can do, and how to get the rest");
   info.footer("Examples:\n  cudaq-realtime info\n  cudaq-realtime info --json | python3 -m json.tool");
   add_output_options(info, out);
@@ -181,14 +234,17 @@ int run(int argc, char **argv) {
   } catch (const CLI::ParseError &e) {
     return app.exit(e) == 0 ? tools::kExitOk : tools::kExitUsage;
   }
-  for (const CLI::App *chosen : app.get_subcommands())
-    out.json = chosen->get_option("--json")->count() > 0;
+  const CLI::App *const chosen = bench.parsed() ? &bench_device : app.get_subcommands().front();
+  out.json = chosen->get_option("--json")->count() > 0;
 #ifdef CUDAQ_TOOL_HAS_QEC
   if (demo.parsed())
-    return tools::run_demo(demo_options, tools::output(out));
+    return demo_options.device == "gpu" ? tools::run_demo_on_gpu(demo_options, tools::output(out))
+                                        : tools::run_demo(demo_options, tools::output(out));
 #endif
   if (latency.parsed())
     return tools::run_latency(latency_options, tools::output(out));
+  if (bench.parsed())
+    return tools::run_bench_device(bench_options, tools::output(out));
   (void)info;
   return tools::run_info(tools::output(out));
 }

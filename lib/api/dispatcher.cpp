@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/dispatcher.h"
 
+#include "lib/api/host_back_end.h"
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+#include "lib/api/device_back_end.h"
+#endif
+
 using namespace cudaq::realtime::detail;
 
 namespace {
@@ -19,17 +24,36 @@ const char *state_name(cudaq_dispatcher_state_t state) {
 } // namespace
 
 cudaq_dispatcher_t::cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_dispatcher_config_t &c)
-    : manager(m), config(c), options_(default_dispatcher_options()), grace_period_ns_(options_.grace_period_ns) {}
+    : manager(m), config(c) {
+  wiring_.options = default_dispatcher_options();
+  grace_period_ns_.set(wiring_.options.grace_period_ns);
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+  if (c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE) {
+    path_ = std::make_unique<device_back_end>(m, c);
+    return;
+  }
+#endif
+  auto host = std::make_unique<host_back_end>(m, c);
+  host_ = host.get();
+  path_ = std::move(host);
+}
+
+cudaq_dispatcher_t::~cudaq_dispatcher_t() = default;
 
 cudaq_dispatcher_state_t cudaq_dispatcher_t::state() const {
   const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
-  return s == CUDAQ_DISPATCHER_RUNNING && host.loop_ended() ? CUDAQ_DISPATCHER_STOPPED : s;
+  if (s != CUDAQ_DISPATCHER_RUNNING)
+    return s;
+  const run_phase phase = path_->look();
+  return phase == run_phase::faulted ? CUDAQ_DISPATCHER_FAILED
+         : phase == run_phase::ended ? CUDAQ_DISPATCHER_STOPPED
+                                     : s;
 }
 
 template <class Body>
 finding cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&body) {
-  if (host.is_own_thread())
-    return make_finding(CUDAQ_ERR_STATE, "called from a handler of this dispatcher");
+  if (const char *what = path_->caller_is_inside())
+    return make_finding(CUDAQ_ERR_STATE, "called from %s of this dispatcher", what);
   std::unique_lock lock(control_, std::defer_lock);
   if (deadline == steady_clock::time_point::max())
     lock.lock();
@@ -39,186 +63,125 @@ finding cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&body
 }
 
 finding cudaq_dispatcher_t::settle() {
-  if (state_.load() == CUDAQ_DISPATCHER_RUNNING && host.loop_ended())
+  if (state_.load() == CUDAQ_DISPATCHER_RUNNING && path_->look() != run_phase::going)
     return finish_run(grace_period_ns(), deadline_after(grace_period_ns()));
   return {};
 }
 
-finding cudaq_dispatcher_t::check_settable(const char *what) {
-  if (finding found = settle())
-    return found;
-  const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
-  if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
-    return make_finding(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s%s", what, state_name(s),
-                        s == CUDAQ_DISPATCHER_RUNNING ? "; stop it first" : "");
-  return {};
-}
-
-void cudaq_dispatcher_t::update_wired() {
-  const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
-  if (s == CUDAQ_DISPATCHER_CREATED || s == CUDAQ_DISPATCHER_WIRED)
-    set_state(check_wired() ? CUDAQ_DISPATCHER_CREATED : CUDAQ_DISPATCHER_WIRED);
-}
-
 finding cudaq_dispatcher_t::check_wired() const {
-  const auto missing = [](const char *call) {
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "not wired: %s was not called", call);
-  };
-  if (!ring_)
-    return missing("cudaq_dispatcher_set_ringbuffer");
-  if (!table_ && v2_.empty())
-    return missing("cudaq_dispatcher_set_function_table");
-  if (shutdown_flag_ == nullptr)
-    return missing("cudaq_dispatcher_set_control");
+  if (const char *missing = path_->missing_call(wiring_))
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "not wired: %s was not called", missing);
   return {};
+}
+
+finding cudaq_dispatcher_t::check_startable() const {
+  if (finding found = check_wired())
+    return found;
+  if (wiring_.options.default_owner != 0 && config.shared_ring_mode == 0)
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "options->default_owner is %u: it means something on a shared ring only",
+                        wiring_.options.default_owner);
+  return {};
+}
+
+finding cudaq_dispatcher_t::refuse_unless(cudaq_dispatch_path_t path, const char *what) const {
+  if (config.dispatch_path == path)
+    return {};
+  const bool host = config.dispatch_path == CUDAQ_DISPATCH_PATH_HOST;
+  return make_finding(CUDAQ_ERR_UNSUPPORTED, "%s belongs to the %s path; config->dispatch_path is %s", what,
+                      host ? "device" : "host", host ? "1 (host)" : "0 (device)");
+}
+
+template <class Check, class Set>
+finding cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) {
+  return alone([&]() -> finding {
+    if (finding found = settle())
+      return found;
+    const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
+    if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
+      return make_finding(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s%s", what, state_name(s),
+                          s == CUDAQ_DISPATCHER_RUNNING ? "; stop it first" : "");
+    if (finding found = check())
+      return found;
+    set();
+    if (s == CUDAQ_DISPATCHER_CREATED || s == CUDAQ_DISPATCHER_WIRED)
+      set_state(check_wired() ? CUDAQ_DISPATCHER_CREATED : CUDAQ_DISPATCHER_WIRED);
+    return {};
+  });
 }
 
 finding cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
-  return alone([&]() -> finding {
-    if (finding found = check_settable("the ring"))
-      return found;
-    if (finding found = validate_host_ring(ring, config))
-      return found;
-    ring_ = ring;
-    rewired_ = true;
-    update_wired();
-    return {};
-  });
+  return wire(
+      "the ring", [&] { return path_->check_ring(ring); },
+      [&] {
+        wiring_.ring = ring;
+        wiring_.rewired = true;
+      });
 }
 
 finding cudaq_dispatcher_t::set_function_table(const cudaq_function_table_t &table) {
-  return alone([&]() -> finding {
-    if (finding found = check_settable("the function table"))
-      return found;
-    if (finding found = check_table_pointer(table))
-      return found;
-    table_ = table;
-    update_wired();
-    return {};
-  });
+  return wire(
+      "the function table", [&] { return check_table_pointer(table); }, [&] { wiring_.table = table; });
 }
 
 finding cudaq_dispatcher_t::set_control(volatile int *shutdown_flag, std::uint64_t *stats) {
-  return alone([&]() -> finding {
-    if (finding found = check_settable("the control words"))
-      return found;
+  const auto check = [&]() -> finding {
     if (shutdown_flag == nullptr || stats == nullptr)
       return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", shutdown_flag == nullptr ? "shutdown_flag" : "stats");
-    shutdown_flag_ = shutdown_flag;
-    stats_.store(stats);
-    update_wired();
     return {};
+  };
+  return wire("the control words", check, [&] {
+    wiring_.shutdown_flag = shutdown_flag;
+    wiring_.stats = stats;
+    stats_.store(stats);
   });
 }
 
 finding cudaq_dispatcher_t::set_options(const cudaq_dispatcher_options_t &given) {
-  return alone([&]() -> finding {
-    if (finding found = check_settable("options"))
-      return found;
-    if (finding found = validate_options(given))
-      return found;
-    options_ = given;
-    grace_period_ns_.set(given.grace_period_ns);
-    return {};
-  });
+  return wire(
+      "options", [&] { return validate_options(given); },
+      [&] {
+        wiring_.options = given;
+        grace_period_ns_.set(given.grace_period_ns);
+      });
 }
 
 finding cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handler) {
-  return alone([&]() -> finding {
-    if (finding found = check_settable("a handler"))
-      return found;
-    std::erase_if(v2_, [&](const v2_handler &h) { return h.function_id == handler.function_id; });
-    if (handler.fn != nullptr)
-      v2_.push_back(handler);
-    update_wired();
-    return {};
+  return wire(
+      "a handler", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a HOST_CALL handler"); },
+      [&] {
+        std::erase_if(wiring_.v2, [&](const v2_handler &h) { return h.function_id == handler.function_id; });
+        if (handler.fn != nullptr)
+          wiring_.v2.push_back(handler);
+      });
+}
+
+finding cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,
+                                          cudaq_dispatch_launch_fn_v2_t launch_fn_v2) {
+  const auto check = [&]() -> finding {
+    if (launch_fn == nullptr && launch_fn_v2 == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
+    return refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a launch function");
+  };
+  return wire("the launch function", check, [&] {
+    wiring_.launch_fn = launch_fn;
+    wiring_.launch_fn_v2 = launch_fn_v2;
   });
 }
 
-slot_ring cudaq_dispatcher_t::host_view() const {
-  slot_ring view;
-  view.rx_flags = ring_->rx_flags_host;
-  view.tx_flags = ring_->tx_flags_host;
-  view.rx_data = ring_->rx_data_host;
-  view.tx_data = is_in_place(*ring_) ? ring_->rx_data_host : ring_->tx_data_host;
-  view.rx_stride = ring_->rx_stride_sz;
-  view.tx_stride = is_in_place(*ring_) ? ring_->rx_stride_sz : ring_->tx_stride_sz;
-  view.rx_alias = reinterpret_cast<std::uint64_t>(ring_->rx_data);
-  view.num_slots = config.num_slots;
-  view.slot_size = static_cast<std::uint32_t>(usable_slot_bytes(*ring_, config));
-  return view;
-}
-
-finding cudaq_dispatcher_t::acquire_ledger(std::shared_ptr<ring_ledger> &out) {
-  const slot_ring view = host_view();
-  const bool shared = config.shared_ring_mode != 0;
-  if (shared && rewired_) // a ring that is wired anew begins at slot 0, unless others are on it
-    host.forget_ring();
-  if (finding refused = shared ? manager.join_ring(view, out) : manager.reserve_ring(view))
-    return refused;
-  holds_ring_ = true;
-  if (!shared) {
-    if (!ledger_)
-      ledger_ = manager.make_ledger(config.num_slots);
-    if (rewired_)
-      ledger_->bind(view);
-    out = ledger_;
-  }
-  rewired_ = false;
-  return {};
-}
-
-void cudaq_dispatcher_t::release_ledger() {
-  if (!holds_ring_)
-    return;
-  holds_ring_ = false;
-  if (config.shared_ring_mode != 0)
-    manager.leave_ring(host_view());
-  else
-    manager.release_ring(host_view());
-}
-
-finding cudaq_dispatcher_t::begin_run(bool with_thread) {
-  if (finding found = check_wired())
-    return found;
-  if (options_.default_owner != 0 && config.shared_ring_mode == 0)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "options->default_owner is %u: it means something on a shared ring only",
-                        options_.default_owner);
-  host_setup setup;
-  setup.table = table_.value_or(cudaq_function_table_t{});
-  if (finding found = validate_host_table(setup.table))
-    return found;
-  setup.v2 = v2_;
-  setup.options = options_;
-  setup.shared_ring = config.shared_ring_mode != 0;
-  setup.markers = config.skip_tx_markers == 0;
-  setup.shutdown_flag = shutdown_flag_;
-  setup.stats = stats_.load();
-  const int flag_before = load_acquire(*shutdown_flag_);
-  const auto take_back = [&] {
-    if (with_thread)
-      store_release(*shutdown_flag_, flag_before);
-    release_ledger();
+finding cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified) {
+  const auto check = [&]() -> finding {
+    if (unified.launch_fn == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
+    if (config.kernel_type != CUDAQ_KERNEL_UNIFIED)
+      return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                          "config->kernel_type is %d: a unified launch function belongs to 2 (unified)",
+                          static_cast<int>(config.kernel_type));
+    return {};
   };
-  finding refused;
-  try {
-    {
-      const std::lock_guard lock(reading_);
-      refused = acquire_ledger(setup.ledger);
-      if (!refused)
-        refused = host.prepare(std::move(setup));
-    }
-    if (!refused && with_thread)
-      store_release(*shutdown_flag_, 0);
-    if (!refused)
-      refused = host.start(with_thread);
-  } catch (...) {
-    take_back();
-    throw;
-  }
-  if (refused)
-    take_back();
-  return refused;
+  return wire("the launch function", check, [&] {
+    wiring_.unified = unified;
+    wiring_.rewired = true; // its ring comes with the transport context
+  });
 }
 
 finding cudaq_dispatcher_t::start() {
@@ -228,22 +191,31 @@ finding cudaq_dispatcher_t::start() {
     const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
     if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
       return make_finding(CUDAQ_ERR_STATE, "the dispatcher is %s", state_name(s));
-    if (finding refused = begin_run(true))
+    finding refused = check_startable();
+    if (refused)
       return refused;
-    set_state(CUDAQ_DISPATCHER_RUNNING);
-    return {};
+    refused = path_->start(wiring_);
+    if (!refused)
+      set_state(CUDAQ_DISPATCHER_RUNNING);
+    else if (refused.status == CUDAQ_ERR_TIMEOUT) // something was started that does not end
+      set_state(CUDAQ_DISPATCHER_FAILED);
+    return refused;
   });
 }
 
 finding cudaq_dispatcher_t::run_here() {
   finding refused = alone([&]() -> finding {
-    finding found = begin_run(false);
+    finding found = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a loop on the calling thread");
+    if (!found)
+      found = check_startable();
+    if (!found)
+      found = host_->start_without_thread(wiring_);
     if (!found)
       set_state(CUDAQ_DISPATCHER_RUNNING);
     return found;
   });
   if (!refused)
-    host.loop();
+    host_->run_loop_here();
   return refused;
 }
 
@@ -258,29 +230,15 @@ finding cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
 }
 
 finding cudaq_dispatcher_t::finish_run(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
-  host.request_stop();
-  store_release(*shutdown_flag_, 1);
-  if (!host.finish(deadline)) {
-    set_state(CUDAQ_DISPATCHER_FAILED);
-    return make_finding(CUDAQ_ERR_TIMEOUT,
-                        "a thread of the dispatcher did not end within %.3f s; cudaq_dispatcher_dump_state names the "
-                        "handler that it is in, if any",
-                        static_cast<double>(timeout_ns) * 1e-9);
-  }
-  host.leave_ring();
-  release_ledger();
-  set_state(CUDAQ_DISPATCHER_STOPPED);
-  return {};
+  finding found = path_->finish(timeout_ns, deadline);
+  set_state(found ? CUDAQ_DISPATCHER_FAILED : CUDAQ_DISPATCHER_STOPPED);
+  return found;
 }
 
 std::uint64_t cudaq_dispatcher_t::processed() const {
-  if (state_.load() == CUDAQ_DISPATCHER_RUNNING) // the word itself lags behind by a turn
-    return host.stats_value();
-  const std::uint64_t *stats = stats_.load();
-  return stats != nullptr ? load_relaxed(*stats) : 0;
+  return path_->processed(state_.load() == CUDAQ_DISPATCHER_RUNNING, stats_.load());
 }
 
 std::string cudaq_dispatcher_t::describe() const {
-  const std::lock_guard lock(reading_);
-  return std::string("state: ") + state_name(state()) + "\n" + host.describe();
+  return std::string("state: ") + state_name(state()) + "\n" + path_->describe();
 }

@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatcher behind the opaque handle: wiring, the state machine, and the run.
+// The dispatcher behind the opaque handle: wiring and the state machine. What a run is, its path's back end knows.
 //
 //   created --all wired--> wired --start--> running --stop--> stopped --start--> running
 //                                              |                 ^
 //                                              |   shutdown flag set by the caller: the loop has ended, reported as
 //                                              |   stopped; stop joins it
 //                                              +--stop timed out--> failed --stop, handler came back--> stopped
+//                                              +--device fault----> failed --stop says it once; the next--> stopped
 //
 // destroy is allowed in every state. In failed only stop and destroy are.
 #pragma once
 
+#include "lib/api/back_end.h"
 #include "lib/api/manager.h"
-#include "lib/api/options.h"
-#include "lib/host_dispatcher/host_dispatcher.h"
 
-#include <optional>
+namespace cudaq::realtime::detail {
+class host_back_end;
+}
 
 struct cudaq_dispatcher_t {
-  explicit cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_dispatcher_config_t &c);
+  cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_dispatcher_config_t &c);
+  ~cudaq_dispatcher_t();
 
   using finding = cudaq::realtime::detail::finding;
 
@@ -26,9 +29,12 @@ struct cudaq_dispatcher_t {
   finding set_control(volatile int *shutdown_flag, std::uint64_t *stats);
   finding set_options(const cudaq_dispatcher_options_t &given);
   finding set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
+  /// One of the two is not NULL.
+  finding set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
+  finding set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified);
 
   finding start();
-  /// Runs the loop on the calling thread instead of one of its own.
+  /// Runs the host path's loop on the calling thread instead of one of its own.
   finding run_here();
   finding stop(std::uint64_t timeout_ns);
   std::uint64_t grace_period_ns() const { return grace_period_ns_.peek(); }
@@ -36,10 +42,11 @@ struct cudaq_dispatcher_t {
   cudaq_dispatcher_state_t state() const;
   std::uint64_t processed() const;
   std::string describe() const;
+  cudaq::realtime::detail::back_end &path() { return *path_; }
+  const cudaq::realtime::detail::back_end &path() const { return *path_; }
 
   cudaq_dispatch_manager_t &manager;
   const cudaq_dispatcher_config_t config;
-  cudaq::realtime::detail::host_dispatcher host;
 
 private:
   /// Runs `body` alone among the control calls. Refused from a handler of this dispatcher, whose end stop would wait for
@@ -50,29 +57,22 @@ private:
   finding alone(Body &&body) {
     return alone(cudaq::realtime::detail::steady_clock::time_point::max(), body);
   }
-  finding check_settable(const char *what);
+  /// Sets a part of the wiring: `check` says whether it may be, `set` does it.
+  template <class Check, class Set>
+  finding wire(const char *what, Check &&check, Set &&set);
   /// Joins a run that the caller's own shutdown flag has ended.
   finding settle();
   finding finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
   finding check_wired() const;
-  finding begin_run(bool with_thread);
-  void update_wired();
-  cudaq::realtime::detail::slot_ring host_view() const;
-  finding acquire_ledger(std::shared_ptr<cudaq::realtime::detail::ring_ledger> &out);
-  void release_ledger();
+  finding check_startable() const;
+  finding refuse_unless(cudaq_dispatch_path_t path, const char *what) const;
   void set_state(cudaq_dispatcher_state_t s) { state_.store(s); }
 
-  std::mutex control_;         ///< serialises wiring, start, stop
-  mutable std::mutex reading_; ///< dump_state against the few lines of start that rebind the ring
+  std::mutex control_; ///< serialises wiring, start, stop
   cudaq::realtime::detail::shared_word<std::uint32_t> state_;
-  cudaq_dispatcher_options_t options_;
-  cudaq::realtime::detail::shared_word<std::uint64_t> grace_period_ns_; ///< of options_, for calls without the lock
-  std::optional<cudaq_ringbuffer_t> ring_;
-  std::optional<cudaq_function_table_t> table_;
-  std::vector<cudaq::realtime::detail::v2_handler> v2_;
-  volatile int *shutdown_flag_ = nullptr;
-  cudaq::realtime::detail::shared_word<std::uint64_t *> stats_;
-  bool rewired_ = true;     ///< the ring was set after the last start: the cursor begins at slot 0
-  bool holds_ring_ = false; ///< reserved with the manager
-  std::shared_ptr<cudaq::realtime::detail::ring_ledger> ledger_;
+  cudaq::realtime::detail::wiring wiring_;
+  cudaq::realtime::detail::shared_word<std::uint64_t> grace_period_ns_; ///< of the options, for calls without the lock
+  cudaq::realtime::detail::shared_word<std::uint64_t *> stats_;         ///< of the wiring, likewise
+  std::unique_ptr<cudaq::realtime::detail::back_end> path_;
+  cudaq::realtime::detail::host_back_end *host_ = nullptr; ///< path_, on the host path
 };

@@ -32,7 +32,8 @@ finding create(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_
 }
 
 finding destroy(cudaq_dispatcher_t *dispatcher) {
-  if (finding refused = dispatcher->stop(dispatcher->grace_period_ns()))
+  // A run that a device fault has ended is over, too.
+  if (finding refused = dispatcher->stop(dispatcher->grace_period_ns()); refused && refused.status != CUDAQ_ERR_CUDA)
     return refused;
   {
     const std::lock_guard lock(dispatcher->manager.mutex);
@@ -49,6 +50,10 @@ finding run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringb
                       volatile int *shutdown_flag, std::uint64_t *stats) {
   if (finding found = validate_config(config))
     return found;
+  if (config.dispatch_path != CUDAQ_DISPATCH_PATH_HOST)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                        "config->dispatch_path is %d (device): a loop on the calling thread is the host path's",
+                        static_cast<int>(config.dispatch_path));
   if (config.shared_ring_mode != 0)
     return make_finding(CUDAQ_ERR_UNSUPPORTED,
                         "config->shared_ring_mode: a shared ring needs dispatchers of one manager");
@@ -136,6 +141,26 @@ cudaq_status_t cudaq_dispatcher_set_host_handler_v2(cudaq_dispatcher_t *dispatch
   });
 }
 
+cudaq_status_t cudaq_dispatcher_set_launch_fn(cudaq_dispatcher_t *dispatcher, cudaq_dispatch_launch_fn_t launch_fn) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher",
+              [&] { return dispatcher->set_launch_fn(launch_fn, nullptr); });
+}
+
+cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
+                                                 cudaq_dispatch_launch_fn_v2_t launch_fn) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher",
+              [&] { return dispatcher->set_launch_fn(nullptr, launch_fn); });
+}
+
+cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
+                                                   void *transport_ctx) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] {
+    return dispatcher->set_unified_launch({launch_fn, transport_ctx});
+  });
+}
+
+void *cudaq_dispatch_launch_state(void) { return launch_state_of_this_thread; }
+
 cudaq_status_t cudaq_dispatcher_start(cudaq_dispatcher_t *dispatcher) {
   return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->start(); });
 }
@@ -166,7 +191,7 @@ cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher, 
 cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher, cudaq_dispatcher_stats_t *out_stats) {
   return with(__func__, dispatcher, out_stats, "out_stats", [&] {
     cudaq_dispatcher_stats_t stats{};
-    dispatcher->host.read_stats(stats);
+    dispatcher->path().read_stats(stats);
     stats.state = dispatcher->state();
     return write_sized("out_stats", out_stats, out_stats->struct_size, stats);
   });
@@ -192,7 +217,7 @@ cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher,
 cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher, const cudaq_host_job_t *job, int32_t status,
                                             uint32_t result_len) {
   return with(__func__, dispatcher, job, "job",
-              [&] { return dispatcher->host.complete_deferred(*job, status, result_len); });
+              [&] { return dispatcher->path().complete_deferred(*job, status, result_len); });
 }
 
 cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer,

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/manager.h"
 
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+#include "lib/support/cuda_device.h"
+#endif
+
+#include <bit>
+
 using namespace cudaq::realtime::detail;
 
 std::shared_ptr<ring_ledger> cudaq_dispatch_manager_t::make_ledger(std::uint32_t num_slots) {
@@ -44,24 +50,71 @@ finding cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_p
   return {};
 }
 
-void cudaq_dispatch_manager_t::leave_ring(const slot_ring &ring) {
+void cudaq_dispatch_manager_t::leave_ring(const volatile void *ring) {
   const std::lock_guard lock(mutex);
-  --shared_rings[ring.rx_flags].running;
+  --shared_rings[ring].running;
 }
 
-finding cudaq_dispatch_manager_t::reserve_ring(const slot_ring &ring) {
+finding cudaq_dispatch_manager_t::reserve_ring(const volatile void *ring) {
   const std::lock_guard lock(mutex);
-  const auto shared = shared_rings.find(ring.rx_flags);
+  const auto shared = shared_rings.find(ring);
   const bool in_use = shared != shared_rings.end() && shared->second.running != 0;
-  if (in_use || !exclusive_rings.insert(ring.rx_flags).second)
+  if (in_use || !exclusive_rings.insert(ring).second)
     return make_finding(CUDAQ_ERR_STATE, "another dispatcher runs on this ring; config->shared_ring_mode is 0");
   return {};
 }
 
-void cudaq_dispatch_manager_t::release_ring(const slot_ring &ring) {
+void cudaq_dispatch_manager_t::release_ring(const volatile void *ring) {
   const std::lock_guard lock(mutex);
-  exclusive_rings.erase(ring.rx_flags);
+  exclusive_rings.erase(ring);
 }
+
+std::uint32_t cudaq_dispatch_manager_t::add_resident(const void *who, int device_id, std::uint32_t blocks) {
+  const std::lock_guard lock(mutex);
+  std::uint64_t others = reserved_blocks.count(device_id) != 0 ? reserved_blocks[device_id] : 0;
+  for (const auto &[whose, at] : residents)
+    if (whose != who && at.device_id == device_id)
+      others += at.blocks;
+  residents[who] = {device_id, blocks};
+  return others < UINT32_MAX ? static_cast<std::uint32_t>(others) : UINT32_MAX;
+}
+
+void cudaq_dispatch_manager_t::remove_resident(const void *who) {
+  const std::lock_guard lock(mutex);
+  residents.erase(who);
+}
+
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+finding cudaq_dispatch_manager_t::take_mapped_block(std::size_t bytes, void *&out) {
+  constexpr std::size_t kPage = 4096;
+  const std::size_t size = std::bit_ceil(bytes < kPage ? kPage : bytes);
+  const std::lock_guard lock(mutex);
+  for (auto &[block, of] : mapped_blocks)
+    if (!of.taken && of.bytes == size) {
+      of.taken = true;
+      out = block;
+      return {};
+    }
+  void *fresh = nullptr;
+  if (const cudaError_t error = cudaHostAlloc(&fresh, size, cudaHostAllocMapped | cudaHostAllocPortable))
+    return cuda_failed("cudaHostAlloc", error);
+  mapped_blocks[fresh] = {size, true};
+  out = fresh;
+  return {};
+}
+
+void cudaq_dispatch_manager_t::give_back_mapped_block(void *block) {
+  const std::lock_guard lock(mutex);
+  mapped_blocks[block].taken = false;
+}
+
+cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() {
+  for (const auto &[block, of] : mapped_blocks)
+    cudaFreeHost(block);
+}
+#else
+cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() = default;
+#endif
 
 extern "C" {
 
@@ -84,6 +137,18 @@ cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr) {
         return make_finding(CUDAQ_ERR_STATE, "mgr still owns %zu dispatchers", mgr->dispatchers.size());
     }
     delete mgr;
+    return {};
+  });
+}
+
+cudaq_status_t cudaq_dispatch_manager_reserve_blocks(cudaq_dispatch_manager_t *mgr, int device_id, uint32_t blocks) {
+  return guarded(__func__, [&]() -> finding {
+    if (mgr == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "mgr is NULL");
+    if (device_id < 0)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "device_id is %d, allowed: 0 or more", device_id);
+    const std::lock_guard lock(mgr->mutex);
+    mgr->reserved_blocks[device_id] = blocks;
     return {};
   });
 }

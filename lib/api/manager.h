@@ -17,12 +17,29 @@ struct cudaq_dispatch_manager_t {
     std::shared_ptr<cudaq::realtime::detail::ring_ledger> ledger;
     std::uint32_t running = 0;
   };
-  std::map<const volatile std::uint64_t *, shared_ring> shared_rings; ///< by rx flags
+  std::map<const volatile void *, shared_ring> shared_rings; ///< by rx flags
   /// Ledgers that were replaced. They live until no dispatcher is left, since a late completion may still name one.
   std::vector<std::shared_ptr<cudaq::realtime::detail::ring_ledger>> retired_ledgers;
-  /// Rings that a running dispatcher has for itself.
-  std::set<const volatile std::uint64_t *> exclusive_rings;
+  /// Rings that a running dispatcher has for itself, by identity_of.
+  std::set<const volatile void *> exclusive_rings;
   std::uint64_t next_generation = 1;
+  /// Blocks that dispatch kernels of running dispatchers keep on a device.
+  struct residence {
+    int device_id = 0;
+    std::uint32_t blocks = 0;
+  };
+  std::map<const void *, residence> residents;
+  std::map<int, std::uint32_t> reserved_blocks; ///< by device: of the caller's own kernels
+  struct mapped_block {
+    std::size_t bytes = 0;
+    bool taken = false;
+  };
+  std::map<void *, mapped_block> mapped_blocks;
+
+  cudaq_dispatch_manager_t() = default;
+  cudaq_dispatch_manager_t(const cudaq_dispatch_manager_t &) = delete;
+  cudaq_dispatch_manager_t &operator=(const cudaq_dispatch_manager_t &) = delete;
+  ~cudaq_dispatch_manager_t();
 
   /// A ledger whose generations no other ledger of this manager uses.
   std::shared_ptr<cudaq::realtime::detail::ring_ledger> make_ledger(std::uint32_t num_slots);
@@ -32,8 +49,17 @@ struct cudaq_dispatch_manager_t {
   /// ring to which no dispatcher is wired any more begins anew.
   cudaq::realtime::detail::finding join_ring(const cudaq::realtime::detail::slot_ring &ring,
                                              std::shared_ptr<cudaq::realtime::detail::ring_ledger> &out);
-  void leave_ring(const cudaq::realtime::detail::slot_ring &ring);
-  /// Reserves a ring for one dispatcher; refused if another one runs on it.
-  cudaq::realtime::detail::finding reserve_ring(const cudaq::realtime::detail::slot_ring &ring);
-  void release_ring(const cudaq::realtime::detail::slot_ring &ring);
+  void leave_ring(const volatile void *ring);
+  /// Reserves a ring for one dispatcher, host or device; refused if another one runs on it.
+  cudaq::realtime::detail::finding reserve_ring(const volatile void *ring);
+  void release_ring(const volatile void *ring);
+
+  /// From here to remove_resident, `who` keeps blocks on a device. Returns how many others keep there.
+  std::uint32_t add_resident(const void *who, int device_id, std::uint32_t blocks);
+  void remove_resident(const void *who);
+
+  /// A block of pinned memory that every device sees. It goes back to the manager, which reuses it: freeing pinned memory
+  /// waits for every kernel that runs, and dispatch kernels run for ever.
+  cudaq::realtime::detail::finding take_mapped_block(std::size_t bytes, void *&out);
+  void give_back_mapped_block(void *block);
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring memory: one allocation that holds both flag arrays and the slot arrays.
 #include "lib/api/options.h"
+#include "lib/support/cuda_device.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -76,26 +77,6 @@ finding allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memo
 }
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-finding cuda_failed(const char *call, cudaError_t error) {
-  return make_finding(CUDAQ_ERR_CUDA, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
-}
-
-/// Runs `body` with `device` current and puts the caller's device back.
-template <class Body>
-finding on_device(int device, Body &&body) {
-  int before = 0;
-  if (const cudaError_t error = cudaGetDevice(&before))
-    return cuda_failed("cudaGetDevice", error);
-  if (before == device)
-    return body();
-  if (const cudaError_t error = cudaSetDevice(device))
-    return cuda_failed("cudaSetDevice", error);
-  finding found = body();
-  if (const cudaError_t error = cudaSetDevice(before); error != cudaSuccess && !found)
-    found = cuda_failed("cudaSetDevice", error);
-  return found;
-}
-
 /// Queues `work` on a stream of its own and waits for it: the legacy stream, and the calls that synchronise the device,
 /// would wait for kernels that run for ever.
 template <class Work>
@@ -194,6 +175,8 @@ finding create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t **
       return refused;
     }
     fill_view(device_base, at, o.in_place, ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data);
+    if (o.in_place)
+      ring.tx_data = ring.rx_data; // the device path wants the array named
   }
   *out_ring = ring;
   *out_memory = memory.release();

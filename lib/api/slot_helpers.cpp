@@ -13,9 +13,9 @@ slot_ring view_of(const cudaq_ringbuffer_t &rb) {
   ring.rx_flags = rb.rx_flags_host;
   ring.tx_flags = rb.tx_flags_host;
   ring.rx_data = rb.rx_data_host;
-  ring.tx_data = is_in_place(rb) ? rb.rx_data_host : rb.tx_data_host;
+  ring.tx_data = is_in_place(rb, ring_side::host) ? rb.rx_data_host : rb.tx_data_host;
   ring.rx_stride = rb.rx_stride_sz;
-  ring.tx_stride = is_in_place(rb) ? rb.rx_stride_sz : rb.tx_stride_sz;
+  ring.tx_stride = is_in_place(rb, ring_side::host) ? rb.rx_stride_sz : rb.tx_stride_sz;
   return ring;
 }
 
@@ -28,14 +28,14 @@ finding check_host_view(const cudaq_ringbuffer_t *rb) {
     return make_finding(CUDAQ_ERR_INVALID_ARG, "rb is NULL");
   if (finding found = check_host_views(*rb))
     return found;
-  const std::size_t tx_stride = is_in_place(*rb) ? rb->rx_stride_sz : rb->tx_stride_sz;
+  const std::size_t tx_stride = is_in_place(*rb, ring_side::host) ? rb->rx_stride_sz : rb->tx_stride_sz;
   if (rb->rx_stride_sz % 8 != 0 || tx_stride % 8 != 0 || rb->rx_stride_sz < CUDAQ_RPC_HEADER_SIZE ||
       tx_stride < CUDAQ_RPC_HEADER_SIZE)
     return make_finding(CUDAQ_ERR_INVALID_ARG,
                         "rb->rx_stride_sz is %zu, tx_stride_sz %zu: allowed are multiples of 8 "
                         "from 24 on",
                         rb->rx_stride_sz, tx_stride);
-  return check_alignment(*rb);
+  return check_alignment(*rb, ring_side::host);
 }
 
 } // namespace

@@ -10,7 +10,7 @@ uint32_t cudaq_realtime_version(void) { return CUDAQ_REALTIME_VERSION; }
 uint64_t cudaq_realtime_features(void) {
   uint64_t features = CUDAQ_REALTIME_FEATURE_HOST_PATH | CUDAQ_REALTIME_FEATURE_NUMA;
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-  features |= CUDAQ_REALTIME_FEATURE_CUDA_MEMORY;
+  features |= CUDAQ_REALTIME_FEATURE_CUDA_MEMORY | CUDAQ_REALTIME_FEATURE_DEVICE_PATH;
 #endif
   return features;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/validation.h"
 
+#include "lib/device/device_params.h"
 #include "lib/host_dispatcher/host_dispatcher.h"
 
+#include <array>
 #include <cstring>
 
 namespace cudaq::realtime::detail {
@@ -30,7 +32,27 @@ int number_in(const Enum &field) {
   return number;
 }
 
-bool misaligned(const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p) % 8 != 0; }
+struct named_array {
+  const char *field;
+  const volatile void *base;
+  std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(base); }
+};
+
+/// RX flags, TX flags, RX data, TX data.
+std::array<named_array, 4> arrays_of(const cudaq_ringbuffer_t &r, ring_side side) {
+  if (side == ring_side::device)
+    return {{{"rx_flags", r.rx_flags}, {"tx_flags", r.tx_flags}, {"rx_data", r.rx_data}, {"tx_data", r.tx_data}}};
+  return {{{"rx_flags_host", r.rx_flags_host},
+           {"tx_flags_host", r.tx_flags_host},
+           {"rx_data_host", r.rx_data_host},
+           {"tx_data_host", r.tx_data_host}}};
+}
+
+finding same_flags(const named_array &rx, const named_array &tx) {
+  if (rx.base != tx.base)
+    return {};
+  return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s and %s are the same array", rx.field, tx.field);
+}
 
 } // namespace
 
@@ -57,12 +79,36 @@ finding check_slots(const cudaq_dispatcher_config_t &c) {
 
 finding check_path_is_served(const cudaq_dispatcher_config_t &c) {
   if (c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE)
-    return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                        "config->dispatch_path is 0 (device): this version serves the host path only");
+    return check_device_path(c);
   if (c.kernel_type != CUDAQ_KERNEL_REGULAR)
     return make_finding(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is %d: this version's host path has no such mode",
                         static_cast<int>(c.kernel_type));
   return {};
+}
+
+finding check_device_path(const cudaq_dispatcher_config_t &c) {
+#if !defined(CUDAQ_REALTIME_HAS_CUDART)
+  return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                      "config->dispatch_path is %d (device): this library was built without the "
+                      "CUDA runtime; it serves the host path only",
+                      static_cast<int>(c.dispatch_path));
+#else
+  if (c.dispatch_mode == CUDAQ_DISPATCH_HOST_CALL)
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "config->dispatch_mode is 2 (host call) but config->dispatch_path is 0 "
+                                               "(device), whose kernels cannot call host functions");
+  if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_mode is 1 (graph launch): on the device path it comes "
+                                               "with device graphs, which this version does not have");
+  if (c.shared_ring_mode != 0)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                        "config->shared_ring_mode is %u: this version shares rings among host dispatchers only",
+                        c.shared_ring_mode);
+  if (c.threads_per_block > 1024)
+    return out_of_range("config->threads_per_block", c.threads_per_block, "0 (32), 1..1024");
+  if (c.num_blocks > 65535)
+    return out_of_range("config->num_blocks", c.num_blocks, "0 (1), 1..65535");
+  return {};
+#endif
 }
 
 finding check_device_id(const cudaq_dispatcher_config_t &c) {
@@ -74,12 +120,15 @@ finding validate_config(const cudaq_dispatcher_config_t &c) {
                   [&] { return check_path_is_served(c); });
 }
 
-bool is_in_place(const cudaq_ringbuffer_t &r) { return r.tx_data_host == nullptr || r.tx_data_host == r.rx_data_host; }
+bool is_in_place(const cudaq_ringbuffer_t &r, ring_side side) {
+  const auto arrays = arrays_of(r, side);
+  return arrays[3].base == nullptr || arrays[3].base == arrays[2].base;
+}
 
-std::size_t usable_slot_bytes(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+std::size_t usable_slot_bytes(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
   if (c.slot_size != 0)
     return c.slot_size;
-  return is_in_place(r) || r.rx_stride_sz < r.tx_stride_sz ? r.rx_stride_sz : r.tx_stride_sz;
+  return is_in_place(r, side) || r.rx_stride_sz < r.tx_stride_sz ? r.rx_stride_sz : r.tx_stride_sz;
 }
 
 finding check_host_views(const cudaq_ringbuffer_t &r) {
@@ -95,27 +144,28 @@ finding check_host_views(const cudaq_ringbuffer_t &r) {
   if (r.tx_data_host == nullptr && r.tx_data != nullptr && r.tx_data != r.rx_data)
     return make_finding(CUDAQ_ERR_INVALID_ARG,
                         "ringbuffer->tx_data_host is NULL (in place) but tx_data is another array than rx_data");
-  if (r.rx_flags_host == r.tx_flags_host)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->rx_flags_host and tx_flags_host are the same array");
+  const auto arrays = arrays_of(r, ring_side::host);
+  return same_flags(arrays[0], arrays[1]);
+}
+
+finding check_device_views(const cudaq_ringbuffer_t &r) {
+  const auto arrays = arrays_of(r, ring_side::device);
+  for (const named_array &a : arrays)
+    if (a.base == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is NULL; the device path needs it%s", a.field,
+                          &a == &arrays[3] ? " (in place: rx_data)" : "");
+  return same_flags(arrays[0], arrays[1]);
+}
+
+finding check_alignment(const cudaq_ringbuffer_t &r, ring_side side) {
+  for (const named_array &a : arrays_of(r, side))
+    if (a.address() % 8 != 0)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %p, not a multiple of 8", a.field,
+                          const_cast<const void *>(a.base));
   return {};
 }
 
-finding check_alignment(const cudaq_ringbuffer_t &r) {
-  const struct {
-    const char *field;
-    const volatile void *pointer;
-  } bases[] = {{"rx_flags_host", r.rx_flags_host},
-               {"tx_flags_host", r.tx_flags_host},
-               {"rx_data_host", r.rx_data_host},
-               {"tx_data_host", r.tx_data_host}};
-  for (const auto &b : bases)
-    if (misaligned(b.pointer))
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %p, not a multiple of 8", b.field,
-                          const_cast<const void *>(b.pointer));
-  return {};
-}
-
-finding check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+finding check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
   const auto check = [&c](const char *field, std::size_t stride) -> finding {
     if (stride < CUDAQ_RPC_HEADER_SIZE)
       return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, a header alone takes 24 bytes", field, stride);
@@ -130,7 +180,7 @@ finding check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config
   };
   if (finding found = check("rx_stride_sz", r.rx_stride_sz))
     return found;
-  if (!is_in_place(r))
+  if (!is_in_place(r, side))
     return check("tx_stride_sz", r.tx_stride_sz);
   if (r.tx_stride_sz != 0 && r.tx_stride_sz != r.rx_stride_sz)
     return make_finding(CUDAQ_ERR_INVALID_ARG,
@@ -139,33 +189,44 @@ finding check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config
   return {};
 }
 
-finding check_overlap(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
-  struct area {
-    const char *field;
-    std::uintptr_t begin;
-    std::size_t bytes;
-  };
-  const auto at = [](const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); };
-  area areas[4] = {{"rx_flags_host", at(r.rx_flags_host), c.num_slots * sizeof(std::uint64_t)},
-                   {"tx_flags_host", at(r.tx_flags_host), c.num_slots * sizeof(std::uint64_t)},
-                   {"rx_data_host", at(r.rx_data_host), c.num_slots * r.rx_stride_sz},
-                   {"tx_data_host", at(r.tx_data_host), c.num_slots * r.tx_stride_sz}};
-  const int count = is_in_place(r) ? 3 : 4;
-  for (int a = 0; a < count; ++a)
-    if (areas[a].begin > UINTPTR_MAX - areas[a].bytes)
+finding check_overlap(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
+  const auto arrays = arrays_of(r, side);
+  const std::size_t bytes[4] = {c.num_slots * sizeof(std::uint64_t), c.num_slots * sizeof(std::uint64_t),
+                                c.num_slots * r.rx_stride_sz, c.num_slots * r.tx_stride_sz};
+  const std::size_t count = is_in_place(r, side) ? 3 : 4;
+  for (std::size_t a = 0; a < count; ++a)
+    if (arrays[a].address() > UINTPTR_MAX - bytes[a])
       return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s reaches beyond the address space (%u slots)",
-                          areas[a].field, c.num_slots);
-  for (int a = 0; a < count; ++a)
-    for (int b = a + 1; b < count; ++b)
-      if (areas[a].begin < areas[b].begin + areas[b].bytes && areas[b].begin < areas[a].begin + areas[a].bytes)
-        return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s and %s overlap (%u slots)", areas[a].field,
-                            areas[b].field, c.num_slots);
+                          arrays[a].field, c.num_slots);
+  for (std::size_t a = 0; a < count; ++a)
+    for (std::size_t b = a + 1; b < count; ++b)
+      if (arrays[a].address() < arrays[b].address() + bytes[b] && arrays[b].address() < arrays[a].address() + bytes[a])
+        return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s and %s overlap (%u slots)", arrays[a].field,
+                            arrays[b].field, c.num_slots);
   return {};
 }
 
+finding check_staging(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+  const std::size_t usable = usable_slot_bytes(r, c, ring_side::device);
+  if (!is_in_place(r, ring_side::device) || usable <= kDeviceStageBytes)
+    return {};
+  return make_finding(CUDAQ_ERR_INVALID_ARG,
+                      "ringbuffer->tx_data is rx_data (in place) with slots of %zu usable bytes: "
+                      "on the device path an in-place slot has at most %u",
+                      usable, kDeviceStageBytes);
+}
+
 finding validate_host_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
-  return first_of([&] { return check_host_views(r); }, [&] { return check_alignment(r); },
-                  [&] { return check_strides(r, c); }, [&] { return check_overlap(r, c); });
+  constexpr ring_side side = ring_side::host;
+  return first_of([&] { return check_host_views(r); }, [&] { return check_alignment(r, side); },
+                  [&] { return check_strides(r, c, side); }, [&] { return check_overlap(r, c, side); });
+}
+
+finding validate_device_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+  constexpr ring_side side = ring_side::device;
+  return first_of([&] { return check_device_views(r); }, [&] { return check_alignment(r, side); },
+                  [&] { return check_strides(r, c, side); }, [&] { return check_overlap(r, c, side); },
+                  [&] { return check_staging(r, c); });
 }
 
 finding check_table_pointer(const cudaq_function_table_t &t) {
@@ -215,6 +276,8 @@ finding check_option_enums(const cudaq_dispatcher_options_t &o) {
     return out_of_range("options->unknown_function", o.unknown_function, "0 (drop), 1 (answer)");
   if (o.wait_policy > CUDAQ_WAIT_BLOCK)
     return out_of_range("options->wait_policy", o.wait_policy, "0 (spin), 1 (spin then yield), 2 (block)");
+  if (o.ring_peers > CUDAQ_RING_PEERS_SAME_DEVICE)
+    return out_of_range("options->ring_peers", o.ring_peers, "0 (any), 1 (same device)");
   if (o.wait_policy == CUDAQ_WAIT_BLOCK && (o.block_interval_ns == 0 || o.block_interval_ns > 100000000u))
     return out_of_range("options->block_interval_ns", o.block_interval_ns, "1..100000000");
   return {};
@@ -241,6 +304,20 @@ finding check_placement(const cudaq_dispatcher_options_t &o) {
 finding validate_options(const cudaq_dispatcher_options_t &o) {
   return first_of([&] { return check_option_enums(o); }, [&] { return check_pool_size(o); },
                   [&] { return check_placement(o); });
+}
+
+finding check_device_options(const cudaq_dispatcher_options_t &o, const cudaq_dispatcher_config_t &c) {
+  if (c.kernel_type == CUDAQ_KERNEL_COOPERATIVE && o.ordering == CUDAQ_ORDERING_ANY)
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "options->ordering is 1 (any) but config->kernel_type is 1 "
+                                               "(cooperative), which serves one request after another");
+  if (o.handler_pool_size != 0)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->handler_pool_size is %u: the device path has no host threads",
+                        o.handler_pool_size);
+  if (o.dispatcher_core != CUDAQ_CORE_ANY || o.handler_core_base != CUDAQ_CORE_ANY ||
+      o.numa_node != CUDAQ_NUMA_NODE_ANY || o.realtime_priority != 0)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->dispatcher_core, handler_core_base, numa_node and "
+                                               "realtime_priority: the device path has no host threads to place");
+  return {};
 }
 
 finding validate_ring_options(const cudaq_ringbuffer_options_t &o) {

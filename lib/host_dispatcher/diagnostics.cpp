@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a host dispatcher tells of itself while it runs: counters and the text of dump_state.
+#include "lib/host_dispatcher/diagnostics.h"
+
 #include "lib/host_dispatcher/host_dispatcher.h"
 
 #include <cinttypes>
@@ -9,15 +11,6 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-[[gnu::format(printf, 2, 3)]] void append(std::string &text, const char *format, ...) {
-  char line[256];
-  va_list args;
-  va_start(args, format);
-  std::vsnprintf(line, sizeof(line), format, args);
-  va_end(args);
-  text += line;
-}
-
 const char *phase_name(slot_phase phase) {
   static constexpr const char *names[] = {"open",           "queued",         "running",
                                           "deferred",       "answered early", "answered early",
@@ -26,6 +19,15 @@ const char *phase_name(slot_phase phase) {
 }
 
 } // namespace
+
+void append(std::string &text, const char *format, ...) {
+  char line[256];
+  va_list args;
+  va_start(args, format);
+  std::vsnprintf(line, sizeof(line), format, args);
+  va_end(args);
+  text += line;
+}
 
 std::uint64_t host_dispatcher::processed() const {
   std::uint64_t sum = 0;
@@ -65,14 +67,19 @@ void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
   }
 }
 
-std::string host_dispatcher::describe_options() const {
-  static constexpr const char *waits[] = {"spin", "spin then yield", "block"};
-  const cudaq_dispatcher_options_t &o = setup_.options;
+std::string describe_rules(const cudaq_dispatcher_options_t &o) {
   std::string text;
   append(text, "options: ordering %s, unknown functions %s, default owner %s, schema check %s, strict flag values %s\n",
          o.ordering == CUDAQ_ORDERING_ANY ? "any" : "FIFO",
          o.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER ? "answered" : "dropped", o.default_owner ? "yes" : "no",
          o.check_schema ? "on" : "off", o.strict_flag_values ? "on" : "off");
+  return text;
+}
+
+std::string host_dispatcher::describe_options() const {
+  static constexpr const char *waits[] = {"spin", "spin then yield", "block"};
+  const cudaq_dispatcher_options_t &o = setup_.options;
+  std::string text = describe_rules(o);
   append(text, "options: wait policy %s, block interval %" PRIu64 " ns, grace period %" PRIu64 " ns, handler pool %u\n",
          waits[o.wait_policy], o.block_interval_ns, o.grace_period_ns, o.handler_pool_size);
   append(text, "options: dispatcher core %d, handler core base %d, NUMA node %d, real-time priority %d (-1: any)\n",
@@ -81,9 +88,7 @@ std::string host_dispatcher::describe_options() const {
   return text;
 }
 
-std::string host_dispatcher::describe_counters() const {
-  cudaq_dispatcher_stats_t s{};
-  read_stats(s);
+std::string describe_counters(const cudaq_dispatcher_stats_t &s) {
   std::string text;
   append(text, "counters: received %" PRIu64 ", dispatched %" PRIu64 ", responded %" PRIu64 ", in flight %" PRIu64 "\n",
          s.received, s.dispatched, s.responded, s.in_flight);
@@ -103,7 +108,9 @@ std::string host_dispatcher::describe() const {
   std::string text;
   if (setup_.stats != nullptr)
     text += describe_options();
-  text += describe_counters();
+  cudaq_dispatcher_stats_t stats{};
+  read_stats(stats);
+  text += describe_counters(stats);
   for (std::uint32_t l = kLoopLane; l < lanes_used_.peek(); ++l) {
     const std::uint64_t busy = lanes_[l].busy.peek();
     append(text, "thread %s: heartbeat %" PRIu64 ", ",

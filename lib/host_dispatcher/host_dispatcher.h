@@ -99,7 +99,6 @@ private:
   /// Takes one request from the queues and sees it through: a turn of a pool thread. Returns its work count.
   std::uint32_t serve_queued(lane &here);
   std::string describe_options() const;
-  std::string describe_counters() const;
   void write_record(slot_record &record, const request &r, const judgement &what, bool marked);
   void run_job(std::uint32_t slot, lane &here);
   bool complete(ring_ledger &ledger, std::uint32_t slot, std::uint64_t generation, const outcome &said);

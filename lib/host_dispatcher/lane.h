@@ -40,15 +40,13 @@ struct alignas(128) lane {
       c.bump(n);
   }
 
+  /// The reason first: whoever sees an answer counted finds its status counted too.
   void count_response(std::int32_t status) {
+    if (status != CUDAQ_RPC_OK) [[unlikely]] {
+      const std::int64_t index = CUDAQ_RPC_ERROR_INDEX(std::int64_t{status});
+      count(index >= 0 && index < CUDAQ_RPC_ERROR_COUNT ? protocol_errors[index] : handler_errors);
+    }
     count(responded);
-    if (status == CUDAQ_RPC_OK) [[likely]]
-      return;
-    const std::int64_t index = CUDAQ_RPC_ERROR_INDEX(std::int64_t{status});
-    if (index >= 0 && index < CUDAQ_RPC_ERROR_COUNT)
-      count(protocol_errors[index]);
-    else
-      count(handler_errors);
   }
 
   void count_drop(verdict why) {

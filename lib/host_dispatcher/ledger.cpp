@@ -125,7 +125,7 @@ void ring_ledger::hand_over(std::uint32_t i, const request &r, std::uint64_t fla
   lane &counts = to.shared_lane();
   if (!ring.is_own_address(i, flag))
     counts.count(counts.unexpected_flag_values);
-  const judgement what = judge(ring, i, flag, r, to.index(), to.rules());
+  const judgement what = judge_slot(ring, i, flag, r, to.index(), to.rules());
   if (what.what == verdict::serve || what.what == verdict::answer) {
     to.accept(i, r, what);
     return;
@@ -152,7 +152,7 @@ bool ring_ledger::route_one(std::uint32_t i, const ring_member &by, lane &counts
   if (r.magic != CUDAQ_RPC_MAGIC_REQUEST) { // belongs to nobody for certain, so whoever sees it disposes of it
     if (!ring.is_own_address(i, flag))
       counts.count(counts.unexpected_flag_values);
-    counts.count_drop(judge(ring, i, flag, r, by.index(), by.rules()).what);
+    counts.count_drop(judge_slot(ring, i, flag, r, by.index(), by.rules()).what);
     ring.release_rx(i);
   } else if (ring_member *receiver = receiver_of(r.function_id)) {
     hand_over(i, r, flag, *receiver);

@@ -41,6 +41,18 @@ CUDAQ_REALTIME_HOST_DEVICE inline void store_relaxed(volatile T &word, T value) 
   cuda::atomic_ref<T, cuda::thread_scope_system>(const_cast<T &>(word)).store(value, cuda::memory_order_relaxed);
 }
 
+/// Adds to a word that several threads of one device count in; orders nothing.
+CUDAQ_REALTIME_HOST_DEVICE inline void add_relaxed(volatile std::uint64_t &word, std::uint64_t n) {
+  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(const_cast<std::uint64_t &>(word))
+      .fetch_add(n, cuda::memory_order_relaxed);
+}
+
+/// Counts one arrival in a word that the blocks of a grid share: whoever reads the count with acquire sees what was
+/// written before.
+CUDAQ_REALTIME_HOST_DEVICE inline void arrive(std::uint32_t &word) {
+  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(word).fetch_add(1, cuda::memory_order_release);
+}
+
 /// A word that the library owns and host threads share.
 template <class T>
 class shared_word {

@@ -29,11 +29,12 @@ struct function_route {
   std::uint8_t results_fixed = 0; ///< results are stated and none has a variable size
 };
 
-/// A run of routes with one function id; count 0: an empty bucket.
-struct function_bucket {
+/// A run of routes with one function id, which all have one dispatch mode; count 0: an empty bucket. One 16-byte load.
+struct alignas(16) function_bucket {
   std::uint32_t function_id = 0;
   std::uint32_t first = 0;
   std::uint32_t count = 0;
+  std::uint32_t mode = 0; ///< cudaq_dispatch_mode_t
 };
 
 struct function_index_view {
@@ -59,12 +60,15 @@ struct function_index_view {
 
   CUDAQ_REALTIME_HOST_DEVICE bool contains(std::uint32_t function_id) const { return bucket(function_id).count != 0; }
 
-  /// The route that serves the request, or kNone. `payload` holds arg_len readable bytes.
+  /// The route that serves the request, or kNone. `payload` holds its first bytes: arg_len or 8, whichever is less.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t find(const request &r, const std::uint8_t *payload) const {
     const function_bucket &run = bucket(r.function_id);
-    if (run.count == 0)
-      return kNone;
-    if (routes[run.first].mode != CUDAQ_DISPATCH_GRAPH_LAUNCH)
+    return run.count == 0 ? kNone : find_in(run, r, payload);
+  }
+  /// The same in the run of the request's function id, which is not empty.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t find_in(const function_bucket &run, const request &r,
+                                                   const std::uint8_t *payload) const {
+    if (run.mode != CUDAQ_DISPATCH_GRAPH_LAUNCH)
       return run.first;
     return find_key(run, routing_key_of(r, payload));
   }

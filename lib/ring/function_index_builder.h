@@ -81,6 +81,7 @@ private:
       if (buckets_[b].count++ == 0) {
         buckets_[b].function_id = routes_[r].function_id;
         buckets_[b].first = r;
+        buckets_[b].mode = routes_[r].mode;
       }
     }
   }

@@ -40,28 +40,40 @@ CUDAQ_REALTIME_HOST_DEVICE inline bool contradicts_results(const function_route 
   return route.results_fixed && result_len != route.results_bytes;
 }
 
-/// Judges the request `r` that stands in slot `i` under the flag value `flag`. The order of the tests is the order in
-/// which fields become trustworthy: flag, magic, length, function, mode, schema.
-CUDAQ_REALTIME_HOST_DEVICE inline judgement judge(const slot_ring &ring, std::uint32_t i, std::uint64_t flag,
-                                                  const request &r, const function_index_view &index,
+/// Judges the request `r`. `expected_flag`: its rx flag was the slot's own address; `max_payload`: of the ring; `payload`:
+/// its payload, or a copy of the first 8 bytes; `index`: a function_index_view, or what answers like one. The order of the tests is the order in which fields become trustworthy:
+/// flag, magic, length, function, mode, schema.
+template <class Index>
+CUDAQ_REALTIME_HOST_DEVICE inline judgement judge(const request &r, bool expected_flag, std::uint32_t max_payload,
+                                                  const std::uint8_t *payload, const Index &index,
                                                   const judge_rules &rules) {
-  if (rules.strict_flag_values && !ring.is_own_address(i, flag))
+  if (rules.strict_flag_values && !expected_flag)
     return {verdict::drop_flag_value};
   if (r.magic != CUDAQ_RPC_MAGIC_REQUEST)
     return {verdict::drop_magic};
-  if (!index.contains(r.function_id))
+  const function_bucket run = index.bucket(r.function_id);
+  if (run.count == 0)
     return rules.answer_unknown ? judgement{verdict::answer, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION}
                                 : judgement{verdict::drop_unknown};
-  if (r.arg_len > ring.max_payload())
+  if (r.arg_len > max_payload)
     return {verdict::answer, CUDAQ_RPC_ERR_BAD_ARG_LEN};
-  const std::uint32_t route = index.find(r, ring.rx_slot(i) + CUDAQ_RPC_HEADER_SIZE);
+  const std::uint32_t route = index.find_in(run, r, payload);
   if (route == function_index_view::kNone) // the function exists, but not for this routing key
     return {verdict::answer, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION};
-  if ((rules.served_modes >> index.routes[route].mode & 1u) == 0)
+  if ((rules.served_modes >> run.mode & 1u) == 0)
     return {verdict::answer, CUDAQ_RPC_ERR_MODE_NOT_SERVED, route};
   if (rules.check_schema && contradicts_args(index.routes[route], r.arg_len))
     return {verdict::answer, CUDAQ_RPC_ERR_SCHEMA_MISMATCH, route};
   return {verdict::serve, CUDAQ_RPC_OK, route};
+}
+
+/// The same for a request that stands in slot `i` under the flag value `flag`.
+template <class Ring>
+CUDAQ_REALTIME_HOST_DEVICE inline judgement judge_slot(const Ring &ring, std::uint32_t i, std::uint64_t flag,
+                                                       const request &r, const function_index_view &index,
+                                                       const judge_rules &rules) {
+  return judge(r, ring.is_own_address(i, flag), ring.max_payload(), ring.rx_slot(i) + CUDAQ_RPC_HEADER_SIZE, index,
+               rules);
 }
 
 } // namespace cudaq::realtime::detail

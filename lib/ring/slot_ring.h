@@ -14,8 +14,10 @@
 
 namespace cudaq::realtime::detail {
 
-/// One side's view (host or device) of a ring. Plain data; copies are views of the same ring.
-struct slot_ring {
+/// One side's view (host or device) of a ring. Plain data; copies are views of the same ring. Scope: system, unless
+/// everybody who touches the flags runs on one device.
+template <cuda::thread_scope Scope>
+struct scoped_slot_ring {
   volatile std::uint64_t *rx_flags = nullptr;
   volatile std::uint64_t *tx_flags = nullptr;
   std::uint8_t *rx_data = nullptr;
@@ -36,40 +38,52 @@ struct slot_ring {
 
   /// rx first, then tx: between the dispatcher's two stores tx is set, so that this order never sees a gap.
   CUDAQ_REALTIME_HOST_DEVICE bool free_for_producer(std::uint32_t i) const {
-    return load_acquire(rx_flags[i]) == 0 && load_acquire(tx_flags[i]) == 0;
+    return load_acquire<std::uint64_t, Scope>(rx_flags[i]) == 0 && load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;
   }
   CUDAQ_REALTIME_HOST_DEVICE void signal(std::uint32_t i) const {
-    store_release(rx_flags[i], reinterpret_cast<std::uint64_t>(rx_slot(i)));
+    store_release<std::uint64_t, Scope>(rx_flags[i], reinterpret_cast<std::uint64_t>(rx_slot(i)));
   }
 
   // --- dispatcher ---
 
   /// The rx flag: non-zero means that a request stands in the slot. Never dereferenced.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t ready(std::uint32_t i) const { return load_acquire(rx_flags[i]); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t ready(std::uint32_t i) const {
+    return load_acquire<std::uint64_t, Scope>(rx_flags[i]);
+  }
   /// True if `flag` is the slot's own address, as this side or the other side of the bus sees it.
   CUDAQ_REALTIME_HOST_DEVICE bool is_own_address(std::uint32_t i, std::uint64_t flag) const {
     return flag == reinterpret_cast<std::uint64_t>(rx_slot(i)) || (rx_alias != 0 && flag == rx_alias + i * rx_stride);
   }
   /// The consumer has taken the slot's last answer.
-  CUDAQ_REALTIME_HOST_DEVICE bool collected(std::uint32_t i) const { return load_acquire(tx_flags[i]) == 0; }
+  CUDAQ_REALTIME_HOST_DEVICE bool collected(std::uint32_t i) const {
+    return load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;
+  }
   /// Answer first, then free the request side: the other order would show the producer a free slot for a moment.
   CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t i) const {
     publish_tx(i);
     release_rx(i);
   }
   CUDAQ_REALTIME_HOST_DEVICE void publish_tx(std::uint32_t i) const {
-    store_release(tx_flags[i], reinterpret_cast<std::uint64_t>(tx_slot(i)));
+    store_release<std::uint64_t, Scope>(tx_flags[i], reinterpret_cast<std::uint64_t>(tx_slot(i)));
   }
-  CUDAQ_REALTIME_HOST_DEVICE void release_rx(std::uint32_t i) const { store_release(rx_flags[i], std::uint64_t{0}); }
+  CUDAQ_REALTIME_HOST_DEVICE void release_rx(std::uint32_t i) const {
+    store_release<std::uint64_t, Scope>(rx_flags[i], std::uint64_t{0});
+  }
   /// Before the launch, so that it can never overwrite an answer.
   CUDAQ_REALTIME_HOST_DEVICE void mark_in_flight(std::uint32_t i) const {
-    store_release(tx_flags[i], std::uint64_t{CUDAQ_TX_FLAG_IN_FLIGHT});
+    store_release<std::uint64_t, Scope>(tx_flags[i], std::uint64_t{CUDAQ_TX_FLAG_IN_FLIGHT});
   }
 
   // --- consumer ---
 
-  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t answer(std::uint32_t i) const { return load_acquire(tx_flags[i]); }
-  CUDAQ_REALTIME_HOST_DEVICE void collect(std::uint32_t i) const { store_release(tx_flags[i], std::uint64_t{0}); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t answer(std::uint32_t i) const {
+    return load_acquire<std::uint64_t, Scope>(tx_flags[i]);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void collect(std::uint32_t i) const {
+    store_release<std::uint64_t, Scope>(tx_flags[i], std::uint64_t{0});
+  }
 };
+
+using slot_ring = scoped_slot_ring<cuda::thread_scope_system>;
 
 } // namespace cudaq::realtime::detail

@@ -53,7 +53,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline turn_result take_turn(const slot_ring &ring, s
     return turn_result::waiting;
   const request r = read_header<request>(ring.rx_slot(i));
   server.note_taken(i, r, ring.is_own_address(i, flag));
-  const judgement j = judge(ring, i, flag, r, index, rules);
+  const judgement j = judge_slot(ring, i, flag, r, index, rules);
   outcome done{true, j.status, 0};
   if (j.what == verdict::serve) {
     done = server.serve(i, r, j.route);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The library exports what its map lists, the public headers declare and docs/api describes: all three, nothing more.
+What the headers declare without CUDAQ_REALTIME_API is in the archive of kernels: described, and not exported.
 
 usage: exported_symbols.py <source root> <library> <nm>
 """
@@ -25,12 +26,16 @@ for node, body in re.findall(r"^(CUDAQ_REALTIME_[0-9.]+) \{(.*?)\}", (root / "li
     for symbol in re.findall(r"^\s*(\w+);", body.split("local:")[0], flags=re.M):
         node_of[symbol] = node
 
+archived = {name: path.name for name, path in public_headers.archive_functions(root / "include").items()}
 declared = {name: path.name for name, path in public_headers.functions(root / "include").items()}
 # | `name` | `header` | text |
 page = root / "docs/api/index.md"
 described = dict(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| \S", page.read_text() if page.exists() else "", flags=re.M))
 
-problems = []
+problems = [f"{name} is the archive's and exported too" for name in sorted(set(exported) & set(archived))]
+problems += [f"{name} is declared but not in docs/api/index.md" for name in sorted(set(archived) - set(described))]
+problems += [f"docs/api/index.md: {s} is in {archived[s]}, not {h}" for s, h in sorted(described.items()) if s in archived and h != archived[s]]
+described = {name: header for name, header in described.items() if name not in archived}
 for what, names in (("the map", set(node_of)), ("a public header (CUDAQ_REALTIME_API)", set(declared)), ("docs/api/index.md", set(described))):
     problems += [f"{name} is exported but not in {what}" for name in sorted(set(exported) - names)]
     problems += [f"{name} is in {what} but not exported" for name in sorted(names - set(exported))]

@@ -7,8 +7,9 @@ import sys
 
 import public_headers
 
-# Used only by inline code of the header that defines them: they never cross a binary boundary.
-INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig"}
+# Used only by inline code of the header that defines them, or only types and no values: they never cross a binary
+# boundary. Neither does what .cuh headers define: device code that is compiled into the program.
+INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "CooperativeKernel"}
 
 root = pathlib.Path(sys.argv[1])
 listed = "".join((root / "unittests/abi" / name).read_text() for name in ("layout_c.inc", "layout_cxx.inc"))
@@ -16,7 +17,8 @@ sizes = set(re.findall(r"^CUDAQ_SIZE\((\w+),", listed, flags=re.M))
 offsets = set(re.findall(r"^CUDAQ_OFFSET\((\w+), (\w+),", listed, flags=re.M))
 values = set(re.findall(r"^CUDAQ_VALUE\((\w+),", listed, flags=re.M))
 
-structs = {n: f for n, (f, _) in public_headers.structs(root / "include").items() if n not in INLINE_ONLY}
+structs = {n: f for n, (f, path) in public_headers.structs(root / "include").items()
+           if n not in INLINE_ONLY and path.suffix != ".cuh"}
 fields = {(name, field) for name, names in structs.items() for field in names}
 enumerators = set(public_headers.enumerators(root / "include"))
 

@@ -81,3 +81,12 @@ def functions(include):
             if match:
                 found[match.group(1)] = path
     return found
+
+
+def archive_functions(include):
+    """{function: header} of the C functions that are declared without being exported: the kernels' archive has them."""
+    found = {}
+    for path in headers(include):
+        for declaration in re.findall(r"^(?:void|cudaError_t) (cudaq_\w+)\([^;{]*\);", code(path), flags=re.M):
+            found[declaration] = path
+    return found

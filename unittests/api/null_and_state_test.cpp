@@ -58,6 +58,13 @@ TEST(Row08_Null, EveryArgumentOfEveryFunctionIsRefusedByName) {
   EXPECT_NULL("dispatcher", cudaq_dispatcher_dump_state(nullptr, nullptr, 0, nullptr));
   EXPECT_NULL("buf", cudaq_dispatcher_dump_state(d, nullptr, 1, nullptr));
   EXPECT_NULL("dispatcher", cudaq_dispatcher_set_host_handler_v2(nullptr, 1, nullptr, nullptr, nullptr));
+  EXPECT_NULL("dispatcher", cudaq_dispatcher_set_launch_fn(nullptr, nullptr));
+  EXPECT_NULL("dispatcher", cudaq_dispatcher_set_launch_fn_v2(nullptr, nullptr));
+  EXPECT_NULL("dispatcher", cudaq_dispatcher_set_unified_launch(nullptr, nullptr, nullptr));
+  EXPECT_NULL("launch_fn", cudaq_dispatcher_set_launch_fn(d, nullptr));
+  EXPECT_NULL("launch_fn", cudaq_dispatcher_set_launch_fn_v2(d, nullptr));
+  EXPECT_NULL("launch_fn", cudaq_dispatcher_set_unified_launch(d, nullptr, nullptr));
+  EXPECT_NULL("mgr", cudaq_dispatch_manager_reserve_blocks(nullptr, 0, 1));
   EXPECT_NULL("dispatcher", cudaq_host_complete_deferred(nullptr, &job, 0, 0));
   EXPECT_NULL("job", cudaq_host_complete_deferred(d, nullptr, 0, 0));
   EXPECT_NULL("options", cudaq_ringbuffer_options_init(nullptr, sizeof(ring_options)));

@@ -3,6 +3,7 @@
 // they see, and a producer and a consumer thread. Whatever is lost, doubled, torn, mixed up or reordered is counted.
 #pragma once
 
+#include "unittests/support/checked_payload.h"
 #include "unittests/support/host_fixture.h"
 
 #include <atomic>
@@ -21,18 +22,9 @@ inline constexpr bool kSanitized = false;
 /// `full` messages, a tenth of them under a sanitizer.
 inline constexpr std::uint32_t fewer_if_sanitized(std::uint32_t full) { return kSanitized ? full / 10 : full; }
 
-inline std::uint32_t checksum(std::uint32_t seed, const std::uint8_t *bytes, std::size_t n) {
-  std::uint32_t h = 2166136261u ^ seed;
-  for (std::size_t i = 0; i < n; ++i)
-    h = (h ^ bytes[i]) * 16777619u;
-  return h;
-}
-
-/// A function under load. Payload and result: sequence number of the function, checksum, filling.
+/// A function under load.
 class checked_function {
 public:
-  static constexpr std::uint32_t kHeader = 8;
-
   checked_function(std::uint32_t function_id, std::uint32_t max_messages)
       : id(function_id), served_(std::make_unique<std::atomic<std::uint8_t>[]>(max_messages)), size_(max_messages) {}
 
@@ -63,41 +55,20 @@ public:
 
   std::atomic<std::uint64_t> calls{0}, corrupt{0}, doubled{0}, out_of_order{0}, side_by_side{0};
 
-  static std::uint32_t result_size(std::uint32_t sequence, std::uint32_t limit) {
-    return kHeader + (sequence * 2654435761u >> 7) % (limit - kHeader + 1);
-  }
-  static std::uint32_t fill(std::uint8_t *frame, std::uint32_t size, std::uint32_t sequence, std::uint8_t salt) {
-    for (std::uint32_t i = kHeader; i < size; ++i)
-      frame[i] = static_cast<std::uint8_t>(sequence * 7 + i * 13 + salt);
-    const std::uint32_t sum = checksum(sequence ^ size, frame + kHeader, size - kHeader);
-    std::memcpy(frame, &sequence, 4);
-    std::memcpy(frame + 4, &sum, 4);
-    return size;
-  }
-  static bool intact(const void *data, std::uint32_t size, std::uint32_t &sequence) {
-    const auto *frame = static_cast<const std::uint8_t *>(data);
-    std::uint32_t sum = 0;
-    if (size < kHeader)
-      return false;
-    std::memcpy(&sequence, frame, 4);
-    std::memcpy(&sum, frame + 4, 4);
-    return sum == checksum(sequence ^ size, frame + kHeader, size - kHeader);
-  }
-
 private:
   std::int32_t serve_one(cudaq_host_call_t &call) {
     if (inside_.fetch_add(1) != 0)
       ++side_by_side;
     std::uint32_t sequence = 0;
-    if (!intact(call.payload, call.payload_len, sequence) || sequence >= size_) {
+    if (!intact_frame(call.payload, call.payload_len, kRequestSalt, sequence) || sequence >= size_) {
       ++corrupt;
     } else {
       if (served_[sequence].fetch_add(1) != 0)
         ++doubled;
       if (expected_.exchange(sequence + 1) != sequence)
         ++out_of_order;
-      call.result_len =
-          fill(static_cast<std::uint8_t *>(call.result), result_size(sequence, call.max_result_len), sequence, 0x5a);
+      call.result_len = fill_frame(static_cast<std::uint8_t *>(call.result),
+                                   checked_result_size(sequence, call.max_result_len), sequence, result_salt(id));
     }
     if (busy.count() != 0)
       for (const auto end = std::chrono::steady_clock::now() + busy; std::chrono::steady_clock::now() < end;)
@@ -123,8 +94,9 @@ struct traffic_plan {
   std::vector<checked_function *> functions;
   std::uint32_t messages = 10000;
   std::uint32_t unknown_of_100 = 0; ///< share of requests with an id that nobody serves
-  bool unknown_answered = true;     ///< false: they are dropped
-  bool random_slots = false;        ///< fill any free slot instead of ring order
+  std::uint32_t unknown_id = 0x0badf00d;
+  bool unknown_answered = true; ///< false: they are dropped
+  bool random_slots = false;    ///< fill any free slot instead of ring order
   std::uint32_t first_slot = 0;
   std::uint32_t seed = 1;
 };
@@ -132,8 +104,6 @@ struct traffic_plan {
 /// Runs the plan's traffic once through a ring.
 class traffic {
 public:
-  static constexpr std::uint32_t kUnknownId = 0x0badf00d;
-
   traffic(const host_ring &ring, traffic_plan plan)
       : ring_(ring), plan_(std::move(plan)), sent_to_(plan_.functions.size()), table_(ring.shape().num_slots),
         next_(plan_.first_slot) {}
@@ -205,13 +175,13 @@ private:
       e.request_id = m * 2654435761u + plan_.seed;
       e.function = static_cast<std::uint32_t>(random() % plan_.functions.size());
       e.sequence = e.known ? static_cast<std::uint32_t>(sent_to_[e.function]++) : m;
-      const std::uint32_t size = checked_function::kHeader + static_cast<std::uint32_t>(random()) % (most - 7);
-      checked_function::fill(payload.data(), size, e.sequence, 0x11);
+      const std::uint32_t size = kCheckedHeader + static_cast<std::uint32_t>(random()) % (most - 7);
+      fill_frame(payload.data(), size, e.sequence, kRequestSalt);
       if (!e.known && !plan_.unknown_answered)
         ++dropped_;
-      CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring_.ring, slot,
-                                                              e.known ? plan_.functions[e.function]->id : kUnknownId,
-                                                              payload.data(), size, e.request_id, ~std::uint64_t{m}));
+      CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(
+          &ring_.ring, slot, e.known ? plan_.functions[e.function]->id : plan_.unknown_id, payload.data(), size,
+          e.request_id, ~std::uint64_t{m}));
       ++sent_;
       cudaq_host_ringbuffer_signal_slot(&ring_.ring, slot);
       next_ = (slot + 1) % ring_.shape().num_slots;
@@ -253,7 +223,9 @@ private:
     } else if (header.status != (e.known ? 0 : CUDAQ_RPC_ERR_NO_SUCH_FUNCTION)) {
       ++refused_;
       last_status_ = header.status;
-    } else if (e.known && (!checked_function::intact(result, header.result_len, sequence) || sequence != e.sequence)) {
+    } else if (e.known &&
+               (!intact_frame(result, header.result_len, result_salt(plan_.functions[e.function]->id), sequence) ||
+                sequence != e.sequence)) {
       ++torn_;
     }
     cudaq_host_ringbuffer_clear_slot(&ring_.ring, slot);

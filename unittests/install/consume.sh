@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs one consumer against an install tree: consume.sh <way> <prefix> <scratch directory>
+# Builds and runs one consumer against an install tree: consume.sh <way> <prefix> <scratch directory> [nvcc]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-way=$1 prefix=$2 scratch=$3
+way=$1 prefix=$2 scratch=$3 nvcc=${4:-}
 rm -rf "$scratch"
 mkdir -p "$scratch"
 libdir=$(dirname "$(find "$prefix" -name libcudaq-realtime.so)")
 shared=$libdir/libcudaq-realtime.so.0
+
+gpu_project() { # target, more options
+  CUDACXX=$nvcc cmake -S "$here/gpu_consumer" -B "$scratch" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" "-DCONSUMER=$1" "${@:2}"
+}
 
 cmake_project() { # target, more options
   local target=$1
@@ -28,6 +32,11 @@ pkg_config_build() { # compiler, options of the language, source, program
   # shellcheck disable=SC2086
   "$1" $2 -Wall -Wextra -Wpedantic -Werror "$3" -o "$scratch/$4" "${flags[@]}" "-Wl,-rpath,$libdir"
 }
+
+if [[ $way == Gpu* ]] && { [ -z "$nvcc" ] || [ ! -f "$libdir/libcudaq-realtime-dispatch.a" ]; }; then
+  echo "skipped: this build has no device kernels, since nvcc was not found"
+  exit 77
+fi
 
 case $way in
   CmakeC | CmakeCxx)
@@ -78,6 +87,39 @@ case $way in
     fi
     env -u LD_LIBRARY_PATH "$program" --help >/dev/null
     env -u LD_LIBRARY_PATH "$program" info
+    ;;
+  GpuArchive)
+    gpu_project Archive
+    cmake --build "$scratch" -j 1
+    "$scratch/consumer"
+    "$scratch/through_library"
+    ;;
+  GpuTemplate)
+    gpu_project Template
+    cmake --build "$scratch"
+    "$scratch/consumer"
+    ;;
+  GpuArchiveNotSeparable)
+    gpu_project ArchiveNotSeparable
+    if cmake --build "$scratch" >"$scratch.log" 2>&1; then
+      echo "handlers that are not relocatable device code were built for the archive: they would hang"
+      exit 1
+    fi
+    grep -m1 'must be device-linked with it: set the' "$scratch.log"
+    ;;
+  GpuOtherArchitecture)
+    gpu_project Archive "-DCMAKE_CUDA_ARCHITECTURES=75-virtual" >"$scratch.log" 2>&1
+    tr -s ' \n' ' ' <"$scratch.log" | grep -q 'holds no code for architecture 75 of CMAKE_CUDA_ARCHITECTURES, only for'
+    echo "warned of the architecture that the archive has no code for"
+    ;;
+  GpuNoLanguage)
+    if gpu_project NoLanguage >"$scratch.log" 2>&1; then
+      echo "find_package gave the archive to a project without the language CUDA"
+      exit 1
+    fi
+    cat "$scratch.log"
+    grep -q 'now asking for what cannot be had' "$scratch.log"
+    tr -s ' \n' ' ' <"$scratch.log" | grep -q 'No cudaq::realtime-dispatch: .*enable_language(CUDA)'
     ;;
   *)
     echo "consume.sh: no way called $way"

@@ -32,7 +32,8 @@ protected:
   }
   judgement of(const request &r, std::uint64_t flag = 0) {
     const slot_ring &ring = slots.view;
-    return judge(ring, 1, flag != 0 ? flag : reinterpret_cast<std::uint64_t>(ring.rx_slot(1)), r, index.view(), rules);
+    return judge_slot(ring, 1, flag != 0 ? flag : reinterpret_cast<std::uint64_t>(ring.rx_slot(1)), r, index.view(),
+                      rules);
   }
   static request frame(std::uint32_t id, std::uint32_t arg_len, std::uint32_t magic = CUDAQ_RPC_MAGIC_REQUEST) {
     return {magic, id, arg_len, 5, 6};

@@ -38,12 +38,16 @@ struct ring_shape {
   bool in_place = false;
 };
 
-/// Plain host memory for a ring, through the library's own allocator.
+/// Memory for a ring, through the library's own allocator: plain host memory, or what a device can use.
 class host_ring {
 public:
-  explicit host_ring(const ring_shape &shape = {}) : shape_(shape) {
+  explicit host_ring(const ring_shape &shape = {}, cudaq_memory_kind_t memory_kind = CUDAQ_MEMORY_HOST,
+                     int device_id = 0)
+      : shape_(shape) {
     cudaq_ringbuffer_options_t options;
     CUDAQ_EXPECT_OK(cudaq_ringbuffer_options_init(&options, sizeof(options)));
+    options.memory_kind = memory_kind;
+    options.device_id = device_id;
     options.num_slots = shape.num_slots;
     options.slot_size = shape.slot_size;
     options.in_place = shape.in_place;
@@ -87,24 +91,9 @@ inline cudaq_function_entry_t host_entry(const char *name, cudaq_host_rpc_fn_t f
   return entry;
 }
 
-/// One dispatcher of a manager. Destroyed, and thereby stopped, with the object.
-class host_dispatcher_handle {
+/// What can be read of a dispatcher at any time.
+class dispatcher_view {
 public:
-  host_dispatcher_handle(cudaq_dispatch_manager_t *manager, const host_ring &ring,
-                         std::vector<cudaq_function_entry_t> entries, cudaq_dispatcher_config_t config)
-      : entries_(std::move(entries)) {
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager, &config, &get));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(get, &ring.ring));
-    const cudaq_function_table_t table{entries_.data(), static_cast<std::uint32_t>(entries_.size())};
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(get, &table));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(get, &shutdown, &processed));
-    const cudaq_dispatcher_options_t options = default_options();
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(get, &options));
-  }
-  ~host_dispatcher_handle() { CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(get)); }
-  host_dispatcher_handle(const host_dispatcher_handle &) = delete;
-  host_dispatcher_handle &operator=(const host_dispatcher_handle &) = delete;
-
   cudaq_dispatcher_stats_t stats() const {
     cudaq_dispatcher_stats_t out{};
     out.struct_size = sizeof(out);
@@ -126,6 +115,26 @@ public:
   }
 
   cudaq_dispatcher_t *get = nullptr;
+};
+
+/// One dispatcher of a manager. Destroyed, and thereby stopped, with the object.
+class host_dispatcher_handle : public dispatcher_view {
+public:
+  host_dispatcher_handle(cudaq_dispatch_manager_t *manager, const host_ring &ring,
+                         std::vector<cudaq_function_entry_t> entries, cudaq_dispatcher_config_t config)
+      : entries_(std::move(entries)) {
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager, &config, &get));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(get, &ring.ring));
+    const cudaq_function_table_t table{entries_.data(), static_cast<std::uint32_t>(entries_.size())};
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(get, &table));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(get, &shutdown, &processed));
+    const cudaq_dispatcher_options_t options = default_options();
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(get, &options));
+  }
+  ~host_dispatcher_handle() { CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(get)); }
+  host_dispatcher_handle(const host_dispatcher_handle &) = delete;
+  host_dispatcher_handle &operator=(const host_dispatcher_handle &) = delete;
+
   volatile int shutdown = 0;
   std::uint64_t processed = 0;
 

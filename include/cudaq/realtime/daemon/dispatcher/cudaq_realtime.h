@@ -168,6 +168,28 @@ typedef void (*cudaq_dispatch_launch_fn_t)(volatile uint64_t *rx_flags, volatile
                                            cudaq_function_entry_t *function_table, size_t func_count,
                                            volatile int *shutdown_flag, uint64_t *stats, size_t num_slots,
                                            uint32_t num_blocks, uint32_t threads_per_block, cudaStream_t stream);
+/* The same arguments as a struct, with the state that start() prepares. A launch function of this form returns the error
+ * of its launch. */
+typedef struct cudaq_dispatch_launch_params_t {
+  uint32_t struct_size; /* sizeof(cudaq_dispatch_launch_params_t) of who fills it */
+  uint32_t num_blocks;
+  uint32_t threads_per_block;
+  uint32_t reserved;
+  volatile uint64_t *rx_flags;
+  volatile uint64_t *tx_flags;
+  uint8_t *rx_data;
+  uint8_t *tx_data;
+  size_t rx_stride_sz;
+  size_t tx_stride_sz;
+  cudaq_function_entry_t *function_table; /* device memory */
+  size_t func_count;
+  volatile int *shutdown_flag;
+  uint64_t *stats;
+  size_t num_slots;
+  cudaStream_t stream;
+  void *state; /* of the dispatcher that starts the kernel, opaque; NULL: called without one */
+} cudaq_dispatch_launch_params_t;
+typedef cudaError_t (*cudaq_dispatch_launch_fn_v2_t)(const cudaq_dispatch_launch_params_t *params);
 typedef void (*cudaq_unified_launch_fn_t)(void *transport_ctx, cudaq_function_entry_t *function_table,
                                           size_t func_count, volatile int *shutdown_flag, uint64_t *stats,
                                           cudaStream_t stream);
@@ -175,6 +197,15 @@ typedef struct cudaq_unified_dispatch_ctx_t {
   cudaq_unified_launch_fn_t launch_fn;
   void *transport_ctx;
 } cudaq_unified_dispatch_ctx_t;
+
+/* transport_ctx of cudaq_launch_unified_ring_kernel: the unified kernel over a ring in mapped or device memory. */
+typedef struct cudaq_unified_ring_context_t {
+  uint32_t struct_size; /* sizeof(cudaq_unified_ring_context_t) of the caller */
+  uint32_t num_slots;
+  uint32_t slot_size;      /* usable bytes, at most the strides; 0: the smaller stride */
+  uint32_t threads;        /* 0: 32 */
+  cudaq_ringbuffer_t ring; /* device views */
+} cudaq_unified_ring_context_t;
 
 /* -------------------------------------------------- version and error text -- */
 
@@ -185,6 +216,7 @@ CUDAQ_REALTIME_API uint32_t cudaq_realtime_version(void);
 #define CUDAQ_REALTIME_FEATURE_HOST_PATH 0x1u   /* HOST_CALL dispatch from a CPU thread */
 #define CUDAQ_REALTIME_FEATURE_CUDA_MEMORY 0x2u /* mapped and device rings, given a driver */
 #define CUDAQ_REALTIME_FEATURE_NUMA 0x4u        /* NUMA placement of rings and threads */
+#define CUDAQ_REALTIME_FEATURE_DEVICE_PATH 0x8u /* dispatch by a kernel, given a driver and a launch function */
 CUDAQ_REALTIME_API uint64_t cudaq_realtime_features(void);
 
 /* Name and meaning of a status, never NULL, static storage. */
@@ -198,7 +230,8 @@ CUDAQ_REALTIME_API const char *cudaq_last_error_message(void);
 /* ---------------------------------------------------- manager, dispatcher -- */
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_manager_t **out_mgr);
-/* CUDAQ_ERR_STATE while it owns dispatchers. */
+/* CUDAQ_ERR_STATE while it owns dispatchers. After use of the device path it frees pinned memory, which waits for all
+ * kernels that run: end those of other managers first. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr);
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_create(cudaq_dispatch_manager_t *mgr,
@@ -220,18 +253,64 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_function_table(cudaq_disp
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher,
                                                                volatile int *shutdown_flag, uint64_t *stats);
 
-/* Returns when the dispatcher's threads run. CUDAQ_ERR_INVALID_ARG if something is not wired. It goes on at the slot where
- * it stopped last; a ring that is wired anew
- * begins at slot 0. */
+/* Device path: the function that launches the kernel, from the archive (libcudaq-realtime-dispatch.a) or the caller's own;
+ * the form set last counts. start calls it once, on its own thread, with the dispatcher's device current. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn(cudaq_dispatcher_t *dispatcher,
+                                                                 cudaq_dispatch_launch_fn_t launch_fn);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
+                                                                    cudaq_dispatch_launch_fn_v2_t launch_fn);
+/* CUDAQ_KERNEL_UNIFIED: launch function and its transport context, which must live until destroy. No ring is set then. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher,
+                                                                      cudaq_unified_launch_fn_t launch_fn,
+                                                                      void *transport_ctx);
+/* Declares `blocks` blocks of the caller's own kernels that stay resident on a device while dispatchers of the manager
+ * run: start refuses a cooperative grid that would find no room beside them. 0 takes it back. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_reserve_blocks(cudaq_dispatch_manager_t *mgr, int device_id,
+                                                                        uint32_t blocks);
+
+/* Returns when the dispatcher's threads, or its kernel, run. CUDAQ_ERR_INVALID_ARG if something is not wired. It goes on
+ * at the slot where it stopped last; a ring that is wired anew begins at slot 0. Device path: CUDAQ_ERR_TIMEOUT if the
+ * kernel is queued but has not begun to run after 5 s, for want of room; it is told to end, and the state is failed until
+ * a stop has seen its end. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_start(cudaq_dispatcher_t *dispatcher);
 /* Ends the loop after the request in hand and waits for accepted requests, at most the grace period of the options.
  * Requests that were not accepted stay in their slots. Not from a handler of the same dispatcher (CUDAQ_ERR_STATE). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop(cudaq_dispatcher_t *dispatcher);
-/* The same with a deadline of its own. CUDAQ_ERR_TIMEOUT: a thread did not end, usually because its handler did not come
- * back; the state is failed until a later stop succeeds. */
+/* The same with a deadline of its own. CUDAQ_ERR_TIMEOUT: a thread or kernel did not end, usually because its handler did
+ * not come back; the state is failed until a later stop succeeds. CUDAQ_ERR_CUDA: a device fault has ended the kernel,
+ * which is told once: the next stop succeeds, and so does destroy. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uint64_t timeout_ns);
 /* The value of `stats`, valid while running. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatcher_t *dispatcher, uint64_t *out_packets);
+
+/* ------------------------------------------------------- dispatch kernels -- */
+/* In libcudaq-realtime-dispatch.a; programs that use them link it with separable compilation, since a device function
+ * pointer is an address inside one module. They launch on `stream`, which must be a non-blocking one, and return at once.
+ * Called without a dispatcher they serve until *shutdown_flag (device-visible) is non-zero; errors are then left in
+ * cudaGetLastError. Regular: one thread runs the handlers in slot order; blocks beyond the first serve nothing unless the
+ * ordering is ANY. Cooperative: all threads of the grid run each handler, up to 512 per block. */
+void cudaq_launch_dispatch_kernel_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data,
+                                          uint8_t *tx_data, size_t rx_stride_sz, size_t tx_stride_sz,
+                                          cudaq_function_entry_t *function_table, size_t func_count,
+                                          volatile int *shutdown_flag, uint64_t *stats, size_t num_slots,
+                                          uint32_t num_blocks, uint32_t threads_per_block, cudaStream_t stream);
+void cudaq_launch_dispatch_kernel_cooperative(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
+                                              uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+                                              size_t tx_stride_sz, cudaq_function_entry_t *function_table,
+                                              size_t func_count, volatile int *shutdown_flag, uint64_t *stats,
+                                              size_t num_slots, uint32_t num_blocks, uint32_t threads_per_block,
+                                              cudaStream_t stream);
+cudaError_t cudaq_launch_dispatch_kernel_regular_v2(const cudaq_dispatch_launch_params_t *params);
+cudaError_t cudaq_launch_dispatch_kernel_cooperative_v2(const cudaq_dispatch_launch_params_t *params);
+/* For cudaq_dispatcher_set_unified_launch with a cudaq_unified_ring_context_t. */
+void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_function_entry_t *function_table, size_t func_count,
+                                      volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
+/* Blocks of the kernel that fit on one multiprocessor of the current device. They also load every kernel of the archive,
+ * which lazy loading could not do any more once one of them runs. */
+cudaError_t cudaq_dispatch_kernel_query_occupancy(int *out_blocks, uint32_t threads_per_block);
+cudaError_t cudaq_dispatch_kernel_cooperative_query_occupancy(int *out_blocks, uint32_t threads_per_block);
+/* The state that start() prepared, while the calling thread is inside start(); NULL otherwise. For launch functions. */
+CUDAQ_REALTIME_API void *cudaq_dispatch_launch_state(void);
 
 /* -------------------------------------------------- options, state, stats -- */
 
@@ -259,6 +338,11 @@ typedef enum cudaq_wait_policy_t {
   CUDAQ_WAIT_BLOCK = 2       /* spins briefly, then sleeps block_interval_ns between polls: idle cost near 0 */
 } cudaq_wait_policy_t;
 
+typedef enum cudaq_ring_peers_t {
+  CUDAQ_RING_PEERS_ANY = 0,        /* CPUs, NICs or other devices read and write the ring */
+  CUDAQ_RING_PEERS_SAME_DEVICE = 1 /* the caller's word that kernels of the same device only do */
+} cudaq_ring_peers_t;
+
 #define CUDAQ_CORE_ANY (-1)
 #define CUDAQ_NUMA_NODE_ANY (-1)
 
@@ -278,6 +362,8 @@ typedef struct cudaq_dispatcher_options_t {
   int32_t realtime_priority;   /* SCHED_FIFO 1..99; 0: leave the scheduling policy alone */
   uint64_t block_interval_ns;  /* CUDAQ_WAIT_BLOCK: sleep between polls: bounds what each hand-over adds; 500 us */
   uint64_t grace_period_ns;    /* how long stop and destroy wait for handlers; 5 s */
+  uint32_t ring_peers;         /* cudaq_ring_peers_t, ANY; device path: SAME_DEVICE allows cheaper ordering */
+  uint32_t reserved;
 } cudaq_dispatcher_options_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_options_init(cudaq_dispatcher_options_t *options,
@@ -311,6 +397,7 @@ typedef struct cudaq_dispatcher_stats_t {
   uint64_t heartbeat;     /* moves while the loop turns */
   uint32_t cursor;        /* slot that is looked at next */
   uint32_t busy_slots;    /* handlers running at this moment */
+  uint64_t polls;         /* looks at the ring; device path only */
 } cudaq_dispatcher_stats_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher,

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dispatch kernel as a template: instantiated in the program's own .cu beside its handlers, without separable
+// compilation.
+//
+//   using handlers = cudaq::realtime::handler_list<
+//       cudaq::realtime::static_handler<cudaq::realtime::fnv1a_hash("decode"), decode>>;
+//
+//   extern "C" cudaError_t launch_decoder(const cudaq_dispatch_launch_params_t *params) {
+//     return cudaq::realtime::launch_dispatch_kernel<cudaq::realtime::RegularKernel, handlers>(*params);
+//   }
+//   ... cudaq_dispatcher_set_launch_fn_v2(dispatcher, launch_decoder);
+#ifndef CUDAQ_REALTIME_DISPATCH_KERNEL_CUH
+#define CUDAQ_REALTIME_DISPATCH_KERNEL_CUH
+
+#include "kernels/launch.h"
+
+namespace cudaq::realtime {
+
+/// Handlers known at compile time, inlined. The run-time function table is ignored: it may be empty.
+template <class... StaticHandlers>
+struct handler_list : detail::compile_time_handlers<StaticHandlers...> {};
+
+/// The handlers of the run-time table, whose device pointers must be of the module that instantiates the kernel.
+struct table_handlers : detail::run_time_handlers {};
+
+/// The 14 arguments of a cudaq_dispatch_launch_fn_t as a struct, with the state of the dispatcher that calls.
+inline cudaq_dispatch_launch_params_t
+make_launch_params(volatile std::uint64_t *rx_flags, volatile std::uint64_t *tx_flags, std::uint8_t *rx_data,
+                   std::uint8_t *tx_data, std::size_t rx_stride_sz, std::size_t tx_stride_sz,
+                   cudaq_function_entry_t *function_table, std::size_t func_count, volatile int *shutdown_flag,
+                   std::uint64_t *stats, std::size_t num_slots, std::uint32_t num_blocks,
+                   std::uint32_t threads_per_block, cudaStream_t stream) {
+  cudaq_dispatch_launch_params_t p{};
+  p.struct_size = sizeof(p);
+  p.num_blocks = num_blocks, p.threads_per_block = threads_per_block;
+  p.rx_flags = rx_flags, p.tx_flags = tx_flags, p.rx_data = rx_data, p.tx_data = tx_data;
+  p.rx_stride_sz = rx_stride_sz, p.tx_stride_sz = tx_stride_sz;
+  p.function_table = function_table, p.func_count = func_count;
+  p.shutdown_flag = shutdown_flag, p.stats = stats, p.num_slots = num_slots, p.stream = stream;
+  p.state = cudaq_dispatch_launch_state();
+  return p;
+}
+
+/// Launches the kernel on params.stream and returns at once. Kernel: RegularKernel or CooperativeKernel; Handlers:
+/// handler_list<...> or table_handlers. With the state of a dispatcher it serves until stop; without one until
+/// *shutdown_flag is non-zero, over slots of the smaller stride. Returns the launch's error; start() reports the reason.
+template <class Kernel, class Handlers>
+cudaError_t launch_dispatch_kernel(const cudaq_dispatch_launch_params_t &params) {
+  if (params.struct_size != sizeof(params))
+    return cudaErrorInvalidValue;
+  const auto with = [&](const detail::dispatch_params &p, cudaq_dispatch_launch_state_t *state) {
+    return detail::launch<Kernel, Handlers>(p, params.num_blocks, params.threads_per_block, params.stream,
+                                            detail::launch_report{state});
+  };
+  cudaq_dispatch_launch_state_t *state = nullptr;
+  if (const cudaError_t refused = detail::state_of(params.state, state))
+    return refused;
+  if (state != nullptr)
+    return with(state->params, state);
+  detail::dispatch_params direct;
+  const std::size_t slot = params.rx_stride_sz < params.tx_stride_sz ? params.rx_stride_sz : params.tx_stride_sz;
+  direct.ring = {params.rx_flags,
+                 params.tx_flags,
+                 params.rx_data,
+                 params.tx_data,
+                 params.rx_stride_sz,
+                 params.tx_stride_sz,
+                 0,
+                 static_cast<std::uint32_t>(params.num_slots),
+                 static_cast<std::uint32_t>(slot)};
+  if (params.num_slots == 0 || slot < CUDAQ_RPC_HEADER_SIZE || slot > UINT32_MAX)
+    return cudaErrorInvalidValue;
+  return detail::launch_without_state(params, direct, Kernel::is_cooperative,
+                                      [&](const detail::dispatch_params &p) { return with(p, nullptr); });
+}
+
+/// Loads the kernel. With lazy loading the first launch waits for every kernel that runs, and a dispatch kernel runs for
+/// ever: call this before a first dispatcher starts, if another one with other handlers shall start later.
+template <class Kernel, class Handlers>
+cudaError_t preload_dispatch_kernel() {
+  return detail::kernel_choice<Kernel, Handlers>::preload();
+}
+
+} // namespace cudaq::realtime
+
+#endif

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dispatch loop: a team finds requests, judges them, has their handlers run and publishes the answers. Regular,
+// cooperative and unified kernels are this loop with other parameters; a CPU thread can run it too.
+//
+// What costs time on a device is a read over the bus, about 1.45 us each if one waits for the other. A request that finds
+// the loop idle costs two: its flag, then header and payload together, 16 bytes per lane and all in flight at once. Under
+// load one look reads the flags of 32 slots, lane k that of slot k behind the cursor; the ready ones are fetched together,
+// judged side by side, and their answers are published side by side, so that a full ring costs four waits per 32 requests.
+// Nothing else is read over the bus: shutdown word, function index and handlers are in device or shared memory, counters
+// and answers are posted writes.
+//
+//   Transport   kernels/ring_transport.h: where requests come from
+//   Handlers    kernels/handler_sets.h: which handlers there are
+//   Crew        kernels/crew.cuh: further threads that help to copy, or that run every handler (cooperative)
+#pragma once
+
+#include "kernels/request_server.h"
+
+namespace cudaq::realtime::detail {
+
+template <class Team, class Transport, class Handlers, class Crew, bool kAny>
+class dispatch_loop : request_server<Team, Transport, Handlers, Crew> {
+  using base = request_server<Team, Transport, Handlers, Crew>;
+  using base::counters_;
+  using base::crew_;
+  using base::desk_;
+  using base::p_;
+  using base::serve_alone;
+  using base::serve_together;
+  using base::staged_out_;
+  using base::transport_;
+  using typename base::message;
+  using typename base::outcome;
+
+public:
+  CUDAQ_REALTIME_HOST_DEVICE dispatch_loop(const dispatch_params &params, std::uint32_t number, loop_desk &desk,
+                                           const Transport &transport, const Handlers &handlers, Crew &crew)
+      : base(params, params.reports + number, desk, transport, handlers, crew), first_look_(number * Team::kWidth) {}
+
+  /// Serves until a shutdown word is set. `teams`: how many run beside each other (ANY ordering).
+  CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t teams) {
+    counters_.post_heartbeat();
+    for (std::uint32_t empty = 0;;) { // looks since the last request
+      ++polls_;
+      empty = (kAny ? round(teams) : turn()) != 0 ? 0 : empty + 1;
+      if (!kAny && empty != 0 && empty % kSeekPolls == 0 && transport_.seek())
+        counters_.count_jump();
+      if (empty % kClockPolls != 0)
+        continue;
+      if (const long long now = clock(); now - served_ >= (empty != 0 ? kIdleCycles : kBusyCycles)) {
+        served_ = now;
+        if (!keep_house(now))
+          break;
+      }
+    }
+    counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
+  }
+
+  /// FIFO: one look at the messages behind the cursor; those that are there are seen through in order. Returns how many.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
+    message mine;
+    const std::uint32_t window = transport_.window() < look_ ? transport_.window() : look_;
+    const std::uint32_t there = Team::ballot(Team::lane() < window && transport_.poll(Team::lane(), mine));
+    const std::uint32_t ready = there == ~0u ? 32 : lowest_bit(~there);
+    // A look over all lanes takes longer than one at the cursor's flag: it is for a producer who is ahead of us, which he
+    // is when his next request is there at once.
+    look_ = ready != 0 && waited_ == 0 ? Team::kWidth : 1;
+    waited_ = ready != 0 ? 0 : waited_ + 1;
+    if (ready == 0)
+      return 0;
+    if (Team::lane() == 0) // while the request is on its way
+      counters_.post_busy(transport_.number(mine));
+    const std::uint32_t fetched = fetch(low_bits(ready), mine);
+    if (ready == 1) {
+      serve_single(mine, fetched);
+      expected_ = expected_bytes(CUDAQ_RPC_HEADER_SIZE + read_header<request>(desk_.in).arg_len);
+    } else {
+      serve_in_order(ready, mine, fetched);
+    }
+    transport_.advance(ready);
+    return ready;
+  }
+
+  /// ANY: one look at every slot that falls to this team. Returns how many requests it served.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t round(std::uint32_t teams) {
+    std::uint32_t served = 0;
+    for (std::uint32_t first = first_look_; first < transport_.num_slots(); first += teams * Team::kWidth) {
+      transport_.look_at(first);
+      message mine;
+      const std::uint32_t there =
+          Team::ballot(Team::lane() < transport_.window() && transport_.poll(Team::lane(), mine));
+      if (there == 0)
+        continue;
+      served += count_bits(there);
+      serve_side_by_side(there, mine, fetch(there, mine));
+    }
+    return served;
+  }
+
+private:
+  /// A thread's clock would be no measure of a turn: there, each look counts as a while.
+  CUDAQ_REALTIME_HOST_DEVICE long long clock() {
+    return Team::kWidth == 1 ? static_cast<long long>(polls_) * (kIdleCycles / 8) : Team::common_cycles();
+  }
+
+  /// Now and then, away from the requests: counters, heartbeat, shutdown words. False: told to stop.
+  CUDAQ_REALTIME_HOST_DEVICE bool keep_house(long long now) {
+    counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
+    const bool ask_caller = now - asked_ >= kCallerCycles; // his word may be at the other end of the bus
+    asked_ = ask_caller ? now : asked_;
+    bool stop = false;
+    if (Team::lane() == 0)
+      stop = load_acquire(*p_.library_shutdown) != 0 || (ask_caller && load_acquire(*p_.caller_shutdown) != 0);
+    return Team::ballot(stop) == 0;
+  }
+
+  // --- fetching ---
+
+  /// Where the fetched part of message k stands.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *desk_of(std::uint32_t k) const { return desk_.requests + k * kLookPitch; }
+
+  /// Fetches the messages of `mask`, each up to the returned number of bytes: if there is one, as many as the last
+  /// request had, to desk_.in; if there are several, or with ANY ordering, the first bytes of each, all at once.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch(std::uint32_t mask, const message &mine) {
+    Team::sync(); // nobody reads the last requests any more
+    if (mask == 1 && !kAny) {
+      const std::uint32_t bytes = expected_ < transport_.readable() ? expected_ : round_down(transport_.readable());
+      const std::uint8_t *const from = transport_.request(transport_.at(0));
+      const std::uint32_t at = Team::lane() * static_cast<std::uint32_t>(sizeof(word16));
+      if (Team::kWidth > 1 && transport_.wide() && bytes <= Team::kWidth * sizeof(word16)) {
+        if (at < bytes)
+          *reinterpret_cast<word16 *>(desk_.in + at) = *reinterpret_cast<const word16 *>(from + at);
+      } else {
+        crew_.copy(desk_.in, from, bytes, transport_.wide());
+      }
+      Team::sync();
+      return bytes;
+    }
+    const std::uint32_t bytes = kLookBytes < transport_.readable() ? kLookBytes : round_down(transport_.readable());
+    if (transport_.wide())
+      gather<word16>(mask, mine, bytes);
+    else
+      gather<std::uint64_t>(mask, mine, bytes);
+    Team::sync();
+    return bytes;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t round_down(std::uint32_t bytes) const {
+    return transport_.wide() ? bytes & ~15u : bytes & ~7u;
+  }
+
+  template <class Word>
+  CUDAQ_REALTIME_HOST_DEVICE void gather(std::uint32_t mask, const message &mine, std::uint32_t bytes) {
+    constexpr std::uint32_t kEach = kLookBytes / sizeof(Word), kSteps = kEach; // kWidth messages of kEach words
+    Word held[kSteps];
+    const std::uint32_t within = Team::lane() % kEach * sizeof(Word);
+    const std::uint32_t lane = Team::lane() / kEach;
+    constexpr std::uint32_t kStride = Team::kWidth >= kEach ? Team::kWidth / kEach : 1;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::uint32_t u = 0; u < kSteps; ++u) {
+      const std::uint32_t k = Team::kWidth == 1 ? 0 : lane + u * kStride;
+      const std::uint32_t at = Team::kWidth == 1 ? u * sizeof(Word) : within;
+      const message m = Team::from(mine, k);
+      if ((mask >> k & 1u) != 0 && at < bytes)
+        held[u] = *reinterpret_cast<const Word *>(transport_.request(m) + at);
+    }
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::uint32_t u = 0; u < kSteps; ++u) {
+      const std::uint32_t k = Team::kWidth == 1 ? 0 : lane + u * kStride;
+      const std::uint32_t at = Team::kWidth == 1 ? u * sizeof(Word) : within;
+      if ((mask >> k & 1u) != 0 && at < bytes)
+        *reinterpret_cast<Word *>(desk_of(k) + at) = held[u];
+    }
+  }
+
+  /// FIFO, one request: the first lane does it alone if it can, publication included.
+  CUDAQ_REALTIME_HOST_DEVICE void serve_single(const message &mine, std::uint32_t fetched) {
+    constexpr std::uint32_t kTakesTheTeam = ~0u;
+    std::uint32_t rest = Crew::kEverybodyCalls || !staged_out_ ? kTakesTheTeam : 0; // or bytes of a long answer
+    bool expected = true;
+    if (Team::lane() == 0) {
+      expected = transport_.expected(mine);
+      if (rest == 0) {
+        const outcome o = serve_alone(mine, expected, desk_.in, fetched, desk_.out);
+        rest = o.left ? kTakesTheTeam : o.long_bytes;
+        if (!o.left)
+          counters_.count(o.what, expected, o.status);
+        if (likely(rest == 0))
+          o.answered() ? transport_.send(mine) : transport_.discard(mine);
+      }
+    }
+    rest = Team::from(rest, 0);
+    if (likely(rest == 0))
+      return;
+    std::uint32_t answered = 1;
+    if (rest == kTakesTheTeam) {
+      answered = serve_together(transport_.at(0), Team::from(expected, 0), desk_.in, fetched);
+    } else {
+      Team::sync();
+      crew_.copy(transport_.response(transport_.at(0)), desk_.out, rest, transport_.wide());
+    }
+    publish(1, answered, mine);
+  }
+
+  /// FIFO: the first lane runs the handlers in order; the team helps where a frame is long, or takes over where every
+  /// thread calls the handler. Answers are published in groups, so that none waits long for the others.
+  CUDAQ_REALTIME_HOST_DEVICE void serve_in_order(std::uint32_t ready, const message &mine, std::uint32_t fetched) {
+    std::uint8_t *const bytes = desk_.requests;
+    const std::uint32_t expected = Team::ballot(transport_.expected(mine));
+    const bool by_one = !Crew::kEverybodyCalls && staged_out_;
+    for (std::uint32_t k = 0, group = 0; k < ready; group = k) {
+      const long long begun = Team::common_cycles();
+      progress now{k, 0, 0, 0};
+      do {
+        const std::uint32_t first = now.done;
+        if (by_one)
+          now = serve_some(now, ready, expected, bytes, fetched, begun);
+        if (now.done == first) { // this one takes the team
+          const std::uint32_t answered =
+              serve_together(transport_.at(first), expected >> first & 1u, bytes + first * kLookPitch, fetched);
+          now.answered |= answered << first;
+          ++now.done;
+        }
+      } while (now.done < ready && Team::common_cycles() - begun < kGroupCycles);
+      k = now.done;
+      counters_.count_served(now.plain);
+      publish(low_bits(k) & ~low_bits(group), now.answered, mine);
+    }
+  }
+
+  /// How far a group is.
+  struct progress {
+    std::uint32_t done;     ///< first message that is not served
+    std::uint32_t answered; ///< bit k: message k has an answer
+    std::uint32_t long_bytes;
+    std::uint32_t plain; ///< served with status 0, not counted yet
+  };
+
+  /// The first lane serves messages as far as it gets.
+  CUDAQ_REALTIME_HOST_DEVICE progress serve_some(progress now, std::uint32_t ready, std::uint32_t expected,
+                                                 const std::uint8_t *bytes, std::uint32_t fetched, long long begun) {
+    now.long_bytes = 0;
+    if (Team::lane() == 0) {
+      for (bool more = true; more;
+           more = now.done < ready && now.long_bytes == 0 && Team::cycles() - begun < kGroupCycles) {
+        const message m = transport_.at(now.done);
+        const bool as_expected = expected >> now.done & 1u;
+        counters_.post_busy(transport_.number(m));
+        const outcome o = serve_alone(m, as_expected, bytes + now.done * kLookPitch, fetched, desk_.out);
+        if (unlikely(o.left))
+          break;
+        now.answered |= std::uint32_t{o.answered()} << now.done;
+        if (unlikely(o.what != verdict::serve || o.status != 0 || !as_expected))
+          counters_.count(o.what, as_expected, o.status);
+        else
+          ++now.plain;
+        now.long_bytes = o.long_bytes;
+        ++now.done;
+      }
+    }
+    now = Team::from(now, 0);
+    if (unlikely(now.long_bytes != 0)) {
+      Team::sync();
+      crew_.copy(transport_.response(transport_.at(now.done - 1)), desk_.out, now.long_bytes, transport_.wide());
+      Team::sync();
+    }
+    return now;
+  }
+
+  /// Lane k publishes message k of `mask`, all at once; those that have no answer are given back.
+  CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t mask, std::uint32_t answered, const message &mine) {
+    Team::sync(); // the lanes' writes come before each lane's release
+    if ((mask & answered) >> Team::lane() & 1u)
+      transport_.send(mine);
+    else if (mask >> Team::lane() & 1u)
+      transport_.discard(mine);
+  }
+
+  /// What to fetch of a request that is probably as long as one of `bytes`, whose length may be nonsense.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t expected_bytes(std::uint32_t bytes) const {
+    const std::uint32_t rounded = (bytes + 15) & ~15u;
+    return rounded >= kLeastBytes && rounded <= desk_.stage_bytes ? rounded : kLookBytes;
+  }
+
+  // --- ANY ordering ---
+
+  /// Each lane serves its message, all at once; what is too long for that, one after another by the team.
+  CUDAQ_REALTIME_HOST_DEVICE void serve_side_by_side(std::uint32_t mask, const message &mine, std::uint32_t fetched) {
+    const std::uint32_t lane = Team::lane();
+    const bool taken = mask >> lane & 1u;
+    const bool expected = taken && transport_.expected(mine);
+    std::uint8_t *const out = desk_.out_pitch != 0 ? desk_.out + lane * desk_.out_pitch : transport_.response(mine);
+    if (lane == lowest_bit(mask))
+      counters_.post_busy(transport_.number(mine));
+    outcome o;
+    if (taken)
+      o = serve_alone(mine, expected, desk_of(lane), fetched, out);
+    const std::uint32_t left = Team::ballot(taken && o.left), done = mask & ~left;
+    const std::uint32_t plain = Team::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);
+    counters_.count_served(count_bits(plain));
+    for (std::uint32_t odd = done & ~plain; odd != 0; odd &= odd - 1) {
+      const outcome its = Team::from(o, lowest_bit(odd));
+      counters_.count(its.what, Team::from(expected, lowest_bit(odd)), its.status);
+    }
+    for (std::uint32_t tall = Team::ballot(taken && o.long_bytes != 0); tall != 0; tall &= tall - 1) {
+      const std::uint32_t k = lowest_bit(tall);
+      Team::sync();
+      crew_.copy(transport_.response(Team::from(mine, k)), desk_.out + k * desk_.out_pitch, Team::from(o.long_bytes, k),
+                 transport_.wide());
+    }
+    publish(done, Team::ballot(taken && o.answered()), mine);
+    for (std::uint32_t rest = left; rest != 0; rest &= rest - 1) {
+      const std::uint32_t k = lowest_bit(rest);
+      const std::uint32_t answered = serve_together(Team::from(mine, k), Team::from(expected, k), desk_of(k), fetched)
+                                     << k;
+      publish(1u << k, answered, mine);
+    }
+  }
+
+  const std::uint32_t first_look_;
+  std::uint32_t look_ = Team::kWidth, waited_ = 0;
+  std::uint32_t expected_ = kLookBytes; ///< bytes that the next request probably has, header included
+  long long served_ = 0, asked_ = 0;    ///< clock() of the last house keeping, and of the caller's word
+  std::uint64_t polls_ = 0;
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the launch parameters to a running kernel. Host code of whoever instantiates the kernel: its own CUDA runtime.
+#pragma once
+
+#include "kernels/dispatch_body.cuh"
+#include "lib/device/device_table.h"
+#include "lib/device/launch_state.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace cudaq::realtime::detail {
+
+inline constexpr std::uint32_t kMostThreads = 256;     ///< with one-thread handlers: more do not help to copy
+inline constexpr std::uint32_t kMostGridThreads = 512; ///< per block of a cooperative kernel: leaves 128 registers each
+
+/// Where a launch reports. Without a state only the error remains.
+struct launch_report {
+  cudaq_dispatch_launch_state_t *state;
+
+  template <class... Values>
+  cudaError_t operator()(cudaError_t error, const char *format, Values... values) const {
+    if (state != nullptr && error != cudaSuccess) {
+      state->error = error;
+      std::snprintf(state->text, sizeof(state->text), format, values...);
+    }
+    return error;
+  }
+};
+
+/// Every kernel that a launch may choose from.
+template <class Kernel, class Handlers>
+struct kernel_choice {
+  using function = void (*)(dispatch_params);
+  using any_function = void (*)(dispatch_params, std::uint32_t);
+  static constexpr auto kSystem = cuda::thread_scope_system, kDevice = cuda::thread_scope_device;
+
+  static function in_order(bool device_scope, std::uint32_t threads) {
+    if constexpr (Kernel::is_cooperative)
+      if (threads > kMostThreads)
+        return device_scope ? dispatch_in_order_kernel<Kernel, Handlers, kDevice, kMostGridThreads>
+                            : dispatch_in_order_kernel<Kernel, Handlers, kSystem, kMostGridThreads>;
+    return device_scope ? dispatch_in_order_kernel<Kernel, Handlers, kDevice, kMostThreads>
+                        : dispatch_in_order_kernel<Kernel, Handlers, kSystem, kMostThreads>;
+  }
+  static any_function side_by_side(bool device_scope) {
+    return device_scope ? dispatch_side_by_side_kernel<Handlers, kDevice, kMostThreads>
+                        : dispatch_side_by_side_kernel<Handlers, kSystem, kMostThreads>;
+  }
+
+  /// Loads all of them: nothing is left to load when the first one spins.
+  static cudaError_t preload() {
+    cudaError_t error = cudaSuccess;
+    for (const bool device_scope : {false, true}) {
+      for (const std::uint32_t threads : {32u, kMostGridThreads})
+        if (error == cudaSuccess)
+          error = allow_memory(in_order(device_scope, threads), kernel_memory(kDeviceStageBytes, 1));
+      if constexpr (!Kernel::is_cooperative)
+        if (error == cudaSuccess)
+          error = preload_kernels(side_by_side(device_scope));
+    }
+    return error;
+  }
+  template <class Function>
+  static cudaError_t allow_memory(Function kernel, std::uint32_t bytes) {
+    return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                static_cast<int>(bytes));
+  }
+};
+
+/// Blocks of a kernel that can be resident beside `reserved` blocks of others, each of which is taken to fill a
+/// multiprocessor.
+inline cudaError_t room_for_blocks(const void *kernel, std::uint32_t threads, std::uint32_t memory,
+                                   std::uint32_t reserved, std::uint32_t &room) {
+  int device = 0, multiprocessors = 0, each = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (error == cudaSuccess)
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, static_cast<int>(threads), memory);
+  const auto all = static_cast<std::uint32_t>(multiprocessors);
+  room = static_cast<std::uint32_t>(each) * (all - std::min(all, reserved));
+  return error;
+}
+
+template <class Kernel, class Handlers>
+cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
+                            cudaStream_t stream, const launch_report &report) {
+  using choice = kernel_choice<Kernel, Handlers>;
+  threads = Kernel::is_cooperative ? threads : std::min(threads, kMostThreads);
+  const auto kernel = choice::in_order(params.device_scope, threads);
+  const auto *symbol = reinterpret_cast<const void *>(kernel);
+  const std::uint32_t memory = kernel_memory(params.ring.slot_size, 1);
+  dispatch_params copy = params;
+  void *arguments[] = {&copy};
+  if (!Kernel::is_cooperative)
+    return report(cudaLaunchKernel(symbol, dim3(1), dim3(threads), arguments, memory, stream),
+                  "launch of a block of %u threads failed", threads);
+  if (threads > kMostGridThreads)
+    return report(cudaErrorInvalidConfiguration, "cooperative blocks have at most %u threads, not %u: use more blocks",
+                  kMostGridThreads, threads);
+  const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
+  std::uint32_t room = 0;
+  if (const cudaError_t error = room_for_blocks(symbol, threads, memory, reserved, room))
+    return report(error, "occupancy of the cooperative kernel with %u threads", threads);
+  if (blocks > room)
+    return report(cudaErrorCooperativeLaunchTooLarge,
+                  "a cooperative grid of %u blocks of %u threads would never start: beside %u resident blocks there is "
+                  "room for %u",
+                  blocks, threads, reserved, room);
+  return report(cudaLaunchCooperativeKernel(symbol, dim3(blocks), dim3(threads), arguments, memory, stream),
+                "cooperative launch of %u blocks of %u threads failed", blocks, threads);
+}
+
+/// Blocks and threads are what was asked for, unless a block's stages take more shared memory than there is: then the
+/// teams are spread over more blocks.
+template <class Kernel, class Handlers>
+cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
+                                cudaStream_t stream, const launch_report &report) {
+  const auto kernel = kernel_choice<Kernel, Handlers>::side_by_side(params.device_scope);
+  int device = 0, most_memory = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error != cudaSuccess)
+    return report(error, "shared memory of the device");
+  std::uint32_t teams = num_loops(true, blocks, threads), each = std::min(threads, kMostThreads) / 32;
+  while (each > 1 && kernel_memory(params.ring.slot_size, each) > static_cast<std::uint32_t>(most_memory))
+    --each;
+  const std::uint32_t memory = kernel_memory(params.ring.slot_size, each);
+  if (const cudaError_t refused = kernel_choice<Kernel, Handlers>::allow_memory(kernel, memory))
+    return report(refused, "%u bytes of shared memory for %u warps", memory, each);
+  dispatch_params copy = params;
+  void *arguments[] = {&copy, &teams};
+  return report(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3((teams + each - 1) / each),
+                                 dim3(each * 32), arguments, memory, stream),
+                "launch of %u warps failed", teams);
+}
+
+template <class Kernel, class Handlers>
+cudaError_t launch(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads, cudaStream_t stream,
+                   const launch_report &report) {
+  if (const cudaError_t error = kernel_choice<Kernel, Handlers>::preload())
+    return report(error, "loading the dispatch kernel: %s", cudaGetErrorString(error));
+  blocks = blocks == 0 ? 1 : blocks;
+  threads = threads == 0 ? 32 : (threads + 31) / 32 * 32;
+  if constexpr (!Kernel::is_cooperative)
+    if (params.any_order)
+      return launch_side_by_side<Kernel, Handlers>(params, blocks, threads, stream, report);
+  return launch_in_order<Kernel, Handlers>(params, blocks, threads, stream, report);
+}
+
+/// Without a dispatcher: state that is released in stream order when the kernel has ended.
+template <class Launch>
+cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispatch_params params, bool cooperative,
+                                 Launch &&launch_with) {
+  params.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
+  params.caller_shutdown = a.shutdown_flag;
+  params.caller_stats = a.stats;
+  device_table table;
+  if (const device_error refused = table.load(a.function_table, static_cast<std::uint32_t>(a.func_count), a.stream))
+    return refused.cuda != cudaSuccess ? refused.cuda : cudaErrorInvalidValue;
+  table.fill(params);
+  constexpr std::size_t kBusyAt = sizeof(loop_report), kOrderAt = kBusyAt + 128,
+                        kStageAt = kOrderAt + sizeof(grid_order);
+  const std::size_t bytes = cooperative ? kStageAt + 2 * kDeviceStageBytes : kOrderAt;
+  void *block = nullptr;
+  cudaError_t error = cudaMallocAsync(&block, bytes, a.stream);
+  if (error == cudaSuccess) {
+    auto *const base = static_cast<std::uint8_t *>(block);
+    params.reports = reinterpret_cast<loop_report *>(base);
+    params.order = reinterpret_cast<grid_order *>(base + kOrderAt);
+    params.grid_stage = base + kStageAt;
+    error = cudaMemsetAsync(block, 0, bytes, a.stream);
+    if (error == cudaSuccess)
+      error = launch_with(params);
+    cudaFreeAsync(block, a.stream);
+  }
+  table.release(a.stream);
+  return error;
+}
+
+/// The state behind the parameters of a launch function, checked.
+inline cudaError_t state_of(void *given, cudaq_dispatch_launch_state_t *&state) {
+  state = static_cast<cudaq_dispatch_launch_state_t *>(given);
+  if (state == nullptr)
+    return cudaSuccess;
+  if (state->struct_size != sizeof(*state))
+    return launch_report{state}(cudaErrorInvalidValue, "the kernel was compiled with headers of another version than "
+                                                       "the library's");
+  state->taken = 1;
+  return cudaSuccess;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a dispatch loop counts, and how it tells the host: posted stores by one lane.
+#pragma once
+
+#include "kernels/team.h"
+#include "lib/device/device_params.h"
+
+namespace cudaq::realtime::detail {
+
+/// The counts stand in the team's working memory and belong to lane 0.
+template <class Team>
+class loop_counters {
+public:
+  CUDAQ_REALTIME_HOST_DEVICE loop_counters(loop_report &counts, loop_report *report, std::uint64_t *caller_stats)
+      : c_(counts), report_(report), caller_stats_(caller_stats) {
+    if (lead())
+      c_ = {};
+  }
+
+  /// One request and, if it has one, the status of its answer. Counted and posted by lane 0, before the publication: who
+  /// sees an answer finds it counted. The other lanes may call too.
+  CUDAQ_REALTIME_HOST_DEVICE void count(verdict what, bool expected_flag, std::int32_t status) {
+    if (likely(what == verdict::serve && expected_flag && status == CUDAQ_RPC_OK))
+      return count_served(1);
+    if (!lead())
+      return;
+    c_.dispatched += what == verdict::serve;
+    c_.refused += what == verdict::answer;
+    c_.dropped_bad_magic += what == verdict::drop_magic;
+    c_.dropped_unknown_function += what == verdict::drop_unknown;
+    c_.dropped_flag_value += what == verdict::drop_flag_value;
+    c_.unexpected_flag_values += !expected_flag;
+    if (what == verdict::serve || what == verdict::answer)
+      count_status(status);
+    post_rare();
+    post_served();
+  }
+  /// `n` requests that a handler answered with status 0.
+  CUDAQ_REALTIME_HOST_DEVICE void count_served(std::uint32_t n) {
+    if (!lead() || n == 0)
+      return;
+    c_.dispatched += n;
+    c_.responded += n;
+    post_served();
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void count_jump() {
+    if (lead())
+      store_relaxed(report_->cursor_jumps, ++c_.cursor_jumps);
+  }
+
+  /// Names the message whose handler is about to run, for whoever asks why nothing comes back. One lane.
+  CUDAQ_REALTIME_HOST_DEVICE void post_busy(std::uint32_t number) const {
+    store_relaxed(report_->busy, std::uint64_t{number} + 1);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void post_heartbeat() {
+    if (lead())
+      store_relaxed(report_->heartbeat, ++c_.heartbeat);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void post(std::uint32_t cursor, std::uint64_t polls) {
+    if (!lead())
+      return;
+    store_relaxed(report_->heartbeat, ++c_.heartbeat);
+    store_relaxed(report_->polls, polls);
+    store_relaxed(report_->cursor, std::uint64_t{cursor});
+    store_relaxed(report_->busy, std::uint64_t{0});
+    const std::uint64_t processed =
+        c_.responded + c_.dropped_bad_magic + c_.dropped_unknown_function + c_.dropped_flag_value;
+    if (processed != told_) {
+      add_relaxed(*caller_stats_, processed - told_);
+      told_ = processed;
+    }
+  }
+
+private:
+  CUDAQ_REALTIME_HOST_DEVICE void count_status(std::int32_t status) {
+    ++c_.responded;
+    const long long index = CUDAQ_RPC_ERROR_INDEX(static_cast<long long>(status));
+    if (index >= 0 && index < CUDAQ_RPC_ERROR_COUNT)
+      store_relaxed(report_->protocol_errors[index], ++c_.protocol_errors[index]);
+    else
+      c_.handler_errors += status != CUDAQ_RPC_OK;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void post_served() const {
+    store_relaxed(report_->dispatched, c_.dispatched);
+    store_relaxed(report_->responded, c_.responded);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void post_rare() const {
+    store_relaxed(report_->refused, c_.refused);
+    store_relaxed(report_->dropped_bad_magic, c_.dropped_bad_magic);
+    store_relaxed(report_->dropped_unknown_function, c_.dropped_unknown_function);
+    store_relaxed(report_->dropped_flag_value, c_.dropped_flag_value);
+    store_relaxed(report_->unexpected_flag_values, c_.unexpected_flag_values);
+    store_relaxed(report_->handler_errors, c_.handler_errors);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE static bool lead() { return Team::lane() == 0; }
+
+  loop_report &c_;
+  loop_report *report_;
+  std::uint64_t *caller_stats_;
+  std::uint64_t told_ = 0; ///< added to the caller's word so far
+};
+
+} // namespace cudaq::realtime::detail

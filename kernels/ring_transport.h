@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transport: how a dispatch loop finds requests and gives answers back. This one is a ring of slots with flags. Another
+// one (a NIC's queue pair, say) is a type with the same members; all of them are called by all lanes of a team together,
+// lane k speaking of message k behind the cursor:
+//
+//   message              what is known of a message, trivially copyable
+//   window()             messages that one look can find, at most the team's width; lane k < window() looks
+//   poll(k, m)           true, and m is filled in, if message k is there
+//   at(k)                message k of the last look, as far as request() and response() need it; any lane
+//   request(m)           its frame: readable() bytes may be read, aligned to 16 if wide(), else to 8
+//   response(m)          where the answer goes: slot_size() bytes
+//   send(m)              publishes the answer and gives the request's place back (a NIC: post send, repost receive)
+//   discard(m)           gives the place back without an answer
+//   advance(n)           n messages are done with
+//   seek()               nothing was there for a while: look elsewhere; true if the cursor moved
+//   expected(m)          the message was announced as the protocol says
+//   number(m)            names it in diagnostics, less than 2^24
+#pragma once
+
+#include "lib/ring/slot_ring.h"
+
+namespace cudaq::realtime::detail {
+
+template <class Team, cuda::thread_scope Scope>
+class ring_transport {
+public:
+  struct message {
+    std::uint32_t slot = 0;
+    std::uint32_t own_address = 0; ///< the flag was the slot's address
+  };
+
+  CUDAQ_REALTIME_HOST_DEVICE ring_transport(const slot_ring &r, std::uint32_t first) : cursor_(first) {
+    ring_.rx_flags = r.rx_flags, ring_.tx_flags = r.tx_flags, ring_.rx_data = r.rx_data, ring_.tx_data = r.tx_data;
+    ring_.rx_stride = r.rx_stride, ring_.tx_stride = r.tx_stride, ring_.rx_alias = r.rx_alias;
+    ring_.num_slots = r.num_slots, ring_.slot_size = r.slot_size;
+    wide_ = (reinterpret_cast<std::uint64_t>(r.rx_data) | reinterpret_cast<std::uint64_t>(r.tx_data) | r.rx_stride |
+             r.tx_stride) %
+                16 ==
+            0;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t window() const {
+    const std::uint32_t left = end_ - cursor_;
+    const std::uint32_t slots = end_ == 0 ? ring_.num_slots : left;
+    return slots < Team::kWidth ? slots : Team::kWidth;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
+    m.slot = slot_at(k);
+    const std::uint64_t flag = ring_.ready(m.slot);
+    m.own_address = ring_.is_own_address(m.slot, flag);
+    return flag != 0;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const { return {slot_at(k), 1}; }
+  CUDAQ_REALTIME_HOST_DEVICE const std::uint8_t *request(const message &m) const { return ring_.rx_slot(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *response(const message &m) const { return ring_.tx_slot(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) const { ring_.publish(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE void discard(const message &m) const { ring_.release_rx(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE void advance(std::uint32_t n) { cursor_ = slot_at(n); }
+  CUDAQ_REALTIME_HOST_DEVICE bool expected(const message &m) const { return m.own_address != 0; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t number(const message &m) const { return m.slot; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t cursor() const { return cursor_; }
+
+  CUDAQ_REALTIME_HOST_DEVICE bool wide() const { return wide_; }
+  CUDAQ_REALTIME_HOST_DEVICE bool in_place() const { return ring_.in_place(); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_size() const { return ring_.slot_size; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return ring_.max_payload(); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable() const {
+    return ring_.rx_stride > UINT32_MAX - 15 ? UINT32_MAX - 15 : static_cast<std::uint32_t>(ring_.rx_stride);
+  }
+
+  /// ANY ordering: the next look covers the slots [first, first + width) as far as they exist.
+  CUDAQ_REALTIME_HOST_DEVICE void look_at(std::uint32_t first) {
+    cursor_ = first;
+    end_ = ring_.num_slots;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t num_slots() const { return ring_.num_slots; }
+
+  /// Looks round the ring for a producer who does not fill slots in ring order. Whoever fills them in order has filled
+  /// the cursor's before any later one, so the slots are read again from the cursor on once a later one was seen.
+  CUDAQ_REALTIME_HOST_DEVICE bool seek() {
+    const std::uint32_t before = cursor_;
+    for (std::uint32_t done = 0; done < ring_.num_slots; done += Team::kWidth) {
+      message m;
+      const std::uint32_t k = done + Team::lane();
+      if (Team::ballot(k < ring_.num_slots && poll(k, m)) == 0)
+        continue;
+      for (std::uint32_t from = 0; from < ring_.num_slots; from += Team::kWidth) {
+        const std::uint32_t again = from + Team::lane();
+        const std::uint32_t there = Team::ballot(again < ring_.num_slots && poll(again, m));
+        if (there != 0) {
+          advance(from + lowest_bit(there));
+          return cursor_ != before;
+        }
+      }
+    }
+    return false;
+  }
+
+private:
+  /// Slot k behind the cursor, k <= num_slots.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_at(std::uint32_t k) const {
+    const std::uint32_t i = cursor_ + k;
+    return i < ring_.num_slots ? i : i - ring_.num_slots;
+  }
+
+  scoped_slot_ring<Scope> ring_;
+  std::uint32_t cursor_;
+  std::uint32_t end_ = 0; ///< ANY: the look does not wrap
+  bool wide_ = false;
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a dispatcher's path (host or device) does behind the common wiring and state machine.
+#pragma once
+
+#include "lib/api/options.h"
+#include "lib/host_dispatcher/executor.h"
+#include "lib/host_dispatcher/runner.h"
+
+#include <optional>
+
+namespace cudaq::realtime::detail {
+
+/// Everything that the caller has set, validated as far as it can be without a run.
+struct wiring {
+  std::optional<cudaq_ringbuffer_t> ring;
+  std::optional<cudaq_function_table_t> table;
+  std::vector<v2_handler> v2;
+  cudaq_dispatcher_options_t options{};
+  cudaq_dispatch_launch_fn_t launch_fn = nullptr; ///< at most one of this and the next
+  cudaq_dispatch_launch_fn_v2_t launch_fn_v2 = nullptr;
+  cudaq_unified_dispatch_ctx_t unified{};
+  volatile int *shutdown_flag = nullptr;
+  std::uint64_t *stats = nullptr;
+  bool rewired = true; ///< the ring was set after the last start: the cursor begins at slot 0
+};
+
+/// A run, as it is without having been finished.
+enum class run_phase {
+  going,
+  ended,  ///< by the caller's shutdown flag
+  faulted ///< by an error; finish says which
+};
+
+/// Calls are serialised by the dispatcher, except those marked "any thread".
+class back_end {
+public:
+  virtual ~back_end() = default;
+
+  virtual finding check_ring(const cudaq_ringbuffer_t &ring) const = 0;
+  /// The name of a call that this path needs and that was not made, or NULL.
+  virtual const char *missing_call(const wiring &w) const = 0;
+
+  /// Starts a run. On an error nothing runs, except after CUDAQ_ERR_TIMEOUT: what was started will end as soon as it can,
+  /// and finish waits for it.
+  virtual finding start(wiring &w) = 0;
+  /// Of a run between start and finish. Any thread.
+  virtual run_phase look() const = 0;
+  /// Ends the run. CUDAQ_ERR_TIMEOUT: it did not end by the deadline; may be called again. Any other error: it has ended,
+  /// and not well. `timeout_ns` is for the text.
+  virtual finding finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;
+
+  /// What of this dispatcher the calling thread is inside of ("a handler"), or NULL. Any thread.
+  virtual const char *caller_is_inside() const = 0;
+  /// Any thread.
+  virtual finding complete_deferred(const cudaq_host_job_t &, std::int32_t, std::uint32_t) {
+    return make_finding(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_path is 0 (device): only host handlers can defer");
+  }
+
+  // Any thread, any time.
+  virtual void read_stats(cudaq_dispatcher_stats_t &out) const = 0;
+  /// The value of the wired counter `stats` (may be NULL).
+  virtual std::uint64_t processed(bool running, const std::uint64_t *stats) const = 0;
+  virtual std::string describe() const = 0;
+};
+
+/// A ring as one side sees it, under a configuration by which it is valid.
+slot_ring view_of(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config, ring_side side);
+
+/// What tells a ring from others. The host address where there is one: either path can then name it.
+inline const volatile void *identity_of(const cudaq_ringbuffer_t &ring) {
+  return ring.rx_flags_host != nullptr ? ring.rx_flags_host : ring.rx_flags;
+}
+
+/// What cudaq_dispatch_launch_state() says: not NULL while the calling thread is inside a start of the device path.
+inline thread_local void *launch_state_of_this_thread = nullptr;
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host path behind the state machine: which ledger a ring has, and the runs of a host_dispatcher.
+#pragma once
+
+#include "lib/api/back_end.h"
+#include "lib/api/manager.h"
+#include "lib/host_dispatcher/host_dispatcher.h"
+
+namespace cudaq::realtime::detail {
+
+class host_back_end final : public back_end {
+public:
+  host_back_end(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config)
+      : manager_(manager), config_(config) {}
+
+  finding check_ring(const cudaq_ringbuffer_t &ring) const override { return validate_host_ring(ring, config_); }
+  const char *missing_call(const wiring &w) const override;
+  finding start(wiring &w) override { return begin_run(w, true); }
+  run_phase look() const override { return host_.loop_ended() ? run_phase::ended : run_phase::going; }
+  finding finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
+  const char *caller_is_inside() const override { return host_.is_own_thread() ? "a handler" : nullptr; }
+  finding complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) override {
+    return host_.complete_deferred(job, status, result_len);
+  }
+  void read_stats(cudaq_dispatcher_stats_t &out) const override { host_.read_stats(out); }
+  std::uint64_t processed(bool running, const std::uint64_t *stats) const override;
+  std::string describe() const override;
+
+  /// Prepares a run whose loop the caller runs himself, on his own thread.
+  finding start_without_thread(wiring &w) { return begin_run(w, false); }
+  void run_loop_here() { host_.loop(); }
+
+private:
+  finding begin_run(wiring &w, bool with_thread);
+  finding acquire_ledger(wiring &w, std::shared_ptr<ring_ledger> &out);
+  void release_ledger();
+
+  cudaq_dispatch_manager_t &manager_;
+  const cudaq_dispatcher_config_t config_;
+  host_dispatcher host_;
+  mutable std::mutex reading_; ///< describe against the few lines of start that rebind the ring
+  std::shared_ptr<ring_ledger> ledger_;
+  volatile int *shutdown_flag_ = nullptr;    ///< of the run
+  const volatile void *held_ring_ = nullptr; ///< reserved with the manager, or joined
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What start() hands to the launch function that it calls. The library and the program that holds the kernels have a CUDA
+// runtime each, and the 14-argument launch functions have no room for it: so it travels in
+// cudaq_dispatch_launch_params_t::state, or, for the 14-argument form, through cudaq_dispatch_launch_state(), which
+// answers only the thread that is inside start().
+#pragma once
+
+#include "lib/device/device_params.h"
+
+/// Private to one version of the library: its kernels refuse a state of another size.
+struct cudaq_dispatch_launch_state_t {
+  std::uint32_t struct_size = sizeof(cudaq_dispatch_launch_state_t);
+  std::uint32_t taken = 0; ///< out: set by kernels of the library, which post a heartbeat
+  cudaq::realtime::detail::dispatch_params params;
+  std::uint32_t reserved_blocks = 0; ///< blocks of others that stay resident on the device
+  int error = 0;                     ///< out: cudaError_t of the launch
+  char text[256] = {};               ///< out: what failed
+};

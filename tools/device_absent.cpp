@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for everything that needs device kernels where there was no nvcc to build them.
+#include "bench_plan.h"
+#include "demo.h"
+
+#include <stdexcept>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr char kWhy[] =
+    ": this build has no device kernels, because no nvcc (CUDA 12.6 or newer) was found when it was "
+    "configured; build it where there is one";
+
+} // namespace
+
+int run_bench_device(const bench_options &options, const output &) {
+  (void)select_cases(options.cases);
+  throw std::runtime_error(std::string("bench device") + kWhy);
+}
+
+int run_demo_on_gpu(const demo_options &, const output &) {
+  throw std::runtime_error(std::string("demo --device gpu") + kWhy);
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a kernel's argument holds its pointers. kernel_accesses.py reads these lines and includes them in what it
+// compiles: PTX knows offsets, not names.
+#pragma once
+
+#include "lib/device/device_params.h"
+
+#include <cstddef>
+
+namespace cudaq::realtime::detail {
+
+static_assert(offsetof(dispatch_params, ring.rx_flags) == 0);
+static_assert(offsetof(dispatch_params, ring.tx_flags) == 8);
+static_assert(offsetof(dispatch_params, library_shutdown) == 96);
+static_assert(offsetof(dispatch_params, caller_shutdown) == 104);
+static_assert(offsetof(dispatch_params, caller_stats) == 112);
+static_assert(offsetof(dispatch_params, reports) == 120);
+static_assert(offsetof(dispatch_params, order) == 128);
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the dispatch kernels do to words that others see, read from their PTX: flags are polled by single acquire loads and
+published by single release stores, of the scope that the kernel was instantiated for, and nothing else orders or touches
+them. Each access is traced back to the kernel argument that its address comes from.
+
+usage: kernel_accesses.py [--mutant NAME] <root of the sources> <PTX to write> <nvcc> <argument>...
+--mutant breaks lib/ring/flag_word.h in a copy, which the check must notice.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+MUTANTS = {  # what is replaced in lib/ring/flag_word.h, by what
+    "seq_cst_store": (".store(value, cuda::memory_order_release)", ".store(value, cuda::memory_order_seq_cst)"),
+    "volatile_poll": ("return cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).load(cuda::memory_order_acquire);",
+                      "return word;"),
+    "relaxed_poll": ("(word)).load(cuda::memory_order_acquire)", "(word)).load(cuda::memory_order_relaxed)"),
+}
+FLAGS = ("ring.rx_flags", "ring.tx_flags")
+ADDRESS = r"\[(%\w+|\w+)(?:\+(-?\d+))?\]"
+ACCESS = re.compile(r"(?:@!?%\w+\s+)?((?:ld|st|atom|red)\.[\w.]+)\s[^\[;]*" + ADDRESS)
+ORDERS = re.compile(r"\b(?:fence|membar|(?:ld|st)\.volatile)\b[.\w]*")
+
+
+def offsets(root):
+    with open(os.path.join(root, "unittests/codegen/dispatch_params_offsets.h")) as file:
+        found = re.findall(r"offsetof\(dispatch_params, ([\w.]+)\) == (\d+)\)", file.read())
+    return {int(offset): name for name, offset in found}
+
+
+def entries(ptx):
+    """(name, body) of every kernel."""
+    for start in re.finditer(r"^\.entry (\w+)\(", re.sub(r"\.(?:weak|visible) (?=\.entry)", "", ptx), flags=re.M):
+        text = start.string[start.end():]
+        yield start.group(1), text[:re.search(r"^\}", text, flags=re.M).start()]
+
+
+def short(name):
+    kernel = re.search(r"dispatch_(in_order|side_by_side)_kernel", name)
+    return kernel.group(1) + ("_gpu" if "scopeE1E" in name else "_sys") if kernel else name
+
+
+class provenance:
+    """Which members of the kernel's argument an address was computed from, as far as they are named."""
+
+    def __init__(self, name, body, members):
+        self.argument, self.definitions, users = name + "_param_0", {}, {}
+        for line in body.split("\n"):
+            match = re.match(r"\s*(?:\{ )?(?:@!?%\w+\s+)?([\w.]+)\s+(\{[^}]*\}|%\w+),\s*(.*);", line)
+            if match and not match.group(1).startswith("st"):
+                for position, register in enumerate(re.findall(r"%\w+", match.group(2))):
+                    self.definitions.setdefault(register, []).append((match.group(1), position, match.group(3)))
+        self.from_members, loaded = {}, []
+        for register, definitions in self.definitions.items():
+            for operation, position, source in definitions:
+                address = re.match(ADDRESS, source)
+                if operation.startswith("ld.param") and address and self.place(address.group(1)) is not None:
+                    width = int(re.search(r"(\d+)$", operation).group(1)) // 8
+                    at = self.place(address.group(1)) + int(address.group(2) or 0) + position * width
+                    if at in members:
+                        loaded.append((register, members[at]))
+                elif not operation.startswith(("ld", "atom")):
+                    for operand in re.findall(r"%\w+", source):
+                        users.setdefault(operand, []).append(register)
+        while loaded:
+            register, member = loaded.pop()
+            if member not in self.of(register):
+                self.from_members.setdefault(register, set()).add(member)
+                loaded += [(user, member) for user in users.get(register, [])]
+
+    def place(self, operand):
+        """The offset in the argument that a register points at, or None."""
+        if operand == self.argument:
+            return 0
+        for operation, _, source in self.definitions.get(operand, []):
+            parts = [part.strip() for part in source.split(",")]
+            base = self.place(parts[0]) if operation in ("mov.b64", "mov.u64", "add.s64") else None
+            if base is not None and (len(parts) == 1 or re.fullmatch(r"-?\d+", parts[1])):
+                return base + (int(parts[1]) if len(parts) > 1 else 0)
+        return None
+
+    def of(self, register):
+        return self.from_members.get(register, set())
+
+
+def allowed(cooperative, scope):
+    """Accesses that are more than plain, and to what."""
+    flag = {f"ld.acquire.{scope}.b64": FLAGS, f"st.release.{scope}.b64": FLAGS}
+    control = {"ld.acquire.sys.b32": ("library_shutdown", "caller_shutdown"), "st.relaxed.sys.b64": ("reports",),
+               "atom.add.relaxed.gpu.b64": ("caller_stats",)}
+    grid = {"ld.acquire.gpu.b32": ("order",), "st.release.gpu.b32": ("order",), "atom.add.release.gpu.b32": ("order",)}
+    return {**flag, **control, **(grid if cooperative else {})}
+
+
+def check_entry(name, body, members):
+    scope = "gpu" if "thread_scopeE1E" in name else "sys"
+    cooperative = "CooperativeKernel" in name
+    may = allowed(cooperative, scope)
+    source, seen, releases, problems = provenance(name, body, members), {}, [], []
+    for line in body.split("\n"):
+        match = ACCESS.search(line)
+        if not match or match.group(1).startswith(("ld.param", "st.param")):
+            continue
+        what = re.sub(r"\.[us]64\b", ".b64", re.sub(r"\.[us]32\b", ".b32", match.group(1)))
+        to = source.of(match.group(2))
+        if what.startswith(("atom", "red")) or re.search(r"\.(?:acquire|release|relaxed|acq_rel)\b", what):
+            if what not in may or len(to) != 1 or not to <= set(may[what]):
+                problems.append(f"{what} of {', '.join(sorted(to)) or 'an unknown place'}: {line.strip()}")
+            for member in to:
+                seen[what, member] = seen.get((what, member), 0) + 1
+            if what.startswith("st.release") and to <= set(FLAGS):
+                releases += to
+        elif to & set(FLAGS):
+            problems.append(f"a plain access to {', '.join(sorted(to))}: {line.strip()}")
+    poll, publish = f"ld.acquire.{scope}.b64", f"st.release.{scope}.b64"
+    for wanted in ((poll, FLAGS[0]), (publish, FLAGS[0]), (publish, FLAGS[1]), ("ld.acquire.sys.b32", "library_shutdown"),
+                   ("ld.acquire.sys.b32", "caller_shutdown"), ("st.relaxed.sys.b64", "reports")):
+        if wanted not in seen:
+            problems.append(f"no {wanted[0]} of {wanted[1]}")
+    for at, flag in enumerate(releases):
+        if flag == FLAGS[1] and releases[at + 1:at + 2] != [FLAGS[0]]:
+            problems.append("the answer is published, and then the request's flag is not cleared")
+    return problems
+
+
+def check(ptx, members, kernels):
+    """What is wrong with a compilation unit that should have these kernels."""
+    ptx = re.sub(r"//[^\n]*", "", ptx)
+    problems = [f"an order of its own: {match.group(0)}" for match in ORDERS.finditer(ptx)]
+    found = list(entries(ptx))
+    names = sorted(short(name) for name, _ in found)
+    if names != sorted(kernels):
+        problems.append(f"kernels {names}, expected {sorted(kernels)}")
+    for name, body in found:
+        problems += [f"{short(name)}: {problem}" for problem in check_entry(name, body, members)]
+    return problems
+
+
+def self_test(ptx, members):
+    """Kernels with a fault each; those that pass."""
+    name, body = next(entries(re.sub(r"//[^\n]*", "", ptx)))
+    ptx, kernels = f".entry {name}(\n{body}\n}}\n", [short(name)]
+    poll = re.search(r"^\s*ld\.acquire\.(\w+)\.b64.*$", ptx, flags=re.M)
+    answer = re.search(r"^\s*st\.release\.(\w+)\.b64.*$", ptx, flags=re.M)
+    loaded, address = re.search(r"(%\w+),\s*(\[%\w+\])", poll.group(0)).groups()
+    count = re.search(r"^\s*st\.relaxed\.sys\.b64 \[(%\w+)\]", ptx, flags=re.M)
+    other = {"sys": "gpu", "gpu": "sys"}[poll.group(1)]
+    faults = {
+        "fence": (answer, "fence.acq_rel.sys;\n" + answer.group(0)),
+        "membar": (answer, "membar.gl;\n" + answer.group(0)),
+        "poll of another scope": (poll, poll.group(0).replace(f".{poll.group(1)}.", f".{other}.")),
+        "store of another scope": (answer, answer.group(0).replace(f".{answer.group(1)}.", f".{other}.")),
+        "relaxed poll": (poll, poll.group(0).replace("acquire", "relaxed")),
+        "volatile poll": (poll, f"ld.volatile.global.u64 {loaded}, {address};"),
+        "plain poll": (poll, f"ld.global.u64 {loaded}, {address};"),
+        "atomic on a flag": (poll, f"atom.exch.acquire.{poll.group(1)}.b64 {loaded}, {address}, 0;"),
+        "counting on a flag": (poll, f"atom.add.relaxed.gpu.u64 {loaded}, {address}, 1;"),
+        "relaxed store to a flag": (poll, poll.group(0) + f"\nst.relaxed.sys.b64 {address}, {loaded};"),
+        "release of a counter": (count, count.group(0).replace("relaxed", "release")),
+    }
+    texts = {fault: ptx[:where.start()] + "\n" + text + ptx[where.end():] for fault, (where, text) in faults.items()}
+    texts["no answer"] = re.sub(r"st\.release\.", "st.", ptx)
+    unnoticed = check(ptx, members, kernels)
+    for fault, text in texts.items():
+        if not check(text, members, kernels):
+            unnoticed.append(f"the check does not notice a fault: {fault}")
+    return unnoticed
+
+
+def main(arguments):
+    mutant = None
+    if arguments[0] == "--mutant":
+        mutant, arguments = arguments[1], arguments[2:]
+    root, output, compiler, *options = arguments
+    if not shutil.which(compiler):
+        print(f"skipped: {compiler} is not installed")
+        sys.exit(77)
+    broken = []
+    if mutant:
+        with open(os.path.join(root, "lib/ring/flag_word.h")) as file:
+            text = file.read()
+        if MUTANTS[mutant][0] not in text:
+            sys.exit(f"lib/ring/flag_word.h has nothing that {mutant} could break")
+        os.makedirs(f"{output}.sources/lib/ring", exist_ok=True)
+        with open(f"{output}.sources/lib/ring/flag_word.h", "w") as file:
+            file.write(text.replace(*MUTANTS[mutant]))
+        broken = ["-I", f"{output}.sources"]
+    subprocess.run([compiler, *broken, *options, "-o", output], check=True)
+    with open(output) as file:
+        ptx = file.read()
+    kernels = ["in_order_gpu", "in_order_sys"] * 2
+    if not any("cooperative" in option for option in options):
+        kernels = ["in_order_gpu", "in_order_sys", "side_by_side_gpu", "side_by_side_sys"]
+    problems = check(ptx, offsets(root), kernels)
+    if mutant:
+        print("\n".join(problems[:4]) or f"the check does not notice the mutant {mutant}")
+        sys.exit(not problems)
+    problems += self_test(ptx, offsets(root))
+    print("\n".join(problems) or f"{len(kernels)} kernels: flags are acquired and released, and nothing else")
+    sys.exit(bool(problems))
+
+
+main(sys.argv[1:])

@@ -1,0 +1,214 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Everything that needs a GPU, on a machine that need not have more than a build folder: builds nothing, and does not need
+# ctest. Ends with a table.
+#
+#   gpu_check.sh BUILD [--parts tests,sanitizers,bench] [--budget SECONDS] [-j N] [--filter REGEX] [--logs DIR]
+#
+#   BUILD      the build folder; programs are BUILD/unittests/kernels/*_test and BUILD/tools/cudaq-realtime
+#   --parts    what to run, in this order; all three
+#   --budget   time for all of it; what does not fit is listed as not run; 1500
+#   -j         GPU tests at a time, except those that must be alone; 4
+#   --filter   only tests whose name (program:Suite.Test) matches this extended regular expression
+#   --logs     where outputs stay; a folder under TMPDIR
+#
+# Every test is a process of its own with a time limit of its own. A missing GPU is a failure, and so is a fault of a
+# sanitizer. Exit status: 0 nothing failed and everything was run, 1 something failed, 2 something was not run.
+set -euo pipefail
+
+# Small tests, one of each kind of kernel: a sanitizer makes a kernel tens of times slower.
+sanitized=(
+  'kernel_ordering_test:Kinds/FifoOrder.FindsRequestsBehindEmptySlots/Fifo32'
+  'kernel_errors_test:Kinds/KernelErrors.Row08_AnswersLengthsBeyondTheSlot/Fifo32'
+  'kernel_errors_test:Kinds/KernelErrors.Row08_AnswersResultsBeyondTheSlot/Any4x64'
+  'kernel_errors_test:Kinds/KernelErrors.Row07_MixesErrorsAndGoodRequests/Unified'
+  'kernel_roundtrip_test:Flavours/KernelRoundTrip.Row26_KeepsItsPromisesToHandlers/Fifo128_Mapped'
+  'kernel_roundtrip_test:Flavours/KernelRoundTrip.HandlersMaySynchroniseTheirThreads/Cooperative1x128_Mapped'
+  'kernel_roundtrip_test:Flavours/KernelRoundTrip.HandlersMaySynchroniseTheirThreads/Cooperative4x64_Mapped'
+  'kernel_roundtrip_test:Flavours/KernelRoundTrip.PassesOnTheHandlersStatus/Any4x64_Device'
+)
+tools=(memcheck racecheck initcheck)
+
+usage() {
+  sed -n '3,17s/^# \{0,1\}//p' "$0" >&2
+  exit 64
+}
+
+now() { date +%s; }
+left() { echo $((CUDAQ_CHECK_END - $(now))); }
+# One value of the file that stands beside a test program: property PROGRAM NAME DEFAULT
+property() {
+  local value=
+  if [ -f "$1.gputest" ]; then value=$(sed -n "s/^$2=//p" "$1.gputest"); fi
+  echo "${value:-$3}"
+}
+
+# Where the first check of a log failed, and what it says.
+first_failure() {
+  sed -n '/: Failure$/{s|.*/||;s|: Failure$||;N;s|\n| |;N;s|\n *| |p;q}' "$1" | cut -c1-200
+}
+
+# --- one test: gpu_check.sh --one RESULT_FILE LOG PROGRAM TEST [COMMAND...]. Writes "passed|failed|skipped|notrun NAME TEXT".
+run_one() {
+  local result=$1 log=$2 program=$3 test=$4 name limit status=0 text verdict
+  shift 4
+  name="$(basename "$program"):$test"
+  limit=$(property "$program" timeout 60)
+  if [ $# -gt 0 ]; then limit=$((2 * limit)); fi
+  if [ "$(left)" -lt "$limit" ]; then limit=$(left); fi
+  if [ "$limit" -lt 5 ]; then
+    echo "notrun $name no time left" >"$result"
+    return
+  fi
+  CUDAQ_REQUIRE_GPU=${CUDAQ_REQUIRE_GPU:-1} timeout -k 2 "$((limit - 2))" "$@" "$program" --gtest_filter="$test" \
+    --gtest_color=no </dev/null >"$log" 2>&1 || status=$?
+  if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+    verdict=failed text="did not end within $((limit - 2)) s"
+  elif [ "$status" -ne 0 ]; then
+    verdict=failed text="exit status $status: $(first_failure "$log")"
+  elif grep -q '^\[  SKIPPED \]' "$log"; then
+    verdict=skipped text=$(grep -m1 -A1 'Skipped' "$log" | tail -n 1 || true)
+  elif ! grep -q '^\[  PASSED  \] 1 test' "$log"; then
+    verdict=failed text="the program does not have this test"
+  else
+    verdict=passed text=
+  fi
+  echo "$verdict $name $text" >"$result"
+}
+
+if [ "${1:-}" = --one ]; then
+  shift
+  run_one "$@"
+  exit 0
+fi
+
+build='' parts=tests,sanitizers,bench budget=1500 jobs=4 filter=. logs=
+while [ $# -gt 0 ]; do
+  case $1 in
+  --parts) parts=${2:?} && shift 2 ;;
+  --budget) budget=${2:?} && shift 2 ;;
+  -j) jobs=${2:?} && shift 2 ;;
+  --filter) filter=${2:?} && shift 2 ;;
+  --logs) logs=${2:?} && shift 2 ;;
+  -*) usage ;;
+  *) build=$1 && shift ;;
+  esac
+done
+if [ ! -d "$build" ]; then usage; fi
+case ",$parts," in *[!a-z,]*) usage ;; esac
+build=$(cd "$build" && pwd)
+self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
+# Five seconds for the table and for processes that have to be killed.
+export CUDAQ_CHECK_END=$(($(now) + budget - 5))
+export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" # the build folder may have moved
+logs=${logs:-$(mktemp -d "${TMPDIR:-/tmp}/gpu_check.XXXXXX")}
+mkdir -p "$logs"
+logs=$(cd "$logs" && pwd)
+begin=$(now)
+
+wants() { case ",$parts," in *",$1,"*) return 0 ;; *) return 1 ;; esac }
+
+# Prints "PROGRAM TEST" for every test of a program.
+list_tests() {
+  "$1" --gtest_list_tests | sed 's/ *#.*//' | while IFS= read -r line; do
+    case $line in
+    '  '*) echo "$1 $suite${line#  }" ;;
+    *.) suite=$line ;;
+    esac
+  done
+}
+
+# Reads "PROGRAM TEST" lines and runs them, $2 at a time, results to the folder $1; further arguments: a command in front.
+run_all() {
+  local folder=$1 at_once=$2 n=0
+  shift 2
+  mkdir -p "$folder"
+  while read -r program test; do
+    n=$((n + 1))
+    printf '%s\0' "$(printf '%s/%04d.result' "$folder" $n)" "$(printf '%s/%04d.log' "$folder" $n)" "$program" "$test" "$@"
+  done | xargs -0 -r -n "$((4 + $#))" -P "$at_once" "$self" --one
+}
+
+run_tests() {
+  local program
+  : >"$logs/parallel"
+  : >"$logs/serial"
+  for program in "$build"/unittests/kernels/*_test; do
+    if [ ! -x "$program" ]; then continue; fi
+    if [ "$(property "$program" serial FALSE)" = TRUE ]; then
+      list_tests "$program" >>"$logs/serial"
+    else
+      list_tests "$program" >>"$logs/parallel"
+    fi
+  done
+  for list in parallel serial; do
+    { awk '{ n = split($1, part, "/"); print part[n] ":" $2, $1, $2 }' "$logs/$list" | grep -E "^[^ ]*($filter)" || true; } |
+      cut -d' ' -f2- >"$logs/$list.chosen"
+  done
+  run_all "$logs/tests.parallel" "$jobs" <"$logs/parallel.chosen"
+  run_all "$logs/tests.serial" 1 <"$logs/serial.chosen"
+}
+
+run_sanitizers() {
+  local checker tool
+  checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
+  for tool in "${tools[@]}"; do
+    mkdir -p "$logs/sanitizer.$tool"
+    if [ -z "$checker" ]; then
+      echo "notrun $tool compute-sanitizer is not installed" >"$logs/sanitizer.$tool/0000.result"
+      continue
+    fi
+    for test in "${sanitized[@]}"; do
+      echo "$build/unittests/kernels/${test%%:*} ${test#*:}"
+    done | run_all "$logs/sanitizer.$tool" 1 "$checker" --tool "$tool" --error-exitcode 86 --print-limit 5
+  done
+}
+
+run_bench() {
+  local status=0 limit
+  mkdir -p "$logs/bench"
+  limit=$(left)
+  if [ ! -x "$build/tools/cudaq-realtime" ]; then
+    echo "notrun bench $build/tools/cudaq-realtime is not there" >"$logs/bench/0000.result"
+  elif [ "$limit" -lt 20 ]; then
+    echo "notrun bench no time left" >"$logs/bench/0000.result"
+  else
+    timeout -k 2 "$((limit - 2))" "$build/tools/cudaq-realtime" bench device --quick >"$logs/bench/0000.log" 2>&1 </dev/null ||
+      status=$?
+    cat "$logs/bench/0000.log"
+    if [ "$status" -eq 0 ]; then echo "passed bench"; else echo "failed bench exit status $status"; fi >"$logs/bench/0000.result"
+  fi
+}
+
+# One line of the table, and the names of what is not in order: row TITLE FOLDER...
+row() {
+  local title=$1 word counts=
+  shift
+  { find "$@" -name '*.result' -exec cat {} + 2>/dev/null || true; } | sort -k1,2 >"$logs/row"
+  for word in passed failed skipped notrun; do
+    counts+=$(printf ' %8d' "$(grep -c "^$word " "$logs/row" || true)")
+  done
+  printf '%-22s%s\n' "$title" "$counts"
+  cat "$logs/row" >>"$logs/all"
+}
+
+if wants tests; then run_tests; fi
+if wants sanitizers; then run_sanitizers; fi
+if wants bench; then run_bench; fi
+
+: >"$logs/all"
+table=$(
+  printf '%-22s %8s %8s %8s %8s\n' '' passed failed skipped 'not run'
+  if wants tests; then row tests "$logs/tests.parallel" "$logs/tests.serial"; fi
+  for tool in "${tools[@]}"; do
+    if wants sanitizers; then row "$tool" "$logs/sanitizer.$tool"; fi
+  done
+  if wants bench; then row bench "$logs/bench"; fi
+)
+echo
+grep '^failed ' "$logs/all" | head -n 40 || true
+grep '^skipped ' "$logs/all" | sed 's/^\([^ ]*\) \([^ ]*\) /\1 \2: /' | head -n 20 || true
+if [ "$(grep -c '^notrun ' "$logs/all")" -gt 0 ]; then grep '^notrun ' "$logs/all" | head -n 10; fi
+printf '\n%s\n%s s, outputs in %s\n' "$table" "$(($(now) - begin))" "$logs"
+if grep -q '^failed ' "$logs/all"; then exit 1; fi
+if grep -q '^notrun ' "$logs/all" || [ ! -s "$logs/all" ]; then exit 2; fi
