@@ -31,25 +31,29 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t stage_bytes(std::uint32_t slo
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round16(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes + 15) & ~std::size_t{15});
 }
+/// Desks hold counters that are aligned to a line.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round_line(std::size_t bytes) {
+  return static_cast<std::uint32_t>((bytes + 127) & ~std::size_t{127});
+}
 /// Distance of the answers of a group, 0 where they are put together one by one.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t out_pitch(std::uint32_t slot_size) {
   return slot_size <= 512 ? round16(slot_size) + 16 : 0; // 16 more: another memory bank for each
 }
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t team_memory(std::uint32_t slot_size) {
   const std::uint32_t answers = out_pitch(slot_size) != 0 ? 32 * out_pitch(slot_size) : stage_bytes(slot_size);
-  return round16(sizeof(loop_desk)) + stage_bytes(slot_size) + answers;
+  return round_line(sizeof(loop_desk)) + round_line(stage_bytes(slot_size) + answers);
 }
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t kernel_memory(std::uint32_t slot_size, std::uint32_t teams) {
-  return round16(sizeof(block_memory)) + teams * team_memory(slot_size);
+  return round_line(sizeof(block_memory)) + teams * team_memory(slot_size);
 }
 
 /// The desk of team `number` of the block.
 __device__ inline loop_desk &lay_desk(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
-  std::uint8_t *const at = memory + round16(sizeof(block_memory)) + number * team_memory(slot_size);
+  std::uint8_t *const at = memory + round_line(sizeof(block_memory)) + number * team_memory(slot_size);
   auto &desk = *reinterpret_cast<loop_desk *>(at);
   if (warp_team::lane() == 0) {
     desk.stage_bytes = stage_bytes(slot_size);
-    desk.in = at + round16(sizeof(loop_desk));
+    desk.in = at + round_line(sizeof(loop_desk));
     desk.out = desk.in + desk.stage_bytes;
     desk.out_pitch = out_pitch(slot_size);
   }
@@ -126,13 +130,13 @@ __device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memor
 template <class Kernel, class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)
     dispatch_in_order_kernel(const __grid_constant__ dispatch_params p) {
-  extern __shared__ __align__(16) std::uint8_t cudaq_dispatch_memory[];
+  extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
   serve_in_order<Kernel, Handlers, Scope>(p, cudaq_dispatch_memory);
 }
 template <class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)
     dispatch_side_by_side_kernel(const __grid_constant__ dispatch_params p, std::uint32_t teams) {
-  extern __shared__ __align__(16) std::uint8_t cudaq_dispatch_memory[];
+  extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
   serve_side_by_side<Handlers, Scope>(p, cudaq_dispatch_memory, teams);
 }
 

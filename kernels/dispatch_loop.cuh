@@ -39,25 +39,21 @@ public:
 
   /// Serves until a shutdown word is set. `teams`: how many run beside each other (ANY ordering).
   CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t teams) {
-    counters_.post_heartbeat();
-    for (std::uint32_t empty = 0;;) { // looks since the last request
+    keep_house();
+    for (std::uint32_t empty = 0; !stopped_;) { // looks since the last request
       ++polls_;
       empty = (kAny ? round(teams) : turn()) != 0 ? 0 : empty + 1;
       if (!kAny && empty != 0 && empty % kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
-      if (empty % kClockPolls != 0)
-        continue;
-      if (const long long now = clock(); now - served_ >= (empty != 0 ? kIdleCycles : kBusyCycles)) {
-        served_ = now;
-        if (!keep_house(now))
-          break;
-      }
+      if (!stopped_ && empty % kClockPolls == 0 && overdue(empty != 0 ? kIdleCycles : kBusyCycles))
+        keep_house();
     }
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
   }
 
   /// FIFO: one look at the messages behind the cursor; those that are there are seen through in order. Returns how many.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
+    Team::sync(); // the last turn's stores come before this one's looks
     message mine;
     const std::uint32_t window = transport_.window() < look_ ? transport_.window() : look_;
     const std::uint32_t there = Team::ballot(Team::lane() < window && transport_.poll(Team::lane(), mine));
@@ -71,21 +67,24 @@ public:
     if (Team::lane() == 0) // while the request is on its way
       counters_.post_busy(transport_.number(mine));
     const std::uint32_t fetched = fetch(low_bits(ready), mine);
+    std::uint32_t served = 1;
     if (ready == 1) {
       serve_single(mine, fetched);
       expected_ = expected_bytes(CUDAQ_RPC_HEADER_SIZE + read_header<request>(desk_.in).arg_len);
     } else {
-      serve_in_order(ready, mine, fetched);
+      served = serve_in_order(ready, mine, fetched);
     }
-    transport_.advance(ready);
-    return ready;
+    transport_.advance(served);
+    return served;
   }
 
   /// ANY: one look at every slot that falls to this team. Returns how many requests it served.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t round(std::uint32_t teams) {
     std::uint32_t served = 0;
-    for (std::uint32_t first = first_look_; first < transport_.num_slots(); first += teams * Team::kWidth) {
-      transport_.look_at(first);
+    for (std::uint64_t first = first_look_; first < transport_.num_slots() && !told_to_stop();
+         first += std::uint64_t{teams} * Team::kWidth) {
+      Team::sync(); // the last look's stores come before this one
+      transport_.look_at(static_cast<std::uint32_t>(first));
       message mine;
       const std::uint32_t there =
           Team::ballot(Team::lane() < transport_.window() && transport_.poll(Team::lane(), mine));
@@ -99,19 +98,31 @@ public:
 
 private:
   /// A thread's clock would be no measure of a turn: there, each look counts as a while.
-  CUDAQ_REALTIME_HOST_DEVICE long long clock() {
+  CUDAQ_REALTIME_HOST_DEVICE long long clock() const {
     return Team::kWidth == 1 ? static_cast<long long>(polls_) * (kIdleCycles / 8) : Team::common_cycles();
   }
+  /// A clock that has stepped back counts as overdue.
+  CUDAQ_REALTIME_HOST_DEVICE bool overdue(long long cycles) const {
+    return static_cast<unsigned long long>(clock() - kept_) >= static_cast<unsigned long long>(cycles);
+  }
 
-  /// Now and then, away from the requests: counters, heartbeat, shutdown words. False: told to stop.
-  CUDAQ_REALTIME_HOST_DEVICE bool keep_house(long long now) {
+  /// Now and then, away from the requests: counters, heartbeat, shutdown words.
+  CUDAQ_REALTIME_HOST_DEVICE void keep_house() {
+    kept_ = clock();
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
-    const bool ask_caller = now - asked_ >= kCallerCycles; // his word may be at the other end of the bus
-    asked_ = ask_caller ? now : asked_;
+    const bool ask_caller =
+        static_cast<unsigned long long>(kept_ - asked_) >= kCallerCycles; // his word may be far away
+    asked_ = ask_caller ? kept_ : asked_;
     bool stop = false;
     if (Team::lane() == 0)
       stop = load_acquire(*p_.library_shutdown) != 0 || (ask_caller && load_acquire(*p_.caller_shutdown) != 0);
-    return Team::ballot(stop) == 0;
+    stopped_ = Team::ballot(stop) != 0;
+  }
+  /// The same between slow requests of one look. True: told to stop; what is not served yet stays in its slot.
+  CUDAQ_REALTIME_HOST_DEVICE bool told_to_stop() {
+    if (unlikely(overdue(kBusyCycles)))
+      keep_house();
+    return stopped_;
   }
 
   // --- fetching ---
@@ -186,10 +197,10 @@ private:
       if (rest == 0) {
         const outcome o = serve_alone(mine, expected, desk_.in, fetched, desk_.out);
         rest = o.left ? kTakesTheTeam : o.long_bytes;
-        if (!o.left)
-          counters_.count(o.what, expected, o.status);
         if (likely(rest == 0))
           o.answered() ? transport_.send(mine) : transport_.discard(mine);
+        if (!o.left) // the answer does not wait for its count
+          counters_.count(o.what, expected, o.status);
       }
     }
     rest = Team::from(rest, 0);
@@ -206,8 +217,10 @@ private:
   }
 
   /// FIFO: the first lane runs the handlers in order; the team helps where a frame is long, or takes over where every
-  /// thread calls the handler. Answers are published in groups, so that none waits long for the others.
-  CUDAQ_REALTIME_HOST_DEVICE void serve_in_order(std::uint32_t ready, const message &mine, std::uint32_t fetched) {
+  /// thread calls the handler. Answers are published in groups, so that none waits long for the others. Returns how many
+  /// were served: all, unless the loop is to stop.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
+                                                          std::uint32_t fetched) {
     std::uint8_t *const bytes = desk_.requests;
     const std::uint32_t expected = Team::ballot(transport_.expected(mine));
     const bool by_one = !Crew::kEverybodyCalls && staged_out_;
@@ -226,9 +239,12 @@ private:
         }
       } while (now.done < ready && Team::common_cycles() - begun < kGroupCycles);
       k = now.done;
-      counters_.count_served(now.plain);
       publish(low_bits(k) & ~low_bits(group), now.answered, mine);
+      counters_.count_served(now.plain);
+      if (k < ready && told_to_stop())
+        return k;
     }
+    return ready;
   }
 
   /// How far a group is.
@@ -312,7 +328,7 @@ private:
                  transport_.wide());
     }
     publish(done, Team::ballot(taken && o.answered()), mine);
-    for (std::uint32_t rest = left; rest != 0; rest &= rest - 1) {
+    for (std::uint32_t rest = left; rest != 0 && !told_to_stop(); rest &= rest - 1) {
       const std::uint32_t k = lowest_bit(rest);
       const std::uint32_t answered = serve_together(Team::from(mine, k), Team::from(expected, k), desk_of(k), fetched)
                                      << k;
@@ -323,8 +339,9 @@ private:
   const std::uint32_t first_look_;
   std::uint32_t look_ = Team::kWidth, waited_ = 0;
   std::uint32_t expected_ = kLookBytes; ///< bytes that the next request probably has, header included
-  long long served_ = 0, asked_ = 0;    ///< clock() of the last house keeping, and of the caller's word
+  long long kept_ = 0, asked_ = 0;      ///< clock() of the last house keeping, and of the caller's word
   std::uint64_t polls_ = 0;
+  bool stopped_ = false;
 };
 
 } // namespace cudaq::realtime::detail

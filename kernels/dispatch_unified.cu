@@ -5,29 +5,6 @@
 #include "kernels/entry_points.h"
 
 namespace cudaq::realtime::detail {
-namespace {
-
-cudaError_t check(const cudaq_unified_ring_context_t &c, std::uint32_t slot_size, const launch_report &report) {
-  const cudaq_ringbuffer_t &r = c.ring;
-  if (c.struct_size != sizeof(c))
-    return report(cudaErrorInvalidValue, "transport_ctx->struct_size is %u, not %zu", c.struct_size, sizeof(c));
-  if (r.rx_flags == nullptr || r.tx_flags == nullptr || r.rx_data == nullptr || r.tx_data == nullptr)
-    return report(cudaErrorInvalidValue, "transport_ctx->ring: a device view is NULL");
-  const auto at = [](const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); };
-  if ((at(r.rx_flags) | at(r.tx_flags) | at(r.rx_data) | at(r.tx_data)) % 8 != 0)
-    return report(cudaErrorInvalidValue, "transport_ctx->ring: flags and slots have to be multiples of 8");
-  if (c.num_slots == 0 || r.rx_stride_sz % 8 != 0 || r.tx_stride_sz % 8 != 0 || slot_size < CUDAQ_RPC_HEADER_SIZE ||
-      slot_size > r.rx_stride_sz || slot_size > r.tx_stride_sz)
-    return report(cudaErrorInvalidValue, "transport_ctx: %u slots of %u bytes, strides %zu and %zu", c.num_slots,
-                  slot_size, r.rx_stride_sz, r.tx_stride_sz);
-  if (r.rx_data == r.tx_data && slot_size > kDeviceStageBytes)
-    return report(cudaErrorInvalidValue, "transport_ctx: slots of %u bytes in place; at most %u", slot_size,
-                  kDeviceStageBytes);
-  return cudaSuccess;
-}
-
-} // namespace
-
 cudaError_t preload_unified_kernels() { return preload_dispatch_kernel<RegularKernel, table_handlers>(); }
 
 } // namespace cudaq::realtime::detail
@@ -40,13 +17,17 @@ extern "C" void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_func
   if (transport_ctx == nullptr || state_of(cudaq_dispatch_launch_state(), state) != cudaSuccess)
     return;
   const auto &context = *static_cast<const cudaq_unified_ring_context_t *>(transport_ctx);
+  const launch_report report{state};
+  if (context.struct_size != sizeof(context)) {
+    (void)report(cudaErrorInvalidValue, "transport_ctx->struct_size is %u, not %zu", context.struct_size,
+                 sizeof(context));
+    return;
+  }
   const cudaq_ringbuffer_t &r = context.ring;
   const std::size_t smaller = r.rx_stride_sz < r.tx_stride_sz ? r.rx_stride_sz : r.tx_stride_sz;
   const std::uint32_t slot_size = context.slot_size != 0 ? context.slot_size : static_cast<std::uint32_t>(smaller);
-  if (check(context, slot_size, launch_report{state}) != cudaSuccess)
-    return;
   if (const cudaError_t error = preload_archive()) {
-    (void)launch_report{state}(error, "loading the kernels: %s", cudaGetErrorString(error));
+    (void)report(error, "loading the kernels: %s", cudaGetErrorString(error));
     return;
   }
   dispatch_params params = state != nullptr ? state->params : dispatch_params{};
@@ -59,11 +40,13 @@ extern "C" void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_func
                  reinterpret_cast<std::uint64_t>(r.rx_data_host),
                  context.num_slots,
                  slot_size};
+  if (check_ring(params.ring, const_cast<const int *>(shutdown_flag), report) != cudaSuccess)
+    return;
   if (params.first_slot >= context.num_slots)
     params.first_slot = 0;
   const auto with = [&](const dispatch_params &p) {
     return launch<cudaq::realtime::RegularKernel, cudaq::realtime::table_handlers>(p, 1, context.threads, stream,
-                                                                                   launch_report{state});
+                                                                                   report);
   };
   if (state != nullptr) {
     (void)with(params);

@@ -18,6 +18,11 @@ inline constexpr std::uint32_t kMostGridThreads = 512; ///< per block of a coope
 struct launch_report {
   cudaq_dispatch_launch_state_t *state;
 
+  /// Blocks that stay resident when the launch succeeds.
+  void will_hold(std::uint32_t blocks) const {
+    if (state != nullptr)
+      state->resident_blocks = blocks;
+  }
   template <class... Values>
   cudaError_t operator()(cudaError_t error, const char *format, Values... values) const {
     if (state != nullptr && error != cudaSuccess) {
@@ -48,23 +53,24 @@ struct kernel_choice {
                         : dispatch_side_by_side_kernel<Handlers, kSystem, kMostThreads>;
   }
 
-  /// Loads all of them: nothing is left to load when the first one spins.
+  /// Loads all of them, and allows them what they may ever need: nothing is left to load when the first one spins.
   static cudaError_t preload() {
-    cudaError_t error = cudaSuccess;
+    int device = 0, most_memory = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+      error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    const auto prepare = [&](auto kernel) {
+      if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
+    };
     for (const bool device_scope : {false, true}) {
       for (const std::uint32_t threads : {32u, kMostGridThreads})
-        if (error == cudaSuccess)
-          error = allow_memory(in_order(device_scope, threads), kernel_memory(kDeviceStageBytes, 1));
+        prepare(in_order(device_scope, threads));
       if constexpr (!Kernel::is_cooperative)
-        if (error == cudaSuccess)
-          error = preload_kernels(side_by_side(device_scope));
+        prepare(side_by_side(device_scope));
     }
     return error;
-  }
-  template <class Function>
-  static cudaError_t allow_memory(Function kernel, std::uint32_t bytes) {
-    return cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                static_cast<int>(bytes));
   }
 };
 
@@ -93,6 +99,7 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
   const std::uint32_t memory = kernel_memory(params.ring.slot_size, 1);
   dispatch_params copy = params;
   void *arguments[] = {&copy};
+  report.will_hold(Kernel::is_cooperative ? blocks : 1);
   if (!Kernel::is_cooperative)
     return report(cudaLaunchKernel(symbol, dim3(1), dim3(threads), arguments, memory, stream),
                   "launch of a block of %u threads failed", threads);
@@ -112,28 +119,37 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
                 "cooperative launch of %u blocks of %u threads failed", blocks, threads);
 }
 
-/// Blocks and threads are what was asked for, unless a block's stages take more shared memory than there is: then the
-/// teams are spread over more blocks.
+/// As many teams as were asked for, unless fewer cover the ring, or fewer can be resident: a team that never runs would
+/// leave its slots behind. Where the stages of a block take more shared memory than there is, it has fewer warps.
 template <class Kernel, class Handlers>
 cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
                                 cudaStream_t stream, const launch_report &report) {
   const auto kernel = kernel_choice<Kernel, Handlers>::side_by_side(params.device_scope);
+  const auto *symbol = reinterpret_cast<const void *>(kernel);
   int device = 0, most_memory = 0;
   cudaError_t error = cudaGetDevice(&device);
   if (error == cudaSuccess)
     error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   if (error != cudaSuccess)
     return report(error, "shared memory of the device");
-  std::uint32_t teams = num_loops(true, blocks, threads), each = std::min(threads, kMostThreads) / 32;
+  std::uint32_t each = std::min(threads, kMostThreads) / 32;
   while (each > 1 && kernel_memory(params.ring.slot_size, each) > static_cast<std::uint32_t>(most_memory))
     --each;
   const std::uint32_t memory = kernel_memory(params.ring.slot_size, each);
-  if (const cudaError_t refused = kernel_choice<Kernel, Handlers>::allow_memory(kernel, memory))
-    return report(refused, "%u bytes of shared memory for %u warps", memory, each);
+  const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
+  std::uint32_t room = 0;
+  if (const cudaError_t refused = room_for_blocks(symbol, each * 32, memory, reserved, room))
+    return report(refused, "occupancy of the kernel with %u warps", each);
+  if (room == 0)
+    return report(cudaErrorLaunchOutOfResources, "no room for a block of %u warps beside %u resident blocks", each,
+                  reserved);
+  std::uint32_t teams = std::min(num_loops(true, blocks, threads), (params.ring.num_slots + 31) / 32);
+  const std::uint32_t grid = std::min((teams + each - 1) / each, room);
+  teams = std::min(teams, grid * each);
   dispatch_params copy = params;
   void *arguments[] = {&copy, &teams};
-  return report(cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3((teams + each - 1) / each),
-                                 dim3(each * 32), arguments, memory, stream),
+  report.will_hold(grid);
+  return report(cudaLaunchKernel(symbol, dim3(grid), dim3(each * 32), arguments, memory, stream),
                 "launch of %u warps failed", teams);
 }
 
@@ -150,6 +166,23 @@ cudaError_t launch(const dispatch_params &params, std::uint32_t blocks, std::uin
   return launch_in_order<Kernel, Handlers>(params, blocks, threads, stream, report);
 }
 
+/// What set_ringbuffer checks, for rings that did not come through it.
+inline cudaError_t check_ring(const slot_ring &r, const void *words, const launch_report &report) {
+  const auto at = [](const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); };
+  if (r.rx_flags == nullptr || r.tx_flags == nullptr || r.rx_data == nullptr || r.tx_data == nullptr ||
+      words == nullptr)
+    return report(cudaErrorInvalidValue, "a device view of the ring, or a control word, is NULL");
+  if ((at(r.rx_flags) | at(r.tx_flags) | at(r.rx_data) | at(r.tx_data) | r.rx_stride | r.tx_stride) % 8 != 0)
+    return report(cudaErrorInvalidValue, "flags, slots and strides of the ring have to be multiples of 8");
+  if (r.num_slots == 0 || r.slot_size < CUDAQ_RPC_HEADER_SIZE || r.slot_size > r.rx_stride || r.slot_size > r.tx_stride)
+    return report(cudaErrorInvalidValue, "%u slots of %u bytes, strides %zu and %zu", r.num_slots, r.slot_size,
+                  r.rx_stride, r.tx_stride);
+  if (r.in_place() && (r.slot_size > kDeviceStageBytes || r.rx_stride != r.tx_stride))
+    return report(cudaErrorInvalidValue, "in place: slots of %u bytes, at most %u; strides %zu and %zu", r.slot_size,
+                  kDeviceStageBytes, r.rx_stride, r.tx_stride);
+  return cudaSuccess;
+}
+
 /// Without a dispatcher: state that is released in stream order when the kernel has ended.
 template <class Launch>
 cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispatch_params params, bool cooperative,
@@ -158,8 +191,10 @@ cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispat
   params.caller_shutdown = a.shutdown_flag;
   params.caller_stats = a.stats;
   device_table table;
-  if (const device_error refused = table.load(a.function_table, static_cast<std::uint32_t>(a.func_count), a.stream))
+  if (const device_error refused = table.load(a.function_table, static_cast<std::uint32_t>(a.func_count), a.stream)) {
+    table.release(a.stream);
     return refused.cuda != cudaSuccess ? refused.cuda : cudaErrorInvalidValue;
+  }
   table.fill(params);
   constexpr std::size_t kBusyAt = sizeof(loop_report), kOrderAt = kBusyAt + 128,
                         kStageAt = kOrderAt + sizeof(grid_order);
@@ -185,9 +220,8 @@ inline cudaError_t state_of(void *given, cudaq_dispatch_launch_state_t *&state) 
   state = static_cast<cudaq_dispatch_launch_state_t *>(given);
   if (state == nullptr)
     return cudaSuccess;
-  if (state->struct_size != sizeof(*state))
-    return launch_report{state}(cudaErrorInvalidValue, "the kernel was compiled with headers of another version than "
-                                                       "the library's");
+  if (state->struct_size != sizeof(*state)) // headers of another version than the library's: its layout is unknown
+    return cudaErrorInvalidValue;
   state->taken = 1;
   return cudaSuccess;
 }

@@ -113,7 +113,8 @@ protected:
       if (needed > fetched) { // whole words: the stride of a slot is a multiple of them
         in = needed <= desk_.stage_bytes ? desk_.in : transport_.request(m);
         if (in == desk_.in)
-          crew_.copy(desk_.in, transport_.request(m), (needed + 15) & ~15u, transport_.wide());
+          crew_.copy(desk_.in, transport_.request(m), transport_.wide() ? (needed + 15) & ~15u : (needed + 7) & ~7u,
+                     transport_.wide());
         Team::sync();
       }
       if (Team::lane() == 0)

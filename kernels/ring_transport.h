@@ -75,22 +75,24 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t num_slots() const { return ring_.num_slots; }
 
-  /// Looks round the ring for a producer who does not fill slots in ring order. Whoever fills them in order has filled
-  /// the cursor's before any later one, so the slots are read again from the cursor on once a later one was seen.
+  /// Looks for a producer who does not fill slots in ring order, at some slots of the ring with each call. Whoever fills
+  /// them in order has filled the cursor's before any later one, so once a later one was seen the slots are read again
+  /// from the cursor on.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
-    const std::uint32_t before = cursor_;
-    for (std::uint32_t done = 0; done < ring_.num_slots; done += Team::kWidth) {
-      message m;
-      const std::uint32_t k = done + Team::lane();
-      if (Team::ballot(k < ring_.num_slots && poll(k, m)) == 0)
-        continue;
-      for (std::uint32_t from = 0; from < ring_.num_slots; from += Team::kWidth) {
-        const std::uint32_t again = from + Team::lane();
-        const std::uint32_t there = Team::ballot(again < ring_.num_slots && poll(again, m));
-        if (there != 0) {
-          advance(from + lowest_bit(there));
-          return cursor_ != before;
-        }
+    message m;
+    const std::uint32_t k = sought_ + Team::lane();
+    const std::uint32_t seen = Team::ballot(k < ring_.num_slots && poll(k, m));
+    sought_ = ring_.num_slots - sought_ <= Team::kWidth ? 0 : sought_ + Team::kWidth;
+    if (seen == 0)
+      return false;
+    Team::sync(); // what one lane saw orders the others' second look
+    for (std::uint32_t from = 0; from < ring_.num_slots; from += Team::kWidth) {
+      const std::uint32_t again = from + Team::lane();
+      const std::uint32_t there = Team::ballot(again < ring_.num_slots && poll(again, m));
+      if (there != 0) {
+        advance(from + lowest_bit(there));
+        sought_ = 0;
+        return from + lowest_bit(there) != 0;
       }
     }
     return false;
@@ -105,7 +107,8 @@ private:
 
   scoped_slot_ring<Scope> ring_;
   std::uint32_t cursor_;
-  std::uint32_t end_ = 0; ///< ANY: the look does not wrap
+  std::uint32_t end_ = 0;    ///< ANY: the look does not wrap
+  std::uint32_t sought_ = 0; ///< seek goes on so many slots behind the cursor
   bool wide_ = false;
 };
 

@@ -10,7 +10,7 @@ namespace cudaq::realtime::detail {
 /// slot itself, byte by byte as the handler goes.
 inline constexpr std::uint32_t kDeviceStageBytes = 16384 + 128;
 
-/// What one loop (a leading warp) tells the host, in mapped memory: posted stores ahead of the answers that they count.
+/// What one loop (a leading warp) tells the host, in mapped memory: posted stores close behind the answers that they count.
 /// One loop writes, the host reads at any time; sums over the loops of a dispatcher are its counters.
 struct alignas(128) loop_report {
   std::uint64_t dispatched, responded, refused;

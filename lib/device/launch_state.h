@@ -13,6 +13,7 @@ struct cudaq_dispatch_launch_state_t {
   std::uint32_t taken = 0; ///< out: set by kernels of the library, which post a heartbeat
   cudaq::realtime::detail::dispatch_params params;
   std::uint32_t reserved_blocks = 0; ///< blocks of others that stay resident on the device
+  std::uint32_t resident_blocks = 0; ///< out: blocks of this launch, where the library's kernel knows them
   int error = 0;                     ///< out: cudaError_t of the launch
   char text[256] = {};               ///< out: what failed
 };

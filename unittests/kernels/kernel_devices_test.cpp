@@ -29,7 +29,7 @@ void live_on(int device, int current, const kernel_kind &kind) {
   for (std::uint32_t id = 0; id < 100; ++id)
     ASSERT_NO_FATAL_FAILURE(expect_serves(client, id));
   EXPECT_EQ(dispatcher->state(), CUDAQ_DISPATCHER_RUNNING);
-  EXPECT_EQ(dispatcher->stats().dispatched, 100u);
+  EXPECT_TRUE(eventually([&] { return dispatcher->stats().dispatched == 100; })) << dispatcher->stats().dispatched;
   EXPECT_EQ(device_now(), current);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher->get));
   EXPECT_EQ(device_now(), current);

@@ -286,8 +286,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatche
 /* ------------------------------------------------------- dispatch kernels -- */
 /* In libcudaq-realtime-dispatch.a; programs that use them link it with separable compilation, since a device function
  * pointer is an address inside one module. They launch on `stream`, which must be a non-blocking one, and return at once.
- * Called without a dispatcher they serve until *shutdown_flag (device-visible) is non-zero; errors are then left in
- * cudaGetLastError. Regular: one thread runs the handlers in slot order; blocks beyond the first serve nothing unless the
+ * Called without a dispatcher they serve until *shutdown_flag (device-visible) is non-zero; what is refused then, the
+ * v2 forms return, the others just launch nothing. Regular: one thread runs the handlers in slot order; blocks beyond the first serve nothing unless the
  * ordering is ANY. Cooperative: all threads of the grid run each handler, up to 512 per block. */
 void cudaq_launch_dispatch_kernel_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data,
                                           uint8_t *tx_data, size_t rx_stride_sz, size_t tx_stride_sz,

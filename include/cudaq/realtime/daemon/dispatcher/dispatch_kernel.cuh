@@ -68,8 +68,11 @@ cudaError_t launch_dispatch_kernel(const cudaq_dispatch_launch_params_t &params)
                  0,
                  static_cast<std::uint32_t>(params.num_slots),
                  static_cast<std::uint32_t>(slot)};
-  if (params.num_slots == 0 || slot < CUDAQ_RPC_HEADER_SIZE || slot > UINT32_MAX)
+  if (params.num_slots > UINT32_MAX || slot > UINT32_MAX || params.stats == nullptr)
     return cudaErrorInvalidValue;
+  if (const cudaError_t refused = detail::check_ring(direct.ring, const_cast<const int *>(params.shutdown_flag),
+                                                     detail::launch_report{nullptr}))
+    return refused;
   return detail::launch_without_state(params, direct, Kernel::is_cooperative,
                                       [&](const detail::dispatch_params &p) { return with(p, nullptr); });
 }
