@@ -40,7 +40,7 @@ extern "C" void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_func
                  reinterpret_cast<std::uint64_t>(r.rx_data_host),
                  context.num_slots,
                  slot_size};
-  if (check_ring(params.ring, const_cast<const int *>(shutdown_flag), report) != cudaSuccess)
+  if (check_ring(params.ring, shutdown_flag, report) != cudaSuccess)
     return;
   if (params.first_slot >= context.num_slots)
     params.first_slot = 0;

@@ -167,11 +167,11 @@ cudaError_t launch(const dispatch_params &params, std::uint32_t blocks, std::uin
 }
 
 /// What set_ringbuffer checks, for rings that did not come through it.
-inline cudaError_t check_ring(const slot_ring &r, const void *words, const launch_report &report) {
+inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_flag, const launch_report &report) {
   const auto at = [](const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); };
   if (r.rx_flags == nullptr || r.tx_flags == nullptr || r.rx_data == nullptr || r.tx_data == nullptr ||
-      words == nullptr)
-    return report(cudaErrorInvalidValue, "a device view of the ring, or a control word, is NULL");
+      shutdown_flag == nullptr)
+    return report(cudaErrorInvalidValue, "a device view of the ring, or shutdown_flag, is NULL");
   if ((at(r.rx_flags) | at(r.tx_flags) | at(r.rx_data) | at(r.tx_data) | r.rx_stride | r.tx_stride) % 8 != 0)
     return report(cudaErrorInvalidValue, "flags, slots and strides of the ring have to be multiples of 8");
   if (r.num_slots == 0 || r.slot_size < CUDAQ_RPC_HEADER_SIZE || r.slot_size > r.rx_stride || r.slot_size > r.tx_stride)

@@ -70,8 +70,7 @@ cudaError_t launch_dispatch_kernel(const cudaq_dispatch_launch_params_t &params)
                  static_cast<std::uint32_t>(slot)};
   if (params.num_slots > UINT32_MAX || slot > UINT32_MAX || params.stats == nullptr)
     return cudaErrorInvalidValue;
-  if (const cudaError_t refused = detail::check_ring(direct.ring, const_cast<const int *>(params.shutdown_flag),
-                                                     detail::launch_report{nullptr}))
+  if (const cudaError_t refused = detail::check_ring(direct.ring, params.shutdown_flag, detail::launch_report{nullptr}))
     return refused;
   return detail::launch_without_state(params, direct, Kernel::is_cooperative,
                                       [&](const detail::dispatch_params &p) { return with(p, nullptr); });
