@@ -11,6 +11,9 @@ struct alignas(16) word16 {
   std::uint32_t part[4];
 };
 
+/// Up to a whole number of them.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round16(std::uint32_t bytes) { return (bytes + 15) & ~15u; }
+
 /// `count` words, by threads `rank` of `size`. Both sides are aligned to the word.
 template <class Word>
 CUDAQ_REALTIME_HOST_DEVICE inline void copy_words(std::uint8_t *to, const std::uint8_t *from, std::uint32_t count,

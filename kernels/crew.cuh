@@ -145,7 +145,7 @@ private:
   /// Leader: the request goes where every block can read it.
   __device__ void tell_grid(handler_call &c) {
     if (c.staged) {
-      solo::copy(grid_stage_, c.in, (CUDAQ_RPC_HEADER_SIZE + c.arg_len + 15) & ~15u, true);
+      solo::copy(grid_stage_, c.in, round16(CUDAQ_RPC_HEADER_SIZE + c.arg_len), true);
       c.in = grid_stage_;
       __syncwarp();
     }

@@ -26,10 +26,7 @@ struct block_memory {
 
 /// Bytes of a frame that a team stages: a slot, or the most there is.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t stage_bytes(std::uint32_t slot_size) {
-  return slot_size < kDeviceStageBytes ? (slot_size + 15) & ~15u : kDeviceStageBytes;
-}
-CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round16(std::size_t bytes) {
-  return static_cast<std::uint32_t>((bytes + 15) & ~std::size_t{15});
+  return slot_size < kDeviceStageBytes ? round16(slot_size) : kDeviceStageBytes;
 }
 /// Desks hold counters that are aligned to a line.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round_line(std::size_t bytes) {

@@ -297,7 +297,7 @@ private:
 
   /// What to fetch of a request that is probably as long as one of `bytes`, whose length may be nonsense.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t expected_bytes(std::uint32_t bytes) const {
-    const std::uint32_t rounded = (bytes + 15) & ~15u;
+    const std::uint32_t rounded = round16(bytes);
     return rounded >= kLeastBytes && rounded <= desk_.stage_bytes ? rounded : kLookBytes;
   }
 

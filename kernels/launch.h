@@ -196,8 +196,7 @@ cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispat
     return refused.cuda != cudaSuccess ? refused.cuda : cudaErrorInvalidValue;
   }
   table.fill(params);
-  constexpr std::size_t kBusyAt = sizeof(loop_report), kOrderAt = kBusyAt + 128,
-                        kStageAt = kOrderAt + sizeof(grid_order);
+  constexpr std::size_t kOrderAt = sizeof(loop_report), kStageAt = kOrderAt + sizeof(grid_order);
   const std::size_t bytes = cooperative ? kStageAt + 2 * kDeviceStageBytes : kOrderAt;
   void *block = nullptr;
   cudaError_t error = cudaMallocAsync(&block, bytes, a.stream);

@@ -78,7 +78,7 @@ protected:
   /// Writes a frame of at most kLookBytes whose result stands at `result`: in whole words where they stay inside the slot.
   CUDAQ_REALTIME_HOST_DEVICE void write_brief(std::uint8_t *to, const request &r, std::int32_t status,
                                               std::uint32_t result_len, const std::uint8_t *result) const {
-    const std::uint32_t rounded = (CUDAQ_RPC_HEADER_SIZE + result_len + 15) & ~15u;
+    const std::uint32_t rounded = round16(CUDAQ_RPC_HEADER_SIZE + result_len);
     if (unlikely(!transport_.wide() || rounded > transport_.slot_size())) {
       write_response(to, r, status, result_len);
       copy_bytes(to + CUDAQ_RPC_HEADER_SIZE, result, result_len, false, 0, 1);
@@ -113,7 +113,7 @@ protected:
       if (needed > fetched) { // whole words: the stride of a slot is a multiple of them
         in = needed <= desk_.stage_bytes ? desk_.in : transport_.request(m);
         if (in == desk_.in)
-          crew_.copy(desk_.in, transport_.request(m), transport_.wide() ? (needed + 15) & ~15u : (needed + 7) & ~7u,
+          crew_.copy(desk_.in, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
                      transport_.wide());
         Team::sync();
       }

@@ -61,7 +61,6 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t cursor() const { return cursor_; }
 
   CUDAQ_REALTIME_HOST_DEVICE bool wide() const { return wide_; }
-  CUDAQ_REALTIME_HOST_DEVICE bool in_place() const { return ring_.in_place(); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_size() const { return ring_.slot_size; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return ring_.max_payload(); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable() const {

@@ -23,42 +23,35 @@ cudaq_dispatcher_options_t default_options() {
 
 /// Members are in the order of their creation. The dispatcher keeps pointers to the ring and to the control words, so
 /// all of them share one fate: freed together, or left together.
-struct host_service::parts {
+struct host_service::parts : api_handles {
   std::shared_ptr<void> user;
   volatile int shutdown_flag = 0;
   std::uint64_t processed = 0;
   std::uint32_t num_slots = 0;
-  cudaq_ringbuffer_t ring{};
-  cudaq_ringbuffer_memory_t *memory = nullptr;
-  cudaq_dispatch_manager_t *manager = nullptr;
-  cudaq_dispatcher_t *dispatcher = nullptr;
-
-  /// False: a handler is still running.
-  bool release() noexcept {
-    if (dispatcher != nullptr && cudaq_dispatcher_destroy(dispatcher) != CUDAQ_OK)
-      return false;
-    dispatcher = nullptr;
-    if (manager != nullptr)
-      cudaq_dispatch_manager_destroy(manager);
-    if (memory != nullptr)
-      cudaq_ringbuffer_destroy(memory);
-    return true;
-  }
 };
 
-namespace {
-
-void create_ring(const host_service_config &config, cudaq_ringbuffer_memory_t **memory, cudaq_ringbuffer_t *ring) {
+void create_ring(int device, std::uint32_t num_slots, std::uint32_t slot_bytes, cudaq_memory_kind_t kind, bool in_place,
+                 cudaq_ringbuffer_memory_t **memory, cudaq_ringbuffer_t *ring) {
   cudaq_ringbuffer_options_t options{};
   require_ok(cudaq_ringbuffer_options_init(&options, sizeof options), "cudaq_ringbuffer_options_init");
-  options.memory_kind = CUDAQ_MEMORY_HOST;
-  options.num_slots = config.num_slots;
-  options.slot_size = config.slot_bytes;
-  options.in_place = config.in_place ? 1 : 0;
+  options.memory_kind = kind;
+  options.num_slots = num_slots;
+  options.slot_size = slot_bytes;
+  options.in_place = in_place ? 1 : 0;
+  options.device_id = device;
   require_ok(cudaq_ringbuffer_create(&options, memory, ring), "cudaq_ringbuffer_create");
 }
 
-} // namespace
+bool api_handles::release() noexcept {
+  if (dispatcher != nullptr && cudaq_dispatcher_destroy(dispatcher) != CUDAQ_OK)
+    return false;
+  dispatcher = nullptr;
+  if (manager != nullptr)
+    cudaq_dispatch_manager_destroy(manager);
+  if (memory != nullptr)
+    cudaq_ringbuffer_destroy(memory);
+  return true;
+}
 
 host_service::host_service(const host_service_config &config, std::uint32_t function_id,
                            cudaq_host_handler_v2_t handler, std::shared_ptr<void> user,
@@ -68,7 +61,7 @@ host_service::host_service(const host_service_config &config, std::uint32_t func
   p.user = std::move(user);
   p.num_slots = config.num_slots;
   try {
-    create_ring(config, &p.memory, &p.ring);
+    create_ring(0, config.num_slots, config.slot_bytes, CUDAQ_MEMORY_HOST, config.in_place, &p.memory, &p.ring);
     require_ok(cudaq_dispatch_manager_create(&p.manager), "cudaq_dispatch_manager_create");
     cudaq_dispatcher_config_t c{};
     c.num_slots = config.num_slots;

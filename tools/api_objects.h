@@ -21,6 +21,21 @@ public:
 /// Throws api_error unless status is CUDAQ_OK. `call` names the function.
 void require_ok(cudaq_status_t status, const char *call);
 
+/// cudaq_ringbuffer_create with the usual options; throws api_error.
+void create_ring(int device, std::uint32_t num_slots, std::uint32_t slot_bytes, cudaq_memory_kind_t kind, bool in_place,
+                 cudaq_ringbuffer_memory_t **memory, cudaq_ringbuffer_t *ring);
+
+/// What a program with one dispatcher holds of the C API.
+struct api_handles {
+  cudaq_ringbuffer_t ring{};
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_dispatch_manager_t *manager = nullptr;
+  cudaq_dispatcher_t *dispatcher = nullptr;
+
+  /// Frees them. False, and nothing but the dispatcher's stop was tried: a handler or a kernel is still running.
+  bool release() noexcept;
+};
+
 struct host_service_config {
   std::uint32_t num_slots = 64;
   std::uint32_t slot_bytes = 64; ///< whole frame: header and payload

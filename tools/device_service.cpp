@@ -16,18 +16,6 @@ constexpr auto kStreamPoll = std::chrono::microseconds(50);
 constexpr std::size_t kControlBytes = 256; ///< shutdown word and counter, each on a line of its own
 constexpr std::size_t kCounterAt = 128;
 
-void create_ring(int device, std::uint32_t num_slots, std::uint32_t slot_bytes, cudaq_memory_kind_t kind, bool in_place,
-                 cudaq_ringbuffer_memory_t **memory, cudaq_ringbuffer_t *ring) {
-  cudaq_ringbuffer_options_t options{};
-  require_ok(cudaq_ringbuffer_options_init(&options, sizeof options), "cudaq_ringbuffer_options_init");
-  options.memory_kind = kind;
-  options.num_slots = num_slots;
-  options.slot_size = slot_bytes;
-  options.in_place = in_place ? 1 : 0;
-  options.device_id = device;
-  require_ok(cudaq_ringbuffer_create(&options, memory, ring), "cudaq_ringbuffer_create");
-}
-
 } // namespace
 
 void require_cuda(cudaError_t error, const char *call) {
@@ -85,7 +73,7 @@ gpu_memory::gpu_memory(std::size_t bytes, const gpu_stream &stream) {
 gpu_memory::~gpu_memory() { cudaFree(memory_); }
 
 /// Members are in the order of their creation; the dispatcher keeps pointers into all of them.
-struct device_service::parts {
+struct device_service::parts : api_handles {
   explicit parts(const device_service_config &c)
       : num_slots(c.num_slots), control(kControlBytes, stream),
         table(std::size_t{c.functions} * sizeof(cudaq_function_entry_t), stream) {}
@@ -94,10 +82,6 @@ struct device_service::parts {
   gpu_stream stream;
   gpu_memory control;
   gpu_memory table;
-  cudaq_ringbuffer_t ring{};
-  cudaq_ringbuffer_memory_t *memory = nullptr;
-  cudaq_dispatch_manager_t *manager = nullptr;
-  cudaq_dispatcher_t *dispatcher = nullptr;
 
   void fill_table(const device_service_config &c) {
     for (std::uint32_t i = 0; i < c.functions; ++i)
@@ -129,18 +113,6 @@ struct device_service::parts {
                                                               : &cudaq_launch_dispatch_kernel_regular),
                "cudaq_dispatcher_set_launch_fn");
     require_ok(cudaq_dispatcher_set_options(dispatcher, &c.options), "cudaq_dispatcher_set_options");
-  }
-
-  /// False: the kernel is still running.
-  bool release() noexcept {
-    if (dispatcher != nullptr && cudaq_dispatcher_destroy(dispatcher) != CUDAQ_OK)
-      return false;
-    dispatcher = nullptr;
-    if (manager != nullptr)
-      cudaq_dispatch_manager_destroy(manager);
-    if (memory != nullptr)
-      cudaq_ringbuffer_destroy(memory);
-    return true;
   }
 };
 
