@@ -67,6 +67,9 @@ function(cudaq_add_test)
   _cudaq_test_properties()
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} cudaq-options GTest::gtest_main)
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    target_compile_definitions(${arg_NAME} PRIVATE CUDAQ_TEST_EMULATED)
+  endif()
   # Asked for its tests when it was linked, under the emulator too: a program that can not even list them fails the build.
   gtest_discover_tests(${arg_NAME} TEST_PREFIX "${CUDAQ_TEST_PREFIX}" DISCOVERY_TIMEOUT 120
                        NO_PRETTY_VALUES)

@@ -19,6 +19,13 @@ inline constexpr bool kSanitized = true;
 inline constexpr bool kSanitized = false;
 #endif
 
+/// Runs under an instruction emulator: cycles of this program say nothing about cycles of the library.
+#if defined(CUDAQ_TEST_EMULATED)
+inline constexpr bool kEmulated = true;
+#else
+inline constexpr bool kEmulated = false;
+#endif
+
 /// `full` messages, a tenth of them under a sanitizer.
 inline constexpr std::uint32_t fewer_if_sanitized(std::uint32_t full) { return kSanitized ? full / 10 : full; }
 
