@@ -4,7 +4,7 @@
 
 #include "kernels/crew.cuh"
 #include "kernels/handler_sets.h"
-#include "kernels/ring_transport.h"
+#include "kernels/shared_ring_transport.h"
 
 namespace cudaq::realtime::detail {
 
@@ -58,8 +58,10 @@ __device__ inline loop_desk &lay_desk(std::uint8_t *memory, std::uint32_t number
   return desk;
 }
 
-/// Handlers of a kernel: `prepare` is called by all threads of a block, once.
+/// Handlers of a kernel: `prepare` is called by all threads of a block, once. kSharesRings: the kernel comes in forms for
+/// rings that other dispatchers serve, too.
 struct run_time_handlers {
+  static constexpr bool kSharesRings = false;
   using set = table_handler_set;
   __device__ static set prepare(const dispatch_params &p, block_index &shared) {
     function_index_view index = p.index;
@@ -79,12 +81,31 @@ struct run_time_handlers {
 };
 template <class... StaticHandlers>
 struct compile_time_handlers {
+  static constexpr bool kSharesRings = false; // the router could not know the functions
   using set = static_handler_set<StaticHandlers...>;
   __device__ static set prepare(const dispatch_params &, block_index &) { return {}; }
 };
 
+/// Where a kernel's requests come from. `behind`: shared memory behind that of kernel_memory, if there is more.
+template <cuda::thread_scope Scope>
+struct own_ring {
+  using transport = ring_transport<warp_team, Scope>;
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *) { return {p.ring, p.first_slot}; }
+};
+struct routed_ring {
+  using transport = inbox_transport<warp_team>;
+  static constexpr std::uint32_t kBytesBehind = transport::kLooked * sizeof(std::uint32_t);
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *behind) {
+    return {p.ring, p.inbox, reinterpret_cast<std::uint32_t *>(behind)};
+  }
+};
+struct common_ring {
+  using transport = leaving_transport<warp_team>;
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *) { return {p.ring, p.first_slot, p.index}; }
+};
+
 /// FIFO: the first warp of the first block leads. Further blocks of a regular kernel are not launched.
-template <class Kernel, class Handlers, cuda::thread_scope Scope>
+template <class Kernel, class Handlers, class Ring>
 __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
   const auto handlers = Handlers::prepare(p, shared.index);
@@ -98,10 +119,9 @@ __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
     crew.assist(handlers);
     return;
   }
-  using transport = ring_transport<warp_team, Scope>;
   loop_desk &desk = lay_desk(memory, 0, p.ring.slot_size);
-  dispatch_loop<warp_team, transport, typename Handlers::set, block_crew<Kernel>, false> loop(
-      p, 0, desk, transport(p.ring, p.first_slot), handlers, crew);
+  dispatch_loop<warp_team, typename Ring::transport, typename Handlers::set, block_crew<Kernel>, false> loop(
+      p, 0, desk, Ring::open(p, memory + kernel_memory(p.ring.slot_size, 1)), handlers, crew);
   loop.run(1);
   crew.dismiss();
 }
@@ -128,7 +148,14 @@ template <class Kernel, class Handlers, cuda::thread_scope Scope, std::uint32_t 
 static __global__ void __launch_bounds__(MaxThreads, 1)
     dispatch_in_order_kernel(const __grid_constant__ dispatch_params p) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
-  serve_in_order<Kernel, Handlers, Scope>(p, cudaq_dispatch_memory);
+  serve_in_order<Kernel, Handlers, own_ring<Scope>>(p, cudaq_dispatch_memory);
+}
+/// Ring: routed_ring or common_ring.
+template <class Kernel, class Handlers, class Ring, std::uint32_t MaxThreads>
+static __global__ void __launch_bounds__(MaxThreads, 1)
+    dispatch_shared_kernel(const __grid_constant__ dispatch_params p) {
+  extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
+  serve_in_order<Kernel, Handlers, Ring>(p, cudaq_dispatch_memory);
 }
 template <class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)

@@ -9,7 +9,7 @@
 // Nothing else is read over the bus: shutdown word, function index and handlers are in device or shared memory, counters
 // and answers are posted writes.
 //
-//   Transport   kernels/ring_transport.h: where requests come from
+//   Transport   kernels/ring_transport.h, kernels/shared_ring_transport.h: where requests come from
 //   Handlers    kernels/handler_sets.h: which handlers there are
 //   Crew        kernels/crew.cuh: further threads that help to copy, or that run every handler (cooperative)
 #pragma once
@@ -43,7 +43,7 @@ public:
     for (std::uint32_t empty = 0; !stopped_;) { // looks since the last request
       ++polls_;
       empty = (kAny ? round(teams) : turn()) != 0 ? 0 : empty + 1;
-      if (!kAny && empty != 0 && empty % kSeekPolls == 0 && transport_.seek())
+      if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
       if (!stopped_ && empty % kClockPolls == 0 && overdue(empty != 0 ? kIdleCycles : kBusyCycles))
         keep_house();

@@ -3,7 +3,7 @@
 #include "kernels/entry_points.h"
 
 cudaError_t cudaq::realtime::detail::preload_regular_kernels() {
-  return preload_dispatch_kernel<RegularKernel, table_handlers>();
+  return preload_dispatch_kernel<RegularKernel, archive_handlers>();
 }
 
 extern "C" {
@@ -17,10 +17,12 @@ void cudaq_launch_dispatch_kernel_regular(volatile uint64_t *rx_flags, volatile 
                                           cudaq_function_entry_t *function_table, size_t func_count,
                                           volatile int *shutdown_flag, uint64_t *stats, size_t num_slots,
                                           uint32_t num_blocks, uint32_t threads_per_block, cudaStream_t stream) {
-  const auto params = cudaq::realtime::make_launch_params(rx_flags, tx_flags, rx_data, tx_data, rx_stride_sz,
-                                                          tx_stride_sz, function_table, func_count, shutdown_flag,
-                                                          stats, num_slots, num_blocks, threads_per_block, stream);
-  (void)cudaq_launch_dispatch_kernel_regular_v2(&params);
+  using namespace cudaq::realtime;
+  using namespace cudaq::realtime::detail;
+  const auto params =
+      make_launch_params(rx_flags, tx_flags, rx_data, tx_data, rx_stride_sz, tx_stride_sz, function_table, func_count,
+                         shutdown_flag, stats, num_slots, num_blocks, threads_per_block, stream);
+  (void)launch_archive_kernel<RegularKernel>(&params, default_sharing());
 }
 
 cudaError_t cudaq_dispatch_kernel_query_occupancy(int *out_blocks, uint32_t threads_per_block) {

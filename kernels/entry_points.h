@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel.cuh"
+#include "kernels/shared_ring_mode.h"
 
 namespace cudaq::realtime::detail {
 
@@ -20,13 +21,20 @@ inline cudaError_t preload_archive() {
   return cudaSuccess;
 }
 
+/// The function table, in kernels that can share a ring.
+struct archive_handlers : table_handlers {
+  static constexpr bool kSharesRings = true;
+};
+
+/// `direct`: what a launch without a dispatcher does about requests of others.
 template <class Kernel>
-cudaError_t launch_archive_kernel(const cudaq_dispatch_launch_params_t *params) {
+cudaError_t launch_archive_kernel(const cudaq_dispatch_launch_params_t *params,
+                                  ring_sharing direct = ring_sharing::alone) {
   if (params == nullptr)
     return cudaErrorInvalidValue;
   if (const cudaError_t error = preload_archive())
     return error;
-  return launch_dispatch_kernel<Kernel, table_handlers>(*params);
+  return launch_checked<Kernel, archive_handlers>(*params, direct);
 }
 
 template <class Kernel>
@@ -34,7 +42,7 @@ cudaError_t query_occupancy(int *out_blocks, std::uint32_t threads) {
   if (out_blocks == nullptr)
     return cudaErrorInvalidValue;
   *out_blocks = 0;
-  using choice = kernel_choice<Kernel, table_handlers>;
+  using choice = kernel_choice<Kernel, archive_handlers>;
   if (const cudaError_t error = preload_archive())
     return error;
   // What a launch makes of the number.

@@ -48,6 +48,19 @@ struct kernel_choice {
     return device_scope ? dispatch_in_order_kernel<Kernel, Handlers, kDevice, kMostThreads>
                         : dispatch_in_order_kernel<Kernel, Handlers, kSystem, kMostThreads>;
   }
+  static function shared([[maybe_unused]] ring_sharing sharing, [[maybe_unused]] std::uint32_t threads) {
+    if constexpr (Handlers::kSharesRings) {
+      const bool routed = sharing == ring_sharing::routed;
+      if constexpr (Kernel::is_cooperative)
+        if (threads > kMostThreads)
+          return routed ? dispatch_shared_kernel<Kernel, Handlers, routed_ring, kMostGridThreads>
+                        : dispatch_shared_kernel<Kernel, Handlers, common_ring, kMostGridThreads>;
+      return routed ? dispatch_shared_kernel<Kernel, Handlers, routed_ring, kMostThreads>
+                    : dispatch_shared_kernel<Kernel, Handlers, common_ring, kMostThreads>;
+    } else {
+      return nullptr;
+    }
+  }
   static any_function side_by_side(bool device_scope) {
     return device_scope ? dispatch_side_by_side_kernel<Handlers, kDevice, kMostThreads>
                         : dispatch_side_by_side_kernel<Handlers, kSystem, kMostThreads>;
@@ -70,6 +83,10 @@ struct kernel_choice {
       if constexpr (!Kernel::is_cooperative)
         prepare(side_by_side(device_scope));
     }
+    if constexpr (Handlers::kSharesRings)
+      for (const ring_sharing sharing : {ring_sharing::routed, ring_sharing::left_in_place})
+        for (const std::uint32_t threads : {32u, kMostGridThreads})
+          prepare(shared(sharing, threads));
     return error;
   }
 };
@@ -94,9 +111,14 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
                             cudaStream_t stream, const launch_report &report) {
   using choice = kernel_choice<Kernel, Handlers>;
   threads = Kernel::is_cooperative ? threads : std::min(threads, kMostThreads);
-  const auto kernel = choice::in_order(params.device_scope, threads);
+  const bool alone = params.sharing == ring_sharing::alone;
+  const auto kernel = alone ? choice::in_order(params.device_scope, threads) : choice::shared(params.sharing, threads);
+  if (kernel == nullptr)
+    return report(cudaErrorNotSupported, "shared_ring_mode: only the archive's kernels share a ring, this one was "
+                                         "instantiated in the program");
   const auto *symbol = reinterpret_cast<const void *>(kernel);
-  const std::uint32_t memory = kernel_memory(params.ring.slot_size, 1);
+  const std::uint32_t memory = kernel_memory(params.ring.slot_size, 1) +
+                               (params.sharing == ring_sharing::routed ? routed_ring::kBytesBehind : 0);
   dispatch_params copy = params;
   void *arguments[] = {&copy};
   report.will_hold(Kernel::is_cooperative ? blocks : 1);

@@ -10,7 +10,6 @@ namespace cudaq::realtime::detail {
 inline constexpr std::uint32_t kLookBytes = 64;       ///< fetched of each request when several are ready
 inline constexpr std::uint32_t kLeastBytes = 32;      ///< fetched of a single request: header and first payload word
 inline constexpr std::uint32_t kLookPitch = 80;       ///< where the next one begins: spreads them over memory banks
-inline constexpr std::uint32_t kSeekPolls = 32;       ///< empty looks between two elsewhere in the ring
 inline constexpr std::uint32_t kClockPolls = 8;       ///< empty looks between two looks at the clock
 inline constexpr long long kIdleCycles = 100000;      ///< about how often the loop keeps house while nothing comes
 inline constexpr long long kBusyCycles = 200000;      ///< and while requests come

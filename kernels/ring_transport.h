@@ -12,7 +12,7 @@
 //   send(m)              publishes the answer and gives the request's place back (a NIC: post send, repost receive)
 //   discard(m)           gives the place back without an answer
 //   advance(n)           n messages are done with
-//   seek()               nothing was there for a while: look elsewhere; true if the cursor moved
+//   seek()               nothing was there for kSeekPolls looks: look elsewhere; true if the cursor moved
 //   expected(m)          the message was announced as the protocol says
 //   number(m)            names it in diagnostics, less than 2^24
 #pragma once
@@ -24,6 +24,7 @@ namespace cudaq::realtime::detail {
 template <class Team, cuda::thread_scope Scope>
 class ring_transport {
 public:
+  static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two elsewhere in the ring
   struct message {
     std::uint32_t slot = 0;
     std::uint32_t own_address = 0; ///< the flag was the slot's address
@@ -78,16 +79,23 @@ public:
   /// them in order has filled the cursor's before any later one, so once a later one was seen the slots are read again
   /// from the cursor on.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
+    return seek_by([this](std::uint32_t k, message &m) { return poll(k, m); });
+  }
+
+protected:
+  /// The same by another opinion of what is there.
+  template <class Poll>
+  CUDAQ_REALTIME_HOST_DEVICE bool seek_by(Poll &&is_there) {
     message m;
     const std::uint32_t k = sought_ + Team::lane();
-    const std::uint32_t seen = Team::ballot(k < ring_.num_slots && poll(k, m));
+    const std::uint32_t seen = Team::ballot(k < ring_.num_slots && is_there(k, m));
     sought_ = ring_.num_slots - sought_ <= Team::kWidth ? 0 : sought_ + Team::kWidth;
     if (seen == 0)
       return false;
     Team::sync(); // what one lane saw orders the others' second look
     for (std::uint32_t from = 0; from < ring_.num_slots; from += Team::kWidth) {
       const std::uint32_t again = from + Team::lane();
-      const std::uint32_t there = Team::ballot(again < ring_.num_slots && poll(again, m));
+      const std::uint32_t there = Team::ballot(again < ring_.num_slots && is_there(again, m));
       if (there != 0) {
         advance(from + lowest_bit(there));
         sought_ = 0;
@@ -97,7 +105,6 @@ public:
     return false;
   }
 
-private:
   /// Slot k behind the cursor, k <= num_slots.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_at(std::uint32_t k) const {
     const std::uint32_t i = cursor_ + k;
@@ -105,6 +112,8 @@ private:
   }
 
   scoped_slot_ring<Scope> ring_;
+
+private:
   std::uint32_t cursor_;
   std::uint32_t end_ = 0;    ///< ANY: the look does not wrap
   std::uint32_t sought_ = 0; ///< seek goes on so many slots behind the cursor

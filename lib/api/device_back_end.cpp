@@ -48,6 +48,8 @@ const char *device_back_end::missing_call(const wiring &w) const {
 }
 
 device_back_end::~device_back_end() {
+  if (inbox_memory_ != nullptr)
+    manager_.give_back_mapped_block(inbox_memory_);
   if (control_stream_ == nullptr && kernel_stream_ == nullptr)
     return;
   const device_guard guard(config_.device_id);
@@ -65,15 +67,16 @@ finding device_back_end::start(wiring &w) {
   if (finding refused = check_device_options(w.options, config_))
     return refused;
   if (!unified()) {
-    if (finding refused = manager_.reserve_ring(identity_of(*w.ring)))
+    if (finding refused = take_ring(w))
       return refused;
-    held_ring_ = identity_of(*w.ring);
   }
   finding refused;
   try {
     refused = on_device(config_.device_id, [&]() -> finding {
       cudaq_dispatch_launch_state_t state;
       if (finding found = prepare(w, state))
+        return found;
+      if (finding found = join_ring(w))
         return found;
       return launch(w, state);
     });
@@ -91,8 +94,14 @@ finding device_back_end::start(wiring &w) {
 
 void device_back_end::let_go() {
   manager_.remove_resident(this);
-  if (held_ring_ != nullptr)
+  if (held_ring_ == nullptr)
+    return;
+  if (shared()) {
+    member_.leave();
+    manager_.leave_ring(held_ring_);
+  } else {
     manager_.release_ring(held_ring_);
+  }
   held_ring_ = nullptr;
 }
 
@@ -153,6 +162,8 @@ finding device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t 
   p.rules.strict_flag_values = w.options.strict_flag_values != 0;
   p.any_order = w.options.ordering == CUDAQ_ORDERING_ANY && config_.kernel_type == CUDAQ_KERNEL_REGULAR;
   if (finding refused = prepare_ring(w, p))
+    return refused;
+  if (finding refused = prepare_sharing(w, p))
     return refused;
   if (finding refused = prepare_words(w))
     return refused;
@@ -273,6 +284,8 @@ finding device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_poi
   if (under_way_.load() == 0)
     return {};
   const device_guard guard(config_.device_id); // it may fail after a fault, and that must not keep the run from ending
+  if (shared())
+    member_.begin_leaving();
   const finding not_told = raise_shutdown();
   const auto both_empty = [&] {
     return stream_state(kernel_stream_) != cudaErrorNotReady && stream_state(control_stream_) != cudaErrorNotReady;
@@ -299,7 +312,7 @@ std::uint64_t device_back_end::processed(bool, const std::uint64_t *stats) const
   if (started_.load() == 0)
     return 0; // a device word is not read before the caller has asked for the device
   if (own_kernel_.load() == 0)
-    return stats_base_.load() + reports_.processed();
+    return stats_base_.load() + reports_.processed() + disposed_of_by_router();
   if (const std::uint64_t *host = stats_host_.load())
     return load_relaxed(*host);
   std::uint64_t value = 0;
@@ -327,8 +340,8 @@ std::string device_back_end::describe() const {
     text += "fault: " + now.fault + "\n";
   text += describe_rules(now.options);
   cudaq_dispatcher_stats_t stats{};
-  reports_.read(stats);
-  text += describe_counters(stats) + reports_.describe_loops();
+  read_stats(stats);
+  text += describe_sharing() + describe_counters(stats) + reports_.describe_loops();
   if (!now.ring || now.ring->rx_flags_host == nullptr || now.ring->tx_flags_host == nullptr)
     return text + "slots: in device memory, not shown\n";
   for (std::uint32_t i = 0; i < config_.num_slots; ++i) {

@@ -11,6 +11,7 @@
 #include "lib/api/device_reports.h"
 #include "lib/device/device_table.h"
 #include "lib/device/launch_state.h"
+#include "lib/host_dispatcher/remote_member.h"
 
 namespace cudaq::realtime::detail {
 
@@ -26,13 +27,14 @@ public:
   run_phase look() const override;
   finding finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override;
-  void read_stats(cudaq_dispatcher_stats_t &out) const override { reports_.read(out); }
+  void read_stats(cudaq_dispatcher_stats_t &out) const override;
   std::uint64_t processed(bool running, const std::uint64_t *stats) const override;
   std::string describe() const override;
 
 private:
   bool unified() const { return config_.kernel_type == CUDAQ_KERNEL_UNIFIED; }
   bool cooperative() const { return config_.kernel_type == CUDAQ_KERNEL_COOPERATIVE; }
+  bool shared() const { return config_.shared_ring_mode != 0; }
   std::uint32_t blocks() const { return config_.num_blocks == 0 ? 1 : config_.num_blocks; }
   std::uint32_t threads() const { return config_.threads_per_block == 0 ? 32 : config_.threads_per_block; }
 
@@ -43,6 +45,12 @@ private:
   finding prepare_words(const wiring &w);
   finding prepare_reports(const wiring &w, dispatch_params &params);
   finding prepare_grid(dispatch_params &params);
+  // device_sharing.cpp: a ring that other dispatchers serve, too.
+  finding take_ring(wiring &w);
+  finding prepare_sharing(const wiring &w, dispatch_params &params);
+  finding join_ring(const wiring &w);
+  std::uint64_t disposed_of_by_router() const { return member_.counts().dropped(); }
+  std::string describe_sharing() const;
   finding launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
   cudaError_t call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state);
   finding end_failed_launch(const finding &why);
@@ -68,6 +76,9 @@ private:
   volatile int *caller_flag_host_ = nullptr; ///< the same, if the host can write it by itself
   int flag_before_ = 0;                      ///< its value before start
   const volatile void *held_ring_ = nullptr;
+  std::shared_ptr<ring_ledger> ledger_; ///< of the shared ring, from its first start to the next wiring
+  remote_member member_;
+  void *inbox_memory_ = nullptr; ///< mapped, from the manager
 
   shared_word<std::uint32_t> under_way_;          ///< a kernel was launched and its end not yet seen
   shared_word<std::uint64_t> stats_base_;         ///< what the wired counter held before this dispatcher counted

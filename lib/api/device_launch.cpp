@@ -36,6 +36,11 @@ finding device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &
   under_way_.store(1);
   if (threw)
     return end_failed_launch(threw);
+  if (said == cudaSuccess && shared() && state.taken == 0)
+    return end_failed_launch(make_finding(CUDAQ_ERR_UNSUPPORTED,
+                                          "config->shared_ring_mode is %u: the launch function launched no kernel of "
+                                          "the library, and another would take the requests of others",
+                                          config_.shared_ring_mode));
   if (said == cudaSuccess)
     return prove_running(state);
   state.text[sizeof(state.text) - 1] = '\0';

@@ -58,7 +58,7 @@ cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t 
       return make_finding(CUDAQ_ERR_INVALID_ARG, "payload_len is %u, a slot of %zu bytes holds 24 less", payload_len,
                           rb->rx_stride_sz);
     std::uint8_t *slot = view_of(*rb).rx_slot(slot_idx);
-    write_header(slot, request{CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp});
+    write_request(slot, request{CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp});
     if (payload_len != 0)
       std::memcpy(slot + CUDAQ_RPC_HEADER_SIZE, payload, payload_len);
     return {};

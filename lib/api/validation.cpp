@@ -99,9 +99,10 @@ finding check_device_path(const cudaq_dispatcher_config_t &c) {
   if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH)
     return make_finding(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_mode is 1 (graph launch): on the device path it comes "
                                                "with device graphs, which this version does not have");
-  if (c.shared_ring_mode != 0)
+  if (c.shared_ring_mode != 0 && c.kernel_type == CUDAQ_KERNEL_UNIFIED)
     return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                        "config->shared_ring_mode is %u: this version shares rings among host dispatchers only",
+                        "config->shared_ring_mode is %u but config->kernel_type is 2 (unified), whose kernel receives "
+                        "by itself and shares with nobody",
                         c.shared_ring_mode);
   if (c.threads_per_block > 1024)
     return out_of_range("config->threads_per_block", c.threads_per_block, "0 (32), 1..1024");
@@ -222,11 +223,28 @@ finding validate_host_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_c
                   [&] { return check_strides(r, c, side); }, [&] { return check_overlap(r, c, side); });
 }
 
+finding check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+  if (c.shared_ring_mode == 0)
+    return {};
+  const bool in_place = is_in_place(r, ring_side::device);
+  const named_array needed[] = {{"rx_flags_host", r.rx_flags_host},
+                                {"tx_flags_host", r.tx_flags_host},
+                                {"rx_data_host", r.rx_data_host},
+                                {"tx_data_host", in_place ? r.rx_data_host : r.tx_data_host}};
+  for (const named_array &a : needed)
+    if (a.base == nullptr)
+      return make_finding(CUDAQ_ERR_INVALID_ARG,
+                          "ringbuffer->%s is NULL; config->shared_ring_mode is %u, and the host routes the requests of "
+                          "a shared ring",
+                          a.field, c.shared_ring_mode);
+  return validate_host_ring(r, c);
+}
+
 finding validate_device_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   constexpr ring_side side = ring_side::device;
   return first_of([&] { return check_device_views(r); }, [&] { return check_alignment(r, side); },
                   [&] { return check_strides(r, c, side); }, [&] { return check_overlap(r, c, side); },
-                  [&] { return check_staging(r, c); });
+                  [&] { return check_staging(r, c); }, [&] { return check_shared_views(r, c); });
 }
 
 finding check_table_pointer(const cudaq_function_table_t &t) {
@@ -310,13 +328,21 @@ finding check_device_options(const cudaq_dispatcher_options_t &o, const cudaq_di
   if (c.kernel_type == CUDAQ_KERNEL_COOPERATIVE && o.ordering == CUDAQ_ORDERING_ANY)
     return make_finding(CUDAQ_ERR_INVALID_ARG, "options->ordering is 1 (any) but config->kernel_type is 1 "
                                                "(cooperative), which serves one request after another");
+  if (c.shared_ring_mode != 0 && o.ordering == CUDAQ_ORDERING_ANY)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                        "options->ordering is 1 (any) but config->shared_ring_mode is %u: on the device path a shared "
+                        "ring is served in order",
+                        c.shared_ring_mode);
   if (o.handler_pool_size != 0)
     return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->handler_pool_size is %u: the device path has no host threads",
                         o.handler_pool_size);
-  if (o.dispatcher_core != CUDAQ_CORE_ANY || o.handler_core_base != CUDAQ_CORE_ANY ||
-      o.numa_node != CUDAQ_NUMA_NODE_ANY || o.realtime_priority != 0)
+  const bool places_the_dispatcher =
+      o.dispatcher_core != CUDAQ_CORE_ANY || o.numa_node != CUDAQ_NUMA_NODE_ANY || o.realtime_priority != 0;
+  const bool routes = c.shared_ring_mode != 0; // and has a thread for it
+  if (o.handler_core_base != CUDAQ_CORE_ANY || (places_the_dispatcher && !routes))
     return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->dispatcher_core, handler_core_base, numa_node and "
-                                               "realtime_priority: the device path has no host threads to place");
+                                               "realtime_priority: the device path has no host threads to place, but "
+                                               "for the one that routes a shared ring");
   return {};
 }
 

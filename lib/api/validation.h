@@ -29,6 +29,8 @@ finding check_overlap(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_con
 /// In place the whole slot is staged on a device, since handlers are promised separate input and output.
 finding check_staging(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
 finding validate_host_ring(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
+/// The host routes what a kernel is to serve, so it has to see the ring.
+finding check_shared_views(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
 finding validate_device_ring(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
 
 // Of cudaq_function_table_t, for the host path; entries may be null if count is 0.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/ring/judge.h"
+#include "lib/ring/ring_inbox.h"
 
 namespace cudaq::realtime::detail {
 
@@ -32,6 +33,13 @@ struct alignas(128) grid_order {
   std::uint64_t input, output; ///< device addresses
 };
 
+/// Who else takes requests from a kernel's ring.
+enum class ring_sharing : std::uint8_t {
+  alone,         ///< nobody: what is no request of ours is disposed of
+  routed,        ///< others; the host's router says in the inbox which requests are ours
+  left_in_place, ///< others, and nobody routes: what is not ours stays in its slot
+};
+
 /// Kernel argument, by value. Pointers are device addresses.
 struct dispatch_params {
   slot_ring ring;
@@ -47,6 +55,8 @@ struct dispatch_params {
   judge_rules rules;
   bool any_order = false;
   bool device_scope = false; ///< everybody who touches the ring runs on this device
+  ring_sharing sharing = ring_sharing::alone;
+  ring_inbox inbox; ///< if routed
 };
 
 /// Loops that a launch with these settings runs: with ANY ordering every warp is one, otherwise the first warp is.

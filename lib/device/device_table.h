@@ -42,13 +42,12 @@ public:
       return e;
     if (device_error e = check(copy, device_calls_only))
       return e;
-    function_index index;
-    const function_index::outcome built = index.build(copy.data(), count);
+    const function_index::outcome built = index_.build(copy.data(), count);
     if (built.what != function_index::problem::none)
       return {"function table: entries " + std::to_string(built.first) + " and " + std::to_string(built.second) +
               " carry one function_id " +
               (built.what == function_index::problem::duplicate ? "and routing key" : "in different dispatch modes")};
-    return upload(index.view(), copy, stream);
+    return upload(index_.view(), copy, stream);
   }
 
   void release(cudaStream_t stream) {
@@ -63,6 +62,8 @@ public:
     params.library_shutdown = reinterpret_cast<const std::uint32_t *>(block_);
   }
   std::uint8_t *shutdown_word() const { return block_; }
+  /// The index of the last load, in host memory.
+  const function_index &host_index() const { return index_; }
 
 private:
   static device_error check(const std::vector<cudaq_function_entry_t> &entries, bool device_calls_only) {
@@ -112,7 +113,8 @@ private:
 
   static constexpr std::size_t kLine = 128; ///< the shutdown word, alone in its line
   std::uint8_t *block_ = nullptr;
-  function_index_view view_;
+  function_index index_;
+  function_index_view view_; ///< of its copy on the device
   const std::uint64_t *handlers_ = nullptr;
 };
 

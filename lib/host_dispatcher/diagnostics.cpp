@@ -12,9 +12,9 @@ namespace cudaq::realtime::detail {
 namespace {
 
 const char *phase_name(slot_phase phase) {
-  static constexpr const char *names[] = {"open",           "queued",         "running",
-                                          "deferred",       "answered early", "answered early",
-                                          "answered early", "completing",     "parked"};
+  static constexpr const char *names[] = {"open",           "queued",           "running",        "deferred",
+                                          "answered early", "answered early",   "answered early", "completing",
+                                          "parked",         "given to a device"};
   return names[static_cast<std::uint32_t>(phase)];
 }
 

@@ -24,7 +24,7 @@ void ring_ledger::bind(const slot_ring &r) {
 bool ring_ledger::resync_cursor() {
   const std::uint32_t here = cursor.peek();
   const auto passed_over = [this](std::uint32_t i) { // in this order: the job, then rx
-    const slot_phase phase = slots[i].state.phase();
+    const slot_phase phase = settled_phase(i);
     return phase == slot_phase::parked || (phase == slot_phase::open && ring.ready(i) == 0);
   };
   if (!passed_over(here))
@@ -40,6 +40,14 @@ bool ring_ledger::resync_cursor() {
     first = ring.next(first);
   cursor.set(first);
   return first != here;
+}
+
+/// The phase of slot i, its job closed if a device has answered it: a device cannot do that itself.
+slot_phase ring_ledger::settled_phase(std::uint32_t i) {
+  slot_state &state = slots[i].state;
+  if (state.phase() == slot_phase::given && slots[i].owner.peek()->has_answered(i))
+    state.finish();
+  return state.phase();
 }
 
 // Sleeps, since the holder may be a thread of lower priority on the same core.
@@ -118,6 +126,9 @@ void ring_ledger::remove(const ring_member &member) {
   for (seat &s : seats_)
     if (s.member == &member)
       s = {};
+  for (std::uint32_t i = 0; i < ring.num_slots; ++i)
+    if (settled_phase(i) == slot_phase::given && slots[i].owner.peek() == &member)
+      slots[i].state.enter(slot_phase::parked);
   hand_out_parked();
 }
 
@@ -136,7 +147,7 @@ void ring_ledger::hand_over(std::uint32_t i, const request &r, std::uint64_t fla
 }
 
 bool ring_ledger::route_one(std::uint32_t i, const ring_member &by, lane &counts) {
-  if (slots[i].state.phase() != slot_phase::open) // before rx, as in untaken
+  if (settled_phase(i) != slot_phase::open) // before rx, as in untaken
     return false;
   const std::uint64_t flag = ring.ready(i);
   if (flag == 0)

@@ -32,6 +32,7 @@ enum class slot_phase : std::uint32_t {
   passed_on,  ///< ... but the handler has returned before it was
   completing, ///< claimed; the answer is being published
   parked,     ///< shared ring: belongs to no dispatcher that is there now; left in place
+  given,      ///< shared ring: handed to a dispatcher on a device, whose own word says when it is answered
 };
 
 /// Phase and generation in one word, so that a completion claims exactly the job that it names.
@@ -88,6 +89,8 @@ public:
   virtual bool is_default_owner() const = 0;
   /// Takes over a request that was judged by this member's rules.
   virtual void accept(std::uint32_t slot, const request &r, const judgement &what) = 0;
+  /// It has answered the request that it was last given in this slot, and cleared rx. Asked in phase given.
+  virtual bool has_answered(std::uint32_t) const { return false; }
   /// Counters that any thread may add to.
   virtual lane &shared_lane() = 0;
 };
@@ -125,7 +128,8 @@ public:
   /// Nothing more is accepted for the member. Its function ids stay its own, and requests for them are left in place,
   /// until it is removed: what was accepted before must be served before any of them.
   void begin_leaving(const ring_member &member);
-  /// The member is gone. What it left in place goes to the default owner, if there is one.
+  /// The member is gone. What it was given and has not answered is left in place again; what was left in place for it
+  /// goes to the default owner, if there is one.
   void remove(const ring_member &member);
   /// Takes the router role if it is free, and hands ready slots to their owners in ring order, at most `budget`. `by`
   /// disposes of what is no request frame; `counts` is the calling thread's.
@@ -149,6 +153,7 @@ private:
     ring_member *member = nullptr;
     bool leaving = false;
   };
+  slot_phase settled_phase(std::uint32_t i);
   bool route_one(std::uint32_t i, const ring_member &by, lane &counts);
   ring_member *receiver_of(std::uint32_t function_id) const;
   void hand_over(std::uint32_t i, const request &r, std::uint64_t flag, ring_member &to);

@@ -29,6 +29,15 @@ CUDAQ_REALTIME_HOST_DEVICE inline void store_release(volatile T &word, T value) 
   cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).store(value, cuda::memory_order_release);
 }
 
+/// The first 8 bytes of a request in its slot, which appear at once: on a shared ring, a dispatcher may look at them while
+/// the request is written or answered by others.
+CUDAQ_REALTIME_HOST_DEVICE inline std::uint64_t load_first_word(const std::uint8_t *slot) {
+  return load_acquire(*reinterpret_cast<const volatile std::uint64_t *>(slot));
+}
+inline void store_first_word(std::uint8_t *slot, std::uint64_t word) {
+  store_release(*reinterpret_cast<volatile std::uint64_t *>(slot), word);
+}
+
 /// Loads a word that orders nothing (a counter of the caller's).
 template <class T>
 CUDAQ_REALTIME_HOST_DEVICE inline T load_relaxed(const volatile T &word) {

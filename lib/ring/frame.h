@@ -40,6 +40,16 @@ CUDAQ_REALTIME_HOST_DEVICE inline void write_header(std::uint8_t *slot, const He
   std::memcpy(__builtin_assume_aligned(slot, 8), &header, sizeof(header));
 }
 
+/// Writes the header of a request. Magic and function id appear at once: a dispatcher of a shared ring may read them
+/// before the request is signalled (docs/ring_protocol.md section 9).
+inline void write_request(std::uint8_t *rx_slot, const request &r) {
+  std::uint64_t first = 0;
+  std::memcpy(&first, &r, sizeof(first));
+  store_first_word(rx_slot, first);
+  std::memcpy(rx_slot + sizeof(first), reinterpret_cast<const std::uint8_t *>(&r) + sizeof(first),
+              sizeof(r) - sizeof(first));
+}
+
 /// Writes the response header of `to` with its id and timestamp echoed.
 CUDAQ_REALTIME_HOST_DEVICE inline void write_response(std::uint8_t *tx_slot, const request &to, std::int32_t status,
                                                       std::uint32_t result_len) {

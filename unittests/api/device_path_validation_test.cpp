@@ -43,8 +43,12 @@ void expect_config_refused(const std::function<void(config_t &)> &spoil, cudaq_s
 TEST_F(Row08_DeviceConfig, RefusesWhatComesLater) {
   expect_config_refused([](config_t &c) { c.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH; }, CUDAQ_ERR_UNSUPPORTED,
                         {"config->dispatch_mode is 1", "comes with device graphs"});
-  expect_config_refused([](config_t &c) { c.shared_ring_mode = 1; }, CUDAQ_ERR_UNSUPPORTED,
-                        {"config->shared_ring_mode is 1", "host dispatchers only"});
+  expect_config_refused(
+      [](config_t &c) {
+        c.shared_ring_mode = 1;
+        c.kernel_type = CUDAQ_KERNEL_UNIFIED;
+      },
+      CUDAQ_ERR_UNSUPPORTED, {"config->shared_ring_mode is 1", "config->kernel_type is 2 (unified)"});
 }
 
 TEST_F(Row08_DeviceConfig, RefusesWhatIsWrong) {
@@ -120,6 +124,35 @@ TEST_F(Row08_DeviceRing, RefusesOverlapOfDeviceAddresses) {
                       {"tx_data reaches beyond the address space"});
 }
 
+TEST_F(Row08_DeviceRing, RefusesASharedRingThatTheHostDoesNotSee) {
+  using array = std::uint8_t *ring_t::*;
+  const host_ring memory({8, 256, false});
+  config_t config = device_config(memory.shape());
+  config.shared_ring_mode = 1;
+  device_parts parts(config);
+  const ring_t whole = with_device_view(memory.ring);
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(parts.d, &whole));
+  const auto refused = [&](const ring_t &r, const std::vector<std::string> &words) {
+    EXPECT_EQ(cudaq_dispatcher_set_ringbuffer(parts.d, &r), CUDAQ_ERR_INVALID_ARG) << words[0];
+    EXPECT_TRUE(error_names(words));
+  };
+  ring_t r = whole;
+  r.rx_flags_host = nullptr;
+  refused(r, {"ringbuffer->rx_flags_host is NULL", "config->shared_ring_mode is 1", "the host routes"});
+  r = whole;
+  r.tx_flags_host = nullptr;
+  refused(r, {"ringbuffer->tx_flags_host is NULL", "the host routes"});
+  for (const auto &[field, name] : {std::pair<array, const char *>{&ring_t::rx_data_host, "rx_data_host is NULL"},
+                                    {&ring_t::tx_data_host, "tx_data_host is NULL"}}) {
+    r = whole;
+    r.*field = nullptr;
+    refused(r, {name, "the host routes"});
+  }
+  r = whole;
+  r.rx_data_host += 4;
+  refused(r, {"ringbuffer->rx_data_host", "not a multiple of 8"});
+}
+
 TEST_F(Row08_DeviceRing, InPlaceEndsAtWhatAKernelCanStage) {
   host_ring memory({2, 16640, true}); // a stride of 16640
   ring_t ring = with_device_view(memory.ring);
@@ -169,6 +202,12 @@ TEST_F(Row08_DeviceOptions, RefusesAtStartWhatAKernelCannotDo) {
                          {"realtime_priority"});
   expect_options_refused(regular, [](options_t &o) { o.default_owner = 1; }, CUDAQ_ERR_INVALID_ARG,
                          {"options->default_owner is 1"});
+  config_t shared = device_config();
+  shared.shared_ring_mode = 1;
+  expect_options_refused(shared, [](options_t &o) { o.ordering = CUDAQ_ORDERING_ANY; }, CUDAQ_ERR_UNSUPPORTED,
+                         {"options->ordering is 1", "config->shared_ring_mode is 1", "in order"});
+  expect_options_refused(shared, [](options_t &o) { o.handler_core_base = 0; }, CUDAQ_ERR_UNSUPPORTED,
+                         {"handler_core_base", "routes a shared ring"});
 }
 
 } // namespace

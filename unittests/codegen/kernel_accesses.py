@@ -20,6 +20,7 @@ MUTANTS = {  # what is replaced in lib/ring/flag_word.h, by what
     "relaxed_poll": ("(word)).load(cuda::memory_order_acquire)", "(word)).load(cuda::memory_order_relaxed)"),
 }
 FLAGS = ("ring.rx_flags", "ring.tx_flags")
+INBOX = ("inbox.entries", "inbox.answers")
 ADDRESS = r"\[(%\w+|\w+)(?:\+(-?\d+))?\]"
 ACCESS = re.compile(r"(?:@!?%\w+\s+)?((?:ld|st|atom|red)\.[\w.]+)\s[^\[;]*" + ADDRESS)
 ORDERS = re.compile(r"\b(?:fence|membar|(?:ld|st)\.volatile)\b[.\w]*")
@@ -40,6 +41,9 @@ def entries(ptx):
 
 def short(name):
     kernel = re.search(r"dispatch_(in_order|side_by_side)_kernel", name)
+    shared = re.search(r"dispatch_shared_kernel.*(routed|common)_ring", name)
+    if shared:
+        return shared.group(1)
     return kernel.group(1) + ("_gpu" if "scopeE1E" in name else "_sys") if kernel else name
 
 
@@ -86,9 +90,16 @@ class provenance:
         return self.from_members.get(register, set())
 
 
-def allowed(cooperative, scope):
+def polled(kernel):
+    """What an acquire of 64 bits may look at: on a common ring also magic and function id of a request."""
+    return {"routed": INBOX[:1], "common": (*FLAGS, "ring.rx_data")}.get(kernel, FLAGS)
+
+
+def allowed(kernel, cooperative, scope):
     """Accesses that are more than plain, and to what."""
-    flag = {f"ld.acquire.{scope}.b64": FLAGS, f"st.release.{scope}.b64": FLAGS}
+    flag = {f"ld.acquire.{scope}.b64": polled(kernel), f"st.release.{scope}.b64": FLAGS}
+    if kernel == "routed":
+        flag["st.release.sys.b32"] = INBOX[1:]
     control = {"ld.acquire.sys.b32": ("library_shutdown", "caller_shutdown"), "st.relaxed.sys.b64": ("reports",),
                "atom.add.relaxed.gpu.b64": ("caller_stats",)}
     grid = {"ld.acquire.gpu.b32": ("order",), "st.release.gpu.b32": ("order",), "atom.add.release.gpu.b32": ("order",)}
@@ -98,7 +109,8 @@ def allowed(cooperative, scope):
 def check_entry(name, body, members):
     scope = "gpu" if "thread_scopeE1E" in name else "sys"
     cooperative = "CooperativeKernel" in name
-    may = allowed(cooperative, scope)
+    kernel = short(name)
+    may = allowed(kernel, cooperative, scope)
     source, seen, releases, problems = provenance(name, body, members), {}, [], []
     for line in body.split("\n"):
         match = ACCESS.search(line)
@@ -111,18 +123,20 @@ def check_entry(name, body, members):
                 problems.append(f"{what} of {', '.join(sorted(to)) or 'an unknown place'}: {line.strip()}")
             for member in to:
                 seen[what, member] = seen.get((what, member), 0) + 1
-            if what.startswith("st.release") and to <= set(FLAGS):
+            if what.startswith("st.release") and to <= set(FLAGS + INBOX):
                 releases += to
-        elif to & set(FLAGS):
+        elif to & set(FLAGS + INBOX):
             problems.append(f"a plain access to {', '.join(sorted(to))}: {line.strip()}")
     poll, publish = f"ld.acquire.{scope}.b64", f"st.release.{scope}.b64"
-    for wanted in ((poll, FLAGS[0]), (publish, FLAGS[0]), (publish, FLAGS[1]), ("ld.acquire.sys.b32", "library_shutdown"),
+    for wanted in ((poll, polled(kernel)[0]), (publish, FLAGS[0]), (publish, FLAGS[1]), ("ld.acquire.sys.b32", "library_shutdown"),
                    ("ld.acquire.sys.b32", "caller_shutdown"), ("st.relaxed.sys.b64", "reports")):
         if wanted not in seen:
             problems.append(f"no {wanted[0]} of {wanted[1]}")
     for at, flag in enumerate(releases):
         if flag == FLAGS[1] and releases[at + 1:at + 2] != [FLAGS[0]]:
             problems.append("the answer is published, and then the request's flag is not cleared")
+        if flag == FLAGS[0] and kernel == "routed" and releases[at + 1:at + 2] != [INBOX[1]]:
+            problems.append("the request's flag is cleared, and then the router is not told")
     return problems
 
 
@@ -191,9 +205,9 @@ def main(arguments):
     subprocess.run([compiler, *broken, *options, "-o", output], check=True)
     with open(output) as file:
         ptx = file.read()
-    kernels = ["in_order_gpu", "in_order_sys"] * 2
+    kernels = ["in_order_gpu", "in_order_sys", "routed", "common"] * 2
     if not any("cooperative" in option for option in options):
-        kernels = ["in_order_gpu", "in_order_sys", "side_by_side_gpu", "side_by_side_sys"]
+        kernels = kernels[:4] + ["side_by_side_gpu", "side_by_side_sys"]
     problems = check(ptx, offsets(root), kernels)
     if mutant:
         print("\n".join(problems[:4]) or f"the check does not notice the mutant {mutant}")

@@ -69,6 +69,7 @@ struct gpu_setup {
   bool control_in_device_memory = true;
   int device_id = 0;
   int wrong_device_id = -1; ///< what the dispatcher is told instead
+  bool shared_ring = false;
 };
 
 inline gpu_setup setup_of(const kernel_kind &kind, const host_ring &ring) {
@@ -86,6 +87,7 @@ public:
     config.device_id = setup.wrong_device_id >= 0 ? setup.wrong_device_id : setup.device_id;
     config.num_blocks = kind.blocks;
     config.threads_per_block = kind.threads;
+    config.shared_ring_mode = setup.shared_ring;
     config.kernel_type = kind.type;
     config.num_slots = kind.unified() ? 0 : setup.shape.num_slots;
     config.slot_size = kind.unified() ? 0 : setup.shape.slot_size;

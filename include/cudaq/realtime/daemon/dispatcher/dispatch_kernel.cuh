@@ -41,23 +41,23 @@ make_launch_params(volatile std::uint64_t *rx_flags, volatile std::uint64_t *tx_
   return p;
 }
 
-/// Launches the kernel on params.stream and returns at once. Kernel: RegularKernel or CooperativeKernel; Handlers:
-/// handler_list<...> or table_handlers. With the state of a dispatcher it serves until stop; without one until
-/// *shutdown_flag is non-zero, over slots of the smaller stride. Returns the launch's error; start() reports the reason.
+namespace detail {
+
+/// launch_dispatch_kernel; `direct_sharing`: who else serves the ring of a launch without a dispatcher.
 template <class Kernel, class Handlers>
-cudaError_t launch_dispatch_kernel(const cudaq_dispatch_launch_params_t &params) {
+cudaError_t launch_checked(const cudaq_dispatch_launch_params_t &params, ring_sharing direct_sharing) {
   if (params.struct_size != sizeof(params))
     return cudaErrorInvalidValue;
-  const auto with = [&](const detail::dispatch_params &p, cudaq_dispatch_launch_state_t *state) {
-    return detail::launch<Kernel, Handlers>(p, params.num_blocks, params.threads_per_block, params.stream,
-                                            detail::launch_report{state});
+  const auto with = [&](const dispatch_params &p, cudaq_dispatch_launch_state_t *state) {
+    return launch<Kernel, Handlers>(p, params.num_blocks, params.threads_per_block, params.stream,
+                                    launch_report{state});
   };
   cudaq_dispatch_launch_state_t *state = nullptr;
-  if (const cudaError_t refused = detail::state_of(params.state, state))
+  if (const cudaError_t refused = state_of(params.state, state))
     return refused;
   if (state != nullptr)
     return with(state->params, state);
-  detail::dispatch_params direct;
+  dispatch_params direct;
   const std::size_t slot = params.rx_stride_sz < params.tx_stride_sz ? params.rx_stride_sz : params.tx_stride_sz;
   direct.ring = {params.rx_flags,
                  params.tx_flags,
@@ -68,12 +68,23 @@ cudaError_t launch_dispatch_kernel(const cudaq_dispatch_launch_params_t &params)
                  0,
                  static_cast<std::uint32_t>(params.num_slots),
                  static_cast<std::uint32_t>(slot)};
+  direct.sharing = direct_sharing;
   if (params.num_slots > UINT32_MAX || slot > UINT32_MAX || params.stats == nullptr)
     return cudaErrorInvalidValue;
-  if (const cudaError_t refused = detail::check_ring(direct.ring, params.shutdown_flag, detail::launch_report{nullptr}))
+  if (const cudaError_t refused = check_ring(direct.ring, params.shutdown_flag, launch_report{nullptr}))
     return refused;
-  return detail::launch_without_state(params, direct, Kernel::is_cooperative,
-                                      [&](const detail::dispatch_params &p) { return with(p, nullptr); });
+  return launch_without_state(params, direct, Kernel::is_cooperative,
+                              [&](const dispatch_params &p) { return with(p, nullptr); });
+}
+
+} // namespace detail
+
+/// Launches the kernel on params.stream and returns at once. Kernel: RegularKernel or CooperativeKernel; Handlers:
+/// handler_list<...> or table_handlers. With the state of a dispatcher it serves until stop; without one until
+/// *shutdown_flag is non-zero, over slots of the smaller stride. Returns the launch's error; start() reports the reason.
+template <class Kernel, class Handlers>
+cudaError_t launch_dispatch_kernel(const cudaq_dispatch_launch_params_t &params) {
+  return detail::launch_checked<Kernel, Handlers>(params, detail::ring_sharing::alone);
 }
 
 /// Loads the kernel. With lazy loading the first launch waits for every kernel that runs, and a dispatch kernel runs for
