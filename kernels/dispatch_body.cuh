@@ -101,7 +101,9 @@ struct routed_ring {
 };
 struct common_ring {
   using transport = leaving_transport<warp_team>;
-  __device__ static transport open(const dispatch_params &p, std::uint8_t *) { return {p.ring, p.first_slot, p.index}; }
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *) {
+    return {p.ring, p.first_slot, p.index, p.rules.served_modes};
+  }
 };
 
 /// FIFO: the first warp of the first block leads. Further blocks of a regular kernel are not launched.

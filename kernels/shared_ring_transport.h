@@ -10,8 +10,8 @@
 
 namespace cudaq::realtime::detail {
 
-/// The host's router says which requests are ours, in order. As quick as a ring of one's own: one look at the inbox
-/// instead of the flags, and nothing is read of other dispatchers' requests.
+/// The host's router says which requests are ours, in order: one look at the inbox instead of the flags, and nothing is
+/// read of other dispatchers' requests.
 template <class Team>
 class inbox_transport : public ring_transport<Team, cuda::thread_scope_system> {
   using base = ring_transport<Team, cuda::thread_scope_system>;
@@ -19,23 +19,26 @@ class inbox_transport : public ring_transport<Team, cuda::thread_scope_system> {
 
 public:
   struct message : base::message {
-    std::uint32_t sequence = 0;
+    std::uint64_t sequence = 0;
   };
   static constexpr std::uint32_t kLooked = 32; ///< slots of the last look, by message
 
-  /// `looked`: kLooked words that the team shares.
-  CUDAQ_REALTIME_HOST_DEVICE inbox_transport(const slot_ring &r, const ring_inbox &inbox, std::uint32_t *looked)
-      : base(r, 0), inbox_(inbox), looked_(looked) {}
+  /// `looked`: kLooked words that the team shares. `first`: the sequence that the router begins with.
+  CUDAQ_REALTIME_HOST_DEVICE inbox_transport(const slot_ring &r, const ring_inbox &inbox, std::uint32_t *looked,
+                                             std::uint64_t first = 1)
+      : base(r, 0), inbox_(inbox), looked_(looked), sequence_(first) {}
 
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
-    m.sequence = sequence_ + k;
+    m.sequence = ring_inbox::after(sequence_, k);
     m.own_address = 1; // the router has looked at the flag
     if (!inbox_.taken(base::slot_at(k), m.sequence, m.slot))
       return false;
     looked_[k] = m.slot;
     return true;
   }
-  CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const { return {{looked_[k], 1}, sequence_ + k}; }
+  CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const {
+    return {{looked_[k], 1}, ring_inbox::after(sequence_, k)};
+  }
   CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) const {
     base::send(m);
     inbox_.tell_answered(m.slot, m.sequence);
@@ -46,7 +49,7 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE void advance(std::uint32_t n) {
     base::advance(n);
-    sequence_ += n;
+    sequence_ = ring_inbox::after(sequence_, n);
   }
   /// The router looks elsewhere.
   CUDAQ_REALTIME_HOST_DEVICE static bool seek() { return false; }
@@ -54,7 +57,7 @@ public:
 private:
   ring_inbox inbox_;
   std::uint32_t *looked_;
-  std::uint32_t sequence_ = 1; ///< of the entry at the cursor, which counts positions of the inbox
+  std::uint64_t sequence_; ///< of the entry at the cursor, which counts positions of the inbox
 };
 
 /// Nobody routes: the kernel reads the flags and headers of all requests, and takes those of its functions. What another
@@ -70,8 +73,8 @@ public:
   static constexpr std::uint32_t kSeekPolls = 1; ///< what stands at the cursor may be another's for long
 
   CUDAQ_REALTIME_HOST_DEVICE leaving_transport(const slot_ring &r, std::uint32_t first,
-                                               const function_index_view &index)
-      : base(r, first), index_(index) {}
+                                               const function_index_view &index, std::uint32_t served_modes)
+      : base(r, first), index_(index), served_modes_(served_modes) {}
 
   /// One slot per look: the next one may be another's.
   CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t window() { return 1; }
@@ -88,10 +91,11 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE bool is_ours(std::uint32_t slot) const {
     const std::uint64_t first = load_first_word(ring_.rx_slot(slot));
     return static_cast<std::uint32_t>(first) == CUDAQ_RPC_MAGIC_REQUEST &&
-           index_.contains(static_cast<std::uint32_t>(first >> 32)) && ring_.ready(slot) != 0;
+           index_.serves(static_cast<std::uint32_t>(first >> 32), served_modes_) && ring_.ready(slot) != 0;
   }
 
   function_index_view index_;
+  std::uint32_t served_modes_;
 };
 
 } // namespace cudaq::realtime::detail

@@ -48,6 +48,7 @@ const char *device_back_end::missing_call(const wiring &w) const {
 }
 
 device_back_end::~device_back_end() {
+  member_.leave();
   if (inbox_memory_ != nullptr)
     manager_.give_back_mapped_block(inbox_memory_);
   if (control_stream_ == nullptr && kernel_stream_ == nullptr)

@@ -48,7 +48,9 @@ private:
   // device_sharing.cpp: a ring that other dispatchers serve, too.
   finding take_ring(wiring &w);
   finding prepare_sharing(const wiring &w, dispatch_params &params);
+  void lay_decoy(const slot_ring &like, std::uint8_t *device, std::uint8_t *host);
   finding join_ring(const wiring &w);
+  bool kernel_has_ended();
   std::uint64_t disposed_of_by_router() const { return member_.counts().dropped(); }
   std::string describe_sharing() const;
   finding launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
@@ -78,7 +80,10 @@ private:
   const volatile void *held_ring_ = nullptr;
   std::shared_ptr<ring_ledger> ledger_; ///< of the shared ring, from its first start to the next wiring
   remote_member member_;
-  void *inbox_memory_ = nullptr; ///< mapped, from the manager
+  void *inbox_memory_ = nullptr; ///< mapped, from the manager: the inbox, then the decoy
+  slot_ring decoy_;              ///< a ring where nothing ever comes, for launch functions of others
+  std::uint64_t heard_beat_ = 0; ///< of the router's thread: the kernel's heartbeat, and since when it stands still
+  steady_clock::time_point heard_at_;
 
   shared_word<std::uint32_t> under_way_;          ///< a kernel was launched and its end not yet seen
   shared_word<std::uint64_t> stats_base_;         ///< what the wired counter held before this dispatcher counted

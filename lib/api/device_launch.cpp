@@ -44,10 +44,12 @@ finding device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &
   if (said == cudaSuccess)
     return prove_running(state);
   state.text[sizeof(state.text) - 1] = '\0';
-  return end_failed_launch(
-      make_finding(said == cudaErrorCooperativeLaunchTooLarge ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_CUDA,
-                   "launch of the dispatch kernel: %s (%s)",
-                   state.text[0] != '\0' ? state.text : cudaGetErrorString(said), cudaGetErrorName(said)));
+  return end_failed_launch(make_finding(said == cudaErrorCooperativeLaunchTooLarge ? CUDAQ_ERR_INVALID_ARG
+                                        : said == cudaErrorNotSupported            ? CUDAQ_ERR_UNSUPPORTED
+                                                                                   : CUDAQ_ERR_CUDA,
+                                        "launch of the dispatch kernel: %s (%s)",
+                                        state.text[0] != '\0' ? state.text : cudaGetErrorString(said),
+                                        cudaGetErrorName(said)));
 }
 
 cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state) {
@@ -67,10 +69,11 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
                         kernel_stream_);
     return cudaSuccess;
   }
-  const slot_ring &ring = state.params.ring;
+  // The library's kernels take the ring from the state. Another kernel must not touch a ring that others serve.
+  const slot_ring &ring = shared() ? decoy_ : state.params.ring;
   if (w.launch_fn != nullptr) {
     w.launch_fn(ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data, ring.rx_stride, ring.tx_stride,
-                w.table->entries, w.table->count, w.shutdown_flag, w.stats, config_.num_slots, blocks(), threads(),
+                w.table->entries, w.table->count, w.shutdown_flag, w.stats, ring.num_slots, blocks(), threads(),
                 kernel_stream_);
     return cudaSuccess;
   }

@@ -26,7 +26,7 @@ finding cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_p
   const auto same = [&](const slot_ring &r) {
     return r.num_slots == ring.num_slots && r.slot_size == ring.slot_size && r.tx_flags == ring.tx_flags &&
            r.rx_data == ring.rx_data && r.tx_data == ring.tx_data && r.rx_stride == ring.rx_stride &&
-           r.tx_stride == ring.tx_stride;
+           r.tx_stride == ring.tx_stride && r.rx_alias == ring.rx_alias;
   };
   if (known.running != 0 && !same(known.ledger->ring))
     return make_finding(

@@ -130,9 +130,12 @@ std::string host_dispatcher::describe() const {
   for (std::uint32_t i = 0; i < ring.num_slots; ++i) {
     const std::uint64_t rx = ring.ready(i), tx = ring.answer(i);
     const slot_state &state = ledger->slots[i].state;
-    if (rx != 0 || tx != 0 || state.phase() != slot_phase::open)
+    slot_phase phase = state.phase();
+    if (phase == slot_phase::given && rx == 0) // answered: the router notes that when the slot is used again
+      phase = slot_phase::open;
+    if (rx != 0 || tx != 0 || phase != slot_phase::open)
       append(text, "slot %u: rx 0x%016" PRIx64 " tx 0x%016" PRIx64 " job %s, generation %" PRIu64 "\n", i, rx, tx,
-             phase_name(state.phase()), state.generation());
+             phase_name(phase), state.generation());
   }
   return text;
 }

@@ -58,18 +58,21 @@ ring_ledger::control_role::control_role(ring_ledger &ledger) : ledger_(ledger) {
 
 ring_ledger::control_role::~control_role() { ledger_.router_.store(0); }
 
-/// The member that a request for this function is handed to. Null: it is left in place.
+/// The member that a request for this function is handed to. Null: it is left in place. Whoever only knows the function,
+/// in another mode, answers so if nobody serves it.
 ring_member *ring_ledger::receiver_of(std::uint32_t function_id) const {
-  ring_member *fallback = nullptr;
+  ring_member *fallback = nullptr, *knows = nullptr;
   for (const seat &s : seats_) {
     if (s.member == nullptr)
       continue;
-    if (s.member->index().contains(function_id))
+    if (s.member->owns(function_id))
       return s.leaving ? nullptr : s.member;
+    if (s.member->index().contains(function_id) && !s.leaving)
+      knows = s.member;
     if (s.member->is_default_owner() && !s.leaving)
       fallback = s.member;
   }
-  return fallback;
+  return knows != nullptr ? knows : fallback;
 }
 
 finding ring_ledger::attach(ring_member &member) {
@@ -83,10 +86,12 @@ finding ring_ledger::attach(ring_member &member) {
     }
     if (s.member->is_default_owner() && member.is_default_owner())
       refused = make_finding(CUDAQ_ERR_INVALID_ARG, "default_owner: another dispatcher of this ring is it already");
-    for (std::uint32_t r = 0; r < member.index().num_routes; ++r)
-      if (s.member->index().contains(member.index().routes[r].function_id))
+    for (std::uint32_t r = 0; r < member.index().num_routes; ++r) {
+      const std::uint32_t id = member.index().routes[r].function_id;
+      if (member.owns(id) && s.member->owns(id))
         refused = make_finding(CUDAQ_ERR_INVALID_ARG, "function_id 0x%08x: another dispatcher of this ring serves it%s",
-                               member.index().routes[r].function_id, s.leaving ? ", and is still stopping" : "");
+                               id, s.leaving ? ", and is still stopping" : "");
+    }
   }
   if (!refused && place == nullptr)
     refused =
@@ -128,8 +133,18 @@ void ring_ledger::remove(const ring_member &member) {
       s = {};
   for (std::uint32_t i = 0; i < ring.num_slots; ++i)
     if (settled_phase(i) == slot_phase::given && slots[i].owner.peek() == &member)
-      slots[i].state.enter(slot_phase::parked);
+      take_back(i);
   hand_out_parked();
+}
+
+/// A device that has ended does not serve this slot any more. If a fault ended it behind the answer, that one stands.
+void ring_ledger::take_back(std::uint32_t i) {
+  if (ring.collected(i)) {
+    slots[i].state.enter(slot_phase::parked);
+    return;
+  }
+  ring.release_rx(i);
+  slots[i].state.finish();
 }
 
 void ring_ledger::hand_over(std::uint32_t i, const request &r, std::uint64_t flag, ring_member &to) {

@@ -86,6 +86,8 @@ public:
   virtual ~ring_member() = default;
   virtual const function_index_view &index() const = 0;
   virtual const judge_rules &rules() const = 0;
+  /// The function is in its table, in a mode that it serves.
+  bool owns(std::uint32_t function_id) const { return index().serves(function_id, rules().served_modes); }
   virtual bool is_default_owner() const = 0;
   /// Takes over a request that was judged by this member's rules.
   virtual void accept(std::uint32_t slot, const request &r, const judgement &what) = 0;
@@ -156,6 +158,7 @@ private:
   slot_phase settled_phase(std::uint32_t i);
   bool route_one(std::uint32_t i, const ring_member &by, lane &counts);
   ring_member *receiver_of(std::uint32_t function_id) const;
+  void take_back(std::uint32_t i);
   void hand_over(std::uint32_t i, const request &r, std::uint64_t flag, ring_member &to);
   void hand_out_parked();
 

@@ -12,18 +12,21 @@ void remote_member::prepare(setup s) {
   std::memset(setup_.inbox_memory, 0, ring_inbox::bytes(slots));
   inbox_ = ring_inbox::in(setup_.inbox_memory, slots);
   given_.assign(slots, 0);
-  sequence_ = position_ = 0;
-  empty_turns_ = 0;
+  sequence_ = setup_.first_sequence;
+  position_ = 0;
+  empty_turns_ = turns_ = 0;
   joined_.store(0);
   stop_.store(0);
 }
 
 // The ring is joined last, as by a host dispatcher: what is handed over must find somebody who can give it back.
-finding remote_member::join(const thread_placement &placement, idle_strategy idle, std::function<bool()> ended) {
+finding remote_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
+                            std::uint64_t block_interval_ns, std::function<bool()> ended) {
   ended_ = std::move(ended);
   asked_ = steady_clock::now();
-  finding refused = thread_.start("cudaq-route", placement, [this, idle] {
-    run_loop([this] { return turn(); }, [this] { return stop_seen(); }, idle);
+  may_sleep_ = policy == CUDAQ_WAIT_BLOCK;
+  finding refused = thread_.start("cudaq-route", placement, [this, policy, block_interval_ns] {
+    run_loop([this] { return turn(); }, [this] { return stop_seen(); }, idle_strategy(policy, block_interval_ns));
   });
   if (refused)
     return refused;
@@ -41,7 +44,7 @@ std::uint32_t remote_member::turn() {
   const std::uint32_t routed = setup_.ledger->route(kBatch, *this, counts_);
   if (routed != 0) {
     empty_turns_ = 0;
-  } else if (++empty_turns_ % kResyncTurns == 0 && setup_.ledger->resync_shared_cursor()) {
+  } else if ((++empty_turns_ % kResyncTurns == 0 || asleep()) && setup_.ledger->resync_shared_cursor()) {
     counts_.count(counts_.cursor_jumps);
   }
   return routed;
@@ -51,6 +54,8 @@ std::uint32_t remote_member::turn() {
 bool remote_member::stop_seen() {
   if (stop_.load() != 0)
     return true;
+  if (++turns_ % kAskTurns != 0 && !asleep())
+    return false;
   const steady_clock::time_point now = steady_clock::now();
   if (joined_.load() == 0 || now - asked_ < kAskInterval)
     return false;
@@ -79,8 +84,9 @@ void remote_member::accept(std::uint32_t slot, const request &, const judgement 
   slot_record &record = setup_.ledger->slots[slot];
   record.owner.set(this);
   record.state.enter(slot_phase::given);
-  given_[slot] = ++sequence_;
+  given_[slot] = sequence_;
   inbox_.put(position_, sequence_, slot);
+  sequence_ = ring_inbox::after(sequence_, 1);
   position_ = setup_.ledger->ring.next(position_);
 }
 

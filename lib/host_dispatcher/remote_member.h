@@ -19,14 +19,20 @@ public:
     function_index index;
     judge_rules rules;
     bool default_owner = false;
-    void *inbox_memory = nullptr; ///< ring_inbox::bytes, seen by the device, kept to the next prepare
+    void *inbox_memory = nullptr;     ///< ring_inbox::bytes, seen by the device, kept to the next prepare
+    std::uint64_t first_sequence = 1; ///< what the device is told
   };
+  remote_member() = default;
+  ~remote_member() { leave(); }
+  remote_member(const remote_member &) = delete;
+  remote_member &operator=(const remote_member &) = delete;
   /// Prepares a run with an empty inbox. Not while one is under way.
   void prepare(setup s);
 
-  /// Starts the thread and joins the ring; `ended` says, on that thread and now and then, that the kernel serves no more,
-  /// and the ring is left then. On failure nothing runs and the ring is not joined.
-  finding join(const thread_placement &placement, idle_strategy idle, std::function<bool()> ended);
+  /// Starts the thread and joins the ring; `ended` says, on that thread and now and then, that the kernel serves no more
+  /// for certain, and the ring is left then. On failure nothing runs and the ring is not joined.
+  finding join(const thread_placement &placement, cudaq_wait_policy_t policy, std::uint64_t block_interval_ns,
+               std::function<bool()> ended);
   /// Nothing more is handed to the kernel, which may go on until it is told to end.
   void begin_leaving();
   /// After the end of the kernel: leaves the ring with what it did not answer. May be called again.
@@ -47,12 +53,14 @@ public:
 
 private:
   static constexpr std::uint32_t kBatch = 32;        ///< slots per turn at most
-  static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between looks over the whole ring
+  static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between looks over the whole ring, unless asleep
+  static constexpr std::uint32_t kAskTurns = 16;     ///< turns between looks at the clock, unless asleep
   static constexpr auto kAskInterval =
       std::chrono::milliseconds(1); ///< between two questions whether the kernel has ended
 
   std::uint32_t turn();
   bool stop_seen();
+  bool asleep() const { return may_sleep_ && empty_turns_ >= idle_strategy::kSpins; }
 
   setup setup_;
   function_index_view index_;
@@ -63,13 +71,15 @@ private:
   shared_word<std::uint32_t> stop_;
 
   // Under the router role.
-  std::vector<std::uint32_t> given_; ///< by slot: sequence of the last request given in it
-  std::uint32_t sequence_ = 0, position_ = 0;
+  std::vector<std::uint64_t> given_; ///< by slot: sequence of the last request given in it
+  std::uint64_t sequence_ = 1;       ///< of the next request
+  std::uint32_t position_ = 0;
 
   // Of the thread.
   std::function<bool()> ended_;
   steady_clock::time_point asked_;
-  std::uint32_t empty_turns_ = 0;
+  std::uint32_t empty_turns_ = 0, turns_ = 0;
+  bool may_sleep_ = false;
 };
 
 } // namespace cudaq::realtime::detail

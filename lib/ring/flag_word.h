@@ -34,9 +34,6 @@ CUDAQ_REALTIME_HOST_DEVICE inline void store_release(volatile T &word, T value) 
 CUDAQ_REALTIME_HOST_DEVICE inline std::uint64_t load_first_word(const std::uint8_t *slot) {
   return load_acquire(*reinterpret_cast<const volatile std::uint64_t *>(slot));
 }
-inline void store_first_word(std::uint8_t *slot, std::uint64_t word) {
-  store_release(*reinterpret_cast<volatile std::uint64_t *>(slot), word);
-}
 
 /// Loads a word that orders nothing (a counter of the caller's).
 template <class T>
@@ -48,6 +45,11 @@ CUDAQ_REALTIME_HOST_DEVICE inline T load_relaxed(const volatile T &word) {
 template <class T>
 CUDAQ_REALTIME_HOST_DEVICE inline void store_relaxed(volatile T &word, T value) {
   cuda::atomic_ref<T, cuda::thread_scope_system>(const_cast<T &>(word)).store(value, cuda::memory_order_relaxed);
+}
+
+/// Writes what load_first_word reads; the request's flag orders it.
+CUDAQ_REALTIME_HOST_DEVICE inline void store_first_word(std::uint8_t *slot, std::uint64_t word) {
+  store_relaxed(*reinterpret_cast<volatile std::uint64_t *>(slot), word);
 }
 
 /// Adds to a word that several threads of one device count in; orders nothing.

@@ -42,7 +42,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline void write_header(std::uint8_t *slot, const He
 
 /// Writes the header of a request. Magic and function id appear at once: a dispatcher of a shared ring may read them
 /// before the request is signalled (docs/ring_protocol.md section 9).
-inline void write_request(std::uint8_t *rx_slot, const request &r) {
+CUDAQ_REALTIME_HOST_DEVICE inline void write_request(std::uint8_t *rx_slot, const request &r) {
   std::uint64_t first = 0;
   std::memcpy(&first, &r, sizeof(first));
   store_first_word(rx_slot, first);

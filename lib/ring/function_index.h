@@ -59,6 +59,11 @@ struct function_index_view {
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool contains(std::uint32_t function_id) const { return bucket(function_id).count != 0; }
+  /// modes: bit m set, mode m is served.
+  CUDAQ_REALTIME_HOST_DEVICE bool serves(std::uint32_t function_id, std::uint32_t modes) const {
+    const function_bucket &run = bucket(function_id);
+    return run.count != 0 && (modes >> run.mode & 1u) != 0;
+  }
 
   /// The route that serves the request, or kNone. `payload` holds its first bytes: arg_len or 8, whichever is less.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t find(const request &r, const std::uint8_t *payload) const {

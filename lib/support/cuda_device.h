@@ -10,6 +10,27 @@ inline finding cuda_failed(const char *call, cudaError_t error) {
   return make_finding(CUDAQ_ERR_CUDA, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
+/// Errors after which no kernel of the context runs any more. Others may be of the call alone.
+inline bool ends_the_context(cudaError_t error) {
+  switch (error) {
+  case cudaErrorIllegalAddress:
+  case cudaErrorLaunchFailure:
+  case cudaErrorLaunchTimeout:
+  case cudaErrorIllegalInstruction:
+  case cudaErrorMisalignedAddress:
+  case cudaErrorInvalidAddressSpace:
+  case cudaErrorInvalidPc:
+  case cudaErrorHardwareStackError:
+  case cudaErrorAssert:
+  case cudaErrorECCUncorrectable:
+  case cudaErrorNvlinkUncorrectable:
+  case cudaErrorContextIsDestroyed:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /// Makes `device` current for its lifetime and then puts the caller's device back, whatever was made current meanwhile.
 /// It also exempts the calling thread's calls from the stream captures of other threads, which they would end otherwise.
 class device_guard {

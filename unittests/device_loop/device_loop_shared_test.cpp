@@ -14,7 +14,7 @@ class cpu_kernel {
 public:
   cpu_kernel(const manager_handle &manager, const host_ring &ring, std::uint32_t first_id, bool default_owner = false)
       : manager_(manager), ring_(ring), first_id_(first_id), default_owner_(default_owner),
-        memory_(ring_inbox::bytes(ring.shape().num_slots) / 4) {}
+        memory_(ring_inbox::bytes(ring.shape().num_slots) / 8) {}
   ~cpu_kernel() { stop(); }
   cpu_kernel(const cpu_kernel &) = delete;
   cpu_kernel &operator=(const cpu_kernel &) = delete;
@@ -25,14 +25,14 @@ public:
     std::shared_ptr<ring_ledger> ledger;
     if (finding refused = manager_.get->join_ring(host_->params.ring, ledger))
       return refused;
-    member.prepare({ledger, host_->index, host_->params.rules, default_owner_, memory_.data()});
-    finding refused = member.join({}, idle_strategy(CUDAQ_WAIT_SPIN_YIELD, 0), [this] { return ended_.load(); });
+    member.prepare({ledger, host_->index, host_->params.rules, default_owner_, memory_.data(), first_sequence});
+    finding refused = member.join({}, wait_policy, 100'000, [this] { return ended_.load(); });
     if (refused) {
       manager_.get->leave_ring(ring_.ring.rx_flags_host);
       return refused;
     }
     host_->start_with<false>(inbox_transport<yielding_team>(
-        host_->params.ring, ring_inbox::in(memory_.data(), ring_.shape().num_slots), looked_));
+        host_->params.ring, ring_inbox::in(memory_.data(), ring_.shape().num_slots), looked_, first_sequence));
     running_ = true;
     return {};
   }
@@ -58,13 +58,15 @@ public:
   const loop_report &report() const { return host_->reports[0]; }
 
   remote_member member;
+  std::uint64_t first_sequence = 1;
+  cudaq_wait_policy_t wait_policy = CUDAQ_WAIT_SPIN_YIELD;
 
 private:
   const manager_handle &manager_;
   const host_ring &ring_;
   const std::uint32_t first_id_;
   const bool default_owner_;
-  std::vector<std::uint32_t> memory_;
+  std::vector<std::uint64_t> memory_;
   std::uint32_t looked_[inbox_transport<yielding_team>::kLooked] = {};
   std::unique_ptr<loop_host> host_;
   std::atomic<bool> ended_{false};
@@ -108,6 +110,7 @@ struct flavour {
   std::uint32_t pool = 0;
   bool kernel_is_default_owner = false;
   bool random_slots = false;
+  std::uint64_t first_sequence = 1;
 };
 
 class DeviceLoopShared : public ::testing::TestWithParam<flavour> {};
@@ -124,6 +127,8 @@ TEST_P(DeviceLoopShared, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFuncti
   std::vector<std::unique_ptr<cpu_kernel>> kernels;
   for (std::uint32_t n = 0; n < f.kernels; ++n)
     kernels.push_back(std::make_unique<cpu_kernel>(manager, ring, (n + 1) * kEach + 1, f.kernel_is_default_owner));
+  for (const auto &kernel : kernels)
+    kernel->first_sequence = f.first_sequence;
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
   for (const auto &kernel : kernels) {
     const finding refused = kernel->start();
@@ -151,7 +156,8 @@ INSTANTIATE_TEST_SUITE_P(
                       flavour{"TwoSlotsInPlace", {2, 128, true}}, flavour{"ManySlotsInPlace", {64, 128, true}},
                       flavour{"HostPool", {16, 128, false}, 1, 2}, flavour{"TwoKernels", {64, 128, false}, 2},
                       flavour{"KernelIsDefaultOwner", {16, 128, false}, 1, 0, true},
-                      flavour{"RandomSlots", {16, 128, false}, 1, 0, false, true}),
+                      flavour{"RandomSlots", {16, 128, false}, 1, 0, false, true},
+                      flavour{"SequencesComeRound", {8, 128, false}, 1, 0, false, true, ring_inbox::kLast - 3}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
 TEST(DeviceLoopShared, Row14_StopsAndRestartsInTraffic) {
@@ -224,11 +230,30 @@ TEST(DeviceLoopShared, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultO
     EXPECT_EQ(client.call(kEach + 1, {}, id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
 }
 
+// A producer who does not fill slots in ring order waits for a look over the ring; a router that sleeps takes it each time.
+TEST(DeviceLoopShared, Row14_ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
+  const host_ring ring({16, 128, false});
+  const manager_handle manager;
+  checked_functions functions(kEach, 100);
+  cpu_kernel kernel(manager, ring, 1);
+  kernel.wait_policy = CUDAQ_WAIT_BLOCK; // 0.1 ms
+  ASSERT_FALSE(kernel.start());
+  ring_client client(ring);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50)); // asleep
+  const auto begun = std::chrono::steady_clock::now();
+  for (std::uint32_t id = 1; id < 40; ++id) {
+    client.set_next_slot((id * 7) % 16);
+    EXPECT_EQ(client.call(1, {}, id).header.request_id, id);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1)) << "256 sleeps each would be this long";
+}
+
 /// A loop that nobody routes for: what cudaq_dispatch_kernel_set_shared_ring_mode makes of a direct launch.
 class LeavingLoop : public ::testing::Test {
 protected:
   void start(loop_host &host) {
-    host.start_with<false>(leaving_transport<yielding_team>(host.params.ring, 0, host.params.index));
+    host.start_with<false>(
+        leaving_transport<yielding_team>(host.params.ring, 0, host.params.index, host.params.rules.served_modes));
   }
   void stop(loop_host &host) {
     store_release(host.library_word, std::uint32_t{1});

@@ -22,18 +22,20 @@ slot_ring view_of(const host_ring &r) {
 /// A member and its device: takes its requests in order and answers when told to.
 struct played_device {
   played_device(const std::shared_ptr<ring_ledger> &ledger, std::vector<std::uint32_t> ids, bool default_owner = false,
-                bool answer_unknown = true)
-      : slots(ledger->num_slots), memory(ring_inbox::bytes(slots) / 4), inbox(ring_inbox::in(memory.data(), slots)) {
+                bool answer_unknown = true, std::uint8_t mode = CUDAQ_DISPATCH_DEVICE_CALL)
+      : slots(ledger->num_slots), memory(ring_inbox::bytes(slots) / 8), inbox(ring_inbox::in(memory.data(), slots)) {
     std::vector<cudaq_function_entry_t> entries(ids.size());
-    for (std::size_t e = 0; e < ids.size(); ++e)
+    for (std::size_t e = 0; e < ids.size(); ++e) {
       entries[e].function_id = ids[e];
+      entries[e].dispatch_mode = mode;
+    }
     function_index index;
     EXPECT_EQ(index.build(entries.data(), static_cast<std::uint32_t>(entries.size())).what,
               function_index::problem::none);
     judge_rules rules;
     rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
     rules.answer_unknown = answer_unknown;
-    member.prepare({ledger, index, rules, default_owner, memory.data()});
+    member.prepare({ledger, index, rules, default_owner, memory.data(), 1});
   }
   /// Takes the next request of the inbox; its slot, or -1.
   int take() {
@@ -46,10 +48,11 @@ struct played_device {
   }
 
   const std::uint32_t slots;
-  std::vector<std::uint32_t> memory;
+  std::vector<std::uint64_t> memory;
   ring_inbox inbox;
   remote_member member;
-  std::uint32_t position = 0, sequence = 1, taken_as = 0;
+  std::uint32_t position = 0;
+  std::uint64_t sequence = 1, taken_as = 0;
 };
 
 class RemoteMember : public ::testing::Test {
@@ -158,6 +161,36 @@ TEST_F(RemoteMember, Row14_ThatLeavesGivesBackWhatItHasNotAnsweredAndNothingElse
   for (const int slot : {1, 2, 3})
     EXPECT_EQ(back.take(), slot) << "oldest first";
   EXPECT_EQ(back.take(), -1);
+}
+
+// As a fault between the answer and the end of its request leaves it.
+TEST_F(RemoteMember, Row14_AnAnswerThatIsOutStandsWhenItsDeviceHasEnded) {
+  played_device owner(ledger, {7}, true);
+  ASSERT_FALSE(ledger->attach(device.member));
+  ASSERT_FALSE(ledger->attach(owner.member));
+  const std::uint32_t slot = send(1);
+  ASSERT_EQ(device.take(), static_cast<int>(slot));
+  write_response(view.tx_slot(slot), {}, 5, 0);
+  view.publish_tx(slot);
+  ledger->begin_leaving(device.member);
+  ledger->remove(device.member);
+  EXPECT_EQ(owner.take(), -1);
+  EXPECT_EQ(view.ready(slot), 0u);
+  EXPECT_EQ(phase(slot), slot_phase::open);
+  EXPECT_EQ(client.collect(slot).header.status, 5);
+}
+
+// Its table may name what others serve in their mode.
+TEST_F(RemoteMember, Row14_OwnsWhatItServesInItsModeOnly) {
+  played_device other(ledger, {1}, false, true, CUDAQ_DISPATCH_HOST_CALL);
+  ASSERT_FALSE(ledger->attach(other.member)) << "knows function 1, and does not serve it";
+  by = &other;
+  const std::uint32_t unserved = send(1);
+  EXPECT_EQ(other.take(), static_cast<int>(unserved)) << "to be answered so";
+  ASSERT_FALSE(ledger->attach(device.member));
+  const std::uint32_t served = send(1);
+  EXPECT_EQ(device.take(), static_cast<int>(served));
+  EXPECT_EQ(other.take(), -1);
 }
 
 TEST_F(RemoteMember, Row14_ThatIsGoneLeavesItsRequestsToTheDefaultOwner) {

@@ -311,8 +311,9 @@ cudaError_t cudaq_dispatch_kernel_query_occupancy(int *out_blocks, uint32_t thre
 cudaError_t cudaq_dispatch_kernel_cooperative_query_occupancy(int *out_blocks, uint32_t threads_per_block);
 /* The default of later direct calls of the two 14-argument launch functions, process-wide: non-zero, the kernel answers
  * and clears only requests of its table, and leaves all others in their slots. Nothing tells it then that somebody else
- * has served a slot and the producer refilled it, so requests of one function may be served out of order. Dispatchers do
- * not look at it: start() applies config.shared_ring_mode, which keeps the order. Any thread; always cudaSuccess. */
+ * has served a slot and the producer refilled it, so requests of one function may be served out of order. Such launches
+ * take no ring in place (cudaErrorNotSupported from the v2 functions). Dispatchers do not look at it: start() applies
+ * config.shared_ring_mode, which keeps the order. Any thread; always cudaSuccess. */
 cudaError_t cudaq_dispatch_kernel_set_shared_ring_mode(uint32_t enabled);
 /* The state that start() prepared, while the calling thread is inside start(); NULL otherwise. For launch functions. */
 CUDAQ_REALTIME_API void *cudaq_dispatch_launch_state(void);

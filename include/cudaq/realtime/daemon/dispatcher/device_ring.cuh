@@ -116,7 +116,7 @@ public:
       return false;
     std::uint8_t *const to = view_.rx_slot(slot);
     if (Crew::rank() == 0)
-      detail::write_header(
+      detail::write_request(
           to, detail::request{CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp});
     copy(to + CUDAQ_RPC_HEADER_SIZE, static_cast<const std::uint8_t *>(payload), payload_len);
     return true;

@@ -73,6 +73,8 @@ cudaError_t launch_checked(const cudaq_dispatch_launch_params_t &params, ring_sh
     return cudaErrorInvalidValue;
   if (const cudaError_t refused = check_ring(direct.ring, params.shutdown_flag, launch_report{nullptr}))
     return refused;
+  if (direct_sharing != ring_sharing::alone && direct.ring.in_place())
+    return cudaErrorNotSupported; // somebody's answer may look like a request of ours
   return launch_without_state(params, direct, Kernel::is_cooperative,
                               [&](const dispatch_params &p) { return with(p, nullptr); });
 }
