@@ -28,6 +28,8 @@ struct cudaq_dispatcher_t {
   finding set_function_table(const cudaq_function_table_t &table);
   finding set_control(volatile int *shutdown_flag, std::uint64_t *stats);
   finding set_options(const cudaq_dispatcher_options_t &given);
+  finding set_host_workers(std::vector<cudaq_host_worker_t> workers);
+  finding set_mailbox(void **mailbox);
   finding set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
   /// One of the two is not NULL.
   finding set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);

@@ -75,8 +75,9 @@ struct alignas(64) slot_record {
   request req;
   judgement what; ///< serve, or answer with a status
   shared_word<const ring_member *> owner;
-  outcome early;       ///< the answer that came while the handler ran
-  bool marked = false; ///< IN_FLIGHT stands in the tx flag and rx is (being) cleared
+  outcome early;                ///< the answer that came while the handler ran
+  bool marked = false;          ///< IN_FLIGHT stands in the tx flag and rx is (being) cleared
+  std::uint32_t cuda_error = 0; ///< why a graph's launch or run failed
 };
 
 /// One dispatcher of a shared ring, as the thread that reads the ring sees it. Called under the router role only.

@@ -62,6 +62,17 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_
  * slot_dev: device address of the request's slot. */
 typedef void (*cudaq_host_launch_hook_t)(void *user_data, void *slot_dev, cudaStream_t stream);
 
+/* Who answers a worker's request, and thereby who frees the worker. */
+typedef enum cudaq_worker_completion_t {
+  /* The graph writes its response frame to the TX slot; the library publishes it when the graph has ended. */
+  CUDAQ_WORKER_LIBRARY_PUBLISHES = 0,
+  /* The graph writes its frame and raises the tx flag itself, through its GraphIOContext; the library frees the worker
+   * when the graph has ended. With markers, a graph that ends without having raised it is answered NO_RESPONSE. */
+  CUDAQ_WORKER_GRAPH_PUBLISHES = 1,
+  /* A thread of the caller's learns from the graph that it is done, answers, and calls cudaq_host_release_worker. */
+  CUDAQ_WORKER_CALLER_PUBLISHES = 2
+} cudaq_worker_completion_t;
+
 /* A worker: one captured graph on one stream, serving one function id and routing key. */
 typedef struct cudaq_host_worker_t {
   cudaGraphExec_t graph_exec;
@@ -73,13 +84,37 @@ typedef struct cudaq_host_worker_t {
   void *pre_launch_data;
   cudaq_host_launch_hook_t post_launch_fn; /* may be NULL: after the launch, e.g. to queue an extraction */
   void *post_launch_data;
+  uint32_t completion; /* cudaq_worker_completion_t */
+  uint32_t reserved;
+  void *io_ctx; /* host address of the worker's cudaq::realtime::GraphIOContext, in mapped memory, or NULL */
 } cudaq_host_worker_t;
+
+/* The graph workers of a dispatcher on the host path: at most 64, named by their position. Several with one function id
+ * and routing key are a pool. They replace what was set before; none (0): every GRAPH_LAUNCH entry of the function table
+ * gets a LIBRARY_PUBLISHES worker and a stream of its own if config.dispatch_mode is GRAPH_LAUNCH or a mailbox is set.
+ * A worker without a stream gets one. The ring's device views must be set. Graphs and streams are the caller's and must
+ * live until stop has returned. CUDAQ_ERR_STATE while running. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher,
+                                                                    const cudaq_host_worker_t *workers,
+                                                                    size_t num_workers);
+/* One word per worker, in mapped memory of the caller's: before a launch it gets the device address of the request's
+ * slot, for graphs and hooks to read. NULL: none. CUDAQ_ERR_STATE while running. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank);
+
+/* Gives a CALLER_PUBLISHES worker back, from any thread but beside start. Its request may be completed before or after,
+ * by cudaq_host_complete_deferred with the job of cudaq_host_worker_job. With markers, a caller who has raised the tx
+ * flag himself before this call need not complete. CUDAQ_ERR_STATE: the worker is idle, or the library frees it. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *dispatcher, int worker_id);
+/* The request that a busy worker works on, from any thread but beside start; its result goes to the TX slot job->slot.
+ * CUDAQ_ERR_STATE: the worker is idle. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *dispatcher, int worker_id,
+                                                        cudaq_host_job_t *out_job);
 
 /* Runs the host dispatch loop on the calling thread until *shutdown_flag becomes non-zero, then returns CUDAQ_OK.
  * Same validation, turn and protocol as a dispatcher on the host path; no thread is started unless options (may be
  * NULL) ask for a handler pool. With a pool it returns when the pool's handlers have; grace_period_ns bounds only what
- * deferred requests get. *shutdown_flag is not cleared first. num_workers must be 0 in this version
- * (CUDAQ_ERR_UNSUPPORTED). */
+ * deferred requests get. *shutdown_flag is not cleared first. workers as for cudaq_dispatcher_set_host_workers, but none
+ * that the caller gives back (CUDAQ_ERR_UNSUPPORTED): there is no handle to do it with. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config,
                                                              const cudaq_ringbuffer_t *ringbuffer,
                                                              const cudaq_function_table_t *table,
@@ -106,6 +141,8 @@ struct HostDispatchWorker {
   void (*post_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *post_launch_data = nullptr;
   std::uint64_t routing_key = 0;
+  std::uint32_t completion = CUDAQ_WORKER_LIBRARY_PUBLISHES;
+  void *io_ctx = nullptr;
 };
 
 /// Everything host_dispatcher_loop needs; all pointers are the caller's and stay valid until it returns.
@@ -154,7 +191,8 @@ inline cudaq_status_t host_dispatcher_loop(const HostDispatcherConfig &config) {
   workers.reserve(config.workers.size());
   for (const HostDispatchWorker &w : config.workers)
     workers.push_back({w.graph_exec, w.stream, w.function_id, sizeof(cudaq_host_worker_t), w.routing_key,
-                       w.pre_launch_fn, w.pre_launch_data, w.post_launch_fn, w.post_launch_data});
+                       w.pre_launch_fn, w.pre_launch_data, w.post_launch_fn, w.post_launch_data, w.completion, 0,
+                       w.io_ctx});
   return cudaq_host_dispatcher_loop(&c, &ring, &table, workers.data(), workers.size(), config.options,
                                     config.shutdown_flag, config.stats_counter);
 }

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph handlers of a host dispatcher. Everything but release_worker, worker_job and the text runs on its own thread.
+#include "lib/host_dispatcher/diagnostics.h"
+#include "lib/host_dispatcher/host_dispatcher.h"
+
+#include <cinttypes>
+
+namespace cudaq::realtime::detail {
+
+std::uint32_t host_dispatcher::graph_turn(lane &here) {
+  std::uint32_t work = 0;
+  if (graphs_.busy())
+    work += graphs_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
+  if (graphs_.backlog()) {
+    if (fault() != 0)
+      fail_waiting(CUDAQ_RPC_ERR_DEVICE_FAULT, here);
+    else if (give_up_.load() != 0)
+      fail_waiting(CUDAQ_RPC_ERR_SHUTTING_DOWN, here);
+    for (graph_workers::start next; fault() == 0 && graphs_.next_start(*setup_.ledger, next); ++work)
+      launch(next, here);
+  }
+  if (work == 0 && graphs_.busy())
+    watch_for_fault(here);
+  return work;
+}
+
+// docs/ring_protocol.md section 4: marker, launch, rx. A completion by another thread during the launch is kept, since the
+// job is in phase running.
+void host_dispatcher::launch(const graph_workers::start &what, lane &here) {
+  const slot_ring &ring = setup_.ledger->ring;
+  slot_record &record = setup_.ledger->slots[what.slot];
+  const std::uint64_t generation = record.state.generation();
+  record.state.enter(slot_phase::running);
+  if (graphs_.spec(what.worker).completion == CUDAQ_WORKER_LIBRARY_PUBLISHES)
+    expect_frame(ring, what.slot);
+  if (setup_.markers)
+    ring.mark_in_flight(what.slot);
+  const std::uint64_t ticket = graphs_.begin(what.worker, {generation, what.slot, record.req.request_id});
+  here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
+  const int error = launch_guarded(what.worker, what.slot, ticket);
+  here.leave();
+  if (error == 0) {
+    here.launches.bump();
+    if (setup_.markers) {
+      ring.release_rx(what.slot);
+      record.marked = true;
+    }
+    handler_returned(what.slot, generation, {false}, here);
+    return;
+  }
+  const int stuck = graphs_.launcher().recover(what.worker);
+  graphs_.end(what.worker);
+  record.cuda_error = static_cast<std::uint32_t>(error);
+  handler_returned(what.slot, generation,
+                   {true, stuck != 0 ? CUDAQ_RPC_ERR_DEVICE_FAULT : CUDAQ_RPC_ERR_LAUNCH_FAILED, 0}, here);
+  if (stuck != 0)
+    fail_all_graphs(stuck, here);
+}
+
+/// A hook that throws has launched nothing.
+int host_dispatcher::launch_guarded(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) noexcept {
+  try {
+    return graphs_.launcher().launch(worker, slot, ticket);
+  } catch (...) {
+    return cudaErrorUnknown;
+  }
+}
+
+void host_dispatcher::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here) {
+  ring_ledger &ledger = *setup_.ledger;
+  slot_state &state = ledger.slots[job.slot].state;
+  const bool marker_stands = setup_.markers && ledger.ring.answer(job.slot) == CUDAQ_TX_FLAG_IN_FLIGHT;
+  switch (graphs_.spec(worker).completion) {
+  case CUDAQ_WORKER_LIBRARY_PUBLISHES:
+    complete(ledger, job.slot, job.generation, frame_answer(ledger.ring, job.slot));
+    return;
+  case CUDAQ_WORKER_GRAPH_PUBLISHES:
+    if (marker_stands) { // it did not
+      complete(ledger, job.slot, job.generation, {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0});
+      return;
+    }
+    break;
+  default: // the caller gave the worker back: he has answered already, or will, or has raised the tx flag himself
+    if (!setup_.markers || marker_stands)
+      return;
+  }
+  // Its frame may be collected already, so nothing is known of its status.
+  if (state.claim(job.generation, slot_phase::deferred, slot_phase::completing)) {
+    here.count_response(CUDAQ_RPC_OK);
+    end_job(ledger, job.slot);
+  }
+}
+
+void host_dispatcher::fail_waiting(std::int32_t status, lane &here) {
+  for (std::uint32_t slot = 0; graphs_.next_to_fail(slot);) {
+    slot_record &record = setup_.ledger->slots[slot];
+    if (status == CUDAQ_RPC_ERR_DEVICE_FAULT)
+      record.cuda_error = static_cast<std::uint32_t>(fault());
+    publish(*setup_.ledger, slot, {true, status, 0}, here);
+  }
+}
+
+void host_dispatcher::watch_for_fault(lane &here) {
+  constexpr std::chrono::milliseconds kPeriod{10};
+  const steady_clock::time_point now = steady_clock::now();
+  if (now < fault_watch_)
+    return;
+  fault_watch_ = now + kPeriod;
+  if (const int stuck = graphs_.launcher().fault())
+    fail_all_graphs(stuck, here);
+}
+
+// A fault is the context's: no graph of any worker will run again. A job whose worker was given back is with the caller,
+// who has its result.
+void host_dispatcher::fail_all_graphs(int error, lane &here) {
+  fault_.store(error);
+  graphs_.abandon([&](const cudaq_host_job_t &job) {
+    slot_record &record = setup_.ledger->slots[job.slot];
+    if (!record.state.claim(job.generation, slot_phase::deferred, slot_phase::completing))
+      return; // the caller has answered it
+    record.cuda_error = static_cast<std::uint32_t>(error);
+    publish(*setup_.ledger, job.slot, {true, CUDAQ_RPC_ERR_DEVICE_FAULT, 0}, here);
+  });
+}
+
+// What the caller has taken over is his to answer, or finish answers it.
+void host_dispatcher::drain_graphs() {
+  if (graphs_.none())
+    return;
+  run_loop(
+      [this] { return graph_turn(lanes_[kLoopLane]); }, [this] { return !graphs_.backlog() && !graphs_.running(); },
+      idle_strategy(static_cast<cudaq_wait_policy_t>(setup_.options.wait_policy), setup_.options.block_interval_ns));
+}
+
+finding host_dispatcher::release_worker(int worker) {
+  if (worker < 0 || static_cast<std::uint32_t>(worker) >= graphs_.size())
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "worker_id is %d, the dispatcher has %u graph workers", worker,
+                        graphs_.size());
+  const auto w = static_cast<std::uint32_t>(worker);
+  if (graphs_.spec(w).completion != CUDAQ_WORKER_CALLER_PUBLISHES)
+    return make_finding(CUDAQ_ERR_STATE, "worker %d is freed by the library: its completion is not CALLER_PUBLISHES",
+                        worker);
+  if (!graphs_.release(w))
+    return make_finding(CUDAQ_ERR_STATE, "worker %d is idle", worker);
+  return {};
+}
+
+finding host_dispatcher::worker_job(int worker, cudaq_host_job_t &out) const {
+  if (worker < 0 || static_cast<std::uint32_t>(worker) >= graphs_.size())
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "worker_id is %d, the dispatcher has %u graph workers", worker,
+                        graphs_.size());
+  if (!graphs_.read_job(static_cast<std::uint32_t>(worker), out))
+    return make_finding(CUDAQ_ERR_STATE, "worker %d is idle", worker);
+  return {};
+}
+
+std::string host_dispatcher::describe_workers() const {
+  std::string text;
+  for (std::uint32_t w = 0; w < graphs_.size(); ++w) {
+    const cudaq_host_worker_t &spec = graphs_.spec(w);
+    append(text, "graph worker %u: function 0x%08x, routing key %" PRIu64 ", ", w, spec.function_id, spec.routing_key);
+    cudaq_host_job_t job{};
+    if (graphs_.read_job(w, job))
+      append(text, "slot %u, generation %" PRIu64 ", request %u\n", job.slot, job.generation, job.request_id);
+    else
+      text += "idle\n";
+  }
+  return text;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph workers without a GPU: threads play the device, finish what was launched in any order, and can fail, hang or
+// fault. What a worker computes is the checked function of the request, as a HOST_CALL handler would.
+#pragma once
+
+#include "lib/api/back_end.h"
+#include "lib/host_dispatcher/host_dispatcher.h"
+#include "unittests/host_dispatcher/traffic.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+namespace cudaq::realtime::test {
+
+inline constexpr int kFakeError = 719; ///< what a trap in a graph gives
+
+class fake_device final : public detail::graph_launcher {
+public:
+  fake_device(const detail::slot_ring &ring, std::vector<cudaq_host_worker_t> workers, int threads)
+      : ring_(ring), workers_(std::move(workers)), done_(workers_.size()) {
+    for (int t = 0; t < threads; ++t)
+      threads_.emplace_back([this, t] { play(static_cast<unsigned>(t)); });
+  }
+  ~fake_device() override {
+    {
+      const std::lock_guard lock(mutex_);
+      end_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread &t : threads_)
+      t.join();
+  }
+
+  void run_on_device(const std::function<void()> &body) override { body(); }
+  int launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) override {
+    if (const cudaq_host_worker_t &w = workers_[worker]; w.pre_launch_fn != nullptr)
+      w.pre_launch_fn(w.pre_launch_data, ring_.rx_slot(slot), nullptr);
+    const std::lock_guard lock(mutex_);
+    if (stuck_ != 0)
+      return stuck_;
+    if (const int error = next_error.exchange(0))
+      return error;
+    launched_.push_back({worker, slot, ticket});
+    ++launches;
+    changed_.notify_one();
+    return 0;
+  }
+  const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return done_[worker].word; }
+  int recover(std::uint32_t) override {
+    ++recoveries;
+    return fault();
+  }
+  int fault() override {
+    const std::lock_guard lock(mutex_);
+    return stuck_;
+  }
+  bool idle(std::uint32_t worker) override {
+    const std::lock_guard lock(mutex_);
+    for (const run &r : launched_)
+      if (r.worker == worker)
+        return false;
+    return (in_work_ >> worker & 1u) == 0;
+  }
+
+  /// What was launched is lost, and every later launch fails.
+  void trap() {
+    const std::lock_guard lock(mutex_);
+    stuck_ = kFakeError;
+    launched_.clear();
+  }
+  /// The next launched graphs do not begin before `open`.
+  void hold(bool held) {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+    changed_.notify_all();
+  }
+
+  std::atomic<int> next_error{0};
+  std::atomic<std::uint32_t> launches{0}, recoveries{0};
+  std::atomic<bool> silent{false}; ///< graphs write and raise nothing
+  /// CALLER_PUBLISHES: the thread that sees the worker's result. Called without a lock.
+  std::function<void(std::uint32_t worker)> ready;
+  /// Which function a request is for, where not by its id: by the worker that got it.
+  std::function<void(std::uint32_t worker, const std::uint8_t *rx_slot)> seen;
+
+private:
+  struct run {
+    std::uint32_t worker, slot;
+    std::uint64_t ticket;
+  };
+  struct alignas(64) done_line {
+    volatile std::uint64_t word = 0;
+  };
+
+  void play(unsigned seed) {
+    std::mt19937 random(seed);
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return end_ || (!held_ && !launched_.empty()); });
+      if (end_)
+        return;
+      const auto pick = launched_.begin() + static_cast<std::ptrdiff_t>(random() % launched_.size());
+      const run r = *pick;
+      launched_.erase(pick);
+      in_work_ |= std::uint64_t{1} << r.worker;
+      lock.unlock();
+      run_graph(r);
+      lock.lock();
+      in_work_ &= ~(std::uint64_t{1} << r.worker);
+      finish(r);
+    }
+  }
+
+  void run_graph(const run &r) {
+    const std::uint32_t completion = workers_[r.worker].completion;
+    if (seen)
+      seen(r.worker, ring_.rx_slot(r.slot));
+    if (silent)
+      return;
+    const auto request = detail::read_header<detail::request>(ring_.rx_slot(r.slot));
+    checked_function::serve_v1(ring_.rx_slot(r.slot), ring_.tx_slot(r.slot), ring_.slot_size);
+    if (completion == CUDAQ_WORKER_GRAPH_PUBLISHES) {
+      const auto frame = detail::read_header<detail::response>(ring_.tx_slot(r.slot));
+      detail::write_response(ring_.tx_slot(r.slot), request, frame.status, frame.result_len);
+      ring_.publish_tx(r.slot);
+    }
+  }
+  /// The stream-memory write. The lock is released first where the caller's thread goes on with it.
+  void finish(const run &r) {
+    if (workers_[r.worker].completion != CUDAQ_WORKER_CALLER_PUBLISHES) {
+      detail::store_release<std::uint64_t>(done_[r.worker].word, r.ticket);
+      return;
+    }
+    mutex_.unlock();
+    ready(r.worker);
+    mutex_.lock();
+  }
+
+  const detail::slot_ring ring_;
+  const std::vector<cudaq_host_worker_t> workers_;
+  std::vector<done_line> done_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<run> launched_;
+  std::uint64_t in_work_ = 0;
+  int stuck_ = 0;
+  bool held_ = false, end_ = false;
+  std::vector<std::thread> threads_;
+};
+
+struct graph_rig_plan {
+  ring_shape shape;
+  std::vector<cudaq_host_worker_t> workers;
+  std::vector<cudaq_function_entry_t> table;
+  bool markers = true;
+  std::uint32_t when_busy = CUDAQ_BUSY_WORKERS_WAIT;
+  std::uint32_t pool = 0;
+  int device_threads = 2;
+};
+
+inline cudaq_host_worker_t fake_worker(std::uint32_t function_id, std::uint64_t key, std::uint32_t completion) {
+  cudaq_host_worker_t w{};
+  w.struct_size = sizeof(w);
+  w.function_id = function_id;
+  w.routing_key = key;
+  w.completion = completion;
+  return w;
+}
+
+/// A running dispatcher with fake graph workers on a ring of plain memory.
+class graph_rig {
+public:
+  explicit graph_rig(graph_rig_plan plan) : plan_(std::move(plan)), ring(plan_.shape) {
+    cudaq_dispatcher_config_t config = host_config(plan_.shape);
+    const detail::slot_ring view = detail::view_of(ring.ring, config, detail::ring_side::host);
+    detail::host_setup setup;
+    setup.ledger = std::make_shared<detail::ring_ledger>(plan_.shape.num_slots, std::uint64_t{1} << 40);
+    setup.ledger->bind(view);
+    setup.table = {plan_.table.data(), static_cast<std::uint32_t>(plan_.table.size())};
+    setup.workers = plan_.workers;
+    setup.launcher = device = std::make_shared<fake_device>(view, plan_.workers, plan_.device_threads);
+    setup.options = default_options();
+    setup.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+    setup.options.busy_workers = plan_.when_busy;
+    setup.options.handler_pool_size = plan_.pool;
+    setup.markers = plan_.markers;
+    setup.shutdown_flag = &shutdown_;
+    setup.stats = &stats_;
+    device->ready = [this](std::uint32_t worker) { answer_by_caller(worker); };
+    EXPECT_FALSE(dispatcher.prepare(std::move(setup)));
+    EXPECT_FALSE(dispatcher.start(true));
+  }
+  ~graph_rig() {
+    device->hold(false);
+    EXPECT_TRUE(stop());
+  }
+  bool stop(std::chrono::nanoseconds limit = kDeadline) {
+    dispatcher.request_stop();
+    return dispatcher.finish(std::chrono::steady_clock::now() + limit);
+  }
+  cudaq_dispatcher_stats_t stats() const {
+    cudaq_dispatcher_stats_t out{};
+    dispatcher.read_stats(out);
+    return out;
+  }
+  /// Sends a request with `payload` to slot `slot`.
+  void send(std::uint32_t slot, std::uint32_t function_id, std::uint64_t payload, std::uint32_t request_id) const {
+    CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, slot, function_id, &payload, sizeof(payload),
+                                                            request_id, 0));
+    cudaq_host_ringbuffer_signal_slot(&ring.ring, slot);
+  }
+  cudaq_tx_status_t look(std::uint32_t slot, int *error = nullptr) const {
+    return cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, slot, error);
+  }
+  bool answered(std::uint32_t slot) const { return look(slot) == CUDAQ_TX_READY || look(slot) == CUDAQ_TX_ERROR; }
+  std::int32_t status_of(std::uint32_t slot) const {
+    cudaq_rpc_response_t header{};
+    const void *result = nullptr;
+    CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_read_rpc_response(&ring.ring, slot, &header, &result));
+    return header.status;
+  }
+
+private:
+  /// The CPU stage: takes the result over, answers, and gives the worker back, before or after.
+  void answer_by_caller(std::uint32_t worker) {
+    cudaq_host_job_t job{};
+    EXPECT_FALSE(dispatcher.worker_job(static_cast<int>(worker), job));
+    cudaq_rpc_response_t frame{};
+    std::memcpy(&frame, ring.tx_slot(job.slot), sizeof(frame));
+    const bool release_first = job.request_id % 2 == 0;
+    const auto release = [&] { EXPECT_FALSE(dispatcher.release_worker(static_cast<int>(worker))); };
+    if (release_first)
+      release();
+    EXPECT_FALSE(dispatcher.complete_deferred(job, frame.status, frame.result_len));
+    if (!release_first)
+      release();
+    EXPECT_TRUE(dispatcher.complete_deferred(job, 0, 0)) << "a job is completed once";
+  }
+
+  graph_rig_plan plan_;
+  volatile int shutdown_ = 0;
+  std::uint64_t stats_ = 0;
+
+public:
+  host_ring ring;
+  std::shared_ptr<fake_device> device;
+  detail::host_dispatcher dispatcher;
+};
+
+} // namespace cudaq::realtime::test
