@@ -18,6 +18,8 @@ public:
     for (const worker &w : workers_)
       if (w.own_stream)
         cudaStreamDestroy(w.stream);
+    if (probe_ != nullptr)
+      cudaStreamDestroy(probe_);
     if (done_host_ != nullptr)
       manager_.give_back_mapped_block(done_host_);
   }
@@ -28,6 +30,8 @@ public:
         return refused;
       if (finding refused = allocate_done_words())
         return refused;
+      if (const cudaError_t error = cudaStreamCreateWithFlags(&probe_, cudaStreamNonBlocking))
+        return cuda_failed("cudaStreamCreateWithFlags", error);
       for (std::size_t i = 0; i < workers_.size(); ++i)
         if (finding refused = prepare_worker(i))
           return refused;
@@ -56,8 +60,9 @@ public:
       spec.post_launch_fn(spec.post_launch_data, rx_slot, w.stream);
     if (spec.completion != CUDAQ_WORKER_CALLER_PUBLISHES &&
         write_value_(w.stream, done_device_ + index * kDoneStride, ticket, 0) != CUDA_SUCCESS) {
-      // The graph runs: its request must not be failed before it has ended. A fault of it is found by fault().
-      cudaStreamSynchronize(w.stream);
+      // The graph runs: its request must not be answered before it has ended.
+      if (const cudaError_t error = cudaStreamSynchronize(w.stream))
+        return error;
       store_release(done_of(index), ticket);
     }
     return 0;
@@ -67,16 +72,19 @@ public:
 
   int recover(std::uint32_t index) override {
     cudaGetLastError(); // of this thread, which has seen it
-    worker &w = workers_[index];
-    if (const int stuck = error_of(w.stream))
+    if (const int stuck = fault())
       return stuck;
-    if (w.own_stream) { // a stream of the caller's is his to judge
+    worker &w = workers_[index];
+    cudaStreamSynchronize(w.stream); // what a hook has queued may read the slot
+    cudaStream_t fresh = nullptr;
+    if (w.own_stream && cudaStreamCreateWithFlags(&fresh, cudaStreamNonBlocking) == cudaSuccess) {
       cudaStreamDestroy(w.stream);
-      w.own_stream = cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking) == cudaSuccess;
+      w.stream = fresh;
     }
     return 0;
   }
-  int fault() override { return error_of(workers_[0].stream); }
+  // Nothing is ever queued on the probe, so what it says is the context's and no stream's own error.
+  int fault() override { return cudaStreamQuery(probe_); }
   bool idle(std::uint32_t index) override { return cudaStreamQuery(workers_[index].stream) != cudaErrorNotReady; }
 
 private:
@@ -87,10 +95,6 @@ private:
     bool own_stream = false;
   };
 
-  static int error_of(cudaStream_t stream) {
-    const cudaError_t error = cudaStreamQuery(stream);
-    return error == cudaErrorNotReady ? cudaSuccess : error;
-  }
   volatile std::uint64_t &done_of(std::uint32_t index) const { return done_host_[index * (kDoneStride / 8)]; }
 
   GraphIOContext io_context(std::uint32_t slot, std::uint8_t *rx_slot) const {
@@ -142,6 +146,7 @@ private:
   cudaq_dispatch_manager_t &manager_;
   const graph_launch_setup setup_;
   std::vector<worker> workers_;
+  cudaStream_t probe_ = nullptr;
   write_value_fn write_value_ = nullptr;
   std::uint64_t *done_host_ = nullptr; ///< kDoneStride bytes per worker
   CUdeviceptr done_device_ = 0;

@@ -3,6 +3,8 @@
 
 #include "lib/host_dispatcher/graph_workers.h"
 
+#include <cstddef>
+
 namespace cudaq::realtime::detail {
 namespace {
 
@@ -30,10 +32,19 @@ finding read_workers(const cudaq_host_worker_t *workers, std::size_t count, std:
     return refused;
   if (count != 0 && workers == nullptr)
     return make_finding(CUDAQ_ERR_INVALID_ARG, "workers is NULL but num_workers is %zu", count);
+  constexpr std::uint32_t kFirstVersion = offsetof(cudaq_host_worker_t, completion);
+  if (count != 0 && (workers->struct_size < kFirstVersion || workers->struct_size % 8 != 0))
+    return make_finding(CUDAQ_ERR_INVALID_ARG,
+                        "workers[0].struct_size is %u: at least %u, and a multiple of 8 (fill it with sizeof)",
+                        workers->struct_size, kFirstVersion);
   out.assign(count, {});
   const auto *at = reinterpret_cast<const unsigned char *>(workers);
   for (std::size_t i = 0; i < count; ++i, at += workers->struct_size) {
-    if (finding refused = read_sized("workers", reinterpret_cast<const cudaq_host_worker_t *>(at), out[i]))
+    const auto *given = reinterpret_cast<const cudaq_host_worker_t *>(at);
+    if (given->struct_size != workers->struct_size)
+      return make_finding(CUDAQ_ERR_INVALID_ARG, "workers[%zu].struct_size is %u, that of workers[0] is %u", i,
+                          given->struct_size, workers->struct_size);
+    if (finding refused = read_sized("workers", given, out[i]))
       return refused;
     if (finding refused = check_worker(out[i], i))
       return refused;

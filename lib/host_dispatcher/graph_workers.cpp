@@ -37,7 +37,7 @@ void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const
   first_queue_ = 0;
 }
 
-// One queue after the other has the first choice, so that no function starves another one that shares its workers.
+// One queue after the other has the first choice.
 bool graph_workers::next_start(const ring_ledger &ledger, start &out) {
   const std::uint64_t idle = idle_.load() & ~lent_; // a released worker is used when its release has been seen to
   if (idle == 0)
@@ -81,13 +81,6 @@ void graph_workers::end(std::uint32_t worker) {
   lent_ &= ~bit(worker);
   records_[worker].end();
   idle_.raise_bits(bit(worker));
-}
-
-bool graph_workers::release(std::uint32_t worker) {
-  if ((idle_.load() & bit(worker)) != 0)
-    return false;
-  idle_.raise_bits(bit(worker));
-  return true;
 }
 
 } // namespace cudaq::realtime::detail

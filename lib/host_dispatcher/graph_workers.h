@@ -22,11 +22,12 @@ inline constexpr std::uint32_t kMaxGraphWorkers = 64;
 /// What a worker works on. Written by the dispatcher's thread before the launch; read by any thread.
 class alignas(128) worker_record {
 public:
-  /// The ticket is published last: whoever sees it sees the job.
+  /// The ticket is published last: whoever sees it sees the job. The others are released, too: whoever sees one of them
+  /// sees the end of the job before.
   void begin(const cudaq_host_job_t &job, std::uint64_t ticket) {
-    slot_.set(job.slot);
-    request_id_.set(job.request_id);
-    generation_.set(job.generation);
+    slot_.store(job.slot);
+    request_id_.store(job.request_id);
+    generation_.store(job.generation);
     ticket_.store(ticket);
   }
   void end() { ticket_.store(0); }
@@ -70,7 +71,9 @@ public:
   bool backlog() const { return pushed_.value() != started_; }
   /// A worker runs that the library frees.
   bool running() const { return running_ != 0; }
-  bool busy() const { return running_ != 0 || lent_ != 0; }
+  /// A worker runs that the caller frees.
+  bool lent() const { return lent_ != 0; }
+  bool busy() const { return running() || lent(); }
 
   struct start {
     std::uint32_t slot = 0;
@@ -100,12 +103,12 @@ public:
     }
     return count + collect_released(ended);
   }
-  /// The device is lost: calls ended(job) for every busy worker, none of which is used again.
+  /// The device is lost: calls ended(worker, job) for every busy worker, none of which is used again.
   template <class Ended>
   void abandon(Ended &&ended) {
     for (std::uint64_t left = running_ | lent_; left != 0; left &= left - 1) {
       const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
-      ended(job(w));
+      ended(w, job(w));
       records_[w].end();
     }
     running_ = lent_ = 0;
@@ -117,7 +120,7 @@ public:
   bool read_job(std::uint32_t worker, cudaq_host_job_t &out) const { return records_[worker].read(out); }
   std::uint64_t idle_mask() const { return idle_.load(); }
   /// A worker of the caller's is free again. False: it is idle already.
-  bool release(std::uint32_t worker);
+  bool release(std::uint32_t worker) { return (idle_.raise_bits(bit(worker)) & bit(worker)) == 0; }
 
 private:
   struct queue {

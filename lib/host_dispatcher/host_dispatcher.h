@@ -122,6 +122,8 @@ private:
   void launch(const graph_workers::start &what, lane &here);
   int launch_guarded(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) noexcept;
   void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here);
+  bool answered_elsewhere(const cudaq_host_job_t &job) const;
+  void close_answered(const cudaq_host_job_t &job, lane &here);
   void fail_waiting(std::int32_t status, lane &here);
   void watch_for_fault(lane &here);
   void fail_all_graphs(int error, lane &here);

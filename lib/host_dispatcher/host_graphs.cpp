@@ -68,8 +68,7 @@ int host_dispatcher::launch_guarded(std::uint32_t worker, std::uint32_t slot, st
 
 void host_dispatcher::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here) {
   ring_ledger &ledger = *setup_.ledger;
-  slot_state &state = ledger.slots[job.slot].state;
-  const bool marker_stands = setup_.markers && ledger.ring.answer(job.slot) == CUDAQ_TX_FLAG_IN_FLIGHT;
+  const bool marker_stands = setup_.markers && !answered_elsewhere(job);
   switch (graphs_.spec(worker).completion) {
   case CUDAQ_WORKER_LIBRARY_PUBLISHES:
     complete(ledger, job.slot, job.generation, frame_answer(ledger.ring, job.slot));
@@ -84,11 +83,21 @@ void host_dispatcher::graph_ended(std::uint32_t worker, const cudaq_host_job_t &
     if (!setup_.markers || marker_stands)
       return;
   }
-  // Its frame may be collected already, so nothing is known of its status.
-  if (state.claim(job.generation, slot_phase::deferred, slot_phase::completing)) {
-    here.count_response(CUDAQ_RPC_OK);
-    end_job(ledger, job.slot);
-  }
+  close_answered(job, here);
+}
+
+/// Somebody else has raised the tx flag of a job that was launched. Nobody can tell without markers.
+bool host_dispatcher::answered_elsewhere(const cudaq_host_job_t &job) const {
+  return setup_.markers && setup_.ledger->ring.answer(job.slot) != CUDAQ_TX_FLAG_IN_FLIGHT;
+}
+
+// The frame may be collected already, so nothing is known of its status.
+void host_dispatcher::close_answered(const cudaq_host_job_t &job, lane &here) {
+  ring_ledger &ledger = *setup_.ledger;
+  if (!ledger.slots[job.slot].state.claim(job.generation, slot_phase::deferred, slot_phase::completing))
+    return;
+  here.count_response(CUDAQ_RPC_OK);
+  end_job(ledger, job.slot);
 }
 
 void host_dispatcher::fail_waiting(std::int32_t status, lane &here) {
@@ -113,8 +122,14 @@ void host_dispatcher::watch_for_fault(lane &here) {
 // A fault is the context's: no graph of any worker will run again. A job whose worker was given back is with the caller,
 // who has its result.
 void host_dispatcher::fail_all_graphs(int error, lane &here) {
+  graphs_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
   fault_.store(error);
-  graphs_.abandon([&](const cudaq_host_job_t &job) {
+  graphs_.abandon([&](std::uint32_t worker, const cudaq_host_job_t &job) {
+    const bool by_library = graphs_.spec(worker).completion == CUDAQ_WORKER_LIBRARY_PUBLISHES;
+    if (!by_library && answered_elsewhere(job)) {
+      close_answered(job, here);
+      return;
+    }
     slot_record &record = setup_.ledger->slots[job.slot];
     if (!record.state.claim(job.generation, slot_phase::deferred, slot_phase::completing))
       return; // the caller has answered it
@@ -123,12 +138,13 @@ void host_dispatcher::fail_all_graphs(int error, lane &here) {
   });
 }
 
-// What the caller has taken over is his to answer, or finish answers it.
+// A worker of the caller's is waited for until the grace period is over: only then is it known that nobody answers.
 void host_dispatcher::drain_graphs() {
   if (graphs_.none())
     return;
   run_loop(
-      [this] { return graph_turn(lanes_[kLoopLane]); }, [this] { return !graphs_.backlog() && !graphs_.running(); },
+      [this] { return graph_turn(lanes_[kLoopLane]); },
+      [this] { return !graphs_.backlog() && !graphs_.running() && (!graphs_.lent() || give_up_.load() != 0); },
       idle_strategy(static_cast<cudaq_wait_policy_t>(setup_.options.wait_policy), setup_.options.block_interval_ns));
 }
 

@@ -36,13 +36,7 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
     if (!join_all(steady_clock::now() + nap))
       return false;
   }
-  const auto idle = [this] { return !has_jobs(); };
-  if (setup_.ledger && !wait_until(deadline, idle)) {
-    give_up_deferred_jobs();
-    // What is left now is being published by the thread that completed it, which runs no handler.
-    if (!wait_until(steady_clock::now() + std::chrono::seconds(1), idle))
-      return false;
-  }
+  // A graph that still runs reads and writes its slot: its request is not answered before.
   const auto drained = [this] {
     for (std::uint32_t w = 0; fault() == 0 && w < graphs_.size(); ++w)
       if (!graphs_.launcher().idle(w))
@@ -51,6 +45,13 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
   };
   if (!wait_until(deadline, drained))
     return false;
+  const auto idle = [this] { return !has_jobs(); };
+  if (setup_.ledger && !wait_until(deadline, idle)) {
+    give_up_deferred_jobs();
+    // What is left now is being published by the thread that completed it, which runs no handler.
+    if (!wait_until(steady_clock::now() + std::chrono::seconds(1), idle))
+      return false;
+  }
   if (setup_.stats != nullptr)
     store_relaxed(*setup_.stats, stats_value());
   return true;
@@ -80,7 +81,11 @@ void host_dispatcher::give_up_deferred_jobs() {
   for (std::uint32_t i = 0; i < ledger.num_slots; ++i) {
     const slot_record &record = ledger.slots[i];
     const slot_state::snapshot seen = record.state.look(); // before the owner: a later job has another generation
-    if (seen.phase == slot_phase::deferred && record.owner.peek() == this)
+    if (seen.phase != slot_phase::deferred || record.owner.peek() != this)
+      continue;
+    if (record.marked && ledger.ring.answer(i) != CUDAQ_TX_FLAG_IN_FLIGHT) // raised, but its worker was not given back
+      close_answered({seen.generation, i, record.req.request_id}, lanes_[kSharedLane]);
+    else
       complete(ledger, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wiring of graph workers: what is refused, with which text. Nothing here needs a GPU.
 #include "unittests/support/api_fixture.h"
-#include "unittests/support/api_fixture.h"
 #include "unittests/support/host_fixture.h"
 
 namespace cudaq::realtime::test {
@@ -42,7 +41,7 @@ TEST_F(HostWorkers, RefusesWhatIsWrong) {
   EXPECT_TRUE(error_names({"workers[0].graph_exec is NULL"}));
   worker.struct_size = 0;
   EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(error_names({"struct_size is 0"}));
+  EXPECT_TRUE(error_names({"workers[0].struct_size is 0"}));
 }
 
 TEST_F(HostWorkers, Row25_TakesTheShorterStructOfAnOlderHeader) {

@@ -22,7 +22,9 @@ public:
     for (int t = 0; t < threads; ++t)
       threads_.emplace_back([this, t] { play(static_cast<unsigned>(t)); });
   }
-  ~fake_device() override {
+  ~fake_device() override { join(); }
+  /// Ends the device; what runs is finished first.
+  void join() {
     {
       const std::lock_guard lock(mutex_);
       end_ = true;
@@ -30,6 +32,7 @@ public:
     changed_.notify_all();
     for (std::thread &t : threads_)
       t.join();
+    threads_.clear();
   }
 
   void run_on_device(const std::function<void()> &body) override { body(); }
@@ -60,7 +63,7 @@ public:
     for (const run &r : launched_)
       if (r.worker == worker)
         return false;
-    return (in_work_ >> worker & 1u) == 0;
+    return in_work_[worker] == 0;
   }
 
   /// What was launched is lost, and every later launch fails.
@@ -103,12 +106,12 @@ private:
       const auto pick = launched_.begin() + static_cast<std::ptrdiff_t>(random() % launched_.size());
       const run r = *pick;
       launched_.erase(pick);
-      in_work_ |= std::uint64_t{1} << r.worker;
+      ++in_work_[r.worker];
       lock.unlock();
       run_graph(r);
       lock.lock();
-      in_work_ &= ~(std::uint64_t{1} << r.worker);
       finish(r);
+      --in_work_[r.worker];
     }
   }
 
@@ -143,7 +146,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<run> launched_;
-  std::uint64_t in_work_ = 0;
+  std::array<int, 64> in_work_{}; ///< runs of each worker, until the caller's thread is through with them
   int stuck_ = 0;
   bool held_ = false, end_ = false;
   std::vector<std::thread> threads_;
@@ -194,6 +197,7 @@ public:
   ~graph_rig() {
     device->hold(false);
     EXPECT_TRUE(stop());
+    device->join(); // its threads call the dispatcher
   }
   bool stop(std::chrono::nanoseconds limit = kDeadline) {
     dispatcher.request_stop();
