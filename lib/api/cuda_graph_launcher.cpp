@@ -15,6 +15,7 @@ public:
   cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup)
       : manager_(manager), setup_(setup), workers_(setup.workers.size()) {}
   ~cuda_graph_launcher() override {
+    const device_guard guard(setup_.device_id);
     for (const worker &w : workers_)
       if (w.own_stream)
         cudaStreamDestroy(w.stream);
@@ -44,7 +45,7 @@ public:
     body();
   }
 
-  int launch(std::uint32_t index, std::uint32_t slot, std::uint64_t ticket) override {
+  launch_result launch(std::uint32_t index, std::uint32_t slot, std::uint64_t ticket) noexcept override {
     const worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
@@ -52,20 +53,19 @@ public:
       store_release<void *>(setup_.mailbox[index], rx_slot);
     if (spec.io_ctx != nullptr)
       *static_cast<GraphIOContext *>(spec.io_ctx) = io_context(slot, rx_slot);
-    if (spec.pre_launch_fn != nullptr)
-      spec.pre_launch_fn(spec.pre_launch_data, rx_slot, w.stream);
+    if (!run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream))
+      return {cudaErrorUnknown, true};
     if (const cudaError_t error = cudaGraphLaunch(spec.graph_exec, w.stream))
-      return error;
-    if (spec.post_launch_fn != nullptr)
-      spec.post_launch_fn(spec.post_launch_data, rx_slot, w.stream);
+      return {error};
+    const bool threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
     if (spec.completion != CUDAQ_WORKER_CALLER_PUBLISHES &&
         write_value_(w.stream, done_device_ + index * kDoneStride, ticket, 0) != CUDA_SUCCESS) {
       // The graph runs: its request must not be answered before it has ended.
       if (const cudaError_t error = cudaStreamSynchronize(w.stream))
-        return error;
+        return {error, threw};
       store_release(done_of(index), ticket);
     }
-    return 0;
+    return {0, threw};
   }
 
   const volatile std::uint64_t &done_word(std::uint32_t index) const override { return done_of(index); }
@@ -84,8 +84,8 @@ public:
     return 0;
   }
   // Nothing is ever queued on the probe, so what it says is the context's and no stream's own error.
-  int fault() override { return cudaStreamQuery(probe_); }
-  bool idle(std::uint32_t index) override { return cudaStreamQuery(workers_[index].stream) != cudaErrorNotReady; }
+  int fault() override { return query(probe_); }
+  bool idle(std::uint32_t index) override { return query(workers_[index].stream) != cudaErrorNotReady; }
 
 private:
   static constexpr std::size_t kDoneStride = 64;
@@ -95,6 +95,13 @@ private:
     bool own_stream = false;
   };
 
+  /// By any thread of the process, which need not have a device current. Leaves no error behind.
+  cudaError_t query(cudaStream_t stream) const {
+    const device_guard guard(setup_.device_id);
+    const cudaError_t found = cudaStreamQuery(stream);
+    cudaGetLastError();
+    return found;
+  }
   volatile std::uint64_t &done_of(std::uint32_t index) const { return done_host_[index * (kDoneStride / 8)]; }
 
   GraphIOContext io_context(std::uint32_t slot, std::uint8_t *rx_slot) const {

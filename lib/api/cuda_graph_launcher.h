@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches the graphs of a host dispatcher's workers: one stream each, completion by a stream-memory write behind the
-// graph, which costs less than an event, a query or a signal kernel (docs/performance.md).
+// graph, which costs less than an event, a query or a signal kernel (docs/graph_dispatch.md).
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"

@@ -231,6 +231,8 @@ finding cudaq_dispatcher_t::run_here() {
   return refused;
 }
 
+bool cudaq_dispatcher_t::graph_runs() const { return host_ != nullptr && host_->graph_runs(); }
+
 finding cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
   const steady_clock::time_point deadline = deadline_after(timeout_ns);
   return alone(deadline, [&]() -> finding {

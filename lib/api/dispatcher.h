@@ -38,6 +38,8 @@ struct cudaq_dispatcher_t {
   finding start();
   /// Runs the host path's loop on the calling thread instead of one of its own.
   finding run_here();
+  /// After run_here: a graph of the run has not ended.
+  bool graph_runs() const;
   finding stop(std::uint64_t timeout_ns);
   std::uint64_t grace_period_ns() const { return grace_period_ns_.peek(); }
 

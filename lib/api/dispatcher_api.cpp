@@ -72,21 +72,34 @@ finding run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringb
   if (chosen.handler_pool_size == 0 && (chosen.numa_node != CUDAQ_NUMA_NODE_ANY || chosen.realtime_priority != 0))
     return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->numa_node and realtime_priority: the loop runs on the calling "
                                                "thread, which the caller places, and there is no pool");
-  cudaq_dispatch_manager_t manager;
-  cudaq_dispatcher_t dispatcher(manager, config);
-  finding found = dispatcher.set_options(chosen);
+  auto manager = std::make_unique<cudaq_dispatch_manager_t>();
+  auto dispatcher = std::make_unique<cudaq_dispatcher_t>(*manager, config);
+  finding found = dispatcher->set_options(chosen);
   if (!found)
-    found = dispatcher.set_ringbuffer(ring);
+    found = dispatcher->set_ringbuffer(ring);
   if (!found)
-    found = dispatcher.set_function_table(table);
+    found = dispatcher->set_function_table(table);
   if (!found && !workers.empty())
-    found = dispatcher.set_host_workers(std::move(workers));
+    found = dispatcher->set_host_workers(std::move(workers));
   if (!found)
-    found = dispatcher.set_control(shutdown_flag, stats);
+    found = dispatcher->set_control(shutdown_flag, stats);
   if (!found)
-    found = dispatcher.run_here();
-  // The pool works on this frame's objects, so this waits as long as a handler takes.
-  return found ? found : dispatcher.stop(UINT64_MAX);
+    found = dispatcher->run_here();
+  if (found)
+    return found;
+  // The pool works on these objects, so this waits as long as a handler takes. For a graph the loop has waited already.
+  constexpr std::uint64_t kLook = 100000000;
+  do
+    found = dispatcher->stop(dispatcher->graph_runs() ? 0 : kLook);
+  while (found.status == CUDAQ_ERR_TIMEOUT && !dispatcher->graph_runs());
+  if (found.status != CUDAQ_ERR_TIMEOUT)
+    return found;
+  // The graph may still write to memory of the launcher's, and to free that would wait for the graph.
+  (void)dispatcher.release();
+  (void)manager.release();
+  return make_finding(CUDAQ_ERR_TIMEOUT,
+                      "a graph did not end within the grace period of %.3f s; its slot is left as it is",
+                      static_cast<double>(chosen.grace_period_ns) * 1e-9);
 }
 
 } // namespace

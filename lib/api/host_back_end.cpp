@@ -61,6 +61,8 @@ finding host_back_end::make_launcher(const wiring &w, host_setup &setup) {
 }
 
 finding host_back_end::begin_run(wiring &w, bool with_thread) {
+  if (finding found = host_.check_restart())
+    return found;
   host_setup setup;
   setup.table = w.table.value_or(cudaq_function_table_t{});
   if (finding found = validate_host_table(setup.table))

@@ -33,6 +33,7 @@ public:
   /// Prepares a run whose loop the caller runs himself, on his own thread.
   finding start_without_thread(wiring &w) { return begin_run(w, false); }
   void run_loop_here() { host_.loop(); }
+  bool graph_runs() const { return host_.graph_runs(); }
 
 private:
   finding begin_run(wiring &w, bool with_thread);

@@ -56,6 +56,7 @@ void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
     out.cursor_jumps += from.cursor_jumps.value();
     out.heartbeat += from.heartbeat.value();
     out.launches += from.launches.value();
+    out.hook_failures += from.hook_failures.value();
     out.busy_slots += from.busy.peek() != 0;
   }
   out.received =
@@ -102,6 +103,8 @@ std::string describe_counters(const cudaq_dispatcher_stats_t &s) {
          s.dropped_bad_magic, s.dropped_unknown_function, s.dropped_flag_value, s.unexpected_flag_values);
   append(text, "counters: handler errors %" PRIu64 ", tx busy waits %" PRIu64 ", cursor jumps %" PRIu64 "\n",
          s.handler_errors, s.tx_busy_waits, s.cursor_jumps);
+  if (s.hook_failures != 0)
+    append(text, "counters: launch hooks that threw %" PRIu64 "\n", s.hook_failures);
   for (int e = 0; e < CUDAQ_RPC_ERROR_COUNT; ++e)
     if (s.protocol_errors[e] != 0)
       append(text, "counters: answered with status %d: %" PRIu64 "\n", -1000 - e, s.protocol_errors[e]);

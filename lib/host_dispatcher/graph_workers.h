@@ -117,7 +117,11 @@ public:
   // --- by any thread ---
 
   /// The job of a busy worker.
-  bool read_job(std::uint32_t worker, cudaq_host_job_t &out) const { return records_[worker].read(out); }
+  bool read_job(std::uint32_t worker, cudaq_host_job_t &out) const {
+    return (idle_.load() & bit(worker)) == 0 && records_[worker].read(out);
+  }
+  /// Workers of the caller's that he has not given back. While nothing runs.
+  std::uint64_t kept_by_caller() const { return lent_ & ~idle_.load(); }
   std::uint64_t idle_mask() const { return idle_.load(); }
   /// A worker of the caller's is free again. False: it is idle already.
   bool release(std::uint32_t worker) { return (idle_.raise_bits(bit(worker)) & bit(worker)) == 0; }

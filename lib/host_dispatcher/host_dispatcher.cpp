@@ -57,6 +57,7 @@ finding host_dispatcher::prepare(host_setup setup) {
 // The ring is joined last: from then on requests are accepted, and must find threads that serve them.
 finding host_dispatcher::start(bool with_thread) {
   gate_.store(gate::closed);
+  own_thread_ = with_thread;
   finding refused;
   try {
     refused = start_threads(with_thread);
@@ -239,6 +240,7 @@ void host_dispatcher::write_record(slot_record &record, const request &r, const 
   record.owner.set(this);
   record.marked = marked;
   record.cuda_error = 0;
+  record.library_answers.set(false);
 }
 
 void host_dispatcher::accept(std::uint32_t slot, const request &r, const judgement &what) {
@@ -354,8 +356,14 @@ finding host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int
     return make_finding(CUDAQ_ERR_INVALID_ARG, "status is CUDAQ_HOST_CALL_DEFERRED; a completion cannot be deferred");
   // Nothing else of the slot's record is read before the claim: it may belong to another request by now.
   const slot_record &record = ledger->slots[job.slot];
-  if (record.state.generation() == job.generation && record.owner.peek() != this)
+  const slot_state::snapshot seen = record.state.look();
+  if (seen.generation == job.generation && record.owner.peek() != this)
     return make_finding(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u is another dispatcher's",
+                        job.request_id, job.slot);
+  if (seen.generation == job.generation && record.library_answers.peek())
+    return make_finding(CUDAQ_ERR_STATE,
+                        "the job of request %u in slot %u is a graph's whose worker does not have completion "
+                        "CALLER_PUBLISHES",
                         job.request_id, job.slot);
   if (!complete(*ledger, job.slot, job.generation, {true, status, result_len}))
     return make_finding(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,

@@ -39,6 +39,8 @@ class host_dispatcher final : public ring_member {
 public:
   host_dispatcher();
 
+  /// Refuses a run while a worker of the last one is still with the caller: he would give back one of this run.
+  finding check_restart() const;
   /// Prepares a run; the counters go on from the last one.
   finding prepare(host_setup setup);
   /// Starts the threads. with_thread false: the pool only, the caller runs `loop` himself. On failure nothing runs.
@@ -61,6 +63,8 @@ public:
   /// One turn of the thread that reads the ring; returns its work count.
   std::uint32_t turn();
 
+  /// A graph of the run has not ended. For the thread that finishes it.
+  bool graph_runs() const;
   /// The CUDA error that has ended this run's graphs for good, 0: none. Any thread.
   int fault() const { return fault_.load(); }
 
@@ -120,7 +124,6 @@ private:
   bool is_graph(std::uint32_t route) const { return route != function_index_view::kNone && graphs_.serves(route); }
   std::uint32_t graph_turn(lane &here);
   void launch(const graph_workers::start &what, lane &here);
-  int launch_guarded(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) noexcept;
   void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here);
   bool answered_elsewhere(const cudaq_host_job_t &job) const;
   void close_answered(const cudaq_host_job_t &job, lane &here);
@@ -128,6 +131,7 @@ private:
   void watch_for_fault(lane &here);
   void fail_all_graphs(int error, lane &here);
   void drain_graphs();
+  void settle_graphs();
   std::string describe_workers() const;
   bool complete(ring_ledger &ledger, std::uint32_t slot, std::uint64_t generation, const outcome &said);
   void publish(ring_ledger &ledger, std::uint32_t slot, outcome said, lane &counts);
@@ -150,6 +154,7 @@ private:
   shared_word<std::uint32_t> max_result_len_;             ///< the same
   shared_word<std::uint32_t> lanes_used_{kFirstPoolLane}; ///< largest number so far: counters outlive a run
   bool queued_ = false;                                   ///< requests go through the queues
+  bool own_thread_ = false;                               ///< the loop runs on a thread of this object's
   bool tracks_jobs_ = false; ///< slots have job records; otherwise every request is answered within its turn
   shared_word<std::uint64_t> stats_base_; ///< what *stats held before this dispatcher counted
 

@@ -30,6 +30,7 @@ void host_dispatcher::launch(const graph_workers::start &what, lane &here) {
   const slot_ring &ring = setup_.ledger->ring;
   slot_record &record = setup_.ledger->slots[what.slot];
   const std::uint64_t generation = record.state.generation();
+  record.library_answers.set(graphs_.spec(what.worker).completion != CUDAQ_WORKER_CALLER_PUBLISHES);
   record.state.enter(slot_phase::running);
   if (graphs_.spec(what.worker).completion == CUDAQ_WORKER_LIBRARY_PUBLISHES)
     expect_frame(ring, what.slot);
@@ -37,9 +38,11 @@ void host_dispatcher::launch(const graph_workers::start &what, lane &here) {
     ring.mark_in_flight(what.slot);
   const std::uint64_t ticket = graphs_.begin(what.worker, {generation, what.slot, record.req.request_id});
   here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
-  const int error = launch_guarded(what.worker, what.slot, ticket);
+  const launch_result said = graphs_.launcher().launch(what.worker, what.slot, ticket);
   here.leave();
-  if (error == 0) {
+  if (said.hook_threw)
+    here.hook_failures.bump();
+  if (said.error == 0) {
     here.launches.bump();
     if (setup_.markers) {
       ring.release_rx(what.slot);
@@ -50,20 +53,15 @@ void host_dispatcher::launch(const graph_workers::start &what, lane &here) {
   }
   const int stuck = graphs_.launcher().recover(what.worker);
   graphs_.end(what.worker);
-  record.cuda_error = static_cast<std::uint32_t>(error);
-  handler_returned(what.slot, generation,
-                   {true, stuck != 0 ? CUDAQ_RPC_ERR_DEVICE_FAULT : CUDAQ_RPC_ERR_LAUNCH_FAILED, 0}, here);
+  const outcome failed{true, stuck != 0 ? CUDAQ_RPC_ERR_DEVICE_FAULT : CUDAQ_RPC_ERR_LAUNCH_FAILED, 0};
+  if (record.state.claim(generation, slot_phase::running, slot_phase::completing)) {
+    record.cuda_error = static_cast<std::uint32_t>(said.error);
+    publish(*setup_.ledger, what.slot, failed, here);
+  } else {
+    handler_returned(what.slot, generation, failed, here); // somebody has answered it already
+  }
   if (stuck != 0)
     fail_all_graphs(stuck, here);
-}
-
-/// A hook that throws has launched nothing.
-int host_dispatcher::launch_guarded(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) noexcept {
-  try {
-    return graphs_.launcher().launch(worker, slot, ticket);
-  } catch (...) {
-    return cudaErrorUnknown;
-  }
 }
 
 void host_dispatcher::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here) {
@@ -139,13 +137,45 @@ void host_dispatcher::fail_all_graphs(int error, lane &here) {
 }
 
 // A worker of the caller's is waited for until the grace period is over: only then is it known that nobody answers.
+//
+// A dispatcher's own thread goes on until what runs has ended: stop says when it is late, and may be called again. A
+// thread of the caller's goes home behind the grace period.
 void host_dispatcher::drain_graphs() {
   if (graphs_.none())
     return;
+  const steady_clock::time_point begin = steady_clock::now();
+  const std::chrono::nanoseconds grace{std::min<std::uint64_t>(setup_.options.grace_period_ns, INT64_MAX)};
   run_loop(
-      [this] { return graph_turn(lanes_[kLoopLane]); },
-      [this] { return !graphs_.backlog() && !graphs_.running() && (!graphs_.lent() || give_up_.load() != 0); },
+      [this, begin, grace] {
+        const std::uint32_t work = graph_turn(lanes_[kLoopLane]);
+        if (!own_thread_ && work == 0 && give_up_.load() == 0 && steady_clock::now() - begin >= grace)
+          give_up_.store(1);
+        return work;
+      },
+      [this] {
+        const bool late = give_up_.load() != 0;
+        return !graphs_.backlog() && (!graphs_.lent() || late) && (!graphs_.running() || (late && !own_thread_));
+      },
       idle_strategy(static_cast<cudaq_wait_policy_t>(setup_.options.wait_policy), setup_.options.block_interval_ns));
+}
+
+// The loop has ended, so this is the only thread that sees to the workers now.
+void host_dispatcher::settle_graphs() {
+  if (graphs_.none() || !graphs_.busy() || fault() != 0)
+    return;
+  lane &here = lanes_[kLoopLane];
+  graphs_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
+  if (const int stuck = graphs_.launcher().fault())
+    fail_all_graphs(stuck, here);
+}
+
+finding host_dispatcher::check_restart() const {
+  const std::uint64_t kept = graphs_.kept_by_caller();
+  if (kept == 0)
+    return {};
+  return make_finding(CUDAQ_ERR_STATE,
+                      "graph worker %d is lent since the last run: give it back with cudaq_host_release_worker first",
+                      std::countr_zero(kept));
 }
 
 finding host_dispatcher::release_worker(int worker) {

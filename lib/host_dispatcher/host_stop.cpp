@@ -37,14 +37,9 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
       return false;
   }
   // A graph that still runs reads and writes its slot: its request is not answered before.
-  const auto drained = [this] {
-    for (std::uint32_t w = 0; fault() == 0 && w < graphs_.size(); ++w)
-      if (!graphs_.launcher().idle(w))
-        return false;
-    return true;
-  };
-  if (!wait_until(deadline, drained))
+  if (!wait_until(deadline, [this] { return !graph_runs(); }))
     return false;
+  settle_graphs();
   const auto idle = [this] { return !has_jobs(); };
   if (setup_.ledger && !wait_until(deadline, idle)) {
     give_up_deferred_jobs();
@@ -55,6 +50,13 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
   if (setup_.stats != nullptr)
     store_relaxed(*setup_.stats, stats_value());
   return true;
+}
+
+bool host_dispatcher::graph_runs() const {
+  for (std::uint32_t w = 0; fault() == 0 && w < graphs_.size(); ++w)
+    if (!graphs_.launcher().idle(w))
+      return true;
+  return false;
 }
 
 bool host_dispatcher::in_handler() const {

@@ -36,22 +36,19 @@ public:
   }
 
   void run_on_device(const std::function<void()> &body) override { body(); }
-  int launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) override {
-    if (const cudaq_host_worker_t &w = workers_[worker]; w.pre_launch_fn != nullptr)
-      w.pre_launch_fn(w.pre_launch_data, ring_.rx_slot(slot), nullptr);
-    const std::lock_guard lock(mutex_);
-    if (stuck_ != 0)
-      return stuck_;
-    if (const int error = next_error.exchange(0))
-      return error;
-    launched_.push_back({worker, slot, ticket});
-    ++launches;
-    changed_.notify_one();
-    return 0;
+  detail::launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) noexcept override {
+    const cudaq_host_worker_t &w = workers_[worker];
+    if (!detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr))
+      return {cudaErrorUnknown, true};
+    if (const int error = enqueue({worker, slot, ticket}))
+      return {error};
+    return {0, !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr)};
   }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return done_[worker].word; }
-  int recover(std::uint32_t) override {
+  int recover(std::uint32_t worker) override {
     ++recoveries;
+    if (recovering)
+      recovering(worker);
     return fault();
   }
   int fault() override {
@@ -82,6 +79,10 @@ public:
   std::atomic<int> next_error{0};
   std::atomic<std::uint32_t> launches{0}, recoveries{0};
   std::atomic<bool> silent{false}; ///< graphs write and raise nothing
+  /// GRAPH_PUBLISHES: the graph has raised its flag, and has not ended.
+  std::function<void(std::uint32_t worker)> published;
+  /// While the dispatcher makes a worker usable again.
+  std::function<void(std::uint32_t worker)> recovering;
   /// CALLER_PUBLISHES: the thread that sees the worker's result. Called without a lock.
   std::function<void(std::uint32_t worker)> ready;
   /// Which function a request is for, where not by its id: by the worker that got it.
@@ -96,6 +97,17 @@ private:
     volatile std::uint64_t word = 0;
   };
 
+  int enqueue(const run &r) {
+    const std::lock_guard lock(mutex_);
+    if (stuck_ != 0)
+      return stuck_;
+    if (const int error = next_error.exchange(0))
+      return error;
+    launched_.push_back(r);
+    ++launches;
+    changed_.notify_one();
+    return 0;
+  }
   void play(unsigned seed) {
     std::mt19937 random(seed);
     std::unique_lock lock(mutex_);
@@ -127,6 +139,8 @@ private:
       const auto frame = detail::read_header<detail::response>(ring_.tx_slot(r.slot));
       detail::write_response(ring_.tx_slot(r.slot), request, frame.status, frame.result_len);
       ring_.publish_tx(r.slot);
+      if (published)
+        published(r.worker);
     }
   }
   /// The stream-memory write. The lock is released first where the caller's thread goes on with it.
@@ -160,6 +174,13 @@ struct graph_rig_plan {
   std::uint32_t when_busy = CUDAQ_BUSY_WORKERS_WAIT;
   std::uint32_t pool = 0;
   int device_threads = 2;
+  std::uint32_t wait_policy = CUDAQ_WAIT_SPIN_YIELD;
+  std::uint64_t grace_period_ns = 5'000'000'000;
+  bool own_thread = true; ///< false: the test runs dispatcher.loop
+  std::vector<detail::v2_handler> v2;
+  const host_ring *ring = nullptr; ///< of another rig, with its ledger: a shared ring
+  std::shared_ptr<detail::ring_ledger> ledger;
+  bool shared = false, default_owner = false;
 };
 
 inline cudaq_host_worker_t fake_worker(std::uint32_t function_id, std::uint64_t key, std::uint32_t completion) {
@@ -174,35 +195,57 @@ inline cudaq_host_worker_t fake_worker(std::uint32_t function_id, std::uint64_t 
 /// A running dispatcher with fake graph workers on a ring of plain memory.
 class graph_rig {
 public:
-  explicit graph_rig(graph_rig_plan plan) : plan_(std::move(plan)), ring(plan_.shape) {
-    cudaq_dispatcher_config_t config = host_config(plan_.shape);
-    const detail::slot_ring view = detail::view_of(ring.ring, config, detail::ring_side::host);
-    detail::host_setup setup;
-    setup.ledger = std::make_shared<detail::ring_ledger>(plan_.shape.num_slots, std::uint64_t{1} << 40);
-    setup.ledger->bind(view);
-    setup.table = {plan_.table.data(), static_cast<std::uint32_t>(plan_.table.size())};
-    setup.workers = plan_.workers;
-    setup.launcher = device = std::make_shared<fake_device>(view, plan_.workers, plan_.device_threads);
-    setup.options = default_options();
-    setup.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
-    setup.options.busy_workers = plan_.when_busy;
-    setup.options.handler_pool_size = plan_.pool;
-    setup.markers = plan_.markers;
-    setup.shutdown_flag = &shutdown_;
-    setup.stats = &stats_;
+  explicit graph_rig(graph_rig_plan plan)
+      : plan_(std::move(plan)), own_ring_(plan_.ring == nullptr ? std::make_unique<host_ring>(plan_.shape) : nullptr),
+        ring(own_ring_ ? *own_ring_ : *plan_.ring),
+        view_(detail::view_of(ring.ring, host_config(plan_.shape), detail::ring_side::host)) {
+    if (!plan_.ledger) {
+      plan_.ledger = std::make_shared<detail::ring_ledger>(plan_.shape.num_slots, std::uint64_t{1} << 40);
+      plan_.ledger->bind(view_);
+    }
+    device = std::make_shared<fake_device>(view_, plan_.workers, plan_.device_threads);
     device->ready = [this](std::uint32_t worker) { answer_by_caller(worker); };
-    EXPECT_FALSE(dispatcher.prepare(std::move(setup)));
-    EXPECT_FALSE(dispatcher.start(true));
+    const detail::finding refused = start();
+    EXPECT_FALSE(refused) << refused.text;
   }
   ~graph_rig() {
     device->hold(false);
     EXPECT_TRUE(stop());
     device->join(); // its threads call the dispatcher
   }
+  /// A run as host_back_end makes it. The constructor makes the first one.
+  detail::finding start() {
+    if (detail::finding refused = dispatcher.check_restart())
+      return refused;
+    detail::host_setup setup;
+    setup.ledger = plan_.ledger;
+    setup.table = {plan_.table.data(), static_cast<std::uint32_t>(plan_.table.size())};
+    setup.v2 = plan_.v2;
+    setup.workers = plan_.workers;
+    setup.launcher = device;
+    setup.options = default_options();
+    setup.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+    setup.options.busy_workers = plan_.when_busy;
+    setup.options.handler_pool_size = plan_.pool;
+    setup.options.wait_policy = plan_.wait_policy;
+    setup.options.grace_period_ns = plan_.grace_period_ns;
+    setup.options.default_owner = plan_.default_owner;
+    setup.shared_ring = plan_.shared;
+    setup.markers = plan_.markers;
+    setup.shutdown_flag = &shutdown;
+    setup.stats = &stats_;
+    if (detail::finding refused = dispatcher.prepare(std::move(setup)))
+      return refused;
+    return dispatcher.start(plan_.own_thread);
+  }
   bool stop(std::chrono::nanoseconds limit = kDeadline) {
     dispatcher.request_stop();
-    return dispatcher.finish(std::chrono::steady_clock::now() + limit);
+    if (!dispatcher.finish(std::chrono::steady_clock::now() + limit))
+      return false;
+    dispatcher.leave_ring();
+    return true;
   }
+  const std::shared_ptr<detail::ring_ledger> &ledger() const { return plan_.ledger; }
   cudaq_dispatcher_stats_t stats() const {
     cudaq_dispatcher_stats_t out{};
     dispatcher.read_stats(out);
@@ -243,11 +286,17 @@ private:
   }
 
   graph_rig_plan plan_;
-  volatile int shutdown_ = 0;
+  std::unique_ptr<host_ring> own_ring_;
   std::uint64_t stats_ = 0;
 
 public:
-  host_ring ring;
+  const host_ring &ring;
+
+private:
+  const detail::slot_ring view_;
+
+public:
+  volatile int shutdown = 0;
   std::shared_ptr<fake_device> device;
   detail::host_dispatcher dispatcher;
 };

@@ -405,6 +405,7 @@ typedef struct cudaq_dispatcher_stats_t {
   uint32_t cursor;        /* slot that is looked at next */
   uint32_t busy_slots;    /* handlers running at this moment */
   uint64_t polls;         /* looks at the ring; device path only */
+  uint64_t hook_failures; /* launch hooks that threw; host path only */
 } cudaq_dispatcher_stats_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher,
