@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/cuda_graph_launcher.h"
 
+#include "lib/api/host_workers.h"
 #include "lib/support/cuda_device.h"
 
 #include <cuda.h>
@@ -27,6 +28,8 @@ public:
 
   finding prepare() {
     return on_device(setup_.device_id, [&]() -> finding {
+      if (finding refused = check_memory())
+        return refused;
       if (finding refused = find_write_value())
         return refused;
       if (finding refused = allocate_done_words())
@@ -109,6 +112,32 @@ private:
     std::uint8_t *tx_slot = in_place ? rx_slot : setup_.ring.tx_data + slot * setup_.ring.tx_stride_sz;
     return {rx_slot, tx_slot, setup_.ring.tx_flags + slot,
             reinterpret_cast<std::uint64_t>(setup_.host_ring.tx_slot(slot)), setup_.host_ring.tx_stride};
+  }
+
+  // A graph that reads plain memory of the host would end the context at its first request.
+  finding check_memory() const {
+    int pageable = 0;
+    cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, setup_.device_id);
+    const auto check = [&](const char *what, const volatile void *address) -> finding {
+      cudaPointerAttributes seen{};
+      if (address == nullptr)
+        return {};
+      if (const cudaError_t error = cudaPointerGetAttributes(&seen, const_cast<const void *>(address)))
+        return cuda_failed("cudaPointerGetAttributes", error);
+      return check_reachable(what, address, seen, pageable != 0);
+    };
+    finding refused = check("ringbuffer->rx_data", setup_.ring.rx_data);
+    if (!refused)
+      refused = check("ringbuffer->tx_data", setup_.ring.tx_data);
+    if (!refused)
+      refused = check("the mailbox", setup_.mailbox);
+    for (std::size_t i = 0; i < setup_.workers.size() && !refused; ++i)
+      if (setup_.workers[i].io_ctx != nullptr) {
+        refused = check(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx);
+        if (!refused)
+          refused = check("ringbuffer->tx_flags", setup_.ring.tx_flags);
+      }
+    return refused;
   }
 
   finding find_write_value() {

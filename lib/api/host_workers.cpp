@@ -74,6 +74,19 @@ finding workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
   return check_count("the number of GRAPH_LAUNCH entries in the table", out.size());
 }
 
+finding check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
+                        bool pageable) {
+  if (pageable || seen.type == cudaMemoryTypeDevice || seen.type == cudaMemoryTypeManaged ||
+      (seen.type == cudaMemoryTypeHost && seen.devicePointer != nullptr))
+    return {};
+  return make_finding(
+      CUDAQ_ERR_INVALID_ARG,
+      "%s is %p, %s that the device cannot use: take mapped memory (CUDAQ_MEMORY_MAPPED, cudaHostAlloc or "
+      "cudaHostRegister with the mapped flag)",
+      what, const_cast<const void *>(address),
+      seen.type == cudaMemoryTypeHost ? "pinned memory without an address" : "plain host memory");
+}
+
 finding check_ring_for_graphs(const cudaq_ringbuffer_t &ring, const std::vector<cudaq_host_worker_t> &workers) {
   const bool in_place = is_in_place(ring, ring_side::host);
   const auto missing = [](const char *field, const char *why) {

@@ -101,8 +101,11 @@ void host_dispatcher::close_answered(const cudaq_host_job_t &job, lane &here) {
 void host_dispatcher::fail_waiting(std::int32_t status, lane &here) {
   for (std::uint32_t slot = 0; graphs_.next_to_fail(slot);) {
     slot_record &record = setup_.ledger->slots[slot];
-    if (status == CUDAQ_RPC_ERR_DEVICE_FAULT)
+    if (status == CUDAQ_RPC_ERR_DEVICE_FAULT) {
       record.cuda_error = static_cast<std::uint32_t>(fault());
+      if (setup_.markers)
+        setup_.ledger->ring.mark_in_flight(slot); // the sentinel replaces nothing else
+    }
     publish(*setup_.ledger, slot, {true, status, 0}, here);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wiring of graph workers: what is refused, with which text. Nothing here needs a GPU.
+#include "lib/api/host_workers.h"
 #include "unittests/support/api_fixture.h"
-#include "unittests/support/host_fixture.h"
 
 namespace cudaq::realtime::test {
 namespace {
@@ -57,6 +57,26 @@ TEST_F(HostWorkers, StartRefusesARingThatTheDeviceCannotReach) {
   CUDAQ_EXPECT_OK(set());
   EXPECT_EQ(cudaq_dispatcher_start(dispatcher.get), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"ringbuffer->rx_data is NULL"}));
+}
+
+TEST_F(HostWorkers, MemoryThatTheDeviceCannotUseIsRefusedByName) {
+  int word = 0;
+  cudaPointerAttributes seen{};
+  const auto check = [&](bool pageable) {
+    return detail::check_reachable("ringbuffer->rx_data", &word, seen, pageable);
+  };
+  seen.type = cudaMemoryTypeUnregistered;
+  const detail::finding refused = check(false);
+  EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(refused.text.find("ringbuffer->rx_data"), std::string::npos) << refused.text;
+  EXPECT_NE(refused.text.find("plain host memory"), std::string::npos) << refused.text;
+  EXPECT_FALSE(check(true)) << "a device that reads all of the host's memory";
+  seen.type = cudaMemoryTypeHost;
+  EXPECT_EQ(check(false).status, CUDAQ_ERR_INVALID_ARG) << "pinned, not mapped";
+  seen.devicePointer = &word;
+  EXPECT_FALSE(check(false));
+  seen.type = cudaMemoryTypeDevice;
+  EXPECT_FALSE(check(false));
 }
 
 TEST_F(HostWorkers, AMailboxMakesWorkersOfTheTablesGraphs) {
