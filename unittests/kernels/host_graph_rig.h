@@ -99,6 +99,11 @@ public:
     const call_result started = start();
     ASSERT_EQ(started.status, CUDAQ_OK) << started.text;
   }
+  void end_stage() {
+    stage_ends_ = true;
+    if (stage_.joinable())
+      stage_.join();
+  }
   /// Of the worker whose launches are to be watched: how often its pre-launch hook was called.
   std::uint64_t staged_copies(std::uint32_t worker) const { return staging_[worker].copies.load(); }
 
@@ -188,12 +193,6 @@ private:
       release();
     ++completed_by_stage;
   }
-  void end_stage() {
-    stage_ends_ = true;
-    if (stage_.joinable())
-      stage_.join();
-  }
-
   const graph_plan plan_;
   const host_ring &ring_;
   cudaq_dispatch_manager_t *manager_ = nullptr;
