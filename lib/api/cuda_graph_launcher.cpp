@@ -4,6 +4,7 @@
 #include "lib/api/host_workers.h"
 #include "lib/support/cuda_device.h"
 
+#include <algorithm>
 #include <cuda.h>
 
 namespace cudaq::realtime::detail {
@@ -86,12 +87,22 @@ public:
     }
     return 0;
   }
-  // Nothing is ever queued on the probe, so what it says is the context's and no stream's own error.
-  int fault() override { return query(probe_); }
+  // A stream may keep an error of its own, a failed capture for instance. Nothing is ever queued on the probe, so what it
+  // says is the context's. But an empty stream need not notice a fault by itself: streams that work are asked before,
+  // a few at a time.
+  int fault() override {
+    const std::size_t first = asked_.peek();
+    const std::size_t count = std::min(workers_.size(), kAskedAtOnce);
+    for (std::size_t n = 0; n < count; ++n)
+      query(workers_[(first + n) % workers_.size()].stream);
+    asked_.set((first + count) % workers_.size());
+    return query(probe_);
+  }
   bool idle(std::uint32_t index) override { return query(workers_[index].stream) != cudaErrorNotReady; }
 
 private:
   static constexpr std::size_t kDoneStride = 64;
+  static constexpr std::size_t kAskedAtOnce = 8;
 
   struct worker {
     cudaStream_t stream = nullptr;
@@ -183,6 +194,7 @@ private:
   const graph_launch_setup setup_;
   std::vector<worker> workers_;
   cudaStream_t probe_ = nullptr;
+  shared_word<std::size_t> asked_; ///< the worker whose stream is asked next
   write_value_fn write_value_ = nullptr;
   std::uint64_t *done_host_ = nullptr; ///< kDoneStride bytes per worker
   CUdeviceptr done_device_ = 0;
