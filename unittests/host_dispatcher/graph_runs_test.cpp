@@ -126,6 +126,16 @@ TEST_F(GraphRun, AFailedLaunchDoesNotReplaceAnAnswerThatCameBefore) {
   EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_LAUNCH_FAILED), 0u);
 }
 
+TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOver) {
+  graph_rig rig(plan);
+  std::atomic<cudaq_tx_status_t> meanwhile{CUDAQ_TX_EMPTY};
+  rig.device->recovering = [&](std::uint32_t) { meanwhile = rig.look(0); };
+  rig.device->next_error = 400;
+  rig.send(0, 2, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_ERROR; }));
+  EXPECT_EQ(meanwhile.load(), CUDAQ_TX_IN_FLIGHT);
+}
+
 TEST_F(GraphRun, Row34_WhatTheLibraryAnswersNobodyElseCan) {
   graph_rig rig(plan);
   rig.device->hold(true);
