@@ -92,11 +92,11 @@ INSTANTIATE_TEST_SUITE_P(
             "CallerPassFunction", kCaller, 4, {64, 128, true}, false, false, false, CUDAQ_BUSY_WORKERS_PASS_FUNCTION}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
-// 10^5 each; CUDAQ_SOAK_MESSAGES=1000000 makes the soak of it.
-constexpr std::uint32_t kMany = 100000;
+// With the flavours above 10^6 in all; CUDAQ_SOAK_MESSAGES=1000000 makes the soak of each.
+constexpr std::uint32_t kMany = 200000;
 INSTANTIATE_TEST_SUITE_P(
     Many, HostGraphs,
-    ::testing::Values(flavour{"OneWorker", kLibrary, 1, {64, 128, false}, true, false, false, 0, kMany, 1},
+    ::testing::Values(flavour{"OneWorker", kLibrary, 1, {64, 128, false}, true, false, false, 0, kMany / 2, 1},
                       flavour{"EightWorkers", kGraph, 4, {64, 128, false}, true, false, false, 0, kMany, 2},
                       flavour{"EightWorkersCaller", kCaller, 4, {64, 128, false}, true, false, false, 0, kMany, 2},
                       flavour{"SixtyFourWorkers",

@@ -217,15 +217,35 @@ TEST_F(GraphOrder, ALoopOnTheCallersThreadServesGraphs) {
   plan.workers[1].completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
   ring = std::make_unique<host_ring>(plan.shape, CUDAQ_MEMORY_MAPPED);
   rig = std::make_unique<graph_rig>(*ring, plan); // made for its graphs, not started
-  cudaq_dispatcher_config_t config = host_config(plan.shape);
-  const cudaq_function_table_t none{nullptr, 0};
   volatile int shutdown = 0;
   std::uint64_t stats = 0;
+  HostDispatcherConfig config;
+  config.rx_flags = ring->ring.rx_flags_host;
+  config.tx_flags = ring->ring.tx_flags_host;
+  config.tx_flags_dev = ring->ring.tx_flags;
+  config.rx_data_host = ring->ring.rx_data_host;
+  config.rx_data_dev = ring->ring.rx_data;
+  config.tx_data_host = ring->ring.tx_data_host;
+  config.tx_data_dev = ring->ring.tx_data;
+  config.rx_stride_sz = ring->ring.rx_stride_sz;
+  config.tx_stride_sz = ring->ring.tx_stride_sz;
+  config.num_slots = plan.shape.num_slots;
+  config.slot_size = plan.shape.slot_size;
+  config.shutdown_flag = &shutdown;
+  config.stats_counter = &stats;
+  config.options = &rig->options;
+  for (const cudaq_host_worker_t &w : rig->workers) {
+    HostDispatchWorker worker;
+    worker.graph_exec = w.graph_exec;
+    worker.function_id = w.function_id;
+    worker.completion = w.completion;
+    worker.io_ctx = w.io_ctx;
+    config.workers.push_back(worker);
+  }
   cudaq_status_t status = CUDAQ_ERR_INTERNAL;
   std::string text;
   std::thread caller([&] {
-    status = cudaq_host_dispatcher_loop(&config, &ring->ring, &none, rig->workers.data(), rig->workers.size(),
-                                        &rig->options, &shutdown, &stats);
+    status = host_dispatcher_loop(config);
     text = status == CUDAQ_OK ? "" : cudaq_last_error_message();
   });
   for (std::uint32_t n = 0; n < 1000 && !HasFatalFailure(); ++n) {

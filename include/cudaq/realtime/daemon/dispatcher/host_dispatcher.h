@@ -175,6 +175,8 @@ struct HostDispatcherConfig {
   std::uint64_t *stats_counter = nullptr;
   bool skip_tx_markers = false;
   const cudaq_dispatcher_options_t *options = nullptr; ///< nullptr: defaults
+  volatile std::uint64_t *tx_flags_dev = nullptr;      ///< device view, needed by workers with an io_ctx only
+  int device_id = 0;                                   ///< of the graph workers
 };
 
 /// cudaq_host_dispatcher_loop for C++ callers.
@@ -182,6 +184,7 @@ inline cudaq_status_t host_dispatcher_loop(const HostDispatcherConfig &config) {
   // A number that does not fit is passed on as the largest that does, which the validation refuses with a text.
   const auto narrow = [](std::size_t n) { return n > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(n); };
   cudaq_dispatcher_config_t c{};
+  c.device_id = config.device_id;
   c.num_slots = narrow(config.num_slots);
   c.slot_size = narrow(config.slot_size);
   c.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
@@ -192,6 +195,7 @@ inline cudaq_status_t host_dispatcher_loop(const HostDispatcherConfig &config) {
   ring.tx_flags_host = config.tx_flags;
   ring.rx_data_host = config.rx_data_host;
   ring.tx_data_host = config.tx_data_host;
+  ring.tx_flags = config.tx_flags_dev;
   ring.rx_data = config.rx_data_dev;
   ring.tx_data = config.tx_data_dev;
   ring.rx_stride_sz = config.rx_stride_sz;
