@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench device`: every case of the device path beside its floor, measured in one run, floors and cases alternating.
+// `bench device` and `bench graph`: every case beside its floor, measured in one run, floors and cases alternating.
 #pragma once
 
 #include "report.h"
@@ -28,5 +28,7 @@ bench_options effective(bench_options options);
 /// Returns an exit_code. Throws usage_error, api_error, and std::runtime_error where there is no GPU or where this build
 /// has no device kernels.
 int run_bench_device(const bench_options &options, const output &out);
+/// The same for graph workers of the host path.
+int run_bench_graph(const bench_options &options, const output &out);
 
 } // namespace cudaq::realtime::tools

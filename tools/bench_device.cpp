@@ -18,7 +18,9 @@ bench_options for_curves(bench_options o) {
   return o;
 }
 
-bench_context describe(const bench_session &session) {
+} // namespace
+
+bench_context describe_session(const bench_session &session) {
   bench_context c;
   cudaDeviceProp properties{};
   require_cuda(cudaGetDeviceProperties(&properties, session.options().gpu), "cudaGetDeviceProperties");
@@ -37,6 +39,8 @@ bench_context describe(const bench_session &session) {
   return c;
 }
 
+namespace {
+
 measured_case named(const char *name, const std::string &what, std::size_t payload_bytes) {
   measured_case c;
   c.name = name;
@@ -45,9 +49,9 @@ measured_case named(const char *name, const std::string &what, std::size_t paylo
   return c;
 }
 
-/// All rounds of one case.
-bench_result measure(bench_session &session, const bench_case &of) {
-  const bench_rig rig = make_rig(session, of);
+} // namespace
+
+bench_result measure_rounds(bench_session &session, const bench_case &of, const bench_rig &rig) {
   bench_result result{
       of, named("floor", of.floor, rig.floor_payload_bytes), named("ours", of.what, rig.payload_bytes), {}};
   for (const auto &[what, run] : rig.other_floors)
@@ -61,14 +65,12 @@ bench_result measure(bench_session &session, const bench_case &of) {
   return result;
 }
 
-} // namespace
-
 int run_bench_device(const bench_options &options, const output &out) {
   const bench_options o = effective(options);
   const std::vector<bench_case> cases = select_cases(o.cases);
   open_gpu(o.gpu);
   bench_session session(o);
-  bench_context context = describe(session);
+  bench_context context = describe_session(session);
   const std::uint64_t switches = involuntary_switches();
   std::vector<bench_result> results;
   std::vector<bench_curve> curves;
@@ -76,7 +78,7 @@ int run_bench_device(const bench_options &options, const output &out) {
   try {
     for (const bench_case &of : cases) {
       now = of.id;
-      results.push_back(measure(session, of));
+      results.push_back(measure_rounds(session, of, make_rig(session, of)));
     }
     now = "curves";
     if (o.curves) {
@@ -89,13 +91,7 @@ int run_bench_device(const bench_options &options, const output &out) {
   }
   context.involuntary_switches = involuntary_switches() - switches;
   context.measured_clock_mhz = session.measured_clock_mhz;
-  print_bench(out, o, context, results, curves);
-  out.write_json(bench_json_body(o, context, results, curves));
-  const std::uint64_t wrong = wrong_replies(results, curves);
-  if (wrong == 0)
-    return kExitOk;
-  fmt::print(stderr, "cudaq-realtime bench device: FAILED: {} wrong replies\n", wrong);
-  return kExitCheckFailed;
+  return report_bench(out, o, context, results, curves);
 }
 
 } // namespace cudaq::realtime::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of `bench device` and their targets.
+// The cases of `bench device` and `bench graph`, and their targets.
 #pragma once
 
 #include "bench.h"
@@ -27,9 +27,11 @@ struct bench_case {
 };
 
 std::span<const bench_case> all_bench_cases();
+std::span<const bench_case> all_graph_cases();
 
-/// The cases named by id or group, each once, in the order of all_bench_cases(); none named: all. Throws usage_error.
-std::vector<bench_case> select_cases(const std::vector<std::string> &names);
+/// The cases named by id or group, each once, in the order of `all`; none named: all. Throws usage_error.
+std::vector<bench_case> select_cases(const std::vector<std::string> &names,
+                                     std::span<const bench_case> all = all_bench_cases());
 
 /// Exchanges of one round and those that warm it up; their sum is whole laps of a ring of `slots`, so that a dispatcher
 /// that is started again goes on at slot 0, where floors begin.

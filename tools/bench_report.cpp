@@ -158,11 +158,13 @@ void print_bench(const output &out, const bench_options &o, const bench_context 
     print_results(out, results);
   for (const bench_curve &curve : curves)
     print_curve(out, curve);
+  for (const std::string &note : context.notes)
+    out.text("\n{}\n", note);
 }
 
 json bench_json_body(const bench_options &o, const bench_context &context, const std::vector<bench_result> &results,
                      const std::vector<bench_curve> &curves) {
-  json j = {{"command", "bench device"},
+  json j = {{"command", context.command},
             {"gpu",
              {{"name", context.gpu_name},
               {"compute_capability", context.compute_capability},
@@ -173,7 +175,7 @@ json bench_json_body(const bench_options &o, const bench_context &context, const
               {"highest_clock_mhz", context.clock_khz / 1000},
               {"measured_clock_mhz", context.measured_clock_mhz}}},
             {"method",
-             {{"what", kMethod},
+             {{"what", context.method.empty() ? kMethod : context.method},
               {"timer", ticks_name()},
               {"ns_per_tick", context.ns_per_tick},
               {"timer_overhead_ns", context.timer_overhead_ns},
@@ -192,7 +194,20 @@ json bench_json_body(const bench_options &o, const bench_context &context, const
   j["curves"] = json::array();
   for (const bench_curve &curve : curves)
     j["curves"].push_back(curve_json(curve));
+  if (!context.notes.empty())
+    j["notes"] = context.notes;
   return j;
+}
+
+int report_bench(const output &out, const bench_options &o, const bench_context &context,
+                 const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {
+  print_bench(out, o, context, results, curves);
+  out.write_json(bench_json_body(o, context, results, curves));
+  const std::uint64_t wrong = wrong_replies(results, curves);
+  if (wrong == 0)
+    return kExitOk;
+  fmt::print(stderr, "cudaq-realtime {}: FAILED: {} wrong replies\n", context.command, wrong);
+  return kExitCheckFailed;
 }
 
 std::uint64_t wrong_replies(const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {

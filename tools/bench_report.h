@@ -36,6 +36,9 @@ struct bench_curve {
 };
 
 struct bench_context {
+  std::string command = "bench device";
+  std::string method;             ///< "": that of `bench device`
+  std::vector<std::string> notes; ///< what was found besides
   std::string gpu_name;
   std::string compute_capability;
   std::string driver;          ///< of the kernel module, "" if it does not say
@@ -55,6 +58,10 @@ void print_bench(const output &out, const bench_options &o, const bench_context 
                  const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);
 json bench_json_body(const bench_options &o, const bench_context &context, const std::vector<bench_result> &results,
                      const std::vector<bench_curve> &curves);
+
+/// Prints, writes the JSON and returns the exit_code.
+int report_bench(const output &out, const bench_options &o, const bench_context &context,
+                 const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);
 
 /// Wrong replies of all of them together.
 std::uint64_t wrong_replies(const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);

@@ -47,6 +47,10 @@ round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::s
 floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes);
 
 bench_rig make_rig(bench_session &session, const bench_case &of);
+/// All rounds of one case.
+bench_result measure_rounds(bench_session &session, const bench_case &of, const bench_rig &rig);
+/// GPU, driver, clocks and cores of a run.
+bench_context describe_session(const bench_session &session);
 /// Throws usage_error, api_error, gpu_error, exchange_stalled.
 std::vector<bench_curve> measure_curves(bench_session &session);
 

@@ -19,6 +19,11 @@ int run_bench_device(const bench_options &options, const output &) {
   throw std::runtime_error(std::string("bench device") + kWhy);
 }
 
+int run_bench_graph(const bench_options &options, const output &) {
+  (void)select_cases(options.cases, all_graph_cases());
+  throw std::runtime_error(std::string("bench graph") + kWhy);
+}
+
 int run_demo_on_gpu(const demo_options &, const output &) {
   throw std::runtime_error(std::string("demo --device gpu") + kWhy);
 }

@@ -23,6 +23,7 @@ constexpr const char *kFooter = R"(Start here:
   cudaq-realtime demo                  the main job: decode surface-code shots through the ring, every answer checked
   cudaq-realtime latency               round trips beside the floor of the same two cores
   cudaq-realtime bench device          the device path beside what the GPU and the bus allow
+  cudaq-realtime bench graph           graph handlers beside bare launches of the same graphs
   cudaq-realtime demo --help           options and examples of a subcommand
 
 Exit status: 0 good; 1 an answer was wrong, lost or given twice, or nothing moved; 2 an option or a file cannot be used;
@@ -65,6 +66,17 @@ Examples:
   cudaq-realtime bench device --cases P1,P6 --json bench.json
   cudaq-realtime bench device --curves --json bench.json   besides, how cost grows
   cudaq-realtime bench device --quick                      shows that it works; too short for figures)";
+
+constexpr const char *kGraphFooter =
+    R"(Graph workers of the host dispatcher. Floors and cases alternate, round by round; a floor is the same graph, launched by
+the measuring thread itself. Every payload is random and every reply is checked. It takes an NVIDIA GPU.
+  P7a  library publishes     P7b  graph publishes     P7c  4096 B copied by a pre-launch hook
+  P12a 64 workers            P12b 8 workers of 70 us
+
+Examples:
+  cudaq-realtime bench graph                               all cases, 100000 exchanges of each in 10 rounds
+  cudaq-realtime bench graph --curves --json graph.json    besides: 1 to 64 workers, payloads read and copied
+  cudaq-realtime bench graph --quick                       shows that it works; too short for figures)";
 
 /// CLI::Range, and no NaN, which compares with nothing and so passes every range.
 CLI::Validator number_between(double low, double high) {
@@ -168,9 +180,10 @@ CLI::App &add_latency(CLI::App &app, tools::latency_options &o, tools::output_op
   return latency;
 }
 
-CLI::App &add_bench_device(CLI::App &bench, tools::bench_options &o, tools::output_options &out) {
-  CLI::App &device = *bench.add_subcommand("device", "the device path beside its floors");
-  device.footer(kBenchFooter);
+CLI::App &add_bench(CLI::App &bench, const char *name, const char *what, const char *footer, const char *curves,
+                    tools::bench_options &o, tools::output_options &out) {
+  CLI::App &device = *bench.add_subcommand(name, what);
+  device.footer(footer);
   device.add_option("--cases", o.cases, "cases to measure, by id (P2a) or group (P2); default: all")
       ->delimiter(',')
       ->type_name("P1,P2,...");
@@ -180,7 +193,7 @@ CLI::App &add_bench_device(CLI::App &bench, tools::bench_options &o, tools::outp
   device.add_option("--rounds", o.rounds, "rounds in which floors and cases alternate")
       ->capture_default_str()
       ->check(CLI::Range(1u, 10000u));
-  device.add_flag("--curves", o.curves, "besides: payload, slots, functions, blocks, dispatchers, each as a series");
+  device.add_flag("--curves", o.curves, curves);
   device.add_flag("--quick", o.quick, "4000 exchanges in 2 rounds");
   device.add_option("--gpu", o.gpu, "number of the GPU")->capture_default_str()->check(CLI::Range(0, 255));
   device.add_option("--cores", o.cores, "cores of the client threads (default: all but the first, if there are four)")
@@ -217,9 +230,13 @@ int run(int argc, char **argv) {
   tools::latency_options latency_options;
   CLI::App &latency = add_latency(app, latency_options, out);
   tools::bench_options bench_options;
-  CLI::App &bench = *app.add_subcommand("bench", "the device path beside its floors: bench device --help");
+  CLI::App &bench = *app.add_subcommand("bench", "what needs a GPU, beside its floors: bench device --help");
   bench.require_subcommand(1);
-  CLI::App &bench_device = add_bench_device(bench, bench_options, out);
+  CLI::App &bench_device =
+      add_bench(bench, "device", "the device path beside its floors", kBenchFooter,
+                "besides: payload, slots, functions, blocks, dispatchers, each as a series", bench_options, out);
+  CLI::App &bench_graph = add_bench(bench, "graph", "graph workers of the host path beside their floors", kGraphFooter,
+                                    "besides: 1 to 64 workers, and payloads, each as a series", bench_options, out);
   CLI::App &info = *app.add_subcommand("info", "what this build and this machine can do, and how to get the rest");
   info.footer("Examples:\n  cudaq-realtime info\n  cudaq-realtime info --json | python3 -m json.tool");
   add_output_options(info, out);
@@ -234,7 +251,9 @@ int run(int argc, char **argv) {
   } catch (const CLI::ParseError &e) {
     return app.exit(e) == 0 ? tools::kExitOk : tools::kExitUsage;
   }
-  const CLI::App *const chosen = bench.parsed() ? &bench_device : app.get_subcommands().front();
+  const CLI::App *const chosen = bench_graph.parsed()    ? &bench_graph
+                                 : bench_device.parsed() ? &bench_device
+                                                         : app.get_subcommands().front();
   out.json = chosen->get_option("--json")->count() > 0;
 #ifdef CUDAQ_TOOL_HAS_QEC
   if (demo.parsed())
@@ -243,6 +262,8 @@ int run(int argc, char **argv) {
 #endif
   if (latency.parsed())
     return tools::run_latency(latency_options, tools::output(out));
+  if (bench_graph.parsed())
+    return tools::run_bench_graph(bench_options, tools::output(out));
   if (bench.parsed())
     return tools::run_bench_device(bench_options, tools::output(out));
   (void)info;

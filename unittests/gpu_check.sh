@@ -165,7 +165,7 @@ run_sanitizers() {
 }
 
 run_bench() {
-  local status=0 limit
+  local status=0 limit suite
   mkdir -p "$logs/bench"
   limit=$(left)
   if [ ! -x "$build/tools/cudaq-realtime" ]; then
@@ -173,10 +173,13 @@ run_bench() {
   elif [ "$limit" -lt 20 ]; then
     echo "notrun bench no time left" >"$logs/bench/0000.result"
   else
-    timeout -k 2 "$((limit - 2))" "$build/tools/cudaq-realtime" bench device --quick >"$logs/bench/0000.log" 2>&1 </dev/null ||
-      status=$?
-    cat "$logs/bench/0000.log"
-    if [ "$status" -eq 0 ]; then echo "passed bench"; else echo "failed bench exit status $status"; fi >"$logs/bench/0000.result"
+    for suite in device graph; do
+      status=0
+      timeout -k 2 "$((limit / 2))" "$build/tools/cudaq-realtime" bench "$suite" --quick >"$logs/bench/$suite.log" 2>&1 </dev/null ||
+        status=$?
+      cat "$logs/bench/$suite.log"
+      if [ "$status" -eq 0 ]; then echo "passed bench.$suite"; else echo "failed bench.$suite exit status $status"; fi >"$logs/bench/$suite.result"
+    done
   fi
 }
 

@@ -15,6 +15,8 @@ struct wiring {
   std::optional<cudaq_ringbuffer_t> ring;
   std::optional<cudaq_function_table_t> table;
   std::vector<v2_handler> v2;
+  std::vector<cudaq_host_worker_t> workers;
+  void **mailbox = nullptr;
   cudaq_dispatcher_options_t options{};
   cudaq_dispatch_launch_fn_t launch_fn = nullptr; ///< at most one of this and the next
   cudaq_dispatch_launch_fn_v2_t launch_fn_v2 = nullptr;
@@ -56,11 +58,20 @@ public:
     return make_finding(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_path is 0 (device): only host handlers can defer");
   }
 
+  virtual finding release_worker(int) { return no_workers(); }
+  virtual finding worker_job(int, cudaq_host_job_t &) const { return no_workers(); }
+
   // Any thread, any time.
   virtual void read_stats(cudaq_dispatcher_stats_t &out) const = 0;
   /// The value of the wired counter `stats` (may be NULL).
   virtual std::uint64_t processed(bool running, const std::uint64_t *stats) const = 0;
   virtual std::string describe() const = 0;
+
+private:
+  static finding no_workers() {
+    return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                        "config->dispatch_path is 0 (device): graph workers are the host path's");
+  }
 };
 
 /// A ring as one side sees it, under a configuration by which it is valid.

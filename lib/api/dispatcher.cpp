@@ -155,6 +155,18 @@ finding cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handler) {
       });
 }
 
+finding cudaq_dispatcher_t::set_host_workers(std::vector<cudaq_host_worker_t> workers) {
+  return wire(
+      "the graph workers", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a graph worker"); },
+      [&] { wiring_.workers = std::move(workers); });
+}
+
+finding cudaq_dispatcher_t::set_mailbox(void **mailbox) {
+  return wire(
+      "the mailbox", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a mailbox"); },
+      [&] { wiring_.mailbox = mailbox; });
+}
+
 finding cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,
                                           cudaq_dispatch_launch_fn_v2_t launch_fn_v2) {
   const auto check = [&]() -> finding {
@@ -218,6 +230,8 @@ finding cudaq_dispatcher_t::run_here() {
     host_->run_loop_here();
   return refused;
 }
+
+bool cudaq_dispatcher_t::graph_runs() const { return host_ != nullptr && host_->graph_runs(); }
 
 finding cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
   const steady_clock::time_point deadline = deadline_after(timeout_ns);

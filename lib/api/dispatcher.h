@@ -28,6 +28,8 @@ struct cudaq_dispatcher_t {
   finding set_function_table(const cudaq_function_table_t &table);
   finding set_control(volatile int *shutdown_flag, std::uint64_t *stats);
   finding set_options(const cudaq_dispatcher_options_t &given);
+  finding set_host_workers(std::vector<cudaq_host_worker_t> workers);
+  finding set_mailbox(void **mailbox);
   finding set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
   /// One of the two is not NULL.
   finding set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
@@ -36,6 +38,8 @@ struct cudaq_dispatcher_t {
   finding start();
   /// Runs the host path's loop on the calling thread instead of one of its own.
   finding run_here();
+  /// After run_here: a graph of the run has not ended.
+  bool graph_runs() const;
   finding stop(std::uint64_t timeout_ns);
   std::uint64_t grace_period_ns() const { return grace_period_ns_.peek(); }
 

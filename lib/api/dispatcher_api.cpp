@@ -2,6 +2,8 @@
 // The exported dispatcher functions: null checks, the exception guard, nothing else.
 #include "lib/api/dispatcher.h"
 
+#include "lib/api/host_workers.h"
+
 using namespace cudaq::realtime::detail;
 
 namespace {
@@ -46,8 +48,8 @@ finding destroy(cudaq_dispatcher_t *dispatcher) {
 }
 
 finding run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringbuffer_t &ring,
-                      const cudaq_function_table_t &table, const cudaq_dispatcher_options_t *options,
-                      volatile int *shutdown_flag, std::uint64_t *stats) {
+                      const cudaq_function_table_t &table, std::vector<cudaq_host_worker_t> workers,
+                      const cudaq_dispatcher_options_t *options, volatile int *shutdown_flag, std::uint64_t *stats) {
   if (finding found = validate_config(config))
     return found;
   if (config.dispatch_path != CUDAQ_DISPATCH_PATH_HOST)
@@ -70,19 +72,34 @@ finding run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringb
   if (chosen.handler_pool_size == 0 && (chosen.numa_node != CUDAQ_NUMA_NODE_ANY || chosen.realtime_priority != 0))
     return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->numa_node and realtime_priority: the loop runs on the calling "
                                                "thread, which the caller places, and there is no pool");
-  cudaq_dispatch_manager_t manager;
-  cudaq_dispatcher_t dispatcher(manager, config);
-  finding found = dispatcher.set_options(chosen);
+  auto manager = std::make_unique<cudaq_dispatch_manager_t>();
+  auto dispatcher = std::make_unique<cudaq_dispatcher_t>(*manager, config);
+  finding found = dispatcher->set_options(chosen);
   if (!found)
-    found = dispatcher.set_ringbuffer(ring);
+    found = dispatcher->set_ringbuffer(ring);
   if (!found)
-    found = dispatcher.set_function_table(table);
+    found = dispatcher->set_function_table(table);
+  if (!found && !workers.empty())
+    found = dispatcher->set_host_workers(std::move(workers));
   if (!found)
-    found = dispatcher.set_control(shutdown_flag, stats);
+    found = dispatcher->set_control(shutdown_flag, stats);
   if (!found)
-    found = dispatcher.run_here();
-  // The pool works on this frame's objects, so this waits as long as a handler takes.
-  return found ? found : dispatcher.stop(UINT64_MAX);
+    found = dispatcher->run_here();
+  if (found)
+    return found;
+  // The pool works on these objects, so this waits as long as a handler takes. For a graph the loop has waited already.
+  constexpr std::uint64_t kLook = 100000000;
+  do
+    found = dispatcher->stop(dispatcher->graph_runs() ? 0 : kLook);
+  while (found.status == CUDAQ_ERR_TIMEOUT && !dispatcher->graph_runs());
+  if (found.status != CUDAQ_ERR_TIMEOUT)
+    return found;
+  // The graph may still write to memory of the launcher's, and to free that would wait for the graph.
+  (void)dispatcher.release();
+  (void)manager.release();
+  return make_finding(CUDAQ_ERR_TIMEOUT,
+                      "a graph did not end within the grace period of %.3f s; its slot is left as it is",
+                      static_cast<double>(chosen.grace_period_ns) * 1e-9);
 }
 
 } // namespace
@@ -220,6 +237,30 @@ cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher, cons
               [&] { return dispatcher->path().complete_deferred(*job, status, result_len); });
 }
 
+cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher, const cudaq_host_worker_t *workers,
+                                                 size_t num_workers) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> finding {
+    std::vector<cudaq_host_worker_t> chosen;
+    if (finding refused = read_workers(workers, num_workers, chosen))
+      return refused;
+    return dispatcher->set_host_workers(std::move(chosen));
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->set_mailbox(h_mailbox_bank); });
+}
+
+cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *dispatcher, int worker_id) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher",
+              [&] { return dispatcher->path().release_worker(worker_id); });
+}
+
+cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *dispatcher, int worker_id, cudaq_host_job_t *out_job) {
+  return with(__func__, dispatcher, out_job, "out_job",
+              [&] { return dispatcher->path().worker_job(worker_id, *out_job); });
+}
+
 cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer,
                                           const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
                                           size_t num_workers, const cudaq_dispatcher_options_t *options,
@@ -227,11 +268,16 @@ cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *confi
   return guarded(__func__, [&]() -> finding {
     if (config == nullptr || ringbuffer == nullptr || table == nullptr)
       return null_argument(config == nullptr ? "config" : ringbuffer == nullptr ? "ringbuffer" : "table");
-    if (workers == nullptr && num_workers != 0)
-      return null_argument("workers");
-    if (num_workers != 0)
-      return make_finding(CUDAQ_ERR_UNSUPPORTED, "num_workers is %zu: this version has no graph workers", num_workers);
-    return run_loop_here(*config, *ringbuffer, *table, options, shutdown_flag, stats);
+    std::vector<cudaq_host_worker_t> chosen;
+    if (finding refused = read_workers(workers, num_workers, chosen))
+      return refused;
+    for (std::size_t w = 0; w < chosen.size(); ++w)
+      if (chosen[w].completion == CUDAQ_WORKER_CALLER_PUBLISHES)
+        return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                            "workers[%zu].completion is 2 (the caller publishes): giving a worker back takes a "
+                            "dispatcher handle, which this loop does not have",
+                            w);
+    return run_loop_here(*config, *ringbuffer, *table, std::move(chosen), options, shutdown_flag, stats);
   });
 }
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/host_back_end.h"
 
+#include "lib/api/host_workers.h"
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+#include "lib/api/cuda_graph_launcher.h"
+#include "lib/support/cuda_device.h"
+#endif
+
 namespace cudaq::realtime::detail {
 
 const char *host_back_end::missing_call(const wiring &w) const {
   if (!w.ring)
     return "cudaq_dispatcher_set_ringbuffer";
-  if (!w.table && w.v2.empty())
+  if (!w.table && w.v2.empty() && w.workers.empty())
     return "cudaq_dispatcher_set_function_table";
   return w.shutdown_flag == nullptr ? "cudaq_dispatcher_set_control" : nullptr;
 }
@@ -40,12 +46,31 @@ void host_back_end::release_ledger() {
   held_ring_ = nullptr;
 }
 
+finding host_back_end::make_launcher(const wiring &w, host_setup &setup) {
+  if (finding found = workers_of_run(w, config_, setup.workers); found || setup.workers.empty())
+    return found;
+  if (finding found = check_ring_for_graphs(*w.ring, setup.workers))
+    return found;
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+  return make_cuda_graph_launcher(
+      manager_, {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers},
+      setup.launcher);
+#else
+  return make_finding(CUDAQ_ERR_UNSUPPORTED, "graph workers: this library was built without the CUDA runtime");
+#endif
+}
+
 finding host_back_end::begin_run(wiring &w, bool with_thread) {
+  if (finding found = host_.check_restart())
+    return found;
   host_setup setup;
   setup.table = w.table.value_or(cudaq_function_table_t{});
   if (finding found = validate_host_table(setup.table))
     return found;
   setup.v2 = w.v2;
+  if (finding found = make_launcher(w, setup))
+    return found;
+  fault_told_ = false;
   setup.options = w.options;
   setup.shared_ring = config_.shared_ring_mode != 0;
   setup.markers = config_.skip_tx_markers == 0;
@@ -84,11 +109,17 @@ finding host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point
   store_release(*shutdown_flag_, 1);
   if (!host_.finish(deadline))
     return make_finding(CUDAQ_ERR_TIMEOUT,
-                        "a thread of the dispatcher did not end within %.3f s; cudaq_dispatcher_dump_state names the "
-                        "handler that it is in, if any",
+                        "a thread or a graph of the dispatcher did not end within %.3f s; cudaq_dispatcher_dump_state "
+                        "names the handler or the graph worker, if any",
                         static_cast<double>(timeout_ns) * 1e-9);
   host_.leave_ring();
   release_ledger();
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+  if (host_.fault() != 0 && !fault_told_) {
+    fault_told_ = true;
+    return cuda_failed("a graph", static_cast<cudaError_t>(host_.fault()));
+  }
+#endif
   return {};
 }
 

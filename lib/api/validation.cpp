@@ -300,6 +300,8 @@ finding check_option_enums(const cudaq_dispatcher_options_t &o) {
     return out_of_range("options->unknown_function", o.unknown_function, "0 (drop), 1 (answer)");
   if (o.wait_policy > CUDAQ_WAIT_BLOCK)
     return out_of_range("options->wait_policy", o.wait_policy, "0 (spin), 1 (spin then yield), 2 (block)");
+  if (o.busy_workers > CUDAQ_BUSY_WORKERS_PASS_KEY)
+    return out_of_range("options->busy_workers", o.busy_workers, "0 (wait), 1 (pass function), 2 (pass key)");
   if (o.ring_peers > CUDAQ_RING_PEERS_SAME_DEVICE)
     return out_of_range("options->ring_peers", o.ring_peers, "0 (any), 1 (same device)");
   if (o.wait_policy == CUDAQ_WAIT_BLOCK && (o.block_interval_ns == 0 || o.block_interval_ns > 100000000u))

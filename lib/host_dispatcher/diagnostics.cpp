@@ -55,6 +55,8 @@ void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
     out.tx_busy_waits += from.tx_busy_waits.value();
     out.cursor_jumps += from.cursor_jumps.value();
     out.heartbeat += from.heartbeat.value();
+    out.launches += from.launches.value();
+    out.hook_failures += from.hook_failures.value();
     out.busy_slots += from.busy.peek() != 0;
   }
   out.received =
@@ -84,6 +86,9 @@ std::string host_dispatcher::describe_options() const {
          waits[o.wait_policy], o.block_interval_ns, o.grace_period_ns, o.handler_pool_size);
   append(text, "options: dispatcher core %d, handler core base %d, NUMA node %d, real-time priority %d (-1: any)\n",
          o.dispatcher_core, o.handler_core_base, o.numa_node, o.realtime_priority);
+  static constexpr const char *busy[] = {"hold up the ring", "hold up their function", "hold up their routing key"};
+  if (!graphs_.none())
+    append(text, "options: busy graph workers %s\n", busy[o.busy_workers]);
   append(text, "ring: %s, markers %s\n", setup_.shared_ring ? "shared" : "not shared", setup_.markers ? "on" : "off");
   return text;
 }
@@ -98,6 +103,8 @@ std::string describe_counters(const cudaq_dispatcher_stats_t &s) {
          s.dropped_bad_magic, s.dropped_unknown_function, s.dropped_flag_value, s.unexpected_flag_values);
   append(text, "counters: handler errors %" PRIu64 ", tx busy waits %" PRIu64 ", cursor jumps %" PRIu64 "\n",
          s.handler_errors, s.tx_busy_waits, s.cursor_jumps);
+  if (s.hook_failures != 0)
+    append(text, "counters: launch hooks that threw %" PRIu64 "\n", s.hook_failures);
   for (int e = 0; e < CUDAQ_RPC_ERROR_COUNT; ++e)
     if (s.protocol_errors[e] != 0)
       append(text, "counters: answered with status %d: %" PRIu64 "\n", -1000 - e, s.protocol_errors[e]);
@@ -122,6 +129,7 @@ std::string host_dispatcher::describe() const {
       append(text, "in handler of function 0x%08x for slot %u\n", static_cast<std::uint32_t>(busy >> 32),
              static_cast<std::uint32_t>(busy) - 1);
   }
+  text += describe_workers();
   const ring_ledger *ledger = ledger_.load();
   if (ledger == nullptr)
     return text;

@@ -3,35 +3,93 @@
 
 namespace cudaq::realtime::detail {
 
-finding executor::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
-                          const judge_rules &rules) {
-  std::vector<cudaq_function_entry_t> entries(table.entries, table.entries + table.count);
+void expect_frame(const slot_ring &ring, std::uint32_t slot) {
+  if (!ring.in_place()) // in place the request's magic stands there
+    write_header(ring.tx_slot(slot), response{});
+}
+
+outcome frame_answer(const slot_ring &ring, std::uint32_t slot) {
+  const response frame = read_header<response>(ring.tx_slot(slot));
+  if (frame.magic != CUDAQ_RPC_MAGIC_RESPONSE)
+    return {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0};
+  return {true, frame.status, frame.result_len};
+}
+
+namespace {
+
+bool is_graph_of(const cudaq_function_entry_t &e, std::uint32_t function_id, std::uint64_t routing_key) {
+  return e.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH && e.function_id == function_id && e.routing_key == routing_key;
+}
+
+/// What the routes are made of. `positions` says where each stands in the table and the lists behind it.
+std::vector<cudaq_function_entry_t> servable_entries(const cudaq_function_table_t &table,
+                                                     const std::vector<v2_handler> &v2,
+                                                     const std::vector<cudaq_host_worker_t> &workers,
+                                                     std::vector<std::uint32_t> &positions) {
+  std::vector<cudaq_function_entry_t> entries;
+  std::uint32_t position = 0;
+  const auto add = [&](const cudaq_function_entry_t &e) {
+    entries.push_back(e);
+    positions.push_back(position);
+  };
+  const auto add_graph = [&](const cudaq_function_entry_t &e) {
+    for (const cudaq_function_entry_t &known : entries)
+      if (is_graph_of(known, e.function_id, e.routing_key))
+        return;
+    add(e);
+  };
+  for (std::uint32_t e = 0; e < table.count; ++e, ++position)
+    table.entries[e].dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH ? add_graph(table.entries[e]) : add(table.entries[e]);
+  cudaq_function_entry_t entry{};
+  entry.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
   for (const v2_handler &h : v2) {
-    cudaq_function_entry_t entry{};
     entry.function_id = h.function_id;
-    entry.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
     entry.schema = h.schema;
-    entries.push_back(entry);
+    add(entry);
+    ++position;
   }
+  entry = {};
+  entry.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  for (const cudaq_host_worker_t &w : workers) {
+    entry.function_id = w.function_id;
+    entry.routing_key = w.routing_key;
+    add_graph(entry);
+    ++position;
+  }
+  return entries;
+}
+
+} // namespace
+
+finding executor::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                          const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules) {
+  std::vector<std::uint32_t> positions;
+  const std::vector<cudaq_function_entry_t> entries = servable_entries(table, v2, workers, positions);
   const auto count = static_cast<std::uint32_t>(entries.size());
   const function_index::outcome built = index_.build(entries.data(), count);
-  if (built.what != function_index::problem::none)
-    return make_finding(
-        CUDAQ_ERR_INVALID_ARG, "function table: entries %u and %u carry function_id 0x%08x %s%s", built.first,
-        built.second, entries[built.first].function_id,
-        built.what == function_index::problem::duplicate ? "with the same routing key" : "in different dispatch modes",
-        built.first >= table.count || built.second >= table.count ? " (positions behind the table are v2 handlers)"
-                                                                  : "");
+  if (built.what != function_index::problem::none) {
+    const std::uint32_t first = positions[built.first], second = positions[built.second];
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "function table: entries %u and %u carry function_id 0x%08x %s%s", first,
+                        second, entries[built.first].function_id,
+                        built.what == function_index::problem::duplicate ? "with the same routing key"
+                                                                         : "in different dispatch modes",
+                        first >= table.count || second >= table.count
+                            ? " (positions behind the table are v2 handlers, then graph workers)"
+                            : "");
+  }
   view_ = index_.view();
   rules_ = rules;
-  may_defer_ = !v2.empty();
+  may_defer_ = !v2.empty() || !workers.empty();
   handlers_.assign(view_.num_routes, {});
   for (std::uint32_t r = 0; r < view_.num_routes; ++r) {
-    const std::uint32_t e = view_.routes[r].entry;
-    if (e >= table.count)
+    const function_route &route = view_.routes[r];
+    if (route.mode != CUDAQ_DISPATCH_HOST_CALL)
+      continue;
+    const std::uint32_t e = positions[route.entry];
+    if (e < table.count)
+      handlers_[r].v1 = entries[route.entry].handler.host_fn;
+    else
       handlers_[r] = {nullptr, v2[e - table.count].fn, v2[e - table.count].user};
-    else if (entries[e].dispatch_mode == CUDAQ_DISPATCH_HOST_CALL)
-      handlers_[r].v1 = entries[e].handler.host_fn;
   }
   return {};
 }
@@ -47,6 +105,8 @@ outcome executor::checked(const slot_ring &ring, std::uint32_t route, const outc
 outcome executor::run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
                       std::uint64_t generation, lane &here) const noexcept {
   const handler &h = handlers_[route];
+  if (h.v1 == nullptr && h.v2 == nullptr) // a graph that no worker carries
+    return {true, CUDAQ_RPC_ERR_WORKER_UNAVAILABLE, 0};
   outcome said;
   here.enter(slot, r.function_id);
   try {
@@ -59,14 +119,9 @@ outcome executor::run(const slot_ring &ring, std::uint32_t slot, const request &
 }
 
 outcome executor::run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const {
-  std::uint8_t *tx_slot = ring.tx_slot(slot);
-  if (!ring.in_place()) // else the last answer's magic would pass for this one's
-    write_header(tx_slot, response{});
-  h.v1(ring.rx_slot(slot), tx_slot, ring.slot_size);
-  const response frame = read_header<response>(tx_slot);
-  if (frame.magic != CUDAQ_RPC_MAGIC_RESPONSE)
-    return {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0};
-  return {true, frame.status, frame.result_len};
+  expect_frame(ring, slot);
+  h.v1(ring.rx_slot(slot), ring.tx_slot(slot), ring.slot_size);
+  return frame_answer(ring, slot);
 }
 
 outcome executor::run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,

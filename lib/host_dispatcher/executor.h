@@ -17,11 +17,18 @@ struct v2_handler {
   cudaq_handler_schema_t schema{};
 };
 
+/// A handler that writes its own frame: before it runs, so that the last answer's magic does not pass for this one's, and
+/// what it has answered afterwards.
+void expect_frame(const slot_ring &ring, std::uint32_t slot);
+outcome frame_answer(const slot_ring &ring, std::uint32_t slot);
+
 /// Set up at start, then constant: any number of threads may call `run`.
 class executor {
 public:
-  /// Copies the table and the v2 handlers. Refuses what the index refuses, with a text.
-  finding prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2, const judge_rules &rules);
+  /// Copies the table and the v2 handlers, and makes a route of every (function id, routing key) that the table or a
+  /// worker carries in GRAPH_LAUNCH mode; several of the same are one route. Refuses what the index refuses, with a text.
+  finding prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                  const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules);
 
   const function_index_view &index() const { return view_; }
   const judge_rules &rules() const { return rules_; }

@@ -18,12 +18,16 @@ finding host_dispatcher::prepare(host_setup setup) {
   const cudaq_dispatcher_options_t &o = setup.options;
   judge_rules rules;
   rules.served_modes = 1u << CUDAQ_DISPATCH_HOST_CALL;
+  if (!setup.workers.empty())
+    rules.served_modes |= 1u << CUDAQ_DISPATCH_GRAPH_LAUNCH;
   rules.answer_unknown = o.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   rules.check_schema = o.check_schema != 0;
   rules.strict_flag_values = o.strict_flag_values != 0;
-  if (finding refused = executor_.prepare(setup.table, setup.v2, rules))
+  if (finding refused = executor_.prepare(setup.table, setup.v2, setup.workers, rules))
     return refused;
   const slot_ring &ring = setup.ledger->ring;
+  graphs_.reset(setup.workers, executor_.index(), ring.num_slots, static_cast<cudaq_busy_workers_t>(o.busy_workers),
+                setup.launcher);
   const bool pool = o.handler_pool_size != 0;
   const bool per_function = pool && o.ordering == CUDAQ_ORDERING_FIFO;
   // One queue more than routes: for requests of a shared ring that are answered without a handler.
@@ -42,6 +46,8 @@ finding host_dispatcher::prepare(host_setup setup) {
   stats_base_.set(load_relaxed(*setup_.stats) - processed());
   stop_.store(0);
   intake_closed_.store(0);
+  give_up_.store(0);
+  fault_.store(0);
   polls_ = 0;
   empty_turns_ = 1; // stop is looked for after a request; none was served yet
   busy_slot_ = collected_slot_ = function_index_view::kNone;
@@ -51,6 +57,7 @@ finding host_dispatcher::prepare(host_setup setup) {
 // The ring is joined last: from then on requests are accepted, and must find threads that serve them.
 finding host_dispatcher::start(bool with_thread) {
   gate_.store(gate::closed);
+  own_thread_ = with_thread;
   finding refused;
   try {
     refused = start_threads(with_thread);
@@ -112,9 +119,15 @@ void host_dispatcher::loop() {
   const cudaq_dispatcher_options_t &o = setup_.options;
   const host_dispatcher *outer = serving_for;
   serving_for = this;
-  run_loop([this] { return turn(); }, [this] { return stop_seen(); },
-           idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
-  close_intake();
+  const auto serve_ring = [this, &o] {
+    run_loop([this] { return turn(); }, [this] { return stop_seen(); },
+             idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
+    close_intake();
+  };
+  if (graphs_.none())
+    serve_ring();
+  else
+    graphs_.launcher().run_on_device(serve_ring);
   serving_for = outer;
   // Ended by the caller's flag, nobody may call stop for long: the ring must not wait for that.
   while (setup_.shared_ring && has_jobs() && stop_.load() == 0)
@@ -129,38 +142,25 @@ bool host_dispatcher::stop_seen() {
   return look && stop_requested();
 }
 
-void host_dispatcher::close_intake() {
-  if (setup_.shared_ring)
-    setup_.ledger->begin_leaving(*this);
-  intake_closed_.store(1);
-  if (setup_.options.handler_pool_size == 0)
-    while (serve_queued(lanes_[kLoopLane]) != 0) {
-    }
-  store_relaxed(*setup_.stats, stats_value());
-}
-
-void host_dispatcher::leave_ring() {
-  if (setup_.shared_ring)
-    setup_.ledger->remove(*this);
-}
-
 bool host_dispatcher::is_own_thread() const { return serving_for == this; }
 
 std::uint32_t host_dispatcher::turn() {
   lane &here = lanes_[kLoopLane];
   ring_ledger &ledger = *setup_.ledger;
-  std::uint32_t work = 0;
+  std::uint32_t work = graphs_.none() ? 0 : graph_turn(here);
   if (setup_.shared_ring) {
-    work = ledger.route(kBatch, *this, here);
+    work += ledger.route(kBatch, *this, here);
     if (setup_.options.handler_pool_size == 0)
       work += serve_queued(here);
   } else {
     std::uint32_t i = ledger.cursor.peek();
-    while (work < kBatch && (work == 0 || !stop_requested()) &&
+    while (work < kBatch && (work == 0 || !stop_requested()) && !holds_intake() &&
            take_turn(ledger.ring, i, executor_.index(), executor_.rules(), *this) > turn_result::waiting) {
       i = ledger.ring.next(i);
       ledger.cursor.set(i);
       ++work;
+      if (graphs_.backlog())
+        graph_turn(here);
     }
   }
   if (work == 0) {
@@ -217,7 +217,7 @@ void host_dispatcher::note_taken(std::uint32_t, const request &, bool expected_f
 void host_dispatcher::note_dropped(verdict why) { lanes_[kLoopLane].count_drop(why); }
 
 outcome host_dispatcher::serve(std::uint32_t i, const request &r, std::uint32_t route) {
-  if (queued_) {
+  if (queued_ || is_graph(route)) {
     accept(i, r, {verdict::serve, CUDAQ_RPC_OK, route});
     return {false};
   }
@@ -239,15 +239,22 @@ void host_dispatcher::write_record(slot_record &record, const request &r, const 
   record.what = what;
   record.owner.set(this);
   record.marked = marked;
+  record.cuda_error = 0;
+  record.library_answers.set(false);
 }
 
 void host_dispatcher::accept(std::uint32_t slot, const request &r, const judgement &what) {
   ring_ledger &ledger = *setup_.ledger;
-  const bool marked = setup_.markers && setup_.options.handler_pool_size != 0;
+  const bool graph = what.what == verdict::serve && is_graph(what.route);
+  const bool marked = setup_.markers && !graph && setup_.options.handler_pool_size != 0;
   write_record(ledger.slots[slot], r, what, marked);
   ledger.slots[slot].state.enter(slot_phase::queued);
   lane &counts = setup_.shared_ring ? lanes_[kSharedLane] : lanes_[kLoopLane];
   counts.count(what.what == verdict::serve ? counts.dispatched : counts.refused);
+  if (graph) {
+    graphs_.push(slot, what.route);
+    return;
+  }
   const bool routed = what.route != function_index_view::kNone;
   const std::uint32_t queue = queues_.size() == 1 ? 0 : routed ? what.route : queues_.size() - 1;
   if (marked) { // IN_FLIGHT holds the slot, so rx can go before anybody can answer
@@ -272,19 +279,27 @@ void host_dispatcher::run_job(std::uint32_t slot, lane &here) {
   ring_ledger &ledger = *setup_.ledger;
   slot_record &record = ledger.slots[slot];
   const std::uint64_t generation = record.state.generation();
-  outcome said{true, record.what.status, 0};
+  const outcome said{true, record.what.status, 0};
   if (record.what.what == verdict::serve) {
     record.state.enter(slot_phase::running); // from here on the handler may hand the job to other threads
-    said = executor_.run(ledger.ring, slot, record.req, record.what.route, generation, here);
-    // A completion that came while the handler ran goes before whatever the handler returned: it was accepted.
-    if (record.state.claim(generation, slot_phase::running, said.now ? slot_phase::completing : slot_phase::deferred)) {
-      if (!said.now)
-        return;
-    } else if (record.state.claim(generation, slot_phase::early, slot_phase::passed_on)) {
+    handler_returned(slot, generation,
+                     executor_.run(ledger.ring, slot, record.req, record.what.route, generation, here), here);
+    return;
+  }
+  publish(ledger, slot, said, here);
+}
+
+void host_dispatcher::handler_returned(std::uint32_t slot, std::uint64_t generation, outcome said, lane &here) {
+  ring_ledger &ledger = *setup_.ledger;
+  slot_record &record = ledger.slots[slot];
+  // A completion that came while the handler ran goes before whatever the handler returned: it was accepted.
+  if (record.state.claim(generation, slot_phase::running, said.now ? slot_phase::completing : slot_phase::deferred)) {
+    if (!said.now)
       return;
-    } else {
-      said = record.early;
-    }
+  } else if (record.state.claim(generation, slot_phase::early, slot_phase::passed_on)) {
+    return;
+  } else {
+    said = record.early;
   }
   publish(ledger, slot, said, here);
 }
@@ -311,13 +326,21 @@ void host_dispatcher::publish(ring_ledger &ledger, std::uint32_t slot, outcome s
   slot_record &record = ledger.slots[slot];
   if (record.what.what == verdict::serve)
     said = executor_.checked(ledger.ring, record.what.route, said);
-  write_response(ledger.ring.tx_slot(slot), record.req, said.status, said.result_len);
+  const bool sentinel = record.cuda_error != 0 && setup_.markers;
+  if (!sentinel)
+    write_response(ledger.ring.tx_slot(slot), record.req, said.status, said.result_len);
   counts.count_response(said.status);
-  if (record.marked)
-    ledger.ring.publish_tx(slot);
+  if (sentinel)
+    ledger.ring.publish_error(slot, record.cuda_error);
   else
-    ledger.ring.publish(slot);
-  record.state.finish();
+    ledger.ring.publish_tx(slot);
+  end_job(ledger, slot);
+}
+
+void host_dispatcher::end_job(ring_ledger &ledger, std::uint32_t slot) {
+  if (!ledger.slots[slot].marked)
+    ledger.ring.release_rx(slot);
+  ledger.slots[slot].state.finish();
 }
 
 finding host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) {
@@ -333,69 +356,19 @@ finding host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int
     return make_finding(CUDAQ_ERR_INVALID_ARG, "status is CUDAQ_HOST_CALL_DEFERRED; a completion cannot be deferred");
   // Nothing else of the slot's record is read before the claim: it may belong to another request by now.
   const slot_record &record = ledger->slots[job.slot];
-  if (record.state.generation() == job.generation && record.owner.peek() != this)
+  const slot_state::snapshot seen = record.state.look();
+  if (seen.generation == job.generation && record.owner.peek() != this)
     return make_finding(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u is another dispatcher's",
+                        job.request_id, job.slot);
+  if (seen.generation == job.generation && record.library_answers.peek())
+    return make_finding(CUDAQ_ERR_STATE,
+                        "the job of request %u in slot %u is a graph's whose worker does not have completion "
+                        "CALLER_PUBLISHES",
                         job.request_id, job.slot);
   if (!complete(*ledger, job.slot, job.generation, {true, status, result_len}))
     return make_finding(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,
                         job.slot);
   return {};
-}
-
-bool host_dispatcher::finish(steady_clock::time_point deadline) {
-  const auto join_all = [this](steady_clock::time_point until) {
-    bool joined = thread_.join_until(until);
-    for (loop_thread &t : pool_)
-      joined = joined && t.join_until(until);
-    return joined;
-  };
-  if (!join_all(deadline)) {
-    if (in_handler())
-      return false;
-    // No handler is to blame: threads may sleep for their block interval, or have lost their core.
-    const auto nap = std::chrono::nanoseconds(2 * setup_.options.block_interval_ns) + std::chrono::milliseconds(200);
-    if (!join_all(steady_clock::now() + nap))
-      return false;
-  }
-  const auto idle = [this] { return !has_jobs(); };
-  if (setup_.ledger && !wait_until(deadline, idle)) {
-    give_up_deferred_jobs();
-    // What is left now is being published by the thread that completed it, which runs no handler.
-    if (!wait_until(steady_clock::now() + std::chrono::seconds(1), idle))
-      return false;
-  }
-  if (setup_.stats != nullptr)
-    store_relaxed(*setup_.stats, stats_value());
-  return true;
-}
-
-bool host_dispatcher::in_handler() const {
-  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l)
-    if (lanes_[l].busy.peek() != 0)
-      return true;
-  return false;
-}
-
-/// A job of this dispatcher is not answered, or its answer is not out yet.
-bool host_dispatcher::has_jobs() const {
-  const ring_ledger &ledger = *setup_.ledger;
-  for (std::uint32_t i = 0; i < ledger.num_slots; ++i) {
-    const slot_phase phase = ledger.slots[i].state.phase();
-    if (phase != slot_phase::open && phase != slot_phase::parked && ledger.slots[i].owner.peek() == this)
-      return true;
-  }
-  return false;
-}
-
-// Only deferred jobs can be left here: every thread that runs handlers has ended.
-void host_dispatcher::give_up_deferred_jobs() {
-  ring_ledger &ledger = *setup_.ledger;
-  for (std::uint32_t i = 0; i < ledger.num_slots; ++i) {
-    const slot_record &record = ledger.slots[i];
-    const slot_state::snapshot seen = record.state.look(); // before the owner: a later job has another generation
-    if (seen.phase == slot_phase::deferred && record.owner.peek() == this)
-      complete(ledger, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
-  }
 }
 
 } // namespace cudaq::realtime::detail

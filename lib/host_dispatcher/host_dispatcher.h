@@ -6,10 +6,14 @@
 //   serve     in the same turn             queue -> pool threads         queue -> own thread, or pool threads
 //   answer    in the same turn             complete()                    complete()
 //
+// Graph handlers (host_graphs.cpp) always go through a queue to the dispatcher's own thread, which launches them and sees
+// to their ends between the turns. To the slot they are handlers that defer.
+//
 // A deferred answer comes through complete() from a thread of the caller's.
 #pragma once
 
 #include "lib/host_dispatcher/executor.h"
+#include "lib/host_dispatcher/graph_workers.h"
 #include "lib/host_dispatcher/runner.h"
 #include "lib/host_dispatcher/work_queues.h"
 
@@ -22,6 +26,8 @@ struct host_setup {
   std::shared_ptr<ring_ledger> ledger;
   cudaq_function_table_t table{};
   std::vector<v2_handler> v2;
+  std::vector<cudaq_host_worker_t> workers;
+  std::shared_ptr<graph_launcher> launcher; ///< where there are workers
   cudaq_dispatcher_options_t options{};
   bool shared_ring = false;
   bool markers = true;
@@ -33,6 +39,8 @@ class host_dispatcher final : public ring_member {
 public:
   host_dispatcher();
 
+  /// Refuses a run while a worker of the last one is still with the caller: he would give back one of this run.
+  finding check_restart() const;
   /// Prepares a run; the counters go on from the last one.
   finding prepare(host_setup setup);
   /// Starts the threads. with_thread false: the pool only, the caller runs `loop` himself. On failure nothing runs.
@@ -54,6 +62,15 @@ public:
 
   /// One turn of the thread that reads the ring; returns its work count.
   std::uint32_t turn();
+
+  /// A graph of the run has not ended. For the thread that finishes it.
+  bool graph_runs() const;
+  /// The CUDA error that has ended this run's graphs for good, 0: none. Any thread.
+  int fault() const { return fault_.load(); }
+
+  // Any thread, any time after prepare.
+  finding release_worker(int worker);
+  finding worker_job(int worker, cudaq_host_job_t &out) const;
 
   /// Any thread, any time after prepare.
   finding complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len);
@@ -101,8 +118,27 @@ private:
   std::string describe_options() const;
   void write_record(slot_record &record, const request &r, const judgement &what, bool marked);
   void run_job(std::uint32_t slot, lane &here);
+  /// The handler, or the launch, of a job in phase running has returned and said this.
+  void handler_returned(std::uint32_t slot, std::uint64_t generation, outcome said, lane &here);
+  // host_graphs.cpp
+  bool is_graph(std::uint32_t route) const { return route != function_index_view::kNone && graphs_.serves(route); }
+  std::uint32_t graph_turn(lane &here);
+  void launch(const graph_workers::start &what, lane &here);
+  void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here);
+  bool answered_elsewhere(const cudaq_host_job_t &job) const;
+  void close_answered(const cudaq_host_job_t &job, lane &here);
+  void fail_waiting(std::int32_t status, lane &here);
+  void watch_for_fault(lane &here);
+  void fail_all_graphs(int error, lane &here);
+  void drain_graphs();
+  void settle_graphs();
+  std::string describe_workers() const;
   bool complete(ring_ledger &ledger, std::uint32_t slot, std::uint64_t generation, const outcome &said);
   void publish(ring_ledger &ledger, std::uint32_t slot, outcome said, lane &counts);
+  /// The slot's request is answered: frees its request side and closes the job.
+  void end_job(ring_ledger &ledger, std::uint32_t slot);
+  /// A graph request waits for a worker, and later ones shall not pass it.
+  bool holds_intake() const { return setup_.options.busy_workers == CUDAQ_BUSY_WORKERS_WAIT && graphs_.backlog(); }
   void close_intake();
   bool has_jobs() const;
   bool in_handler() const;
@@ -112,11 +148,13 @@ private:
   host_setup setup_;
   executor executor_;
   work_queues queues_;
+  graph_workers graphs_;
   std::vector<lane> lanes_;
   shared_word<ring_ledger *> ledger_;                     ///< for calls from other threads; set by prepare
   shared_word<std::uint32_t> max_result_len_;             ///< the same
   shared_word<std::uint32_t> lanes_used_{kFirstPoolLane}; ///< largest number so far: counters outlive a run
   bool queued_ = false;                                   ///< requests go through the queues
+  bool own_thread_ = false;                               ///< the loop runs on a thread of this object's
   bool tracks_jobs_ = false; ///< slots have job records; otherwise every request is answered within its turn
   shared_word<std::uint64_t> stats_base_; ///< what *stats held before this dispatcher counted
 
@@ -126,10 +164,13 @@ private:
   shared_word<gate> gate_; ///< threads wait here until all of them are there and the ring is joined
   shared_word<std::uint32_t> stop_;
   shared_word<std::uint32_t> intake_closed_; ///< nothing is accepted any more; the pool ends when it has drained
+  shared_word<std::uint32_t> give_up_;       ///< the grace period is over: requests that wait for a worker are answered
+  shared_word<int> fault_;
 
   // Of the thread that reads the ring.
   std::uint32_t polls_ = 0;
   std::uint32_t empty_turns_ = 0;
+  steady_clock::time_point fault_watch_; ///< when the device is asked for its health next
   std::uint32_t busy_slot_ = function_index_view::kNone;
   std::uint32_t collected_slot_ =
       function_index_view::kNone; ///< the next slot, if its last answer is known to be taken

@@ -20,7 +20,7 @@ struct alignas(128) lane {
   counter unexpected_flag_values;
   counter handler_errors;
   counter protocol_errors[CUDAQ_RPC_ERROR_COUNT];
-  counter tx_busy_waits, cursor_jumps;
+  counter tx_busy_waits, cursor_jumps, launches, hook_failures;
   counter heartbeat;
 
   /// Slot + 1 of the handler call in progress and its function id; 0: none.

@@ -76,8 +76,11 @@ struct alignas(64) slot_record {
   request req;
   judgement what; ///< serve, or answer with a status
   shared_word<const ring_member *> owner;
-  outcome early;       ///< the answer that came while the handler ran
-  bool marked = false; ///< IN_FLIGHT stands in the tx flag and rx is (being) cleared
+  outcome early;                ///< the answer that came while the handler ran
+  bool marked = false;          ///< IN_FLIGHT stands in the tx flag and rx is (being) cleared
+  std::uint32_t cuda_error = 0; ///< why a graph's launch or run failed
+  /// A graph's job that nobody but the library may complete. Written before the job can be known.
+  shared_word<bool> library_answers;
 };
 
 /// One dispatcher of a shared ring, as the thread that reads the ring sees it. Called under the router role only.

@@ -83,6 +83,14 @@ public:
         expected, desired, cuda::memory_order_acq_rel, cuda::memory_order_acquire);
   }
 
+  // Bits that several threads set and clear. raise_bits returns what the word held before.
+  T raise_bits(T bits) {
+    return cuda::atomic_ref<T, cuda::thread_scope_system>(value_).fetch_or(bits, cuda::memory_order_acq_rel);
+  }
+  void clear_bits(T bits) {
+    cuda::atomic_ref<T, cuda::thread_scope_system>(value_).fetch_and(~bits, cuda::memory_order_acq_rel);
+  }
+
 private:
   T value_{};
 };

@@ -74,6 +74,11 @@ struct scoped_slot_ring {
     store_release<std::uint64_t, Scope>(tx_flags[i], std::uint64_t{CUDAQ_TX_FLAG_IN_FLIGHT});
   }
 
+  /// In the place of an answer, and of the IN_FLIGHT marker: a CUDA error. With markers only.
+  CUDAQ_REALTIME_HOST_DEVICE void publish_error(std::uint32_t i, std::uint32_t cuda_error) const {
+    store_release<std::uint64_t, Scope>(tx_flags[i], CUDAQ_TX_FLAG_ERROR_TAG << CUDAQ_TX_FLAG_ERROR_SHIFT | cuda_error);
+  }
+
   // --- consumer ---
 
   CUDAQ_REALTIME_HOST_DEVICE std::uint64_t answer(std::uint32_t i) const {

@@ -9,7 +9,8 @@ import public_headers
 
 # Used only by inline code of the header that defines them, or only types and no values: they never cross a binary
 # boundary. Neither does what .cuh headers define: device code that is compiled into the program.
-INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "CooperativeKernel"}
+INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "CooperativeKernel",
+               "graph_capture_options", "graph_capture_result"}
 
 root = pathlib.Path(sys.argv[1])
 listed = "".join((root / "unittests/abi" / name).read_text() for name in ("layout_c.inc", "layout_cxx.inc"))

@@ -146,9 +146,12 @@ TEST_P(OwnThreadLoop, RefusesWhatADispatcherRefuses) {
   if (!GetParam()) {
     const cudaq_function_table_t table{&entry, 1};
     cudaq_host_worker_t worker{};
+    worker.struct_size = sizeof(worker);
+    worker.graph_exec = reinterpret_cast<cudaGraphExec_t>(&worker);
+    worker.completion = CUDAQ_WORKER_CALLER_PUBLISHES;
     EXPECT_EQ(cudaq_host_dispatcher_loop(&config, &ring.ring, &table, &worker, 1, &options, &flag, &stats),
               CUDAQ_ERR_UNSUPPORTED);
-    EXPECT_TRUE(error_names({"num_workers is 1"}));
+    EXPECT_TRUE(error_names({"workers[0].completion is 2"}));
     config.shared_ring_mode = 1;
     EXPECT_EQ(run(), CUDAQ_ERR_UNSUPPORTED);
     config.shared_ring_mode = 0;

@@ -30,6 +30,7 @@ public:
   }
 
   checked_function *function(std::uint32_t k) const { return functions_[k].get(); }
+  checked_record *record(std::uint32_t k) const { return records_dev_.get + k; }
 
   /// Takes over what the device has seen.
   void collect() {

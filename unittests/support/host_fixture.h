@@ -59,6 +59,9 @@ public:
 
   const ring_shape &shape() const { return shape_; }
   std::uint8_t *rx_slot(std::uint32_t i) const { return ring.rx_data_host + i * ring.rx_stride_sz; }
+  std::uint8_t *tx_slot(std::uint32_t i) const {
+    return ring.tx_data_host == nullptr ? rx_slot(i) : ring.tx_data_host + i * ring.tx_stride_sz;
+  }
 
   cudaq_ringbuffer_t ring{};
 

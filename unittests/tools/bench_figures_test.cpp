@@ -36,6 +36,14 @@ TEST(BenchPlan, SelectsByIdAndByGroupInItsOwnOrder) {
   EXPECT_EQ(select_cases({}).size(), all_bench_cases().size());
 }
 
+TEST(BenchPlan, GraphCasesAreAListOfTheirOwn) {
+  const auto chosen = select_cases({"P7"}, all_graph_cases());
+  ASSERT_EQ(chosen.size(), 3u);
+  EXPECT_STREQ(chosen[0].id, "P7a");
+  EXPECT_EQ(select_cases({}, all_graph_cases()).size(), all_graph_cases().size());
+  EXPECT_THROW((void)select_cases({"P1"}, all_graph_cases()), usage_error);
+}
+
 TEST(BenchPlan, RefusesAnUnknownCaseAndNamesTheOthers) {
   try {
     (void)select_cases({"P1", "P7"});

@@ -349,6 +349,13 @@ typedef enum cudaq_ring_peers_t {
   CUDAQ_RING_PEERS_SAME_DEVICE = 1 /* the caller's word that kernels of the same device only do */
 } cudaq_ring_peers_t;
 
+/* Host path: a graph request comes while all its workers are busy. Until one is free it stays in its slot, and so do */
+typedef enum cudaq_busy_workers_t {
+  CUDAQ_BUSY_WORKERS_WAIT = 0,          /* all later requests (on a shared ring: all later graph requests) */
+  CUDAQ_BUSY_WORKERS_PASS_FUNCTION = 1, /* later requests of its function; others pass */
+  CUDAQ_BUSY_WORKERS_PASS_KEY = 2       /* later requests of its function and routing key; others pass */
+} cudaq_busy_workers_t;
+
 #define CUDAQ_CORE_ANY (-1)
 #define CUDAQ_NUMA_NODE_ANY (-1)
 
@@ -369,7 +376,7 @@ typedef struct cudaq_dispatcher_options_t {
   uint64_t block_interval_ns;  /* CUDAQ_WAIT_BLOCK: sleep between polls: bounds what each hand-over adds; 500 us */
   uint64_t grace_period_ns;    /* how long stop and destroy wait for handlers; 5 s */
   uint32_t ring_peers;         /* cudaq_ring_peers_t, ANY; device path: SAME_DEVICE allows cheaper ordering */
-  uint32_t reserved;
+  uint32_t busy_workers;       /* cudaq_busy_workers_t, WAIT; host path */
 } cudaq_dispatcher_options_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_options_init(cudaq_dispatcher_options_t *options,
@@ -404,6 +411,7 @@ typedef struct cudaq_dispatcher_stats_t {
   uint32_t cursor;        /* slot that is looked at next */
   uint32_t busy_slots;    /* handlers running at this moment */
   uint64_t polls;         /* looks at the ring; device path only */
+  uint64_t hook_failures; /* launch hooks that threw; host path only */
 } cudaq_dispatcher_stats_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher,

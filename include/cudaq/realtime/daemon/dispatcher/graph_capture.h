@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures CUDA work as a graph in a process that is at work: other threads may allocate, copy and launch meanwhile, and
+// kernels that do not end may be resident. For the graph workers of host_dispatcher.h, and for whoever launches graphs.
+//
+//   captured_graph graph;
+//   const graph_capture_result result = capture_graph(graph, [&](cudaStream_t stream) { launch everything on stream });
+//
+// Header-only over the CUDA runtime of the program.
+#ifndef CUDAQ_REALTIME_GRAPH_CAPTURE_H
+#define CUDAQ_REALTIME_GRAPH_CAPTURE_H
+
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
+#include <cstddef>
+#include <exception>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace cudaq::realtime {
+
+/// How capture_graph goes about it.
+struct graph_capture_options {
+  /// The device whose graph it is; -1: the current one of the calling thread, whose own is left alone either way.
+  int device_id = -1;
+  /// Runs of the work before the capture, which load lazily loaded kernels and let libraries (TensorRT, cuBLAS) allocate
+  /// what they could not during it. The work is really done then, on what its arguments point to: kernels that go by a
+  /// GraphIOContext or a mailbox must do nothing while the slot is null, or this is 0.
+  unsigned warm_ups = 1;
+  /// The graph can be launched by a kernel, too (cudaGraphInstantiateFlagDeviceLaunch).
+  bool device_launch = false;
+};
+
+/// CUDAQ_OK, or why there is no graph. CUDAQ_ERR_CUDA: a CUDA call failed, cuda_error says how. CUDAQ_ERR_INTERNAL: the work
+/// threw. CUDAQ_ERR_INVALID_ARG: the work put nothing on the stream.
+struct graph_capture_result {
+  cudaq_status_t status = CUDAQ_OK;
+  cudaError_t cuda_error = cudaSuccess;
+  std::string text;
+  explicit operator bool() const { return status == CUDAQ_OK; }
+};
+
+/// Owns an instantiated, uploaded graph: ready for the first launch. Not to be destroyed while a launch of it runs.
+class captured_graph {
+public:
+  captured_graph() = default;
+  explicit captured_graph(cudaGraphExec_t exec, std::size_t num_nodes = 0) : exec_(exec), num_nodes_(num_nodes) {}
+  ~captured_graph() { reset(); }
+  captured_graph(captured_graph &&other) noexcept
+      : exec_(std::exchange(other.exec_, nullptr)), num_nodes_(std::exchange(other.num_nodes_, 0)) {}
+  captured_graph &operator=(captured_graph &&other) noexcept {
+    std::swap(exec_, other.exec_);
+    std::swap(num_nodes_, other.num_nodes_);
+    return *this;
+  }
+
+  cudaGraphExec_t exec() const { return exec_; }
+  std::size_t num_nodes() const { return num_nodes_; }
+  explicit operator bool() const { return exec_ != nullptr; }
+  /// The graph is the caller's from here on.
+  cudaGraphExec_t release() { return std::exchange(exec_, nullptr); }
+  void reset() {
+    if (exec_ != nullptr)
+      cudaGraphExecDestroy(exec_);
+    exec_ = nullptr;
+  }
+
+private:
+  cudaGraphExec_t exec_ = nullptr;
+  std::size_t num_nodes_ = 0;
+};
+
+namespace detail {
+
+/// One capture, on a stream of its own. Whatever way it ends, no stream is left capturing.
+class graph_capture {
+public:
+  explicit graph_capture(graph_capture_result &result) : result_(result) {}
+  graph_capture(const graph_capture &) = delete;
+  graph_capture &operator=(const graph_capture &) = delete;
+  ~graph_capture() {
+    if (capturing_)
+      end();
+    if (graph_ != nullptr)
+      cudaGraphDestroy(graph_);
+    if (stream_ != nullptr)
+      cudaStreamDestroy(stream_);
+    if (result_.status != CUDAQ_OK)
+      cudaGetLastError(); // it has been told
+    if (device_before_ >= 0)
+      cudaSetDevice(device_before_);
+  }
+
+  template <class Work>
+  bool run(Work &work, const graph_capture_options &options, captured_graph &out) {
+    if (!enter(options.device_id) ||
+        !did("cudaStreamCreateWithFlags", cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking)))
+      return false;
+    for (unsigned n = 0; n < options.warm_ups; ++n)
+      if (!call(work, "a warm-up run") || !did("a warm-up run", cudaStreamSynchronize(stream_)))
+        return false;
+    // Thread-local: what other threads do neither fails nor ends this capture, and only calls of this thread are refused.
+    if (!did("cudaStreamBeginCapture", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)))
+      return false;
+    capturing_ = true;
+    if (!call(work, "the work"))
+      return false;
+    return did("cudaStreamEndCapture", end()) && instantiate(options, out);
+  }
+
+private:
+  bool fail(cudaq_status_t status, cudaError_t error, std::string text) {
+    if (result_.status == CUDAQ_OK) {
+      result_.status = status;
+      result_.cuda_error = error;
+      result_.text = std::move(text);
+    }
+    return false;
+  }
+  bool did(const char *what, cudaError_t error) {
+    if (error == cudaSuccess)
+      return true;
+    return fail(CUDAQ_ERR_CUDA, error,
+                std::string("graph capture: ") + what + ": " + cudaGetErrorString(error) + " (" +
+                    cudaGetErrorName(error) + ")");
+  }
+  bool enter(int device) {
+    int now = 0;
+    if (!did("cudaGetDevice", cudaGetDevice(&now)))
+      return false;
+    if (device < 0 || device == now)
+      return true;
+    device_before_ = now;
+    return did("cudaSetDevice", cudaSetDevice(device));
+  }
+  cudaError_t end() {
+    capturing_ = false;
+    return cudaStreamEndCapture(stream_, &graph_);
+  }
+  template <class Work>
+  bool call(Work &work, const char *what) {
+    try {
+      if constexpr (std::is_convertible_v<std::invoke_result_t<Work &, cudaStream_t>, cudaError_t>) {
+        return did(what, work(stream_));
+      } else {
+        work(stream_);
+        return did(what, cudaPeekAtLastError());
+      }
+    } catch (const std::exception &e) {
+      return fail(CUDAQ_ERR_INTERNAL, cudaSuccess, std::string("graph capture: ") + what + " threw: " + e.what());
+    } catch (...) {
+      return fail(CUDAQ_ERR_INTERNAL, cudaSuccess, std::string("graph capture: ") + what + " threw");
+    }
+  }
+  bool instantiate(const graph_capture_options &options, captured_graph &out) {
+    std::size_t nodes = 0;
+    if (!did("cudaGraphGetNodes", cudaGraphGetNodes(graph_, nullptr, &nodes)))
+      return false;
+    if (nodes == 0)
+      return fail(CUDAQ_ERR_INVALID_ARG, cudaSuccess, "graph capture: the work put nothing on its stream");
+    cudaGraphExec_t exec = nullptr;
+    const unsigned long long flags = options.device_launch ? cudaGraphInstantiateFlagDeviceLaunch : 0;
+    if (!did("cudaGraphInstantiate", cudaGraphInstantiate(&exec, graph_, flags)))
+      return false;
+    captured_graph made(exec, nodes);
+    if (!did("cudaGraphUpload", cudaGraphUpload(exec, stream_)) ||
+        !did("waiting for the upload", cudaStreamSynchronize(stream_)))
+      return false;
+    out = std::move(made);
+    return true;
+  }
+
+  graph_capture_result &result_;
+  cudaStream_t stream_ = nullptr;
+  cudaGraph_t graph_ = nullptr;
+  bool capturing_ = false;
+  int device_before_ = -1;
+};
+
+} // namespace detail
+
+/// Captures what `work(stream)` puts on the stream, instantiates and uploads it. `work` returns void or a cudaError_t, may
+/// throw, and is called warm_ups + 1 times on the calling thread; work that it forks to other streams it must join again.
+/// While it is captured it must not call what waits or allocates (cudaMalloc, cudaStreamSynchronize); other threads may.
+/// On failure `out` stays as it was and no stream is left capturing. Work that is void is judged by the thread's last CUDA
+/// error too, so call this with none pending.
+template <class Work>
+graph_capture_result capture_graph(captured_graph &out, Work &&work, const graph_capture_options &options = {}) {
+  graph_capture_result result;
+  detail::graph_capture(result).run(work, options, out);
+  return result;
+}
+
+} // namespace cudaq::realtime
+
+#endif

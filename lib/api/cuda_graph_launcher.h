@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches the graphs of a host dispatcher's workers: one stream each, completion by a stream-memory write behind the
+// graph, which costs less than an event, a query or a signal kernel (docs/graph_dispatch.md).
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "lib/api/manager.h"
+#include "lib/host_dispatcher/graph_launcher.h"
+
+#include <memory>
+#include <vector>
+
+namespace cudaq::realtime::detail {
+
+struct graph_launch_setup {
+  int device_id = 0;
+  slot_ring host_ring;       ///< the ring as the host sees it
+  cudaq_ringbuffer_t ring{}; ///< for the device's addresses
+  void **mailbox = nullptr;  ///< the caller's, one word per worker, or NULL
+  std::vector<cudaq_host_worker_t> workers;
+};
+
+/// Uploads every graph. The launcher must go before the manager, and when nothing of it runs any more.
+finding make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
+                                 std::shared_ptr<graph_launcher> &out);
+
+} // namespace cudaq::realtime::detail

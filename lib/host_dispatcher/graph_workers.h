@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph workers of a host dispatcher: which are idle, what each works on, and the requests that wait for one. Knows
+// nothing of CUDA, of answers or of ring flags.
+//
+//   push (thread that reads the ring) -> queue -> next_start -> begin -> launch ... ended -> end (idle again)
+//
+// A worker that runs is freed by the dispatcher when its done word carries the launch's ticket, or, where the caller
+// publishes, by release from any thread.
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "lib/host_dispatcher/graph_launcher.h"
+#include "lib/host_dispatcher/ledger.h"
+#include "lib/host_dispatcher/work_queues.h"
+
+#include <bit>
+
+namespace cudaq::realtime::detail {
+
+inline constexpr std::uint32_t kMaxGraphWorkers = 64;
+
+/// What a worker works on. Written by the dispatcher's thread before the launch; read by any thread.
+class alignas(128) worker_record {
+public:
+  /// The ticket is published last: whoever sees it sees the job. The others are released, too: whoever sees one of them
+  /// sees the end of the job before.
+  void begin(const cudaq_host_job_t &job, std::uint64_t ticket) {
+    slot_.store(job.slot);
+    request_id_.store(job.request_id);
+    generation_.store(job.generation);
+    ticket_.store(ticket);
+  }
+  void end() { ticket_.store(0); }
+  /// 0: idle.
+  std::uint64_t ticket() const { return ticket_.load(); }
+  /// False: the worker is idle, or became so, or began another job, while this looked.
+  bool read(cudaq_host_job_t &out) const {
+    const std::uint64_t before = ticket_.load();
+    out = {generation_.load(), slot_.load(), request_id_.load()};
+    return before != 0 && ticket_.load() == before;
+  }
+
+private:
+  shared_word<std::uint64_t> ticket_; ///< number of the launch
+  shared_word<std::uint64_t> generation_;
+  shared_word<std::uint32_t> slot_, request_id_;
+};
+
+class graph_workers {
+public:
+  /// Prepares a run over the routes of `index`, all workers idle. Worker i is workers[i]; at most 64.
+  void reset(const std::vector<cudaq_host_worker_t> &workers, const function_index_view &index, std::uint32_t num_slots,
+             cudaq_busy_workers_t when_busy, std::shared_ptr<graph_launcher> launcher);
+
+  bool none() const { return specs_.empty(); }
+  std::uint32_t size() const { return static_cast<std::uint32_t>(specs_.size()); }
+  const cudaq_host_worker_t &spec(std::uint32_t worker) const { return specs_[worker]; }
+  graph_launcher &launcher() const { return *launcher_; }
+  /// The route is a graph's.
+  bool serves(std::uint32_t route) const { return route < workers_of_route_.size() && workers_of_route_[route] != 0; }
+
+  /// Accepts a request. By the thread that reads the ring.
+  void push(std::uint32_t slot, std::uint32_t route) {
+    queues_[queue_of_route_[route]]->waiting.push(slot);
+    pushed_.bump();
+  }
+
+  // --- by the dispatcher's own thread ---
+
+  /// Requests wait for a worker.
+  bool backlog() const { return pushed_.value() != started_; }
+  /// A worker runs that the library frees.
+  bool running() const { return running_ != 0; }
+  /// A worker runs that the caller frees.
+  bool lent() const { return lent_ != 0; }
+  bool busy() const { return running() || lent(); }
+
+  struct start {
+    std::uint32_t slot = 0;
+    std::uint32_t worker = 0;
+  };
+  /// The next request that an idle worker can take, in the order that the option asks for. False: none. Must be followed
+  /// by begin, or by give_back_start.
+  bool next_start(const ring_ledger &ledger, start &out);
+  /// Takes a waiting request without a worker, to fail it. False: none waits.
+  bool next_to_fail(std::uint32_t &slot);
+  /// Publishes the job record. Returns the ticket for the launch.
+  std::uint64_t begin(std::uint32_t worker, const cudaq_host_job_t &job);
+  /// The worker is idle again. After begin only.
+  void end(std::uint32_t worker);
+
+  /// Calls ended(worker, job) for every worker whose graph has ended since, and then frees it. Returns how many.
+  template <class Ended>
+  std::uint32_t collect(Ended &&ended) {
+    std::uint32_t count = 0;
+    for (std::uint64_t left = running_; left != 0; left &= left - 1) {
+      const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
+      if (load_acquire(*done_words_[w]) != records_[w].ticket())
+        continue;
+      ended(w, job(w));
+      end(w);
+      ++count;
+    }
+    return count + collect_released(ended);
+  }
+  /// The device is lost: calls ended(worker, job) for every busy worker, none of which is used again.
+  template <class Ended>
+  void abandon(Ended &&ended) {
+    for (std::uint64_t left = running_ | lent_; left != 0; left &= left - 1) {
+      const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
+      ended(w, job(w));
+      records_[w].end();
+    }
+    running_ = lent_ = 0;
+  }
+
+  // --- by any thread ---
+
+  /// The job of a busy worker.
+  bool read_job(std::uint32_t worker, cudaq_host_job_t &out) const {
+    return (idle_.load() & bit(worker)) == 0 && records_[worker].read(out);
+  }
+  /// Workers of the caller's that he has not given back. While nothing runs.
+  std::uint64_t kept_by_caller() const { return lent_ & ~idle_.load(); }
+  std::uint64_t idle_mask() const { return idle_.load(); }
+  /// A worker of the caller's is free again. False: it is idle already.
+  bool release(std::uint32_t worker) { return (idle_.raise_bits(bit(worker)) & bit(worker)) == 0; }
+
+private:
+  struct queue {
+    explicit queue(std::uint32_t num_slots) : waiting(num_slots) {}
+    slot_queue waiting;
+    std::uint32_t head = kNone; ///< taken from `waiting`, but no worker was idle
+  };
+  static constexpr std::uint32_t kNone = function_index_view::kNone;
+
+  static std::uint64_t bit(std::uint32_t worker) { return std::uint64_t{1} << worker; }
+  /// The job of a worker that this thread has started.
+  cudaq_host_job_t job(std::uint32_t worker) const {
+    cudaq_host_job_t out{};
+    records_[worker].read(out);
+    return out;
+  }
+  bool has_head(queue &q) { return q.head != kNone || q.waiting.pop(q.head); }
+  template <class Ended>
+  std::uint32_t collect_released(Ended &ended) {
+    if (lent_ == 0)
+      return 0;
+    std::uint32_t count = 0;
+    for (std::uint64_t left = lent_ & idle_.load(); left != 0; left &= left - 1) {
+      const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
+      lent_ &= ~bit(w);
+      ended(w, job(w));
+      records_[w].end();
+      ++count;
+    }
+    return count;
+  }
+
+  std::vector<cudaq_host_worker_t> specs_;
+  std::shared_ptr<graph_launcher> launcher_;
+  std::vector<const volatile std::uint64_t *> done_words_;
+  std::array<worker_record, kMaxGraphWorkers> records_;
+  std::vector<std::uint64_t> workers_of_route_; ///< as bits
+  std::vector<std::uint32_t> queue_of_route_;
+  std::vector<std::unique_ptr<queue>> queues_;
+  alignas(128) shared_word<std::uint64_t> idle_; ///< bit w: worker w is idle
+  alignas(128) counter pushed_;
+
+  // Of the dispatcher's own thread.
+  std::uint64_t started_ = 0;  ///< of the pushed requests
+  std::uint64_t running_ = 0;  ///< workers whose done word is awaited
+  std::uint64_t lent_ = 0;     ///< workers that the caller frees
+  std::uint64_t launches_ = 0; ///< tickets; they outlive a run, so that no old done word fits
+  std::uint32_t first_queue_ = 0;
+};
+
+} // namespace cudaq::realtime::detail

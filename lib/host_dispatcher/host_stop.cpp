@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a run of a host dispatcher ends: the intake closes, what was accepted is answered, the threads are waited for.
+#include "lib/host_dispatcher/host_dispatcher.h"
+
+namespace cudaq::realtime::detail {
+
+void host_dispatcher::close_intake() {
+  if (setup_.shared_ring)
+    setup_.ledger->begin_leaving(*this);
+  intake_closed_.store(1);
+  if (setup_.options.handler_pool_size == 0)
+    while (serve_queued(lanes_[kLoopLane]) != 0) {
+    }
+  drain_graphs();
+  store_relaxed(*setup_.stats, stats_value());
+}
+
+void host_dispatcher::leave_ring() {
+  if (setup_.shared_ring)
+    setup_.ledger->remove(*this);
+}
+
+bool host_dispatcher::finish(steady_clock::time_point deadline) {
+  const auto join_all = [this](steady_clock::time_point until) {
+    bool joined = thread_.join_until(until);
+    for (loop_thread &t : pool_)
+      joined = joined && t.join_until(until);
+    return joined;
+  };
+  if (!join_all(deadline)) {
+    give_up_.store(1);
+    if (in_handler())
+      return false;
+    // No handler is to blame: threads may sleep for their block interval, or have lost their core.
+    const auto nap = std::chrono::nanoseconds(2 * setup_.options.block_interval_ns) + std::chrono::milliseconds(200);
+    if (!join_all(steady_clock::now() + nap))
+      return false;
+  }
+  // A graph that still runs reads and writes its slot: its request is not answered before.
+  if (!wait_until(deadline, [this] { return !graph_runs(); }))
+    return false;
+  settle_graphs();
+  const auto idle = [this] { return !has_jobs(); };
+  if (setup_.ledger && !wait_until(deadline, idle)) {
+    give_up_deferred_jobs();
+    // What is left now is being published by the thread that completed it, which runs no handler.
+    if (!wait_until(steady_clock::now() + std::chrono::seconds(1), idle))
+      return false;
+  }
+  if (setup_.stats != nullptr)
+    store_relaxed(*setup_.stats, stats_value());
+  return true;
+}
+
+bool host_dispatcher::graph_runs() const {
+  for (std::uint32_t w = 0; fault() == 0 && w < graphs_.size(); ++w)
+    if (!graphs_.launcher().idle(w))
+      return true;
+  return false;
+}
+
+bool host_dispatcher::in_handler() const {
+  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l)
+    if (lanes_[l].busy.peek() != 0)
+      return true;
+  return false;
+}
+
+/// A job of this dispatcher is not answered, or its answer is not out yet.
+bool host_dispatcher::has_jobs() const {
+  const ring_ledger &ledger = *setup_.ledger;
+  for (std::uint32_t i = 0; i < ledger.num_slots; ++i) {
+    const slot_phase phase = ledger.slots[i].state.phase();
+    if (phase != slot_phase::open && phase != slot_phase::parked && ledger.slots[i].owner.peek() == this)
+      return true;
+  }
+  return false;
+}
+
+// Only deferred jobs can be left here: every thread that runs handlers has ended.
+void host_dispatcher::give_up_deferred_jobs() {
+  ring_ledger &ledger = *setup_.ledger;
+  for (std::uint32_t i = 0; i < ledger.num_slots; ++i) {
+    const slot_record &record = ledger.slots[i];
+    const slot_state::snapshot seen = record.state.look(); // before the owner: a later job has another generation
+    if (seen.phase != slot_phase::deferred || record.owner.peek() != this)
+      continue;
+    if (record.marked && ledger.ring.answer(i) != CUDAQ_TX_FLAG_IN_FLIGHT) // raised, but its worker was not given back
+      close_answered({seen.generation, i, record.req.request_id}, lanes_[kSharedLane]);
+    else
+      complete(ledger, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+  }
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wiring of graph workers: what is refused, with which text. Nothing here needs a GPU.
+#include "lib/api/host_workers.h"
+#include "unittests/support/api_fixture.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+class HostWorkers : public ::testing::Test {
+protected:
+  host_ring ring;
+  manager_handle manager;
+  host_dispatcher_handle dispatcher{manager.get, ring, {}, host_config(ring.shape())};
+  cudaq_host_worker_t worker{};
+
+  void SetUp() override {
+    worker.struct_size = sizeof(worker);
+    worker.graph_exec = reinterpret_cast<cudaGraphExec_t>(&worker); // never used: no start gets that far
+    worker.function_id = 1;
+  }
+  cudaq_status_t set(std::size_t count = 1) {
+    return cudaq_dispatcher_set_host_workers(dispatcher.get, &worker, count);
+  }
+};
+
+TEST_F(HostWorkers, RefusesWhatIsWrong) {
+  CUDAQ_EXPECT_OK(set());
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_workers(dispatcher.get, nullptr, 0));
+  EXPECT_EQ(cudaq_dispatcher_set_host_workers(dispatcher.get, nullptr, 2), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers is NULL", "num_workers is 2"}));
+  EXPECT_EQ(set(65), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"num_workers is 65"}));
+  worker.completion = 3;
+  EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers[0].completion is 3"}));
+  worker.completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
+  EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers[0].io_ctx is NULL"}));
+  worker.graph_exec = nullptr;
+  EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers[0].graph_exec is NULL"}));
+  worker.struct_size = 0;
+  EXPECT_EQ(set(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers[0].struct_size is 0"}));
+}
+
+TEST_F(HostWorkers, Row25_TakesTheShorterStructOfAnOlderHeader) {
+  worker.struct_size = offsetof(cudaq_host_worker_t, completion);
+  CUDAQ_EXPECT_OK(set());
+}
+
+TEST_F(HostWorkers, StartRefusesARingThatTheDeviceCannotReach) {
+  cudaq_ringbuffer_t host_only = ring.ring;
+  host_only.rx_data = nullptr;
+  host_only.tx_data = nullptr;
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(dispatcher.get, &host_only));
+  CUDAQ_EXPECT_OK(set());
+  EXPECT_EQ(cudaq_dispatcher_start(dispatcher.get), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"ringbuffer->rx_data is NULL"}));
+}
+
+TEST_F(HostWorkers, MemoryThatTheDeviceCannotUseIsRefusedByName) {
+  int word = 0;
+  cudaPointerAttributes seen{};
+  const auto check = [&](bool pageable) {
+    return detail::check_reachable("ringbuffer->rx_data", &word, seen, pageable);
+  };
+  seen.type = cudaMemoryTypeUnregistered;
+  const detail::finding refused = check(false);
+  EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(refused.text.find("ringbuffer->rx_data"), std::string::npos) << refused.text;
+  EXPECT_NE(refused.text.find("plain host memory"), std::string::npos) << refused.text;
+  EXPECT_FALSE(check(true)) << "a device that reads all of the host's memory";
+  seen.type = cudaMemoryTypeHost;
+  EXPECT_EQ(check(false).status, CUDAQ_ERR_INVALID_ARG) << "pinned, not mapped";
+  seen.devicePointer = &word;
+  EXPECT_FALSE(check(false));
+  seen.type = cudaMemoryTypeDevice;
+  EXPECT_FALSE(check(false));
+}
+
+TEST_F(HostWorkers, AMailboxMakesWorkersOfTheTablesGraphs) {
+  cudaq_function_entry_t entry{};
+  entry.function_id = 1;
+  entry.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  const cudaq_function_table_t table{&entry, 1};
+  void *mailbox = nullptr;
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(dispatcher.get, &table));
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_mailbox(dispatcher.get, &mailbox));
+  EXPECT_EQ(cudaq_dispatcher_start(dispatcher.get), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"table->entries[0].handler.graph_exec is NULL"}));
+}
+
+TEST_F(HostWorkers, WorkerCallsNameTheWorkerThatIsNotThere) {
+  cudaq_host_job_t job{};
+  EXPECT_EQ(cudaq_host_worker_job(dispatcher.get, 0, &job), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"worker_id is 0", "0 graph workers"}));
+  EXPECT_EQ(cudaq_host_release_worker(dispatcher.get, 3), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_host_worker_job(dispatcher.get, 0, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_host_release_worker(nullptr, 0), CUDAQ_ERR_INVALID_ARG);
+}
+
+TEST_F(HostWorkers, OptionsRefuseAnUnknownWayToWait) {
+  cudaq_dispatcher_options_t options = default_options();
+  options.busy_workers = 3;
+  EXPECT_EQ(cudaq_dispatcher_set_options(dispatcher.get, &options), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"options->busy_workers is 3"}));
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

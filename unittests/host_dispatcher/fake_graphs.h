@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph workers without a GPU: threads play the device, finish what was launched in any order, and can fail, hang or
+// fault. What a worker computes is the checked function of the request, as a HOST_CALL handler would.
+#pragma once
+
+#include "lib/api/back_end.h"
+#include "lib/host_dispatcher/host_dispatcher.h"
+#include "unittests/host_dispatcher/traffic.h"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+namespace cudaq::realtime::test {
+
+inline constexpr int kFakeError = 719; ///< what a trap in a graph gives
+
+class fake_device final : public detail::graph_launcher {
+public:
+  fake_device(const detail::slot_ring &ring, std::vector<cudaq_host_worker_t> workers, int threads)
+      : ring_(ring), workers_(std::move(workers)), done_(workers_.size()) {
+    for (int t = 0; t < threads; ++t)
+      threads_.emplace_back([this, t] { play(static_cast<unsigned>(t)); });
+  }
+  ~fake_device() override { join(); }
+  /// Ends the device; what runs is finished first.
+  void join() {
+    {
+      const std::lock_guard lock(mutex_);
+      end_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread &t : threads_)
+      t.join();
+    threads_.clear();
+  }
+
+  void run_on_device(const std::function<void()> &body) override { body(); }
+  detail::launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) noexcept override {
+    const cudaq_host_worker_t &w = workers_[worker];
+    if (!detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr))
+      return {cudaErrorUnknown, true};
+    if (const int error = enqueue({worker, slot, ticket}))
+      return {error};
+    return {0, !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr)};
+  }
+  const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return done_[worker].word; }
+  int recover(std::uint32_t worker) override {
+    ++recoveries;
+    if (recovering)
+      recovering(worker);
+    return fault();
+  }
+  int fault() override {
+    const std::lock_guard lock(mutex_);
+    return stuck_;
+  }
+  bool idle(std::uint32_t worker) override {
+    const std::lock_guard lock(mutex_);
+    for (const run &r : launched_)
+      if (r.worker == worker)
+        return false;
+    return in_work_[worker] == 0;
+  }
+
+  /// What was launched is lost, and every later launch fails.
+  void trap() {
+    const std::lock_guard lock(mutex_);
+    stuck_ = kFakeError;
+    launched_.clear();
+  }
+  /// The next launched graphs do not begin before `open`.
+  void hold(bool held) {
+    const std::lock_guard lock(mutex_);
+    held_ = held;
+    changed_.notify_all();
+  }
+
+  std::atomic<int> next_error{0};
+  std::atomic<std::uint32_t> launches{0}, recoveries{0};
+  std::atomic<bool> silent{false}; ///< graphs write and raise nothing
+  /// GRAPH_PUBLISHES: the graph has raised its flag, and has not ended.
+  std::function<void(std::uint32_t worker)> published;
+  /// While the dispatcher makes a worker usable again.
+  std::function<void(std::uint32_t worker)> recovering;
+  /// CALLER_PUBLISHES: the thread that sees the worker's result. Called without a lock.
+  std::function<void(std::uint32_t worker)> ready;
+  /// Which function a request is for, where not by its id: by the worker that got it.
+  std::function<void(std::uint32_t worker, const std::uint8_t *rx_slot)> seen;
+
+private:
+  struct run {
+    std::uint32_t worker, slot;
+    std::uint64_t ticket;
+  };
+  struct alignas(64) done_line {
+    volatile std::uint64_t word = 0;
+  };
+
+  int enqueue(const run &r) {
+    const std::lock_guard lock(mutex_);
+    if (stuck_ != 0)
+      return stuck_;
+    if (const int error = next_error.exchange(0))
+      return error;
+    launched_.push_back(r);
+    ++launches;
+    changed_.notify_one();
+    return 0;
+  }
+  void play(unsigned seed) {
+    std::mt19937 random(seed);
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [this] { return end_ || (!held_ && !launched_.empty()); });
+      if (end_)
+        return;
+      const auto pick = launched_.begin() + static_cast<std::ptrdiff_t>(random() % launched_.size());
+      const run r = *pick;
+      launched_.erase(pick);
+      ++in_work_[r.worker];
+      lock.unlock();
+      run_graph(r);
+      lock.lock();
+      finish(r);
+      --in_work_[r.worker];
+    }
+  }
+
+  void run_graph(const run &r) {
+    const std::uint32_t completion = workers_[r.worker].completion;
+    if (seen)
+      seen(r.worker, ring_.rx_slot(r.slot));
+    if (silent)
+      return;
+    const auto request = detail::read_header<detail::request>(ring_.rx_slot(r.slot));
+    checked_function::serve_v1(ring_.rx_slot(r.slot), ring_.tx_slot(r.slot), ring_.slot_size);
+    if (completion == CUDAQ_WORKER_GRAPH_PUBLISHES) {
+      const auto frame = detail::read_header<detail::response>(ring_.tx_slot(r.slot));
+      detail::write_response(ring_.tx_slot(r.slot), request, frame.status, frame.result_len);
+      ring_.publish_tx(r.slot);
+      if (published)
+        published(r.worker);
+    }
+  }
+  /// The stream-memory write. The lock is released first where the caller's thread goes on with it.
+  void finish(const run &r) {
+    if (workers_[r.worker].completion != CUDAQ_WORKER_CALLER_PUBLISHES) {
+      detail::store_release<std::uint64_t>(done_[r.worker].word, r.ticket);
+      return;
+    }
+    mutex_.unlock();
+    ready(r.worker);
+    mutex_.lock();
+  }
+
+  const detail::slot_ring ring_;
+  const std::vector<cudaq_host_worker_t> workers_;
+  std::vector<done_line> done_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<run> launched_;
+  std::array<int, 64> in_work_{}; ///< runs of each worker, until the caller's thread is through with them
+  int stuck_ = 0;
+  bool held_ = false, end_ = false;
+  std::vector<std::thread> threads_;
+};
+
+struct graph_rig_plan {
+  ring_shape shape;
+  std::vector<cudaq_host_worker_t> workers;
+  std::vector<cudaq_function_entry_t> table;
+  bool markers = true;
+  std::uint32_t when_busy = CUDAQ_BUSY_WORKERS_WAIT;
+  std::uint32_t pool = 0;
+  int device_threads = 2;
+  std::uint32_t wait_policy = CUDAQ_WAIT_SPIN_YIELD;
+  std::uint64_t grace_period_ns = 5'000'000'000;
+  bool own_thread = true; ///< false: the test runs dispatcher.loop
+  std::vector<detail::v2_handler> v2;
+  const host_ring *ring = nullptr; ///< of another rig, with its ledger: a shared ring
+  std::shared_ptr<detail::ring_ledger> ledger;
+  bool shared = false, default_owner = false;
+};
+
+inline cudaq_host_worker_t fake_worker(std::uint32_t function_id, std::uint64_t key, std::uint32_t completion) {
+  cudaq_host_worker_t w{};
+  w.struct_size = sizeof(w);
+  w.function_id = function_id;
+  w.routing_key = key;
+  w.completion = completion;
+  return w;
+}
+
+/// A running dispatcher with fake graph workers on a ring of plain memory.
+class graph_rig {
+public:
+  explicit graph_rig(graph_rig_plan plan)
+      : plan_(std::move(plan)), own_ring_(plan_.ring == nullptr ? std::make_unique<host_ring>(plan_.shape) : nullptr),
+        ring(own_ring_ ? *own_ring_ : *plan_.ring),
+        view_(detail::view_of(ring.ring, host_config(plan_.shape), detail::ring_side::host)) {
+    if (!plan_.ledger) {
+      plan_.ledger = std::make_shared<detail::ring_ledger>(plan_.shape.num_slots, std::uint64_t{1} << 40);
+      plan_.ledger->bind(view_);
+    }
+    device = std::make_shared<fake_device>(view_, plan_.workers, plan_.device_threads);
+    device->ready = [this](std::uint32_t worker) { answer_by_caller(worker); };
+    const detail::finding refused = start();
+    EXPECT_FALSE(refused) << refused.text;
+  }
+  ~graph_rig() {
+    device->hold(false);
+    EXPECT_TRUE(stop());
+    device->join(); // its threads call the dispatcher
+  }
+  /// A run as host_back_end makes it. The constructor makes the first one.
+  detail::finding start() {
+    if (detail::finding refused = dispatcher.check_restart())
+      return refused;
+    detail::host_setup setup;
+    setup.ledger = plan_.ledger;
+    setup.table = {plan_.table.data(), static_cast<std::uint32_t>(plan_.table.size())};
+    setup.v2 = plan_.v2;
+    setup.workers = plan_.workers;
+    setup.launcher = device;
+    setup.options = default_options();
+    setup.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+    setup.options.busy_workers = plan_.when_busy;
+    setup.options.handler_pool_size = plan_.pool;
+    setup.options.wait_policy = plan_.wait_policy;
+    setup.options.grace_period_ns = plan_.grace_period_ns;
+    setup.options.default_owner = plan_.default_owner;
+    setup.shared_ring = plan_.shared;
+    setup.markers = plan_.markers;
+    setup.shutdown_flag = &shutdown;
+    setup.stats = &stats_;
+    if (detail::finding refused = dispatcher.prepare(std::move(setup)))
+      return refused;
+    return dispatcher.start(plan_.own_thread);
+  }
+  bool stop(std::chrono::nanoseconds limit = kDeadline) {
+    dispatcher.request_stop();
+    if (!dispatcher.finish(std::chrono::steady_clock::now() + limit))
+      return false;
+    dispatcher.leave_ring();
+    return true;
+  }
+  const std::shared_ptr<detail::ring_ledger> &ledger() const { return plan_.ledger; }
+  cudaq_dispatcher_stats_t stats() const {
+    cudaq_dispatcher_stats_t out{};
+    dispatcher.read_stats(out);
+    return out;
+  }
+  /// Sends a request with `payload` to slot `slot`.
+  void send(std::uint32_t slot, std::uint32_t function_id, std::uint64_t payload, std::uint32_t request_id) const {
+    CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, slot, function_id, &payload, sizeof(payload),
+                                                            request_id, 0));
+    cudaq_host_ringbuffer_signal_slot(&ring.ring, slot);
+  }
+  cudaq_tx_status_t look(std::uint32_t slot, int *error = nullptr) const {
+    return cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, slot, error);
+  }
+  bool answered(std::uint32_t slot) const { return look(slot) == CUDAQ_TX_READY || look(slot) == CUDAQ_TX_ERROR; }
+  std::int32_t status_of(std::uint32_t slot) const {
+    cudaq_rpc_response_t header{};
+    const void *result = nullptr;
+    CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_read_rpc_response(&ring.ring, slot, &header, &result));
+    return header.status;
+  }
+
+private:
+  /// The CPU stage: takes the result over, answers, and gives the worker back, before or after.
+  void answer_by_caller(std::uint32_t worker) {
+    cudaq_host_job_t job{};
+    EXPECT_FALSE(dispatcher.worker_job(static_cast<int>(worker), job));
+    cudaq_rpc_response_t frame{};
+    std::memcpy(&frame, ring.tx_slot(job.slot), sizeof(frame));
+    const bool release_first = job.request_id % 2 == 0;
+    const auto release = [&] { EXPECT_FALSE(dispatcher.release_worker(static_cast<int>(worker))); };
+    if (release_first)
+      release();
+    EXPECT_FALSE(dispatcher.complete_deferred(job, frame.status, frame.result_len));
+    if (!release_first)
+      release();
+    EXPECT_TRUE(dispatcher.complete_deferred(job, 0, 0)) << "a job is completed once";
+  }
+
+  graph_rig_plan plan_;
+  std::unique_ptr<host_ring> own_ring_;
+  std::uint64_t stats_ = 0;
+
+public:
+  const host_ring &ring;
+
+private:
+  const detail::slot_ring view_;
+
+public:
+  volatile int shutdown = 0;
+  std::shared_ptr<fake_device> device;
+  detail::host_dispatcher dispatcher;
+};
+
+} // namespace cudaq::realtime::test

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs beside what else a host dispatcher does: handler pools, shared rings, other wait policies. On fake graphs.
+#include "unittests/host_dispatcher/fake_graphs.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+class GraphMix : public ::testing::Test {
+protected:
+  std::vector<std::unique_ptr<checked_function>> functions;
+  static constexpr std::uint32_t kMessages = kEmulated ? 4000 : 20000;
+  const std::uint32_t messages = fewer_if_sanitized(kMessages);
+
+  checked_function *add() {
+    functions.push_back(std::make_unique<checked_function>(static_cast<std::uint32_t>(functions.size() + 1), messages));
+    checked_function::v1_by_id[functions.back()->id] = functions.back().get();
+    return functions.back().get();
+  }
+  cudaq_host_worker_t graph(std::uint32_t completion) { return fake_worker(add()->id, 0, completion); }
+  detail::v2_handler handler() {
+    checked_function *f = add();
+    return {f->id, checked_function::serve, f, {}};
+  }
+  traffic_plan traffic_of_all() const {
+    traffic_plan plan;
+    plan.messages = messages;
+    plan.unknown_of_100 = 3;
+    for (const auto &f : functions)
+      plan.functions.push_back(f.get());
+    return plan;
+  }
+};
+
+TEST_F(GraphMix, Row19_PoolHandlersAndGraphsShareARing) {
+  for (const bool markers : {true, false}) {
+    functions.clear();
+    graph_rig_plan plan;
+    plan.shape = {16, 128, false};
+    plan.markers = markers;
+    plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
+    plan.workers = {graph(CUDAQ_WORKER_LIBRARY_PUBLISHES), graph(CUDAQ_WORKER_GRAPH_PUBLISHES),
+                    graph(CUDAQ_WORKER_CALLER_PUBLISHES)};
+    plan.v2 = {handler(), handler()};
+    plan.pool = 2;
+    graph_rig rig(plan);
+    traffic load(rig.ring, traffic_of_all());
+    load.run();
+    load.expect_clean();
+    EXPECT_TRUE(rig.stop());
+    EXPECT_EQ(rig.stats().responded, messages);
+    EXPECT_LT(rig.stats().launches, rig.stats().dispatched);
+  }
+}
+
+TEST_F(GraphMix, Row14_GraphsAndHandlersOfTwoDispatchersShareARing) {
+  for (const std::uint32_t when_busy : {CUDAQ_BUSY_WORKERS_WAIT, CUDAQ_BUSY_WORKERS_PASS_FUNCTION}) {
+    functions.clear();
+    graph_rig_plan plan;
+    plan.shape = {8, 128, false};
+    plan.shared = true;
+    plan.default_owner = true;
+    plan.when_busy = when_busy;
+    plan.workers = {graph(CUDAQ_WORKER_LIBRARY_PUBLISHES), graph(CUDAQ_WORKER_GRAPH_PUBLISHES)};
+    graph_rig graphs(plan);
+    graph_rig_plan other;
+    other.shape = plan.shape;
+    other.shared = true;
+    other.ring = &graphs.ring;
+    other.ledger = graphs.ledger();
+    other.v2 = {handler(), handler()};
+    other.device_threads = 1;
+    graph_rig handlers(other);
+    traffic load(graphs.ring, traffic_of_all());
+    load.run();
+    load.expect_clean();
+    EXPECT_TRUE(handlers.stop());
+    EXPECT_TRUE(graphs.stop());
+    EXPECT_EQ(graphs.stats().responded + handlers.stats().responded, messages);
+    EXPECT_NE(graphs.stats().launches, 0u);
+    EXPECT_EQ(handlers.stats().launches, 0u);
+  }
+}
+
+TEST_F(GraphMix, Row28_ABlockingDispatcherLosesNothing) {
+  graph_rig_plan plan;
+  plan.shape = {16, 128, true};
+  plan.wait_policy = CUDAQ_WAIT_BLOCK;
+  plan.workers = {graph(CUDAQ_WORKER_LIBRARY_PUBLISHES), graph(CUDAQ_WORKER_CALLER_PUBLISHES)};
+  graph_rig rig(plan);
+  traffic load(rig.ring, traffic_of_all());
+  load.run();
+  load.expect_clean();
+  EXPECT_TRUE(rig.stop());
+  EXPECT_EQ(rig.stats().responded, messages);
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph workers around a run's beginning and end, hooks, and answers that come early or late. On fake graphs.
+#include "unittests/host_dispatcher/fake_graphs.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+/// A worker of function 1 that the caller answers for, and one of function 2 that the library does.
+class GraphRun : public ::testing::Test {
+protected:
+  checked_function one{1, 1000}, two{2, 1000};
+  graph_rig_plan plan;
+
+  void SetUp() override {
+    checked_function::v1_by_id[1] = &one;
+    checked_function::v1_by_id[2] = &two;
+    plan.shape = {8, 128, false};
+    plan.workers = {fake_worker(1, 0, CUDAQ_WORKER_CALLER_PUBLISHES),
+                    fake_worker(2, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES)};
+  }
+  static void expect_answer(const graph_rig &rig, std::uint32_t slot, std::int32_t status) {
+    ASSERT_TRUE(eventually([&] { return rig.look(slot) == CUDAQ_TX_READY; })) << rig.dispatcher.describe();
+    EXPECT_EQ(rig.status_of(slot), status);
+  }
+  static std::uint64_t answered_with(const graph_rig &rig, std::int32_t status) {
+    return rig.stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(status)];
+  }
+};
+
+TEST_F(GraphRun, HooksStandAroundTheLaunchAndGetTheirDataAndTheSlot) {
+  struct seen {
+    std::uint32_t launches[2] = {~0u, ~0u};
+    void *slot[2] = {};
+    fake_device *device = nullptr;
+  } what;
+  plan.workers[1].pre_launch_fn = [](void *user, void *slot_dev, cudaStream_t) {
+    auto &s = *static_cast<seen *>(user);
+    s.launches[0] = s.device->launches;
+    s.slot[0] = slot_dev;
+  };
+  plan.workers[1].post_launch_fn = [](void *user, void *slot_dev, cudaStream_t) {
+    auto &s = *static_cast<seen *>(user);
+    s.launches[1] = s.device->launches;
+    s.slot[1] = slot_dev;
+  };
+  plan.workers[1].pre_launch_data = plan.workers[1].post_launch_data = &what;
+  graph_rig rig(plan);
+  what.device = rig.device.get();
+  rig.send(0, 2, 5, 1);
+  expect_answer(rig, 0, 0);
+  EXPECT_TRUE(rig.stop());
+  EXPECT_EQ(what.launches[0], 0u);
+  EXPECT_EQ(what.launches[1], 1u);
+  EXPECT_EQ(what.slot[0], rig.ring.rx_slot(0));
+  EXPECT_EQ(what.slot[1], rig.ring.rx_slot(0));
+}
+
+TEST_F(GraphRun, Row17_APostLaunchHookThatThrowsDoesNotUndoTheLaunch) {
+  for (cudaq_host_worker_t &w : plan.workers)
+    w.post_launch_fn = [](void *, void *, cudaStream_t) { throw 1; };
+  for (const bool markers : {true, false}) {
+    plan.markers = markers;
+    graph_rig rig(plan);
+    rig.send(0, 1, 5, 1);
+    rig.send(1, 2, 5, 2);
+    expect_answer(rig, 0, 0);
+    expect_answer(rig, 1, 0);
+    EXPECT_TRUE(rig.stop());
+    const cudaq_dispatcher_stats_t stats = rig.stats();
+    EXPECT_EQ(stats.hook_failures, 2u);
+    EXPECT_EQ(stats.launches, 2u);
+    EXPECT_EQ(rig.device->recoveries.load(), 0u);
+    EXPECT_NE(rig.dispatcher.describe().find("hooks that threw 2"), std::string::npos);
+  }
+}
+
+TEST_F(GraphRun, AnAnswerThatComesBeforeTheLaunchHasReturnedIsKeptUntilThen) {
+  struct early {
+    graph_rig *rig = nullptr;
+    bool accepted = false, published = true;
+    std::atomic<bool> over{false};
+  } what;
+  plan.workers[0].post_launch_fn = [](void *user, void *, cudaStream_t) {
+    auto &e = *static_cast<early *>(user);
+    cudaq_host_job_t job{};
+    e.accepted = !e.rig->dispatcher.worker_job(0, job) && !e.rig->dispatcher.complete_deferred(job, 6, 0);
+    e.published = e.rig->answered(0);
+    e.over = true;
+  };
+  plan.workers[0].post_launch_data = &what;
+  for (const bool markers : {true, false}) {
+    plan.markers = markers;
+    graph_rig rig(plan);
+    what.rig = &rig;
+    what.over = false;
+    rig.device->silent = true; // who answers early must know that the graph does not write the slot any more
+    rig.device->ready = [&](std::uint32_t worker) {
+      eventually([&] { return what.over.load(); });
+      EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
+    };
+    rig.send(0, 1, 5, 1);
+    expect_answer(rig, 0, 6);
+    EXPECT_TRUE(rig.stop());
+    EXPECT_TRUE(what.accepted);
+    EXPECT_FALSE(what.published) << "while the launch was going on";
+    EXPECT_EQ(rig.stats().responded, 1u);
+  }
+}
+
+TEST_F(GraphRun, AFailedLaunchDoesNotReplaceAnAnswerThatCameBefore) {
+  struct early {
+    graph_rig *rig = nullptr;
+  } what;
+  plan.workers[0].pre_launch_fn = [](void *user, void *, cudaStream_t) {
+    graph_rig &rig = *static_cast<early *>(user)->rig;
+    cudaq_host_job_t job{};
+    EXPECT_FALSE(rig.dispatcher.worker_job(0, job));
+    EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 6, 0));
+  };
+  plan.workers[0].pre_launch_data = &what;
+  graph_rig rig(plan);
+  what.rig = &rig;
+  rig.device->next_error = 400;
+  rig.send(0, 1, 5, 1);
+  expect_answer(rig, 0, 6);
+  EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_LAUNCH_FAILED), 0u);
+}
+
+TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOver) {
+  graph_rig rig(plan);
+  std::atomic<cudaq_tx_status_t> meanwhile{CUDAQ_TX_EMPTY};
+  rig.device->recovering = [&](std::uint32_t) { meanwhile = rig.look(0); };
+  rig.device->next_error = 400;
+  rig.send(0, 2, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_ERROR; }));
+  EXPECT_EQ(meanwhile.load(), CUDAQ_TX_IN_FLIGHT);
+}
+
+TEST_F(GraphRun, Row34_WhatTheLibraryAnswersNobodyElseCan) {
+  graph_rig rig(plan);
+  rig.device->hold(true);
+  rig.send(0, 2, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 1; }));
+  cudaq_host_job_t job{};
+  ASSERT_FALSE(rig.dispatcher.worker_job(1, job));
+  const detail::finding refused = rig.dispatcher.complete_deferred(job, 3, 0);
+  EXPECT_EQ(refused.status, CUDAQ_ERR_STATE);
+  EXPECT_NE(refused.text.find("CALLER_PUBLISHES"), std::string::npos) << refused.text;
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
+  rig.device->hold(false);
+  expect_answer(rig, 0, 0);
+}
+
+TEST_F(GraphRun, Row12_ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
+  graph_rig rig(plan);
+  std::atomic<int> ready{0};
+  const auto answer = rig.device->ready;
+  rig.device->ready = [&](std::uint32_t) { ++ready; }; // and keeps the worker
+  rig.send(0, 1, 5, 1);
+  ASSERT_TRUE(eventually([&] { return ready.load() == 1; }));
+  cudaq_host_job_t old{};
+  ASSERT_FALSE(rig.dispatcher.worker_job(0, old));
+  EXPECT_TRUE(rig.stop(std::chrono::milliseconds(100)));
+  expect_answer(rig, 0, CUDAQ_RPC_ERR_SHUTTING_DOWN);
+  cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
+  const detail::finding refused = rig.start();
+  EXPECT_EQ(refused.status, CUDAQ_ERR_STATE);
+  EXPECT_NE(refused.text.find("graph worker 0 is lent"), std::string::npos) << refused.text;
+  EXPECT_FALSE(rig.dispatcher.release_worker(0));
+  cudaq_host_job_t job{};
+  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "idle";
+  rig.device->ready = answer;
+  ASSERT_FALSE(rig.start());
+  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "nothing is left of the run before";
+  rig.send(1, 1, 5, 2);
+  expect_answer(rig, 1, 0);
+  EXPECT_EQ(rig.dispatcher.complete_deferred(old, 0, 0).status, CUDAQ_ERR_STATE);
+}
+
+TEST_F(GraphRun, RunsFollowEachOtherOnTheSameRing) {
+  graph_rig rig(plan);
+  for (std::uint32_t n = 0, run = 0; run < 20; ++run) {
+    for (int k = 0; k < 5; ++k, ++n) {
+      const std::uint32_t slot = n % 8;
+      ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&rig.ring.ring, slot) == 1; }));
+      rig.send(slot, 1 + n % 2, 5, n);
+      expect_answer(rig, slot, 0);
+      cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, slot);
+    }
+    ASSERT_TRUE(rig.stop());
+    ASSERT_EQ(rig.stats().in_flight, 0u);
+    ASSERT_FALSE(rig.start());
+  }
+  EXPECT_EQ(rig.stats().responded, 100u);
+}
+
+TEST_F(GraphRun, Row12_StopWaitsForTheCallerWhoHasAWorker) {
+  graph_rig rig(plan);
+  std::atomic<bool> let_go{false}, waits{false};
+  rig.device->ready = [&](std::uint32_t worker) {
+    cudaq_host_job_t job{};
+    EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
+    waits = true;
+    eventually([&] { return let_go.load(); });
+    EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
+    EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 8, 0));
+  };
+  rig.send(0, 1, 5, 1);
+  rig.send(1, 1, 5, 2); // waits for the worker, and gets it while stop waits
+  ASSERT_TRUE(eventually([&] { return waits.load() && rig.stats().dispatched == 2; }));
+  std::thread opener([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    let_go = true;
+  });
+  EXPECT_TRUE(rig.stop());
+  opener.join();
+  expect_answer(rig, 0, 8);
+  expect_answer(rig, 1, 8);
+  EXPECT_FALSE(rig.dispatcher.check_restart());
+}
+
+TEST_F(GraphRun, Row12_ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
+  plan.own_thread = false;
+  plan.grace_period_ns = 100'000'000;
+  graph_rig rig(plan);
+  rig.device->hold(true);
+  std::thread caller([&] { rig.dispatcher.loop(); });
+  rig.send(0, 2, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 1; }));
+  rig.send(1, 2, 5, 2); // no worker is free for it
+  ASSERT_TRUE(eventually([&] { return rig.stats().dispatched == 2; }));
+  const auto begin = std::chrono::steady_clock::now();
+  detail::store_release<int>(rig.shutdown, 1);
+  caller.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline / 2);
+  EXPECT_TRUE(rig.dispatcher.graph_runs());
+  expect_answer(rig, 1, CUDAQ_RPC_ERR_SHUTTING_DOWN);
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT) << "the graph has the slot";
+  EXPECT_FALSE(rig.stop(std::chrono::milliseconds(10)));
+  rig.device->hold(false);
+  EXPECT_TRUE(rig.stop());
+  expect_answer(rig, 0, 0);
+}
+
+TEST_F(GraphRun, Row09_AFaultBehindTheLoopsEndIsSeenByStop) {
+  plan.own_thread = false;
+  plan.grace_period_ns = 50'000'000;
+  graph_rig rig(plan);
+  rig.device->hold(true);
+  std::thread caller([&] { rig.dispatcher.loop(); });
+  rig.send(0, 2, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 1; }));
+  detail::store_release<int>(rig.shutdown, 1);
+  caller.join();
+  rig.device->trap();
+  EXPECT_TRUE(rig.stop());
+  EXPECT_EQ(rig.dispatcher.fault(), kFakeError);
+  int error = 0;
+  EXPECT_EQ(rig.look(0, &error), CUDAQ_TX_ERROR);
+  EXPECT_EQ(error, kFakeError);
+}
+
+TEST_F(GraphRun, Row09_AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
+  plan.workers[1].completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
+  graph_rig rig(plan);
+  spin_gate gate;
+  rig.device->published = [&](std::uint32_t) { gate.pass(); }; // the graph has raised its flag and does not end
+  rig.send(0, 2, 5, 1);
+  expect_answer(rig, 0, 0);
+  cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
+  ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&rig.ring.ring, 0) == 1; }));
+  rig.send(0, 2, 5, 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "its slot has a job still";
+  rig.device->trap();
+  int error = 0;
+  ASSERT_TRUE(eventually([&] { return rig.stats().responded == 2; })) << rig.dispatcher.describe();
+  EXPECT_EQ(rig.look(0, &error), CUDAQ_TX_ERROR);
+  EXPECT_EQ(error, kFakeError);
+  EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_DEVICE_FAULT), 1u) << "the second request's";
+  gate.open = true;
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph workers of the host dispatcher, on fake graphs: nothing lost, doubled, torn or mixed up, whoever publishes.
+#include "unittests/host_dispatcher/fake_graphs.h"
+
+#include <ostream>
+
+namespace cudaq::realtime::test {
+namespace {
+
+struct graph_flavour {
+  const char *name;
+  std::uint32_t completion;
+  std::uint32_t workers; ///< of each of three functions
+  ring_shape shape;
+  bool markers;
+  std::uint32_t when_busy;
+};
+void PrintTo(const graph_flavour &f, std::ostream *os) { *os << f.name; }
+
+class GraphWorkers : public ::testing::TestWithParam<graph_flavour> {
+protected:
+  std::vector<std::unique_ptr<checked_function>> functions;
+
+  graph_rig_plan plan_for(const graph_flavour &f, std::uint32_t messages) {
+    graph_rig_plan plan;
+    plan.shape = f.shape;
+    plan.markers = f.markers;
+    plan.when_busy = f.when_busy;
+    for (std::uint32_t id = 1; id <= 3; ++id) {
+      functions.push_back(std::make_unique<checked_function>(id, messages));
+      checked_function::v1_by_id[id] = functions.back().get();
+      for (std::uint32_t w = 0; w < f.workers; ++w)
+        plan.workers.push_back(fake_worker(id, 0, f.completion));
+    }
+    return plan;
+  }
+  traffic_plan traffic_for(std::uint32_t messages) const {
+    traffic_plan plan;
+    plan.messages = messages;
+    plan.unknown_of_100 = 3;
+    for (const auto &f : functions)
+      plan.functions.push_back(f.get());
+    return plan;
+  }
+};
+
+TEST_P(GraphWorkers, Row19_AnswerEveryRequestOnce) {
+  const std::uint32_t messages = fewer_if_sanitized(kEmulated ? 4000 : 20000);
+  graph_rig rig(plan_for(GetParam(), messages));
+  traffic t(rig.ring, traffic_for(messages));
+  t.run();
+  const bool alone = GetParam().workers == 1;
+  t.expect_clean(alone, alone); // several workers of one function run side by side
+  EXPECT_TRUE(rig.stop());
+  const cudaq_dispatcher_stats_t stats = rig.stats();
+  EXPECT_EQ(stats.responded, messages);
+  EXPECT_EQ(stats.launches, stats.dispatched);
+  EXPECT_EQ(stats.in_flight, 0u);
+}
+
+constexpr graph_flavour kGraphFlavours[] = {
+    {"Library1", CUDAQ_WORKER_LIBRARY_PUBLISHES, 1, {8, 128, false}, true, CUDAQ_BUSY_WORKERS_WAIT},
+    {"LibraryInPlace2Slots", CUDAQ_WORKER_LIBRARY_PUBLISHES, 2, {2, 128, true}, true, CUDAQ_BUSY_WORKERS_WAIT},
+    {"Library21NoMarkers", CUDAQ_WORKER_LIBRARY_PUBLISHES, 21, {64, 128, false}, false, CUDAQ_BUSY_WORKERS_WAIT},
+    {"Library1Pass", CUDAQ_WORKER_LIBRARY_PUBLISHES, 1, {16, 128, true}, false, CUDAQ_BUSY_WORKERS_PASS_FUNCTION},
+    {"Graph1", CUDAQ_WORKER_GRAPH_PUBLISHES, 1, {8, 128, false}, true, CUDAQ_BUSY_WORKERS_WAIT},
+    {"GraphInPlace8Pass", CUDAQ_WORKER_GRAPH_PUBLISHES, 8, {16, 128, true}, true, CUDAQ_BUSY_WORKERS_PASS_KEY},
+    {"Graph2NoMarkers2Slots", CUDAQ_WORKER_GRAPH_PUBLISHES, 2, {2, 128, false}, false, CUDAQ_BUSY_WORKERS_WAIT},
+    {"Caller1", CUDAQ_WORKER_CALLER_PUBLISHES, 1, {8, 128, false}, true, CUDAQ_BUSY_WORKERS_WAIT},
+    {"Caller8PassInPlace", CUDAQ_WORKER_CALLER_PUBLISHES, 8, {16, 128, true}, true, CUDAQ_BUSY_WORKERS_PASS_FUNCTION},
+    {"Caller21NoMarkers", CUDAQ_WORKER_CALLER_PUBLISHES, 21, {64, 128, false}, false, CUDAQ_BUSY_WORKERS_PASS_KEY},
+};
+INSTANTIATE_TEST_SUITE_P(Flavours, GraphWorkers, ::testing::ValuesIn(kGraphFlavours),
+                         [](const auto &flavour) { return std::string(flavour.param.name); });
+
+/// Three functions of one worker each, and a function of the host beside them.
+class GraphWorker : public ::testing::Test {
+protected:
+  checked_function one{1, 1000}, two{2, 1000};
+  graph_rig_plan plan;
+
+  void SetUp() override {
+    checked_function::v1_by_id[1] = &one;
+    checked_function::v1_by_id[2] = &two;
+    plan.shape = {8, 128, false};
+    plan.workers = {fake_worker(1, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES),
+                    fake_worker(2, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES)};
+  }
+  static void expect_answer(const graph_rig &rig, std::uint32_t slot, std::int32_t status) {
+    ASSERT_TRUE(eventually([&] { return rig.look(slot) == CUDAQ_TX_READY; })) << rig.dispatcher.describe();
+    EXPECT_EQ(rig.status_of(slot), status);
+  }
+};
+
+TEST_F(GraphWorker, Row15_AnExactRoutingKeyWinsAlsoWhileItsWorkerIsBusyAndAnotherIsIdle) {
+  plan.workers.clear();
+  for (std::uint64_t key : {0u, 1u, 2u})
+    plan.workers.push_back(fake_worker(1, key, CUDAQ_WORKER_LIBRARY_PUBLISHES));
+  plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_KEY;
+  graph_rig rig(plan);
+  std::atomic<std::uint32_t> wrong{0};
+  rig.device->seen = [&](std::uint32_t worker, const std::uint8_t *rx_slot) {
+    std::uint64_t key = 0;
+    std::memcpy(&key, rx_slot + CUDAQ_RPC_HEADER_SIZE, sizeof(key));
+    wrong += worker != (key > 2 ? 0 : key); // a key that nobody carries goes to worker 0
+  };
+  std::mt19937 random(7);
+  for (std::uint32_t n = 0; n < fewer_if_sanitized(2000); ++n) {
+    const std::uint32_t slot = n % 8;
+    ASSERT_TRUE(eventually([&] {
+      if (rig.answered(slot))
+        cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, slot);
+      return cudaq_host_ringbuffer_slot_available(&rig.ring.ring, slot) == 1;
+    }));
+    rig.send(slot, 1, random() % 5, n);
+  }
+  EXPECT_TRUE(eventually([&] { return rig.stats().responded == fewer_if_sanitized(2000); }))
+      << rig.dispatcher.describe();
+  EXPECT_EQ(wrong.load(), 0u);
+}
+
+TEST_F(GraphWorker, Row19_ABusyWorkerHoldsUpWhatTheOptionSays) {
+  for (const std::uint32_t when_busy : {CUDAQ_BUSY_WORKERS_WAIT, CUDAQ_BUSY_WORKERS_PASS_FUNCTION}) {
+    plan.when_busy = when_busy;
+    plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES; // its end is ours to give
+    graph_rig rig(plan);
+    std::atomic<bool> let_go{false};
+    rig.device->ready = [&](std::uint32_t worker) {
+      cudaq_host_job_t job{};
+      EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
+      eventually([&] { return let_go.load(); });
+      EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 0, 0));
+      EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
+    };
+    rig.send(0, 1, 5, 1);
+    rig.send(1, 1, 5, 2); // waits for function 1's worker
+    rig.send(2, 2, 5, 3);
+    if (when_busy == CUDAQ_BUSY_WORKERS_WAIT) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_FALSE(rig.answered(2));
+    } else {
+      ASSERT_TRUE(eventually([&] { return rig.answered(2); })) << "function 2 is not to wait for function 1";
+    }
+    EXPECT_FALSE(rig.answered(1));
+    let_go = true;
+    for (std::uint32_t slot : {0u, 1u, 2u})
+      EXPECT_TRUE(eventually([&] { return rig.answered(slot); })) << slot;
+  }
+}
+
+TEST_F(GraphWorker, Row07_AFailedLaunchFailsItsOwnRequestOnly) {
+  graph_rig rig(plan);
+  rig.device->next_error = 400;
+  rig.send(0, 1, 5, 1);
+  int error = 0;
+  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; }));
+  EXPECT_EQ(error, 400);
+  EXPECT_EQ(rig.device->recoveries.load(), 1u);
+  rig.send(1, 1, 5, 2);
+  expect_answer(rig, 1, 0);
+  EXPECT_EQ(rig.stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_LAUNCH_FAILED)], 1u);
+}
+
+TEST_F(GraphWorker, Row20_WithoutMarkersAFailedLaunchIsAResponseFrame) {
+  plan.markers = false;
+  graph_rig rig(plan);
+  rig.device->next_error = 400;
+  rig.send(0, 1, 5, 1);
+  expect_answer(rig, 0, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+}
+
+TEST_F(GraphWorker, Row17_AHookThatThrowsFailsItsOwnRequestOnly) {
+  plan.workers[0].pre_launch_fn = [](void *, void *, cudaStream_t) { throw 1; };
+  plan.markers = false;
+  graph_rig rig(plan);
+  rig.send(0, 1, 5, 1);
+  rig.send(1, 2, 5, 2);
+  expect_answer(rig, 0, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+  expect_answer(rig, 1, 0);
+}
+
+TEST_F(GraphWorker, Row09_AFaultFailsWhatIsPendingWithinASecondAndWhatComesLaterAtOnce) {
+  plan.workers[1].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
+  graph_rig rig(plan);
+  rig.device->hold(true);
+  rig.send(0, 1, 5, 1);
+  rig.send(1, 2, 5, 2);
+  ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 2; }));
+  rig.send(2, 1, 5, 3); // waits for a worker
+  rig.device->trap();
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint32_t slot : {0u, 1u, 2u}) {
+    int error = 0;
+    ASSERT_TRUE(eventually([&] { return rig.look(slot, &error) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+    EXPECT_EQ(error, kFakeError);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(kSanitized || kEmulated ? 10 : 1));
+  EXPECT_EQ(rig.dispatcher.fault(), kFakeError);
+  rig.send(3, 1, 5, 4);
+  ASSERT_TRUE(eventually([&] { return rig.look(3) == CUDAQ_TX_ERROR; }));
+  EXPECT_EQ(rig.stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_DEVICE_FAULT)], 4u);
+  EXPECT_TRUE(rig.stop());
+}
+
+TEST_F(GraphWorker, Row21_AGraphThatAnswersNothingIsAnsweredFor) {
+  plan.workers[1].completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
+  graph_rig rig(plan);
+  rig.device->silent = true;
+  rig.send(0, 1, 5, 1);
+  rig.send(1, 2, 5, 2);
+  expect_answer(rig, 0, CUDAQ_RPC_ERR_NO_RESPONSE);
+  expect_answer(rig, 1, CUDAQ_RPC_ERR_NO_RESPONSE);
+}
+
+TEST_F(GraphWorker, Row21_InPlaceRingsReachReady) {
+  plan.shape.in_place = true;
+  graph_rig rig(plan);
+  rig.send(0, 1, 5, 77);
+  expect_answer(rig, 0, 0);
+  cudaq_rpc_response_t header{};
+  const void *result = nullptr;
+  CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_read_rpc_response(&rig.ring.ring, 0, &header, &result));
+  EXPECT_EQ(header.request_id, 77u) << "the library stamps what the graph need not know";
+}
+
+TEST_F(GraphWorker, Row12_StopWaitsForGraphsAndSaysSoWhenOneHangs) {
+  graph_rig rig(plan);
+  rig.device->hold(true);
+  rig.send(0, 1, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 1; }));
+  rig.send(1, 1, 5, 2); // no worker is free for it
+  ASSERT_TRUE(eventually([&] { return rig.stats().dispatched == 2; }));
+  EXPECT_FALSE(rig.stop(std::chrono::milliseconds(50)));
+  EXPECT_NE(rig.dispatcher.describe().find("slot 0, generation"), std::string::npos);
+  expect_answer(rig, 1, CUDAQ_RPC_ERR_SHUTTING_DOWN);
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
+  rig.device->hold(false);
+  EXPECT_TRUE(rig.stop());
+  expect_answer(rig, 0, 0);
+}
+
+TEST_F(GraphWorker, Row12_StopDoesNotAnswerForACallerWhoHasRaisedTheTxFlagHimself) {
+  plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
+  graph_rig rig(plan);
+  std::atomic<bool> raised{false};
+  rig.device->ready = [&](std::uint32_t) { // and never gives the worker back
+    detail::store_release<std::uint64_t>(rig.ring.ring.tx_flags_host[0],
+                                         reinterpret_cast<std::uint64_t>(rig.ring.tx_slot(0)));
+    raised = true;
+  };
+  rig.send(0, 1, 5, 1);
+  ASSERT_TRUE(eventually([&] { return raised.load(); }));
+  cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
+  rig.send(0, 2, 5, 2); // the slot is free: rx went with the launch
+  EXPECT_TRUE(rig.stop(std::chrono::milliseconds(200)));
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "a second answer";
+  EXPECT_EQ(rig.stats().responded, 1u);
+}
+
+TEST_F(GraphWorker, Row34_OnlyTheJobThatAWorkerHoldsCanBeCompleted) {
+  plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
+  graph_rig rig(plan);
+  cudaq_host_job_t job{};
+  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "idle";
+  EXPECT_EQ(rig.dispatcher.worker_job(2, job).status, CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(rig.dispatcher.release_worker(-1).status, CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(rig.dispatcher.release_worker(0).status, CUDAQ_ERR_STATE) << "idle";
+  EXPECT_EQ(rig.dispatcher.release_worker(1).status, CUDAQ_ERR_STATE) << "the library's to free";
+  std::atomic<int> ready{0};
+  rig.device->ready = [&](std::uint32_t) { ++ready; };
+  rig.send(0, 1, 5, 1);
+  ASSERT_TRUE(eventually([&] { return ready.load() == 1; }));
+  ASSERT_FALSE(rig.dispatcher.worker_job(0, job));
+  EXPECT_EQ(job.slot, 0u);
+  EXPECT_EQ(job.request_id, 1u);
+  EXPECT_FALSE(rig.dispatcher.release_worker(0)); // given back before it is answered
+  rig.send(1, 1, 5, 2);
+  ASSERT_TRUE(eventually([&] { return ready.load() == 2; })) << "the worker takes the next one";
+  EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 3, 0));
+  expect_answer(rig, 0, 3);
+  EXPECT_EQ(rig.look(1), CUDAQ_TX_IN_FLIGHT);
+  EXPECT_EQ(rig.dispatcher.complete_deferred(job, 4, 0).status, CUDAQ_ERR_STATE) << "a stale job";
+  ASSERT_FALSE(rig.dispatcher.worker_job(0, job));
+  EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 5, 0));
+  EXPECT_FALSE(rig.dispatcher.release_worker(0));
+  expect_answer(rig, 1, 5);
+}
+
+TEST_F(GraphWorker, ACallerMayRaiseTheTxFlagHimselfBeforeHeGivesTheWorkerBack) {
+  plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
+  graph_rig rig(plan);
+  rig.device->ready = [&](std::uint32_t worker) { // as a CPU worker of the seeds does
+    cudaq_host_job_t job{};
+    EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
+    const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, 9, 0, job.request_id, 0};
+    std::memcpy(rig.ring.tx_slot(job.slot), &frame, sizeof(frame));
+    detail::store_release<std::uint64_t>(rig.ring.ring.tx_flags_host[job.slot],
+                                         reinterpret_cast<std::uint64_t>(rig.ring.tx_slot(job.slot)));
+    EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
+  };
+  for (std::uint32_t n = 0; n < 40; ++n) {
+    const std::uint32_t slot = n % 8;
+    ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&rig.ring.ring, slot) == 1; }));
+    rig.send(slot, 1, 5, n);
+    expect_answer(rig, slot, 9);
+    cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, slot);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_TRUE(rig.stop());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline / 2) << "nothing is left to wait for";
+  const cudaq_dispatcher_stats_t stats = rig.stats();
+  EXPECT_EQ(stats.responded, 40u);
+  EXPECT_EQ(stats.protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_SHUTTING_DOWN)], 0u);
+  for (std::uint32_t slot = 0; slot < 8; ++slot)
+    EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&rig.ring.ring, slot), 1) << slot;
+}
+
+TEST_F(GraphWorker, HostCallsGoOnBesideGraphs) {
+  for (const std::uint32_t pool : {0u, 1u}) {
+    static std::atomic<int> calls{0};
+    calls = 0;
+    cudaq_function_entry_t orphan{};
+    orphan.function_id = 4;
+    orphan.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+    orphan.routing_key = 6;
+    plan.table = {host_entry("host",
+                             [](const void *, void *tx_slot, std::size_t) {
+                               ++calls;
+                               const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, 11, 0, 0, 0};
+                               std::memcpy(tx_slot, &frame, sizeof(frame));
+                             }),
+                  orphan};
+    plan.pool = pool;
+    graph_rig rig(plan);
+    rig.send(0, 1, 5, 1);
+    rig.send(1, fnv1a_hash("host"), 5, 2);
+    rig.send(2, 4, 6, 3); // no worker carries it
+    rig.send(3, 4, 5, 4); // nor the key
+    expect_answer(rig, 0, 0);
+    expect_answer(rig, 1, 11);
+    expect_answer(rig, 2, CUDAQ_RPC_ERR_WORKER_UNAVAILABLE);
+    expect_answer(rig, 3, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+    EXPECT_EQ(calls.load(), 1);
+  }
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
