@@ -138,11 +138,23 @@ TEST_F(KernelSharedRingMember, Row14_AndAKernelWithoutTheModeExcludeEachOther) {
   EXPECT_EQ(shared.start().status, CUDAQ_ERR_STATE);
 }
 
+const volatile std::uint64_t *flags_given = nullptr;
+void launch_and_tell(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data, uint8_t *tx_data,
+                     size_t rx_stride, size_t tx_stride, cudaq_function_entry_t *table, size_t count,
+                     volatile int *shutdown_flag, uint64_t *stats, size_t num_slots, uint32_t blocks, uint32_t threads,
+                     cudaStream_t stream) {
+  flags_given = rx_flags;
+  launch_own_kernel(rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, table, count, shutdown_flag, stats,
+                    num_slots, blocks, threads, stream);
+}
+
 TEST_F(KernelSharedRingMember, Row14_OfTheProgramIsRefused) {
   gpu_dispatcher dispatcher(manager_->get, shared_setup(kFifo32, *ring_, 0));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_launch_fn(dispatcher.get, launch_own_kernel));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_launch_fn(dispatcher.get, launch_and_tell));
   const call_result refused = dispatcher.start();
   EXPECT_EQ(refused.status, CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_NE(flags_given, nullptr);
+  EXPECT_NE(flags_given, ring_->ring.rx_flags) << "what it launches must not see a ring that others serve";
   EXPECT_NE(refused.text.find("launched no kernel of the library"), std::string::npos) << refused.text;
 }
 
@@ -212,6 +224,42 @@ TEST_F(KernelSharedRingMember, Row14_LaunchedDirectlyLeavesOthersRequestsInPlace
     CUDA_EXPECT_OK(stream.wait());
     EXPECT_EQ(detail::load_relaxed(*stats), 7u);
   }
+}
+
+class KernelSharedRingFault : public gpu_test {};
+
+// Nothing is freed: there is no device any more.
+TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
+  cudaq_dispatch_manager_t *manager = nullptr;
+  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
+  auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // not deleted
+  gpu_client client(ring->ring, 4);
+  cudaq_dispatcher_config_t config = host_config(ring->shape());
+  config.shared_ring_mode = 1;
+  host_dispatcher_handle host(manager, *ring, {}, config);
+  cudaq_dispatcher_options_t options = default_options();
+  options.default_owner = 1;
+  options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(host.get, &options));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host.get));
+  {
+    gpu_setup setup = setup_of(kFifo32, *ring);
+    setup.shared_ring = true;
+    gpu_dispatcher dispatcher(manager, setup);
+    dispatcher.fault_expected = true;
+    ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
+    EXPECT_NE(client.call(id_of(handler::reverse), some_bytes(4, 1), 1).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+    const std::uint32_t trapped = client.send(id_of(handler::trap), some_bytes(4, 1), 2);
+    EXPECT_EQ(client.collect(trapped).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+    EXPECT_EQ(dispatcher.state(), CUDAQ_DISPATCHER_FAILED);
+    for (std::uint32_t id = 3; id < 12; ++id)
+      EXPECT_EQ(client.call(id_of(handler::reverse), some_bytes(4, id), id).header.status,
+                CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+    EXPECT_EQ(CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get)).status, CUDAQ_ERR_CUDA);
+    (void)CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_destroy(dispatcher.get));
+    dispatcher.get = nullptr; // it is gone, or will stay
+  }
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host.get));
 }
 
 } // namespace
