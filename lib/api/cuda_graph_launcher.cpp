@@ -53,14 +53,18 @@ public:
     const worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
+    if (const cudaError_t error = cudaSetDevice(setup_.device_id)) // a handler on this thread may have changed it
+      return {error};
     if (setup_.mailbox != nullptr)
       store_release<void *>(setup_.mailbox[index], rx_slot);
     if (spec.io_ctx != nullptr)
       *static_cast<GraphIOContext *>(spec.io_ctx) = io_context(slot, rx_slot);
     if (!run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream))
       return {cudaErrorUnknown, true};
-    if (const cudaError_t error = cudaGraphLaunch(spec.graph_exec, w.stream))
+    if (const cudaError_t error = cudaGraphLaunch(spec.graph_exec, w.stream)) {
+      launch_error_ = error;
       return {error};
+    }
     const bool threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
     if (spec.completion != CUDAQ_WORKER_CALLER_PUBLISHES &&
         write_value_(w.stream, done_device_ + index * kDoneStride, ticket, 0) != CUDA_SUCCESS) {
@@ -76,8 +80,11 @@ public:
 
   int recover(std::uint32_t index) override {
     cudaGetLastError(); // of this thread, which has seen it
+    if (ends_the_context(launch_error_))
+      return launch_error_;
     if (const int stuck = fault())
       return stuck;
+    const device_guard guard(setup_.device_id);
     worker &w = workers_[index];
     cudaStreamSynchronize(w.stream); // what a hook has queued may read the slot
     cudaStream_t fresh = nullptr;
@@ -87,16 +94,17 @@ public:
     }
     return 0;
   }
-  // A stream may keep an error of its own, a failed capture for instance. Nothing is ever queued on the probe, so what it
-  // says is the context's. But an empty stream need not notice a fault by itself: streams that work are asked before,
-  // a few at a time.
+  // A stream may keep an error of its own, a failed capture for instance: only errors that end the context count. A stream
+  // need not notice a fault while it is empty, so streams that work are asked, a few at a time, and then one that has
+  // none of its own.
   int fault() override {
     const std::size_t first = asked_.peek();
     const std::size_t count = std::min(workers_.size(), kAskedAtOnce);
-    for (std::size_t n = 0; n < count; ++n)
-      query(workers_[(first + n) % workers_.size()].stream);
+    cudaError_t found = cudaSuccess;
+    for (std::size_t n = 0; n <= count && !ends_the_context(found); ++n)
+      found = query(n == count ? probe_ : workers_[(first + n) % workers_.size()].stream);
     asked_.set((first + count) % workers_.size());
-    return query(probe_);
+    return ends_the_context(found) ? found : cudaSuccess;
   }
   bool idle(std::uint32_t index) override { return query(workers_[index].stream) != cudaErrorNotReady; }
 
@@ -137,14 +145,22 @@ private:
         return cuda_failed("cudaPointerGetAttributes", error);
       return check_reachable(what, address, seen, pageable != 0);
     };
+    const auto check_written = [&](const char *what, const volatile void *address) -> finding {
+      cudaPointerAttributes seen{};
+      if (address != nullptr && cudaPointerGetAttributes(&seen, const_cast<const void *>(address)) == cudaSuccess &&
+          seen.type == cudaMemoryTypeDevice)
+        return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is %p, memory of the device: the dispatcher has to write it",
+                            what, const_cast<const void *>(address));
+      return check(what, address);
+    };
     finding refused = check("ringbuffer->rx_data", setup_.ring.rx_data);
     if (!refused)
       refused = check("ringbuffer->tx_data", setup_.ring.tx_data);
     if (!refused)
-      refused = check("the mailbox", setup_.mailbox);
+      refused = check_written("the mailbox", setup_.mailbox);
     for (std::size_t i = 0; i < setup_.workers.size() && !refused; ++i)
       if (setup_.workers[i].io_ctx != nullptr) {
-        refused = check(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx);
+        refused = check_written(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx);
         if (!refused)
           refused = check("ringbuffer->tx_flags", setup_.ring.tx_flags);
       }
@@ -184,6 +200,15 @@ private:
         return cuda_failed("cudaStreamCreateWithFlags", error);
       w.own_stream = true;
     }
+    unsigned flags = 0;
+    if (const cudaError_t error = cudaStreamGetFlags(w.stream, &flags))
+      return cuda_failed("cudaStreamGetFlags", error);
+    if ((flags & cudaStreamNonBlocking) == 0)
+      return make_finding(
+          CUDAQ_ERR_INVALID_ARG,
+          "workers[%zu].stream is a blocking stream, which waits for work on the legacy stream: make it "
+          "with cudaStreamNonBlocking",
+          i);
     if (const cudaError_t error = cudaGraphUpload(setup_.workers[i].graph_exec, w.stream))
       return make_finding(CUDAQ_ERR_CUDA, "graph worker %zu: cudaGraphUpload: %s (%s)", i, cudaGetErrorString(error),
                           cudaGetErrorName(error));
@@ -195,6 +220,7 @@ private:
   std::vector<worker> workers_;
   cudaStream_t probe_ = nullptr;
   shared_word<std::size_t> asked_; ///< the worker whose stream is asked next
+  cudaError_t launch_error_ = cudaSuccess;
   write_value_fn write_value_ = nullptr;
   std::uint64_t *done_host_ = nullptr; ///< kDoneStride bytes per worker
   CUdeviceptr done_device_ = 0;

@@ -232,6 +232,7 @@ finding cudaq_dispatcher_t::run_here() {
 }
 
 bool cudaq_dispatcher_t::graph_runs() const { return host_ != nullptr && host_->graph_runs(); }
+bool cudaq_dispatcher_t::threads_run() const { return host_ != nullptr && host_->threads_run(); }
 
 finding cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
   const steady_clock::time_point deadline = deadline_after(timeout_ns);

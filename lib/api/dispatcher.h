@@ -40,6 +40,7 @@ struct cudaq_dispatcher_t {
   finding run_here();
   /// After run_here: a graph of the run has not ended.
   bool graph_runs() const;
+  bool threads_run() const;
   finding stop(std::uint64_t timeout_ns);
   std::uint64_t grace_period_ns() const { return grace_period_ns_.peek(); }
 

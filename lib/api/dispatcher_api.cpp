@@ -90,8 +90,8 @@ finding run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringb
   // The pool works on these objects, so this waits as long as a handler takes. For a graph the loop has waited already.
   constexpr std::uint64_t kLook = 100000000;
   do
-    found = dispatcher->stop(dispatcher->graph_runs() ? 0 : kLook);
-  while (found.status == CUDAQ_ERR_TIMEOUT && !dispatcher->graph_runs());
+    found = dispatcher->stop(dispatcher->graph_runs() && !dispatcher->threads_run() ? 0 : kLook);
+  while (found.status == CUDAQ_ERR_TIMEOUT && (dispatcher->threads_run() || !dispatcher->graph_runs()));
   if (found.status != CUDAQ_ERR_TIMEOUT)
     return found;
   // The graph may still write to memory of the launcher's, and to free that would wait for the graph.

@@ -34,6 +34,7 @@ public:
   finding start_without_thread(wiring &w) { return begin_run(w, false); }
   void run_loop_here() { host_.loop(); }
   bool graph_runs() const { return host_.graph_runs(); }
+  bool threads_run() const { return host_.threads_run(); }
 
 private:
   finding begin_run(wiring &w, bool with_thread);

@@ -25,6 +25,18 @@ finding check_worker(const cudaq_host_worker_t &w, std::size_t i) {
   return {};
 }
 
+/// Two launches at a time must not share what one of them reads.
+finding check_distinct(const char *what, const std::vector<cudaq_host_worker_t> &workers) {
+  for (std::size_t i = 0; i < workers.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k) {
+      const bool one_graph = workers[i].graph_exec == workers[k].graph_exec;
+      if (one_graph || (workers[i].io_ctx != nullptr && workers[i].io_ctx == workers[k].io_ctx))
+        return make_finding(CUDAQ_ERR_INVALID_ARG, "%s %zu and %zu have one %s: each needs its own", what, k, i,
+                            one_graph ? "graph_exec" : "io_ctx");
+    }
+  return {};
+}
+
 } // namespace
 
 finding read_workers(const cudaq_host_worker_t *workers, std::size_t count, std::vector<cudaq_host_worker_t> &out) {
@@ -49,7 +61,7 @@ finding read_workers(const cudaq_host_worker_t *workers, std::size_t count, std:
     if (finding refused = check_worker(out[i], i))
       return refused;
   }
-  return {};
+  return check_distinct("workers", out);
 }
 
 finding workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
@@ -71,7 +83,8 @@ finding workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
     worker.routing_key = entry.routing_key;
     out.push_back(worker);
   }
-  return check_count("the number of GRAPH_LAUNCH entries in the table", out.size());
+  finding refused = check_count("the number of GRAPH_LAUNCH entries in the table", out.size());
+  return refused ? refused : check_distinct("GRAPH_LAUNCH entries of the table", out);
 }
 
 finding check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,

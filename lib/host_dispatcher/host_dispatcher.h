@@ -65,6 +65,8 @@ public:
 
   /// A graph of the run has not ended. For the thread that finishes it.
   bool graph_runs() const;
+  /// The last finish did not come past the threads.
+  bool threads_run() const { return threads_run_.load() != 0; }
   /// The CUDA error that has ended this run's graphs for good, 0: none. Any thread.
   int fault() const { return fault_.load(); }
 
@@ -171,6 +173,8 @@ private:
   std::uint32_t polls_ = 0;
   std::uint32_t empty_turns_ = 0;
   steady_clock::time_point fault_watch_; ///< when the device is asked for its health next
+  bool fault_watch_over_ = true;         ///< ... counted from the next look: something has moved
+  shared_word<std::uint32_t> threads_run_;
   std::uint32_t busy_slot_ = function_index_view::kNone;
   std::uint32_t collected_slot_ =
       function_index_view::kNone; ///< the next slot, if its last answer is known to be taken

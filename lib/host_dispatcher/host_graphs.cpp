@@ -19,6 +19,7 @@ std::uint32_t host_dispatcher::graph_turn(lane &here) {
     for (graph_workers::start next; fault() == 0 && graphs_.next_start(*setup_.ledger, next); ++work)
       launch(next, here);
   }
+  fault_watch_over_ = fault_watch_over_ || work != 0;
   if (work == 0 && graphs_.busy())
     watch_for_fault(here);
   return work;
@@ -113,9 +114,13 @@ void host_dispatcher::fail_waiting(std::int32_t status, lane &here) {
 void host_dispatcher::watch_for_fault(lane &here) {
   constexpr std::chrono::milliseconds kPeriod{10};
   const steady_clock::time_point now = steady_clock::now();
-  if (now < fault_watch_)
+  if (!fault_watch_over_ && now < fault_watch_)
     return;
   fault_watch_ = now + kPeriod;
+  if (fault_watch_over_) { // graphs that come to their ends are not asked about
+    fault_watch_over_ = false;
+    return;
+  }
   if (const int stuck = graphs_.launcher().fault())
     fail_all_graphs(stuck, here);
 }

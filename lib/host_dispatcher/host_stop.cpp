@@ -27,6 +27,7 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
       joined = joined && t.join_until(until);
     return joined;
   };
+  threads_run_.store(1);
   if (!join_all(deadline)) {
     give_up_.store(1);
     if (in_handler())
@@ -36,6 +37,7 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
     if (!join_all(steady_clock::now() + nap))
       return false;
   }
+  threads_run_.store(0);
   // A graph that still runs reads and writes its slot: its request is not answered before.
   if (!wait_until(deadline, [this] { return !graph_runs(); }))
     return false;

@@ -44,6 +44,19 @@ TEST_F(HostWorkers, RefusesWhatIsWrong) {
   EXPECT_TRUE(error_names({"workers[0].struct_size is 0"}));
 }
 
+TEST_F(HostWorkers, Row04_RefusesWorkersThatShareWhatALaunchWrites) {
+  int other = 0;
+  GraphIOContext context{};
+  cudaq_host_worker_t two[] = {worker, worker};
+  EXPECT_EQ(cudaq_dispatcher_set_host_workers(dispatcher.get, two, 2), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers 0 and 1 have one graph_exec"}));
+  two[1].graph_exec = reinterpret_cast<cudaGraphExec_t>(&other);
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_workers(dispatcher.get, two, 2));
+  two[0].io_ctx = two[1].io_ctx = &context;
+  EXPECT_EQ(cudaq_dispatcher_set_host_workers(dispatcher.get, two, 2), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"workers 0 and 1 have one io_ctx"}));
+}
+
 TEST_F(HostWorkers, Row25_TakesTheShorterStructOfAnOlderHeader) {
   worker.struct_size = offsetof(cudaq_host_worker_t, completion);
   CUDAQ_EXPECT_OK(set());
