@@ -227,9 +227,6 @@ finding check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_c
   if (c.shared_ring_mode == 0)
     return {};
   const bool in_place = is_in_place(r, ring_side::device);
-  if (in_place != is_in_place(r, ring_side::host))
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer: in place in one view (tx_data NULL, or rx_data again) and "
-                                               "not in the other; the host routes the requests of a shared ring");
   if (c.num_slots > ring_inbox::kMostSlots)
     return make_finding(CUDAQ_ERR_INVALID_ARG, "config->num_slots is %u, a shared ring of a kernel has at most %u",
                         c.num_slots, ring_inbox::kMostSlots);
@@ -243,6 +240,9 @@ finding check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_c
                           "ringbuffer->%s is NULL; config->shared_ring_mode is %u, and the host routes the requests of "
                           "a shared ring",
                           a.field, c.shared_ring_mode);
+  if (in_place != is_in_place(r, ring_side::host))
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer: in place in one view (tx_data NULL, or rx_data again) and "
+                                               "not in the other; the host routes the requests of a shared ring");
   return validate_host_ring(r, c);
 }
 

@@ -99,7 +99,7 @@ def allowed(kernel, cooperative, scope):
     """Accesses that are more than plain, and to what."""
     flag = {f"ld.acquire.{scope}.b64": polled(kernel), f"st.release.{scope}.b64": FLAGS}
     if kernel == "routed":
-        flag["st.release.sys.b32"] = INBOX[1:]
+        flag["st.release.sys.b64"] = (*FLAGS, *INBOX[1:])
     control = {"ld.acquire.sys.b32": ("library_shutdown", "caller_shutdown"), "st.relaxed.sys.b64": ("reports",),
                "atom.add.relaxed.gpu.b64": ("caller_stats",)}
     grid = {"ld.acquire.gpu.b32": ("order",), "st.release.gpu.b32": ("order",), "atom.add.release.gpu.b32": ("order",)}
