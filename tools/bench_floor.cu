@@ -12,25 +12,6 @@ constexpr auto kSystem = cuda::thread_scope_system;
 constexpr auto kDevice = cuda::thread_scope_device;
 constexpr std::uint32_t kFrameVectors = 2; ///< 16-byte words of a frame with 8 bytes of payload
 
-/// From the first 16 bytes of a request to those of its answer: magic, status 0, length and id as they were.
-__device__ uint4 as_response(uint4 head) { return {CUDAQ_RPC_MAGIC_RESPONSE, 0, head.z, head.w}; }
-
-/// By all threads of the block. All loads of a step are on their way before the first is stored.
-__device__ void answer_frame(const uint4 *rx, uint4 *tx, std::uint32_t vectors) {
-  constexpr std::uint32_t kAtOnce = 5; // 1024 threads: 64 KiB and a header
-  for (std::uint32_t first = threadIdx.x; first < vectors; first += kAtOnce * blockDim.x) {
-    uint4 held[kAtOnce];
-#pragma unroll
-    for (std::uint32_t k = 0; k < kAtOnce; ++k)
-      if (const std::uint32_t at = first + k * blockDim.x; at < vectors)
-        held[k] = rx[at];
-#pragma unroll
-    for (std::uint32_t k = 0; k < kAtOnce; ++k)
-      if (const std::uint32_t at = first + k * blockDim.x; at < vectors)
-        tx[at] = at == 0 ? as_response(held[k]) : held[k];
-  }
-}
-
 /// One block, slots in order. Counting: flags count up and are not cleared. Frame: slots are read and written.
 template <bool Counting, bool Frame>
 __global__ void __launch_bounds__(1024)
@@ -45,7 +26,7 @@ __global__ void __launch_bounds__(1024)
     if (Frame) {
       go = __syncthreads_or(go);
       if (go)
-        answer_frame(ring.rx(slot), ring.tx(slot), vectors);
+        answer_frame<5>(ring.rx(slot), ring.tx(slot), vectors); // 1024 threads: 64 KiB and a header
       __syncthreads();
     }
     if (!go)

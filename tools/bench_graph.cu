@@ -8,7 +8,6 @@ namespace cudaq::realtime::tools {
 namespace {
 
 __global__ void __launch_bounds__(1024) echo_kernel(echo_task task) {
-  constexpr std::uint32_t kAtOnce = 4; // loads on their way before the first is stored
   const auto *const slot = static_cast<const std::uint8_t *>(task.io->rx_slot);
   if (slot == nullptr)
     return;
@@ -17,18 +16,7 @@ __global__ void __launch_bounds__(1024) echo_kernel(echo_task task) {
     }
   const auto *const rx = reinterpret_cast<const uint4 *>(task.staged != nullptr ? task.staged : slot);
   auto *const tx = reinterpret_cast<uint4 *>(task.io->tx_slot);
-  const std::uint32_t vectors = task.frame_bytes / 16;
-  for (std::uint32_t first = threadIdx.x; first < vectors; first += kAtOnce * blockDim.x) {
-    uint4 held[kAtOnce];
-#pragma unroll
-    for (std::uint32_t k = 0; k < kAtOnce; ++k)
-      if (const std::uint32_t at = first + k * blockDim.x; at < vectors)
-        held[k] = rx[at];
-#pragma unroll
-    for (std::uint32_t k = 0; k < kAtOnce; ++k)
-      if (const std::uint32_t at = first + k * blockDim.x; at < vectors)
-        tx[at] = at == 0 ? uint4{CUDAQ_RPC_MAGIC_RESPONSE, 0, held[k].z, held[k].w} : held[k];
-  }
+  answer_frame<4>(rx, tx, task.frame_bytes / 16);
   if (!task.raises)
     return;
   __syncthreads();

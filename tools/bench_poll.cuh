@@ -17,6 +17,25 @@ __device__ inline void store_flag(std::uint64_t &flag, std::uint64_t value) {
   cuda::atomic_ref<std::uint64_t, Scope>(flag).store(value, cuda::memory_order_release);
 }
 
+/// From the first 16 bytes of a request to those of its answer: magic, status 0, length and id as they were.
+__device__ inline uint4 as_response(uint4 head) { return {CUDAQ_RPC_MAGIC_RESPONSE, 0, head.z, head.w}; }
+
+/// By all threads of the block. AtOnce loads of each are on their way before the first is stored.
+template <std::uint32_t AtOnce>
+__device__ inline void answer_frame(const uint4 *rx, uint4 *tx, std::uint32_t vectors) {
+  for (std::uint32_t first = threadIdx.x; first < vectors; first += AtOnce * blockDim.x) {
+    uint4 held[AtOnce];
+#pragma unroll
+    for (std::uint32_t k = 0; k < AtOnce; ++k)
+      if (const std::uint32_t at = first + k * blockDim.x; at < vectors)
+        held[k] = rx[at];
+#pragma unroll
+    for (std::uint32_t k = 0; k < AtOnce; ++k)
+      if (const std::uint32_t at = first + k * blockDim.x; at < vectors)
+        tx[at] = at == 0 ? as_response(held[k]) : held[k];
+  }
+}
+
 /// Device view of a ring.
 struct raw_ring {
   std::uint64_t *rx_flags;

@@ -137,30 +137,25 @@ private:
   finding check_memory() const {
     int pageable = 0;
     cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, setup_.device_id);
-    const auto check = [&](const char *what, const volatile void *address) -> finding {
+    const auto check = [&](const char *what, const volatile void *address, bool host_writes = false) -> finding {
       cudaPointerAttributes seen{};
       if (address == nullptr)
         return {};
       if (const cudaError_t error = cudaPointerGetAttributes(&seen, const_cast<const void *>(address)))
         return cuda_failed("cudaPointerGetAttributes", error);
-      return check_reachable(what, address, seen, pageable != 0);
-    };
-    const auto check_written = [&](const char *what, const volatile void *address) -> finding {
-      cudaPointerAttributes seen{};
-      if (address != nullptr && cudaPointerGetAttributes(&seen, const_cast<const void *>(address)) == cudaSuccess &&
-          seen.type == cudaMemoryTypeDevice)
+      if (host_writes && seen.type == cudaMemoryTypeDevice)
         return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is %p, memory of the device: the dispatcher has to write it",
                             what, const_cast<const void *>(address));
-      return check(what, address);
+      return check_reachable(what, address, seen, pageable != 0);
     };
     finding refused = check("ringbuffer->rx_data", setup_.ring.rx_data);
     if (!refused)
       refused = check("ringbuffer->tx_data", setup_.ring.tx_data);
     if (!refused)
-      refused = check_written("the mailbox", setup_.mailbox);
+      refused = check("the mailbox", setup_.mailbox, true);
     for (std::size_t i = 0; i < setup_.workers.size() && !refused; ++i)
       if (setup_.workers[i].io_ctx != nullptr) {
-        refused = check_written(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx);
+        refused = check(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx, true);
         if (!refused)
           refused = check("ringbuffer->tx_flags", setup_.ring.tx_flags);
       }
@@ -192,16 +187,9 @@ private:
     return {};
   }
 
-  finding prepare_worker(std::size_t i) {
-    worker &w = workers_[i];
-    w.stream = setup_.workers[i].stream;
-    if (w.stream == nullptr) {
-      if (const cudaError_t error = cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking))
-        return cuda_failed("cudaStreamCreateWithFlags", error);
-      w.own_stream = true;
-    }
+  finding check_stream(std::size_t i) const {
     unsigned flags = 0;
-    if (const cudaError_t error = cudaStreamGetFlags(w.stream, &flags))
+    if (const cudaError_t error = cudaStreamGetFlags(workers_[i].stream, &flags))
       return cuda_failed("cudaStreamGetFlags", error);
     if ((flags & cudaStreamNonBlocking) == 0)
       return make_finding(
@@ -209,6 +197,19 @@ private:
           "workers[%zu].stream is a blocking stream, which waits for work on the legacy stream: make it "
           "with cudaStreamNonBlocking",
           i);
+    return {};
+  }
+
+  finding prepare_worker(std::size_t i) {
+    worker &w = workers_[i];
+    w.stream = setup_.workers[i].stream;
+    if (w.stream == nullptr) {
+      if (const cudaError_t error = cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking))
+        return cuda_failed("cudaStreamCreateWithFlags", error);
+      w.own_stream = true;
+    } else if (finding refused = check_stream(i)) {
+      return refused;
+    }
     if (const cudaError_t error = cudaGraphUpload(setup_.workers[i].graph_exec, w.stream))
       return make_finding(CUDAQ_ERR_CUDA, "graph worker %zu: cudaGraphUpload: %s (%s)", i, cudaGetErrorString(error),
                           cudaGetErrorName(error));

@@ -81,13 +81,13 @@ bool device_back_end::kernel_has_ended() {
   cudaq_dispatcher_stats_t stats{};
   reports_.read(stats);
   const steady_clock::time_point now = steady_clock::now();
-  const bool beats = stats.heartbeat != heard_beat_;
-  if (beats || under_way_.load() == 0 || now - heard_at_ < kQuiet) {
-    heard_beat_ = stats.heartbeat;
-    heard_at_ = beats || under_way_.load() == 0 ? now : heard_at_;
+  const bool told = stats.heartbeat != heard_beat_ || under_way_.load() == 0;
+  if (!told && now - heard_at_ < kQuiet)
     return false;
-  }
+  heard_beat_ = stats.heartbeat;
   heard_at_ = now;
+  if (told)
+    return false;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; // of this thread, whose device nobody else relies on
   if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess || cudaSetDevice(config_.device_id) != cudaSuccess)
     return false;

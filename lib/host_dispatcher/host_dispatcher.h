@@ -125,6 +125,7 @@ private:
   // host_graphs.cpp
   bool is_graph(std::uint32_t route) const { return route != function_index_view::kNone && graphs_.serves(route); }
   std::uint32_t graph_turn(lane &here);
+  std::uint32_t collect_graphs(lane &here);
   void launch(const graph_workers::start &what, lane &here);
   void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here);
   bool answered_elsewhere(const cudaq_host_job_t &job) const;
@@ -172,8 +173,8 @@ private:
   // Of the thread that reads the ring.
   std::uint32_t polls_ = 0;
   std::uint32_t empty_turns_ = 0;
-  steady_clock::time_point fault_watch_; ///< when the device is asked for its health next
-  bool fault_watch_over_ = true;         ///< ... counted from the next look: something has moved
+  static constexpr steady_clock::time_point kNotWatching{};
+  steady_clock::time_point fault_watch_ = kNotWatching; ///< when the device is asked for its health next
   shared_word<std::uint32_t> threads_run_;
   std::uint32_t busy_slot_ = function_index_view::kNone;
   std::uint32_t collected_slot_ =

@@ -7,10 +7,14 @@
 
 namespace cudaq::realtime::detail {
 
+std::uint32_t host_dispatcher::collect_graphs(lane &here) {
+  return graphs_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
+}
+
 std::uint32_t host_dispatcher::graph_turn(lane &here) {
   std::uint32_t work = 0;
   if (graphs_.busy())
-    work += graphs_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
+    work += collect_graphs(here);
   if (graphs_.backlog()) {
     if (fault() != 0)
       fail_waiting(CUDAQ_RPC_ERR_DEVICE_FAULT, here);
@@ -19,8 +23,9 @@ std::uint32_t host_dispatcher::graph_turn(lane &here) {
     for (graph_workers::start next; fault() == 0 && graphs_.next_start(*setup_.ledger, next); ++work)
       launch(next, here);
   }
-  fault_watch_over_ = fault_watch_over_ || work != 0;
-  if (work == 0 && graphs_.busy())
+  if (work != 0)
+    fault_watch_ = kNotWatching;
+  else if (graphs_.busy())
     watch_for_fault(here);
   return work;
 }
@@ -114,13 +119,12 @@ void host_dispatcher::fail_waiting(std::int32_t status, lane &here) {
 void host_dispatcher::watch_for_fault(lane &here) {
   constexpr std::chrono::milliseconds kPeriod{10};
   const steady_clock::time_point now = steady_clock::now();
-  if (!fault_watch_over_ && now < fault_watch_)
+  const bool begins = fault_watch_ == kNotWatching; // graphs that come to their ends are not asked about
+  if (!begins && now < fault_watch_)
     return;
   fault_watch_ = now + kPeriod;
-  if (fault_watch_over_) { // graphs that come to their ends are not asked about
-    fault_watch_over_ = false;
+  if (begins)
     return;
-  }
   if (const int stuck = graphs_.launcher().fault())
     fail_all_graphs(stuck, here);
 }
@@ -128,7 +132,7 @@ void host_dispatcher::watch_for_fault(lane &here) {
 // A fault is the context's: no graph of any worker will run again. A job whose worker was given back is with the caller,
 // who has its result.
 void host_dispatcher::fail_all_graphs(int error, lane &here) {
-  graphs_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
+  collect_graphs(here);
   fault_.store(error);
   graphs_.abandon([&](std::uint32_t worker, const cudaq_host_job_t &job) {
     const bool by_library = graphs_.spec(worker).completion == CUDAQ_WORKER_LIBRARY_PUBLISHES;
@@ -172,7 +176,7 @@ void host_dispatcher::settle_graphs() {
   if (graphs_.none() || !graphs_.busy() || fault() != 0)
     return;
   lane &here = lanes_[kLoopLane];
-  graphs_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
+  collect_graphs(here);
   if (const int stuck = graphs_.launcher().fault())
     fail_all_graphs(stuck, here);
 }

@@ -89,20 +89,6 @@ struct checked_functions {
   traffic_plan plan;
 };
 
-std::unique_ptr<host_dispatcher_handle> make_host(const manager_handle &manager, const host_ring &ring,
-                                                  std::uint32_t pool = 0, bool default_owner = true) {
-  cudaq_dispatcher_config_t config = host_config(ring.shape());
-  config.shared_ring_mode = 1;
-  auto made =
-      std::make_unique<host_dispatcher_handle>(manager.get, ring, std::vector<cudaq_function_entry_t>{}, config);
-  cudaq_dispatcher_options_t options = default_options();
-  options.handler_pool_size = pool;
-  options.default_owner = default_owner;
-  options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(made->get, &options));
-  return made;
-}
-
 struct flavour {
   const char *name;
   ring_shape shape;
@@ -121,7 +107,7 @@ TEST_P(DeviceLoopShared, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFuncti
   const manager_handle manager;
   checked_functions functions((f.kernels + 1) * kEach, fewer_if_sanitized(f.shape.num_slots == 1 ? 20000 : 100000));
   functions.plan.random_slots = f.random_slots;
-  const auto host = make_host(manager, ring, f.pool, !f.kernel_is_default_owner);
+  const auto host = make_shared_host(manager.get, ring, f.pool, !f.kernel_is_default_owner);
   for (std::uint32_t k = 0; k < kEach; ++k)
     serve_checked(*host, *functions.all[k]);
   std::vector<std::unique_ptr<cpu_kernel>> kernels;
@@ -165,7 +151,8 @@ TEST(DeviceLoopShared, Row14_StopsAndRestartsInTraffic) {
   const manager_handle manager;
   checked_functions functions(2 * kEach, fewer_if_sanitized(100000));
   functions.plan.unknown_of_100 = 0;
-  const auto host = make_host(manager, ring, 0, false); // a default owner would answer while the kernel is away
+  const auto host =
+      make_shared_host(manager.get, ring, 0, false); // a default owner would answer while the kernel is away
   for (std::uint32_t k = 0; k < kEach; ++k)
     serve_checked(*host, *functions.all[k]);
   cpu_kernel kernel(manager, ring, kEach + 1);
@@ -193,7 +180,7 @@ TEST(DeviceLoopShared, Row14_ServesOnWhileTheHostDispatcherIsStuckInAHandler) {
   const host_ring ring({8, 128, false});
   const manager_handle manager;
   checked_functions functions(2 * kEach, 100);
-  const auto host = make_host(manager, ring);
+  const auto host = make_shared_host(manager.get, ring);
   spin_gate gate;
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(
       host->get, 1,
@@ -218,7 +205,7 @@ TEST(DeviceLoopShared, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultO
   const host_ring ring({4, 128, false});
   const manager_handle manager;
   checked_functions functions(2 * kEach, 100);
-  const auto host = make_host(manager, ring);
+  const auto host = make_shared_host(manager.get, ring);
   serve_checked(*host, *functions.all[0]);
   cpu_kernel kernel(manager, ring, kEach + 1);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));

@@ -301,4 +301,25 @@ public:
   detail::host_dispatcher dispatcher;
 };
 
+/// Functions 1 and 2, a fake graph for each.
+class two_graphs : public ::testing::Test {
+protected:
+  explicit two_graphs(std::uint32_t first_completion) : first_completion_(first_completion) {}
+  void SetUp() override {
+    checked_function::v1_by_id[1] = &one;
+    checked_function::v1_by_id[2] = &two;
+    plan.shape = {8, 128, false};
+    plan.workers = {fake_worker(1, 0, first_completion_), fake_worker(2, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES)};
+  }
+  static void expect_answer(const graph_rig &rig, std::uint32_t slot, std::int32_t status) {
+    ASSERT_TRUE(eventually([&] { return rig.look(slot) == CUDAQ_TX_READY; })) << rig.dispatcher.describe();
+    EXPECT_EQ(rig.status_of(slot), status);
+  }
+  checked_function one{1, 1000}, two{2, 1000};
+  graph_rig_plan plan;
+
+private:
+  const std::uint32_t first_completion_;
+};
+
 } // namespace cudaq::realtime::test

@@ -6,22 +6,9 @@ namespace cudaq::realtime::test {
 namespace {
 
 /// A worker of function 1 that the caller answers for, and one of function 2 that the library does.
-class GraphRun : public ::testing::Test {
+class GraphRun : public two_graphs {
 protected:
-  checked_function one{1, 1000}, two{2, 1000};
-  graph_rig_plan plan;
-
-  void SetUp() override {
-    checked_function::v1_by_id[1] = &one;
-    checked_function::v1_by_id[2] = &two;
-    plan.shape = {8, 128, false};
-    plan.workers = {fake_worker(1, 0, CUDAQ_WORKER_CALLER_PUBLISHES),
-                    fake_worker(2, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES)};
-  }
-  static void expect_answer(const graph_rig &rig, std::uint32_t slot, std::int32_t status) {
-    ASSERT_TRUE(eventually([&] { return rig.look(slot) == CUDAQ_TX_READY; })) << rig.dispatcher.describe();
-    EXPECT_EQ(rig.status_of(slot), status);
-  }
+  GraphRun() : two_graphs(CUDAQ_WORKER_CALLER_PUBLISHES) {}
   static std::uint64_t answered_with(const graph_rig &rig, std::int32_t status) {
     return rig.stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(status)];
   }

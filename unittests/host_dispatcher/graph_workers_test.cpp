@@ -74,22 +74,9 @@ INSTANTIATE_TEST_SUITE_P(Flavours, GraphWorkers, ::testing::ValuesIn(kGraphFlavo
                          [](const auto &flavour) { return std::string(flavour.param.name); });
 
 /// Three functions of one worker each, and a function of the host beside them.
-class GraphWorker : public ::testing::Test {
+class GraphWorker : public two_graphs {
 protected:
-  checked_function one{1, 1000}, two{2, 1000};
-  graph_rig_plan plan;
-
-  void SetUp() override {
-    checked_function::v1_by_id[1] = &one;
-    checked_function::v1_by_id[2] = &two;
-    plan.shape = {8, 128, false};
-    plan.workers = {fake_worker(1, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES),
-                    fake_worker(2, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES)};
-  }
-  static void expect_answer(const graph_rig &rig, std::uint32_t slot, std::int32_t status) {
-    ASSERT_TRUE(eventually([&] { return rig.look(slot) == CUDAQ_TX_READY; })) << rig.dispatcher.describe();
-    EXPECT_EQ(rig.status_of(slot), status);
-  }
+  GraphWorker() : two_graphs(CUDAQ_WORKER_LIBRARY_PUBLISHES) {}
 };
 
 TEST_F(GraphWorker, Row15_AnExactRoutingKeyWinsAlsoWhileItsWorkerIsBusyAndAnotherIsIdle) {

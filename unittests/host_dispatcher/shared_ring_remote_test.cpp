@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // White box: the ledger of a shared ring with members on a device, whose part the test plays by the words of their inboxes.
+#include "lib/api/back_end.h"
 #include "lib/host_dispatcher/remote_member.h"
 #include "unittests/host_dispatcher/traffic.h"
 
@@ -9,15 +10,6 @@ namespace {
 using namespace detail;
 
 constexpr ring_shape kShape{4, 128, false};
-
-slot_ring view_of(const host_ring &r) {
-  slot_ring view;
-  view.rx_flags = r.ring.rx_flags_host, view.tx_flags = r.ring.tx_flags_host;
-  view.rx_data = r.ring.rx_data_host, view.tx_data = r.ring.tx_data_host;
-  view.rx_stride = view.tx_stride = r.ring.rx_stride_sz;
-  view.num_slots = r.shape().num_slots, view.slot_size = r.shape().slot_size;
-  return view;
-}
 
 /// A member and its device: takes its requests in order and answers when told to.
 struct played_device {
@@ -82,7 +74,7 @@ protected:
 
   host_ring ring{kShape};
   ring_client client{ring};
-  const slot_ring view = view_of(ring);
+  const slot_ring view = view_of(ring.ring, host_config(kShape), ring_side::host);
   std::shared_ptr<ring_ledger> ledger = [this] {
     auto made = std::make_shared<ring_ledger>(kShape.num_slots, 1);
     made->bind(view);

@@ -29,6 +29,21 @@ inline constexpr bool kEmulated = false;
 /// `full` messages, a tenth of them under a sanitizer.
 inline constexpr std::uint32_t fewer_if_sanitized(std::uint32_t full) { return kSanitized ? full / 10 : full; }
 
+/// A host dispatcher without functions on a shared ring, which answers unknown ids.
+inline std::unique_ptr<host_dispatcher_handle> make_shared_host(cudaq_dispatch_manager_t *manager,
+                                                                const host_ring &ring, std::uint32_t pool = 0,
+                                                                bool default_owner = true) {
+  cudaq_dispatcher_config_t config = host_config(ring.shape());
+  config.shared_ring_mode = 1;
+  auto made = std::make_unique<host_dispatcher_handle>(manager, ring, std::vector<cudaq_function_entry_t>{}, config);
+  cudaq_dispatcher_options_t options = default_options();
+  options.handler_pool_size = pool;
+  options.default_owner = default_owner;
+  options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(made->get, &options));
+  return made;
+}
+
 /// A function under load.
 class checked_function {
 public:

@@ -17,20 +17,6 @@ gpu_setup shared_setup(const kernel_kind &kind, const host_ring &ring, std::uint
   return setup;
 }
 
-/// On a shared ring, default owner, unknown ids answered.
-std::unique_ptr<host_dispatcher_handle> make_host(const manager_handle &manager, const host_ring &ring,
-                                                  bool default_owner = true) {
-  cudaq_dispatcher_config_t config = host_config(ring.shape());
-  config.shared_ring_mode = 1;
-  auto made =
-      std::make_unique<host_dispatcher_handle>(manager.get, ring, std::vector<cudaq_function_entry_t>{}, config);
-  cudaq_dispatcher_options_t options = default_options();
-  options.default_owner = default_owner;
-  options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(made->get, &options));
-  return made;
-}
-
 struct flavour {
   const char *name;
   ring_shape shape;
@@ -50,7 +36,7 @@ TEST_P(KernelSharedRing, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFuncti
   const manager_handle manager;
   checked_device_functions functions(of_kernels, messages);
   std::vector<std::unique_ptr<checked_function>> on_host;
-  const auto host = make_host(manager, ring, !f.kernel_is_default_owner);
+  const auto host = make_shared_host(manager.get, ring, 0, !f.kernel_is_default_owner);
   traffic_plan plan;
   for (std::uint32_t k = 0; k < of_kernels; ++k)
     plan.functions.push_back(functions.function(k));
@@ -122,7 +108,7 @@ TEST_F(KernelSharedRingMember, Row14_IsRefusedAFunctionThatAnotherServes) {
   const call_result refused = same.start();
   EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
   EXPECT_NE(refused.text.find("function_id 0x00000002: another dispatcher"), std::string::npos) << refused.text;
-  const auto host = make_host(*manager_, *ring_);
+  const auto host = make_shared_host(manager_->get, *ring_);
   serve_checked(*host, *functions_->function(0));
   EXPECT_EQ(cudaq_dispatcher_start(host->get), CUDAQ_ERR_INVALID_ARG);
   EXPECT_NE(std::strstr(cudaq_last_error_message(), "0x00000001"), nullptr) << cudaq_last_error_message();
@@ -159,7 +145,8 @@ TEST_F(KernelSharedRingMember, Row14_OfTheProgramIsRefused) {
 }
 
 TEST_F(KernelSharedRingMember, Row14_StopsAndRestartsInTraffic) {
-  const auto host = make_host(*manager_, *ring_, false); // a default owner would answer while the kernel is away
+  const auto host =
+      make_shared_host(manager_->get, *ring_, 0, false); // a default owner would answer while the kernel is away
   checked_function on_host(kFirstHostId, 100000);
   serve_checked(*host, on_host);
   gpu_dispatcher kernel(manager_->get, shared_setup(kFifo32, *ring_, 0));
@@ -182,7 +169,7 @@ TEST_F(KernelSharedRingMember, Row14_StopsAndRestartsInTraffic) {
 }
 
 TEST_F(KernelSharedRingMember, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultOwner) {
-  const auto host = make_host(*manager_, *ring_);
+  const auto host = make_shared_host(manager_->get, *ring_);
   gpu_dispatcher kernel(manager_->get, shared_setup(kFifo32, *ring_, 0));
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
   ASSERT_NO_FATAL_FAILURE(kernel.expect_start());
@@ -234,14 +221,8 @@ TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
   CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
   auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // not deleted
   gpu_client client(ring->ring, 4);
-  cudaq_dispatcher_config_t config = host_config(ring->shape());
-  config.shared_ring_mode = 1;
-  host_dispatcher_handle host(manager, *ring, {}, config);
-  cudaq_dispatcher_options_t options = default_options();
-  options.default_owner = 1;
-  options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(host.get, &options));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host.get));
+  const auto host = make_shared_host(manager, *ring);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
   {
     gpu_setup setup = setup_of(kFifo32, *ring);
     setup.shared_ring = true;
@@ -259,7 +240,7 @@ TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
     (void)CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_destroy(dispatcher.get));
     dispatcher.get = nullptr; // it is gone, or will stay
   }
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host.get));
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
 }
 
 } // namespace
