@@ -15,7 +15,7 @@ protected:
   void expect_service() {
     EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1, 2}, 3).result, (std::vector<std::uint8_t>{2, 1}));
   }
-  static void expect_no_thread() { EXPECT_TRUE(threads_named("cudaq-").empty()); }
+  static void expect_no_thread() { EXPECT_TRUE(soon_without_threads_named("cudaq-")); }
   void expect_refused(const char *field) {
     EXPECT_NE(start(), CUDAQ_OK);
     EXPECT_NE(std::strstr(cudaq_last_error_message(), field), nullptr) << cudaq_last_error_message();

@@ -262,9 +262,9 @@ TEST_F(SharedRingMember, Row14_ThatIsSlowDoesNotHoldUpAnother) {
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(slow->get));
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(quick->get));
   const std::uint32_t stuck = client.send(1, {}, 0);
+  EXPECT_TRUE(eventually([&] { return gate.waiting.load() == 1; }));
   for (std::uint32_t id = 1; id < kShape.num_slots; ++id)
     EXPECT_EQ(client.call(2, {}, id).header.request_id, id);
-  EXPECT_EQ(gate.waiting.load(), 1);
   gate.open.store(true);
   client.collect(stuck);
 }

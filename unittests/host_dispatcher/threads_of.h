@@ -30,6 +30,12 @@ inline std::vector<thread_seen> threads_named(const std::string &prefix) {
   return found;
 }
 
+/// Whether the last of them is gone soon. A joined thread is still listed for a moment: the kernel wakes the joiner
+/// before it takes the task off the list.
+inline bool soon_without_threads_named(const std::string &prefix) {
+  return eventually([&] { return threads_named(prefix).empty(); });
+}
+
 inline std::vector<int> cores_of(pid_t tid) {
   cpu_set_t set;
   CPU_ZERO(&set);
