@@ -24,11 +24,13 @@ class dispatch_loop : request_server<Team, Transport, Handlers, Crew> {
   using base::counters_;
   using base::crew_;
   using base::desk_;
+  using base::handlers_;
   using base::p_;
   using base::serve_alone;
   using base::serve_together;
   using base::staged_out_;
   using base::transport_;
+  using typename base::fate;
   using typename base::message;
   using typename base::outcome;
 
@@ -39,16 +41,23 @@ public:
 
   /// Serves until a shutdown word is set. `teams`: how many run beside each other (ANY ordering).
   CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t teams) {
+    if constexpr (Handlers::kDefers)
+      take_over();
     keep_house();
-    for (std::uint32_t empty = 0; !stopped_;) { // looks since the last request
+    for (std::uint32_t empty = 0; !ends();) { // looks since the last request
       ++polls_;
-      empty = (kAny ? round(teams) : turn()) != 0 ? 0 : empty + 1;
+      if constexpr (Handlers::kDefers)
+        attend();
+      empty = !takes() || (kAny ? round(teams) : turn()) != 0 ? 0 : empty + 1;
       if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
       if (!stopped_ && empty % kClockPolls == 0 && overdue(empty != 0 ? kIdleCycles : kBusyCycles))
         keep_house();
     }
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
+    if constexpr (Handlers::kDefers)
+      if (Team::lane() == 0)
+        handlers_.note_shift(transport_.cursor(), polls_, stopped_);
   }
 
   /// FIFO: one look at the messages behind the cursor; those that are there are seen through in order. Returns how many.
@@ -97,6 +106,41 @@ public:
   }
 
 private:
+  // --- handlers that answer later: the loop goes on where another one has left it ---
+
+  /// Told to stop, or, if requests are answered later, when they all are; or it is another loop's turn.
+  CUDAQ_REALTIME_HOST_DEVICE bool ends() const {
+    if constexpr (Handlers::kDefers)
+      return handlers_.template shift_ends<Team>(stopped_);
+    else
+      return stopped_;
+  }
+  /// Takes requests up. Told to stop, it only waits for those that it has accepted.
+  CUDAQ_REALTIME_HOST_DEVICE bool takes() const { return !Handlers::kDefers || !stopped_; }
+  CUDAQ_REALTIME_HOST_DEVICE void take_over() {
+    polls_ = handlers_.polls();
+    told_before_ = handlers_.told_to_stop();
+    if (!handlers_.asks_caller()) // his word may be far away: not in every shift
+      asked_ = clock();
+  }
+  /// Requests that are answered meanwhile, and those that wait to be handed on.
+  CUDAQ_REALTIME_HOST_DEVICE void attend() {
+    Team::sync();
+    if (Team::ballot(Team::lane() == 0 && handlers_.anything_landed()) != 0)
+      counters_.count_answered(handlers_.template collect<Team>());
+    if (!handlers_.anything_waits())
+      return;
+    if (Team::lane() == 0)
+      handlers_.pump([this](std::uint32_t slot) {
+        const message m = transport_.of_slot(slot);
+        write_response(transport_.response(m), read_header<request>(transport_.request(m)), CUDAQ_RPC_ERR_LAUNCH_FAILED,
+                       0);
+        transport_.send(m);
+        counters_.count_failed(CUDAQ_RPC_ERR_LAUNCH_FAILED);
+      });
+    Team::sync();
+  }
+
   /// A thread's clock would be no measure of a turn: there, each look counts as a while.
   CUDAQ_REALTIME_HOST_DEVICE long long clock() const {
     return Team::kWidth == 1 ? static_cast<long long>(polls_) * (kIdleCycles / 8) : Team::common_cycles();
@@ -116,7 +160,7 @@ private:
     bool stop = false;
     if (Team::lane() == 0)
       stop = load_acquire(*p_.library_shutdown) != 0 || (ask_caller && load_acquire(*p_.caller_shutdown) != 0);
-    stopped_ = Team::ballot(stop) != 0;
+    stopped_ = Team::ballot(stop) != 0 || told_before_;
   }
   /// The same between slow requests of one look. True: told to stop; what is not served yet stays in its slot.
   CUDAQ_REALTIME_HOST_DEVICE bool told_to_stop() {
@@ -197,23 +241,25 @@ private:
       if (rest == 0) {
         const outcome o = serve_alone(mine, expected, desk_.in, fetched, desk_.out);
         rest = o.left ? kTakesTheTeam : o.long_bytes;
-        if (likely(rest == 0))
+        if (likely(rest == 0 && !o.later))
           o.answered() ? transport_.send(mine) : transport_.discard(mine);
-        if (!o.left) // the answer does not wait for its count
+        if (o.later)
+          counters_.count_accepted(expected);
+        else if (!o.left) // the answer does not wait for its count
           counters_.count(o.what, expected, o.status);
       }
     }
     rest = Team::from(rest, 0);
     if (likely(rest == 0))
       return;
-    std::uint32_t answered = 1;
+    fate became = fate::answered;
     if (rest == kTakesTheTeam) {
-      answered = serve_together(transport_.at(0), Team::from(expected, 0), desk_.in, fetched);
+      became = serve_together(transport_.at(0), Team::from(expected, 0), desk_.in, fetched);
     } else {
       Team::sync();
       crew_.copy(transport_.response(transport_.at(0)), desk_.out, rest, transport_.wide());
     }
-    publish(1, answered, mine);
+    publish(became != fate::later, became == fate::answered, mine);
   }
 
   /// FIFO: the first lane runs the handlers in order; the team helps where a frame is long, or takes over where every
@@ -226,20 +272,21 @@ private:
     const bool by_one = !Crew::kEverybodyCalls && staged_out_;
     for (std::uint32_t k = 0, group = 0; k < ready; group = k) {
       const long long begun = Team::common_cycles();
-      progress now{k, 0, 0, 0};
+      progress now{k, 0, 0, 0, 0};
       do {
         const std::uint32_t first = now.done;
         if (by_one)
           now = serve_some(now, ready, expected, bytes, fetched, begun);
         if (now.done == first) { // this one takes the team
-          const std::uint32_t answered =
+          const fate became =
               serve_together(transport_.at(first), expected >> first & 1u, bytes + first * kLookPitch, fetched);
-          now.answered |= answered << first;
+          now.answered |= std::uint32_t{became == fate::answered} << first;
+          now.later |= std::uint32_t{became == fate::later} << first;
           ++now.done;
         }
       } while (now.done < ready && Team::common_cycles() - begun < kGroupCycles);
       k = now.done;
-      publish(low_bits(k) & ~low_bits(group), now.answered, mine);
+      publish(low_bits(k) & ~low_bits(group) & ~now.later, now.answered, mine);
       counters_.count_served(now.plain);
       if (k < ready && told_to_stop())
         return k;
@@ -251,6 +298,7 @@ private:
   struct progress {
     std::uint32_t done;     ///< first message that is not served
     std::uint32_t answered; ///< bit k: message k has an answer
+    std::uint32_t later;    ///< bit k: somebody else will answer it
     std::uint32_t long_bytes;
     std::uint32_t plain; ///< served with status 0, not counted yet
   };
@@ -269,7 +317,10 @@ private:
         if (unlikely(o.left))
           break;
         now.answered |= std::uint32_t{o.answered()} << now.done;
-        if (unlikely(o.what != verdict::serve || o.status != 0 || !as_expected))
+        now.later |= std::uint32_t{o.later} << now.done;
+        if (o.later)
+          counters_.count_accepted(as_expected);
+        else if (unlikely(o.what != verdict::serve || o.status != 0 || !as_expected))
           counters_.count(o.what, as_expected, o.status);
         else
           ++now.plain;
@@ -330,9 +381,8 @@ private:
     publish(done, Team::ballot(taken && o.answered()), mine);
     for (std::uint32_t rest = left; rest != 0 && !told_to_stop(); rest &= rest - 1) {
       const std::uint32_t k = lowest_bit(rest);
-      const std::uint32_t answered = serve_together(Team::from(mine, k), Team::from(expected, k), desk_of(k), fetched)
-                                     << k;
-      publish(1u << k, answered, mine);
+      const fate became = serve_together(Team::from(mine, k), Team::from(expected, k), desk_of(k), fetched);
+      publish(1u << k, std::uint32_t{became == fate::answered} << k, mine);
     }
   }
 
@@ -341,7 +391,7 @@ private:
   std::uint32_t expected_ = kLookBytes; ///< bytes that the next request probably has, header included
   long long kept_ = 0, asked_ = 0;      ///< clock() of the last house keeping, and of the caller's word
   std::uint64_t polls_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false, told_before_ = false;
 };
 
 } // namespace cudaq::realtime::detail

@@ -12,9 +12,11 @@ namespace cudaq::realtime::detail {
 __attribute__((weak)) cudaError_t preload_regular_kernels();
 __attribute__((weak)) cudaError_t preload_cooperative_kernels();
 __attribute__((weak)) cudaError_t preload_unified_kernels();
+__attribute__((weak)) cudaError_t preload_graph_kernels();
 
 inline cudaError_t preload_archive() {
-  for (cudaError_t (*preload)() : {preload_regular_kernels, preload_cooperative_kernels, preload_unified_kernels})
+  for (cudaError_t (*preload)() :
+       {preload_regular_kernels, preload_cooperative_kernels, preload_unified_kernels, preload_graph_kernels})
     if (preload != nullptr)
       if (const cudaError_t error = preload())
         return error;

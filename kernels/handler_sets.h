@@ -3,6 +3,7 @@
 //   judge(r, expected_flag, max_payload, payload, rules)   what is to be done with a request
 //   call(route, in, out, arg_len, max_result_len, &len)    runs the handler of a route, on the calling thread
 //   contradicts(route, result_len)                         the result contradicts the schema
+//   kDefers                                                some routes are answered later (kernels/graph_handlers.h)
 #pragma once
 
 #include "lib/device/device_params.h"
@@ -26,6 +27,7 @@ namespace detail {
 /// The handlers of the function table.
 class table_handler_set {
 public:
+  static constexpr bool kDefers = false;
   CUDAQ_REALTIME_HOST_DEVICE table_handler_set(const function_index_view &index, const std::uint64_t *handlers)
       : index_(index), handlers_(handlers) {}
 
@@ -41,8 +43,10 @@ public:
     return contradicts_results(index_.routes[route], result_len);
   }
 
-private:
+protected:
   function_index_view index_;
+
+private:
   const std::uint64_t *handlers_;
 };
 
@@ -50,6 +54,7 @@ private:
 template <class... StaticHandlers>
 class static_handler_set {
 public:
+  static constexpr bool kDefers = false;
   CUDAQ_REALTIME_HOST_DEVICE judgement judge(const request &r, bool expected_flag, std::uint32_t max_payload,
                                              const std::uint8_t *payload, const judge_rules &rules) const {
     return detail::judge(r, expected_flag, max_payload, payload, list{}, rules);

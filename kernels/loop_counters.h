@@ -11,9 +11,15 @@ namespace cudaq::realtime::detail {
 template <class Team>
 class loop_counters {
 public:
-  CUDAQ_REALTIME_HOST_DEVICE loop_counters(loop_report &counts, loop_report *report, std::uint64_t *caller_stats)
+  /// go_on: the counts are those of a loop that this one takes over from, and posted.
+  CUDAQ_REALTIME_HOST_DEVICE loop_counters(loop_report &counts, loop_report *report, std::uint64_t *caller_stats,
+                                           bool go_on = false)
       : c_(counts), report_(report), caller_stats_(caller_stats) {
-    if (lead())
+    if (!lead())
+      return;
+    if (go_on)
+      told_ = processed();
+    else
       c_ = {};
   }
 
@@ -42,6 +48,27 @@ public:
     c_.responded += n;
     post_served();
   }
+  /// A request that somebody else will answer, and `n` answers of that kind.
+  CUDAQ_REALTIME_HOST_DEVICE void count_accepted(bool expected_flag) {
+    if (!lead())
+      return;
+    store_relaxed(report_->dispatched, ++c_.dispatched);
+    if (!expected_flag)
+      store_relaxed(report_->unexpected_flag_values, ++c_.unexpected_flag_values);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void count_answered(std::uint32_t n) {
+    if (!lead())
+      return;
+    store_relaxed(report_->responded, c_.responded += n);
+    store_relaxed(report_->launches, c_.launches);
+  }
+  /// One such request that was answered with an error after all.
+  CUDAQ_REALTIME_HOST_DEVICE void count_failed(std::int32_t status) {
+    if (!lead())
+      return;
+    count_status(status);
+    store_relaxed(report_->responded, c_.responded);
+  }
   CUDAQ_REALTIME_HOST_DEVICE void count_jump() {
     if (lead())
       store_relaxed(report_->cursor_jumps, ++c_.cursor_jumps);
@@ -62,15 +89,17 @@ public:
     store_relaxed(report_->polls, polls);
     store_relaxed(report_->cursor, std::uint64_t{cursor});
     store_relaxed(report_->busy, std::uint64_t{0});
-    const std::uint64_t processed =
-        c_.responded + c_.dropped_bad_magic + c_.dropped_unknown_function + c_.dropped_flag_value;
-    if (processed != told_) {
-      add_relaxed(*caller_stats_, processed - told_);
-      told_ = processed;
+    const std::uint64_t now = processed();
+    if (now != told_) {
+      add_relaxed(*caller_stats_, now - told_);
+      told_ = now;
     }
   }
 
 private:
+  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t processed() const {
+    return c_.responded + c_.dropped_bad_magic + c_.dropped_unknown_function + c_.dropped_flag_value;
+  }
   CUDAQ_REALTIME_HOST_DEVICE void count_status(std::int32_t status) {
     ++c_.responded;
     const long long index = CUDAQ_RPC_ERROR_INDEX(static_cast<long long>(status));

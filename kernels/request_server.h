@@ -14,12 +14,14 @@ protected:
   CUDAQ_REALTIME_HOST_DEVICE request_server(const dispatch_params &params, loop_report *report, loop_desk &desk,
                                             const Transport &transport, const Handlers &handlers, Crew &crew)
       : p_(params), desk_(desk), transport_(transport), handlers_(handlers), crew_(crew),
-        counters_(desk.counts, report, params.caller_stats), staged_out_(transport.slot_size() <= desk.stage_bytes) {}
+        counters_(counts_of(handlers, desk), report, params.caller_stats, Handlers::kDefers),
+        staged_out_(transport.slot_size() <= desk.stage_bytes) {}
 
   /// What one lane did with a request.
   struct outcome {
     verdict what = verdict::serve;
-    bool left = false; ///< nothing: the frame is not on the desk as a whole, or it takes the team
+    bool left = false;  ///< nothing: the frame is not on the desk as a whole, or it takes the team
+    bool later = false; ///< accepted; somebody else will answer it
     std::int32_t status = 0;
     std::uint32_t long_bytes = 0; ///< the answer is framed at `out`, and the team has to copy it
     CUDAQ_REALTIME_HOST_DEVICE bool answered() const { return is_answered(what); }
@@ -47,9 +49,14 @@ protected:
                                                  std::uint32_t fetched, std::uint8_t *out) {
     const request r = read_header<request>(bytes);
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
-    outcome o{j.what, false, j.status, 0};
+    outcome o{j.what, false, false, j.status, 0};
     std::uint32_t result_len = 0;
     if (j.what == verdict::serve) {
+      if (defers(j.route)) {
+        accept(m, j.route);
+        o.later = true;
+        return o;
+      }
       if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched)) {
         o.left = true;
         return o;
@@ -94,15 +101,24 @@ protected:
       words[at / sizeof(word16)] = *reinterpret_cast<const word16 *>(result + (at - CUDAQ_RPC_HEADER_SIZE));
   }
 
-  /// The whole team sees one request through, up to its publication. True if it is answered.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_together(const message &m, bool expected, std::uint8_t *bytes,
+  /// What became of a request.
+  enum class fate : std::uint32_t { dropped, answered, later };
+
+  /// The whole team sees one request through, up to its publication.
+  CUDAQ_REALTIME_HOST_DEVICE fate serve_together(const message &m, bool expected, std::uint8_t *bytes,
                                                           std::uint32_t fetched) {
     const request r = read_header<request>(bytes);
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
     Team::sync(); // everybody has the header: desk_.in may be written
     if (!is_answered(j.what)) {
       counters_.count(j.what, expected, 0);
-      return 0;
+      return fate::dropped;
+    }
+    if (j.what == verdict::serve && defers(j.route)) {
+      if (Team::lane() == 0)
+        accept(m, j.route);
+      counters_.count_accepted(expected);
+      return fate::later;
     }
     std::uint8_t *const out = staged_out_ ? crew_.out(desk_.out) : transport_.response(m);
     std::int32_t status = j.status;
@@ -130,7 +146,7 @@ protected:
     if (staged_out_)
       crew_.copy(transport_.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport_.wide());
     Team::sync();
-    return 1;
+    return fate::answered;
   }
 
   /// An answer that the ring or the schema does not allow becomes a protocol error.
@@ -155,6 +171,23 @@ protected:
   const bool staged_out_; ///< answers are put together on the desk
 
 private:
+  CUDAQ_REALTIME_HOST_DEVICE static loop_report &counts_of(const Handlers &handlers, loop_desk &desk) {
+    if constexpr (Handlers::kDefers)
+      return handlers.counts();
+    else
+      return desk.counts;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE bool defers([[maybe_unused]] std::uint32_t route) const {
+    if constexpr (Handlers::kDefers)
+      return handlers_.defers(route);
+    else
+      return false;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void accept([[maybe_unused]] const message &m, [[maybe_unused]] std::uint32_t route) {
+    if constexpr (Handlers::kDefers)
+      handlers_.accept(transport_.number(m), route);
+  }
+
   std::uint32_t known_id_ = 0, known_end_ = 0, known_route_ = 0; ///< the function served last; end 0: none
 };
 

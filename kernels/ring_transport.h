@@ -79,13 +79,13 @@ public:
   /// them in order has filled the cursor's before any later one, so once a later one was seen the slots are read again
   /// from the cursor on.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
-    return seek_by([this](std::uint32_t k, message &m) { return poll(k, m); });
+    return seek_by([this](std::uint32_t k, message &m) { return poll(k, m); }, [](std::uint32_t) { return true; });
   }
 
 protected:
-  /// The same by another opinion of what is there.
-  template <class Poll>
-  CUDAQ_REALTIME_HOST_DEVICE bool seek_by(Poll &&is_there) {
+  /// The same by another opinion of what is there. may_go(k): the cursor may move to it.
+  template <class Poll, class MayGo>
+  CUDAQ_REALTIME_HOST_DEVICE bool seek_by(Poll &&is_there, MayGo &&may_go) {
     message m;
     const std::uint32_t k = sought_ + Team::lane();
     const std::uint32_t seen = Team::ballot(k < ring_.num_slots && is_there(k, m));
@@ -97,9 +97,12 @@ protected:
       const std::uint32_t again = from + Team::lane();
       const std::uint32_t there = Team::ballot(again < ring_.num_slots && is_there(again, m));
       if (there != 0) {
-        advance(from + lowest_bit(there));
+        const std::uint32_t first = from + lowest_bit(there);
+        if (!may_go(first))
+          return false;
+        advance(first);
         sought_ = 0;
-        return from + lowest_bit(there) != 0;
+        return first != 0;
       }
     }
     return false;

@@ -82,7 +82,8 @@ public:
     return base::poll(k, m) && is_ours(m.slot);
   }
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
-    return base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); });
+    return base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },
+                         [](std::uint32_t) { return true; });
   }
 
 private:

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/device/device_params.h"
+#include "lib/device/graph_bindings.h"
 #include "lib/ring/function_index_builder.h"
 
 #include <cstring>
@@ -29,9 +30,10 @@ inline device_error cuda_result(const char *what, cudaError_t error) {
 class device_table {
 public:
   /// Reads `count` entries at `entries` (device memory), builds the index, uploads it. device_calls_only: entries of
-  /// another dispatch mode are refused; otherwise requests for them are answered that they are not served.
+  /// another dispatch mode are refused; otherwise requests for them are answered that they are not served. graphs: gets
+  /// the graphs of the table, of which several may serve one function id and routing key.
   device_error load(const cudaq_function_entry_t *entries, std::uint32_t count, cudaStream_t stream,
-                    bool device_calls_only = false) {
+                    bool device_calls_only = false, std::vector<graph_binding> *graphs = nullptr) {
     std::vector<cudaq_function_entry_t> copy(count);
     if (count != 0)
       if (device_error e =
@@ -42,11 +44,19 @@ public:
       return e;
     if (device_error e = check(copy, device_calls_only))
       return e;
-    const function_index::outcome built = index_.build(copy.data(), count);
+    const std::vector<cudaq_function_entry_t> all = copy;
+    if (graphs != nullptr) {
+      if (const std::uint32_t e = first_without_graph(all); e != count)
+        return {"table->entries[" + std::to_string(e) + "].handler.graph_exec is NULL"};
+      keep_one_of_each_pool(copy);
+    }
+    const function_index::outcome built = index_.build(copy.data(), static_cast<std::uint32_t>(copy.size()));
     if (built.what != function_index::problem::none)
       return {"function table: entries " + std::to_string(built.first) + " and " + std::to_string(built.second) +
               " carry one function_id " +
               (built.what == function_index::problem::duplicate ? "and routing key" : "in different dispatch modes")};
+    if (graphs != nullptr)
+      *graphs = bind_graphs(all, index_.view());
     return upload(index_.view(), copy, stream);
   }
 

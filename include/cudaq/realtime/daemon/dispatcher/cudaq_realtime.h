@@ -315,6 +315,50 @@ cudaError_t cudaq_dispatch_kernel_cooperative_query_occupancy(int *out_blocks, u
  * take no ring in place (cudaErrorNotSupported from the v2 functions). Dispatchers do not look at it: start() applies
  * config.shared_ring_mode, which keeps the order. Any thread; always cudaSuccess. */
 cudaError_t cudaq_dispatch_kernel_set_shared_ring_mode(uint32_t enabled);
+
+/* Graph dispatch from the device: GRAPH_LAUNCH entries are launched by a scheduler on the GPU, DEVICE_CALL entries called
+ * by it. In the archive, and for programs without device functions of their own in libcudaq-realtime-graphs.so. Compute
+ * capability 9.0 or higher, else cudaErrorNotSupported. Each graph must be instantiated with
+ * cudaGraphInstantiateFlagDeviceLaunch and uploaded, and be launched by nobody else while the scheduler runs; how a graph
+ * answers is said at GraphIOContext (dispatch_kernel_launch.h). docs/graph_dispatch_device.md. */
+typedef struct cudaq_dispatch_graph_context cudaq_dispatch_graph_context; /* opaque */
+
+typedef enum cudaq_graph_io_kind_t {
+  CUDAQ_GRAPH_IO_FORWARDED = 0, /* GraphIOContext: the graph raises a flag of the scheduler, which publishes the answer */
+  CUDAQ_GRAPH_IO_PUBLISHING = 1 /* GraphIOContextV2: the graph publishes by itself: one step less */
+} cudaq_graph_io_kind_t;
+
+typedef struct cudaq_dispatch_graph_params_t {
+  uint32_t struct_size;      /* sizeof(cudaq_dispatch_graph_params_t) of the caller */
+  uint32_t ordering;         /* cudaq_ordering_t. FIFO: requests of a function are launched in slot order; ANY: those of a
+                                function and routing key */
+  uint32_t unknown_function; /* cudaq_unknown_function_t */
+  uint32_t graph_io_kind;    /* cudaq_graph_io_kind_t, of all contexts */
+  uint32_t num_schedulers;   /* scheduler graphs that take turns, 1..32; 0: 8. Each keeps one block resident */
+  uint32_t single_stream;    /* 0: each scheduler has a stream of its own; else all hang on one launch */
+  /* Ring, table, shutdown flag, stats and stream as for a launch; num_blocks, threads_per_block and state are not used. */
+  cudaq_dispatch_launch_params_t launch;
+  void *const *graph_io_ctxs; /* host array of launch.func_count device addresses, one per entry; those of entries in
+                                 another mode are not looked at. Entries that share a context are never in flight together */
+} cudaq_dispatch_graph_params_t;
+
+/* One context for all graphs: at most one graph request is in flight. Uses `stream` and waits for it. */
+cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
+                                                uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+                                                size_t tx_stride_sz, cudaq_function_entry_t *function_table,
+                                                size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
+                                                uint64_t *stats, size_t num_slots, uint32_t num_blocks,
+                                                uint32_t threads_per_block, cudaStream_t stream,
+                                                cudaq_dispatch_graph_context **out_context);
+/* A context per graph, any number in flight. */
+cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *params,
+                                           cudaq_dispatch_graph_context **out_context);
+/* Serves until *shutdown_flag is non-zero and all that was accepted is answered; `stream`, a non-blocking one, is done
+ * then, and the context may be launched again: it goes on at the slot where it stopped. cudaErrorNotReady: it still runs. */
+cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream);
+/* cudaErrorNotReady, and nothing is freed, while it runs. */
+cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context);
+
 /* The state that start() prepared, while the calling thread is inside start(); NULL otherwise. For launch functions. */
 CUDAQ_REALTIME_API void *cudaq_dispatch_launch_state(void);
 

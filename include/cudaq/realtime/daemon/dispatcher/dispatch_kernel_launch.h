@@ -62,6 +62,15 @@ struct GraphIOContext {
   std::size_t tx_stride_sz;
 };
 
+/// The same for a graph that publishes to the ring itself, which spares its answer a step: it stores `io.tx_flag_value` to
+/// `*io.tx_flag`, the ring's own flag, and then, when it touches the slot no more, `done_value` to `*done`; each with
+/// system-scope release. publish_graph_response (graph_io.cuh) does that.
+struct GraphIOContextV2 {
+  GraphIOContext io;
+  volatile std::uint64_t *done;
+  std::uint64_t done_value;
+};
+
 /// Payload types under their C++ names; the values are those of cudaq_payload_type_t.
 enum PayloadTypeID : std::uint8_t {
   TYPE_UINT8 = CUDAQ_TYPE_UINT8,

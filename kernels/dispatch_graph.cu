@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graph dispatch from the device: the C functions around the scheduler graphs.
+#include "kernels/entry_points.h"
+#include "kernels/graph_launch.h"
+
+#include <memory>
+#include <new>
+
+using namespace cudaq::realtime::detail;
+
+struct cudaq_dispatch_graph_context {
+  int device = 0;
+  device_table table;
+  scheduler_graphs schedulers;
+  loop_report *report = nullptr; ///< device memory, of a context without a dispatcher
+  cudaStream_t stream = nullptr; ///< non-blocking, for what is freed at the end
+
+  ~cudaq_dispatch_graph_context() {
+    if (stream == nullptr)
+      return;
+    table.release(stream);
+    if (report != nullptr)
+      cudaFreeAsync(report, stream);
+    cudaStreamDestroy(stream);
+  }
+};
+
+namespace cudaq::realtime::detail {
+
+cudaError_t preload_graph_kernels() { return scheduler_graphs::preload<archive_handlers>(); }
+
+namespace {
+
+cudaError_t check_device(const launch_report &report, int &device) {
+  int major = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  if (error != cudaSuccess)
+    return report(error, "asking for the compute capability");
+  if (!has_device_graphs(major))
+    return report(cudaErrorNotSupported, "device %d has compute capability %d.x; graphs are launched from 9.0 on", device,
+                  major);
+  return cudaSuccess;
+}
+
+/// What the ring, the words and the table of `p.launch` make of a context that belongs to no dispatcher.
+cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch_graph_context &context,
+                          graph_plan &plan) {
+  const cudaq_dispatch_launch_params_t &a = p.launch;
+  const std::size_t slot = a.rx_stride_sz < a.tx_stride_sz ? a.rx_stride_sz : a.tx_stride_sz;
+  if (a.num_slots > UINT32_MAX || slot > UINT32_MAX || a.func_count > UINT32_MAX || a.stats == nullptr ||
+      p.ordering > CUDAQ_ORDERING_ANY || p.unknown_function > CUDAQ_UNKNOWN_FUNCTION_ANSWER ||
+      p.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING || (p.graph_io_ctxs == nullptr && a.func_count != 0) ||
+      (a.function_table == nullptr && a.func_count != 0))
+    return cudaErrorInvalidValue;
+  dispatch_params &d = plan.dispatch;
+  d.ring = {a.rx_flags,
+            a.tx_flags,
+            a.rx_data,
+            a.tx_data,
+            a.rx_stride_sz,
+            a.tx_stride_sz,
+            0,
+            static_cast<std::uint32_t>(a.num_slots),
+            static_cast<std::uint32_t>(slot)};
+  if (const cudaError_t refused = check_ring(d.ring, a.shutdown_flag, launch_report{nullptr}))
+    return refused;
+  if (const device_error refused = context.table.load(a.function_table, static_cast<std::uint32_t>(a.func_count),
+                                                      a.stream, false, &plan.graphs))
+    return refused.cuda != cudaSuccess ? refused.cuda : cudaErrorInvalidValue;
+  context.table.fill(d);
+  d.caller_shutdown = a.shutdown_flag;
+  d.caller_stats = a.stats;
+  d.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL | 1u << CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  d.rules.answer_unknown = p.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+  for (graph_binding &b : plan.graphs) {
+    b.io = reinterpret_cast<std::uint64_t>(p.graph_io_ctxs[b.entry]);
+    b.publishes = p.graph_io_kind == CUDAQ_GRAPH_IO_PUBLISHING;
+  }
+  plan.members = p.num_schedulers == 0 ? kUsualMembers : p.num_schedulers;
+  plan.order_by_key = p.ordering == CUDAQ_ORDERING_ANY;
+  plan.single_stream = p.single_stream != 0;
+  void *report = nullptr;
+  if (const cudaError_t error = cudaMallocAsync(&report, sizeof(loop_report), a.stream))
+    return error;
+  context.report = d.reports = static_cast<loop_report *>(report);
+  return cudaMemsetAsync(report, 0, sizeof(loop_report), a.stream);
+}
+
+cudaError_t create(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch_graph_context **out) {
+  const launch_report report{nullptr};
+  int device = 0;
+  if (const cudaError_t refused = check_device(report, device))
+    return refused;
+  if (const cudaError_t error = preload_archive())
+    return error;
+  auto context = std::make_unique<cudaq_dispatch_graph_context>();
+  context->device = device;
+  if (const cudaError_t error = cudaStreamCreateWithFlags(&context->stream, cudaStreamNonBlocking))
+    return error;
+  graph_plan plan;
+  if (const cudaError_t error = plan_directly(p, *context, plan))
+    return error;
+  if (const cudaError_t error = context->schedulers.create<archive_handlers>(
+          plan, context->table.host_index().view(), p.launch.stream, report))
+    return error;
+  *out = context.release();
+  return cudaSuccess;
+}
+
+/// Nothing is thrown over the C boundary.
+template <class Body>
+cudaError_t guarded(Body &&body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc &) {
+    return cudaErrorMemoryAllocation;
+  } catch (...) {
+    return cudaErrorUnknown;
+  }
+}
+
+} // namespace
+} // namespace cudaq::realtime::detail
+
+extern "C" {
+
+cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *params,
+                                           cudaq_dispatch_graph_context **out_context) {
+  if (out_context != nullptr)
+    *out_context = nullptr;
+  if (params == nullptr || out_context == nullptr || params->struct_size != sizeof(*params) ||
+      params->launch.struct_size != sizeof(params->launch) || params->launch.state != nullptr)
+    return cudaErrorInvalidValue;
+  return guarded([&] { return create(*params, out_context); });
+}
+
+cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
+                                                uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+                                                size_t tx_stride_sz, cudaq_function_entry_t *function_table,
+                                                size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
+                                                uint64_t *stats, size_t num_slots, uint32_t num_blocks,
+                                                uint32_t threads_per_block, cudaStream_t stream,
+                                                cudaq_dispatch_graph_context **out_context) {
+  return guarded([&] {
+    cudaq_dispatch_graph_params_t p{};
+    p.struct_size = sizeof(p);
+    p.launch = cudaq::realtime::make_launch_params(rx_flags, tx_flags, rx_data, tx_data, rx_stride_sz, tx_stride_sz,
+                                                   function_table, func_count, shutdown_flag, stats, num_slots,
+                                                   num_blocks, threads_per_block, stream);
+    p.launch.state = nullptr;
+    const std::vector<void *> contexts(func_count, graph_io_ctx);
+    p.graph_io_ctxs = contexts.data();
+    return cudaq_create_dispatch_graph_v2(&p, out_context);
+  });
+}
+
+cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream) {
+  if (context == nullptr)
+    return cudaErrorInvalidValue;
+  return context->schedulers.launch(stream);
+}
+
+cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context) {
+  if (context == nullptr)
+    return cudaErrorInvalidValue;
+  if (context->schedulers.running())
+    return cudaErrorNotReady;
+  delete context;
+  return cudaSuccess;
+}
+
+} // extern "C"

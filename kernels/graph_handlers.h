@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes the dispatch loop a graph scheduler: a set of handlers of which some are graphs, whose requests are accepted
+// now and answered later, and a transport that passes over slots whose request is accepted.
+#pragma once
+
+#include "kernels/graph_ledger.h"
+#include "kernels/graph_rotation.h"
+#include "kernels/handler_sets.h"
+#include "kernels/ring_transport.h"
+
+namespace cudaq::realtime::detail {
+
+/// Why a shift has ended.
+enum class shift_end : std::uint32_t {
+  pass,     ///< another member goes on; this one relaunches itself
+  relaunch, ///< nobody is there: this one goes on when it is back
+  stop,     ///< told to stop, and everything accepted is answered
+};
+
+/// How a shift has ended, for the thread that acts on it; the same in every lane.
+struct shift_outcome {
+  shift_end why = shift_end::stop;
+  std::uint32_t successor = 0;
+};
+
+/// The table's device functions, and its graphs behind a ledger.
+template <class Launcher>
+class graph_handler_set : public table_handler_set {
+  using base = table_handler_set;
+
+public:
+  static constexpr bool kDefers = true;
+  static constexpr std::uint32_t kAskCallerShifts = 8; ///< in each so many shifts his shutdown word is read at once
+
+  CUDAQ_REALTIME_HOST_DEVICE graph_handler_set(const table_handler_set &table, graph_ledger<Launcher> &ledger,
+                                               const graph_rotation &rotation, std::uint32_t number,
+                                               shift_outcome &outcome)
+      : base(table), ledger_(ledger), rotation_(rotation), number_(number), outcome_(outcome) {}
+
+  CUDAQ_REALTIME_HOST_DEVICE bool defers(std::uint32_t route) const {
+    return base::index_.routes[route].mode == CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) const { ledger_.accept(slot, route); }
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { return ledger_.anything_landed(); }
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_waits() const { return ledger_.anything_waits(); }
+  template <class Team>
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() const {
+    return ledger_.template collect<Team>();
+  }
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) const {
+    ledger_.pump(static_cast<Fail &&>(fail));
+  }
+
+  // --- one shift: the time that a member holds the token ---
+
+  CUDAQ_REALTIME_HOST_DEVICE loop_report &counts() const { return state().counts; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t polls() const { return state().polls; }
+  CUDAQ_REALTIME_HOST_DEVICE bool told_to_stop() const { return state().stopping != 0; }
+  CUDAQ_REALTIME_HOST_DEVICE bool asks_caller() const { return state().shift % kAskCallerShifts == 0; }
+
+  /// By the whole team.
+  template <class Team>
+  CUDAQ_REALTIME_HOST_DEVICE bool shift_ends(bool stopped) const {
+    Team::sync(); // the first lane writes the ledger
+    if (stopped && ledger_.drained()) {
+      outcome_ = {shift_end::stop, number_};
+      return true;
+    }
+    if (!ledger_.spent())
+      return false;
+    const std::uint32_t next = rotation_.template successor<Team>();
+    outcome_ = {next != number_ ? shift_end::pass : shift_end::relaunch, next};
+    return next != number_ || ledger_.may_relaunch();
+  }
+  /// What the next shift has to know. One lane.
+  CUDAQ_REALTIME_HOST_DEVICE void note_shift(std::uint32_t cursor, std::uint64_t polls, bool stopped) const {
+    graph_state &s = state();
+    s.cursor = cursor;
+    s.polls = polls;
+    s.stopping = stopped;
+    s.counts.relaunches += outcome_.why != shift_end::stop;
+  }
+
+private:
+  CUDAQ_REALTIME_HOST_DEVICE graph_state &state() const { return ledger_.view().state; }
+
+  graph_ledger<Launcher> &ledger_;
+  const graph_rotation &rotation_;
+  const std::uint32_t number_;
+  shift_outcome &outcome_;
+};
+
+/// The ring of a scheduler that has no other dispatcher beside it.
+template <class Team, cuda::thread_scope Scope>
+class graph_ring_transport : public ring_transport<Team, Scope> {
+  using base = ring_transport<Team, Scope>;
+
+public:
+  using typename base::message;
+  CUDAQ_REALTIME_HOST_DEVICE graph_ring_transport(const slot_ring &r, const graph_ledger_view &ledger)
+      : base(r, ledger.state.cursor), ledger_(ledger) {}
+
+  /// The held bit comes first: it is cleared after the rx flag.
+  CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
+    return !ledger_.holds(base::slot_at(k)) && base::poll(k, m);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 1}; }
+  /// Not beyond a slot in flight: it may be answered and refilled already.
+  CUDAQ_REALTIME_HOST_DEVICE bool seek() {
+    return base::seek_by([this](std::uint32_t k, message &m) { return held(k) || base::poll(k, m); },
+                         [this](std::uint32_t k) { return !held(k); });
+  }
+
+private:
+  CUDAQ_REALTIME_HOST_DEVICE bool held(std::uint32_t k) const { return ledger_.holds(base::slot_at(k)); }
+
+  graph_ledger_view ledger_;
+};
+
+} // namespace cudaq::realtime::detail

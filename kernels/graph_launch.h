@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what is to be served to running scheduler graphs. Host code of whoever instantiates the kernel: its own CUDA
+// runtime. Nothing here waits for a device, since other kernels may run for ever.
+#pragma once
+
+#include "kernels/graph_scheduler.cuh"
+#include "kernels/launch.h"
+
+namespace cudaq::realtime::detail {
+
+/// Device graphs come with compute capability 9.0.
+constexpr bool has_device_graphs(int major) { return major >= 9; }
+
+/// What a context serves.
+struct graph_plan {
+  dispatch_params dispatch;
+  std::vector<graph_binding> graphs;
+  std::uint32_t members = kUsualMembers;
+  bool order_by_key = false; ///< ANY ordering: each route is a lane of its own
+  bool single_stream = false;
+};
+
+/// The ledger's block as it is before the first launch.
+inline std::vector<std::uint8_t> make_graph_block(const graph_plan &plan, const function_index_view &host_index,
+                                                  graph_layout &layout) {
+  std::vector<std::uint32_t> lane_of(host_index.num_routes);
+  std::uint32_t lanes = 0;
+  for (std::uint32_t r = 0; r < host_index.num_routes; ++r) { // sorted by function id
+    const bool same = r != 0 && host_index.routes[r].function_id == host_index.routes[r - 1].function_id;
+    lane_of[r] = same && !plan.order_by_key ? lanes - 1 : lanes++;
+  }
+  layout = make_graph_layout(static_cast<std::uint32_t>(plan.graphs.size()), host_index.num_routes, lanes,
+                             plan.dispatch.ring.num_slots);
+  std::vector<std::uint8_t> block(layout.bytes);
+  auto &state = *new (block.data()) graph_state{};
+  state.cursor = plan.dispatch.first_slot;
+  state.first_waiting = state.last_waiting = kNoGraph;
+  auto *pools = reinterpret_cast<graph_pool *>(&block[layout.pools]);
+  for (std::uint32_t r = 0; r < layout.num_pools; ++r)
+    pools[r] = {kNoGraph, kNoGraph, lane_of[r], 0, 0, 0, 0};
+  auto *of_lane = reinterpret_cast<graph_lane *>(&block[layout.lanes]);
+  for (std::uint32_t l = 0; l < lanes; ++l)
+    of_lane[l] = {kNoGraph, kNoGraph, kNoGraph, 0};
+  auto *graphs = reinterpret_cast<graph_instance *>(&block[layout.graphs]);
+  for (std::uint32_t g = 0; g < layout.num_graphs; ++g) {
+    const graph_binding &b = plan.graphs[g];
+    graph_pool &pool = pools[b.route];
+    graphs[g] = {b.exec, b.io, 0, b.route, kNoGraph, 0, static_cast<std::uint32_t>(graph_phase::idle), 0, b.publishes};
+    (pool.first_idle == kNoGraph ? pool.first_idle : graphs[pool.last_idle].next) = g;
+    pool.last_idle = g;
+    ++pool.idle;
+  }
+  return block;
+}
+
+/// Graphs that share a context must not be in flight together.
+inline std::uint32_t most_in_flight(const std::vector<graph_binding> &graphs) {
+  for (std::size_t a = 0; a < graphs.size(); ++a)
+    for (std::size_t b = a + 1; b < graphs.size(); ++b)
+      if (graphs[a].io == graphs[b].io)
+        return 1;
+  return static_cast<std::uint32_t>(graphs.size());
+}
+
+/// The scheduler graphs of one dispatcher with their ledger.
+class scheduler_graphs {
+public:
+  scheduler_graphs() = default;
+  scheduler_graphs(const scheduler_graphs &) = delete;
+  scheduler_graphs &operator=(const scheduler_graphs &) = delete;
+  ~scheduler_graphs() { release(); }
+
+  /// `stream` is used and waited for.
+  template <class Handlers>
+  cudaError_t create(const graph_plan &plan, const function_index_view &host_index, cudaStream_t stream,
+                     const launch_report &report) {
+    if (plan.members == 0 || plan.members > kMostMembers)
+      return report(cudaErrorInvalidValue, "%u schedulers, allowed: 1..%u", plan.members, kMostMembers);
+    for (const graph_binding &b : plan.graphs)
+      if (b.io == 0)
+        return report(cudaErrorInvalidValue, "entry %u of the function table has no GraphIOContext", b.entry);
+    const auto kernel = plan.dispatch.device_scope ? graph_scheduler_kernel<Handlers, cuda::thread_scope_device>
+                                                   : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>;
+    const auto *symbol = reinterpret_cast<const void *>(kernel);
+    if (const cudaError_t error = preload<Handlers>())
+      return report(error, "loading the scheduler's kernels");
+    const std::vector<std::uint8_t> block = make_graph_block(plan, host_index, params_.layout);
+    params_.dispatch = plan.dispatch;
+    params_.members = plan.members;
+    params_.most_in_flight = most_in_flight(plan.graphs);
+    if (const cudaError_t error = allocate(block, stream))
+      return report(error, "memory of the graph ledger (%zu bytes)", block.size());
+    const std::uint32_t memory =
+        scheduler_memory(plan.dispatch.ring.slot_size, params_.layout.shared() ? params_.layout.image_bytes : 0);
+    for (std::uint32_t k = 0; k < plan.members; ++k)
+      if (const cudaError_t error = add_member(symbol, memory, k, stream))
+        return report(error, "making scheduler graph %u", k);
+    if (plan.single_stream)
+      if (const cudaError_t error = add_root(stream))
+        return report(error, "making the root graph");
+    return report(cudaStreamSynchronize(stream), "uploading the scheduler graphs");
+  }
+
+  /// Everything is done when `stream` is. cudaErrorNotReady: the last launch still runs.
+  cudaError_t launch(cudaStream_t stream) {
+    if (running())
+      return cudaErrorNotReady;
+    graph_rotation_words words{};
+    const std::uint32_t no = 0;
+    cudaError_t error = cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words),
+                                        cudaMemcpyHostToDevice, stream);
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(params_.block + offsetof(graph_state, stopping), &no, sizeof(no), cudaMemcpyHostToDevice,
+                              stream);
+    if (error == cudaSuccess)
+      error = root_ != nullptr ? cudaGraphLaunch(root_, stream) : launch_members(stream);
+    if (error == cudaSuccess)
+      error = cudaEventRecord(end_, stream);
+    launched_ = launched_ || error == cudaSuccess;
+    return error;
+  }
+  bool running() const { return launched_ && cudaEventQuery(end_) == cudaErrorNotReady; }
+  std::uint32_t members() const { return params_.members; }
+
+  template <class Handlers>
+  static cudaError_t preload() {
+    int device = 0, most_memory = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+      error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    for (const auto kernel : {graph_scheduler_kernel<Handlers, cuda::thread_scope_device>,
+                              graph_scheduler_kernel<Handlers, cuda::thread_scope_system>})
+      if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
+    cudaFuncAttributes loaded;
+    return error == cudaSuccess ? cudaFuncGetAttributes(&loaded, reinterpret_cast<const void *>(graph_root_kernel))
+                                : error;
+  }
+
+private:
+  struct member {
+    cudaGraphExec_t exec = nullptr;
+    cudaStream_t stream = nullptr; ///< of all but the first
+    cudaEvent_t end = nullptr;
+  };
+
+  cudaError_t allocate(const std::vector<std::uint8_t> &block, cudaStream_t stream) {
+    cudaError_t error = cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking);
+    void *memory = nullptr;
+    if (error == cudaSuccess)
+      error = cudaMallocAsync(&memory, block.size() + kMostMembers * sizeof(cudaGraphExec_t), stream);
+    params_.block = static_cast<std::uint8_t *>(memory);
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(memory, block.data(), block.size(), cudaMemcpyHostToDevice, stream);
+    if (error == cudaSuccess)
+      error = cudaStreamSynchronize(stream);
+    for (cudaEvent_t *event : {&begin_, &end_})
+      if (error == cudaSuccess)
+        error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+    return error;
+  }
+
+  static cudaError_t instantiate(cudaKernelNodeParams node_params, unsigned flags, cudaGraphExec_t &exec) {
+    cudaGraph_t graph = nullptr;
+    cudaGraphNode_t node = nullptr;
+    cudaError_t error = cudaGraphCreate(&graph, 0);
+    if (error == cudaSuccess)
+      error = cudaGraphAddKernelNode(&node, graph, nullptr, 0, &node_params);
+    if (error == cudaSuccess)
+      error = cudaGraphInstantiateWithFlags(&exec, graph, flags);
+    if (graph != nullptr)
+      cudaGraphDestroy(graph);
+    return error;
+  }
+
+  cudaError_t add_member(const void *kernel, std::uint32_t memory, std::uint32_t number, cudaStream_t stream) {
+    members_.emplace_back();
+    member &m = members_.back();
+    graph_params its = params_;
+    its.number = number;
+    void *arguments[] = {&its};
+    cudaKernelNodeParams node{};
+    node.func = const_cast<void *>(kernel);
+    node.gridDim = dim3(1);
+    node.blockDim = dim3(kSchedulerThreads);
+    node.sharedMemBytes = memory;
+    node.kernelParams = arguments;
+    cudaError_t error = instantiate(node, cudaGraphInstantiateFlagDeviceLaunch, m.exec);
+    if (error == cudaSuccess)
+      error = cudaGraphUpload(m.exec, stream);
+    if (error == cudaSuccess && number != 0)
+      error = cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking);
+    if (error == cudaSuccess)
+      error = cudaEventCreateWithFlags(&m.end, cudaEventDisableTiming);
+    return error;
+  }
+
+  cudaError_t add_root(cudaStream_t stream) {
+    cudaGraphExec_t execs[kMostMembers] = {};
+    for (std::size_t k = 0; k < members_.size(); ++k)
+      execs[k] = members_[k].exec;
+    std::uint8_t *const at = params_.block + params_.layout.bytes;
+    if (const cudaError_t error = cudaMemcpyAsync(at, execs, sizeof(execs), cudaMemcpyHostToDevice, stream))
+      return error;
+    const auto *schedulers = reinterpret_cast<const cudaGraphExec_t *>(at);
+    auto *words = reinterpret_cast<graph_rotation_words *>(params_.block + params_.layout.rotation);
+    auto count = static_cast<std::uint32_t>(members_.size());
+    void *arguments[] = {&schedulers, &count, &words};
+    cudaKernelNodeParams node{};
+    node.func = reinterpret_cast<void *>(graph_root_kernel);
+    node.gridDim = node.blockDim = dim3(1);
+    node.kernelParams = arguments;
+    return instantiate(node, 0, root_);
+  }
+
+  /// The first member, which has the token, comes last: if another one cannot be launched, nobody serves yet.
+  cudaError_t launch_members(cudaStream_t stream) {
+    cudaError_t error = cudaEventRecord(begin_, stream);
+    for (std::size_t k = members_.size(); k-- > 1 && error == cudaSuccess;) {
+      const member &m = members_[k];
+      error = cudaStreamWaitEvent(m.stream, begin_, 0);
+      if (error == cudaSuccess)
+        error = cudaGraphLaunch(m.exec, m.stream);
+      if (error == cudaSuccess)
+        error = cudaEventRecord(m.end, m.stream);
+    }
+    if (error == cudaSuccess)
+      error = cudaGraphLaunch(members_[0].exec, stream);
+    if (error != cudaSuccess) {
+      const std::uint32_t end = kTokenEnd; // the words begin with the token
+      cudaMemcpyAsync(params_.block + params_.layout.rotation, &end, sizeof(end), cudaMemcpyHostToDevice, own_);
+      return error;
+    }
+    for (std::size_t k = 1; k < members_.size() && error == cudaSuccess; ++k)
+      error = cudaStreamWaitEvent(stream, members_[k].end, 0);
+    return error;
+  }
+
+  void release() {
+    for (const member &m : members_) {
+      if (m.exec != nullptr)
+        cudaGraphExecDestroy(m.exec);
+      if (m.stream != nullptr)
+        cudaStreamDestroy(m.stream);
+      if (m.end != nullptr)
+        cudaEventDestroy(m.end);
+    }
+    members_.clear();
+    if (root_ != nullptr)
+      cudaGraphExecDestroy(root_);
+    for (const cudaEvent_t event : {begin_, end_})
+      if (event != nullptr)
+        cudaEventDestroy(event);
+    if (params_.block != nullptr)
+      cudaFreeAsync(params_.block, own_);
+    if (own_ != nullptr)
+      cudaStreamDestroy(own_);
+  }
+
+  graph_params params_;
+  std::vector<member> members_;
+  cudaGraphExec_t root_ = nullptr;
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  cudaStream_t own_ = nullptr; ///< for what must not wait behind the caller's
+  bool launched_ = false;
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger of the graph scheduler: which requests are accepted, which graph serves them, who waits for one.
+//
+//   accept(slot, route)   an idle instance of the route is launched, if nobody waits before; else the request waits
+//   pump()                waiting requests: the first of each lane, if an instance has become idle
+//   harvester::round()    another warp: a graph has raised its completion word: its answer is published
+//   collect()             instances that have landed are idle again, their slots are given up
+//
+// One thread writes the ledger. The harvester only takes `phase` from flying to landed, after its last touch of the slot:
+// so the held bit is cleared after the rx flag, as docs/ring_protocol.md section 7 wants it. Host and device code; what is
+// special to a device is the Launcher: launch(exec), 0 or an error, and now_ns().
+#pragma once
+
+#include "kernels/team.h"
+#include "lib/device/graph_params.h"
+
+namespace cudaq::realtime::detail {
+
+/// Where the ledger's parts are. `image` may be a copy of the block's beginning.
+struct graph_ledger_view {
+  CUDAQ_REALTIME_HOST_DEVICE graph_ledger_view(const graph_layout &l, std::uint8_t *image, std::uint8_t *block)
+      : state(*reinterpret_cast<graph_state *>(image)), graphs(reinterpret_cast<graph_instance *>(image + l.graphs)),
+        pools(reinterpret_cast<graph_pool *>(image + l.pools)), lanes(reinterpret_cast<graph_lane *>(image + l.lanes)),
+        held(reinterpret_cast<std::uint32_t *>(image + l.held)), jobs(reinterpret_cast<graph_job *>(block + l.jobs)),
+        ends(reinterpret_cast<std::uint64_t *>(block + l.ends)), num_graphs(l.num_graphs) {}
+
+  /// The request in the slot is accepted and not answered.
+  CUDAQ_REALTIME_HOST_DEVICE bool holds(std::uint32_t slot) const { return (held[slot / 32] >> slot % 32 & 1u) != 0; }
+
+  graph_state &state;
+  graph_instance *graphs;
+  graph_pool *pools;
+  graph_lane *lanes;
+  std::uint32_t *held;
+  graph_job *jobs;
+  std::uint64_t *ends;
+  std::uint32_t num_graphs;
+};
+
+inline constexpr auto kLedgerScope = cuda::thread_scope_device; ///< scheduler, harvester and graphs run on one device
+
+/// The scheduler's side.
+template <class Launcher>
+class graph_ledger {
+public:
+  static constexpr std::uint64_t kBusyNs = 1000000000; ///< an exec that was launched before and refuses is still running
+  static constexpr std::uint64_t kRetryNs = 2000000;   ///< one that never was is probably not uploaded
+
+  CUDAQ_REALTIME_HOST_DEVICE graph_ledger(const graph_ledger_view &view, const slot_ring &ring,
+                                          std::uint32_t most_in_flight, Launcher launcher = {})
+      : v_(view), ring_(ring), most_in_flight_(most_in_flight), launcher_(launcher) {}
+
+  CUDAQ_REALTIME_HOST_DEVICE const graph_ledger_view &view() const { return v_; }
+  CUDAQ_REALTIME_HOST_DEVICE bool drained() const { return v_.state.accepted == 0; }
+  /// Time to look for a successor.
+  CUDAQ_REALTIME_HOST_DEVICE bool spent() const {
+    return v_.state.launches >= kPassAtLaunches || v_.state.refusals >= kMostRefusals;
+  }
+  /// Nothing can be launched any more in this execution, and its relaunch would not have to wait for a graph.
+  CUDAQ_REALTIME_HOST_DEVICE bool may_relaunch() const {
+    return v_.state.mine == 0 && (v_.state.launches >= kMostLaunches || v_.state.refusals >= kMostRefusals);
+  }
+
+  // --- one thread ---
+
+  /// This execution begins to work on the ledger.
+  CUDAQ_REALTIME_HOST_DEVICE void begin_shift() {
+    graph_state &s = v_.state;
+    ++s.shift;
+    s.launches = s.mine = s.refusals = 0;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) {
+    v_.held[slot / 32] |= 1u << slot % 32;
+    ++v_.state.accepted;
+    const std::uint32_t lane = v_.pools[route].lane;
+    if (v_.lanes[lane].first_job == kNoGraph && start(slot, route) == start_result::started)
+      return;
+    append(lane, slot, route);
+  }
+
+  /// Tries the first request of each lane that has any. fail(slot): its launch has failed for good; it must be answered,
+  /// and is given up.
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) {
+    graph_state &s = v_.state;
+    for (std::uint32_t n = s.waiting; n != 0; --n) {
+      const std::uint32_t lane = s.first_waiting;
+      const std::uint32_t slot = v_.lanes[lane].first_job;
+      const start_result result = start(slot, v_.jobs[slot].route);
+      remove_first_lane(lane);
+      if (result != start_result::later) {
+        v_.lanes[lane].first_job = v_.jobs[slot].next;
+        if (result == start_result::failed) {
+          fail(slot);
+          give_up(slot);
+        }
+      }
+      if (v_.lanes[lane].first_job != kNoGraph)
+        append_lane(lane);
+    }
+  }
+
+  // --- the whole team ---
+
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_waits() const { return v_.state.waiting != 0; }
+  /// Something has landed since the last collect.
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const {
+    return load_acquire<std::uint32_t, kLedgerScope>(v_.state.landed) != v_.state.collected;
+  }
+  /// Instances that have landed become idle. Returns how many, to every lane.
+  template <class Team>
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() {
+    std::uint32_t found = 0;
+    for (std::uint32_t first = 0; first < v_.num_graphs; first += Team::kWidth) {
+      const std::uint32_t i = first + Team::lane();
+      const std::uint32_t landed = Team::ballot(i < v_.num_graphs && phase_of(v_.graphs[i]) == graph_phase::landed);
+      found += count_bits(landed);
+      if (Team::lane() == 0)
+        for (std::uint32_t rest = landed; rest != 0; rest &= rest - 1)
+          land(first + lowest_bit(rest));
+    }
+    if (Team::lane() == 0)
+      v_.state.collected += found;
+    Team::sync();
+    return found;
+  }
+
+private:
+  enum class start_result { started, later, failed };
+
+  CUDAQ_REALTIME_HOST_DEVICE static graph_phase phase_of(const graph_instance &g) {
+    return static_cast<graph_phase>(load_acquire<std::uint32_t, kLedgerScope>(g.phase));
+  }
+
+  /// Launches an idle instance for the request, if there is one and it can be launched now.
+  CUDAQ_REALTIME_HOST_DEVICE start_result start(std::uint32_t slot, std::uint32_t route) {
+    graph_pool &pool = v_.pools[route];
+    graph_state &s = v_.state;
+    if (s.launches >= kMostLaunches || s.refusals >= kMostRefusals || s.in_flight >= most_in_flight_ ||
+        pool.first_idle == kNoGraph)
+      return start_result::later;
+    for (std::uint32_t tries = pool.idle; tries != 0; --tries) {
+      const std::uint32_t i = take_idle(pool);
+      if (launch(i, slot)) {
+        ++s.launches, ++s.mine, ++s.in_flight, ++s.counts.launches;
+        ++pool.flying;
+        pool.proven = 1;
+        pool.refused_since = 0;
+        return start_result::started;
+      }
+      put_idle(pool, i);
+      ++s.refusals;
+    }
+    // Busy for a moment after its answer, not uploaded, or broken: the code of the refusal does not tell.
+    const std::uint64_t now = launcher_.now_ns();
+    if (pool.refused_since == 0)
+      pool.refused_since = now;
+    if (pool.flying != 0 || now - pool.refused_since < (pool.proven != 0 ? kBusyNs : kRetryNs))
+      return start_result::later;
+    pool.refused_since = 0;
+    return start_result::failed;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE bool launch(std::uint32_t i, std::uint32_t slot) {
+    graph_instance &g = v_.graphs[i];
+    const std::uint64_t ticket = g.ticket + 1;
+    auto &io = *reinterpret_cast<GraphIOContextV2 *>(g.io);
+    io.io.rx_slot = ring_.rx_slot(slot);
+    io.io.tx_slot = ring_.tx_slot(slot);
+    io.io.tx_stride_sz = ring_.tx_stride;
+    if (g.publishes != 0) {
+      io.io.tx_flag = &ring_.tx_flags[slot];
+      io.io.tx_flag_value = reinterpret_cast<std::uint64_t>(ring_.tx_slot(slot));
+      io.done = &v_.ends[i];
+      io.done_value = ticket;
+    } else {
+      io.io.tx_flag = &v_.ends[i];
+      io.io.tx_flag_value = ticket;
+    }
+    if (launcher_.launch(g.exec) != 0)
+      return false;
+    g.ticket = ticket;
+    g.slot = slot;
+    g.shift = v_.state.shift;
+    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::flying));
+    return true;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE void land(std::uint32_t i) {
+    graph_instance &g = v_.graphs[i];
+    graph_pool &pool = v_.pools[g.pool];
+    give_up(g.slot);
+    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::idle));
+    --v_.state.in_flight;
+    --pool.flying;
+    v_.state.mine -= g.shift == v_.state.shift;
+    put_idle(pool, i);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void give_up(std::uint32_t slot) {
+    v_.held[slot / 32] &= ~(1u << slot % 32);
+    --v_.state.accepted;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t take_idle(graph_pool &pool) {
+    const std::uint32_t i = pool.first_idle;
+    pool.first_idle = v_.graphs[i].next;
+    --pool.idle;
+    return i;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void put_idle(graph_pool &pool, std::uint32_t i) {
+    v_.graphs[i].next = kNoGraph;
+    (pool.first_idle == kNoGraph ? pool.first_idle : v_.graphs[pool.last_idle].next) = i;
+    pool.last_idle = i;
+    ++pool.idle;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void append(std::uint32_t lane, std::uint32_t slot, std::uint32_t route) {
+    graph_lane &l = v_.lanes[lane];
+    v_.jobs[slot] = {kNoGraph, route};
+    if (l.first_job == kNoGraph) {
+      l.first_job = slot;
+      append_lane(lane);
+    } else {
+      v_.jobs[l.last_job].next = slot;
+    }
+    l.last_job = slot;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void append_lane(std::uint32_t lane) {
+    graph_state &s = v_.state;
+    v_.lanes[lane].next_waiting = kNoGraph;
+    (s.first_waiting == kNoGraph ? s.first_waiting : v_.lanes[s.last_waiting].next_waiting) = lane;
+    s.last_waiting = lane;
+    ++s.waiting;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void remove_first_lane(std::uint32_t lane) {
+    v_.state.first_waiting = v_.lanes[lane].next_waiting;
+    --v_.state.waiting;
+  }
+
+  graph_ledger_view v_;
+  slot_ring ring_;
+  std::uint32_t most_in_flight_;
+  Launcher launcher_;
+};
+
+/// Watches the completion words beside the scheduler, so that an answer does not wait for a look at the ring.
+template <class Team, cuda::thread_scope Scope>
+class graph_harvester {
+public:
+  CUDAQ_REALTIME_HOST_DEVICE graph_harvester(const graph_ledger_view &view, const slot_ring &r) : v_(view) {
+    ring_.rx_flags = r.rx_flags, ring_.tx_flags = r.tx_flags, ring_.rx_data = r.rx_data, ring_.tx_data = r.tx_data;
+    ring_.rx_stride = r.rx_stride, ring_.tx_stride = r.tx_stride;
+  }
+
+  /// Looks at every instance once. All lanes of the team.
+  CUDAQ_REALTIME_HOST_DEVICE void round() {
+    for (std::uint32_t first = 0; first < v_.num_graphs; first += Team::kWidth) {
+      const std::uint32_t i = first + Team::lane();
+      const std::uint32_t landed = count_bits(Team::ballot(i < v_.num_graphs && lands(v_.graphs[i], v_.ends[i])));
+      if (landed == 0)
+        continue;
+      if (Team::lane() == 0)
+        store_release<std::uint32_t, kLedgerScope>(v_.state.landed, v_.state.landed + landed);
+      Team::sync();
+    }
+  }
+
+private:
+  CUDAQ_REALTIME_HOST_DEVICE bool lands(graph_instance &g, const std::uint64_t &end) {
+    if (load_acquire<std::uint32_t, kLedgerScope>(g.phase) != static_cast<std::uint32_t>(graph_phase::flying) ||
+        load_acquire<std::uint64_t, kLedgerScope>(end) != g.ticket)
+      return false;
+    if (g.publishes == 0)
+      ring_.publish_tx(g.slot);
+    ring_.release_rx(g.slot);
+    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::landed));
+    return true;
+  }
+
+  graph_ledger_view v_;
+  scoped_slot_ring<Scope> ring_;
+};
+
+} // namespace cudaq::realtime::detail
