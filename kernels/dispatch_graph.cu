@@ -39,8 +39,8 @@ cudaError_t check_device(const launch_report &report, int &device) {
   if (error != cudaSuccess)
     return report(error, "asking for the compute capability");
   if (!has_device_graphs(major))
-    return report(cudaErrorNotSupported, "device %d has compute capability %d.x; graphs are launched from 9.0 on", device,
-                  major);
+    return report(cudaErrorNotSupported, "device %d has compute capability %d.x; graphs are launched from 9.0 on",
+                  device, major);
   return cudaSuccess;
 }
 
@@ -66,8 +66,8 @@ cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch
             static_cast<std::uint32_t>(slot)};
   if (const cudaError_t refused = check_ring(d.ring, a.shutdown_flag, launch_report{nullptr}))
     return refused;
-  if (const device_error refused = context.table.load(a.function_table, static_cast<std::uint32_t>(a.func_count),
-                                                      a.stream, false, &plan.graphs))
+  if (const device_error refused =
+          context.table.load(a.function_table, static_cast<std::uint32_t>(a.func_count), a.stream, false, &plan.graphs))
     return refused.cuda != cudaSuccess ? refused.cuda : cudaErrorInvalidValue;
   context.table.fill(d);
   d.caller_shutdown = a.shutdown_flag;
@@ -102,8 +102,8 @@ cudaError_t create(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch_graph_
   graph_plan plan;
   if (const cudaError_t error = plan_directly(p, *context, plan))
     return error;
-  if (const cudaError_t error = context->schedulers.create<archive_handlers>(
-          plan, context->table.host_index().view(), p.launch.stream, report))
+  if (const cudaError_t error = context->schedulers.create<archive_handlers>(plan, context->table.host_index().view(),
+                                                                             p.launch.stream, report))
     return error;
   *out = context.release();
   return cudaSuccess;

@@ -81,7 +81,7 @@ public:
         return report(cudaErrorInvalidValue, "entry %u of the function table has no GraphIOContext", b.entry);
     const auto kernel = plan.dispatch.device_scope ? graph_scheduler_kernel<Handlers, cuda::thread_scope_device>
                                                    : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>;
-    const auto *symbol = reinterpret_cast<const void *>(kernel);
+    auto *const symbol = reinterpret_cast<void *>(kernel);
     if (const cudaError_t error = preload<Handlers>())
       return report(error, "loading the scheduler's kernels");
     const std::vector<std::uint8_t> block = make_graph_block(plan, host_index, params_.layout);
@@ -107,8 +107,8 @@ public:
       return cudaErrorNotReady;
     graph_rotation_words words{};
     const std::uint32_t no = 0;
-    cudaError_t error = cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words),
-                                        cudaMemcpyHostToDevice, stream);
+    cudaError_t error =
+        cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words), cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(params_.block + offsetof(graph_state, stopping), &no, sizeof(no), cudaMemcpyHostToDevice,
                               stream);
@@ -174,14 +174,14 @@ private:
     return error;
   }
 
-  cudaError_t add_member(const void *kernel, std::uint32_t memory, std::uint32_t number, cudaStream_t stream) {
+  cudaError_t add_member(void *kernel, std::uint32_t memory, std::uint32_t number, cudaStream_t stream) {
     members_.emplace_back();
     member &m = members_.back();
     graph_params its = params_;
     its.number = number;
     void *arguments[] = {&its};
     cudaKernelNodeParams node{};
-    node.func = const_cast<void *>(kernel);
+    node.func = kernel;
     node.gridDim = dim3(1);
     node.blockDim = dim3(kSchedulerThreads);
     node.sharedMemBytes = memory;

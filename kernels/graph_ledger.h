@@ -43,8 +43,9 @@ inline constexpr auto kLedgerScope = cuda::thread_scope_device; ///< scheduler, 
 template <class Launcher>
 class graph_ledger {
 public:
-  static constexpr std::uint64_t kBusyNs = 1000000000; ///< an exec that was launched before and refuses is still running
-  static constexpr std::uint64_t kRetryNs = 2000000;   ///< one that never was is probably not uploaded
+  static constexpr std::uint64_t kBusyNs =
+      1000000000;                                    ///< an exec that was launched before and refuses is still running
+  static constexpr std::uint64_t kRetryNs = 2000000; ///< one that never was is probably not uploaded
 
   CUDAQ_REALTIME_HOST_DEVICE graph_ledger(const graph_ledger_view &view, const slot_ring &ring,
                                           std::uint32_t most_in_flight, Launcher launcher = {})

@@ -106,7 +106,7 @@ protected:
 
   /// The whole team sees one request through, up to its publication.
   CUDAQ_REALTIME_HOST_DEVICE fate serve_together(const message &m, bool expected, std::uint8_t *bytes,
-                                                          std::uint32_t fetched) {
+                                                 std::uint32_t fetched) {
     const request r = read_header<request>(bytes);
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
     Team::sync(); // everybody has the header: desk_.in may be written

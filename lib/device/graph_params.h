@@ -17,12 +17,12 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;  ///< end of a list: no instance, no lane, no job
-inline constexpr std::uint32_t kMostMembers = 32;       ///< scheduler graphs of a rotation
-inline constexpr std::uint32_t kUsualMembers = 8;       ///< measured: fewer stall behind slow graphs, more cost polls
-inline constexpr std::uint32_t kPassAtLaunches = 100;   ///< a scheduler looks for a successor from here on
-inline constexpr std::uint32_t kMostLaunches = 116;     ///< the runtime's limit is 120 per execution
-inline constexpr std::uint32_t kMostRefusals = 4096;    ///< so many launches refused: perhaps the limit is another one
+inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;   ///< end of a list: no instance, no lane, no job
+inline constexpr std::uint32_t kMostMembers = 32;        ///< scheduler graphs of a rotation
+inline constexpr std::uint32_t kUsualMembers = 8;        ///< measured: fewer stall behind slow graphs, more cost polls
+inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< a scheduler looks for a successor from here on
+inline constexpr std::uint32_t kMostLaunches = 116;      ///< the runtime's limit is 120 per execution
+inline constexpr std::uint32_t kMostRefusals = 4096;     ///< so many launches refused: perhaps the limit is another one
 inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay in device memory
 
 /// How far the job of an instance is. The scheduler takes it from idle to flying and from landed to idle, the harvester
@@ -69,14 +69,14 @@ struct graph_state {
   loop_report counts;
   std::uint64_t polls;
   std::uint32_t cursor;
-  std::uint32_t accepted;  ///< requests that are not answered yet
-  std::uint32_t in_flight; ///< instances that are not idle
-  std::uint32_t landed;    ///< counts landings; the harvester's
-  std::uint32_t collected; ///< landings that the scheduler has seen
+  std::uint32_t accepted;                             ///< requests that are not answered yet
+  std::uint32_t in_flight;                            ///< instances that are not idle
+  std::uint32_t landed;                               ///< counts landings; the harvester's
+  std::uint32_t collected;                            ///< landings that the scheduler has seen
   std::uint32_t first_waiting, last_waiting, waiting; ///< lanes with jobs
-  std::uint32_t shift;    ///< counts executions that held the token; of this one:
-  std::uint32_t launches; ///< successful ones
-  std::uint32_t mine;     ///< of these, the ones that have not landed
+  std::uint32_t shift;                                ///< counts executions that held the token; of this one:
+  std::uint32_t launches;                             ///< successful ones
+  std::uint32_t mine;                                 ///< of these, the ones that have not landed
   std::uint32_t refusals;
   std::uint32_t stopping;
 };

@@ -3,7 +3,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
 #include "lib/ring/flag_word.h"
-#include "unittests/support/checked_payload.h"
+#include "unittests/kernels/checked_device.cuh"
 
 #include <utility>
 
@@ -13,11 +13,6 @@ namespace {
 __device__ checked_record *checked_records;
 
 /// Which thread this is of those that run a handler.
-struct one_thread {
-  __device__ static std::uint32_t rank() { return 0; }
-  __device__ static std::uint32_t count() { return 1; }
-  __device__ static void sync() {}
-};
 struct whole_grid {
   __device__ static std::uint32_t rank() { return blockIdx.x * blockDim.x + threadIdx.x; }
   __device__ static std::uint32_t count() { return gridDim.x * blockDim.x; }
@@ -150,45 +145,10 @@ __device__ int trap(const void *, void *, std::uint32_t, std::uint32_t, std::uin
   return 0;
 }
 
-/// The device side of checked_function::serve_one (unittests/host_dispatcher/traffic.h).
-template <class Threads>
-__device__ __noinline__ int check_traffic(std::uint32_t k, const void *input, void *output, std::uint32_t arg_len,
-                                          std::uint32_t max_result_len, std::uint32_t *result_len) {
-  *result_len = 0;
-  std::uint32_t sequence = 0;
-  if (arg_len < kCheckedHeader)
-    return -1;
-  std::memcpy(&sequence, input, sizeof(sequence));
-  checked_record *record = checked_records + k;
-  auto *out = static_cast<std::uint8_t *>(output);
-  const std::uint32_t size = checked_result_size(sequence, max_result_len);
-  const std::uint8_t salt = result_salt(k + 1);
-  for (std::uint32_t i = kCheckedHeader + Threads::rank(); i < size; i += Threads::count())
-    out[i] = filling(sequence, i, salt);
-  *result_len = size;
-  if (Threads::rank() != 0)
-    return 0;
-  auto add = [](std::uint64_t &word) { atomicAdd(reinterpret_cast<unsigned long long *>(&word), 1ull); };
-  if (atomicAdd(&record->inside, 1u) != 0)
-    add(record->side_by_side);
-  if (!intact_frame(input, arg_len, kRequestSalt, sequence) || sequence >= record->size) {
-    add(record->corrupt);
-  } else {
-    if (atomicAdd(&record->served[sequence], 1u) != 0)
-      add(record->doubled);
-    if (atomicExch(&record->expected, sequence + 1) != sequence)
-      add(record->out_of_order);
-    write_checked_header(out, size, sequence, salt);
-  }
-  add(record->calls);
-  atomicSub(&record->inside, 1u);
-  return 0;
-}
-
 template <class Threads, std::uint32_t K>
 __device__ int checked(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,
                        std::uint32_t *result_len) {
-  return check_traffic<Threads>(K, input, output, arg_len, max_result_len, result_len);
+  return check_traffic<Threads>(checked_records + K, K + 1, input, output, arg_len, max_result_len, result_len);
 }
 
 template <class Threads, std::uint32_t... K>

@@ -324,13 +324,14 @@ cudaError_t cudaq_dispatch_kernel_set_shared_ring_mode(uint32_t enabled);
 typedef struct cudaq_dispatch_graph_context cudaq_dispatch_graph_context; /* opaque */
 
 typedef enum cudaq_graph_io_kind_t {
-  CUDAQ_GRAPH_IO_FORWARDED = 0, /* GraphIOContext: the graph raises a flag of the scheduler, which publishes the answer */
+  CUDAQ_GRAPH_IO_FORWARDED =
+      0, /* GraphIOContext: the graph raises a flag of the scheduler, which publishes the answer */
   CUDAQ_GRAPH_IO_PUBLISHING = 1 /* GraphIOContextV2: the graph publishes by itself: one step less */
 } cudaq_graph_io_kind_t;
 
 typedef struct cudaq_dispatch_graph_params_t {
-  uint32_t struct_size;      /* sizeof(cudaq_dispatch_graph_params_t) of the caller */
-  uint32_t ordering;         /* cudaq_ordering_t. FIFO: requests of a function are launched in slot order; ANY: those of a
+  uint32_t struct_size; /* sizeof(cudaq_dispatch_graph_params_t) of the caller */
+  uint32_t ordering;    /* cudaq_ordering_t. FIFO: requests of a function are launched in slot order; ANY: those of a
                                 function and routing key */
   uint32_t unknown_function; /* cudaq_unknown_function_t */
   uint32_t graph_io_kind;    /* cudaq_graph_io_kind_t, of all contexts */

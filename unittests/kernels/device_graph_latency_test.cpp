@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Short requests do not wait for a slow graph, not even where a scheduler relaunches itself.
+#include "unittests/kernels/device_graph_rig.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+[[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+
+class DeviceGraphLatency : public device_graph_test {};
+
+struct figures {
+  std::uint64_t p50 = 0, p99 = 0, p999 = 0, p9999 = 0, most = 0;
+};
+
+figures figures_of(std::vector<std::uint64_t> &ns) {
+  return {percentile(ns, 0.5), percentile(ns, 0.99), percentile(ns, 0.999), percentile(ns, 0.9999), percentile(ns, 1)};
+}
+
+/// One short request after another; beside every thousandth a slow one, if asked for. The ring is so large that its
+/// producer does not come round to a slow request while it is under way.
+figures run_short(std::uint32_t messages, bool slow, scheduler_options o) {
+  const host_ring ring({4096, 128, false}, CUDAQ_MEMORY_MAPPED);
+  graph_target quick, lazy;
+  quick.function_id = 100;
+  lazy.function_id = 101;
+  lazy.task.wait_ns = 5'000'000;
+  const graph_set graphs({quick, lazy}, 128, messages + 2000, o.publishes);
+  graph_scheduler scheduler(ring, graphs, o);
+  scheduler.start();
+  graph_traffic load(ring, graphs);
+  load.run(1000, 1, [](std::uint32_t) { return 0u; });
+  load.latency_ns.resize(1);
+  load.latency_ns[0].reserve(messages);
+  std::vector<std::uint32_t> under_way;
+  for (std::uint32_t m = 0; m < messages; ++m) {
+    if (slow && m % 1000 == 999)
+      under_way.push_back(load.put(1));
+    if (!load.await(load.put(0)))
+      break;
+    if (!under_way.empty() && load.collect(under_way.front()))
+      under_way.erase(under_way.begin());
+  }
+  for (const std::uint32_t slot : under_way)
+    load.await(slot);
+  scheduler.stop();
+  load.expect_clean();
+  return figures_of(load.latency_ns[0]);
+}
+
+void print(const char *what, const figures &f) {
+  std::printf("%-28s p50 %llu p99 %llu p99.9 %llu p99.99 %llu max %llu ns\n", what,
+              static_cast<unsigned long long>(f.p50), static_cast<unsigned long long>(f.p99),
+              static_cast<unsigned long long>(f.p999), static_cast<unsigned long long>(f.p9999),
+              static_cast<unsigned long long>(f.most));
+}
+
+// Issue 4, test 1: 10^6 short requests beside a 5 ms graph.
+void compare(scheduler_options o, const char *name) {
+  const std::uint32_t messages = messages_or(100000);
+  const figures without = run_short(messages, false, o), with = run_short(messages, true, o);
+  print((std::string(name) + ", short only").c_str(), without);
+  print((std::string(name) + ", beside 5 ms").c_str(), with);
+  EXPECT_LT(with.p999, 2 * without.p999 + 20000) << "short requests wait for the slow graph";
+  EXPECT_LT(with.p999, 100000u);
+}
+
+TEST_F(DeviceGraphLatency, ShortRequestsPassASlowGraph) { compare({}, "forwarded"); }
+
+TEST_F(DeviceGraphLatency, ShortRequestsPassASlowGraphThatPublishes) {
+  scheduler_options o;
+  o.publishes = true;
+  compare(o, "publishing");
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
