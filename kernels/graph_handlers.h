@@ -40,6 +40,12 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool defers(std::uint32_t route) const {
     return base::index_.routes[route].mode == CUDAQ_DISPATCH_GRAPH_LAUNCH;
   }
+  /// The function has other routes, or this one serves its own key only. Routes of a function are sorted by key.
+  CUDAQ_REALTIME_HOST_DEVICE bool by_key(std::uint32_t route) const {
+    const function_index_view &index = base::index_;
+    return index.routes[route].routing_key != 0 ||
+           (route + 1 < index.num_routes && index.routes[route + 1].function_id == index.routes[route].function_id);
+  }
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) const { ledger_.accept(slot, route); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { return ledger_.anything_landed(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_waits() const { return ledger_.anything_waits(); }

@@ -35,7 +35,7 @@ protected:
     if (likely(r.function_id == known_id_ && r.arg_len < known_end_ && r.magic == CUDAQ_RPC_MAGIC_REQUEST && expected))
       return {verdict::serve, CUDAQ_RPC_OK, known_route_};
     const judgement j = handlers_.judge(r, expected, transport_.max_payload(), payload, p_.rules);
-    if (j.what == verdict::serve && !p_.rules.check_schema) {
+    if (j.what == verdict::serve && !p_.rules.check_schema && !by_key(j.route)) {
       known_id_ = r.function_id;
       known_route_ = j.route;
       known_end_ = transport_.max_payload() + 1;
@@ -180,6 +180,13 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE bool defers([[maybe_unused]] std::uint32_t route) const {
     if constexpr (Handlers::kDefers)
       return handlers_.defers(route);
+    else
+      return false;
+  }
+  /// Other requests of the function may take another route.
+  CUDAQ_REALTIME_HOST_DEVICE bool by_key([[maybe_unused]] std::uint32_t route) const {
+    if constexpr (Handlers::kDefers)
+      return handlers_.by_key(route);
     else
       return false;
   }

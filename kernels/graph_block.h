@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger of a graph scheduler as it is before the first launch. Host code.
+#pragma once
+
+#include "lib/device/graph_bindings.h"
+#include "lib/device/graph_params.h"
+
+#include <new>
+
+namespace cudaq::realtime::detail {
+
+/// What a context serves.
+struct graph_plan {
+  dispatch_params dispatch;
+  std::vector<graph_binding> graphs;
+  std::uint32_t members = kUsualMembers;
+  bool order_by_key = false; ///< ANY ordering: each route is a lane of its own
+  bool single_stream = false;
+};
+
+/// The ledger's block as it is before the first launch.
+inline std::vector<std::uint8_t> make_graph_block(const graph_plan &plan, const function_index_view &host_index,
+                                                  graph_layout &layout) {
+  std::vector<std::uint32_t> lane_of(host_index.num_routes);
+  std::uint32_t lanes = 0;
+  for (std::uint32_t r = 0; r < host_index.num_routes; ++r) { // sorted by function id
+    const bool same = r != 0 && host_index.routes[r].function_id == host_index.routes[r - 1].function_id;
+    lane_of[r] = same && !plan.order_by_key ? lanes - 1 : lanes++;
+  }
+  layout = make_graph_layout(static_cast<std::uint32_t>(plan.graphs.size()), host_index.num_routes, lanes,
+                             plan.dispatch.ring.num_slots);
+  std::vector<std::uint8_t> block(layout.bytes);
+  auto &state = *new (block.data()) graph_state{};
+  state.cursor = plan.dispatch.first_slot;
+  state.first_waiting = state.last_waiting = kNoGraph;
+  auto *pools = reinterpret_cast<graph_pool *>(&block[layout.pools]);
+  for (std::uint32_t r = 0; r < layout.num_pools; ++r)
+    pools[r] = {kNoGraph, kNoGraph, lane_of[r], 0, 0, 0, 0};
+  auto *of_lane = reinterpret_cast<graph_lane *>(&block[layout.lanes]);
+  for (std::uint32_t l = 0; l < lanes; ++l)
+    of_lane[l] = {kNoGraph, kNoGraph, kNoGraph, 0};
+  auto *graphs = reinterpret_cast<graph_instance *>(&block[layout.graphs]);
+  for (std::uint32_t g = 0; g < layout.num_graphs; ++g) {
+    const graph_binding &b = plan.graphs[g];
+    graph_pool &pool = pools[b.route];
+    graphs[g] = {b.exec, b.io, 0, b.route, kNoGraph, 0, static_cast<std::uint32_t>(graph_phase::idle), 0, b.publishes};
+    (pool.first_idle == kNoGraph ? pool.first_idle : graphs[pool.last_idle].next) = g;
+    pool.last_idle = g;
+    ++pool.idle;
+  }
+  return block;
+}
+
+/// Graphs that share a context must not be in flight together.
+inline std::uint32_t most_in_flight(const std::vector<graph_binding> &graphs) {
+  for (std::size_t a = 0; a < graphs.size(); ++a)
+    for (std::size_t b = a + 1; b < graphs.size(); ++b)
+      if (graphs[a].io == graphs[b].io)
+        return 1;
+  return static_cast<std::uint32_t>(graphs.size());
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph scheduler on CPU threads: nothing is lost, doubled, torn or reordered, whatever the graphs take.
+#include "unittests/device_loop/graph_host.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+struct flavour {
+  const char *name;
+  ring_shape shape;
+  std::uint32_t members = 3;
+  std::uint32_t instances = 1; ///< of function 2
+  bool publishes = false, one_context = false;
+  std::uint32_t wait_us = 0, linger_us = 0; ///< of function 3
+};
+
+class GraphScheduler : public ::testing::TestWithParam<flavour> {};
+
+/// Function 1 is called, 2 and 3 are graphs.
+TEST_P(GraphScheduler, Row03_LosesDoublesTearsAndReordersNothing) {
+  const flavour &f = GetParam();
+  const host_ring ring(f.shape);
+  traffic_plan plan;
+  plan.messages = fewer_if_sanitized(5000);
+  plan.unknown_of_100 = 2;
+  std::vector<std::unique_ptr<checked_function>> functions;
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    functions.push_back(std::make_unique<checked_function>(id, plan.messages));
+    checked_function::v1_by_id[id] = functions.back().get();
+    plan.functions.push_back(functions.back().get());
+  }
+  std::vector<fake_graph> graphs(f.instances + 1);
+  std::vector<graph_entry> entries;
+  for (std::uint32_t g = 0; g < graphs.size(); ++g) {
+    const std::uint32_t id = g < f.instances ? 2 : 3;
+    graphs[g].function = functions[id - 1].get();
+    graphs[g].publishes = f.publishes;
+    entries.push_back({id, 0, &graphs[g]});
+  }
+  graphs.back().wait = std::chrono::microseconds(f.wait_us);
+  graphs.back().linger = std::chrono::microseconds(f.linger_us);
+  entries.push_back({1});
+  graph_host host(ring, entries, f.members, 2, false, f.one_context);
+  host.start();
+  traffic load(ring, plan);
+  load.run();
+  host.stop();
+  const bool alone = f.instances == 1 || f.one_context;
+  load.expect_clean(alone, alone);
+  EXPECT_EQ(host.over_limit.load(), 0u);
+  EXPECT_EQ(host.state().accepted, 0u);
+  EXPECT_EQ(host.state().in_flight, 0u);
+  EXPECT_EQ(host.state().counts.responded, plan.messages);
+  EXPECT_EQ(host.state().counts.launches, functions[1]->calls + functions[2]->calls);
+  EXPECT_GE(host.state().counts.relaunches, host.state().counts.launches / kMostLaunches - 1);
+  EXPECT_EQ(host.base.processed, plan.messages);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flavours, GraphScheduler,
+    ::testing::Values(flavour{"OneSlot", {1, 64, false}}, flavour{"OneSlotInPlace", {1, 256, true}},
+                      flavour{"ThreeSlots", {3, 72, false}}, flavour{"ManySlots", {64, 256, false}},
+                      flavour{"ManySlotsInPlace", {64, 128, true}}, flavour{"OneMember", {16, 128, false}, 1},
+                      flavour{"ManyMembers", {16, 128, false}, 6}, flavour{"Pool", {64, 128, false}, 3, 3},
+                      flavour{"Publishing", {16, 128, false}, 3, 2, true},
+                      flavour{"OneContext", {16, 128, false}, 2, 2, false, true},
+                      flavour{"SlowBesideFast", {64, 128, false}, 3, 1, false, false, 500},
+                      flavour{"LingersAfterItsSignal", {16, 128, false}, 2, 1, false, false, 0, 200}),
+    [](const auto &tested) { return std::string(tested.param.name); });
+
+std::vector<std::uint8_t> key_payload(std::uint64_t key) {
+  std::vector<std::uint8_t> bytes(8);
+  std::memcpy(bytes.data(), &key, 8);
+  return bytes;
+}
+
+TEST(GraphSchedulerRoutes, Row15_EachGraphSeesItsKeyAndKeyZeroTheRest) {
+  const host_ring ring({4, 64, false});
+  std::vector<fake_graph> graphs(3);
+  graph_host host(ring, {{2, 0, &graphs[0]}, {2, 5, &graphs[1]}, {2, 6, &graphs[2]}}, 2);
+  host.start();
+  ring_client client(ring);
+  for (const std::uint64_t key : {5u, 6u, 0u, 7u, 5u})
+    EXPECT_EQ(client.call(2, key_payload(key), 1).header.status, 0);
+  host.stop();
+  EXPECT_EQ(graphs[0].launches, 2u);
+  EXPECT_EQ(graphs[0].key, 7u);
+  EXPECT_EQ(graphs[1].launches, 2u);
+  EXPECT_EQ(graphs[1].key, 5u);
+  EXPECT_EQ(graphs[2].launches, 1u);
+  EXPECT_EQ(graphs[2].key, 6u);
+}
+
+TEST(GraphSchedulerErrors, Row03_AGraphThatCannotBeLaunchedIsAnsweredWithAnError) {
+  const host_ring ring({4, 64, false});
+  std::vector<fake_graph> graphs(2);
+  graphs[0].uploaded = false;
+  graph_host host(ring, {{2, 0, &graphs[0]}, {3, 0, &graphs[1]}}, 2);
+  host.start();
+  ring_client client(ring);
+  for (std::uint32_t n = 0; n < 10; ++n) {
+    const answer refused = client.call(2, {}, n, n + 100);
+    EXPECT_EQ(refused.header.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+    EXPECT_EQ(refused.header.request_id, n);
+    EXPECT_EQ(refused.header.ptp_timestamp, n + 100);
+    EXPECT_EQ(client.call(3, {}, n).header.status, 0);
+  }
+  host.stop();
+  EXPECT_EQ(host.base.reports[0].protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_LAUNCH_FAILED)], 10u);
+  EXPECT_EQ(host.base.reports[0].responded, 20u);
+}
+
+// A graph that is refused does not hold up its pool.
+TEST(GraphSchedulerErrors, AGoodInstanceServesBesideOneThatCannotBeLaunched) {
+  const host_ring ring({4, 64, false});
+  std::vector<fake_graph> graphs(2);
+  graphs[0].uploaded = false;
+  graph_host host(ring, {{2, 0, &graphs[0]}, {2, 0, &graphs[1]}}, 2);
+  host.start();
+  ring_client client(ring);
+  for (std::uint32_t n = 0; n < 300; ++n)
+    EXPECT_EQ(client.call(2, {}, n).header.status, 0);
+  host.stop();
+  EXPECT_EQ(graphs[1].launches, 300u);
+}
+
+// The pool is busy: its requests wait in their slots, others pass.
+TEST(GraphSchedulerPool, AllBusyKeepsRequestsAndLetsOtherFunctionsPass) {
+  const host_ring ring({16, 64, false});
+  std::vector<fake_graph> graphs(3);
+  graphs[0].wait = graphs[1].wait = std::chrono::milliseconds(200);
+  graph_host host(ring, {{2, 0, &graphs[0]}, {2, 0, &graphs[1]}, {3, 0, &graphs[2]}}, 2, 3);
+  host.start();
+  ring_client client(ring);
+  std::vector<std::uint32_t> slow;
+  for (std::uint32_t n = 0; n < 5; ++n)
+    slow.push_back(client.send(2, {}, n));
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint32_t n = 0; n < 8; ++n)
+    EXPECT_EQ(client.call(3, {}, 100 + n).header.request_id, 100 + n);
+  if (!kSanitized && !kEmulated) {
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(400)) << "they have waited";
+  }
+  for (std::uint32_t n = 0; n < 5; ++n)
+    EXPECT_EQ(client.collect(slow[n]).header.request_id, n);
+  host.stop();
+  EXPECT_EQ(host.state().counts.launches, 13u);
+}
+
+TEST(GraphSchedulerStop, AnswersWhatItHasAcceptedAndGoesOnWhereItStopped) {
+  const host_ring ring({16, 64, false});
+  std::vector<fake_graph> graphs(1);
+  graphs[0].wait = std::chrono::milliseconds(2);
+  graph_host host(ring, {{2, 0, &graphs[0]}}, 3);
+  ring_client client(ring);
+  std::uint32_t id = 0;
+  for (int round = 0; round < 20; ++round) {
+    host.start();
+    std::vector<std::uint32_t> sent;
+    for (int n = 0; n < 4; ++n)
+      sent.push_back(client.send(2, {}, ++id));
+    EXPECT_TRUE(eventually([&] { return load_relaxed(host.base.reports[0].dispatched) == id; }));
+    host.stop();
+    EXPECT_EQ(host.state().accepted, 0u);
+    for (std::size_t n = 0; n < sent.size(); ++n)
+      EXPECT_EQ(client.collect(sent[n]).header.request_id, id - 3 + n);
+    host.renew();
+  }
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
