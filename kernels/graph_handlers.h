@@ -114,13 +114,11 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 1}; }
   /// Not beyond a slot in flight: it may be answered and refilled already.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
-    return base::seek_by([this](std::uint32_t k, message &m) { return held(k) || base::poll(k, m); },
-                         [this](std::uint32_t k) { return !held(k); });
+    return base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },
+                         [this](std::uint32_t k) { return ledger_.holds(base::slot_at(k)); });
   }
 
 private:
-  CUDAQ_REALTIME_HOST_DEVICE bool held(std::uint32_t k) const { return ledger_.holds(base::slot_at(k)); }
-
   graph_ledger_view ledger_;
 };
 

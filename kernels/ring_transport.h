@@ -79,13 +79,13 @@ public:
   /// them in order has filled the cursor's before any later one, so once a later one was seen the slots are read again
   /// from the cursor on.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
-    return seek_by([this](std::uint32_t k, message &m) { return poll(k, m); }, [](std::uint32_t) { return true; });
+    return seek_by([this](std::uint32_t k, message &m) { return poll(k, m); }, [](std::uint32_t) { return false; });
   }
 
 protected:
-  /// The same by another opinion of what is there. may_go(k): the cursor may move to it.
-  template <class Poll, class MayGo>
-  CUDAQ_REALTIME_HOST_DEVICE bool seek_by(Poll &&is_there, MayGo &&may_go) {
+  /// The same by another opinion of what is there. stops(k): the cursor does not move beyond this one, nor to it.
+  template <class Poll, class Stops>
+  CUDAQ_REALTIME_HOST_DEVICE bool seek_by(Poll &&is_there, Stops &&stops) {
     message m;
     const std::uint32_t k = sought_ + Team::lane();
     const std::uint32_t seen = Team::ballot(k < ring_.num_slots && is_there(k, m));
@@ -95,10 +95,10 @@ protected:
     Team::sync(); // what one lane saw orders the others' second look
     for (std::uint32_t from = 0; from < ring_.num_slots; from += Team::kWidth) {
       const std::uint32_t again = from + Team::lane();
-      const std::uint32_t there = Team::ballot(again < ring_.num_slots && is_there(again, m));
+      const std::uint32_t there = Team::ballot(again < ring_.num_slots && (stops(again) || is_there(again, m)));
       if (there != 0) {
         const std::uint32_t first = from + lowest_bit(there);
-        if (!may_go(first))
+        if (stops(first))
           return false;
         advance(first);
         sought_ = 0;

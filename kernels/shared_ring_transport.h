@@ -83,7 +83,7 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
     return base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },
-                         [](std::uint32_t) { return true; });
+                         [](std::uint32_t) { return false; });
   }
 
 private:

@@ -19,7 +19,8 @@ inline constexpr std::uint32_t kRuntimeLimit = 120; ///< launches per execution
 /// A graph: answers one request at a time.
 struct fake_graph {
   checked_function *function = nullptr;
-  GraphIOContextV2 io{};
+  GraphIOContextV2 own_context{};
+  GraphIOContextV2 *context = &own_context; ///< several graphs may share one
   bool publishes = false;
   bool uploaded = true;
   std::chrono::microseconds wait{0};   ///< before it reads the request
@@ -30,7 +31,7 @@ struct fake_graph {
 
   void run() {
     rest(wait);
-    const GraphIOContextV2 own = io;
+    const GraphIOContextV2 own = *context;
     const auto *slot = static_cast<const std::uint8_t *>(own.io.rx_slot);
     const request r = read_header<request>(slot);
     std::vector<std::uint8_t> payload(slot + CUDAQ_RPC_HEADER_SIZE, slot + CUDAQ_RPC_HEADER_SIZE + r.arg_len);
@@ -177,7 +178,9 @@ public:
     plan_.graphs = bind_graphs(entries_, index);
     for (graph_binding &b : plan_.graphs) {
       auto &graph = *reinterpret_cast<fake_graph *>(b.exec);
-      b.io = reinterpret_cast<std::uint64_t>(one_context ? &what.front().graph->io : &graph.io);
+      if (one_context)
+        graph.context = &what.front().graph->own_context;
+      b.io = reinterpret_cast<std::uint64_t>(graph.context);
       b.publishes = graph.publishes;
     }
     base.params.index = index;
