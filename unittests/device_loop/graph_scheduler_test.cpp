@@ -168,5 +168,38 @@ TEST(GraphSchedulerStop, AnswersWhatItHasAcceptedAndGoesOnWhereItStopped) {
   }
 }
 
+// Graphs and calls by turns, fewer under way than there are slots, each run ending with an answer that overtakes another.
+TEST(GraphSchedulerStop, ServesAgainAfterItHasEnded) {
+  constexpr std::uint32_t kSlots = 4, kDeep = 3, kMessages = 303;
+  const host_ring ring({kSlots, 256, false});
+  checked_function called(1, 10 * kMessages);
+  checked_function::v1_by_id[1] = &called;
+  std::vector<fake_graph> graphs(1);
+  graph_host host(ring, {{2, 0, &graphs[0]}, {1}}, 3);
+  ring_client client(ring);
+  std::vector<std::uint8_t> payload(kCheckedHeader);
+  std::uint32_t id = 0;
+  for (int round = 0; round < 10; ++round) {
+    host.start();
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> under_way;
+    const auto take = [&] {
+      for (const auto &[slot, expected] : under_way)
+        EXPECT_EQ(client.collect(slot).header.request_id, expected);
+      under_way.clear();
+    };
+    for (std::uint32_t m = 0; m < kMessages; ++m, ++id) {
+      if (under_way.size() == kDeep)
+        take();
+      fill_frame(payload.data(), kCheckedHeader, id, kRequestSalt);
+      under_way.emplace_back(client.send(1 + m % 2, payload, id), id);
+    }
+    take();
+    host.stop();
+    EXPECT_EQ(host.state().accepted, 0u);
+    EXPECT_EQ(host.base.processed, id);
+    host.renew();
+  }
+}
+
 } // namespace
 } // namespace cudaq::realtime::test

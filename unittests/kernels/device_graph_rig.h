@@ -206,27 +206,24 @@ public:
   template <class Choose>
   void run(std::uint32_t messages, std::uint32_t deep, Choose &&choose) {
     const std::uint32_t n = ring_.shape().num_slots;
-    std::uint32_t sent = 0, collected = 0, look = first_;
+    std::uint32_t sent = 0, collected = 0;
+    std::vector<std::uint32_t> under_way; // answers come in any order: each slot is looked at, wherever it is in the ring
     auto progress = std::chrono::steady_clock::now();
     while (collected < messages) {
       bool moved = false;
-      if (sent < messages && sent - collected < deep && !notes_[next_].busy &&
+      if (sent < messages && under_way.size() < deep && !notes_[next_].busy &&
           cudaq_host_ringbuffer_slot_available(&ring_.ring, next_) == 1) {
         send(next_, choose(sent));
+        under_way.push_back(next_);
         next_ = (next_ + 1) % n;
         ++sent;
         moved = true;
       }
-      for (std::uint32_t k = 0; k < std::min(n, deep); ++k) {
-        const std::uint32_t slot = (look + k) % n;
-        if (notes_[slot].busy && collect(slot)) {
-          ++collected;
-          moved = true;
-          if (slot == look)
-            look = (look + 1) % n;
-        } else if (!notes_[slot].busy && slot == look && look != next_) {
-          look = (look + 1) % n;
-        }
+      const auto taken = std::remove_if(under_way.begin(), under_way.end(), [this](std::uint32_t s) { return collect(s); });
+      if (taken != under_way.end()) {
+        collected += static_cast<std::uint32_t>(under_way.end() - taken);
+        under_way.erase(taken, under_way.end());
+        moved = true;
       }
       const auto now = std::chrono::steady_clock::now();
       if (moved)
@@ -236,7 +233,6 @@ public:
         return;
       }
     }
-    first_ = next_;
   }
 
   /// One request to target t, in the next slot of the ring, which it returns.
@@ -244,7 +240,7 @@ public:
     const std::uint32_t slot = next_;
     EXPECT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring_.ring, slot) == 1; }));
     send(slot, t);
-    first_ = next_ = (next_ + 1) % ring_.shape().num_slots;
+    next_ = (next_ + 1) % ring_.shape().num_slots;
     return slot;
   }
   /// Takes its answer, if there is one.
@@ -337,7 +333,7 @@ private:
   std::vector<slot_note> notes_;
   std::vector<std::uint64_t> sent_to_;
   std::mt19937 random_;
-  std::uint32_t next_ = 0, first_ = 0;
+  std::uint32_t next_ = 0;
 };
 
 /// The value below which `part` of them are.
