@@ -80,7 +80,7 @@ cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch
   }
   plan.members = p.num_schedulers == 0 ? kUsualMembers : p.num_schedulers;
   plan.order_by_key = p.ordering == CUDAQ_ORDERING_ANY;
-  plan.single_stream = p.single_stream != 0;
+  plan.own_streams = p.own_streams != 0;
   void *report = nullptr;
   if (const cudaError_t error = cudaMallocAsync(&report, sizeof(loop_report), a.stream))
     return error;

@@ -15,7 +15,7 @@ struct graph_plan {
   std::vector<graph_binding> graphs;
   std::uint32_t members = kUsualMembers;
   bool order_by_key = false; ///< ANY ordering: each route is a lane of its own
-  bool single_stream = false;
+  bool own_streams = false;  ///< of the members; else one launch puts all of them on the device
 };
 
 /// The ledger's block as it is before the first launch.

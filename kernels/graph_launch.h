@@ -45,7 +45,7 @@ public:
     for (std::uint32_t k = 0; k < plan.members; ++k)
       if (const cudaError_t error = add_member(symbol, memory, k, stream))
         return report(error, "making scheduler graph %u", k);
-    if (plan.single_stream)
+    if (!plan.own_streams)
       if (const cudaError_t error = add_root(stream))
         return report(error, "making the root graph");
     return report(cudaStreamSynchronize(stream), "uploading the scheduler graphs");

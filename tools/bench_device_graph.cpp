@@ -148,7 +148,7 @@ public:
     p.struct_size = sizeof(p);
     p.graph_io_kind = publishes ? CUDAQ_GRAPH_IO_PUBLISHING : CUDAQ_GRAPH_IO_FORWARDED;
     p.num_schedulers = plan.schedulers;
-    p.single_stream = plan.single_stream;
+    p.own_streams = plan.own_streams;
     p.launch.struct_size = sizeof(p.launch);
     p.launch.rx_flags = ring_.rx_flags, p.launch.tx_flags = ring_.tx_flags;
     p.launch.rx_data = ring_.rx_data, p.launch.tx_data = ring_.tx_data;

@@ -16,7 +16,7 @@ struct device_graph_plan {
   std::uint64_t warm_up = 1000;     ///< of each segment
   std::uint32_t segments = 4;       ///< cases take turns so often
   std::uint32_t schedulers = 0;     ///< of the rotation; 0: as usual
-  bool single_stream = false;
+  bool own_streams = false;
 };
 
 struct device_graph_case {

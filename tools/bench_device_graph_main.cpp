@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what measure_device_graphs finds; not installed.
-// usage: bench-device-graph [exchanges [schedulers [single-stream]]]
+// usage: bench-device-graph [exchanges [schedulers [own-streams]]]
 #include "bench_device_graph.h"
 
 #include <cstdio>
@@ -9,13 +9,13 @@
 
 int main(int argc, char **argv) {
   using namespace cudaq::realtime::tools;
-  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); // for schedulers with a stream each
   device_graph_plan plan;
   if (argc > 1)
     plan.exchanges = std::strtoull(argv[1], nullptr, 10);
   if (argc > 2)
     plan.schedulers = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
-  plan.single_stream = argc > 3 && std::atoi(argv[3]) != 0;
+  plan.own_streams = argc > 3 && std::atoi(argv[3]) != 0;
   try {
     const auto cases = measure_device_graphs(plan);
     std::printf("%-50s %8s %8s %8s %8s %8s %8s %6s %6s\n", "case, ns", "min", "p50", "p99", "p99.9", "p99.99", "max",

@@ -5,8 +5,6 @@
 namespace cudaq::realtime::test {
 namespace {
 
-[[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-
 class DeviceGraphLatency : public device_graph_test {};
 
 struct figures {

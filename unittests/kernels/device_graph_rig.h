@@ -32,6 +32,13 @@ struct graph_target {
   bool upload = true;
 };
 
+inline graph_target graph_of(std::uint32_t id, std::uint64_t key = 0, std::uint32_t instances = 1) {
+  graph_target t;
+  t.function_id = id, t.key = key, t.instances = instances;
+  return t;
+}
+inline graph_target call_of(std::uint32_t id) { return graph_of(id, 0, 0); }
+
 /// Records, graphs, contexts and the function table of some targets. Made before any kernel runs for ever.
 class graph_set {
 public:
@@ -117,7 +124,7 @@ private:
 
 struct scheduler_options {
   std::uint32_t members = 0;
-  bool single_stream = std::getenv("CUDAQ_TEST_SINGLE_STREAM") != nullptr;
+  bool own_streams = false;
   bool publishes = false;
   std::uint32_t ordering = CUDAQ_ORDERING_FIFO;
   bool one_context = false; ///< by the function that takes a single one
@@ -142,7 +149,7 @@ public:
     p.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
     p.graph_io_kind = o.publishes ? CUDAQ_GRAPH_IO_PUBLISHING : CUDAQ_GRAPH_IO_FORWARDED;
     p.num_schedulers = o.members;
-    p.single_stream = o.single_stream;
+    p.own_streams = o.own_streams;
     p.launch.struct_size = sizeof(p.launch);
     p.launch.rx_flags = r.rx_flags, p.launch.tx_flags = r.tx_flags;
     p.launch.rx_data = r.rx_data, p.launch.tx_data = r.tx_data;
@@ -207,7 +214,8 @@ public:
   void run(std::uint32_t messages, std::uint32_t deep, Choose &&choose) {
     const std::uint32_t n = ring_.shape().num_slots;
     std::uint32_t sent = 0, collected = 0;
-    std::vector<std::uint32_t> under_way; // answers come in any order: each slot is looked at, wherever it is in the ring
+    std::vector<std::uint32_t>
+        under_way; // answers come in any order: each slot is looked at, wherever it is in the ring
     auto progress = std::chrono::steady_clock::now();
     while (collected < messages) {
       bool moved = false;
@@ -219,7 +227,8 @@ public:
         ++sent;
         moved = true;
       }
-      const auto taken = std::remove_if(under_way.begin(), under_way.end(), [this](std::uint32_t s) { return collect(s); });
+      const auto taken =
+          std::remove_if(under_way.begin(), under_way.end(), [this](std::uint32_t s) { return collect(s); });
       if (taken != under_way.end()) {
         collected += static_cast<std::uint32_t>(under_way.end() - taken);
         under_way.erase(taken, under_way.end());
@@ -335,6 +344,22 @@ private:
   std::mt19937 random_;
   std::uint32_t next_ = 0;
 };
+
+/// Random targets, `deep` requests under way.
+inline void run_mixed(const ring_shape &shape, std::vector<graph_target> targets, std::uint32_t messages,
+                      std::uint32_t deep, scheduler_options o = {}, bool exclusive = true) {
+  const host_ring ring(shape, CUDAQ_MEMORY_MAPPED);
+  const graph_set graphs(std::move(targets), shape.slot_size, messages, o.publishes, o.one_context);
+  graph_scheduler scheduler(ring, graphs, o);
+  ASSERT_NO_FATAL_FAILURE(scheduler.start());
+  graph_traffic load(ring, graphs);
+  std::mt19937 random(3);
+  const auto n = static_cast<std::uint32_t>(graphs.targets.size());
+  load.run(messages, deep, [&](std::uint32_t) { return static_cast<std::uint32_t>(random()) % n; });
+  scheduler.stop();
+  load.expect_clean(exclusive);
+  EXPECT_EQ(load_acquire(*scheduler.stats), messages);
+}
 
 /// The value below which `part` of them are.
 inline std::uint64_t percentile(std::vector<std::uint64_t> values, double part) {

@@ -5,33 +5,7 @@
 namespace cudaq::realtime::test {
 namespace {
 
-// Before the driver looks at it: each scheduler is a stream that does not end.
-[[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-
 class DeviceGraph : public device_graph_test {};
-
-graph_target graph_of(std::uint32_t id, std::uint64_t key = 0, std::uint32_t instances = 1) {
-  graph_target t;
-  t.function_id = id, t.key = key, t.instances = instances;
-  return t;
-}
-graph_target call_of(std::uint32_t id) { return graph_of(id, 0, 0); }
-
-/// Random targets, `deep` requests under way.
-void run_mixed(const ring_shape &shape, std::vector<graph_target> targets, std::uint32_t messages, std::uint32_t deep,
-               scheduler_options o = {}, bool exclusive = true) {
-  const host_ring ring(shape, CUDAQ_MEMORY_MAPPED);
-  const graph_set graphs(std::move(targets), shape.slot_size, messages, o.publishes, o.one_context);
-  graph_scheduler scheduler(ring, graphs, o);
-  ASSERT_NO_FATAL_FAILURE(scheduler.start());
-  graph_traffic load(ring, graphs);
-  std::mt19937 random(3);
-  const auto n = static_cast<std::uint32_t>(graphs.targets.size());
-  load.run(messages, deep, [&](std::uint32_t) { return static_cast<std::uint32_t>(random()) % n; });
-  scheduler.stop();
-  load.expect_clean(exclusive);
-  EXPECT_EQ(load_acquire(*scheduler.stats), messages);
-}
 
 TEST_F(DeviceGraph, AnswersOneRequest) { run_mixed({4, 256, false}, {graph_of(100)}, 1, 1); }
 

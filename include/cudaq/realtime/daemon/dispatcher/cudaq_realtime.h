@@ -336,7 +336,8 @@ typedef struct cudaq_dispatch_graph_params_t {
   uint32_t unknown_function; /* cudaq_unknown_function_t */
   uint32_t graph_io_kind;    /* cudaq_graph_io_kind_t, of all contexts */
   uint32_t num_schedulers;   /* scheduler graphs that take turns, 1..32; 0: 8. Each keeps one block resident */
-  uint32_t single_stream;    /* 0: each scheduler has a stream of its own; else all hang on one launch */
+  uint32_t own_streams; /* 0: one launch on one stream puts all schedulers on the device; else each has a stream, and
+                                needs a hardware queue (CUDA_DEVICE_MAX_CONNECTIONS), of its own */
   /* Ring, table, shutdown flag, stats and stream as for a launch; num_blocks, threads_per_block and state are not used. */
   cudaq_dispatch_launch_params_t launch;
   void *const *graph_io_ctxs; /* host array of launch.func_count device addresses, one per entry; those of entries in
