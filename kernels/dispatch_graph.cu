@@ -26,10 +26,24 @@ struct cudaq_dispatch_graph_context {
 };
 
 namespace cudaq::realtime::detail {
+namespace {
 
-cudaError_t preload_graph_kernels() { return scheduler_graphs::preload<archive_handlers>(); }
+#if defined(CUDAQ_REALTIME_GRAPHS_ONLY)
+/// The library for programs that have no device functions: there is nothing to call.
+struct graph_table : table_handlers {
+  static constexpr bool kCallsFunctions = false;
+};
+#else
+using graph_table = archive_handlers;
+#endif
+
+} // namespace
+
+cudaError_t preload_graph_kernels() { return scheduler_graphs::preload<graph_table>(); }
 
 namespace {
+
+constexpr std::uint8_t kSchedulerModes = 1u << CUDAQ_DISPATCH_DEVICE_CALL | 1u << CUDAQ_DISPATCH_GRAPH_LAUNCH;
 
 cudaError_t check_device(const launch_report &report, int &device) {
   int major = 0;
@@ -72,7 +86,7 @@ cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch
   context.table.fill(d);
   d.caller_shutdown = a.shutdown_flag;
   d.caller_stats = a.stats;
-  d.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL | 1u << CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  d.rules.served_modes = kSchedulerModes;
   d.rules.answer_unknown = p.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   for (graph_binding &b : plan.graphs) {
     b.io = reinterpret_cast<std::uint64_t>(p.graph_io_ctxs[b.entry]);
@@ -102,11 +116,45 @@ cudaError_t create(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch_graph_
   graph_plan plan;
   if (const cudaError_t error = plan_directly(p, *context, plan))
     return error;
-  if (const cudaError_t error = context->schedulers.create<archive_handlers>(plan, context->table.host_index().view(),
-                                                                             p.launch.stream, report))
+  if (const cudaError_t error =
+          context->schedulers.create<graph_table>(plan, context->table.host_index().view(), p.launch.stream, report))
     return error;
   *out = context.release();
   return cudaSuccess;
+}
+
+cudaError_t end_schedulers(void *running) {
+  const std::unique_ptr<scheduler_graphs> schedulers(static_cast<scheduler_graphs *>(running));
+  return schedulers->fault();
+}
+
+cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
+  cudaq_dispatch_launch_state_t *state = nullptr;
+  if (const cudaError_t refused = state_of(p.state, state))
+    return refused;
+  if (state == nullptr || state->graphs.members == 0) // contexts come with a dispatcher in GRAPH_LAUNCH mode only
+    return cudaErrorInvalidValue;
+  const launch_report report{state};
+  int device = 0;
+  if (const cudaError_t refused = check_device(report, device))
+    return refused;
+  if (const cudaError_t error = preload_archive())
+    return report(error, "loading the kernels");
+  graph_launch_state &g = state->graphs;
+  graph_plan plan;
+  plan.dispatch = state->params;
+  plan.dispatch.rules.served_modes = kSchedulerModes;
+  plan.graphs.assign(g.graphs, g.graphs + g.num_graphs);
+  plan.members = g.members;
+  plan.order_by_key = g.order_by_key;
+  auto schedulers = std::make_unique<scheduler_graphs>();
+  if (const cudaError_t error = schedulers->create<graph_table>(plan, g.host_index, p.stream, report))
+    return error;
+  report.will_hold(plan.members);
+  g.end = end_schedulers;
+  g.running = schedulers.get();
+  scheduler_graphs &kept = *schedulers.release(); // whatever comes: something may be on the stream
+  return report(kept.launch(p.stream), "launching the schedulers");
 }
 
 /// Nothing is thrown over the C boundary.
@@ -146,10 +194,10 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
   return guarded([&] {
     cudaq_dispatch_graph_params_t p{};
     p.struct_size = sizeof(p);
-    p.launch = cudaq::realtime::make_launch_params(rx_flags, tx_flags, rx_data, tx_data, rx_stride_sz, tx_stride_sz,
-                                                   function_table, func_count, shutdown_flag, stats, num_slots,
-                                                   num_blocks, threads_per_block, stream);
-    p.launch.state = nullptr;
+    p.launch = {
+        sizeof(p.launch), num_blocks,   threads_per_block, 0,          rx_flags,      tx_flags, rx_data,   tx_data,
+        rx_stride_sz,     tx_stride_sz, function_table,    func_count, shutdown_flag, stats,    num_slots, stream,
+        nullptr};
     const std::vector<void *> contexts(func_count, graph_io_ctx);
     p.graph_io_ctxs = contexts.data();
     return cudaq_create_dispatch_graph_v2(&p, out_context);
@@ -160,6 +208,12 @@ cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, c
   if (context == nullptr)
     return cudaErrorInvalidValue;
   return context->schedulers.launch(stream);
+}
+
+cudaError_t cudaq_launch_dispatch_kernel_graph_v2(const cudaq_dispatch_launch_params_t *params) {
+  if (params == nullptr || params->struct_size != sizeof(*params))
+    return cudaErrorInvalidValue;
+  return guarded([&] { return launch_for_dispatcher(*params); });
 }
 
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context) {

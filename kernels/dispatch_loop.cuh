@@ -120,6 +120,7 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE void take_over() {
     polls_ = handlers_.polls();
     told_before_ = handlers_.told_to_stop();
+    counters_.post_relaunches();
     if (!handlers_.asks_caller()) // his word may be far away: not in every shift
       asked_ = clock();
   }

@@ -26,6 +26,7 @@ inline cudaError_t preload_archive() {
 /// The function table, in kernels that can share a ring.
 struct archive_handlers : table_handlers {
   static constexpr bool kSharesRings = true;
+  static constexpr bool kCallsFunctions = true; ///< they are device-linked with the kernel
 };
 
 /// `direct`: what a launch without a dispatcher does about requests of others.

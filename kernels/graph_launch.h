@@ -9,9 +9,6 @@
 
 namespace cudaq::realtime::detail {
 
-/// Device graphs come with compute capability 9.0.
-constexpr bool has_device_graphs(int major) { return major >= 9; }
-
 /// The scheduler graphs of one dispatcher with their ledger.
 class scheduler_graphs {
 public:
@@ -29,6 +26,13 @@ public:
     for (const graph_binding &b : plan.graphs)
       if (b.io == 0)
         return report(cudaErrorInvalidValue, "entry %u of the function table has no GraphIOContext", b.entry);
+    if (!Handlers::kCallsFunctions)
+      for (std::uint32_t r = 0; r < host_index.num_routes; ++r)
+        if (host_index.routes[r].mode == CUDAQ_DISPATCH_DEVICE_CALL)
+          return report(cudaErrorNotSupported,
+                        "function 0x%08x is a device call: its address means something in one "
+                        "module only, device-link it with libcudaq-realtime-dispatch.a",
+                        host_index.routes[r].function_id);
     const auto kernel = plan.dispatch.device_scope ? graph_scheduler_kernel<Handlers, cuda::thread_scope_device>
                                                    : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>;
     auto *const symbol = reinterpret_cast<void *>(kernel);
@@ -68,6 +72,16 @@ public:
       error = cudaEventRecord(end_, stream);
     launched_ = launched_ || error == cudaSuccess;
     return error;
+  }
+  /// Why a scheduler could not go on, of a run that has ended.
+  cudaError_t fault() const {
+    std::uint32_t word = 0;
+    cudaError_t error =
+        cudaMemcpyAsync(&word, params_.block + params_.layout.rotation + offsetof(graph_rotation_words, fault),
+                        sizeof(word), cudaMemcpyDeviceToHost, own_);
+    if (error == cudaSuccess)
+      error = cudaStreamSynchronize(own_);
+    return error == cudaSuccess ? static_cast<cudaError_t>(word) : error;
   }
   bool running() const { return launched_ && cudaEventQuery(end_) == cudaErrorNotReady; }
   std::uint32_t members() const { return params_.members; }

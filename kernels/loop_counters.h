@@ -74,6 +74,12 @@ public:
       store_relaxed(report_->cursor_jumps, ++c_.cursor_jumps);
   }
 
+  /// Of a loop that takes over: one more change of the scheduler, if any.
+  CUDAQ_REALTIME_HOST_DEVICE void post_relaunches() {
+    if (lead())
+      store_relaxed(report_->relaunches, c_.relaunches);
+  }
+
   /// Names the message whose handler is about to run, for whoever asks why nothing comes back. One lane.
   CUDAQ_REALTIME_HOST_DEVICE void post_busy(std::uint32_t number) const {
     store_relaxed(report_->busy, std::uint64_t{number} + 1);

@@ -21,6 +21,8 @@ struct wiring {
   cudaq_dispatch_launch_fn_t launch_fn = nullptr; ///< at most one of this and the next
   cudaq_dispatch_launch_fn_v2_t launch_fn_v2 = nullptr;
   cudaq_unified_dispatch_ctx_t unified{};
+  std::optional<cudaq_dispatch_graph_io_t> graph_io; ///< its `contexts` are those below
+  std::vector<void *> graph_contexts;
   volatile int *shutdown_flag = nullptr;
   std::uint64_t *stats = nullptr;
   bool rewired = true; ///< the ring was set after the last start: the cursor begins at slot 0

@@ -44,6 +44,8 @@ const char *device_back_end::missing_call(const wiring &w) const {
     return "cudaq_dispatcher_set_control";
   if (unified())
     return w.unified.launch_fn == nullptr ? "cudaq_dispatcher_set_unified_launch" : nullptr;
+  if (launches_graphs() && !w.graph_io)
+    return "cudaq_dispatcher_set_graph_io";
   return w.launch_fn == nullptr && w.launch_fn_v2 == nullptr ? "cudaq_dispatcher_set_launch_fn" : nullptr;
 }
 
@@ -154,14 +156,18 @@ finding device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t 
   if (finding refused = check_memory(w))
     return refused;
   table_.release(control_stream_);
-  if (const device_error e = table_.load(w.table->entries, w.table->count, control_stream_, unified()))
+  if (const device_error e = table_.load(w.table->entries, w.table->count, control_stream_, unified(),
+                                         launches_graphs() ? &graphs_ : nullptr))
     return as_finding(e);
+  if (finding refused = prepare_graphs(w, state.graphs))
+    return refused;
   table_.fill(p);
   p.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
   p.rules.answer_unknown = w.options.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   p.rules.check_schema = w.options.check_schema != 0;
   p.rules.strict_flag_values = w.options.strict_flag_values != 0;
-  p.any_order = w.options.ordering == CUDAQ_ORDERING_ANY && config_.kernel_type == CUDAQ_KERNEL_REGULAR;
+  p.any_order = w.options.ordering == CUDAQ_ORDERING_ANY && config_.kernel_type == CUDAQ_KERNEL_REGULAR &&
+                !launches_graphs(); // one loop, whatever the order of its graphs
   if (finding refused = prepare_ring(w, p))
     return refused;
   if (finding refused = prepare_sharing(w, p))
@@ -178,7 +184,7 @@ finding device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t 
   if (const cudaError_t error = cudaStreamSynchronize(control_stream_))
     return cuda_failed("preparing the start", error);
   const std::lock_guard lock(reading_);
-  account_ = {w.options, w.ring, ""};
+  account_ = {w.options, w.ring, state.graphs.num_graphs, state.graphs.members, ""};
   return {};
 }
 
@@ -296,7 +302,9 @@ finding device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_poi
                         "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots that it is "
                         "in a handler for, if any%s%s",
                         static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
-  const cudaError_t state = stream_state(kernel_stream_);
+  cudaError_t state = stream_state(kernel_stream_);
+  if (const cudaError_t gave_up = end_graphs(); state == cudaSuccess)
+    state = gave_up;
   under_way_.store(0);
   let_go();
   if (state == cudaSuccess)
@@ -342,7 +350,7 @@ std::string device_back_end::describe() const {
   text += describe_rules(now.options);
   cudaq_dispatcher_stats_t stats{};
   read_stats(stats);
-  text += describe_sharing() + describe_counters(stats) + reports_.describe_loops();
+  text += describe_sharing() + describe_graphs() + describe_counters(stats) + reports_.describe_loops();
   if (!now.ring || now.ring->rx_flags_host == nullptr || now.ring->tx_flags_host == nullptr)
     return text + "slots: in device memory, not shown\n";
   for (std::uint32_t i = 0; i < config_.num_slots; ++i) {

@@ -34,6 +34,7 @@ public:
 private:
   bool unified() const { return config_.kernel_type == CUDAQ_KERNEL_UNIFIED; }
   bool cooperative() const { return config_.kernel_type == CUDAQ_KERNEL_COOPERATIVE; }
+  bool launches_graphs() const { return config_.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH; }
   bool shared() const { return config_.shared_ring_mode != 0; }
   std::uint32_t blocks() const { return config_.num_blocks == 0 ? 1 : config_.num_blocks; }
   std::uint32_t threads() const { return config_.threads_per_block == 0 ? 32 : config_.threads_per_block; }
@@ -53,6 +54,10 @@ private:
   bool kernel_has_ended();
   std::uint64_t disposed_of_by_router() const { return member_.counts().dropped(); }
   std::string describe_sharing() const;
+  // device_graphs.cpp: a scheduler of graphs instead of a kernel.
+  finding prepare_graphs(const wiring &w, graph_launch_state &state);
+  cudaError_t end_graphs();
+  std::string describe_graphs() const;
   finding launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
   cudaError_t call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state);
   finding end_failed_launch(const finding &why);
@@ -84,6 +89,8 @@ private:
   slot_ring decoy_;              ///< a ring where nothing ever comes, for launch functions of others
   std::uint64_t heard_beat_ = 0; ///< of the router's thread: the kernel's heartbeat, and since when it stands still
   steady_clock::time_point heard_at_;
+  std::vector<graph_binding> graphs_;
+  graph_launch_state graph_run_; ///< of the run under way, or of the last one
 
   shared_word<std::uint32_t> under_way_;          ///< a kernel was launched and its end not yet seen
   shared_word<std::uint64_t> stats_base_;         ///< what the wired counter held before this dispatcher counted
@@ -95,6 +102,7 @@ private:
   struct account {
     cudaq_dispatcher_options_t options{};
     std::optional<cudaq_ringbuffer_t> ring;
+    std::uint32_t graphs = 0, schedulers = 0;
     std::string fault;
   };
   mutable std::mutex reading_;

@@ -58,6 +58,8 @@ void device_reports::add(const loop_report &from, counts &to) {
   for (int e = 0; e < CUDAQ_RPC_ERROR_COUNT; ++e)
     s.protocol_errors[e] += load_acquire(from.protocol_errors[e]);
   s.cursor_jumps += load_acquire(from.cursor_jumps);
+  s.launches += load_acquire(from.launches);
+  s.relaunches += load_acquire(from.relaunches);
   s.heartbeat += load_acquire(from.heartbeat);
   s.polls += load_acquire(from.polls);
 }

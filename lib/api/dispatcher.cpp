@@ -180,6 +180,23 @@ finding cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,
   });
 }
 
+finding cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_t &given) {
+  const auto check = [&]() -> finding {
+    if (finding refused = refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a GraphIOContext"))
+      return refused;
+    if (config.dispatch_mode != CUDAQ_DISPATCH_GRAPH_LAUNCH)
+      return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                          "config->dispatch_mode is %d: a GraphIOContext belongs to 1 (graph launch)",
+                          static_cast<int>(config.dispatch_mode));
+    return validate_graph_io(given);
+  };
+  return wire("graph contexts", check, [&] {
+    wiring_.graph_contexts.assign(given.contexts, given.contexts + given.num_contexts);
+    wiring_.graph_io = given;
+    wiring_.graph_io->contexts = wiring_.graph_contexts.data();
+  });
+}
+
 finding cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified) {
   const auto check = [&]() -> finding {
     if (unified.launch_fn == nullptr)

@@ -33,6 +33,7 @@ struct cudaq_dispatcher_t {
   finding set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
   /// One of the two is not NULL.
   finding set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
+  finding set_graph_io(const cudaq_dispatch_graph_io_t &given);
   finding set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified);
 
   finding start();

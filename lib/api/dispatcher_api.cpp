@@ -169,6 +169,16 @@ cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
               [&] { return dispatcher->set_launch_fn(nullptr, launch_fn); });
 }
 
+cudaq_status_t cudaq_dispatcher_set_graph_io(cudaq_dispatcher_t *dispatcher,
+                                             const cudaq_dispatch_graph_io_t *graph_io) {
+  return with(__func__, dispatcher, graph_io, "graph_io", [&]() -> finding {
+    cudaq_dispatch_graph_io_t given{};
+    if (finding refused = read_sized("graph_io", graph_io, given))
+      return refused;
+    return dispatcher->set_graph_io(given);
+  });
+}
+
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx) {
   return with(__func__, dispatcher, dispatcher, "dispatcher", [&] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/validation.h"
 
-#include "lib/device/device_params.h"
+#include "lib/device/graph_params.h"
 #include "lib/host_dispatcher/host_dispatcher.h"
 
 #include <array>
@@ -96,9 +96,17 @@ finding check_device_path(const cudaq_dispatcher_config_t &c) {
   if (c.dispatch_mode == CUDAQ_DISPATCH_HOST_CALL)
     return make_finding(CUDAQ_ERR_INVALID_ARG, "config->dispatch_mode is 2 (host call) but config->dispatch_path is 0 "
                                                "(device), whose kernels cannot call host functions");
-  if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH)
-    return make_finding(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_mode is 1 (graph launch): on the device path it comes "
-                                               "with device graphs, which this version does not have");
+  if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH && c.kernel_type != CUDAQ_KERNEL_REGULAR)
+    return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                        "config->dispatch_mode is 1 (graph launch) but config->kernel_type is %d: the scheduler of "
+                        "graphs is 0 (regular)",
+                        static_cast<int>(c.kernel_type));
+  if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH && c.shared_ring_mode != 0)
+    return make_finding(
+        CUDAQ_ERR_UNSUPPORTED,
+        "config->shared_ring_mode is %u but config->dispatch_mode is 1 (graph launch): the scheduler of "
+        "graphs has its ring for itself",
+        c.shared_ring_mode);
   if (c.shared_ring_mode != 0 && c.kernel_type == CUDAQ_KERNEL_UNIFIED)
     return make_finding(CUDAQ_ERR_UNSUPPORTED,
                         "config->shared_ring_mode is %u but config->kernel_type is 2 (unified), whose kernel receives "
@@ -351,6 +359,17 @@ finding check_device_options(const cudaq_dispatcher_options_t &o, const cudaq_di
     return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->dispatcher_core, handler_core_base, numa_node and "
                                                "realtime_priority: the device path has no host threads to place, but "
                                                "for the one that routes a shared ring");
+  return {};
+}
+
+finding validate_graph_io(const cudaq_dispatch_graph_io_t &g) {
+  if (g.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING)
+    return out_of_range("graph_io->graph_io_kind", g.graph_io_kind, "0 (forwarded), 1 (publishing)");
+  if (g.num_schedulers > kMostMembers)
+    return out_of_range("graph_io->num_schedulers", g.num_schedulers, "0 (8), 1..32");
+  if (g.contexts == nullptr && g.num_contexts != 0)
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "graph_io->contexts is NULL but graph_io->num_contexts is %u",
+                        g.num_contexts);
   return {};
 }
 

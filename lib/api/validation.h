@@ -48,6 +48,9 @@ finding validate_options(const cudaq_dispatcher_options_t &options);
 /// What the device path cannot do; at start.
 finding check_device_options(const cudaq_dispatcher_options_t &options, const cudaq_dispatcher_config_t &config);
 
+/// Of cudaq_dispatch_graph_io_t, but for what the function table says.
+finding validate_graph_io(const cudaq_dispatch_graph_io_t &graph_io);
+
 finding validate_ring_options(const cudaq_ringbuffer_options_t &options);
 
 /// The usable bytes of a slot under a configuration: slot_size, or the smaller stride where that is 0.

@@ -25,6 +25,9 @@ inline constexpr std::uint32_t kMostLaunches = 116;      ///< the runtime's limi
 inline constexpr std::uint32_t kMostRefusals = 4096;     ///< so many launches refused: perhaps the limit is another one
 inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay in device memory
 
+/// Device graphs come with compute capability 9.0.
+constexpr bool has_device_graphs(int major) { return major >= 9; }
+
 /// How far the job of an instance is. The scheduler takes it from idle to flying and from landed to idle, the harvester
 /// from flying to landed.
 enum class graph_phase : std::uint32_t { idle, flying, landed };

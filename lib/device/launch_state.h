@@ -6,12 +6,30 @@
 #pragma once
 
 #include "lib/device/device_params.h"
+#include "lib/device/graph_bindings.h"
+
+namespace cudaq::realtime::detail {
+
+/// What a graph scheduler is given beside dispatch_params, and what it leaves to be given back.
+struct graph_launch_state {
+  const graph_binding *graphs = nullptr; ///< with their contexts
+  std::uint32_t num_graphs = 0;
+  std::uint32_t members = 0; ///< scheduler graphs; 0: this launch is for another kernel
+  bool order_by_key = false;
+  function_index_view host_index; ///< in host memory
+  void *running = nullptr;        ///< out: what was made for the run
+  /// out: gives `running` back when its stream is empty. An error: a scheduler could not go on.
+  cudaError_t (*end)(void *running) = nullptr;
+};
+
+} // namespace cudaq::realtime::detail
 
 /// Private to one version of the library: its kernels refuse a state of another size.
 struct cudaq_dispatch_launch_state_t {
   std::uint32_t struct_size = sizeof(cudaq_dispatch_launch_state_t);
   std::uint32_t taken = 0; ///< out: set by kernels of the library, which post a heartbeat
   cudaq::realtime::detail::dispatch_params params;
+  cudaq::realtime::detail::graph_launch_state graphs;
   std::uint32_t reserved_blocks = 0; ///< blocks of others that stay resident on the device
   std::uint32_t resident_blocks = 0; ///< out: blocks of this launch, where the library's kernel knows them
   int error = 0;                     ///< out: cudaError_t of the launch

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The library exports what its map lists, the public headers declare and docs/api describes: all three, nothing more.
-What the headers declare without CUDAQ_REALTIME_API is in the archive of kernels: described, and not exported.
+What the headers declare without CUDAQ_REALTIME_API is in the archive of kernels: described, and not exported. With a map
+of its own: a library that exports some of the archive's.
 
-usage: exported_symbols.py <source root> <library> <nm>
+usage: exported_symbols.py <source root> <library> <nm> [map]
 """
 import pathlib
 import re
@@ -13,6 +14,8 @@ import sys
 import public_headers
 
 root, library, nm = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+of_archive = len(sys.argv) > 4
+version_map = root / (sys.argv[4] if of_archive else "lib/cudaq-realtime.map")
 
 exported = {}
 for line in subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True).splitlines():
@@ -22,7 +25,7 @@ for line in subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-
         exported[symbol] = version
 
 node_of = {}
-for node, body in re.findall(r"^(CUDAQ_REALTIME_[0-9.]+) \{(.*?)\}", (root / "lib/cudaq-realtime.map").read_text(), flags=re.M | re.S):
+for node, body in re.findall(r"^(CUDAQ_REALTIME_[A-Z0-9_.]+) \{(.*?)\}", version_map.read_text(), flags=re.M | re.S):
     for symbol in re.findall(r"^\s*(\w+);", body.split("local:")[0], flags=re.M):
         node_of[symbol] = node
 
@@ -31,6 +34,10 @@ declared = {name: path.name for name, path in public_headers.functions(root / "i
 # | `name` | `header` | text |
 page = root / "docs/api/index.md"
 described = dict(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| \S", page.read_text() if page.exists() else "", flags=re.M))
+if of_archive:
+    archived = {name: path for name, path in archived.items() if name in node_of}
+    declared, archived = archived, {}
+    described = {name: header for name, header in described.items() if name in node_of}
 
 problems = [f"{name} is the archive's and exported too" for name in sorted(set(exported) & set(archived))]
 problems += [f"{name} is declared but not in docs/api/index.md" for name in sorted(set(archived) - set(described))]

@@ -13,6 +13,7 @@
 namespace {
 
 using cudaq::realtime::GraphIOContext;
+using cudaq::realtime::GraphIOContextV2;
 using cudaq::realtime::RPCHeader;
 using cudaq::realtime::RPCResponse;
 

@@ -40,9 +40,7 @@ void expect_config_refused(const std::function<void(config_t &)> &spoil, cudaq_s
   EXPECT_EQ(d, nullptr);
 }
 
-TEST_F(Row08_DeviceConfig, RefusesWhatComesLater) {
-  expect_config_refused([](config_t &c) { c.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH; }, CUDAQ_ERR_UNSUPPORTED,
-                        {"config->dispatch_mode is 1", "comes with device graphs"});
+TEST_F(Row08_DeviceConfig, RefusesAUnifiedKernelOnASharedRing) {
   expect_config_refused(
       [](config_t &c) {
         c.shared_ring_mode = 1;

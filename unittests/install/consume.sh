@@ -19,16 +19,17 @@ cmake_project() { # target, more options
   cmake -S "$here/consumer" -B "$scratch" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" "-DCONSUMER=$target" "$@"
 }
 
-pkg_config_build() { # compiler, options of the language, source, program
+pkg_config_build() { # compiler, options of the language, source, program, package
   if ! command -v pkg-config >/dev/null; then
     echo "skipped: pkg-config is not installed"
     exit 77
   fi
   export PKG_CONFIG_PATH=$libdir/pkgconfig
-  pkg-config --exists --print-errors 'cudaq-realtime >= 0.1'
+  local package=${5:-cudaq-realtime}
+  pkg-config --exists --print-errors "$package >= 0.1"
   local flags
   # pkg-config quotes blanks for a shell.
-  eval "flags=($(pkg-config --cflags --libs cudaq-realtime))"
+  eval "flags=($(pkg-config --cflags --libs "$package"))"
   # shellcheck disable=SC2086
   "$1" $2 -Wall -Wextra -Wpedantic -Werror "$3" -o "$scratch/$4" "${flags[@]}" "-Wl,-rpath,$libdir"
 }
@@ -93,6 +94,15 @@ case $way in
     cmake --build "$scratch" -j 1
     "$scratch/consumer"
     "$scratch/through_library"
+    ;;
+  GpuGraphsCmakeC)
+    cmake_project GraphsC
+    cmake --build "$scratch"
+    "$scratch/consumer"
+    ;;
+  GpuGraphsPkgConfigC)
+    pkg_config_build cc -std=c11 "$here/consumer/graphs.c" consumer cudaq-realtime-graphs
+    "$scratch/consumer"
     ;;
   GpuTemplate)
     gpu_project Template

@@ -361,6 +361,22 @@ cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, c
 /* cudaErrorNotReady, and nothing is freed, while it runs. */
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context);
 
+/* The same scheduler behind a dispatcher: config.dispatch_mode is CUDAQ_DISPATCH_GRAPH_LAUNCH, its launch function the
+ * one below, and the contexts of its graphs come through cudaq_dispatcher_set_graph_io. */
+typedef struct cudaq_dispatch_graph_io_t {
+  uint32_t struct_size;    /* sizeof(cudaq_dispatch_graph_io_t) of the caller */
+  uint32_t graph_io_kind;  /* cudaq_graph_io_kind_t, of all contexts */
+  uint32_t num_schedulers; /* as in cudaq_dispatch_graph_params_t */
+  uint32_t num_contexts;   /* entries of the function table, when start reads it */
+  void *const *contexts;   /* as graph_io_ctxs; copied */
+} cudaq_dispatch_graph_io_t;
+
+/* Device path in GRAPH_LAUNCH mode. CUDAQ_ERR_STATE while the dispatcher runs. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_graph_io(cudaq_dispatcher_t *dispatcher,
+                                                                const cudaq_dispatch_graph_io_t *graph_io);
+/* For cudaq_dispatcher_set_launch_fn_v2, of such a dispatcher only. In the archive and in libcudaq-realtime-graphs.so. */
+cudaError_t cudaq_launch_dispatch_kernel_graph_v2(const cudaq_dispatch_launch_params_t *params);
+
 /* The state that start() prepared, while the calling thread is inside start(); NULL otherwise. For launch functions. */
 CUDAQ_REALTIME_API void *cudaq_dispatch_launch_state(void);
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A C program, linked by a plain compiler, that has graphs and no device functions. Graphs are launched where the device
+ * can do it; elsewhere the library says so. */
+#include <cudaq/realtime/daemon/dispatcher/cudaq_realtime.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SLOTS 4
+
+int main(void) {
+  static uint64_t flags[2][SLOTS];
+  static uint64_t slots[2][SLOTS][8];
+  static cudaq_function_entry_t entry;
+  static uint64_t context[7];
+  void *contexts[1] = {context};
+  volatile int shutdown = 0;
+  uint64_t processed = 0;
+  cudaq_dispatch_graph_params_t params;
+  cudaq_dispatch_graph_context *scheduler = (cudaq_dispatch_graph_context *)&params;
+  cudaq_dispatch_launch_fn_v2_t for_a_dispatcher = cudaq_launch_dispatch_kernel_graph_v2;
+  cudaError_t said;
+
+  memset(&params, 0, sizeof params);
+  said = cudaq_create_dispatch_graph_v2(&params, &scheduler);
+  if (said != cudaErrorInvalidValue || scheduler != NULL) {
+    fprintf(stderr, "a struct of size 0 gives %d\n", (int)said);
+    return 1;
+  }
+  params.struct_size = sizeof params;
+  params.launch.struct_size = sizeof params.launch;
+  params.launch.rx_flags = flags[0];
+  params.launch.tx_flags = flags[1];
+  params.launch.rx_data = (uint8_t *)slots[0];
+  params.launch.tx_data = (uint8_t *)slots[1];
+  params.launch.rx_stride_sz = params.launch.tx_stride_sz = sizeof slots[0][0];
+  params.launch.function_table = &entry; /* a device call, which this library cannot do, without an address */
+  params.launch.func_count = 1;
+  params.launch.shutdown_flag = &shutdown;
+  params.launch.stats = &processed;
+  params.launch.num_slots = SLOTS;
+  params.graph_io_ctxs = contexts;
+  said = cudaq_create_dispatch_graph_v2(&params, &scheduler);
+  if (said == cudaSuccess || scheduler != NULL) {
+    fprintf(stderr, "an entry without a handler gives %d\n", (int)said);
+    return 1;
+  }
+  printf("the library answers %d\n", (int)said);
+  if (for_a_dispatcher(&params.launch) != cudaErrorInvalidValue ||
+      cudaq_launch_dispatch_graph(NULL, NULL) == cudaSuccess || cudaq_destroy_dispatch_graph(NULL) == cudaSuccess) {
+    fprintf(stderr, "a launch without a scheduler is not refused\n");
+    return 1;
+  }
+  return cudaq_realtime_version() == 0;
+}
