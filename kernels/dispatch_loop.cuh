@@ -73,7 +73,7 @@ public:
     waited_ = ready != 0 ? 0 : waited_ + 1;
     if (ready == 0)
       return 0;
-    if (Team::lane() == 0) // while the request is on its way
+    if (!Handlers::kDefers && Team::lane() == 0) // while the request is on its way
       counters_.post_busy(transport_.number(mine));
     const std::uint32_t fetched = fetch(low_bits(ready), mine);
     std::uint32_t served = 1;
@@ -124,13 +124,26 @@ private:
     if (!handlers_.asks_caller()) // his word may be far away: not in every shift
       asked_ = clock();
   }
-  /// Requests that are answered meanwhile, and those that wait to be handed on.
+  /// Requests that are answered meanwhile, and those that wait to be handed on. What will soon be over is looked at several
+  /// times in a row: a graph that has answered and is not quite over would wait for a look at the ring, which takes longer.
   CUDAQ_REALTIME_HOST_DEVICE void attend() {
     Team::sync();
+    const bool hurries = handlers_.hurries();
+    Team::sync();
+    if (hurries && Team::lane() == 0)
+      handlers_.hurry_is_over();
+    const long long begun = Team::common_cycles();
+    std::uint32_t looks = hurries ? kHurriedLooks : 1;
+    do {
+      attend_once();
+    } while (--looks != 0 && handlers_.anything_waits() && Team::common_cycles() - begun < kHurriedCycles);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void attend_once() {
     if (Team::ballot(Team::lane() == 0 && handlers_.anything_landed()) != 0)
       counters_.count_answered(handlers_.template collect<Team>());
     if (!handlers_.anything_waits())
       return;
+    Team::sync();
     if (Team::lane() == 0)
       handlers_.pump([this](std::uint32_t slot) {
         const message m = transport_.of_slot(slot);
@@ -313,7 +326,8 @@ private:
            more = now.done < ready && now.long_bytes == 0 && Team::cycles() - begun < kGroupCycles) {
         const message m = transport_.at(now.done);
         const bool as_expected = expected >> now.done & 1u;
-        counters_.post_busy(transport_.number(m));
+        if (!Handlers::kDefers)
+          counters_.post_busy(transport_.number(m));
         const outcome o = serve_alone(m, as_expected, bytes + now.done * kLookPitch, fetched, desk_.out);
         if (unlikely(o.left))
           break;

@@ -47,6 +47,8 @@ public:
            (route + 1 < index.num_routes && index.routes[route + 1].function_id == index.routes[route].function_id);
   }
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) const { ledger_.accept(slot, route); }
+  CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return ledger_.hurries(); }
+  CUDAQ_REALTIME_HOST_DEVICE void hurry_is_over() const { ledger_.hurry_is_over(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { return ledger_.anything_landed(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_waits() const { return ledger_.anything_waits(); }
   template <class Team>

@@ -71,13 +71,14 @@ public:
     s.launches = s.mine = s.refusals = 0;
   }
 
+  /// The launch comes first, what is to be noted about it behind it.
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) {
+    const std::uint32_t lane = v_.pools[route].lane;
+    const bool waits = v_.lanes[lane].first_job != kNoGraph || start(slot, route) != start_result::started;
     v_.held[slot / 32] |= 1u << slot % 32;
     ++v_.state.accepted;
-    const std::uint32_t lane = v_.pools[route].lane;
-    if (v_.lanes[lane].first_job == kNoGraph && start(slot, route) == start_result::started)
-      return;
-    append(lane, slot, route);
+    if (unlikely(waits))
+      append(lane, slot, route);
   }
 
   /// Tries the first request of each lane that has any. fail(slot): its launch has failed for good; it must be answered,
@@ -102,8 +103,12 @@ public:
     }
   }
 
+  CUDAQ_REALTIME_HOST_DEVICE void hurry_is_over() { v_.state.hurry = 0; }
+
   // --- the whole team ---
 
+  /// A request has begun to wait, or an instance has landed, since the last hurry_is_over: it will not take long.
+  CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return v_.state.hurry != 0; }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_waits() const { return v_.state.waiting != 0; }
   /// Something has landed since the last collect.
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const {
@@ -142,8 +147,10 @@ private:
         pool.first_idle == kNoGraph)
       return start_result::later;
     for (std::uint32_t tries = pool.idle; tries != 0; --tries) {
-      const std::uint32_t i = take_idle(pool);
-      if (launch(i, slot)) {
+      const std::uint32_t i = pool.first_idle;
+      const bool launched = launch(i, slot);
+      take_first_idle(pool);
+      if (likely(launched)) {
         ++s.launches, ++s.mine, ++s.in_flight, ++s.counts.launches;
         ++pool.flying;
         pool.proven = 1;
@@ -196,6 +203,7 @@ private:
     --v_.state.in_flight;
     --pool.flying;
     v_.state.mine -= g.shift == v_.state.shift;
+    v_.state.hurry = 1;
     put_idle(pool, i);
   }
   CUDAQ_REALTIME_HOST_DEVICE void give_up(std::uint32_t slot) {
@@ -203,11 +211,9 @@ private:
     --v_.state.accepted;
   }
 
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t take_idle(graph_pool &pool) {
-    const std::uint32_t i = pool.first_idle;
-    pool.first_idle = v_.graphs[i].next;
+  CUDAQ_REALTIME_HOST_DEVICE void take_first_idle(graph_pool &pool) {
+    pool.first_idle = v_.graphs[pool.first_idle].next;
     --pool.idle;
-    return i;
   }
   CUDAQ_REALTIME_HOST_DEVICE void put_idle(graph_pool &pool, std::uint32_t i) {
     v_.graphs[i].next = kNoGraph;
@@ -218,6 +224,7 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE void append(std::uint32_t lane, std::uint32_t slot, std::uint32_t route) {
     graph_lane &l = v_.lanes[lane];
     v_.jobs[slot] = {kNoGraph, route};
+    v_.state.hurry = 1;
     if (l.first_job == kNoGraph) {
       l.first_job = slot;
       append_lane(lane);

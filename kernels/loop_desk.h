@@ -15,6 +15,8 @@ inline constexpr long long kIdleCycles = 100000;      ///< about how often the l
 inline constexpr long long kBusyCycles = 200000;      ///< and while requests come
 inline constexpr long long kCallerCycles = 1000000;   ///< how often it reads the caller's shutdown word
 inline constexpr long long kGroupCycles = 10000;      ///< about how long an answer waits for others of its group
+inline constexpr std::uint32_t kHurriedLooks = 32;    ///< at what will be answered later, between two at the ring
+inline constexpr long long kHurriedCycles = 3000;     ///< but no longer than a look at the ring over the bus
 inline constexpr std::uint32_t kTeamCopyBytes = 4096; ///< what a team copies faster by itself than with helpers
 
 /// One call of a handler. Frames, not payloads.

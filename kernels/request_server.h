@@ -61,6 +61,8 @@ protected:
         o.left = true;
         return o;
       }
+      if (Handlers::kDefers) // here only: nothing is posted in front of a launch
+        counters_.post_busy(transport_.number(m));
       std::uint32_t &length = desk_.result_len[Team::lane()];
       length = 0;
       o.status = handlers_.call(j.route, bytes + CUDAQ_RPC_HEADER_SIZE, out + CUDAQ_RPC_HEADER_SIZE, r.arg_len,

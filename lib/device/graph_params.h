@@ -82,6 +82,7 @@ struct graph_state {
   std::uint32_t mine;                                 ///< of these, the ones that have not landed
   std::uint32_t refusals;
   std::uint32_t stopping;
+  std::uint32_t hurry; ///< see graph_ledger::hurries
 };
 
 /// Where the parts of the block are, in bytes from its beginning.

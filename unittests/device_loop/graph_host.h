@@ -23,14 +23,17 @@ struct fake_graph {
   GraphIOContextV2 *context = &own_context; ///< several graphs may share one
   bool publishes = false;
   bool uploaded = true;
-  std::chrono::microseconds wait{0};   ///< before it reads the request
-  std::chrono::microseconds linger{0}; ///< after its signal
-  std::uint64_t key = 0;               ///< the last key that it has seen, if requests carry one
+  std::chrono::microseconds wait{0};       ///< before it reads the request
+  std::chrono::microseconds linger{0};     ///< after its signal
+  const std::atomic<bool> *gate = nullptr; ///< waits for it before it reads the request
+  std::uint64_t key = 0;                   ///< the last key that it has seen, if requests carry one
   std::uint32_t launches = 0;
   std::atomic<int> running{0};
 
   void run() {
     rest(wait);
+    while (gate != nullptr && !gate->load())
+      rest(std::chrono::microseconds(100));
     const GraphIOContextV2 own = *context;
     const auto *slot = static_cast<const std::uint8_t *>(own.io.rx_slot);
     const request r = read_header<request>(slot);

@@ -36,6 +36,8 @@ __global__ void answer_kernel(graph_task t) {
   __shared__ __align__(16) std::uint8_t in[kGraphSlotBytes], out[kGraphSlotBytes];
   const auto &io = *static_cast<const GraphIOContextV2 *>(t.io_dev);
   const std::uint8_t *const slot = static_cast<const std::uint8_t *>(io.io.rx_slot);
+  if (t.trap != 0)
+    __trap();
   if (t.gate != nullptr)
     wait_for(t.gate);
   if (t.wait_ns != 0 && t.slow_every == 1)

@@ -22,6 +22,7 @@ struct graph_task {
   std::uint64_t wait_ns = 0;           ///< before it reads the request
   std::uint64_t slow_every = 1;        ///< every so manyth request, by sequence number, waits; the others do not
   std::uint64_t linger_ns = 0;         ///< after its signal
+  std::uint32_t trap = 0;              ///< not 0: ends the context with an error instead
   const std::uint32_t *gate = nullptr; ///< waits, at most 20 s, until this word of the device is not 0
 };
 inline constexpr std::uint64_t kAnyKey = ~std::uint64_t{0};
