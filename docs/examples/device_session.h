@@ -55,7 +55,8 @@ struct shape {
   cudaq_memory_kind_t memory = CUDAQ_MEMORY_MAPPED;
   std::uint32_t num_slots = 8;
   std::uint32_t slot_size = 1024;
-  std::uint32_t resident_blocks = 0; ///< of the program's own kernels that run beside the dispatcher
+  std::uint32_t resident_blocks = 0;                   ///< of the program's own kernels that run beside the dispatcher
+  const cudaq_dispatch_graph_io_t *graph_io = nullptr; ///< of a dispatcher that launches graphs
 };
 
 /// A response; the result is copied out of the slot.
@@ -81,12 +82,16 @@ public:
     cudaq_dispatcher_config_t config{}; // device 0, 1 block of 32 threads, regular kernel, device calls
     config.num_slots = s.num_slots;
     config.slot_size = s.slot_size;
+    if (s.graph_io != nullptr)
+      config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
     TRY(cudaq_dispatch_manager_create(&manager_));
     TRY(cudaq_dispatch_manager_reserve_blocks(manager_, 0, s.resident_blocks));
     TRY(cudaq_dispatcher_create(manager_, &config, &dispatcher_));
     TRY(cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring));
     TRY(cudaq_dispatcher_set_function_table(dispatcher_, &table));
     TRY(cudaq_dispatcher_set_control(dispatcher_, &control_->shutdown, &control_->processed));
+    if (s.graph_io != nullptr)
+      TRY(cudaq_dispatcher_set_graph_io(dispatcher_, s.graph_io));
     TRY(set_launch(launch));
     TRY(cudaq_dispatcher_start(dispatcher_));
   }
