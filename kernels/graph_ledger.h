@@ -111,8 +111,8 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return v_.state.hurry != 0; }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_waits() const { return v_.state.waiting != 0; }
   /// Something has landed since the last collect.
-  CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const {
-    return load_acquire<std::uint32_t, kLedgerScope>(v_.state.landed) != v_.state.collected;
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { // collect orders what it takes
+    return load_relaxed(v_.state.landed) != v_.state.collected;
   }
   /// Instances that have landed become idle. Returns how many, to every lane.
   template <class Team>
@@ -188,7 +188,7 @@ private:
     }
     if (launcher_.launch(g.exec) != 0)
       return false;
-    g.ticket = ticket;
+    store_relaxed(g.ticket, ticket);
     g.slot = slot;
     g.shift = v_.state.shift;
     store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::flying));
@@ -275,8 +275,12 @@ public:
 
 private:
   CUDAQ_REALTIME_HOST_DEVICE bool lands(graph_instance &g, const std::uint64_t &end) {
-    if (load_acquire<std::uint32_t, kLedgerScope>(g.phase) != static_cast<std::uint32_t>(graph_phase::flying) ||
-        load_acquire<std::uint64_t, kLedgerScope>(end) != g.ticket)
+    constexpr auto kFlying = static_cast<std::uint32_t>(graph_phase::flying);
+    // An acquire empties the cache of the multiprocessor, in which the scheduler launches: only where something is found.
+    if (load_relaxed(g.phase) != kFlying || load_relaxed(end) != load_relaxed(g.ticket))
+      return false;
+    if (load_acquire<std::uint32_t, kLedgerScope>(g.phase) != kFlying ||
+        load_acquire<std::uint64_t, kLedgerScope>(end) != load_relaxed(g.ticket))
       return false;
     if (g.publishes == 0)
       ring_.publish_tx(g.slot);

@@ -87,7 +87,7 @@ __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
       store_release<std::uint32_t, kLedgerScope>(board.harvest_ends, std::uint32_t{1});
   } else {
     graph_harvester<warp_team, Scope> harvester(view, p.dispatch.ring);
-    while (warp_team::ballot(load_acquire<std::uint32_t, kLedgerScope>(board.harvest_ends) != 0) == 0)
+    while (warp_team::ballot(load_relaxed(board.harvest_ends) != 0) == 0)
       harvester.round();
   }
   __syncthreads();
@@ -100,11 +100,10 @@ __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
   if (outcome.why == shift_end::pass)
     rotation.pass(outcome.successor);
   const cudaError_t error = cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch);
-  if (error == cudaSuccess)
+  if (error == cudaSuccess || outcome.why == shift_end::pass) // the others go on
     return;
   store_relaxed(words.fault, static_cast<std::uint32_t>(error));
-  if (outcome.why == shift_end::relaunch) // nobody else has the token
-    rotation.end();
+  rotation.end();
 }
 
 template <class Handlers, cuda::thread_scope Scope>

@@ -99,7 +99,7 @@ struct graph_layout {
 struct alignas(128) graph_rotation_words {
   alignas(128) std::uint32_t token;               ///< who holds it, or kTokenEnd
   alignas(128) std::uint32_t ready[kMostMembers]; ///< 1: resident and unspent
-  alignas(128) std::uint32_t fault;               ///< cudaError_t of a relaunch that failed
+  alignas(128) std::uint32_t fault;               ///< cudaError_t of the launch whose failure has ended the run
 };
 inline constexpr std::uint32_t kTokenEnd = 0xFFFFFFFFu;
 
