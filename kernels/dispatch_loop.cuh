@@ -128,6 +128,8 @@ private:
   /// times in a row: a graph that has answered and is not quite over would wait for a look at the ring, which takes longer.
   CUDAQ_REALTIME_HOST_DEVICE void attend() {
     Team::sync();
+    if (Team::ballot(Team::lane() == 0 && (handlers_.anything_landed() || handlers_.anything_waits())) == 0)
+      return;
     const bool hurries = handlers_.hurries();
     Team::sync();
     if (hurries && Team::lane() == 0)
