@@ -4,6 +4,7 @@
 
 #include "unittests/kernels/checked_device_functions.h"
 #include "unittests/kernels/device_graphs.h"
+#include "unittests/support/slots_under_way.h"
 
 #include <algorithm>
 
@@ -214,26 +215,21 @@ public:
   void run(std::uint32_t messages, std::uint32_t deep, Choose &&choose) {
     const std::uint32_t n = ring_.shape().num_slots;
     std::uint32_t sent = 0, collected = 0;
-    std::vector<std::uint32_t>
-        under_way; // answers come in any order: each slot is looked at, wherever it is in the ring
+    slots_under_way under_way;
     auto progress = std::chrono::steady_clock::now();
     while (collected < messages) {
       bool moved = false;
       if (sent < messages && under_way.size() < deep && !notes_[next_].busy &&
           cudaq_host_ringbuffer_slot_available(&ring_.ring, next_) == 1) {
         send(next_, choose(sent));
-        under_way.push_back(next_);
+        under_way.add(next_);
         next_ = (next_ + 1) % n;
         ++sent;
         moved = true;
       }
-      const auto taken =
-          std::remove_if(under_way.begin(), under_way.end(), [this](std::uint32_t s) { return collect(s); });
-      if (taken != under_way.end()) {
-        collected += static_cast<std::uint32_t>(under_way.end() - taken);
-        under_way.erase(taken, under_way.end());
-        moved = true;
-      }
+      const std::uint32_t taken = under_way.collect([this](std::uint32_t slot) { return collect(slot); });
+      collected += taken;
+      moved = moved || taken != 0;
       const auto now = std::chrono::steady_clock::now();
       if (moved)
         progress = now;
