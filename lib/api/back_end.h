@@ -4,7 +4,7 @@
 
 #include "lib/api/options.h"
 #include "lib/host_dispatcher/executor.h"
-#include "lib/host_dispatcher/runner.h"
+#include "lib/support/runner.h"
 
 #include <optional>
 

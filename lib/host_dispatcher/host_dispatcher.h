@@ -14,7 +14,7 @@
 
 #include "lib/host_dispatcher/executor.h"
 #include "lib/host_dispatcher/graph_workers.h"
-#include "lib/host_dispatcher/runner.h"
+#include "lib/support/runner.h"
 #include "lib/host_dispatcher/work_queues.h"
 
 namespace cudaq::realtime::detail {

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "lib/host_dispatcher/ledger.h"
-#include "lib/host_dispatcher/runner.h"
 #include "lib/ring/function_index_builder.h"
 #include "lib/ring/ring_inbox.h"
+#include "lib/support/runner.h"
 
 namespace cudaq::realtime::detail {
 

@@ -9,13 +9,15 @@ MAY_INCLUDE = {
     "include": set(),
     # Device code that is compiled into the program: templates, with what is behind them.
     "include/*.cuh": {"kernels", "lib/ring", "include"},
-    "lib/support": {"include"},
-    "lib/ring": {"include"},
+    # The project's atomics: one file, at the bottom.
+    "lib/ring/flag_word.h": {"include"},
+    "lib/support": {"lib/ring/flag_word.h", "include"},
+    "lib/ring": {"lib/ring/flag_word.h", "include"},
     "lib/device": {"lib/ring", "include"},
     "lib/host_dispatcher": {"lib/ring", "lib/support", "include"},
     "lib/api": {"lib/host_dispatcher", "lib/device", "lib/ring", "lib/support", "include"},
     "lib/transport": {"lib/ring", "lib/support", "include"},
-    "lib/qec": {"lib/support", "include"},
+    "lib/qec": {"lib/support", "lib/ring/flag_word.h", "include"},
     "kernels": {"include/*.cuh", "lib/device", "lib/ring", "include"},
     "tools": {"include/*.cuh", "lib/qec", "include"},
     "docs/examples": {"include/*.cuh", "lib/qec", "include"},
@@ -28,10 +30,15 @@ def room(path):
     parts = path.parts
     if parts[0] == "include" and path.suffix == ".cuh":
         return "include/*.cuh"
+    if str(path) in MAY_INCLUDE:
+        return str(path)
     two = "/".join(parts[:2])
     return two if two in MAY_INCLUDE else parts[0]
 
 
+for below in MAY_INCLUDE.values():
+    if "lib/ring" in below:
+        below.add("lib/ring/flag_word.h")
 project = set(tree.files())
 
 

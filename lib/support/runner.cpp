@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/host_dispatcher/runner.h"
+#include "lib/support/runner.h"
 
 #include <ctime>
 #include <future>
