@@ -58,6 +58,14 @@ CUDAQ_REALTIME_HOST_DEVICE inline void add_relaxed(volatile std::uint64_t &word,
       .fetch_add(n, cuda::memory_order_relaxed);
 }
 
+/// Takes a host word of the caller's from `expected` to `desired`; false, and nothing happened, if it held something else.
+/// A failure orders nothing, so polling with it costs no more than a load.
+template <class T>
+inline bool claim_word(volatile T &word, T expected, T desired) {
+  return cuda::atomic_ref<T, cuda::thread_scope_system>(const_cast<T &>(word)).compare_exchange_strong(
+      expected, desired, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+}
+
 /// Counts one arrival in a word that the blocks of a grid share: whoever reads the count with acquire sees what was
 /// written before.
 CUDAQ_REALTIME_HOST_DEVICE inline void arrive(std::uint32_t &word) {

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The consumer: one turn finds answered requests and calls the completion handler for each. On the pipeline's own ring the
+// answers are found by their tx flags, in any order, so that no slow request holds up a fast one; on an external ring, whose
+// flags somebody else collects, the workers tell.
+#pragma once
+
+#include "lib/qec/bounded_queue.h"
+#include "lib/qec/pipeline_ring.h"
+
+namespace cudaq::qec::realtime::detail {
+
+struct answered_request {
+  std::uint64_t request_id = 0;
+  std::uint32_t slot = 0;
+  std::int32_t status = 0;
+  int error = 0;
+};
+
+class completions {
+public:
+  explicit completions(pipeline_ring &ring);
+
+  /// While nobody turns.
+  void call(const experimental::completion_callback *handler) { handler_ = handler; }
+
+  /// One look; the work count is the number of completions.
+  std::uint32_t turn();
+
+  /// From any thread. Waits for room; `give_up` ends that, and the completion is lost, and counted so.
+  void tell(const answered_request &told, const shared_word<std::uint32_t> &give_up);
+
+  std::uint64_t completed() const { return completed_.value(); }
+  std::uint64_t given_up() const { return given_up_.value(); }
+  std::uint64_t handler_errors() const { return handler_errors_.value(); }
+  std::uint64_t lost() const { return lost_.value(); }
+  /// The handler is running, for reports.
+  bool in_handler() const { return in_handler_.peek() != 0; }
+
+private:
+  bool collect(std::uint64_t ticket);
+  void deliver(const experimental::completion &c);
+
+  pipeline_ring &ring_;
+  const experimental::completion_callback *handler_ = nullptr;
+  std::uint64_t oldest_ = 0; ///< no ticket below it is open
+  bounded_queue<answered_request> told_;
+  counter completed_, given_up_, handler_errors_, lost_;
+  shared_word<std::uint32_t> in_handler_;
+};
+
+} // namespace cudaq::qec::realtime::detail

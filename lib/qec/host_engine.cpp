@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/host_engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cudaq::qec::realtime::detail {
+
+using experimental::gpu_worker_resources;
+using experimental::host_stage_call;
+
+host_engine::host_engine(pipeline_ring &ring, std::vector<gpu_worker_resources> workers)
+    : ring_(ring), workers_(std::move(workers)) {
+  for (const gpu_worker_resources &w : workers_) {
+    auto known =
+        std::find_if(functions_.begin(), functions_.end(), [&](const auto &f) { return f->id == w.function_id; });
+    if (known == functions_.end())
+      known = functions_.insert(known, std::make_unique<function>(*this, w.function_id, ring.num_slots()));
+    function_of_.push_back(known->get());
+  }
+}
+
+void host_engine::wire(cudaq_dispatcher_t *dispatcher) {
+  for (const auto &f : functions_)
+    if (cudaq_dispatcher_set_host_handler_v2(dispatcher, f->id, &host_engine::accept, f.get(), nullptr) != CUDAQ_OK)
+      throw std::runtime_error(std::string("pipeline: ") + cudaq_last_error_message());
+}
+
+void host_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
+  for (const auto &f : functions_)
+    cudaq_dispatcher_set_host_handler_v2(dispatcher, f->id, nullptr, nullptr, nullptr);
+}
+
+std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
+  auto &f = *static_cast<function *>(to);
+  pipeline_ring &ring = f.engine.ring_;
+  const std::uint32_t slot = call->job.slot;
+  slot_record &record = ring.record(slot);
+  record.payload_size = call->payload_len;
+  if (ring.external()) { // nobody has filled these in
+    record.request_id = call->job.request_id;
+    record.error = 0;
+  }
+  if (!ring.in_place()) // the last answer's header would pass for one that the CPU stage has written
+    std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
+  record.enter(call->job.generation, request_phase::queued);
+  f.queue.push(slot);
+  return CUDAQ_HOST_CALL_DEFERRED;
+}
+
+bool host_engine::take(int worker, std::uint32_t &slot) {
+  return function_of_[static_cast<std::size_t>(worker)]->queue.pop(slot);
+}
+
+launch_outcome host_engine::launch(int worker, std::uint32_t slot) noexcept {
+  const gpu_worker_resources &w = workers_[static_cast<std::size_t>(worker)];
+  // The payload is read in the slot: a deferred request keeps its rx flag, so nobody refills it before the answer.
+  std::uint8_t *const frame = ring_.rx_slot(slot);
+  host_stage_call call{worker,
+                       static_cast<int>(slot),
+                       frame + CUDAQ_RPC_HEADER_SIZE,
+                       ring_.record(slot).payload_size,
+                       ring_.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE,
+                       ring_.max_payload(),
+                       0};
+  launch_outcome said;
+  try {
+    if (w.pre_launch_fn != nullptr)
+      w.pre_launch_fn(w.pre_launch_data, frame, nullptr);
+    said.error = w.host_stage_fn(w.host_stage_data, &call);
+    if (w.post_launch_fn != nullptr)
+      w.post_launch_fn(w.post_launch_data, frame, nullptr);
+  } catch (...) {
+    said.error = cudaErrorUnknown;
+  }
+  said.response_size = call.response_size;
+  return said;
+}
+
+std::uint64_t host_engine::waiting() const {
+  std::uint64_t n = 0;
+  for (const auto &f : functions_)
+    n += f->queue.size();
+  return n;
+}
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way down: close, drain, stop the dispatcher, end the threads, say what is left. docs/pipeline.md has the order and why.
+#include "lib/qec/pipeline_core.h"
+#include "lib/qec/pipeline_thread.h"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+namespace cudaq::qec::realtime::detail {
+
+using cudaq::realtime::detail::steady_clock;
+using cudaq::realtime::detail::wait_until;
+using experimental::stop_report;
+
+namespace {
+
+/// What a thread gets to come back from a callback, and the dispatcher to answer what is left, behind the grace period.
+constexpr auto kEndTime = std::chrono::milliseconds(500);
+
+const char *text_of(stage_worker::activity what) {
+  switch (what) {
+  case stage_worker::activity::idle:
+    return "idle";
+  case stage_worker::activity::gpu_stage:
+    return "in the GPU stage";
+  case stage_worker::activity::waiting:
+    return "waiting for the GPU stage";
+  case stage_worker::activity::cpu_stage:
+    return "in the CPU stage";
+  }
+  return "";
+}
+
+void say(stop_report &report, const std::string &text) { report.text += (report.text.empty() ? "" : "; ") + text; }
+
+} // namespace
+
+void pipeline_core::refuse_from_callback(const char *call) const {
+  if (pipeline_thread::is_of(this))
+    throw std::logic_error(std::string("pipeline: ") + call + " from a callback of the same pipeline");
+}
+
+void pipeline_core::publish(const stop_report &report, run_state state) {
+  const std::lock_guard<std::mutex> lock(shape_);
+  report_ = report;
+  state_ = state;
+}
+
+stop_report pipeline_core::last_stop() const {
+  const std::lock_guard<std::mutex> lock(shape_);
+  return report_;
+}
+
+bool pipeline_core::ended() const {
+  const std::lock_guard<std::mutex> lock(shape_);
+  return state_ == run_state::created || state_ == run_state::stopped;
+}
+
+void pipeline_core::stop() {
+  refuse_from_callback("stop");
+  const std::lock_guard<std::mutex> one(control_);
+  if (ended())
+    return;
+  stop_report report;
+  const std::uint64_t given_up_before = completions_.given_up(), lost_before = completions_.lost();
+  const auto deadline = steady_clock::now() + std::chrono::nanoseconds(config_.grace_period_ns);
+  if (ring_.external()) { // who fills it goes on: the dispatcher must not
+    stop_dispatcher(config_.grace_period_ns, report);
+  } else {
+    const bool drained = drain(deadline);
+    answers_.give_up.store(drained ? 0 : 1);
+    stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
+  }
+  answers_.give_up.store(1);
+  report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
+  take_back_open_requests();
+  consumer_ends_.store(1);
+  if (!consumer_.join_until(steady_clock::now() + kEndTime)) {
+    ++report.stuck_threads;
+    say(report, completions_.in_handler() ? "the completion handler has not come back" : "the consumer has not ended");
+  }
+  report.given_up = completions_.given_up() - given_up_before;
+  report.left_over = ring_.external() ? 0 : ring_.drawn() - completions_.completed();
+  if (report.given_up != 0)
+    say(report, std::to_string(report.given_up) + " requests answered SHUTTING_DOWN");
+  if (report.left_over != 0)
+    say(report, std::to_string(report.left_over) + " requests left in the ring");
+  if (completions_.lost() != lost_before)
+    say(report, std::to_string(completions_.lost() - lost_before) + " completions not delivered");
+  report.drained = report.text.empty();
+  if (report.stuck_threads == 0) {
+    engine_->unwire(dispatcher_);
+    {
+      const std::lock_guard<std::mutex> lock(shape_);
+      workers_.clear();
+    }
+    engine_.reset();
+  }
+  publish(report, report.stuck_threads == 0 ? run_state::stopped : run_state::stuck);
+}
+
+/// False: something was still open at the deadline.
+bool pipeline_core::drain(time_point deadline) {
+  ring_.close();
+  const std::uint64_t drawn = ring_.drawn();
+  return wait_until(deadline, [&] { return ring_.submitted() == drawn && completions_.completed() == drawn; });
+}
+
+void pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_report &report) {
+  if (cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns) != CUDAQ_OK)
+    say(report, std::string("dispatcher: ") + cudaq_last_error_message());
+}
+
+/// Number of workers that did not end.
+int pipeline_core::join_workers(time_point deadline, stop_report &report) {
+  workers_end_.store(1);
+  int stuck = 0;
+  for (worker_thread &w : workers_) {
+    if (w.thread.join_until(deadline))
+      continue;
+    ++stuck;
+    say(report, "worker " + std::to_string(w.turns->id()) + " is stuck " + text_of(w.turns->doing()) + ", slot " +
+                    std::to_string(w.turns->slot()));
+  }
+  return stuck;
+}
+
+/// Behind the dispatcher's stop, which has answered these: nobody may answer them any more, and a completion is due.
+void pipeline_core::take_back_open_requests() {
+  for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
+    slot_record &record = ring_.record(slot);
+    const std::uint64_t word = record.word.load();
+    const request_phase phase = slot_record::phase_of(word);
+    if (phase == request_phase::none || !record.claim(slot_record::generation_of(word), phase, request_phase::none))
+      continue;
+    if (ring_.external())
+      completions_.tell({record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, answers_.give_up);
+  }
+}
+
+std::string pipeline_core::dump() const {
+  std::ostringstream out;
+  {
+    const std::lock_guard<std::mutex> lock(shape_);
+    static constexpr const char *kStates[] = {"created", "running", "stopped", "stuck"};
+    out << "pipeline: " << kStates[static_cast<int>(state_)] << "; " << ring_.submitted() << " submitted, "
+        << completions_.completed() << " completed, " << completions_.given_up() << " given up\n";
+    if (!report_.text.empty())
+      out << "last stop: " << report_.text << "\n";
+    for (const worker_thread &w : workers_) {
+      const stage_worker::activity what = w.turns->doing();
+      out << "worker " << w.turns->id() << ": " << text_of(what);
+      if (what != stage_worker::activity::idle)
+        out << ", slot " << w.turns->slot();
+      out << "\n";
+    }
+  }
+  out << "errors: " << answers_.stage_errors.value() << " GPU stage, " << answers_.callback_errors.value()
+      << " CPU stage, " << completions_.handler_errors() << " completion handler, " << answers_.answered_twice.value()
+      << " answers to what was answered\n";
+  if (const std::string first = answers_.first_note(); !first.empty())
+    out << "first CPU stage error: " << first << "\n";
+  for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
+    static constexpr const char *kPhases[] = {"", "queued", "with a worker", "deferred"};
+    const std::uint64_t word = ring_.record(slot).word.load();
+    if (slot_record::phase_of(word) != request_phase::none)
+      out << "slot " << slot << ": " << kPhases[word & 3] << "\n";
+  }
+  std::string text(16384, '\0');
+  std::size_t length = 0;
+  cudaq_dispatcher_dump_state(dispatcher_, text.data(), text.size(), &length);
+  text.resize(std::min(length, text.size() - 1));
+  return out.str() + text;
+}
+
+} // namespace cudaq::qec::realtime::detail

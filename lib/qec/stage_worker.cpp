@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/stage_worker.h"
+
+#include <exception>
+
+namespace cudaq::qec::realtime::detail {
+
+using cudaq::realtime::detail::claim_word;
+using cudaq::realtime::detail::store_release;
+using experimental::cpu_stage_context;
+using experimental::DEFERRED_COMPLETION;
+
+namespace {
+// States of a ready flag.
+constexpr int kIdle = 0, kReady = 1, kProcessing = 2;
+} // namespace
+
+bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
+  // Behind the answer the slot may belong to the next request: everything is read before.
+  const slot_record &record = ring_.record(slot);
+  answered_request told{record.request_id, slot, said.status, record.error};
+  const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
+  const bool mine = cudaq_host_complete_deferred(dispatcher_, &job, said.status, said.result_size) == CUDAQ_OK;
+  if (!mine)
+    told.status = CUDAQ_RPC_ERR_SHUTTING_DOWN;
+  if (ring_.external()) // on the own ring the consumer reads all of this from the slot
+    completions_.tell(told, give_up);
+  return mine;
+}
+
+void answers::note(const char *what) noexcept {
+  try {
+    const std::lock_guard<std::mutex> lock(note_mutex_);
+    if (note_.empty())
+      note_ = what;
+  } catch (...) { // no memory for a text: the counters tell
+    return;
+  }
+}
+
+std::string answers::first_note() const {
+  const std::lock_guard<std::mutex> lock(note_mutex_);
+  return note_;
+}
+
+stage_worker::stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine,
+                           pipeline_ring &ring, const experimental::cpu_stage_callback &cpu_stage, answers &to)
+    : id_(id), resources_(resources), engine_(engine), ring_(ring), cpu_stage_(cpu_stage), answers_(to) {
+  if (resources_.ready_flag != nullptr)
+    store_release(*resources_.ready_flag, kIdle);
+}
+
+std::uint32_t stage_worker::turn() {
+  if (phase_ == phase::idle && !begin())
+    return 0;
+  if (phase_ == phase::idle) // the request has failed at once
+    return 1;
+  answer said;
+  if (is_ready() && run_cpu_stage(said)) {
+    finish(said);
+    return 1;
+  }
+  if (phase_ != phase::idle && answers_.give_up.load() != 0) {
+    finish({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+    return 1;
+  }
+  return phase_ == phase::idle ? 1 : 0;
+}
+
+/// True: a request was taken.
+bool stage_worker::begin() {
+  if (!engine_.take(id_, slot_))
+    return false;
+  slot_record &record = ring_.record(slot_);
+  generation_ = slot_record::generation_of(record.word.load());
+  slot_seen_.set(slot_);
+  phase_ = phase::launched;
+  // False: a stop has taken it back.
+  if (!record.claim(generation_, request_phase::queued, request_phase::staged)) {
+    done();
+    return true;
+  }
+  if (answers_.give_up.load() != 0) {
+    finish({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+    return true;
+  }
+  show(activity::gpu_stage);
+  const launch_outcome said = engine_.launch(id_, slot_);
+  if (said.error != 0) {
+    record.error = said.error;
+    answers_.stage_errors.add();
+    finish({CUDAQ_RPC_ERR_LAUNCH_FAILED, 0});
+    return true;
+  }
+  response_size_ = said.response_size;
+  show(activity::waiting);
+  return true;
+}
+
+bool stage_worker::is_ready() {
+  if (phase_ == phase::ready || resources_.ready_flag == nullptr)
+    return true;
+  if (!claim_word(*resources_.ready_flag, kReady, kProcessing))
+    return false;
+  phase_ = phase::ready;
+  return true;
+}
+
+/// False: there is no answer yet (poll mode), or it comes later from somebody else.
+bool stage_worker::run_cpu_stage(answer &said) {
+  std::uint8_t *const tx = ring_.tx_slot(slot_);
+  if (!cpu_stage_) {
+    said = framed_answer(tx, response_size_, ring_.max_payload());
+    return true;
+  }
+  const slot_record &record = ring_.record(slot_);
+  const cpu_stage_context context{id_,
+                                  static_cast<int>(slot_),
+                                  resources_.gpu_output,
+                                  resources_.gpu_output != nullptr ? resources_.gpu_output_size : 0,
+                                  tx + CUDAQ_RPC_HEADER_SIZE,
+                                  ring_.max_payload(),
+                                  resources_.user_context,
+                                  generation_,
+                                  ring_.rx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
+                                  record.payload_size};
+  std::size_t size = 0;
+  show(activity::cpu_stage);
+  try {
+    size = cpu_stage_(context);
+  } catch (const std::exception &e) {
+    answers_.callback_errors.add();
+    answers_.note(e.what());
+    said = {CUDAQ_RPC_ERR_HANDLER_THREW, 0};
+    return true;
+  } catch (...) {
+    answers_.callback_errors.add();
+    answers_.note("an exception that is no std::exception");
+    said = {CUDAQ_RPC_ERR_HANDLER_THREW, 0};
+    return true;
+  }
+  show(activity::waiting);
+  if (size == DEFERRED_COMPLETION) {
+    // False: it has been completed already, which is as good.
+    ring_.record(slot_).claim(generation_, request_phase::staged, request_phase::deferred);
+    done();
+    return false;
+  }
+  if (size == 0 && resources_.gpu_output == nullptr)
+    return false;
+  said = framed_answer(tx, size, ring_.max_payload());
+  return true;
+}
+
+void stage_worker::finish(const answer &said) {
+  if (ring_.record(slot_).claim(generation_, request_phase::staged, request_phase::none))
+    answers_.give(slot_, generation_, said);
+  else
+    answers_.answered_twice.add();
+  done();
+}
+
+void stage_worker::done() {
+  if (phase_ == phase::ready)
+    store_release(*resources_.ready_flag, kIdle);
+  phase_ = phase::idle;
+  show(activity::idle);
+  engine_.release(id_);
+}
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker: takes a request, runs the GPU stage, waits until it is ready, runs the CPU stage, answers.
+#pragma once
+
+#include "lib/qec/completions.h"
+#include "lib/qec/response_frame.h"
+#include "lib/qec/stage_engine.h"
+
+#include <mutex>
+#include <string>
+
+namespace cudaq::qec::realtime::detail {
+
+/// How requests are answered, for all workers and for deferred completions. The dispatcher's generations see to it that
+/// nobody answers twice.
+class answers {
+public:
+  answers(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
+  void answer_through(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
+
+  /// The caller has claimed the request: its phase is none. False: a stop was faster.
+  bool give(std::uint32_t slot, std::uint64_t generation, const answer &said);
+
+  /// From now on what is not ready is answered SHUTTING_DOWN.
+  shared_word<std::uint32_t> give_up;
+  counter stage_errors, callback_errors, answered_twice;
+  void note(const char *what) noexcept;
+  std::string first_note() const;
+
+private:
+  pipeline_ring &ring_;
+  completions &completions_;
+  cudaq_dispatcher_t *dispatcher_ = nullptr;
+  mutable std::mutex note_mutex_; ///< the first error only takes it
+  std::string note_;
+};
+
+class stage_worker {
+public:
+  stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine, pipeline_ring &ring,
+               const experimental::cpu_stage_callback &cpu_stage, answers &to);
+
+  /// Work count: 0 if there was nothing to do, or if the stage is not ready.
+  std::uint32_t turn();
+  /// It has no request. On the worker's thread.
+  bool idle() const { return phase_ == phase::idle; }
+
+  /// For reports: 0, or slot + 1 and what the worker does there.
+  enum class activity : std::uint32_t { idle, gpu_stage, waiting, cpu_stage };
+  activity doing() const { return static_cast<activity>(doing_.peek()); }
+  std::uint32_t slot() const { return slot_seen_.peek(); }
+  int id() const { return id_; }
+
+private:
+  enum class phase { idle, launched, ready };
+  bool begin();
+  bool is_ready();
+  bool run_cpu_stage(answer &said);
+  void finish(const answer &said);
+  void done();
+  void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }
+
+  const int id_;
+  const experimental::gpu_worker_resources resources_;
+  stage_engine &engine_;
+  pipeline_ring &ring_;
+  const experimental::cpu_stage_callback &cpu_stage_;
+  answers &answers_;
+
+  phase phase_ = phase::idle;
+  std::uint32_t slot_ = 0;
+  std::uint64_t generation_ = 0;
+  std::size_t response_size_ = 0;
+  shared_word<std::uint32_t> doing_, slot_seen_;
+};
+
+} // namespace cudaq::qec::realtime::detail
