@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline_rig.h"
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
+#include <stdexcept>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+/// A ring of somebody else's, with a producer and a consumer that the pipeline knows nothing of.
+class foreign_ring {
+public:
+  foreign_ring(std::uint32_t num_slots, bool in_place) : slots_(num_slots) {
+    cudaq_ringbuffer_options_t o;
+    EXPECT_EQ(cudaq_ringbuffer_options_init(&o, sizeof(o)), CUDAQ_OK);
+    o.num_slots = num_slots;
+    o.slot_size = 256;
+    o.in_place = in_place;
+    EXPECT_EQ(cudaq_ringbuffer_create(&o, &memory_, &ring), CUDAQ_OK) << cudaq_last_error_message();
+  }
+  ~foreign_ring() { EXPECT_EQ(cudaq_ringbuffer_destroy(memory_), CUDAQ_OK); }
+  foreign_ring(const foreign_ring &) = delete;
+  foreign_ring &operator=(const foreign_ring &) = delete;
+
+  bool send(std::uint64_t k) {
+    const auto slot = static_cast<std::uint32_t>(k % slots_);
+    if (cudaq_host_ringbuffer_slot_available(&ring, slot) == 0)
+      return false;
+    const std::vector<std::uint8_t> payload = payload_of(k, 8 + k % 64);
+    EXPECT_EQ(cudaq_host_ringbuffer_write_rpc_request(&ring, slot, kFunction, payload.data(),
+                                                      static_cast<std::uint32_t>(payload.size()),
+                                                      static_cast<std::uint32_t>(k), k),
+              CUDAQ_OK);
+    cudaq_host_ringbuffer_signal_slot(&ring, slot);
+    return true;
+  }
+  /// Takes the answer to request k, if it is there. Anything but the right one is a failure.
+  bool receive(std::uint64_t k, std::int32_t expected_status = 0) {
+    const auto slot = static_cast<std::uint32_t>(k % slots_);
+    const cudaq_tx_status_t flag = cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr);
+    if (flag != CUDAQ_TX_READY)
+      return false;
+    cudaq_rpc_response_t header{};
+    const void *result = nullptr;
+    EXPECT_EQ(cudaq_host_ringbuffer_read_rpc_response(&ring, slot, &header, &result), CUDAQ_OK);
+    EXPECT_EQ(header.request_id, static_cast<std::uint32_t>(k));
+    EXPECT_EQ(header.ptp_timestamp, k);
+    EXPECT_EQ(header.status, expected_status);
+    const std::vector<std::uint8_t> expected = payload_of(k, 8 + k % 64);
+    if (expected_status == 0) {
+      EXPECT_EQ(header.result_len, expected.size());
+      EXPECT_EQ(std::memcmp(result, expected.data(), expected.size()), 0);
+    }
+    cudaq_host_ringbuffer_clear_slot(&ring, slot);
+    return true;
+  }
+
+  cudaq_ringbuffer_t ring{};
+
+private:
+  std::uint32_t slots_;
+  cudaq_ringbuffer_memory_t *memory_ = nullptr;
+};
+
+class PipelineExternalRing : public testing::TestWithParam<bool> {
+protected:
+  pipeline_stage_config config(foreign_ring &foreign, int workers) {
+    pipeline_stage_config c = pipeline_rig::small(workers, 8);
+    c.external_ringbuffer = &foreign.ring;
+    return c;
+  }
+};
+
+TEST_P(PipelineExternalRing, Row20_ProducerAndConsumerOutsideGetEveryAnswerOnce) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_rig rig(config(foreign, 2), 2000);
+  std::atomic<std::uint64_t> failed{0};
+  rig.pipeline->set_completion_handler([&](const completion &c) {
+    EXPECT_EQ(c.response, nullptr) << "the answer is the other consumer's";
+    ++rig.seen.times[c.request_id];
+    failed += !c.success || c.slot != static_cast<int>(c.request_id % 8);
+    ++rig.seen.all;
+  });
+  rig.pipeline->start();
+  std::uint64_t sent = 0, received = 0;
+  EXPECT_TRUE(eventually([&] {
+    while (sent < 2000 && foreign.send(sent))
+      ++sent;
+    while (received < sent && foreign.receive(received))
+      ++received;
+    return received == 2000;
+  })) << rig.pipeline->dump();
+  rig.pipeline->stop();
+  EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
+  EXPECT_EQ(rig.seen.not_once(), 0u);
+  EXPECT_EQ(failed, 0u);
+  EXPECT_EQ(rig.pipeline->stats().submitted, 2000u);
+  EXPECT_EQ(rig.pipeline->stats().completed, 2000u);
+}
+
+TEST_P(PipelineExternalRing, InjectorAndGpuOnlyModeAreLogicErrors) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_rig rig(config(foreign, 1));
+  EXPECT_THROW(rig.pipeline->create_injector(), std::logic_error);
+  rig.pipeline->set_cpu_stage({});
+  EXPECT_THROW(rig.pipeline->start(), std::logic_error);
+  EXPECT_EQ(rig.pipeline->ringbuffer_bases().rx_data_host, foreign.ring.rx_data_host);
+}
+
+TEST_P(PipelineExternalRing, TheLastAnswersHeaderDoesNotPassForThisOnes) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_rig rig(config(foreign, 1));
+  rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) -> std::size_t {
+    std::uint64_t k = 0;
+    std::memcpy(&k, c.gpu_output, sizeof(k));
+    if (k < 8) { // the first lap with headers of its own
+      const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 9, 0, 0, 0};
+      std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - sizeof(header), &header, sizeof(header));
+      return 0;
+    }
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->start();
+  for (std::uint64_t k = 0; k < 16; ++k) {
+    ASSERT_TRUE(foreign.send(k));
+    ASSERT_TRUE(eventually([&] { return foreign.receive(k, k < 8 ? 9 : 0); }));
+  }
+}
+
+TEST_P(PipelineExternalRing, StopLeavesRequestsThatNobodyAcceptedToTheNextStart) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_rig rig(config(foreign, 1));
+  rig.pipeline->set_completion_handler([](const completion &) {});
+  rig.pipeline->start();
+  ASSERT_TRUE(foreign.send(0));
+  ASSERT_TRUE(eventually([&] { return foreign.receive(0); }));
+  rig.pipeline->stop();
+  for (std::uint64_t k = 1; k < 6; ++k)
+    ASSERT_TRUE(foreign.send(k));
+  rig.pipeline->start();
+  for (std::uint64_t k = 1; k < 6; ++k)
+    ASSERT_TRUE(eventually([&] { return foreign.receive(k); })) << k;
+}
+
+TEST_P(PipelineExternalRing, WhatStopGivesUpHasACompletionToo) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_stage_config c = config(foreign, 1);
+  c.grace_period_ns = kSecond / 10;
+  pipeline_rig rig(c, 4);
+  rig.first_id = 0;
+  std::atomic<int> deferred{0};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &) {
+    ++deferred;
+    return DEFERRED_COMPLETION;
+  });
+  std::atomic<int> given_up{0};
+  rig.pipeline->set_completion_handler([&](const completion &done) {
+    ++rig.seen.times[done.request_id];
+    given_up += !done.success && done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
+  });
+  rig.pipeline->start();
+  for (std::uint64_t k = 0; k < 4; ++k)
+    ASSERT_TRUE(foreign.send(k));
+  ASSERT_TRUE(eventually([&] { return deferred == 4; }));
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.seen.not_once(), 0u);
+  EXPECT_EQ(given_up, 4);
+  for (std::uint64_t k = 0; k < 4; ++k)
+    EXPECT_TRUE(foreign.receive(k, CUDAQ_RPC_ERR_SHUTTING_DOWN));
+}
+
+INSTANTIATE_TEST_SUITE_P(Rings, PipelineExternalRing, testing::Bool(),
+                         [](const auto &i) { return i.param ? "InPlace" : "TwoSides"; });
+
+} // namespace
+} // namespace cudaq::qec::realtime::test

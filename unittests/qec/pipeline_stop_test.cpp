@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline_rig.h"
+
+#include <mutex>
+#include <stdexcept>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+pipeline_stage_config quick(int workers, int slots) {
+  pipeline_stage_config c = pipeline_rig::small(workers, slots);
+  c.grace_period_ns = kSecond / 10;
+  return c;
+}
+
+TEST(PipelineStop, DrainsWhatWasSubmitted) {
+  pipeline_rig rig(pipeline_rig::small(1, 16), 16);
+  rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop(); // most are still in the ring
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
+TEST(PipelineStop, InMidStreamNothingIsLostOrDoubled) {
+  for (int turn = 0; turn < 10; ++turn) {
+    pipeline_rig rig(pipeline_rig::small(2, 8), 100000);
+    rig.pipeline->start();
+    std::atomic<std::uint64_t> accepted{0};
+    std::thread injecting([&] {
+      ring_buffer_injector injector = rig.pipeline->create_injector();
+      try {
+        for (std::uint64_t k = 0; k < rig.seen.times.size(); ++k, ++accepted)
+          rig.submit(injector, k);
+      } catch (const std::runtime_error &) { // stopped
+        const std::vector<std::uint8_t> payload(8);
+        EXPECT_FALSE(injector.try_submit(kFunction, payload.data(), payload.size(), 1));
+      }
+    });
+    EXPECT_TRUE(eventually([&] { return accepted > static_cast<std::uint64_t>(turn) * 17; }));
+    rig.pipeline->stop();
+    injecting.join();
+    EXPECT_EQ(rig.seen.all, accepted);
+    EXPECT_EQ(rig.pipeline->stats().submitted, accepted);
+    for (std::uint64_t k = 0; k < accepted; ++k)
+      ASSERT_TRUE(rig.seen.times[k] == 1 && rig.seen.good[k] == 1) << k << " of " << accepted;
+    EXPECT_TRUE(rig.pipeline->last_stop().drained);
+  }
+}
+
+TEST(PipelineStop, RestartGoesOnWhereItStopped) {
+  pipeline_rig rig(pipeline_rig::small(2, 5), 500);
+  std::uint64_t k = 0;
+  for (const std::uint64_t burst : {1u, 7u, 492u}) { // neither ends at the ring's end
+    rig.pipeline->start();
+    ring_buffer_injector injector = rig.pipeline->create_injector();
+    for (std::uint64_t i = 0; i < burst; ++i)
+      rig.submit(injector, k++);
+    rig.pipeline->stop();
+    EXPECT_EQ(rig.seen.all, k);
+  }
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
+TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpBehindTheGracePeriod) {
+  pipeline_rig rig(quick(2, 8), 8);
+  std::atomic<int> shutting_down{0}, good{0};
+  rig.pipeline->set_completion_handler([&](const completion &c) {
+    shutting_down += !c.success && c.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
+    good += c.success;
+    rig.record(c);
+  });
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    if (id == 0) // copies, and never says so
+      r.ready_flag = &rig.workers[0].ready;
+    return r;
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  EXPECT_TRUE(eventually([&] { return rig.workers[0].launches == 1 && good == 7; })) << rig.pipeline->dump();
+  EXPECT_NE(rig.pipeline->dump().find("worker 0: waiting for the GPU stage"), std::string::npos);
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.seen.not_once(), 0u);
+  EXPECT_EQ(shutting_down, 1);
+  const stop_report report = rig.pipeline->last_stop();
+  EXPECT_FALSE(report.drained);
+  EXPECT_EQ(report.given_up, 1u);
+  EXPECT_EQ(report.stuck_threads, 0);
+  EXPECT_NE(report.text.find("SHUTTING_DOWN"), std::string::npos) << report.text;
+  rig.pipeline->set_gpu_stage([&](int id) { return rig.resources(id); });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  EXPECT_EQ(good, 15);
+}
+
+TEST(PipelineStop, AllWorkersStuckLeavesNobodyWithoutACompletion) {
+  pipeline_rig rig(quick(2, 8), 8); // two with the workers, six in the queue
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.ready_flag = &rig.workers[static_cast<std::size_t>(id)].ready;
+    return r;
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.seen.not_once(), 0u);
+  EXPECT_EQ(rig.pipeline->last_stop().given_up, 8u);
+}
+
+TEST(PipelineStop, DeferredRequestsThatNobodyCompletesAreGivenUp) {
+  pipeline_rig rig(quick(1, 4), 4);
+  std::mutex mutex;
+  std::vector<std::pair<int, std::uint64_t>> open;
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    const std::lock_guard<std::mutex> lock(mutex);
+    open.emplace_back(c.origin_slot, c.generation);
+    return DEFERRED_COMPLETION;
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.seen.not_once(), 0u);
+  EXPECT_EQ(rig.pipeline->last_stop().given_up, 4u);
+  ASSERT_EQ(open.size(), 4u);
+  for (const auto &[slot, generation] : open) {
+    EXPECT_FALSE(rig.pipeline->complete_deferred(slot, generation, 0, 0));
+    EXPECT_THROW(rig.pipeline->complete_deferred(slot), std::logic_error);
+  }
+}
+
+TEST(PipelineStop, ACallbackThatDoesNotComeBackIsReported) {
+  pipeline_rig rig(quick(2, 4), 4);
+  std::atomic<bool> held{true};
+  std::atomic<int> inside{0};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    if (inside++ == 0) {
+      EXPECT_TRUE(eventually([&] { return !held; }));
+    }
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  EXPECT_TRUE(eventually([&] { return rig.seen.all == 3; }));
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.seen.not_once(), 0u) << "its request is answered all the same";
+  stop_report report = rig.pipeline->last_stop();
+  EXPECT_EQ(report.stuck_threads, 1);
+  EXPECT_NE(report.text.find("in the CPU stage"), std::string::npos) << report.text;
+  EXPECT_THROW(rig.pipeline->start(), std::logic_error);
+  held = false;
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 0);
+  EXPECT_EQ(rig.seen.all, 4u) << "the late answer is nobody's";
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.seen.all, 8u);
+  EXPECT_TRUE(rig.pipeline->last_stop().drained);
+}
+
+TEST(PipelineStop, FromACallbackIsRefused) {
+  pipeline_rig rig(pipeline_rig::small(1, 2), 2);
+  std::atomic<int> refused{0};
+  const auto try_stop = [&] {
+    try {
+      rig.pipeline->stop();
+    } catch (const std::logic_error &) {
+      ++refused;
+    }
+  };
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    try_stop();
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->set_completion_handler([&](const completion &c) {
+    try_stop();
+    rig.record(c);
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  EXPECT_EQ(refused, 4);
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
+TEST(PipelineStop, DestructorStops) {
+  pipeline_rig rig(pipeline_rig::small(2, 4), 100);
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline.reset();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test
