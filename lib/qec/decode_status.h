@@ -3,6 +3,12 @@
 
 #include <cstdint>
 
+#if defined(__CUDACC__)
+#define CUDAQ_QEC_HOST_DEVICE __host__ __device__
+#else
+#define CUDAQ_QEC_HOST_DEVICE
+#endif
+
 namespace cudaq::qec::realtime {
 
 /// Outcome of one decode. Values are stable: they travel in responses. Plain enough for

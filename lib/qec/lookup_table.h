@@ -19,12 +19,6 @@
 
 #include <cstdint>
 
-#if defined(__CUDACC__)
-#define CUDAQ_QEC_HOST_DEVICE __host__ __device__
-#else
-#define CUDAQ_QEC_HOST_DEVICE
-#endif
-
 namespace cudaq::qec::realtime {
 
 inline constexpr std::uint32_t kLookupMagic = 0x54554C51; // "QLUT"

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// End to end on recorded shots: predecoder, pipeline, matcher; every answer beside the same decode done offline.
+#include "pipeline_rig.h"
+#include "qec/decode_stage.h"
+#include "qec/predecoder.h"
+#include "qec_test_support.h"
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+/// What one worker owns.
+struct decode_worker {
+  decode_worker(std::string_view engine, const shot_set &set)
+      : first(std::move(make_predecoder(engine, set.dem_text).instance)), second(make_or_throw("auto", set.dem_text)),
+        output((first->layout().bytes() + 7) / 8) {}
+
+  static int predecode(void *self, host_stage_call *call) {
+    auto &w = *static_cast<decode_worker *>(self);
+    // A bad shot is an answer of the decoder and no failure of the engine: its status goes on in the output.
+    static_cast<void>(w.first->run({static_cast<const std::uint8_t *>(call->payload), call->payload_size}, w.output));
+    return 0;
+  }
+  static std::size_t match(const cpu_stage_context &c) {
+    auto &w = *static_cast<decode_worker *>(c.user_context);
+    return w.second.answer(c.gpu_output, c.response_buffer, c.max_response_size);
+  }
+
+  std::unique_ptr<predecoder> first;
+  decode_stage second;
+  std::vector<std::uint64_t> output;
+};
+
+/// One shot, past the pipeline.
+std::vector<std::uint8_t> offline(decode_worker &with, std::span<const std::uint8_t> shot) {
+  std::vector<std::uint8_t> result(with.second.response_bytes());
+  std::size_t size = 0;
+  static_cast<void>(with.first->run(shot, with.output));
+  static_cast<void>(with.second.run(with.output.data(), result.data(), result.size(), size));
+  result.resize(size);
+  return result;
+}
+
+struct decoding_case {
+  std::string set, engine;
+  int workers;
+};
+
+class PipelineDecoding : public testing::TestWithParam<decoding_case> {};
+
+TEST_P(PipelineDecoding, Row18_EveryShotCompletesOnceAndEqualsTheOfflineDecode) {
+  const auto &[name, engine, num_workers] = GetParam();
+  const shot_set set = load_committed(name);
+  pipeline_stage_config config;
+  config.num_workers = num_workers;
+  config.num_slots = 16;
+  config.slot_size = 4096;
+  config.memory = ring_memory::host;
+  std::deque<decode_worker> workers;
+  realtime_pipeline p(config);
+  p.set_gpu_stage([&](int) {
+    decode_worker &w = workers.emplace_back(engine, set);
+    gpu_worker_resources r;
+    r.function_id = kFunction;
+    r.host_stage_fn = &decode_worker::predecode;
+    r.host_stage_data = r.user_context = &w;
+    r.gpu_output = w.output.data();
+    r.gpu_output_size = w.first->layout().bytes();
+    return r;
+  });
+  p.set_cpu_stage(&decode_worker::match);
+  std::vector<int> times(set.shots);
+  std::vector<std::vector<std::uint8_t>> answers(set.shots);
+  std::uint64_t failed = 0;
+  p.set_completion_handler([&](const completion &c) {
+    const auto *bytes = static_cast<const std::uint8_t *>(c.response);
+    ++times[c.request_id];
+    answers[c.request_id].assign(bytes, bytes + c.response_size);
+    failed += !c.success || c.status != 0;
+  });
+  p.start();
+  ring_buffer_injector injector = p.create_injector();
+  for (std::uint64_t shot = 0; shot < set.shots; ++shot)
+    injector.submit(kFunction, set.detection_row(shot).data(), set.detection_bytes(), shot);
+  p.stop();
+  EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
+  EXPECT_EQ(failed, 0u);
+
+  decode_worker alone(engine, set);
+  std::uint64_t wrong = 0, not_predicted = 0;
+  for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
+    ASSERT_EQ(times[shot], 1) << shot;
+    ASSERT_EQ(answers[shot], offline(alone, set.detection_row(shot))) << shot;
+    const std::uint8_t observables = answers[shot].at(sizeof(DecodeResponse));
+    wrong += observables != set.observable_row(shot)[0];
+    not_predicted += observables != set.prediction_row(shot)[0];
+  }
+  if (engine == "passthrough" && pymatching_available()) {
+    EXPECT_EQ(not_predicted, 0u) << "nothing but the matcher decides";
+    EXPECT_EQ(wrong, set.offline_logical_errors);
+  }
+  // Not a statement about the rule, which takes more shots: an answer that is nothing but noise is wrong every other time.
+  EXPECT_LT(wrong, set.shots / 8);
+}
+
+std::vector<decoding_case> cases() {
+  if (!pymatching_available())
+    return {{"surface_z_d3_p0.005", "local", 3}, {"surface_z_d3_p0.005", "passthrough", 3}};
+  std::vector<decoding_case> all;
+  for (const char *engine : {"local", "passthrough"})
+    for (const char *set : {"surface_z_d5_p0.003", "surface_z_d5_p0.005", "surface_z_d7_p0.003", "surface_z_d7_p0.005"})
+      all.push_back({set, engine, 3});
+  all.push_back({"surface_z_d5_p0.005", "local", 1});
+  all.push_back({"surface_z_d5_p0.005", "local", 20});
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, PipelineDecoding, testing::ValuesIn(cases()), [](const auto &i) {
+  std::string name = i.param.set + "_" + i.param.engine + "_" + std::to_string(i.param.workers);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+});
+
+} // namespace
+} // namespace cudaq::qec::realtime::test
