@@ -14,8 +14,8 @@
 
 #include "lib/host_dispatcher/executor.h"
 #include "lib/host_dispatcher/graph_workers.h"
-#include "lib/support/runner.h"
 #include "lib/host_dispatcher/work_queues.h"
+#include "lib/support/runner.h"
 
 namespace cudaq::realtime::detail {
 

@@ -62,8 +62,8 @@ CUDAQ_REALTIME_HOST_DEVICE inline void add_relaxed(volatile std::uint64_t &word,
 /// A failure orders nothing, so polling with it costs no more than a load.
 template <class T>
 inline bool claim_word(volatile T &word, T expected, T desired) {
-  return cuda::atomic_ref<T, cuda::thread_scope_system>(const_cast<T &>(word)).compare_exchange_strong(
-      expected, desired, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+  return cuda::atomic_ref<T, cuda::thread_scope_system>(const_cast<T &>(word))
+      .compare_exchange_strong(expected, desired, cuda::memory_order_acquire, cuda::memory_order_relaxed);
 }
 
 /// Counts one arrival in a word that the blocks of a grid share: whoever reads the count with acquire sees what was
