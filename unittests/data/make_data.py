@@ -5,6 +5,8 @@
     python3 -m venv venv && venv/bin/pip install stim==1.15.0 pymatching==2.3.1 numpy==2.4.6
     venv/bin/python make_data.py            # write every set
     venv/bin/python make_data.py --check    # compare the committed files with their .meta, then with a fresh run
+    venv/bin/python make_data.py --pipeline FOLDER [--noise 0.003 0.006] [--shots 200]
+                                            # the configurations of the pipeline, which are too large to commit
 
 README.md says what the files hold.
 """
@@ -30,9 +32,13 @@ PROBABILITY_DIGITS = 12
 FILES = ("dem", "dets.b8", "obs.b8", "pred.b8")
 
 
-def make_circuit(distance, p):
+# distance, rounds, basis: as in lib/qec/decoding_config.h.
+PIPELINE = ((7, 7, "z"), (13, 13, "z"), (21, 21, "x"), (31, 31, "z"), (13, 104, "z"))
+
+
+def make_circuit(distance, rounds, basis, p):
     return stim.Circuit.generated(
-        "surface_code:rotated_memory_z", distance=distance, rounds=distance,
+        f"surface_code:rotated_memory_{basis}", distance=distance, rounds=rounds,
         after_clifford_depolarization=p, after_reset_flip_probability=p,
         before_measure_flip_probability=p, before_round_data_depolarization=p)
 
@@ -99,16 +105,16 @@ def pack_rows(bits):
     return np.packbits(bits, axis=1, bitorder="little").tobytes()
 
 
-def make_set(folder, distance, p):
-    name = f"surface_z_d{distance}_p{p:g}"
-    circuit = make_circuit(distance, p)
+def make_set(folder, distance, p, shots, rounds=None, basis="z"):
+    rounds = rounds or distance
+    name = f"surface_{basis}_d{distance}" + ("" if rounds == distance else f"_t{rounds}") + f"_p{p:g}"
+    circuit = make_circuit(distance, rounds, basis, p)
     stim_dem = circuit.detector_error_model(decompose_errors=True)
     merged = distance >= FIRST_MERGED_DISTANCE
     text = merged_text(stim_dem) if merged else str(stim_dem) + "\n"
     dem = stim.DetectorErrorModel(text)
     assert (dem.num_detectors, dem.num_observables) == (stim_dem.num_detectors, stim_dem.num_observables)
 
-    shots = SHOTS[distance]
     sampler = circuit.compile_detector_sampler(seed=SEED + 1000 * distance + round(p * 1e5))
     detections, observables = sampler.sample(shots, separate_observables=True)
     predictions = pymatching.Matching.from_detector_error_model(dem).decode_batch(detections)
@@ -118,8 +124,8 @@ def make_set(folder, distance, p):
     content = {"dem": text.encode(), "dets.b8": pack_rows(detections), "obs.b8": pack_rows(observables),
                "pred.b8": pack_rows(predictions)}
     meta = {
-        "format": 1, "name": name, "code": "surface_code:rotated_memory_z", "distance": distance,
-        "rounds": distance, "noise": f"{p:g}", "shots": shots, "num_detectors": dem.num_detectors,
+        "format": 1, "name": name, "code": f"surface_code:rotated_memory_{basis}", "distance": distance,
+        "rounds": rounds, "noise": f"{p:g}", "shots": shots, "num_detectors": dem.num_detectors,
         "num_observables": dem.num_observables,
         "offline_logical_errors": int((predictions != observables).any(axis=1).sum()),
         "observable_flips": int(observables.any(axis=1).sum()), "detection_events": int(detections.sum()),
@@ -149,17 +155,27 @@ def check_hashes(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; compare")
+    parser.add_argument("--pipeline", type=pathlib.Path, metavar="FOLDER", help="write the pipeline's sets there")
+    parser.add_argument("--noise", type=float, nargs="+", default=[0.003], help="with --pipeline")
+    parser.add_argument("--shots", type=int, default=200, help="with --pipeline, in each set")
     args = parser.parse_args()
     for module in (stim, pymatching):
         if module.__version__ != VERSIONS[module.__name__]:
             sys.exit(f"{module.__name__} is {module.__version__}, the data is made with {VERSIONS[module.__name__]}")
+
+    if args.pipeline:
+        args.pipeline.mkdir(parents=True, exist_ok=True)
+        for distance, rounds, basis in PIPELINE:
+            for p in args.noise:
+                make_set(args.pipeline, distance, p, args.shots, rounds, basis)
+        return
 
     here = pathlib.Path(__file__).resolve().parent
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch) if args.check else here
         for distance in SHOTS:
             for p in NOISE:
-                make_set(folder, distance, p)
+                make_set(folder, distance, p, SHOTS[distance])
         if not args.check:
             return
         bad = check_hashes(here)
