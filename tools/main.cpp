@@ -7,6 +7,9 @@
 #endif
 #include "info.h"
 #include "latency.h"
+#ifdef CUDAQ_TOOL_HAS_QEC
+#include "pipeline_run.h"
+#endif
 #include "report.h"
 
 #include "cudaq/realtime/version.h"
@@ -21,6 +24,7 @@ namespace {
 constexpr const char *kFooter = R"(Start here:
   cudaq-realtime info                  what this machine can do, and what is missing
   cudaq-realtime demo                  the main job: decode surface-code shots through the ring, every answer checked
+  cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, every answer checked
   cudaq-realtime latency               round trips beside the floor of the same two cores
   cudaq-realtime bench device          the device path beside what the GPU and the bus allow
   cudaq-realtime bench graph           graph handlers beside bare launches of the same graphs
@@ -42,6 +46,16 @@ Examples:
   cudaq-realtime demo --distance 3 --decoder lookup --in-place --wait block
   cudaq-realtime demo --device gpu                          d=3 shots, decoded by a handler in a dispatch kernel
   cudaq-realtime demo --json result.json --hgrm result      report for programs, histograms for HdrHistogram's plotter)";
+
+constexpr const char *kPipelineFooter =
+    R"(Recorded shots of a surface code go through a ring, a predecoder and a matcher; every answer is compared with the same
+decode done offline. Stages of the latency: A submission to matching (dispatch and predecoding), B matching, C matching
+to the completion handler.
+
+Examples:
+  cudaq-realtime pipeline                                   d7, 20000 shots as fast as it goes
+  cudaq-realtime pipeline --config d13 --rate 5000 --workers 4 --json pipeline.json
+  cudaq-realtime pipeline --engine passthrough              everything is left to the matcher)";
 
 constexpr const char *kLatencyFooter =
     R"(Floors and cases alternate, round by round, with the client pinned to one core and the server to another:
@@ -152,6 +166,54 @@ CLI::App &add_demo(CLI::App &app, tools::demo_options &o, tools::output_options 
 }
 #endif
 
+#ifdef CUDAQ_TOOL_HAS_QEC
+CLI::App &add_pipeline(CLI::App &app, tools::pipeline_options &o, tools::output_options &out) {
+  CLI::App &pipeline =
+      *app.add_subcommand("pipeline", "predecoding and matching of recorded shots, every answer checked");
+  pipeline.footer(kPipelineFooter);
+  pipeline.add_option("--config", o.config, "code and slot size")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"d7", "d13", "d21", "d31", "d13_T104"}));
+  pipeline.add_option("--engine", o.engine, "predecoder: local is the built-in rule, passthrough does nothing")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"local", "passthrough"}));
+  pipeline.add_option("--device", o.device, "where the engine runs")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"cpu"}));
+  pipeline.add_option("--decoder", o.decoder, "matcher behind it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "pymatching", "lookup"}));
+  pipeline.add_option("--noise", o.noise, "physical error rate of the recorded shots")->capture_default_str();
+  pipeline.add_option("--shots", o.shots, "shots to send; the set is cycled")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 48));
+  pipeline.add_option("--rate", o.rate, "shots per second; 0: as fast as it goes")
+      ->capture_default_str()
+      ->check(number_between(0, 1e9));
+  pipeline.add_option("--workers", o.workers, "worker threads; 0: one for each core that is left, up to 8")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 64));
+  pipeline.add_option("--slots", o.slots, "slots of the ring")->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  pipeline.add_option("--wait", o.wait, "how threads wait; auto: spin if there are cores for all of them")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "spin", "yield", "block"}));
+  const CLI::Range core(0, 4095);
+  pipeline.add_option("--core-producer", o.core_producer, "core of the submitting thread")->check(core);
+  pipeline.add_option("--core-consumer", o.core_consumer, "core of the consumer")->check(core);
+  pipeline.add_option("--core-dispatcher", o.core_dispatcher, "core of the dispatcher")->check(core);
+  pipeline.add_option("--core-workers", o.core_workers, "core of the first worker; the others follow")->check(core);
+  pipeline.add_option("--data", o.data_folder,
+                      "folder of the recorded shots (default: $CUDAQ_REALTIME_DATA, or found)");
+  pipeline.add_option("--seed", o.seed, "order of the shots; 0: as recorded")->capture_default_str();
+  pipeline.add_option("--timeout", o.timeout_s, "seconds without progress before the run is given up")
+      ->capture_default_str()
+      ->check(number_between(0.01, 1e5));
+  add_hgrm_option(pipeline, out);
+  add_output_options(pipeline, out);
+  return pipeline;
+}
+#endif
+
 CLI::App &add_latency(CLI::App &app, tools::latency_options &o, tools::output_options &out) {
   CLI::App &latency = *app.add_subcommand("latency", "round trips of HOST_CALL beside the floor");
   latency.footer(kLatencyFooter);
@@ -226,6 +288,8 @@ int run(int argc, char **argv) {
 #ifdef CUDAQ_TOOL_HAS_QEC
   tools::demo_options demo_options;
   CLI::App &demo = add_demo(app, demo_options, out);
+  tools::pipeline_options pipeline_options;
+  CLI::App &pipeline = add_pipeline(app, pipeline_options, out);
 #endif
   tools::latency_options latency_options;
   CLI::App &latency = add_latency(app, latency_options, out);
@@ -259,6 +323,8 @@ int run(int argc, char **argv) {
   if (demo.parsed())
     return demo_options.device == "gpu" ? tools::run_demo_on_gpu(demo_options, tools::output(out))
                                         : tools::run_demo(demo_options, tools::output(out));
+  if (pipeline.parsed())
+    return tools::run_pipeline(pipeline_options, tools::output(out));
 #endif
   if (latency.parsed())
     return tools::run_latency(latency_options, tools::output(out));

@@ -1,42 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // End to end on recorded shots: predecoder, pipeline, matcher; every answer beside the same decode done offline.
 #include "pipeline_rig.h"
-#include "qec/decode_stage.h"
-#include "qec/predecoder.h"
+#include "qec/decoding_worker.h"
 #include "qec_test_support.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {
 
-/// What one worker owns.
-struct decode_worker {
-  decode_worker(std::string_view engine, const shot_set &set)
-      : first(std::move(make_predecoder(engine, set.dem_text).instance)), second(make_or_throw("auto", set.dem_text)),
-        output((first->layout().bytes() + 7) / 8) {}
-
-  static int predecode(void *self, host_stage_call *call) {
-    auto &w = *static_cast<decode_worker *>(self);
-    // A bad shot is an answer of the decoder and no failure of the engine: its status goes on in the output.
-    static_cast<void>(w.first->run({static_cast<const std::uint8_t *>(call->payload), call->payload_size}, w.output));
-    return 0;
-  }
-  static std::size_t match(const cpu_stage_context &c) {
-    auto &w = *static_cast<decode_worker *>(c.user_context);
-    return w.second.answer(c.gpu_output, c.response_buffer, c.max_response_size);
-  }
-
-  std::unique_ptr<predecoder> first;
-  decode_stage second;
-  std::vector<std::uint64_t> output;
-};
+std::unique_ptr<decoding_worker> make_worker(std::string_view engine, const shot_set &set) {
+  return std::make_unique<decoding_worker>(std::move(make_predecoder(engine, set.dem_text).instance),
+                                           make_or_throw("auto", set.dem_text));
+}
 
 /// One shot, past the pipeline.
-std::vector<std::uint8_t> offline(decode_worker &with, std::span<const std::uint8_t> shot) {
-  std::vector<std::uint8_t> result(with.second.response_bytes());
-  std::size_t size = 0;
-  static_cast<void>(with.first->run(shot, with.output));
-  static_cast<void>(with.second.run(with.output.data(), result.data(), result.size(), size));
-  result.resize(size);
+std::vector<std::uint8_t> offline(decoding_worker &with, std::span<const std::uint8_t> shot) {
+  std::vector<std::uint8_t> result(with.stage().response_bytes());
+  decode_status status{};
+  result.resize(with.decode(shot, result, status));
+  EXPECT_EQ(status, decode_status::ok);
   return result;
 }
 
@@ -55,19 +36,10 @@ TEST_P(PipelineDecoding, Row18_EveryShotCompletesOnceAndEqualsTheOfflineDecode) 
   config.num_slots = 16;
   config.slot_size = 4096;
   config.memory = ring_memory::host;
-  std::deque<decode_worker> workers;
+  std::vector<std::unique_ptr<decoding_worker>> workers;
   realtime_pipeline p(config);
-  p.set_gpu_stage([&](int) {
-    decode_worker &w = workers.emplace_back(engine, set);
-    gpu_worker_resources r;
-    r.function_id = kFunction;
-    r.host_stage_fn = &decode_worker::predecode;
-    r.host_stage_data = r.user_context = &w;
-    r.gpu_output = w.output.data();
-    r.gpu_output_size = w.first->layout().bytes();
-    return r;
-  });
-  p.set_cpu_stage(&decode_worker::match);
+  p.set_gpu_stage([&](int) { return workers.emplace_back(make_worker(engine, set))->resources(kFunction); });
+  p.set_cpu_stage(&decoding_worker::match);
   std::vector<int> times(set.shots);
   std::vector<std::vector<std::uint8_t>> answers(set.shots);
   std::uint64_t failed = 0;
@@ -85,11 +57,11 @@ TEST_P(PipelineDecoding, Row18_EveryShotCompletesOnceAndEqualsTheOfflineDecode) 
   EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
   EXPECT_EQ(failed, 0u);
 
-  decode_worker alone(engine, set);
+  const auto alone = make_worker(engine, set);
   std::uint64_t wrong = 0, not_predicted = 0;
   for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
     ASSERT_EQ(times[shot], 1) << shot;
-    ASSERT_EQ(answers[shot], offline(alone, set.detection_row(shot))) << shot;
+    ASSERT_EQ(answers[shot], offline(*alone, set.detection_row(shot))) << shot;
     const std::uint8_t observables = answers[shot].at(sizeof(DecodeResponse));
     wrong += observables != set.observable_row(shot)[0];
     not_predicted += observables != set.prediction_row(shot)[0];

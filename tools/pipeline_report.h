@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of `pipeline` as text and as JSON.
+#pragma once
+
+#include "pipeline_run.h"
+
+namespace cudaq::realtime::tools {
+
+void print_pipeline_header(const output &out, const pipeline_options &options, const qec::decoding_config &config,
+                           const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots);
+void print_pipeline_result(const output &out, const qec::decoding_config &config, const pipeline_shots &shots,
+                           const pipeline_result &result);
+json pipeline_json(const pipeline_options &options, const qec::decoding_config &config,
+                   const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
+                   const pipeline_result &result);
+
+} // namespace cudaq::realtime::tools
