@@ -2,6 +2,7 @@
 // The layout as a C++ compiler sees it, and that C sees the same. The static assertions already hold when this links.
 #include "unittests/abi/layout.h"
 
+#include "cudaq/qec/realtime/decode_response.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -12,6 +13,7 @@
 
 namespace {
 
+using cudaq::qec::realtime::DecodeResponse;
 using cudaq::realtime::GraphIOContext;
 using cudaq::realtime::GraphIOContextV2;
 using cudaq::realtime::RPCHeader;
