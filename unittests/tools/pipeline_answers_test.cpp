@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cudaq-realtime pipeline` as its users see it.
+#include "qec/decoder.h"
 #include "run_program.h"
 
 #include <gtest/gtest.h>
@@ -23,13 +24,8 @@ nlohmann::json run_good(const std::string &options) {
   return j;
 }
 
-bool has_pymatching() {
-  const auto j = run_program("info --json").json();
-  return !j.is_discarded() && contains(j.dump(), "pymatching");
-}
-
 TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
-  if (!has_pymatching())
+  if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
   for (const char *engine : {"local", "passthrough"}) {
     const auto j = run_good(std::string("--config d7 --noise 0.005 --shots 3000 --workers 2 --engine ") + engine);
@@ -51,7 +47,7 @@ TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
 }
 
 TEST(PipelineProgram, ARateIsKept) {
-  if (!has_pymatching())
+  if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
   const auto j = run_good("--config d7 --rate 2000 --shots 1000 --workers 1");
   ASSERT_FALSE(j.is_discarded());
@@ -60,7 +56,7 @@ TEST(PipelineProgram, ARateIsKept) {
 }
 
 TEST(PipelineProgram, TextReportNamesTheFigures) {
-  if (!has_pymatching())
+  if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
   const program_result r = run_program("pipeline --shots 500 --data '" CUDAQ_TEST_DATA "'");
   EXPECT_EQ(r.exit_code, 0) << r.err;
