@@ -140,7 +140,8 @@ struct completion {
   std::size_t response_size = 0;
 };
 
-/// Called by the consumer thread. What it throws is counted and dropped.
+/// Called by the consumer thread, which gives the slot back when the call has returned: a submit that waits for a slot has no
+/// place in it. What it throws is counted and dropped.
 using completion_callback = std::function<void(const completion &c)>;
 
 /// What the last stop found.
