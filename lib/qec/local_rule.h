@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The local predecoder's rule, for host and device code alike.
 //
-//   A fired detector whose only fired neighbour has it as its only fired neighbour is matched with it. A fired detector
-//   without a fired neighbour that has an edge to the boundary is matched with the boundary. A matched detector is no event
-//   of the residual, and the observables of the edge are toggled.
+//   A fired detector whose only fired neighbour has it as its only fired neighbour is matched with it. A fired detector that
+//   has an edge to the boundary, and no other fired detector within two steps, is matched with the boundary. A matched
+//   detector is no event of the residual, and the observables of the edge are toggled.
 //
 //   fired    a - b   c - d - e   f=|       neighbours by -, boundary by =|
 //   decided  a with b; c, d, e stay (d has two); f with the boundary
@@ -73,6 +73,21 @@ CUDAQ_QEC_HOST_DEVICE inline only_neighbour only_fired_neighbour(const detector_
   return found;
 }
 
+/// No other detector within two steps has fired. One step is not enough for the boundary: a chain of two errors beside it
+/// would be cut in the middle.
+CUDAQ_QEC_HOST_DEVICE inline bool is_alone(const detector_graph_view &graph, const std::uint64_t *fired,
+                                           std::uint32_t detector) {
+  for (std::uint32_t e = graph.edge_first[detector]; e < graph.edge_first[detector + 1]; ++e) {
+    const std::uint32_t near = graph.edges[e].neighbour;
+    if (is_fired(fired, near))
+      return false;
+    for (std::uint32_t f = graph.edge_first[near]; f < graph.edge_first[near + 1]; ++f)
+      if (graph.edges[f].neighbour != detector && is_fired(fired, graph.edges[f].neighbour))
+        return false;
+  }
+  return true;
+}
+
 } // namespace detail
 
 /// Decides about `detector`, which has fired. fired: detector k in bit k % 64 of word k / 64.
@@ -83,7 +98,9 @@ CUDAQ_QEC_HOST_DEVICE inline local_decision decide_locally(const detector_graph_
     return {};
   if (mine.how == detail::only_neighbour::none) {
     const std::uint32_t list = graph.boundary[detector];
-    return list == kNoBoundary ? local_decision{} : local_decision{true, true, list};
+    if (list == kNoBoundary || !detail::is_alone(graph, fired, detector))
+      return {};
+    return {true, true, list};
   }
   // This detector is a fired neighbour of its neighbour, so one means this one.
   const graph_edge edge = graph.edges[mine.edge];
