@@ -177,6 +177,9 @@ CLI::App &add_pipeline(CLI::App &app, tools::pipeline_options &o, tools::output_
   pipeline.add_option("--engine", o.engine, "predecoder: local is the built-in rule, passthrough does nothing")
       ->capture_default_str()
       ->check(CLI::IsMember({"local", "passthrough"}));
+  pipeline.add_option("--rule", o.rule, "what the local engine matches with the boundary")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"guarded", "plain"}));
   pipeline.add_option("--device", o.device, "where the engine runs")
       ->capture_default_str()
       ->check(CLI::IsMember({"cpu"}));

@@ -96,6 +96,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
             {"slots", stages.num_slots},
             {"workers", stages.num_workers},
             {"engine", shots.engine()},
+            {"rule", o.rule},
             {"device", o.device},
             {"rate", o.rate},
             {"wait", o.wait},

@@ -202,7 +202,8 @@ int run_pipeline(const pipeline_options &o, const output &out) {
   const qec::decoding_config *const config = qec::find_decoding_config(o.config);
   if (config == nullptr)
     throw usage_error(fmt::format("--config {}: there is no such configuration", o.config));
-  const pipeline_shots shots(*config, o.noise, find_data_folder(o.data_folder), o.engine, o.decoder, o.seed);
+  const pipeline_shots shots(*config, o.noise, find_data_folder(o.data_folder), o.engine, o.decoder,
+                             o.rule == "plain" ? qec::local_rule::plain : qec::local_rule::guarded, o.seed);
   const pipe::pipeline_stage_config stages = stage_config(o, *config);
   print_pipeline_header(out, o, *config, stages, shots);
   const pipeline_result result = run(o, stages, shots).go();

@@ -17,6 +17,7 @@ namespace cudaq::realtime::tools {
 struct pipeline_options {
   std::string config = "d7";
   std::string engine = "local";
+  std::string rule = "guarded"; ///< of the local engine
   std::string device = "cpu";
   std::string decoder = "auto";
   std::string noise = "0.003";

@@ -23,8 +23,8 @@ paired_errors::interval paired_errors::ratio_interval() const noexcept {
 }
 
 pipeline_shots::pipeline_shots(const qec::decoding_config &config, const std::string &noise, const std::string &folder,
-                               std::string engine, std::string decoder, std::uint64_t seed)
-    : engine_(std::move(engine)), decoder_(std::move(decoder)) {
+                               std::string engine, std::string decoder, qec::local_rule rule, std::uint64_t seed)
+    : engine_(std::move(engine)), decoder_(std::move(decoder)), rule_(rule) {
   const std::string name = config.shot_set_name(noise);
   auto loaded = qec::load_shot_set(folder, name);
   if (!loaded) {
@@ -46,7 +46,7 @@ pipeline_shots::pipeline_shots(const qec::decoding_config &config, const std::st
 }
 
 std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine) const {
-  qec::predecoder_result first = qec::make_predecoder(engine, shots_.dem_text);
+  qec::predecoder_result first = qec::make_predecoder(engine, shots_.dem_text, rule_);
   qec::decoder_result second = qec::make_decoder(decoder_, shots_.dem_text);
   if (!first || !second)
     throw usage_error(fmt::format("{}: {}", shots_.name, first ? second.error : first.error));

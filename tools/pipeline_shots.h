@@ -36,7 +36,7 @@ class pipeline_shots {
 public:
   /// Throws usage_error: no such set, not the configuration's size, or a shot that cannot be decoded.
   pipeline_shots(const qec::decoding_config &config, const std::string &noise, const std::string &folder,
-                 std::string engine, std::string decoder, std::uint64_t seed);
+                 std::string engine, std::string decoder, qec::local_rule rule, std::uint64_t seed);
 
   /// A worker of its own for each thread.
   [[nodiscard]] std::unique_ptr<qec::decoding_worker> make_worker() const { return make_worker(engine_); }
@@ -65,6 +65,7 @@ private:
 
   qec::shot_set shots_;
   std::string engine_, decoder_;
+  qec::local_rule rule_;
   std::vector<std::uint32_t> order_;
   std::size_t response_bytes_ = 0;
   std::vector<std::uint8_t> expected_;

@@ -2,8 +2,8 @@
 // The local predecoder's rule, for host and device code alike.
 //
 //   A fired detector whose only fired neighbour has it as its only fired neighbour is matched with it. A fired detector that
-//   has an edge to the boundary, and no other fired detector within two steps, is matched with the boundary. A matched
-//   detector is no event of the residual, and the observables of the edge are toggled.
+//   has an edge to the boundary, and no other fired detector within two steps (plain: one step), is matched with the
+//   boundary. A matched detector is no event of the residual, and the observables of the edge are toggled.
 //
 //   fired    a - b   c - d - e   f=|       neighbours by -, boundary by =|
 //   decided  a with b; c, d, e stay (d has two); f with the boundary
@@ -41,6 +41,12 @@ struct detector_graph_view {
 };
 
 inline constexpr std::uint32_t kNoBoundary = UINT32_MAX;
+
+/// When a fired detector is matched with the boundary: how far the next fired one must be away.
+enum class local_rule : std::uint32_t {
+  guarded = 0, ///< more than two steps: a chain of two errors beside the boundary stays whole
+  plain = 1    ///< more than one step: more events are taken away, and more of them wrongly
+};
 
 /// What becomes of one fired detector.
 struct local_decision {
@@ -92,13 +98,13 @@ CUDAQ_QEC_HOST_DEVICE inline bool is_alone(const detector_graph_view &graph, con
 
 /// Decides about `detector`, which has fired. fired: detector k in bit k % 64 of word k / 64.
 CUDAQ_QEC_HOST_DEVICE inline local_decision decide_locally(const detector_graph_view &graph, const std::uint64_t *fired,
-                                                           std::uint32_t detector) {
+                                                           std::uint32_t detector, local_rule rule) {
   const detail::only_neighbour mine = detail::only_fired_neighbour(graph, fired, detector);
   if (mine.how == detail::only_neighbour::many)
     return {};
   if (mine.how == detail::only_neighbour::none) {
     const std::uint32_t list = graph.boundary[detector];
-    if (list == kNoBoundary || !detail::is_alone(graph, fired, detector))
+    if (list == kNoBoundary || (rule == local_rule::guarded && !detail::is_alone(graph, fired, detector)))
       return {};
     return {true, true, list};
   }

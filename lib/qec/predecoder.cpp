@@ -26,7 +26,8 @@ protected:
 
 class local_predecoder final : public predecoder {
 public:
-  local_predecoder(detector_graph graph, predecoder_layout layout) : predecoder(layout), graph_(std::move(graph)) {}
+  local_predecoder(detector_graph graph, predecoder_layout layout, local_rule rule)
+      : predecoder(layout), graph_(std::move(graph)), rule_(rule) {}
   const char *name() const noexcept override { return "local"; }
 
 protected:
@@ -37,8 +38,8 @@ protected:
     for (std::size_t at = 0; at < fired.size(); ++at)
       for (std::uint64_t word = fired[at]; word != 0; word &= word - 1) {
         const int bit = std::countr_zero(word);
-        const local_decision said =
-            decide_locally(graph, fired.data(), static_cast<std::uint32_t>(at * 64) + static_cast<std::uint32_t>(bit));
+        const local_decision said = decide_locally(
+            graph, fired.data(), static_cast<std::uint32_t>(at * 64) + static_cast<std::uint32_t>(bit), rule_);
         if (!said.matched)
           residual[at] |= std::uint64_t{1} << bit;
         if (!said.toggles)
@@ -52,6 +53,7 @@ protected:
 
 private:
   detector_graph graph_;
+  local_rule rule_;
 };
 
 } // namespace
@@ -94,7 +96,7 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
   return say(decode_status::ok);
 }
 
-predecoder_result make_predecoder(std::string_view name, std::string_view dem_text) {
+predecoder_result make_predecoder(std::string_view name, std::string_view dem_text, local_rule rule) {
   if (name != "local" && name != "passthrough")
     return {nullptr, "unknown predecoder \"" + std::string(name) + "\": known are local, passthrough"};
   const or_error<detector_error_model> model = parse_dem(dem_text);
@@ -107,7 +109,7 @@ predecoder_result make_predecoder(std::string_view name, std::string_view dem_te
   or_error<detector_graph> graph = detector_graph::from_dem(*model);
   if (!graph)
     return {nullptr, "local predecoder: " + graph.error};
-  return {std::make_unique<local_predecoder>(std::move(*graph), layout), {}};
+  return {std::make_unique<local_predecoder>(std::move(*graph), layout, rule), {}};
 }
 
 } // namespace cudaq::qec::realtime

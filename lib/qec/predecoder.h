@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "local_rule.h"
 #include "predecoder_output.h"
 
 #include <cstdint>
@@ -45,6 +46,7 @@ struct predecoder_result {
 };
 
 /// "local": the rule of local_rule.h on the detector graph of the model. "passthrough": everything is residual.
-[[nodiscard]] predecoder_result make_predecoder(std::string_view name, std::string_view dem_text);
+[[nodiscard]] predecoder_result make_predecoder(std::string_view name, std::string_view dem_text,
+                                                local_rule rule = local_rule::guarded);
 
 } // namespace cudaq::qec::realtime

@@ -52,7 +52,7 @@ public:
     }
   }
 
-  residual of(const index_set &fired) const {
+  residual of(const index_set &fired, local_rule rule = local_rule::guarded) const {
     residual r;
     r.events = fired;
     const auto take = [&](const index_set &ends) {
@@ -65,7 +65,7 @@ public:
     };
     for (const std::uint64_t a : fired) {
       const index_set near = neighbours(a, fired);
-      if (edges.count({a}) != 0 && within_two_steps(a, fired).empty())
+      if (edges.count({a}) != 0 && near.empty() && (rule == local_rule::plain || within_two_steps(a, fired).empty()))
         take({a});
       if (near.size() == 1 && *near.begin() > a && neighbours(*near.begin(), fired) == index_set{a})
         take({a, *near.begin()});
@@ -104,8 +104,8 @@ private:
   std::map<std::uint64_t, index_set> next_to_;
 };
 
-std::unique_ptr<predecoder> make(std::string_view name, const std::string &dem) {
-  predecoder_result made = make_predecoder(name, dem);
+std::unique_ptr<predecoder> make(std::string_view name, const std::string &dem, local_rule rule = local_rule::guarded) {
+  predecoder_result made = make_predecoder(name, dem, rule);
   if (!made)
     throw std::runtime_error(made.error);
   return std::move(made.instance);
@@ -168,7 +168,7 @@ const std::vector<std::string> kSmallModels = {
 TEST(LocalPredecoder, FollowsTheRuleOnEverySyndromeOfSmallModels) {
   for (const std::string &dem : kSmallModels) {
     const reference expected(dem);
-    const auto with = make("local", dem);
+    const auto with = make("local", dem), plain = make("local", dem, local_rule::plain);
     const std::uint64_t n = with->layout().num_detectors;
     ASSERT_LE(n, 12u);
     for (std::uint64_t syndrome = 0; syndrome < std::uint64_t{1} << n; ++syndrome) {
@@ -177,6 +177,7 @@ TEST(LocalPredecoder, FollowsTheRuleOnEverySyndromeOfSmallModels) {
         if ((syndrome >> d & 1) != 0)
           fired.insert(d);
       ASSERT_EQ(run(*with, packed(fired, n)), expected.of(fired)) << dem << testing::PrintToString(fired);
+      ASSERT_EQ(run(*plain, packed(fired, n)), expected.of(fired, local_rule::plain)) << dem;
     }
   }
 }
