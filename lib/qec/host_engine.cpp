@@ -80,11 +80,4 @@ launch_outcome host_engine::launch(int worker, std::uint32_t slot) noexcept {
   return said;
 }
 
-std::uint64_t host_engine::waiting() const {
-  std::uint64_t n = 0;
-  for (const auto &f : functions_)
-    n += f->queue.size();
-  return n;
-}
-
 } // namespace cudaq::qec::realtime::detail

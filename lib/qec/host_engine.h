@@ -16,10 +16,12 @@ public:
 
   void wire(cudaq_dispatcher_t *dispatcher) override;
   void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
+  void settle() noexcept override {}
+  bool has_threads() const override { return true; }
   bool take(int worker, std::uint32_t &slot) override;
   launch_outcome launch(int worker, std::uint32_t slot) noexcept override;
-  void release(int) noexcept override {}
-  std::uint64_t waiting() const override;
+  bool lost(int, std::uint64_t) noexcept override { return false; }
+  bool release(int, bool) noexcept override { return true; }
 
 private:
   struct function {

@@ -2,6 +2,7 @@
 // Wiring, start, deferred completions, and the pipeline as text; pipeline_stop.cpp has the way down.
 #include "lib/qec/pipeline_core.h"
 
+#include "lib/qec/graph_engine.h"
 #include "lib/qec/host_engine.h"
 #include "lib/qec/pipeline_thread.h"
 
@@ -111,10 +112,14 @@ std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
   for (int id = 0; id < config_.num_workers; ++id) {
     const gpu_worker_resources &w = made.emplace_back(factory_(id));
     const std::string who = "pipeline: worker " + std::to_string(id) + ": ";
-    if (w.graph_exec != nullptr)
-      throw std::invalid_argument(who + "graph_exec is set; this version runs host stages only");
-    if (w.host_stage_fn == nullptr)
-      throw std::invalid_argument(who + "neither graph_exec nor host_stage_fn is set");
+    const bool graph = w.graph_exec != nullptr;
+    if (graph == (w.host_stage_fn != nullptr))
+      throw std::invalid_argument(who + (graph ? "both" : "neither") + " graph_exec and host_stage_fn " +
+                                  (graph ? "are set" : "is set"));
+    if (graph != (made.front().graph_exec != nullptr))
+      throw std::invalid_argument(who + "graphs and host stages in one pipeline");
+    if (cpu_stage_ && graph && w.gpu_output != nullptr && w.ready_flag == nullptr)
+      throw std::invalid_argument(who + "gpu_output is set, ready_flag is not: nobody says when the graph is done");
     if (cpu_stage_ && w.ready_flag != nullptr && w.gpu_output == nullptr)
       throw std::invalid_argument(who + "ready_flag is set, gpu_output is not");
   }
@@ -130,7 +135,10 @@ void pipeline_core::start() {
   if (!cpu_stage_ && ring_.external())
     throw std::logic_error("pipeline: GPU-only mode with an external ring");
   const std::vector<gpu_worker_resources> resources = make_resources();
-  engine_ = std::make_unique<host_engine>(ring_, resources);
+  if (resources.front().graph_exec != nullptr)
+    engine_ = std::make_unique<graph_engine>(ring_, answers_, resources, static_cast<bool>(cpu_stage_));
+  else
+    engine_ = std::make_unique<host_engine>(ring_, resources);
   try {
     engine_->wire(dispatcher_);
     start_threads(resources);
@@ -153,7 +161,7 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
     run_loop([this] { return completions_.turn(); },
              [this] { return consumer_ends_.load() != 0 && completions_.turn() == 0; }, idle());
   });
-  for (int id = 0; id < config_.num_workers; ++id) {
+  for (int id = 0; id < config_.num_workers && engine_->has_threads(); ++id) {
     auto turns = std::make_unique<stage_worker>(id, resources[static_cast<std::size_t>(id)], *engine_, ring_,
                                                 cpu_stage_, answers_);
     stage_worker &worker = *turns;
@@ -179,6 +187,7 @@ void pipeline_core::start_dispatcher() {
   o.block_interval_ns = kBlockIntervalNs;
   o.dispatcher_core = config_.cores.dispatcher < 0 ? CUDAQ_CORE_ANY : config_.cores.dispatcher;
   o.grace_period_ns = config_.grace_period_ns;
+  o.busy_workers = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
   // Every ticket needs an answer. On an external ring a stranger's request is treated as any dispatcher does.
   o.unknown_function = ring_.external() ? CUDAQ_UNKNOWN_FUNCTION_DROP : CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   must(cudaq_dispatcher_set_options(dispatcher_, &o), "options of the dispatcher");

@@ -60,7 +60,7 @@ private:
   void refuse_from_callback(const char *call) const;
 
   bool drain(time_point deadline);
-  void stop_dispatcher(std::uint64_t timeout_ns, experimental::stop_report &report);
+  bool stop_dispatcher(std::uint64_t timeout_ns, experimental::stop_report &report);
   int join_workers(time_point deadline, experimental::stop_report &report);
   void take_back_open_requests();
   void publish(const experimental::stop_report &report, run_state state);

@@ -65,12 +65,13 @@ void pipeline_core::stop() {
   stop_report report;
   const std::uint64_t given_up_before = completions_.given_up(), lost_before = completions_.lost();
   const auto deadline = steady_clock::now() + std::chrono::nanoseconds(config_.grace_period_ns);
+  bool stopped = false;
   if (ring_.external()) { // who fills it goes on: the dispatcher must not
-    stop_dispatcher(config_.grace_period_ns, report);
+    stopped = stop_dispatcher(config_.grace_period_ns, report);
   } else {
     const bool drained = drain(deadline);
     answers_.give_up.store(drained ? 0 : 1);
-    stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
+    stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
   }
   answers_.give_up.store(1);
   report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
@@ -89,7 +90,9 @@ void pipeline_core::stop() {
   if (completions_.lost() != lost_before)
     say(report, std::to_string(completions_.lost() - lost_before) + " completions not delivered");
   report.drained = report.text.empty();
-  if (report.stuck_threads == 0) {
+  const bool ended = stopped && report.stuck_threads == 0;
+  if (ended) {
+    engine_->settle();
     engine_->unwire(dispatcher_);
     {
       const std::lock_guard<std::mutex> lock(shape_);
@@ -97,7 +100,7 @@ void pipeline_core::stop() {
     }
     engine_.reset();
   }
-  publish(report, report.stuck_threads == 0 ? run_state::stopped : run_state::stuck);
+  publish(report, ended ? run_state::stopped : run_state::stuck);
 }
 
 /// False: something was still open at the deadline.
@@ -107,9 +110,12 @@ bool pipeline_core::drain(time_point deadline) {
   return wait_until(deadline, [&] { return ring_.submitted() == drawn && completions_.completed() == drawn; });
 }
 
-void pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_report &report) {
-  if (cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns) != CUDAQ_OK)
+/// False: it has not ended, or a graph has not.
+bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_report &report) {
+  const cudaq_status_t status = cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns);
+  if (status != CUDAQ_OK)
     say(report, std::string("dispatcher: ") + cudaq_last_error_message());
+  return status == CUDAQ_OK || status == CUDAQ_ERR_CUDA;
 }
 
 /// Number of workers that did not end.

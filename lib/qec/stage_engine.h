@@ -27,6 +27,10 @@ public:
   /// Makes the workers' functions known to a dispatcher that does not run, and forgets them again.
   virtual void wire(cudaq_dispatcher_t *dispatcher) = 0;
   virtual void unwire(cudaq_dispatcher_t *dispatcher) noexcept = 0;
+  /// Behind the dispatcher's stop and the workers' end: no stage runs any more.
+  virtual void settle() noexcept = 0;
+  /// Workers have threads; false: the dispatcher answers by itself.
+  virtual bool has_threads() const = 0;
 
   // --- on the thread of `worker`, which has one request at a time ---
 
@@ -34,11 +38,11 @@ public:
   virtual bool take(int worker, std::uint32_t &slot) = 0;
   /// Runs the stage, or finds it launched.
   virtual launch_outcome launch(int worker, std::uint32_t slot) noexcept = 0;
-  /// The worker is done with the request that it took.
-  virtual void release(int worker) noexcept = 0;
-
-  /// Requests that no worker has taken.
-  virtual std::uint64_t waiting() const = 0;
+  /// The stage will not end: the request has been answered with the device's error. Asked now and then.
+  virtual bool lost(int worker, std::uint64_t generation) noexcept = 0;
+  /// The worker is done with the request that it took. ended: so is the stage. False: the worker must not take another one
+  /// before it has said that the stage has ended.
+  virtual bool release(int worker, bool ended) noexcept = 0;
 };
 
 } // namespace cudaq::qec::realtime::detail

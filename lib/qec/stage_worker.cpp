@@ -13,6 +13,8 @@ using experimental::DEFERRED_COMPLETION;
 namespace {
 // States of a ready flag.
 constexpr int kIdle = 0, kReady = 1, kProcessing = 2;
+/// How often a worker that waits asks whether its request is lost: once in so many looks.
+constexpr std::uint32_t kLooks = 4096;
 } // namespace
 
 bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
@@ -26,6 +28,12 @@ bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &s
   if (ring_.external()) // on the own ring the consumer reads all of this from the slot
     completions_.tell(told, give_up);
   return mine;
+}
+
+void answers::gone(const answered_request &told) {
+  stage_errors.add();
+  if (ring_.external())
+    completions_.tell(told, give_up);
 }
 
 void answers::note(const char *what) noexcept {
@@ -51,20 +59,29 @@ stage_worker::stage_worker(int id, const experimental::gpu_worker_resources &res
 }
 
 std::uint32_t stage_worker::turn() {
+  if (phase_ == phase::abandoned) {
+    if (resources_.ready_flag == nullptr || !claim_word(*resources_.ready_flag, kReady, kProcessing))
+      return 0;
+    phase_ = phase::ready;
+    done();
+    return 1;
+  }
   if (phase_ == phase::idle && !begin())
     return 0;
-  if (phase_ == phase::idle) // the request has failed at once
+  if (phase_ != phase::launched && phase_ != phase::ready) // the request has failed at once
     return 1;
   answer said;
   if (is_ready() && run_cpu_stage(said)) {
     finish(said);
     return 1;
   }
-  if (phase_ != phase::idle && answers_.give_up.load() != 0) {
-    finish({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+  if (phase_ == phase::idle)
+    return 1;
+  if (answers_.give_up.load() != 0) {
+    finish({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
     return 1;
   }
-  return phase_ == phase::idle ? 1 : 0;
+  return ++looks_ % kLooks == 0 && forget_lost() ? 1 : 0;
 }
 
 /// True: a request was taken.
@@ -77,11 +94,11 @@ bool stage_worker::begin() {
   phase_ = phase::launched;
   // False: a stop has taken it back.
   if (!record.claim(generation_, request_phase::queued, request_phase::staged)) {
-    done();
+    done(false);
     return true;
   }
   if (answers_.give_up.load() != 0) {
-    finish({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+    finish({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
     return true;
   }
   show(activity::gpu_stage);
@@ -152,20 +169,31 @@ bool stage_worker::run_cpu_stage(answer &said) {
   return true;
 }
 
-void stage_worker::finish(const answer &said) {
+/// A device that has failed ends no stage.
+bool stage_worker::forget_lost() {
+  if (!engine_.lost(id_, generation_))
+    return false;
+  slot_record &record = ring_.record(slot_);
+  const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
+  if (record.claim(generation_, request_phase::staged, request_phase::none))
+    answers_.gone(told);
+  done();
+  return true;
+}
+
+void stage_worker::finish(const answer &said, bool ended) {
   if (ring_.record(slot_).claim(generation_, request_phase::staged, request_phase::none))
     answers_.give(slot_, generation_, said);
   else
     answers_.answered_twice.add();
-  done();
+  done(ended);
 }
 
-void stage_worker::done() {
+void stage_worker::done(bool ended) {
   if (phase_ == phase::ready)
     store_release(*resources_.ready_flag, kIdle);
-  phase_ = phase::idle;
-  show(activity::idle);
-  engine_.release(id_);
+  phase_ = engine_.release(id_, ended) ? phase::idle : phase::abandoned;
+  show(phase_ == phase::idle ? activity::idle : activity::waiting);
 }
 
 } // namespace cudaq::qec::realtime::detail

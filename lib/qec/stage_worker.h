@@ -21,6 +21,9 @@ public:
   /// The caller has claimed the request: its phase is none. False: a stop was faster.
   bool give(std::uint32_t slot, std::uint64_t generation, const answer &said);
 
+  /// The dispatcher has answered this one itself, with an error. From any thread.
+  void gone(const answered_request &told);
+
   /// From now on what is not ready is answered SHUTTING_DOWN.
   shared_word<std::uint32_t> give_up;
   counter stage_errors, callback_errors, answered_twice;
@@ -43,7 +46,7 @@ public:
   /// Work count: 0 if there was nothing to do, or if the stage is not ready.
   std::uint32_t turn();
   /// It has no request. On the worker's thread.
-  bool idle() const { return phase_ == phase::idle; }
+  bool idle() const { return phase_ == phase::idle || phase_ == phase::abandoned; }
 
   /// For reports: 0, or slot + 1 and what the worker does there.
   enum class activity : std::uint32_t { idle, gpu_stage, waiting, cpu_stage };
@@ -52,12 +55,14 @@ public:
   int id() const { return id_; }
 
 private:
-  enum class phase { idle, launched, ready };
+  /// abandoned: its request has been answered, and the stage may still run.
+  enum class phase { idle, launched, ready, abandoned };
   bool begin();
   bool is_ready();
   bool run_cpu_stage(answer &said);
-  void finish(const answer &said);
-  void done();
+  void finish(const answer &said, bool ended = true);
+  void done(bool ended = true);
+  bool forget_lost();
   void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }
 
   const int id_;
@@ -71,6 +76,7 @@ private:
   std::uint32_t slot_ = 0;
   std::uint64_t generation_ = 0;
   std::size_t response_size_ = 0;
+  std::uint32_t looks_ = 0; ///< without the stage being ready
   shared_word<std::uint32_t> doing_, slot_seen_;
 };
 

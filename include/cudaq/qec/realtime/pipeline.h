@@ -81,9 +81,12 @@ struct host_stage_call {
 
 /// What one worker works with. A worker has a graph or a host stage; all workers of a pipeline are of one kind.
 struct gpu_worker_resources {
-  cudaGraphExec_t graph_exec = nullptr; ///< this version refuses graphs: the CUDA engine is not in it
-  cudaStream_t stream = nullptr;
-  /// Called before the stage with the address of the slot; a host stage has no stream.
+  /// Launched by the dispatcher for each request. Needs a ring in mapped memory. Without a CPU stage the graph writes its
+  /// response frame to the slot.
+  cudaGraphExec_t graph_exec = nullptr;
+  cudaStream_t stream = nullptr; ///< nullptr: the worker gets one
+  /// Called before the stage with the device's address of the slot; a host stage has no stream. On the dispatcher's thread
+  /// for graphs (every request waits for it), else on the worker's.
   void (*pre_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *pre_launch_data = nullptr;
   /// Called behind the launch; behind the return of a host stage.
@@ -99,8 +102,11 @@ struct gpu_worker_resources {
   const void *gpu_output = nullptr;
   std::size_t gpu_output_size = 0;
   /// Notified mode: the stage sets it to 1 when the output is there; the worker claims it (2) and sets it back to 0 when
-  /// the output may be overwritten. nullptr with a host stage: the output is there when the function returns.
+  /// the output may be overwritten. nullptr with a host stage: the output is there when the function returns; a graph must have one, in mapped memory.
   volatile int *ready_flag = nullptr;
+  /// Graphs: host address of a cudaq::realtime::GraphIOContext in mapped memory, or nullptr. Before each launch the
+  /// dispatcher writes the addresses of the slot there, for a graph that reads the request in place.
+  void *io_ctx = nullptr;
 };
 
 /// Called once per worker during start, which passes on what it throws. What it returns must live until stop has returned.
