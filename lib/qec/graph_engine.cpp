@@ -67,7 +67,7 @@ void graph_engine::behind_launch(void *self, void *slot_dev, cudaStream_t stream
 
 void graph_engine::arm(worker &w, const void *slot_dev) {
   const auto slot = static_cast<std::uint32_t>(
-      static_cast<std::size_t>(static_cast<const std::uint8_t *>(slot_dev) - ring_.ring().rx_data) /
+      (reinterpret_cast<std::uintptr_t>(slot_dev) - reinterpret_cast<std::uintptr_t>(ring_.ring().rx_data)) /
       ring_.ring().rx_stride_sz);
   cudaq_rpc_header_t header;
   std::memcpy(&header, ring_.rx_slot(slot), sizeof(header));

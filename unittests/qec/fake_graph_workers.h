@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C API's graph workers without a GPU: set_host_workers, worker_job and release_worker of this program stand before the
+// library's. Requests come through deferring handlers of the real dispatcher; a thread launches them on idle workers, with
+// the hooks, and each worker's graph is a function on a thread of its own.
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace cudaq::qec::realtime::test {
+
+/// One at a time in a program. Outlives the pipeline.
+class fake_graph_workers {
+public:
+  /// Plays the graph: `slot` is the request's frame. Returns the bytes of its result, for pipelines without a CPU stage.
+  using graph = std::function<std::uint32_t(int worker, std::uint8_t *slot)>;
+  explicit fake_graph_workers(graph body) : body_(std::move(body)) { the_one = this; }
+  ~fake_graph_workers() {
+    end();
+    the_one = nullptr;
+  }
+  fake_graph_workers(const fake_graph_workers &) = delete;
+  fake_graph_workers &operator=(const fake_graph_workers &) = delete;
+
+  /// Before start. A ring in plain memory has no device's address; hooks then get offsets.
+  void ring(std::uint8_t *host, std::size_t stride) {
+    host_ = host;
+    stride_ = stride;
+  }
+  /// Asked before each launch, behind the hook: true makes it fail.
+  std::function<bool(int worker)> launch_fails;
+  /// The device fails: what runs is answered, and no worker has a job any more.
+  void fail_device() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (worker &w : workers_)
+      if (w.busy) {
+        w.busy = false;
+        cudaq_host_complete_deferred(dispatcher_, &w.job, CUDAQ_RPC_ERR_DEVICE_FAULT, 0);
+      }
+  }
+  int busy() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    int n = 0;
+    for (const worker &w : workers_)
+      n += w.busy;
+    return n;
+  }
+
+  cudaq_status_t set(cudaq_dispatcher_t *dispatcher, const cudaq_host_worker_t *workers, std::size_t n) {
+    end();
+    for (const auto &known : functions_)
+      cudaq_dispatcher_set_host_handler_v2(dispatcher, known.first, nullptr, nullptr, nullptr);
+    functions_.clear();
+    workers_.clear();
+    dispatcher_ = dispatcher;
+    for (std::size_t i = 0; i < n; ++i) {
+      workers_.emplace_back().spec = workers[i];
+      functions_.emplace(workers[i].function_id, this);
+    }
+    for (const auto &wanted : functions_)
+      cudaq_dispatcher_set_host_handler_v2(dispatcher, wanted.first, &accept, this, nullptr);
+    if (n != 0) {
+      ends_ = false;
+      launcher_ = std::thread([this] { launch_all(); });
+      for (std::size_t i = 0; i < n; ++i)
+        workers_[i].thread = std::thread([this, i] { play(static_cast<int>(i)); });
+    }
+    return CUDAQ_OK;
+  }
+  cudaq_status_t job(int id, cudaq_host_job_t *out) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    *out = workers_[static_cast<std::size_t>(id)].job;
+    return workers_[static_cast<std::size_t>(id)].busy ? CUDAQ_OK : CUDAQ_ERR_STATE;
+  }
+  cudaq_status_t release(int id) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    worker &w = workers_[static_cast<std::size_t>(id)];
+    const bool was_busy = w.busy;
+    w.busy = false;
+    changed_.notify_all();
+    return was_busy ? CUDAQ_OK : CUDAQ_ERR_STATE;
+  }
+
+  static fake_graph_workers *the_one;
+
+private:
+  struct worker {
+    cudaq_host_worker_t spec{};
+    cudaq_host_job_t job{};
+    bool busy = false; ///< not given back
+    bool runs = false;
+    std::thread thread;
+  };
+  struct request {
+    cudaq_host_job_t job;
+    std::uint32_t function;
+  };
+
+  static std::int32_t accept(cudaq_host_call_t *call, void *self) {
+    auto &fake = *static_cast<fake_graph_workers *>(self);
+    const std::lock_guard<std::mutex> lock(fake.mutex_);
+    fake.waiting_.push_back({call->job, call->function_id});
+    fake.changed_.notify_all();
+    return CUDAQ_HOST_CALL_DEFERRED;
+  }
+  worker *idle_for(std::uint32_t function) {
+    for (worker &w : workers_)
+      if (!w.busy && !w.runs && w.spec.function_id == function)
+        return &w;
+    return nullptr;
+  }
+  void launch_all() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      worker *w = nullptr;
+      changed_.wait(lock, [&] { return ends_ || (!waiting_.empty() && (w = idle_for(waiting_.front().function))); });
+      if (ends_)
+        return;
+      const request next = waiting_.front();
+      waiting_.pop_front();
+      w->busy = true;
+      w->job = next.job;
+      lock.unlock();
+      launch(*w, next);
+      lock.lock();
+    }
+  }
+  void launch(worker &w, const request &next) {
+    void *slot_dev = reinterpret_cast<void *>(next.job.slot * stride_);
+    const auto id = static_cast<int>(&w - workers_.data());
+    bool fails = false;
+    try {
+      w.spec.pre_launch_fn(w.spec.pre_launch_data, slot_dev, w.spec.stream);
+      fails = launch_fails && launch_fails(id);
+    } catch (...) {
+      fails = true;
+    }
+    if (fails) {
+      release(id);
+      cudaq_host_complete_deferred(dispatcher_, &next.job, CUDAQ_RPC_ERR_LAUNCH_FAILED, 0);
+      return;
+    }
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      w.runs = true;
+      changed_.notify_all();
+    }
+    w.spec.post_launch_fn(w.spec.post_launch_data, slot_dev, w.spec.stream);
+  }
+  void play(int id) {
+    worker &w = workers_[static_cast<std::size_t>(id)];
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ends_ || w.runs; });
+      if (ends_)
+        return;
+      const cudaq_host_job_t job = w.job;
+      lock.unlock();
+      const std::uint32_t size = body_(id, host_ + job.slot * stride_);
+      if (w.spec.completion == CUDAQ_WORKER_LIBRARY_PUBLISHES) {
+        release(id);
+        cudaq_host_complete_deferred(dispatcher_, &job, 0, size);
+      }
+      lock.lock();
+      w.runs = false;
+      changed_.notify_all();
+    }
+  }
+  void end() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      ends_ = true;
+      changed_.notify_all();
+    }
+    if (launcher_.joinable())
+      launcher_.join();
+    for (worker &w : workers_)
+      if (w.thread.joinable())
+        w.thread.join();
+  }
+
+  graph body_;
+  std::uint8_t *host_ = nullptr;
+  std::size_t stride_ = 0;
+  cudaq_dispatcher_t *dispatcher_ = nullptr;
+  std::map<std::uint32_t, fake_graph_workers *> functions_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<request> waiting_;
+  std::vector<worker> workers_;
+  std::thread launcher_;
+  bool ends_ = false;
+};
+
+} // namespace cudaq::qec::realtime::test

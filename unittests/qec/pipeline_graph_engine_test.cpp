@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline over graph workers, with functions for graphs: what it does about launches, ends, errors and stop. The same on
+// a GPU is in unittests/kernels.
+#include "fake_graph_workers.h"
+#include "pipeline_rig.h"
+
+#include "lib/ring/flag_word.h"
+
+#include <stdexcept>
+
+namespace cudaq::qec::realtime::test {
+
+fake_graph_workers *fake_graph_workers::the_one = nullptr;
+
+extern "C" {
+cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher, const cudaq_host_worker_t *workers,
+                                                 std::size_t num_workers) {
+  return fake_graph_workers::the_one->set(dispatcher, workers, num_workers);
+}
+cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *, int worker_id, cudaq_host_job_t *out_job) {
+  return fake_graph_workers::the_one->job(worker_id, out_job);
+}
+cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *, int worker_id) {
+  return fake_graph_workers::the_one->release(worker_id);
+}
+}
+
+namespace {
+
+using cudaq::realtime::detail::store_release;
+
+/// The rig's workers as graphs: the request is copied to the worker's output, then its ready flag is raised.
+struct graph_rig {
+  explicit graph_rig(const pipeline_stage_config &config, std::size_t requests = 0)
+      : fake([this](int id, std::uint8_t *slot) { return play(id, slot); }), rig(config, requests) {
+    const auto *ring = static_cast<const cudaq_ringbuffer_t *>(config.external_ringbuffer);
+    fake.ring(rig.pipeline->ringbuffer_bases().rx_data_host, ring != nullptr ? ring->rx_stride_sz : config.slot_size);
+    rig.pipeline->set_gpu_stage([this](int id) { return resources(id); });
+  }
+  gpu_worker_resources resources(int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_fn = nullptr;
+    r.graph_exec = reinterpret_cast<cudaGraphExec_t>(this);
+    r.pre_launch_fn = [](void *self, void *, cudaStream_t) { ++static_cast<graph_rig *>(self)->staged; };
+    r.pre_launch_data = this;
+    r.ready_flag = &rig.workers[static_cast<std::size_t>(id)].ready;
+    return r;
+  }
+  std::uint32_t play(int id, std::uint8_t *slot) {
+    if (before_work)
+      before_work(id);
+    copy_worker &w = rig.workers[static_cast<std::size_t>(id)];
+    cudaq_rpc_header_t header;
+    std::memcpy(&header, slot, sizeof(header));
+    std::memcpy(w.output.data(), slot + sizeof(header), header.arg_len);
+    w.size = header.arg_len;
+    store_release(static_cast<volatile int &>(w.ready), 1);
+    return header.arg_len;
+  }
+
+  std::function<void(int worker)> before_work;
+  std::atomic<std::uint64_t> staged{0};
+  fake_graph_workers fake;
+  pipeline_rig rig;
+};
+
+TEST(PipelineGraphs, AnswerEveryRequestOnceAndStageEach) {
+  for (const int workers : {1, 3, 64}) {
+    graph_rig g(pipeline_rig::small(workers, 16), 2000);
+    g.rig.pipeline->start();
+    g.rig.submit_all();
+    g.rig.pipeline->stop();
+    CUDAQ_EXPECT_ALL_GOOD(g.rig);
+    EXPECT_EQ(g.staged, 2000u);
+    EXPECT_TRUE(g.rig.pipeline->last_stop().drained) << g.rig.pipeline->last_stop().text;
+  }
+}
+
+TEST(PipelineGraphs, PollModeAsksTheCpuStageUntilItHasAResult) {
+  graph_rig g(pipeline_rig::small(2, 8), 500);
+  g.rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = g.resources(id);
+    r.gpu_output = nullptr;
+    r.ready_flag = nullptr;
+    return r;
+  });
+  g.rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) -> std::size_t {
+    auto &w = *static_cast<copy_worker *>(c.user_context);
+    if (!cudaq::realtime::detail::claim_word(static_cast<volatile int &>(w.ready), 1, 0))
+      return 0;
+    return pipeline_rig::echo(c);
+  });
+  g.rig.pipeline->start();
+  g.rig.submit_all();
+  g.rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(g.rig);
+}
+
+TEST(PipelineGraphs, WithoutACpuStageTheGraphAnswers) {
+  graph_rig g(pipeline_rig::small(2, 8), 300);
+  g.rig.pipeline->set_cpu_stage({}); // in place: the result is the request
+  g.rig.pipeline->start();
+  g.rig.submit_all();
+  g.rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(g.rig);
+}
+
+TEST(PipelineGraphs, AFailedLaunchOrHookFailsItsRequestOnly) {
+  graph_rig g(pipeline_rig::small(2, 8), 900);
+  std::atomic<int> launches{0}, failed{0};
+  g.fake.launch_fails = [&](int) { return launches++ % 3 == 1; };
+  g.rig.pipeline->set_completion_handler([&](const completion &c) {
+    if (c.status == CUDAQ_RPC_ERR_LAUNCH_FAILED && !c.success)
+      ++failed;
+    g.rig.record(c);
+  });
+  g.rig.pipeline->start();
+  g.rig.submit_all();
+  g.rig.pipeline->stop();
+  EXPECT_EQ(g.rig.seen.not_once(), 0u);
+  EXPECT_EQ(failed, 300);
+  EXPECT_EQ(g.rig.seen.not_good(), 300u);
+}
+
+TEST(PipelineGraphs, ADeviceThatFailsLeavesNoWorkerWaiting) {
+  graph_rig g(pipeline_rig::small(2, 8), 2);
+  std::atomic<bool> go{false};
+  g.before_work = [&](int) { eventually([&] { return go.load(); }); };
+  g.rig.pipeline->start();
+  g.rig.submit_all();
+  ASSERT_TRUE(eventually([&] { return g.fake.busy() == 2; }));
+  g.fake.fail_device();
+  EXPECT_TRUE(eventually([&] { return g.rig.seen.all == 2; }));
+  EXPECT_TRUE(eventually([&] { return g.rig.pipeline->dump().find("waiting") == std::string::npos; }))
+      << g.rig.pipeline->dump();
+  go = true;
+  g.rig.pipeline->stop();
+  EXPECT_EQ(g.rig.seen.not_once(), 0u);
+  EXPECT_EQ(g.rig.seen.not_good(), 2u);
+}
+
+TEST(PipelineGraphs, AGraphThatRunsAtTheStopKeepsItsWorkerUntilItHasEnded) {
+  pipeline_stage_config config = pipeline_rig::small(1, 4);
+  config.grace_period_ns = kSecond / 10;
+  graph_rig g(config, 3);
+  std::atomic<bool> go{false};
+  std::atomic<int> inside{0};
+  g.before_work = [&](int) {
+    EXPECT_EQ(inside++, 0);
+    eventually([&] { return go.load(); });
+    --inside;
+  };
+  g.rig.pipeline->start();
+  g.rig.submit_all();
+  ASSERT_TRUE(eventually([&] { return inside == 1; }));
+  std::thread late([&] {
+    eventually([&] { return g.rig.seen.all != 0; });
+    EXPECT_EQ(g.fake.busy(), 1) << "answered, not given back";
+    go = true;
+  });
+  g.rig.pipeline->stop();
+  late.join();
+  EXPECT_EQ(g.fake.busy(), 0);
+  EXPECT_FALSE(g.rig.pipeline->last_stop().drained);
+  EXPECT_EQ(g.rig.seen.not_once(), 0u);
+}
+
+TEST(PipelineGraphs, ResourcesThatContradictThemselvesAreRefused) {
+  graph_rig g(pipeline_rig::small(2, 4));
+  const auto refused = [&](const char *why, auto change) {
+    g.rig.pipeline->set_gpu_stage([&](int id) {
+      gpu_worker_resources r = g.resources(id);
+      change(r, id);
+      return r;
+    });
+    try {
+      g.rig.pipeline->start();
+      ADD_FAILURE() << "started: " << why;
+      g.rig.pipeline->stop();
+    } catch (const std::invalid_argument &e) {
+      EXPECT_NE(std::string(e.what()).find(why), std::string::npos) << e.what();
+    }
+  };
+  refused("both graph_exec", [](auto &r, int) { r.host_stage_fn = &copy_worker::copy; });
+  refused("ready_flag is not", [](auto &r, int) { r.ready_flag = nullptr; });
+  refused("in one pipeline", [](auto &r, int id) {
+    if (id == 1) {
+      r.graph_exec = nullptr;
+      r.host_stage_fn = &copy_worker::copy;
+    }
+  });
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test
