@@ -22,6 +22,8 @@ public:
   [[nodiscard]] detector_graph_view view() const noexcept;
   [[nodiscard]] std::size_t num_edges() const noexcept { return edges_.size() / 2; } ///< without boundary edges
   [[nodiscard]] std::size_t num_boundary_edges() const noexcept;
+  /// Lists of observables, the empty one included.
+  [[nodiscard]] std::uint32_t num_lists() const noexcept { return static_cast<std::uint32_t>(list_first_.size() - 1); }
 
 private:
   std::uint32_t num_detectors_ = 0;

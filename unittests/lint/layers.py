@@ -19,7 +19,9 @@ MAY_INCLUDE = {
     "lib/transport": {"lib/ring", "lib/support", "include"},
     "lib/qec": {"lib/support", "lib/ring/flag_word.h", "include"},
     "kernels": {"include/*.cuh", "lib/device", "lib/ring", "include"},
-    "tools": {"include/*.cuh", "lib/qec", "include"},
+    # The pipeline's inference engines, and the workers made of them.
+    "kernels/qec": {"lib/qec", "lib/support", "lib/ring/flag_word.h", "include"},
+    "tools": {"include/*.cuh", "lib/qec", "kernels/qec", "include"},
     "docs/examples": {"include/*.cuh", "lib/qec", "include"},
     "unittests/install": set(),  # sees the installed headers only
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that a GPU worker owns. What CUDA refuses is thrown as std::runtime_error.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace cudaq::qec::realtime::gpu {
+
+inline void require(cudaError_t error, const char *what) {
+  if (error == cudaSuccess)
+    return;
+  cudaGetLastError(); // it is told here
+  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")");
+}
+
+/// Device memory, zeroed. Freeing waits for what runs on the device.
+class device_block {
+public:
+  device_block() = default;
+  explicit device_block(std::size_t bytes) {
+    require(cudaMalloc(&at_, bytes == 0 ? 1 : bytes), "cudaMalloc");
+    require(cudaMemset(at_, 0, bytes), "cudaMemset");
+  }
+  device_block(const void *from, std::size_t bytes) : device_block(bytes) {
+    require(cudaMemcpy(at_, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  device_block(device_block &&other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
+  device_block &operator=(device_block &&other) noexcept {
+    std::swap(at_, other.at_);
+    return *this;
+  }
+  ~device_block() { cudaFree(at_); }
+  template <class T>
+  T *as() const {
+    return static_cast<T *>(at_);
+  }
+
+private:
+  void *at_ = nullptr;
+};
+
+/// Host memory that the device sees, zeroed.
+class mapped_block {
+public:
+  mapped_block() = default;
+  explicit mapped_block(std::size_t bytes) {
+    require(cudaHostAlloc(&host_, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+    std::memset(host_, 0, bytes);
+    require(cudaHostGetDevicePointer(&device_, host_, 0), "cudaHostGetDevicePointer");
+  }
+  mapped_block(mapped_block &&other) noexcept
+      : host_(std::exchange(other.host_, nullptr)), device_(std::exchange(other.device_, nullptr)) {}
+  mapped_block &operator=(mapped_block &&other) noexcept {
+    std::swap(host_, other.host_);
+    std::swap(device_, other.device_);
+    return *this;
+  }
+  ~mapped_block() { cudaFreeHost(host_); }
+  template <class T>
+  T *host() const {
+    return static_cast<T *>(host_);
+  }
+  template <class T>
+  T *device() const {
+    return static_cast<T *>(device_);
+  }
+
+private:
+  void *host_ = nullptr, *device_ = nullptr;
+};
+
+} // namespace cudaq::qec::realtime::gpu

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Workers of a pipeline with a GPU: one captured graph each, the engine's kernel in it, output and ready flag in mapped
+// memory. For gpu_stage_factory.
+#pragma once
+
+#include "kernels/qec/device_memory.h"
+#include "kernels/qec/predecode_kernels.h"
+#include "lib/qec/decode_stage.h"
+#include "lib/qec/detector_graph.h"
+
+#include "cudaq/qec/realtime/pipeline.h"
+#include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace cudaq::qec::realtime::gpu {
+
+/// How a request gets to the engine.
+enum class staging {
+  automatic, ///< mapped up to kStagingCrossover bytes, else dma
+  mapped,    ///< the kernel reads the slot
+  dma,       ///< the pre-launch hook copies the frame to device memory
+};
+/// A copy costs some 10 us before the graph begins, reading a mapped slot about a microsecond and the bytes over the bus
+/// (`cudaq-realtime bench graph --curves` shows where the two meet on a machine).
+inline constexpr std::size_t kStagingCrossover = 64 * 1024;
+staging decide(staging wanted, std::size_t frame_bytes);
+
+/// The local rule's graph in device memory, for all workers of a model.
+class device_graph {
+public:
+  explicit device_graph(const detector_graph &graph);
+  detector_graph_view view() const { return view_; }
+
+private:
+  device_block edge_first_, edges_, boundary_, list_first_, lists_;
+  detector_graph_view view_;
+};
+
+/// What every worker has. Not moved: the graph and the hook have its address.
+class gpu_worker {
+public:
+  gpu_worker(const gpu_worker &) = delete;
+  gpu_worker &operator=(const gpu_worker &) = delete;
+  virtual ~gpu_worker() = default;
+
+  /// This object must outlive the run; the user_context is the caller's.
+  experimental::gpu_worker_resources resources(std::uint32_t function_id, void *user_context);
+  const void *output() const { return output_.host<std::uint8_t>() + output_offset_; }
+  bool is_staged() const { return staged_bytes_ != 0; }
+
+protected:
+  /// frame_bytes: of a request, header included. output_offset: where the engine's output begins.
+  gpu_worker(staging how, std::size_t slot_size, std::size_t frame_bytes, std::size_t output_bytes,
+             std::size_t output_offset = 0);
+  template <class Launch>
+  void capture(Launch &&launch) {
+    const auto result = cudaq::realtime::capture_graph(graph_, launch);
+    if (!result)
+      throw std::runtime_error(result.text);
+  }
+  request_source source() const;
+  std::uint8_t *output_dev() const { return output_.device<std::uint8_t>(); }
+
+private:
+  static void stage(void *self, void *slot_dev, cudaStream_t stream);
+
+  std::size_t staged_bytes_, output_bytes_, output_offset_;
+  device_block staging_;
+  mapped_block output_, control_; ///< control: io context, ready flag
+  cudaq::realtime::captured_graph graph_;
+};
+
+/// Predecoder on bit-packed detection events: "local" or "passthrough". Output: predecoder_output.h.
+class predecoding_worker final : public gpu_worker {
+public:
+  /// graph: of the local rule; null: passthrough. slot_size: of the ring. With dma staging the request's payload is a shot
+  /// in whole words at most. Throws std::runtime_error.
+  predecoding_worker(predecoder_layout layout, std::shared_ptr<const device_graph> graph, local_rule rule, staging how,
+                     std::size_t slot_size);
+
+private:
+  std::shared_ptr<const device_graph> graph_;
+};
+
+/// Passthrough of raw bytes, as large as a request of `payload_bytes`.
+class copy_gpu_worker final : public gpu_worker {
+public:
+  copy_gpu_worker(std::size_t payload_bytes, std::uint64_t busy_ns, staging how, std::size_t slot_size);
+};
+
+} // namespace cudaq::qec::realtime::gpu
