@@ -2,6 +2,9 @@
 // Stands in for everything that needs device kernels where there was no nvcc to build them.
 #include "bench_plan.h"
 #include "demo.h"
+#ifdef CUDAQ_TOOL_HAS_QEC
+#include "pipeline_gpu.h"
+#endif
 
 #include <stdexcept>
 
@@ -27,5 +30,11 @@ int run_bench_graph(const bench_options &options, const output &) {
 int run_demo_on_gpu(const demo_options &, const output &) {
   throw std::runtime_error(std::string("demo --device gpu") + kWhy);
 }
+
+#ifdef CUDAQ_TOOL_HAS_QEC
+std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeline_shots &, int, std::size_t) {
+  throw std::runtime_error(std::string("pipeline --device gpu") + kWhy);
+}
+#endif
 
 } // namespace cudaq::realtime::tools

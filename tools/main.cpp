@@ -8,7 +8,7 @@
 #include "info.h"
 #include "latency.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
-#include "pipeline_run.h"
+#include "pipeline_gpu.h"
 #endif
 #include "report.h"
 
@@ -55,7 +55,8 @@ to the completion handler.
 Examples:
   cudaq-realtime pipeline                                   d7, 20000 shots as fast as it goes
   cudaq-realtime pipeline --config d13 --rate 5000 --workers 4 --json pipeline.json
-  cudaq-realtime pipeline --engine passthrough              everything is left to the matcher)";
+  cudaq-realtime pipeline --engine passthrough              everything is left to the matcher
+  cudaq-realtime pipeline --device gpu --html report.html   the predecoder in graphs on the GPU)";
 
 constexpr const char *kLatencyFooter =
     R"(Floors and cases alternate, round by round, with the client pinned to one core and the server to another:
@@ -182,7 +183,13 @@ CLI::App &add_pipeline(CLI::App &app, tools::pipeline_options &o, tools::output_
       ->check(CLI::IsMember({"guarded", "plain"}));
   pipeline.add_option("--device", o.device, "where the engine runs")
       ->capture_default_str()
-      ->check(CLI::IsMember({"cpu"}));
+      ->check(CLI::IsMember({"cpu", "gpu"}));
+  pipeline.add_option("--gpu", o.gpu, "number of the GPU")->capture_default_str()->check(CLI::NonNegativeNumber);
+  pipeline
+      .add_option("--staging", o.staging, "how requests get to the GPU's engine: read in the slot, or copied before")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "mapped", "dma"}));
+  pipeline.add_option("--html", o.html_file, "write a report with histogram and stages to FILE")->type_name("FILE");
   pipeline.add_option("--decoder", o.decoder, "matcher behind it")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "pymatching", "lookup"}));
@@ -327,7 +334,7 @@ int run(int argc, char **argv) {
     return demo_options.device == "gpu" ? tools::run_demo_on_gpu(demo_options, tools::output(out))
                                         : tools::run_demo(demo_options, tools::output(out));
   if (pipeline.parsed())
-    return tools::run_pipeline(pipeline_options, tools::output(out));
+    return tools::run_pipeline(pipeline_options, tools::output(out), &tools::make_gpu_stage);
 #endif
   if (latency.parsed())
     return tools::run_latency(latency_options, tools::output(out));

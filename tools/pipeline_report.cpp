@@ -19,14 +19,16 @@ json stage_json(const latency_histogram &stage, const pipeline_result &r) {
 } // namespace
 
 void print_pipeline_header(const output &out, const pipeline_options &o, const qec::decoding_config &config,
-                           const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots) {
+                           const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
+                           const std::string &staging) {
   const qec::shot_set &set = shots.shots();
   out.text(
       "config    {}: d={}, {} rounds, {} basis, p={}; {} recorded shots cycled, {} detectors = {} bytes a request\n",
       config.name, config.distance, config.rounds, config.basis, o.noise, set.shots, set.num_detectors,
       set.detection_bytes());
-  out.text("engine    {} on the CPU: {:.1f} events a shot become {:.1f} ({:.0f} % taken away)\n", shots.engine(),
-           shots.events_per_shot(), shots.residual_per_shot(), 100 * events_taken(shots));
+  out.text("engine    {} on the {}: {:.1f} events a shot become {:.1f} ({:.0f} % taken away)\n", shots.engine(),
+           staging.empty() ? "CPU" : "GPU, requests " + staging, shots.events_per_shot(), shots.residual_per_shot(),
+           100 * events_taken(shots));
   out.text("offline   {} a shot with it, {} by the matcher alone\n", format_ns(shots.offline_ns_per_shot()),
            format_ns(shots.matcher_ns_per_shot()));
   out.text("pipeline  {} workers, {} slots of {} bytes; {}; {} cores\n\n", stages.num_workers, stages.num_slots,
@@ -98,6 +100,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
             {"engine", shots.engine()},
             {"rule", o.rule},
             {"device", o.device},
+            {"staging", o.staging},
             {"rate", o.rate},
             {"wait", o.wait},
             {"seed", o.seed},

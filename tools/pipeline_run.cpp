@@ -30,7 +30,7 @@ struct moments {
 
 class run {
 public:
-  run(const pipeline_options &o, const pipe::pipeline_stage_config &config, const pipeline_shots &shots)
+  run(const pipeline_options &o, const pipe::pipeline_stage_config &config, const pipeline_shots &shots, gpu_stage *gpu)
       : options_(o), shots_(shots), num_slots_(static_cast<std::uint64_t>(config.num_slots)),
         moments_(static_cast<std::size_t>(config.num_slots)), due_(static_cast<std::size_t>(config.num_slots)),
         pipeline_(config) {
@@ -38,7 +38,10 @@ public:
       workers_.push_back(shots.make_worker());
     for (std::size_t slot = 0; slot < due_.size(); ++slot)
       due_[slot] = slot;
-    pipeline_.set_gpu_stage([this](int id) { return workers_[static_cast<std::size_t>(id)]->resources(kFunctionId); });
+    pipeline_.set_gpu_stage([this, gpu](int id) {
+      qec::decoding_worker &worker = *workers_[static_cast<std::size_t>(id)];
+      return gpu != nullptr ? gpu->resources(id, kFunctionId, &worker) : worker.resources(kFunctionId);
+    });
     pipeline_.set_cpu_stage([this](const pipe::cpu_stage_context &c) {
       const auto slot = static_cast<std::size_t>(c.origin_slot);
       moments_.begin[slot] = now_ns();
@@ -182,7 +185,8 @@ pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::d
   c.num_slots = o.slots;
   c.slot_size = config.slot_size;
   c.cores = {o.core_dispatcher, o.core_consumer, o.core_workers};
-  c.memory = pipe::ring_memory::host;
+  c.memory = o.device == "gpu" ? pipe::ring_memory::mapped : pipe::ring_memory::host;
+  c.device_id = o.gpu;
   c.wait = o.wait == "spin"    ? pipe::wait_policy::spin
            : o.wait == "yield" ? pipe::wait_policy::spin_yield
            : o.wait == "block" ? pipe::wait_policy::block
@@ -198,18 +202,23 @@ double pipeline_result::standard_deviation() const noexcept {
   return n == 0 ? 0 : std::sqrt(std::max(0.0, sum_of_squares / n - mean * mean));
 }
 
-int run_pipeline(const pipeline_options &o, const output &out) {
+int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker make_gpu_stage) {
   const qec::decoding_config *const config = qec::find_decoding_config(o.config);
   if (config == nullptr)
     throw usage_error(fmt::format("--config {}: there is no such configuration", o.config));
   const pipeline_shots shots(*config, o.noise, find_data_folder(o.data_folder), o.engine, o.decoder,
                              o.rule == "plain" ? qec::local_rule::plain : qec::local_rule::guarded, o.seed);
   const pipe::pipeline_stage_config stages = stage_config(o, *config);
-  print_pipeline_header(out, o, *config, stages, shots);
-  const pipeline_result result = run(o, stages, shots).go();
+  std::unique_ptr<gpu_stage> gpu;
+  if (o.device == "gpu")
+    gpu = make_gpu_stage(o, shots, stages.num_workers, stages.slot_size);
+  print_pipeline_header(out, o, *config, stages, shots, gpu == nullptr ? "" : gpu->staging());
+  const pipeline_result result = run(o, stages, shots, gpu.get()).go();
   print_pipeline_result(out, *config, shots, result);
   out.write_hgrm("pipeline", result.from_submit);
-  out.write_json(pipeline_json(o, *config, stages, shots, result));
+  const json report = pipeline_json(o, *config, stages, shots, result);
+  write_pipeline_html(o.html_file, report, result);
+  out.write_json(report);
   if (result.problems.empty()) {
     out.text("\nok: every shot completed once, every answer equals the offline decode\n");
     return kExitOk;

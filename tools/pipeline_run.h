@@ -9,6 +9,7 @@
 #include "cudaq/qec/realtime/pipeline.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,10 @@ struct pipeline_options {
   std::string config = "d7";
   std::string engine = "local";
   std::string rule = "guarded"; ///< of the local engine
-  std::string device = "cpu";
+  std::string device = "cpu";   ///< of the engine
+  int gpu = 0;
+  std::string staging = "auto";
+  std::string html_file; ///< "": none
   std::string decoder = "auto";
   std::string noise = "0.003";
   std::uint64_t shots = 20000;
@@ -53,7 +57,20 @@ struct pipeline_result {
   [[nodiscard]] double standard_deviation() const noexcept;
 };
 
+/// The engines of a run on the GPU.
+class gpu_stage {
+public:
+  virtual ~gpu_stage() = default;
+  /// Of worker `id`; user_context goes to the CPU stage.
+  virtual qec::experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) = 0;
+  /// How requests get to the engine.
+  [[nodiscard]] virtual const char *staging() const = 0;
+};
+/// Throws what CUDA refuses.
+using gpu_stage_maker = std::unique_ptr<gpu_stage> (*)(const pipeline_options &options, const pipeline_shots &shots,
+                                                       int workers, std::size_t slot_size);
+
 /// Returns an exit_code. Throws usage_error, and what the pipeline throws.
-int run_pipeline(const pipeline_options &options, const output &out);
+int run_pipeline(const pipeline_options &options, const output &out, gpu_stage_maker make_gpu_stage);
 
 } // namespace cudaq::realtime::tools
