@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline with graphs on a GPU, its traffic, and what came back.
+#pragma once
+
+#include "kernels/qec/gpu_worker.h"
+#include "lib/qec/decoding_worker.h"
+#include "lib/qec/shot_file.h"
+#include "unittests/kernels/gpu_test.h"
+
+#include "cudaq/qec/realtime/pipeline.h"
+
+#include <deque>
+
+namespace cudaq::realtime::test {
+
+namespace qec = cudaq::qec::realtime;
+namespace pipe = cudaq::qec::realtime::experimental;
+namespace gpu = cudaq::qec::realtime::gpu;
+
+inline constexpr std::uint32_t kDecode = fnv1a_hash("qec_decode");
+
+inline qec::shot_set recorded(const std::string &name) {
+  auto set = qec::load_shot_set(CUDAQ_TEST_DATA_DIR, name);
+  EXPECT_TRUE(set) << set.error;
+  return std::move(*set);
+}
+
+inline pipe::pipeline_stage_config gpu_pipeline(int workers, int slots, std::size_t slot_size) {
+  pipe::pipeline_stage_config c;
+  c.num_workers = workers;
+  c.num_slots = slots;
+  c.slot_size = slot_size;
+  c.memory = pipe::ring_memory::mapped;
+  c.wait = pipe::wait_policy::spin_yield; // tests run beside others
+  return c;
+}
+
+/// What the completion handler has seen, by request.
+struct seen_by_request {
+  explicit seen_by_request(std::size_t n) : times(n) {}
+  void record(const pipe::completion &c, bool right) {
+    if (c.request_id >= times.size()) {
+      ++strangers;
+      return;
+    }
+    ++times[c.request_id];
+    failed += !c.success;
+    wrong += c.success && !right;
+    if (!c.success)
+      last_error = c.cuda_error;
+    ++all;
+  }
+  void expect_each_once(std::size_t expected_failed = 0) const {
+    std::size_t not_once = 0;
+    for (const int n : times)
+      not_once += n != 1;
+    EXPECT_EQ(not_once, 0u);
+    EXPECT_EQ(strangers, 0u);
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(failed, expected_failed);
+  }
+
+  std::vector<int> times; ///< of the consumer's thread until stop
+  std::size_t strangers = 0, failed = 0, wrong = 0;
+  int last_error = 0;
+  std::atomic<std::size_t> all{0};
+};
+
+inline void expect_stop(pipe::realtime_pipeline &p, std::chrono::nanoseconds limit = kDeadline) {
+  EXPECT_TRUE(finishes_within(limit, "stop", [&] { p.stop(); }));
+}
+inline void expect_start(pipe::realtime_pipeline &p) {
+  std::string why;
+  EXPECT_TRUE(finishes_within(kStartLimit, "start", [&] {
+    try {
+      p.start();
+    } catch (const std::exception &e) {
+      why = e.what();
+    }
+  }));
+  ASSERT_EQ(why, "");
+}
+
+/// Submits with a deadline: false if the pipeline takes nothing for 20 s.
+inline bool submit(pipe::ring_buffer_injector &to, const void *payload, std::size_t size, std::uint64_t id) {
+  return eventually([&] { return to.try_submit(kDecode, payload, size, id); });
+}
+
+} // namespace cudaq::realtime::test
