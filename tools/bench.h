@@ -20,6 +20,7 @@ struct bench_options {
   std::vector<int> cores; ///< for client threads; empty: chosen
   std::uint64_t seed = 1;
   double timeout_s = 10;
+  std::string data_folder; ///< `bench pipeline`: of the recorded shots
 };
 
 /// What --quick changes.
@@ -30,5 +31,7 @@ bench_options effective(bench_options options);
 int run_bench_device(const bench_options &options, const output &out);
 /// The same for graph workers of the host path.
 int run_bench_graph(const bench_options &options, const output &out);
+/// What the QEC pipeline takes around its engine and its matcher. Without a GPU the matcher's part only.
+int run_bench_pipeline(const bench_options &options, const output &out);
 
 } // namespace cudaq::realtime::tools

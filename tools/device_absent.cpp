@@ -32,6 +32,10 @@ int run_demo_on_gpu(const demo_options &, const output &) {
 }
 
 #ifdef CUDAQ_TOOL_HAS_QEC
+int run_bench_pipeline(const bench_options &, const output &) {
+  throw std::runtime_error(std::string("bench pipeline") + kWhy);
+}
+
 std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeline_shots &, int, std::size_t) {
   throw std::runtime_error(std::string("pipeline --device gpu") + kWhy);
 }

@@ -28,6 +28,7 @@ constexpr const char *kFooter = R"(Start here:
   cudaq-realtime latency               round trips beside the floor of the same two cores
   cudaq-realtime bench device          the device path beside what the GPU and the bus allow
   cudaq-realtime bench graph           graph handlers beside bare launches of the same graphs
+  cudaq-realtime bench pipeline        the QEC pipeline around its engine and its matcher
   cudaq-realtime demo --help           options and examples of a subcommand
 
 Exit status: 0 good; 1 an answer was wrong, lost or given twice, or nothing moved; 2 an option or a file cannot be used;
@@ -92,6 +93,14 @@ Examples:
   cudaq-realtime bench graph                               all cases, 100000 exchanges of each in 10 rounds
   cudaq-realtime bench graph --curves --json graph.json    besides: 1 to 64 workers, payloads read and copied
   cudaq-realtime bench graph --quick                       shows that it works; too short for figures)";
+
+constexpr char kPipelineBenchFooter[] =
+    R"(What a request costs in the QEC pipeline besides inference and matching. P11 and P12 take an NVIDIA GPU.
+  P11 latency     P12 rate     P13 decode stage around the matcher's own call
+
+Examples:
+  cudaq-realtime bench pipeline --json pipeline.json --data DIR    d7 to d31; DIR has the shots (make_data.py --pipeline)
+  cudaq-realtime bench pipeline --cases P13                        without a GPU)";
 
 /// CLI::Range, and no NaN, which compares with nothing and so passes every range.
 CLI::Validator number_between(double low, double high) {
@@ -265,7 +274,8 @@ CLI::App &add_bench(CLI::App &bench, const char *name, const char *what, const c
   device.add_option("--rounds", o.rounds, "rounds in which floors and cases alternate")
       ->capture_default_str()
       ->check(CLI::Range(1u, 10000u));
-  device.add_flag("--curves", o.curves, curves);
+  if (curves != nullptr)
+    device.add_flag("--curves", o.curves, curves);
   device.add_flag("--quick", o.quick, "4000 exchanges in 2 rounds");
   device.add_option("--gpu", o.gpu, "number of the GPU")->capture_default_str()->check(CLI::Range(0, 255));
   device.add_option("--cores", o.cores, "cores of the client threads (default: all but the first, if there are four)")
@@ -306,11 +316,15 @@ int run(int argc, char **argv) {
   tools::bench_options bench_options;
   CLI::App &bench = *app.add_subcommand("bench", "what needs a GPU, beside its floors: bench device --help");
   bench.require_subcommand(1);
-  CLI::App &bench_device =
-      add_bench(bench, "device", "the device path beside its floors", kBenchFooter,
-                "besides: payload, slots, functions, blocks, dispatchers, each as a series", bench_options, out);
+  add_bench(bench, "device", "the device path beside its floors", kBenchFooter,
+            "besides: payload, slots, functions, blocks, dispatchers, each as a series", bench_options, out);
   CLI::App &bench_graph = add_bench(bench, "graph", "graph workers of the host path beside their floors", kGraphFooter,
                                     "besides: 1 to 64 workers, and payloads, each as a series", bench_options, out);
+#ifdef CUDAQ_TOOL_HAS_QEC
+  CLI::App &bench_pipeline = add_bench(bench, "pipeline", "the QEC pipeline around its engine and its matcher",
+                                       kPipelineBenchFooter, nullptr, bench_options, out);
+  bench_pipeline.add_option("--data", bench_options.data_folder, "folder of the recorded shots")->type_name("DIR");
+#endif
   CLI::App &info = *app.add_subcommand("info", "what this build and this machine can do, and how to get the rest");
   info.footer("Examples:\n  cudaq-realtime info\n  cudaq-realtime info --json | python3 -m json.tool");
   add_output_options(info, out);
@@ -325,9 +339,7 @@ int run(int argc, char **argv) {
   } catch (const CLI::ParseError &e) {
     return app.exit(e) == 0 ? tools::kExitOk : tools::kExitUsage;
   }
-  const CLI::App *const chosen = bench_graph.parsed()    ? &bench_graph
-                                 : bench_device.parsed() ? &bench_device
-                                                         : app.get_subcommands().front();
+  const CLI::App *const chosen = bench.parsed() ? bench.get_subcommands().front() : app.get_subcommands().front();
   out.json = chosen->get_option("--json")->count() > 0;
 #ifdef CUDAQ_TOOL_HAS_QEC
   if (demo.parsed())
@@ -338,6 +350,10 @@ int run(int argc, char **argv) {
 #endif
   if (latency.parsed())
     return tools::run_latency(latency_options, tools::output(out));
+#ifdef CUDAQ_TOOL_HAS_QEC
+  if (bench_pipeline.parsed())
+    return tools::run_bench_pipeline(bench_options, tools::output(out));
+#endif
   if (bench_graph.parsed())
     return tools::run_bench_graph(bench_options, tools::output(out));
   if (bench.parsed())

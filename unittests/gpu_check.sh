@@ -173,9 +173,9 @@ run_bench() {
   elif [ "$limit" -lt 20 ]; then
     echo "notrun bench no time left" >"$logs/bench/0000.result"
   else
-    for suite in device graph; do
+    for suite in device graph pipeline; do
       status=0
-      timeout -k 2 "$((limit / 2))" "$build/tools/cudaq-realtime" bench "$suite" --quick >"$logs/bench/$suite.log" 2>&1 </dev/null ||
+      timeout -k 2 "$((limit / 3))" "$build/tools/cudaq-realtime" bench "$suite" --quick >"$logs/bench/$suite.log" 2>&1 </dev/null ||
         status=$?
       cat "$logs/bench/$suite.log"
       if [ "$status" -eq 0 ]; then echo "passed bench.$suite"; else echo "failed bench.$suite exit status $status"; fi >"$logs/bench/$suite.result"
