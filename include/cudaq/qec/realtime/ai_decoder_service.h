@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// A model as a handler on the GPU: gateway in, inference, gateway out, in one captured graph. docs/pipeline.md.
+#ifndef CUDAQ_QEC_REALTIME_AI_DECODER_SERVICE_H
+#define CUDAQ_QEC_REALTIME_AI_DECODER_SERVICE_H
+
+#include "cudaq/qec/realtime/inference_engine.h"
+#include "cudaq/qec/realtime/pipeline.h"
+
+#include <memory>
+
+namespace cudaq::qec::realtime::experimental {
+
+/// Owns engine, tensors and graph. The first input gets the request's payload (what it lacks is zero), the first output is
+/// the answer; other tensors have memory, too. By one thread at a time.
+class CUDAQ_QEC_REALTIME_API ai_decoder_service {
+public:
+  /// device_mailbox_slot: device address of the word that has the request's frame when the graph is launched.
+  /// Throws std::invalid_argument: no engine or device, or a model without input or output.
+  ai_decoder_service(std::unique_ptr<inference_engine> engine, std::shared_ptr<service_device> device,
+                     void **device_mailbox_slot);
+  virtual ~ai_decoder_service();
+  ai_decoder_service(const ai_decoder_service &) = delete;
+  ai_decoder_service &operator=(const ai_decoder_service &) = delete;
+
+  /// Throws what the capture refuses. Again: the graph is replaced.
+  void capture_graph(bool device_launch = false);
+  /// nullptr before capture_graph.
+  cudaGraphExec_t get_executable_graph() const { return graph_; }
+
+  struct tensor_binding {
+    std::string name;
+    void *d_buffer = nullptr;
+    std::size_t size_bytes = 0;
+    bool is_input = false;
+  };
+  /// In the model's order.
+  const std::vector<tensor_binding> &bindings() const { return bindings_; }
+  /// Throws std::out_of_range.
+  const tensor_binding &binding(const std::string &name) const;
+  std::size_t get_input_size() const { return queue_.input_bytes; }
+  std::size_t get_output_size() const { return queue_.output_bytes; }
+  const inference_engine &engine() const { return *engine_; }
+
+protected:
+  service_device &device() { return *device_; }
+  service_queue queue_; ///< of the graph that is captured next
+
+private:
+  void bind_tensors();
+
+  std::unique_ptr<inference_engine> engine_;
+  std::shared_ptr<service_device> device_;
+  std::vector<tensor_binding> bindings_;
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+} // namespace cudaq::qec::realtime::experimental
+
+namespace cudaq::qec {
+using AIDecoderService = realtime::experimental::ai_decoder_service;
+} // namespace cudaq::qec
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// What the AI services need: an engine that runs a model, and a device that it runs on. Both can be fakes.
+#ifndef CUDAQ_QEC_REALTIME_INFERENCE_ENGINE_H
+#define CUDAQ_QEC_REALTIME_INFERENCE_ENGINE_H
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cudaq::qec::realtime::experimental {
+
+enum class tensor_type { boolean, int8, uint8, float16, bfloat16, int32, float32, int64 };
+
+constexpr std::size_t bytes_of(tensor_type type) {
+  switch (type) {
+  case tensor_type::boolean:
+  case tensor_type::int8:
+  case tensor_type::uint8:
+    return 1;
+  case tensor_type::float16:
+  case tensor_type::bfloat16:
+    return 2;
+  case tensor_type::int32:
+  case tensor_type::float32:
+    return 4;
+  case tensor_type::int64:
+    return 8;
+  }
+  return 0;
+}
+
+/// An input or output of a model. A dimension of 0 or less is dynamic, and counts as 1.
+struct tensor_info {
+  std::string name;
+  tensor_type type;
+  std::vector<std::int64_t> shape;
+  bool is_input;
+
+  std::size_t size_bytes() const {
+    std::size_t n = bytes_of(type);
+    for (const std::int64_t dimension : shape)
+      n *= dimension > 0 ? static_cast<std::size_t>(dimension) : 1;
+    return n;
+  }
+};
+
+/// A model that is ready to run. By one thread at a time.
+class inference_engine {
+public:
+  virtual ~inference_engine() = default;
+  virtual const char *name() const noexcept = 0;
+  /// In the model's order.
+  virtual const std::vector<tensor_info> &tensors() const noexcept = 0;
+  /// Device memory of tensors()[index].size_bytes(). All tensors are bound before the first enqueue.
+  virtual void bind(std::size_t index, void *device_memory) = 0;
+  /// Puts one inference on the stream. Also called during a capture: it neither waits nor allocates.
+  virtual cudaError_t enqueue(cudaStream_t stream) = 0;
+};
+
+/// The queue of a service as its two kernels see it; addresses are the device's.
+struct service_queue {
+  void *const *mailbox = nullptr; ///< word with the address of the request's frame; null frame: nothing is done
+  std::uint8_t *input = nullptr;
+  std::size_t input_bytes = 0;
+  const std::uint8_t *output = nullptr;
+  std::size_t output_bytes = 0;
+  int depth = 0;                   ///< 0: no queue, the answer is written to the frame
+  volatile int *ready = nullptr;   ///< by entry: 0 idle, 1 ready, 2 processing
+  void **frames = nullptr;         ///< by entry
+  std::uint8_t *outputs = nullptr; ///< depth * output_stride
+  std::size_t output_stride = 0;
+  int *tail = nullptr;                ///< the next entry
+  const volatile int *stop = nullptr; ///< not 0: nobody will release an entry any more
+  int *refused = nullptr;             ///< requests that found the queue full behind a stop
+};
+
+/// Memory, kernels and captures of a device. cuda_service_device() is the real one. What cannot be had is thrown.
+class service_device {
+public:
+  virtual ~service_device() = default;
+  struct shared_memory {
+    void *host = nullptr;
+    void *device = nullptr;
+  };
+  virtual shared_memory allocate_shared(std::size_t bytes) = 0; ///< zeroed
+  virtual void free_shared(const shared_memory &memory) noexcept = 0;
+  virtual void *allocate(std::size_t bytes) = 0; ///< zeroed
+  virtual void free(void *memory) noexcept = 0;
+  /// Request into the input tensor; waits for a free entry of the queue.
+  virtual cudaError_t enqueue_input(const service_queue &queue, cudaStream_t stream) = 0;
+  /// Output tensor to the entry, which becomes ready; without a queue to the frame, as its response.
+  virtual cudaError_t enqueue_output(const service_queue &queue, cudaStream_t stream) = 0;
+  virtual cudaGraphExec_t capture(const std::function<cudaError_t(cudaStream_t)> &work, bool device_launch) = 0;
+  virtual void destroy(cudaGraphExec_t graph) noexcept = 0;
+};
+
+} // namespace cudaq::qec::realtime::experimental
+
+#endif

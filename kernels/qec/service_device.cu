@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/qec/service_device.h"
+
+#include "kernels/qec/device_memory.h"
+#include "lib/qec/service_steps.h"
+
+#include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
+
+namespace cudaq::qec::realtime::gpu {
+namespace {
+
+using experimental::service_queue;
+
+constexpr std::uint32_t kThreads = 256;
+
+__global__ void __launch_bounds__(kThreads) input_kernel(service_queue q) {
+  __shared__ int entry;
+  const auto *frame = static_cast<const std::uint8_t *>(*q.mailbox);
+  if (frame == nullptr)
+    return;
+  if (threadIdx.x == 0)
+    entry = q.depth == 0 ? 0 : detail::await_entry(q);
+  __syncthreads();
+  if (entry >= 0)
+    detail::copy_input(q, frame, threadIdx.x, blockDim.x);
+}
+
+__global__ void __launch_bounds__(kThreads) output_kernel(service_queue q) {
+  __shared__ int entry;
+  auto *frame = static_cast<std::uint8_t *>(*q.mailbox);
+  if (frame == nullptr)
+    return;
+  if (threadIdx.x == 0)
+    entry = q.depth == 0 ? 0 : detail::await_entry(q);
+  __syncthreads();
+  if (entry < 0) {
+    if (threadIdx.x == 0)
+      ++*q.refused;
+    return;
+  }
+  std::uint8_t *const to = q.depth == 0 ? frame + CUDAQ_RPC_HEADER_SIZE : q.outputs + entry * q.output_stride;
+  detail::copy_bytes(to, q.output, q.output_bytes, threadIdx.x, blockDim.x);
+  __syncthreads();
+  if (threadIdx.x != 0)
+    return;
+  if (q.depth == 0)
+    detail::write_response_header(q, frame);
+  else
+    detail::publish_entry(q, frame);
+}
+
+class cuda_device final : public experimental::service_device {
+public:
+  explicit cuda_device(int id) : id_(id) { require(cudaSetDevice(id), "cudaSetDevice"); }
+
+  shared_memory allocate_shared(std::size_t bytes) override {
+    shared_memory made;
+    require(cudaHostAlloc(&made.host, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
+    std::memset(made.host, 0, bytes);
+    if (const cudaError_t error = cudaHostGetDevicePointer(&made.device, made.host, 0)) {
+      cudaFreeHost(made.host);
+      require(error, "cudaHostGetDevicePointer");
+    }
+    return made;
+  }
+  void free_shared(const shared_memory &memory) noexcept override { cudaFreeHost(memory.host); }
+  void *allocate(std::size_t bytes) override {
+    void *made = nullptr;
+    require(cudaMalloc(&made, bytes), "cudaMalloc");
+    if (const cudaError_t error = cudaMemset(made, 0, bytes)) {
+      cudaFree(made);
+      require(error, "cudaMemset");
+    }
+    return made;
+  }
+  void free(void *memory) noexcept override { cudaFree(memory); }
+  cudaError_t enqueue_input(const service_queue &queue, cudaStream_t stream) override {
+    input_kernel<<<1, kThreads, 0, stream>>>(queue);
+    return cudaGetLastError();
+  }
+  cudaError_t enqueue_output(const service_queue &queue, cudaStream_t stream) override {
+    output_kernel<<<1, kThreads, 0, stream>>>(queue);
+    return cudaGetLastError();
+  }
+  cudaGraphExec_t capture(const std::function<cudaError_t(cudaStream_t)> &work, bool device_launch) override {
+    cudaq::realtime::captured_graph graph;
+    cudaq::realtime::graph_capture_options options;
+    options.device_id = id_;
+    options.device_launch = device_launch;
+    const auto result = cudaq::realtime::capture_graph(graph, work, options);
+    if (!result)
+      throw std::runtime_error(result.text);
+    return graph.release();
+  }
+  void destroy(cudaGraphExec_t graph) noexcept override { cudaGraphExecDestroy(graph); }
+
+private:
+  int id_;
+};
+
+} // namespace
+
+std::shared_ptr<experimental::service_device> cuda_service_device(int device_id) {
+  return std::make_shared<cuda_device>(device_id);
+}
+
+} // namespace cudaq::qec::realtime::gpu

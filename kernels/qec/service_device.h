@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cudaq/qec/realtime/inference_engine.h"
+
+#include <memory>
+
+namespace cudaq::qec::realtime::gpu {
+
+/// The device of that number. Throws std::runtime_error.
+std::shared_ptr<experimental::service_device> cuda_service_device(int device_id = 0);
+
+} // namespace cudaq::qec::realtime::gpu

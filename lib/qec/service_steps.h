@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels around an inference do, one thread at a time of `threads`; a test plays them on the CPU with one.
+#pragma once
+
+#include "cudaq/qec/realtime/inference_engine.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "lib/qec/decode_status.h"
+#include "lib/ring/flag_word.h"
+
+#include <cstring>
+
+namespace cudaq::qec::realtime::detail {
+
+using experimental::service_queue;
+
+/// The entry that the next inference gets, when it is idle. -1: there is none any more. By one thread.
+CUDAQ_QEC_HOST_DEVICE inline int await_entry(const service_queue &q) {
+  const int entry = *q.tail;
+  while (cudaq::realtime::detail::load_acquire(q.ready[entry]) != 0)
+    if (cudaq::realtime::detail::load_acquire(*q.stop) != 0)
+      return -1;
+  return entry;
+}
+
+/// Payload to input tensor, and zeros behind it.
+CUDAQ_QEC_HOST_DEVICE inline void copy_input(const service_queue &q, const std::uint8_t *frame, std::uint32_t thread,
+                                             std::uint32_t threads) {
+  cudaq_rpc_header_t header;
+  memcpy(&header, frame, sizeof(header));
+  const std::size_t given = header.arg_len < q.input_bytes ? header.arg_len : q.input_bytes;
+  const std::size_t words = given / 8;
+  for (std::size_t i = thread; i < words; i += threads)
+    reinterpret_cast<std::uint64_t *>(q.input)[i] =
+        reinterpret_cast<const std::uint64_t *>(frame + CUDAQ_RPC_HEADER_SIZE)[i];
+  for (std::size_t i = words * 8 + thread; i < q.input_bytes; i += threads)
+    q.input[i] = i < given ? frame[CUDAQ_RPC_HEADER_SIZE + i] : 0;
+}
+
+CUDAQ_QEC_HOST_DEVICE inline void copy_bytes(std::uint8_t *to, const std::uint8_t *from, std::size_t n,
+                                             std::uint32_t thread, std::uint32_t threads) {
+  for (std::size_t i = thread; i < n / 8; i += threads) // both are 8-byte aligned
+    reinterpret_cast<std::uint64_t *>(to)[i] = reinterpret_cast<const std::uint64_t *>(from)[i];
+  for (std::size_t i = n / 8 * 8 + thread; i < n; i += threads)
+    to[i] = from[i];
+}
+
+/// Without a queue: the response in the frame. The header by one thread, behind the others' bytes.
+CUDAQ_QEC_HOST_DEVICE inline void write_response_header(const service_queue &q, std::uint8_t *frame) {
+  cudaq_rpc_header_t request;
+  memcpy(&request, frame, sizeof(request));
+  const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, 0, static_cast<std::uint32_t>(q.output_bytes),
+                                      request.request_id, request.ptp_timestamp};
+  memcpy(frame, &response, sizeof(response));
+}
+
+/// The entry is the CPU's. By one thread, behind the others' bytes.
+CUDAQ_QEC_HOST_DEVICE inline void publish_entry(const service_queue &q, void *frame) {
+  const int entry = *q.tail;
+  q.frames[entry] = frame;
+  *q.tail = entry + 1 == q.depth ? 0 : entry + 1;
+  cudaq::realtime::detail::store_release<int>(q.ready[entry], 1);
+}
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The AI services over a fake engine and a fake device, whose kernels are the same steps played by one thread.
+#include "cudaq/qec/realtime/ai_predecoder_service.h"
+#include "lib/qec/service_steps.h"
+#include "pipeline_rig.h"
+
+#include <stdexcept>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+/// Adds 1 to each int32 of its first input; a second output has their sum.
+class adding_engine final : public inference_engine {
+public:
+  const char *name() const noexcept override { return "adding"; }
+  const std::vector<tensor_info> &tensors() const noexcept override { return tensors_; }
+  void bind(std::size_t index, void *memory) override { memory_[index] = memory; }
+  cudaError_t enqueue(cudaStream_t) override {
+    const auto *in = static_cast<const std::int32_t *>(memory_[1]);
+    auto *out = static_cast<std::int32_t *>(memory_[2]);
+    std::int32_t sum = 0;
+    for (int i = 0; i < 6; ++i) {
+      out[i] = in[i] + 1;
+      sum += in[i];
+    }
+    *static_cast<std::int64_t *>(memory_[0]) = sum;
+    return cudaSuccess;
+  }
+
+private:
+  std::vector<tensor_info> tensors_ = {{"sum", tensor_type::int64, {}, false},
+                                       {"measurements", tensor_type::int32, {-1, 3, 2}, true},
+                                       {"residual", tensor_type::int32, {-1, 6}, false}};
+  void *memory_[3] = {};
+};
+
+/// Counts its memory. A graph is the work itself.
+class fake_device final : public service_device {
+public:
+  shared_memory allocate_shared(std::size_t bytes) override {
+    void *at = allocate(bytes);
+    return {at, at};
+  }
+  void free_shared(const shared_memory &memory) noexcept override { free(memory.host); }
+  void *allocate(std::size_t bytes) override {
+    if (fails_at-- == 0)
+      throw std::runtime_error("no memory");
+    ++blocks;
+    return std::calloc(1, bytes);
+  }
+  void free(void *memory) noexcept override {
+    blocks -= memory != nullptr;
+    std::free(memory);
+  }
+  cudaError_t enqueue_input(const service_queue &q, cudaStream_t) override {
+    const auto *frame = static_cast<const std::uint8_t *>(*q.mailbox);
+    skipped_ = frame == nullptr || (q.depth != 0 && detail::await_entry(q) < 0);
+    if (!skipped_)
+      detail::copy_input(q, frame, 0, 1);
+    return cudaSuccess;
+  }
+  cudaError_t enqueue_output(const service_queue &q, cudaStream_t) override {
+    auto *frame = static_cast<std::uint8_t *>(*q.mailbox);
+    if (skipped_) {
+      *(q.refused != nullptr && frame != nullptr ? q.refused : &ignored_) += 1;
+      return cudaSuccess;
+    }
+    if (q.depth == 0) {
+      detail::copy_bytes(frame + CUDAQ_RPC_HEADER_SIZE, q.output, q.output_bytes, 0, 1);
+      detail::write_response_header(q, frame);
+    } else {
+      detail::copy_bytes(q.outputs + static_cast<std::size_t>(*q.tail) * q.output_stride, q.output, q.output_bytes, 0,
+                         1);
+      detail::publish_entry(q, frame);
+    }
+    return cudaSuccess;
+  }
+  cudaGraphExec_t capture(const std::function<cudaError_t(cudaStream_t)> &work, bool) override {
+    graph = work;
+    ++graphs;
+    return reinterpret_cast<cudaGraphExec_t>(this);
+  }
+  void destroy(cudaGraphExec_t) noexcept override { --graphs; }
+
+  std::function<cudaError_t(cudaStream_t)> graph;
+  int blocks = 0, graphs = 0, fails_at = -1;
+
+private:
+  bool skipped_ = false;
+  int ignored_ = 0;
+};
+
+struct frame {
+  explicit frame(std::int32_t first, std::uint32_t values = 6) {
+    const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, 1, values * 4, 77, 88};
+    std::memcpy(bytes, &header, sizeof(header));
+    for (std::int32_t i = 0; i < static_cast<std::int32_t>(values); ++i) {
+      const std::int32_t v = first + i;
+      std::memcpy(bytes + sizeof(header) + 4 * static_cast<std::size_t>(i), &v, 4);
+    }
+  }
+  alignas(8) std::uint8_t bytes[64] = {};
+};
+
+TEST(AiDecoderService, BindsByNameAndAnswersInTheFrame) {
+  const auto device = std::make_shared<fake_device>();
+  {
+    void *mailbox = nullptr;
+    cudaq::qec::AIDecoderService service(std::make_unique<adding_engine>(), device, &mailbox);
+    EXPECT_EQ(service.get_input_size(), 24u) << "dynamic batch is 1";
+    EXPECT_EQ(service.get_output_size(), 8u) << "the first output";
+    EXPECT_EQ(service.bindings().size(), 3u);
+    EXPECT_EQ(service.binding("residual").size_bytes, 24u);
+    EXPECT_THROW(service.binding("none"), std::out_of_range);
+    EXPECT_EQ(service.get_executable_graph(), nullptr);
+    service.capture_graph();
+    service.capture_graph();
+    EXPECT_EQ(device->graphs, 1);
+    frame f(10);
+    mailbox = f.bytes;
+    EXPECT_EQ(device->graph(nullptr), cudaSuccess);
+    cudaq_rpc_response_t header;
+    std::memcpy(&header, f.bytes, sizeof(header));
+    EXPECT_EQ(header.magic, CUDAQ_RPC_MAGIC_RESPONSE);
+    EXPECT_EQ(header.result_len, 8u);
+    EXPECT_EQ(header.request_id, 77u);
+    std::int64_t sum = 0;
+    std::memcpy(&sum, f.bytes + sizeof(header), 8);
+    EXPECT_EQ(sum, 75);
+    const auto *residual = static_cast<const std::int32_t *>(service.binding("residual").d_buffer);
+    EXPECT_EQ(residual[5], 16);
+  }
+  EXPECT_EQ(device->blocks, 0);
+  EXPECT_EQ(device->graphs, 0);
+}
+
+TEST(AiDecoderService, WhatIsMissingIsRefusedAndNothingLeaks) {
+  const auto device = std::make_shared<fake_device>();
+  void *mailbox = nullptr;
+  EXPECT_THROW(ai_decoder_service(nullptr, device, &mailbox), std::invalid_argument);
+  EXPECT_THROW(ai_decoder_service(std::make_unique<adding_engine>(), nullptr, &mailbox), std::invalid_argument);
+  EXPECT_THROW(ai_predecoder_service(std::make_unique<adding_engine>(), device, &mailbox, 0), std::invalid_argument);
+  for (int fails_at = 0; fails_at < 8; ++fails_at) {
+    device->fails_at = fails_at;
+    EXPECT_THROW(ai_predecoder_service(std::make_unique<adding_engine>(), device, &mailbox), std::runtime_error);
+    EXPECT_EQ(device->blocks, 0) << fails_at;
+  }
+}
+
+TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {
+  const auto device = std::make_shared<fake_device>();
+  void *mailbox = nullptr;
+  cudaq::qec::AIPreDecoderService service(std::make_unique<adding_engine>(), device, &mailbox, 3);
+  service.capture_graph();
+  std::vector<frame> frames;
+  for (int k = 0; k < 5; ++k)
+    frames.emplace_back(k, k == 4 ? 2u : 6u);
+  const auto launch = [&](std::size_t k) {
+    mailbox = frames[k].bytes;
+    device->graph(nullptr);
+  };
+  cudaq::qec::PreDecoderJob job;
+  EXPECT_FALSE(service.poll_next_job(job));
+  for (std::size_t k = 0; k < 3; ++k)
+    launch(k);
+  EXPECT_EQ(service.pending(), service.get_queue_depth());
+  std::thread fourth([&] { launch(3); }); // waits for an entry
+  ASSERT_TRUE(service.poll_next_job(job));
+  EXPECT_EQ(job.ring_buffer_ptr, frames[0].bytes);
+  EXPECT_EQ(*static_cast<const std::int64_t *>(job.inference_data), 15);
+  service.release_job(job.slot_idx);
+  fourth.join();
+  EXPECT_THROW(service.release_job(job.slot_idx), std::logic_error) << "ready, not claimed";
+  for (std::size_t k = 1; k < 4; ++k) {
+    ASSERT_TRUE(service.poll_next_job(job));
+    EXPECT_EQ(job.ring_buffer_ptr, frames[k].bytes);
+    service.release_job(job.slot_idx);
+    EXPECT_THROW(service.release_job(job.slot_idx), std::logic_error);
+  }
+  launch(4); // a short payload: zeros behind it
+  ASSERT_TRUE(service.poll_next_job(job));
+  EXPECT_EQ(*static_cast<const std::int64_t *>(job.inference_data), 4 + 5);
+}
+
+TEST(AiPreDecoderService, AStopEndsAGraphThatWaitsAndCountsIt) {
+  const auto device = std::make_shared<fake_device>();
+  void *mailbox = nullptr;
+  ai_predecoder_service service(std::make_unique<adding_engine>(), device, &mailbox, 1);
+  service.capture_graph();
+  frame f(0);
+  mailbox = f.bytes;
+  device->graph(nullptr);
+  std::thread second([&] { device->graph(nullptr); });
+  service.stop();
+  second.join();
+  EXPECT_EQ(service.refused(), 1);
+  EXPECT_EQ(service.pending(), 1);
+}
+
+TEST(AiPreDecoderService, EachJobGoesToOneOfManyPollers) {
+  const auto device = std::make_shared<fake_device>();
+  void *mailbox = nullptr;
+  ai_predecoder_service service(std::make_unique<adding_engine>(), device, &mailbox, 4);
+  service.capture_graph();
+  constexpr int kJobs = 3000;
+  std::vector<frame> ring(4, frame(0));
+  service.set_ring({ring[0].bytes, ring[0].bytes}, sizeof(frame));
+  std::vector<std::atomic<int>> times(kJobs);
+  std::atomic<int> all{0};
+  std::vector<std::thread> pollers;
+  for (int p = 0; p < 3; ++p)
+    pollers.emplace_back([&] {
+      predecoder_job job;
+      eventually([&] {
+        if (!service.poll_next_job(job))
+          return all == kJobs;
+        const std::int64_t sum = *static_cast<const std::int64_t *>(job.inference_data);
+        EXPECT_EQ(job.origin_slot, static_cast<int>((sum - 15) / 6 % 4));
+        ++times[static_cast<std::size_t>((sum - 15) / 6)];
+        ++all;
+        service.release_job(job.slot_idx);
+        return all == kJobs;
+      });
+    });
+  for (int k = 0; k < kJobs; ++k) {
+    frame &at = ring[static_cast<std::size_t>(k % 4)];
+    at = frame(k);
+    mailbox = at.bytes;
+    device->graph(nullptr);
+  }
+  for (std::thread &t : pollers)
+    t.join();
+  EXPECT_EQ(all, kJobs);
+  for (const auto &n : times)
+    ASSERT_EQ(n, 1);
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test
