@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/completions.h"
 
+#include "lib/support/trace_range.h"
+
 #include <algorithm>
 #include <sched.h>
 
@@ -76,6 +78,7 @@ void completions::deliver(const completion &c) {
   if (handler_ != nullptr && *handler_) {
     in_handler_.set(1);
     try {
+      const cudaq::realtime::detail::trace_range range("qec completion");
       (*handler_)(c);
     } catch (...) {
       handler_errors_.bump();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/graph_engine.h"
 
+#include "lib/support/trace_range.h"
+
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -53,8 +55,10 @@ void graph_engine::settle() noexcept {
 void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream) {
   auto &w = *static_cast<worker *>(self);
   w.engine.arm(w, slot_dev);
-  if (w.resources.pre_launch_fn != nullptr)
-    w.resources.pre_launch_fn(w.resources.pre_launch_data, slot_dev, stream);
+  if (w.resources.pre_launch_fn == nullptr)
+    return;
+  const cudaq::realtime::detail::trace_range range("qec staging");
+  w.resources.pre_launch_fn(w.resources.pre_launch_data, slot_dev, stream);
 }
 
 void graph_engine::behind_launch(void *self, void *slot_dev, cudaStream_t stream) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/stage_worker.h"
 
+#include "lib/support/trace_range.h"
+
 #include <exception>
 
 namespace cudaq::qec::realtime::detail {
@@ -84,6 +86,11 @@ std::uint32_t stage_worker::turn() {
   return ++looks_ % kLooks == 0 && forget_lost() ? 1 : 0;
 }
 
+launch_outcome stage_worker::launch() {
+  const cudaq::realtime::detail::trace_range range("qec GPU stage");
+  return engine_.launch(id_, slot_);
+}
+
 /// True: a request was taken.
 bool stage_worker::begin() {
   if (!engine_.take(id_, slot_))
@@ -102,7 +109,7 @@ bool stage_worker::begin() {
     return true;
   }
   show(activity::gpu_stage);
-  const launch_outcome said = engine_.launch(id_, slot_);
+  const launch_outcome said = launch();
   if (said.error != 0) {
     record.error = said.error;
     answers_.stage_errors.add();
@@ -144,6 +151,7 @@ bool stage_worker::run_cpu_stage(answer &said) {
   std::size_t size = 0;
   show(activity::cpu_stage);
   try {
+    const cudaq::realtime::detail::trace_range range("qec CPU stage");
     size = cpu_stage_(context);
   } catch (const std::exception &e) {
     answers_.callback_errors.add();

@@ -58,6 +58,7 @@ private:
   /// abandoned: its request has been answered, and the stage may still run.
   enum class phase { idle, launched, ready, abandoned };
   bool begin();
+  launch_outcome launch();
   bool is_ready();
   bool run_cpu_stage(answer &said);
   void finish(const answer &said, bool ended = true);

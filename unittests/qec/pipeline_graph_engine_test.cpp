@@ -122,6 +122,48 @@ TEST(PipelineGraphs, AFailedLaunchOrHookFailsItsRequestOnly) {
   EXPECT_EQ(g.rig.seen.not_good(), 300u);
 }
 
+TEST(PipelineGraphs, OnAnExternalRingAFailedLaunchIsACompletionToo) {
+  constexpr std::uint32_t kSlots = 4, kRequests = 300;
+  cudaq_ringbuffer_options_t o;
+  cudaq_ringbuffer_options_init(&o, sizeof(o));
+  o.num_slots = kSlots;
+  o.slot_size = 256;
+  o.in_place = 0;
+  cudaq_ringbuffer_t ring{};
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  ASSERT_EQ(cudaq_ringbuffer_create(&o, &memory, &ring), CUDAQ_OK) << cudaq_last_error_message();
+  {
+    pipeline_stage_config config = pipeline_rig::small(2, kSlots);
+    config.external_ringbuffer = &ring;
+    graph_rig g(config);
+    std::atomic<int> launches{0};
+    g.fake.launch_fails = [&](int) { return launches++ % 3 == 1; };
+    std::atomic<std::uint32_t> good{0}, failed{0};
+    std::vector<std::atomic<int>> times(kRequests);
+    g.rig.pipeline->set_completion_handler([&](const completion &c) {
+      ++times[c.request_id];
+      ++(c.success ? good : failed);
+    });
+    g.rig.pipeline->start();
+    for (std::uint32_t k = 0; k < kRequests; ++k) {
+      const std::vector<std::uint8_t> payload = payload_of(k, 8 + k % 64);
+      cudaq_host_ringbuffer_write_rpc_request(&ring, k % kSlots, kFunction, payload.data(),
+                                              static_cast<std::uint32_t>(payload.size()), k, 0);
+      cudaq_host_ringbuffer_signal_slot(&ring, k % kSlots);
+      ASSERT_TRUE(
+          eventually([&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring, k % kSlots, nullptr) == CUDAQ_TX_READY; }));
+      cudaq_host_ringbuffer_clear_slot(&ring, k % kSlots);
+      ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring, k % kSlots) != 0; }));
+    }
+    EXPECT_TRUE(eventually([&] { return good + failed == kRequests; })) << g.rig.pipeline->dump();
+    g.rig.pipeline->stop();
+    EXPECT_EQ(failed, kRequests / 3);
+    for (const auto &n : times)
+      ASSERT_EQ(n, 1);
+  }
+  EXPECT_EQ(cudaq_ringbuffer_destroy(memory), CUDAQ_OK);
+}
+
 TEST(PipelineGraphs, ADeviceThatFailsLeavesNoWorkerWaiting) {
   graph_rig g(pipeline_rig::small(2, 8), 2);
   std::atomic<bool> go{false};
