@@ -126,13 +126,18 @@ void ai_predecoder_service::set_ring(const realtime_pipeline::ring_buffer_bases 
   ring_stride_ = stride;
 }
 
-// As long as job n is not handed out, its entry holds it or an idle flag, so who takes n to n + 1 owns the entry.
+// Job n can be handed out only by whoever holds its entry, and n goes up before the entry is released. So an entry that was
+// claimed while n stood still is job n's; else it is a later job's, and is given back for its turn.
 bool ai_predecoder_service::poll_next_job(predecoder_job &out_job) {
   const std::uint64_t job = load_acquire(polled_);
   const auto at = static_cast<int>(job % static_cast<std::uint64_t>(queue_.depth));
-  if (load_acquire(ready()[at]) != kReady || !claim_word(polled_, job, job + 1))
+  if (!claim_word(ready()[at], kReady, kProcessing))
     return false;
-  store_release(ready()[at], kProcessing);
+  if (load_acquire(polled_) != job) {
+    store_release(ready()[at], kReady);
+    return false;
+  }
+  store_release(polled_, job + 1);
   void *const frame = static_cast<void **>(frames_.host)[at];
   out_job = {at, frame,
              static_cast<const std::uint8_t *>(outputs_.host) + static_cast<std::size_t>(at) * queue_.output_stride,
