@@ -50,27 +50,28 @@ public:
   }
 
   launch_result launch(std::uint32_t index, std::uint32_t slot, std::uint64_t ticket) noexcept override {
-    const worker &w = workers_[index];
+    worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
-    if (const cudaError_t error = cudaSetDevice(setup_.device_id)) // a handler on this thread may have changed it
-      return {error};
+    w.failed = cudaSetDevice(setup_.device_id); // a handler on this thread may have changed it
+    if (w.failed)
+      return {w.failed};
     if (setup_.mailbox != nullptr)
       store_release<void *>(setup_.mailbox[index], rx_slot);
     if (spec.io_ctx != nullptr)
       *static_cast<GraphIOContext *>(spec.io_ctx) = io_context(slot, rx_slot);
     if (!run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream))
       return {cudaErrorUnknown, true};
-    if (const cudaError_t error = cudaGraphLaunch(spec.graph_exec, w.stream)) {
-      launch_error_ = error;
-      return {error};
-    }
+    w.failed = cudaGraphLaunch(spec.graph_exec, w.stream);
+    if (w.failed)
+      return {w.failed};
     const bool threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
     if (spec.completion != CUDAQ_WORKER_CALLER_PUBLISHES &&
         write_value_(w.stream, done_device_ + index * kDoneStride, ticket, 0) != CUDA_SUCCESS) {
       // The graph runs: its request must not be answered before it has ended.
-      if (const cudaError_t error = cudaStreamSynchronize(w.stream))
-        return {error, threw};
+      w.failed = cudaStreamSynchronize(w.stream);
+      if (w.failed)
+        return {w.failed, threw};
       store_release(done_of(index), ticket);
     }
     return {0, threw};
@@ -80,13 +81,12 @@ public:
 
   int recover(std::uint32_t index) override {
     cudaGetLastError(); // of this thread, which has seen it
-    if (ends_the_context(launch_error_))
-      return launch_error_;
+    worker &w = workers_[index];
+    if (ends_the_context(w.failed))
+      return w.failed;
     if (const int stuck = fault())
       return stuck;
     const device_guard guard(setup_.device_id);
-    worker &w = workers_[index];
-    cudaStreamSynchronize(w.stream); // what a hook has queued may read the slot
     cudaStream_t fresh = nullptr;
     if (w.own_stream && cudaStreamCreateWithFlags(&fresh, cudaStreamNonBlocking) == cudaSuccess) {
       cudaStreamDestroy(w.stream);
@@ -115,6 +115,7 @@ private:
   struct worker {
     cudaStream_t stream = nullptr;
     bool own_stream = false;
+    cudaError_t failed = cudaSuccess; ///< what its last launch has met
   };
 
   /// By any thread of the process, which need not have a device current. Leaves no error behind.
@@ -221,7 +222,6 @@ private:
   std::vector<worker> workers_;
   cudaStream_t probe_ = nullptr;
   shared_word<std::size_t> asked_; ///< the worker whose stream is asked next
-  cudaError_t launch_error_ = cudaSuccess;
   write_value_fn write_value_ = nullptr;
   std::uint64_t *done_host_ = nullptr; ///< kDoneStride bytes per worker
   CUdeviceptr done_device_ = 0;

@@ -11,7 +11,7 @@
 namespace cudaq::realtime::detail {
 
 struct launch_result {
-  int error = 0; ///< nothing was launched; what a hook has queued is for `recover` to wait for
+  int error = 0; ///< nothing was launched; what a hook has queued may still run
   bool hook_threw = false;
 };
 
@@ -40,8 +40,8 @@ public:
   virtual const volatile std::uint64_t &done_word(std::uint32_t worker) const = 0;
 
   // Off the hot path.
-  /// After a failed launch: waits for what a hook has queued, and makes the worker usable again. Returns the error in
-  /// which the whole context is stuck.
+  /// After a failed launch, when the worker is idle: makes it usable again. Returns the error in which the whole context
+  /// is stuck.
   virtual int recover(std::uint32_t worker) = 0;
   /// The error in which the context is stuck. Called from time to time while a graph runs. Any thread.
   virtual int fault() = 0;

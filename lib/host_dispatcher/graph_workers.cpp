@@ -33,13 +33,14 @@ void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const
   }
   idle_.store(size() == kMaxGraphWorkers ? ~std::uint64_t{0} : bit(size()) - 1);
   started_ = pushed_.value();
-  running_ = lent_ = 0;
+  running_ = lent_ = failed_ = 0;
   first_queue_ = 0;
 }
 
 // One queue after the other has the first choice.
 bool graph_workers::next_start(const ring_ledger &ledger, start &out) {
-  const std::uint64_t idle = idle_.load() & ~lent_; // a released worker is used when its release has been seen to
+  // A released worker is used when its release has been seen to.
+  const std::uint64_t idle = idle_.load() & ~(lent_ | failed_);
   if (idle == 0)
     return false;
   for (std::size_t n = 0; n < queues_.size(); ++n) {
@@ -76,9 +77,17 @@ std::uint64_t graph_workers::begin(std::uint32_t worker, const cudaq_host_job_t 
   return launches_;
 }
 
+void graph_workers::fail(std::uint32_t worker, int error) {
+  running_ &= ~bit(worker);
+  lent_ &= ~bit(worker);
+  failed_ |= bit(worker);
+  errors_[worker] = error;
+}
+
 void graph_workers::end(std::uint32_t worker) {
   running_ &= ~bit(worker);
   lent_ &= ~bit(worker);
+  failed_ &= ~bit(worker);
   records_[worker].end();
   idle_.raise_bits(bit(worker));
 }

@@ -5,7 +5,7 @@
 //   push (thread that reads the ring) -> queue -> next_start -> begin -> launch ... ended -> end (idle again)
 //
 // A worker that runs is freed by the dispatcher when its done word carries the launch's ticket, or, where the caller
-// publishes, by release from any thread.
+// publishes, by release from any thread. One whose launch has failed is idle again when what its hook has queued is over.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -69,8 +69,10 @@ public:
 
   /// Requests wait for a worker.
   bool backlog() const { return pushed_.value() != started_; }
-  /// A worker runs that the library frees.
-  bool running() const { return running_ != 0; }
+  /// A worker runs that the library frees, or one is left by a failed launch.
+  bool running() const { return (running_ | failed_) != 0; }
+  /// A worker is left by a failed launch.
+  bool failed() const { return failed_ != 0; }
   /// A worker runs that the caller frees.
   bool lent() const { return lent_ != 0; }
   bool busy() const { return running() || lent(); }
@@ -80,14 +82,29 @@ public:
     std::uint32_t worker = 0;
   };
   /// The next request that an idle worker can take, in the order that the option asks for. False: none. Must be followed
-  /// by begin, or by give_back_start.
+  /// by begin.
   bool next_start(const ring_ledger &ledger, start &out);
   /// Takes a waiting request without a worker, to fail it. False: none waits.
   bool next_to_fail(std::uint32_t &slot);
   /// Publishes the job record. Returns the ticket for the launch.
   std::uint64_t begin(std::uint32_t worker, const cudaq_host_job_t &job);
-  /// The worker is idle again. After begin only.
-  void end(std::uint32_t worker);
+  /// After begin: the launch has failed with `error`.
+  void fail(std::uint32_t worker, int error);
+  /// Calls failed(worker, job, error) for every worker that a failed launch has left and ready(worker) is true of, and
+  /// then frees it. Returns how many.
+  template <class Ready, class Failed>
+  std::uint32_t collect_failed(Ready &&ready, Failed &&failed) {
+    std::uint32_t count = 0;
+    for (std::uint64_t left = failed_; left != 0; left &= left - 1) {
+      const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
+      if (!ready(w))
+        continue;
+      failed(w, job(w), errors_[w]);
+      end(w);
+      ++count;
+    }
+    return count;
+  }
 
   /// Calls ended(worker, job) for every worker whose graph has ended since, and then frees it. Returns how many.
   template <class Ended>
@@ -157,6 +174,9 @@ private:
     return count;
   }
 
+  /// The worker is idle again.
+  void end(std::uint32_t worker);
+
   std::vector<cudaq_host_worker_t> specs_;
   std::shared_ptr<graph_launcher> launcher_;
   std::vector<const volatile std::uint64_t *> done_words_;
@@ -168,9 +188,11 @@ private:
   alignas(128) counter pushed_;
 
   // Of the dispatcher's own thread.
-  std::uint64_t started_ = 0;  ///< of the pushed requests
-  std::uint64_t running_ = 0;  ///< workers whose done word is awaited
-  std::uint64_t lent_ = 0;     ///< workers that the caller frees
+  std::uint64_t started_ = 0; ///< of the pushed requests
+  std::uint64_t running_ = 0; ///< workers whose done word is awaited
+  std::uint64_t lent_ = 0;    ///< workers that the caller frees
+  std::uint64_t failed_ = 0;  ///< workers whose launch has failed
+  std::array<int, kMaxGraphWorkers> errors_{};
   std::uint64_t launches_ = 0; ///< tickets; they outlive a run, so that no old done word fits
   std::uint32_t first_queue_ = 0;
 };

@@ -127,6 +127,8 @@ private:
   std::uint32_t graph_turn(lane &here);
   std::uint32_t collect_graphs(lane &here);
   void launch(const graph_workers::start &what, lane &here);
+  std::uint32_t answer_failed_launches(lane &here);
+  void answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status, lane &here);
   void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here);
   bool answered_elsewhere(const cudaq_host_job_t &job) const;
   void close_answered(const cudaq_host_job_t &job, lane &here);

@@ -15,6 +15,8 @@ std::uint32_t host_dispatcher::graph_turn(lane &here) {
   std::uint32_t work = 0;
   if (graphs_.busy())
     work += collect_graphs(here);
+  if (graphs_.failed())
+    work += answer_failed_launches(here);
   if (graphs_.backlog()) {
     if (fault() != 0)
       fail_waiting(CUDAQ_RPC_ERR_DEVICE_FAULT, here);
@@ -57,17 +59,34 @@ void host_dispatcher::launch(const graph_workers::start &what, lane &here) {
     handler_returned(what.slot, generation, {false}, here);
     return;
   }
-  const int stuck = graphs_.launcher().recover(what.worker);
-  graphs_.end(what.worker);
-  const outcome failed{true, stuck != 0 ? CUDAQ_RPC_ERR_DEVICE_FAULT : CUDAQ_RPC_ERR_LAUNCH_FAILED, 0};
-  if (record.state.claim(generation, slot_phase::running, slot_phase::completing)) {
-    record.cuda_error = static_cast<std::uint32_t>(said.error);
-    publish(*setup_.ledger, what.slot, failed, here);
-  } else {
-    handler_returned(what.slot, generation, failed, here); // somebody has answered it already
-  }
+  graphs_.fail(what.worker, said.error);
+  answer_failed_launches(here);
+}
+
+// What a hook has queued may read the slot, so the request is answered when that is over. Others need not wait for it.
+std::uint32_t host_dispatcher::answer_failed_launches(lane &here) {
+  int stuck = 0;
+  const std::uint32_t count = graphs_.collect_failed(
+      [this](std::uint32_t worker) { return graphs_.launcher().idle(worker); },
+      [&](std::uint32_t worker, const cudaq_host_job_t &job, int error) {
+        const int lost = graphs_.launcher().recover(worker);
+        answer_failed_launch(job, error, lost != 0 ? CUDAQ_RPC_ERR_DEVICE_FAULT : CUDAQ_RPC_ERR_LAUNCH_FAILED, here);
+        stuck = lost != 0 ? lost : stuck;
+      });
   if (stuck != 0)
     fail_all_graphs(stuck, here);
+  return count;
+}
+
+void host_dispatcher::answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status, lane &here) {
+  slot_record &record = setup_.ledger->slots[job.slot];
+  const outcome failed{true, status, 0};
+  if (record.state.claim(job.generation, slot_phase::running, slot_phase::completing)) {
+    record.cuda_error = static_cast<std::uint32_t>(error);
+    publish(*setup_.ledger, job.slot, failed, here);
+  } else {
+    handler_returned(job.slot, job.generation, failed, here); // somebody has answered it already
+  }
 }
 
 void host_dispatcher::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here) {
@@ -134,6 +153,10 @@ void host_dispatcher::watch_for_fault(lane &here) {
 void host_dispatcher::fail_all_graphs(int error, lane &here) {
   collect_graphs(here);
   fault_.store(error);
+  graphs_.collect_failed([](std::uint32_t) { return true; },
+                         [&](std::uint32_t, const cudaq_host_job_t &job, int) {
+                           answer_failed_launch(job, error, CUDAQ_RPC_ERR_DEVICE_FAULT, here);
+                         });
   graphs_.abandon([&](std::uint32_t worker, const cudaq_host_job_t &job) {
     const bool by_library = graphs_.spec(worker).completion == CUDAQ_WORKER_LIBRARY_PUBLISHES;
     if (!by_library && answered_elsewhere(job)) {
@@ -177,6 +200,7 @@ void host_dispatcher::settle_graphs() {
     return;
   lane &here = lanes_[kLoopLane];
   collect_graphs(here);
+  answer_failed_launches(here);
   if (const int stuck = graphs_.launcher().fault())
     fail_all_graphs(stuck, here);
 }

@@ -46,9 +46,8 @@ public:
   }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return done_[worker].word; }
   int recover(std::uint32_t worker) override {
+    EXPECT_TRUE(idle(worker));
     ++recoveries;
-    if (recovering)
-      recovering(worker);
     return fault();
   }
   int fault() override {
@@ -56,6 +55,8 @@ public:
     return stuck_;
   }
   bool idle(std::uint32_t worker) override {
+    if ((hook_work.load() & (std::uint64_t{1} << worker)) != 0)
+      return false;
     const std::lock_guard lock(mutex_);
     for (const run &r : launched_)
       if (r.worker == worker)
@@ -81,8 +82,7 @@ public:
   std::atomic<bool> silent{false}; ///< graphs write and raise nothing
   /// GRAPH_PUBLISHES: the graph has raised its flag, and has not ended.
   std::function<void(std::uint32_t worker)> published;
-  /// While the dispatcher makes a worker usable again.
-  std::function<void(std::uint32_t worker)> recovering;
+  std::atomic<std::uint64_t> hook_work{0}; ///< bit w: what a hook of worker w has queued is not over
   /// CALLER_PUBLISHES: the thread that sees the worker's result. Called without a lock.
   std::function<void(std::uint32_t worker)> ready;
   /// Which function a request is for, where not by its id: by the worker that got it.

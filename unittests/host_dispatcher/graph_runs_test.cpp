@@ -113,14 +113,47 @@ TEST_F(GraphRun, AFailedLaunchDoesNotReplaceAnAnswerThatCameBefore) {
   EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_LAUNCH_FAILED), 0u);
 }
 
-TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOver) {
+TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUpNobody) {
   graph_rig rig(plan);
-  std::atomic<cudaq_tx_status_t> meanwhile{CUDAQ_TX_EMPTY};
-  rig.device->recovering = [&](std::uint32_t) { meanwhile = rig.look(0); };
+  rig.device->hook_work = 2; // of worker 1
   rig.device->next_error = 400;
   rig.send(0, 2, 5, 1);
-  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_ERROR; }));
-  EXPECT_EQ(meanwhile.load(), CUDAQ_TX_IN_FLIGHT);
+  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  rig.send(1, 1, 5, 2);
+  expect_answer(rig, 1, 0);
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
+  EXPECT_EQ(rig.device->recoveries.load(), 0u);
+  rig.device->hook_work = 0;
+  int error = 0;
+  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; }));
+  EXPECT_EQ(error, 400);
+  rig.send(2, 2, 5, 3);
+  expect_answer(rig, 2, 0);
+}
+
+TEST_F(GraphRun, Row12_StopWaitsForWhatAHookHasQueuedAndSaysSo) {
+  graph_rig rig(plan);
+  rig.device->hook_work = 2;
+  rig.device->next_error = 400;
+  rig.send(0, 2, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  EXPECT_FALSE(rig.stop(std::chrono::milliseconds(50)));
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT) << "the hook's work may still read the slot";
+  rig.device->hook_work = 0;
+  EXPECT_TRUE(rig.stop());
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_ERROR);
+}
+
+TEST_F(GraphRun, Row09_AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
+  graph_rig rig(plan);
+  rig.device->hook_work = 2;
+  rig.device->next_error = 400;
+  rig.send(0, 2, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  rig.device->trap();
+  int error = 0;
+  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; }));
+  EXPECT_EQ(error, kFakeError);
 }
 
 TEST_F(GraphRun, Row34_WhatTheLibraryAnswersNobodyElseCan) {
