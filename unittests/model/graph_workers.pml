@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The graph workers of a host dispatcher: private queue, ledger, pool of workers, job records, three ways to complete
+ * (lib/host_dispatcher/graph_workers.h, host_graphs.cpp; docs/graph_dispatch.md).
+ *
+ * One dispatcher takes requests into its private queue and launches graphs for them. A graph runs on its own: it reads its
+ * slot at any later moment. Each slot has a user, who sends, collects and refills. A poll that finds nothing waits.
+ *
+ * Configuration:
+ *   LIBRARY, GRAPH, CALLER   who publishes; one of them. LIBRARY and CALLER both: worker 0 is CALLER's, the others LIBRARY's
+ *   MARKERS                  IN_FLIGHT in tx, rx cleared at the launch; off: rx is cleared when the request is answered
+ *   LAUNCH_FAIL              any launch may fail
+ *   STOP                     the intake closes at any moment; what waits for a worker is answered for, and so are at last
+ *                            the jobs of callers, who may be stuck
+ *   NSLOTS NREQ NWORKERS
+ *
+ * W1  a request is answered exactly once, by its own answer
+ * W2  a graph reads the request that it was launched for
+ * W3  a worker is not launched while its graph runs or its caller uses it
+ * W4  launches are in the order of the requests
+ * W5  whoever reads a job record reads the job of the launch that it knows of
+ * W6  every request is answered, and every worker idle at the end; no deadlock
+ *
+ * Mutants: MUTANT_*. REACH_*: a situation that must occur. */
+
+#ifndef NSLOTS
+#define NSLOTS 2
+#endif
+#ifndef NREQ
+#define NREQ 5
+#endif
+#ifndef NWORKERS
+#define NWORKERS 2
+#endif
+#if defined(CALLER) && defined(LIBRARY)
+#define is_callers(w) ((w) == 0)
+#elif defined(CALLER)
+#define is_callers(w) true
+#else
+#define is_callers(w) false
+#endif
+
+#define EMPTY 0
+#define ADDRESS 1
+#define IN_FLIGHT 2
+#define SENTINEL 3
+#define RESPONSE 64
+#define REFUSAL 128 /* an error frame */
+
+mtype = { open, queued, running, early, left, passed_on, deferred, completing };
+
+/* The ring. */
+bit rx[NSLOTS];
+byte tx[NSLOTS], rx_data[NSLOTS], tx_data[NSLOTS];
+
+/* The ledger. Phase and generation are one word. */
+mtype phase[NSLOTS] = open;
+byte generation[NSLOTS];
+bit marked[NSLOTS];          /* rx was cleared at the launch */
+
+/* The workers. */
+chan queue = [NSLOTS] of { byte };
+bit idle[NWORKERS] = 1;      /* the caller raises it, too */
+bit in_use[NWORKERS];        /* private to the dispatcher: launched, and its end not seen */
+byte record_slot[NWORKERS], record_generation[NWORKERS], record_ticket[NWORKERS];
+byte io_slot[NWORKERS];      /* what the graph is told */
+byte done_word[NWORKERS], launch_ticket[NWORKERS];
+bit launched[NWORKERS], ready[NWORKERS];
+byte tickets = 0;
+
+/* Ghosts. */
+byte answered[NREQ + 1];
+byte taken = 0, closed = 0, last_launched = 0, callers_ended = 0;
+byte meant_for[NWORKERS];    /* request of the launch */
+bit graph_runs[NWORKERS], caller_uses[NWORKERS];
+bool dispatcher_ended = false, closing = false;
+#ifdef REACH_EARLY
+bool early_seen = false;
+#endif
+
+#ifdef MUTANT_ANY_TICKET
+#define has_ended(w) (done_word[w] != 0)
+#elif defined(MUTANT_FREED_WHEN_PUBLISHED)
+#define has_ended(w) (tx[record_slot[w]] != IN_FLIGHT)
+#else
+#define has_ended(w) (done_word[w] == record_ticket[w])
+#endif
+#define can_start(w) (nempty(queue) && idle[w] && !in_use[w])
+#ifdef MUTANT_TAKES_WITHOUT_LEDGER
+#define is_free(s) (phase[s] != queued)
+#else
+#define is_free(s) (phase[s] == open)
+#endif
+
+inline claim(s, g, from, to, won) {
+#ifdef MUTANT_CLAIM_BY_TEST_AND_STORE
+  won = (phase[s] == from && generation[s] == g);
+  if
+  :: won -> phase[s] = to
+  :: else
+  fi
+#else
+  atomic {
+#ifdef MUTANT_COMPLETES_BY_SLOT
+    won = (phase[s] == from);
+#else
+    won = (phase[s] == from && generation[s] == g);
+#endif
+    if
+    :: won -> phase[s] = to
+    :: else
+    fi
+  }
+#endif
+}
+
+/* By whoever has brought the job into phase completing, or whose it was alone. */
+inline publish(s, what, flag) {
+  tx_data[s] = what;
+  atomic {
+    assert(tx[s] == EMPTY || tx[s] == IN_FLIGHT);  /* W1 */
+    tx[s] = flag
+  }
+  end_job(s)
+}
+
+inline end_job(s) {
+#ifdef MUTANT_OPEN_BEFORE_RX
+  phase[s] = open;
+#endif
+  if
+  :: !marked[s] -> rx[s] = 0
+  :: else
+  fi;
+  phase[s] = open
+}
+
+inline refuse(s) {
+#ifdef MARKERS
+  publish(s, REFUSAL + rx_data[s], SENTINEL)
+#else
+  publish(s, REFUSAL + rx_data[s], ADDRESS)
+#endif
+}
+
+proctype user(byte s) {
+  byte r = s + 1;
+end:
+  do
+  :: r <= NREQ ->
+    rx[s] == 0;
+    tx[s] == EMPTY;
+    rx_data[s] = r;
+    rx[s] = 1;
+end_unanswered: /* with STOP only: the dispatcher asserts what it owes */
+    (tx[s] == ADDRESS || tx[s] == SENTINEL);
+    atomic {
+      answered[r]++;
+      assert(answered[r] == 1);  /* W1 */
+      assert(tx_data[s] == RESPONSE + r || tx_data[s] == REFUSAL + r);  /* W1 */
+      closed++
+    }
+    tx[s] = EMPTY;
+    r = r + NSLOTS
+  :: else -> break
+  od
+}
+
+/* The device: one instance, one execution at a time. */
+proctype graph(byte w) {
+  byte s, what;
+end:
+  do
+  :: launched[w] ->
+    launched[w] = 0;
+    s = io_slot[w];
+    what = rx_data[s];
+    assert(what == meant_for[w]);  /* W2 */
+    tx_data[s] = RESPONSE + what;
+#ifdef GRAPH
+    atomic {
+      assert(tx[s] == EMPTY || tx[s] == IN_FLIGHT);  /* W1 */
+      tx[s] = ADDRESS
+    }
+#endif
+    if
+    :: is_callers(w) -> graph_runs[w] = 0; ready[w] = 1
+    :: else -> atomic { graph_runs[w] = 0; done_word[w] = launch_ticket[w] }
+    fi
+  od
+}
+
+/* As in deferred_job.pml: a completion that comes before the launch has returned is left for the dispatcher. */
+inline complete(s, g, what) {
+  won = false;
+  accepted = false;
+  claim(s, g, deferred, completing, won);
+  if
+  :: won
+  :: else ->
+    claim(s, g, running, early, won);
+    if
+    :: won ->
+      tx_data[s] = what;
+      claim(s, g, early, left, accepted);
+      if
+      :: accepted -> won = false
+      :: else -> claim(s, g, passed_on, completing, won)
+      fi
+    :: else -> claim(s, g, deferred, completing, won)
+    fi
+  fi;
+  if
+  :: won -> publish(s, what, ADDRESS); accepted = true
+  :: else
+  fi
+}
+
+/* The CPU stage behind a worker of the caller's. It may complete a job a second time, long after the first. */
+proctype caller(byte w) {
+  byte s, g, what, old_s = 0, old_g = 0;
+  bool won, accepted;
+end:
+  do
+  :: ready[w] ->
+    ready[w] = 0;
+#ifdef STOP
+    if
+    :: true
+    :: break /* stuck */
+    fi;
+#endif
+    caller_uses[w] = 1;
+    s = record_slot[w];
+    g = record_generation[w];
+    assert(closing || (rx_data[s] == meant_for[w] && generation[s] == g));  /* W5 */
+    what = RESPONSE + meant_for[w];
+    if
+    :: old_g != 0 -> complete(old_s, old_g, 0); assert(!accepted)  /* W1: a late second completion is refused */
+    :: true
+    fi;
+    if
+    :: complete(s, g, what); caller_uses[w] = 0; idle[w] = 1
+    :: caller_uses[w] = 0; idle[w] = 1; complete(s, g, what)
+    fi;
+    old_s = s;
+    old_g = g
+  od
+}
+
+inline launch(w) {
+  queue?s;
+  idle[w] = 0;
+  in_use[w] = 1;
+  assert(!graph_runs[w] && !caller_uses[w]);  /* W3 */
+  assert(rx_data[s] > last_launched);  /* W4: with one cursor the ids rise */
+  last_launched = rx_data[s];
+  phase[s] = running;
+#ifdef MARKERS
+  atomic { assert(tx[s] == EMPTY); tx[s] = IN_FLIGHT };
+#endif
+  io_slot[w] = s;
+#ifndef MUTANT_RECORD_AFTER_LAUNCH
+  record_slot[w] = s;
+  record_generation[w] = generation[s];
+#endif
+  tickets++;
+  record_ticket[w] = tickets;
+  if
+#ifdef LAUNCH_FAIL
+  :: true ->
+    phase[s] = completing;
+    refuse(s);
+#ifndef MUTANT_FAILED_WORKER_IS_LOST
+    in_use[w] = 0;
+    idle[w] = 1
+#endif
+#endif
+  :: true ->
+    atomic { meant_for[w] = rx_data[s]; launch_ticket[w] = tickets; graph_runs[w] = 1; launched[w] = 1 };
+#ifdef MUTANT_RECORD_AFTER_LAUNCH
+    record_slot[w] = s;
+    record_generation[w] = generation[s];
+#endif
+#ifdef MARKERS
+    rx[s] = 0;
+    marked[s] = 1;
+#endif
+    g = generation[s];
+    claim(s, g, running, deferred, won);
+    if
+    :: won
+    :: else ->
+#ifdef REACH_EARLY
+      early_seen = true;
+#endif
+      claim(s, g, early, passed_on, won);
+      if
+      :: won
+      :: else -> publish(s, tx_data[s], ADDRESS)
+      fi
+    fi
+  fi
+}
+
+/* The end of a worker of the library's. */
+inline collect(w) {
+  s = record_slot[w];
+  g = record_generation[w];
+#ifdef GRAPH
+  claim(s, g, deferred, completing, won);
+  if
+  :: won -> end_job(s)
+  :: else
+  fi;
+#else
+  claim(s, g, deferred, completing, won);
+  assert(won && tx_data[s] == RESPONSE + meant_for[w]);  /* W2: the graph has written its frame */
+  publish(s, tx_data[s], ADDRESS);
+#endif
+  in_use[w] = 0;
+  idle[w] = 1
+}
+
+proctype dispatcher() {
+  byte s, g, cursor = 0, w;
+  bool won;
+  do
+  :: !closing && rx[cursor] == 1 && is_free(cursor) ->
+    generation[cursor]++;
+    phase[cursor] = queued;
+    marked[cursor] = 0;
+    taken++;
+    queue!cursor;
+    cursor = (cursor + 1) % NSLOTS
+  :: can_start(0) -> launch(0)
+  :: in_use[0] && !is_callers(0) && has_ended(0) -> collect(0)
+  :: in_use[0] && is_callers(0) && idle[0] -> in_use[0] = 0
+#if NWORKERS > 1
+  :: can_start(1) && !(idle[0] && !in_use[0]) -> launch(1)
+  :: in_use[1] && !is_callers(1) && has_ended(1) -> collect(1)
+  :: in_use[1] && is_callers(1) && idle[1] -> in_use[1] = 0
+#endif
+#ifdef STOP
+  :: !closing -> closing = true
+  :: closing && nempty(queue) && in_use[0] && (NWORKERS == 1 || in_use[NWORKERS - 1]) -> /* the grace period is over */
+    queue?s;
+    phase[s] = completing;
+#ifdef MARKERS
+    tx[s] = IN_FLIGHT;
+#endif
+    refuse(s)
+  :: closing && empty(queue) && !graph_runs[0] && (NWORKERS == 1 || !graph_runs[NWORKERS - 1]) -> break
+#endif
+  :: taken == NREQ && empty(queue) && !in_use[0] && (NWORKERS == 1 || !in_use[NWORKERS - 1]) -> break
+#ifdef REACH_EARLY
+  :: early_seen -> assert(false)  /* reached */
+#endif
+#ifdef REACH_BACKLOG
+  :: nempty(queue) && in_use[0] && in_use[NWORKERS - 1] -> assert(false)  /* reached */
+#endif
+  od;
+#ifdef STOP
+  w = 0;
+  do
+  :: w < NWORKERS && in_use[w] && !is_callers(w) -> has_ended(w); collect(w)
+  :: w < NWORKERS && !(in_use[w] && !is_callers(w)) -> w++
+  :: w == NWORKERS -> break
+  od;
+  s = 0;
+  do
+  :: s < NSLOTS ->
+    g = generation[s];
+    claim(s, g, deferred, completing, won);
+    if
+    :: won -> refuse(s)
+    :: else
+    fi;
+    s++
+  :: else -> break
+  od;
+#endif
+  dispatcher_ended = true
+}
+
+init {
+  byte i;
+  atomic {
+    run dispatcher();
+    for (i : 0 .. NSLOTS - 1) {
+      run user(i)
+    }
+    for (i : 0 .. NWORKERS - 1) {
+      run graph(i);
+      if
+      :: is_callers(i) -> run caller(i)
+      :: else
+      fi
+    }
+  }
+  dispatcher_ended;
+  closed == taken; /* W6: otherwise an invalid end state */
+#ifndef STOP
+  assert(closed == NREQ)  /* W6 */
+#endif
+}
