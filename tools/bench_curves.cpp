@@ -125,7 +125,7 @@ bench_curve dispatchers_curve(bench_session &session) {
 
 } // namespace
 
-std::vector<bench_curve> measure_curves(bench_session &session) {
+std::vector<bench_curve> measure_curves(bench_session &session, bench_context &) {
   std::vector<bench_curve> curves;
   for (const auto measure : {&payload_curve, &slots_curve, &fifo_slots_curve, &table_curve, &any_slots_curve,
                              &blocks_curve, &dispatchers_curve})

@@ -9,8 +9,8 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::uint64_t kCurveExchanges = 10000; ///< at most, of each point of a curve
-constexpr std::uint32_t kCurveRounds = 2;
+constexpr std::uint64_t kCurveExchanges = 20000; ///< at most, of each point of a curve
+constexpr std::uint32_t kCurveRounds = 4;
 
 bench_options for_curves(bench_options o) {
   o.exchanges = std::min(o.exchanges, kCurveExchanges);
@@ -18,8 +18,7 @@ bench_options for_curves(bench_options o) {
   return o;
 }
 
-} // namespace
-
+/// GPU, driver, clocks and cores of a run.
 bench_context describe_session(const bench_session &session) {
   bench_context c;
   cudaDeviceProp properties{};
@@ -39,8 +38,6 @@ bench_context describe_session(const bench_session &session) {
   return c;
 }
 
-namespace {
-
 measured_case named(const char *name, const std::string &what, std::size_t payload_bytes) {
   measured_case c;
   c.name = name;
@@ -49,8 +46,7 @@ measured_case named(const char *name, const std::string &what, std::size_t paylo
   return c;
 }
 
-} // namespace
-
+/// All rounds of one case.
 bench_result measure_rounds(bench_session &session, const bench_case &of, const bench_rig &rig) {
   bench_result result{
       of, named("floor", of.floor, rig.floor_payload_bytes), named("ours", of.what, rig.payload_bytes), {}};
@@ -65,33 +61,40 @@ bench_result measure_rounds(bench_session &session, const bench_case &of, const 
   return result;
 }
 
-int run_bench_device(const bench_options &options, const output &out) {
+} // namespace
+
+int run_suite(const bench_suite &suite, const bench_options &options, const output &out) {
   const bench_options o = effective(options);
-  const std::vector<bench_case> cases = select_cases(o.cases);
   open_gpu(o.gpu);
   bench_session session(o);
   bench_context context = describe_session(session);
+  context.command = suite.command;
+  context.method = suite.method;
   const std::uint64_t switches = involuntary_switches();
   std::vector<bench_result> results;
   std::vector<bench_curve> curves;
   const char *now = "curves";
   try {
-    for (const bench_case &of : cases) {
+    for (const bench_case &of : suite.cases) {
       now = of.id;
-      results.push_back(measure_rounds(session, of, make_rig(session, of)));
+      results.push_back(measure_rounds(session, of, suite.make_rig(session, of)));
     }
     now = "curves";
     if (o.curves) {
       session.use(for_curves(o));
-      curves = measure_curves(session);
+      curves = suite.measure_curves(session, context);
     }
   } catch (const exchange_stalled &e) {
-    fmt::print(stderr, "cudaq-realtime bench device: {}: FAILED within {} s: {}\n", now, o.timeout_s, e.what());
+    fmt::print(stderr, "cudaq-realtime {}: {}: FAILED within {} s: {}\n", suite.command, now, o.timeout_s, e.what());
     return kExitCheckFailed;
   }
   context.involuntary_switches = involuntary_switches() - switches;
   context.measured_clock_mhz = session.measured_clock_mhz;
   return report_bench(out, o, context, results, curves);
+}
+
+int run_bench_device(const bench_options &options, const output &out) {
+  return run_suite({"bench device", "", select_cases(options.cases), make_rig, measure_curves}, options, out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -2,17 +2,12 @@
 // `bench graph`: graph workers of the host dispatcher beside the same graphs launched bare.
 #include "bench_graph_floor.h"
 #include "bench_rigs.h"
-#include "machine.h"
-
-#include <algorithm>
 
 namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::uint32_t kSlots = 256;
 constexpr std::uint32_t kHeader = CUDAQ_RPC_HEADER_SIZE;
-constexpr std::uint64_t kCurveExchanges = 20000; ///< at most, of each point of a curve
-constexpr std::uint32_t kCurveRounds = 4;
 constexpr char kMethod[] =
     "floors and cases alternate in rounds, histograms of all rounds merged; a floor is the same captured graph "
     "launched by "
@@ -145,44 +140,19 @@ std::string crossover(const bench_curve &mapped, const bench_curve &dma) {
   return found;
 }
 
-bench_options for_curves(bench_options o) {
-  o.exchanges = std::min(o.exchanges, kCurveExchanges);
-  o.rounds = std::min(o.rounds, kCurveRounds);
-  return o;
+std::vector<bench_curve> measure_graph_curves(bench_session &session, bench_context &context) {
+  std::vector<bench_curve> curves{workers_curve(session), payload_curve(session, false), payload_curve(session, true)};
+  context.notes.push_back("payloads from which on the DMA hook is not slower than the mapped read: " +
+                          crossover(curves[1], curves[2]) + " bytes");
+  return curves;
 }
 
 } // namespace
 
 int run_bench_graph(const bench_options &options, const output &out) {
-  const bench_options o = effective(options);
-  const std::vector<bench_case> cases = select_cases(o.cases, all_graph_cases());
-  open_gpu(o.gpu);
-  bench_session session(o);
-  bench_context context = describe_session(session);
-  context.command = "bench graph";
-  context.method = kMethod;
-  const std::uint64_t switches = involuntary_switches();
-  std::vector<bench_result> results;
-  std::vector<bench_curve> curves;
-  const char *now = "curves";
-  try {
-    for (const bench_case &of : cases) {
-      now = of.id;
-      results.push_back(measure_rounds(session, of, make_graph_rig(session, of)));
-    }
-    now = "curves";
-    if (o.curves) {
-      session.use(for_curves(o));
-      curves = {workers_curve(session), payload_curve(session, false), payload_curve(session, true)};
-      context.notes.push_back("payloads from which on the DMA hook is not slower than the mapped read: " +
-                              crossover(curves[1], curves[2]) + " bytes");
-    }
-  } catch (const exchange_stalled &e) {
-    fmt::print(stderr, "cudaq-realtime bench graph: {}: FAILED within {} s: {}\n", now, o.timeout_s, e.what());
-    return kExitCheckFailed;
-  }
-  context.involuntary_switches = involuntary_switches() - switches;
-  return report_bench(out, o, context, results, curves);
+  return run_suite(
+      {"bench graph", kMethod, select_cases(options.cases, all_graph_cases()), make_graph_rig, measure_graph_curves},
+      options, out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -46,12 +46,19 @@ round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::s
 /// Frame of `frame_bytes` in and out by one block.
 floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes);
 
+/// A benchmark of cases beside their floors. What measures throws usage_error, api_error, gpu_error, exchange_stalled.
+struct bench_suite {
+  const char *command;
+  const char *method; ///< "": that of `bench device`
+  std::vector<bench_case> cases;
+  bench_rig (*make_rig)(bench_session &session, const bench_case &of);
+  /// Notes go to the context.
+  std::vector<bench_curve> (*measure_curves)(bench_session &session, bench_context &context);
+};
+/// Measures and reports. Returns an exit_code.
+int run_suite(const bench_suite &suite, const bench_options &options, const output &out);
+
 bench_rig make_rig(bench_session &session, const bench_case &of);
-/// All rounds of one case.
-bench_result measure_rounds(bench_session &session, const bench_case &of, const bench_rig &rig);
-/// GPU, driver, clocks and cores of a run.
-bench_context describe_session(const bench_session &session);
-/// Throws usage_error, api_error, gpu_error, exchange_stalled.
-std::vector<bench_curve> measure_curves(bench_session &session);
+std::vector<bench_curve> measure_curves(bench_session &session, bench_context &context);
 
 } // namespace cudaq::realtime::tools

@@ -5,6 +5,7 @@
 #include "kernels/dispatch_loop.cuh"
 #include "kernels/handler_sets.h"
 #include "kernels/shared_ring_transport.h"
+#include "lib/api/back_end.h"
 #include "lib/ring/function_index_builder.h"
 #include "unittests/host_dispatcher/traffic.h"
 
@@ -37,15 +38,7 @@ int handler(const void *in, void *out, std::uint32_t arg_len, std::uint32_t max_
   return status;
 }
 
-inline slot_ring host_view(const host_ring &r) {
-  const bool in_place = r.ring.tx_data_host == nullptr;
-  slot_ring view;
-  view.rx_flags = r.ring.rx_flags_host, view.tx_flags = r.ring.tx_flags_host;
-  view.rx_data = r.ring.rx_data_host, view.tx_data = in_place ? r.ring.rx_data_host : r.ring.tx_data_host;
-  view.rx_stride = view.tx_stride = r.ring.rx_stride_sz;
-  view.num_slots = r.shape().num_slots, view.slot_size = r.shape().slot_size;
-  return view;
-}
+inline slot_ring host_view(const host_ring &r) { return view_of(r.ring, host_config(r.shape()), ring_side::host); }
 
 /// What start() prepares for a kernel, for a number of teams. Functions first_id .. first_id + count - 1, of 1..6.
 class loop_host {
