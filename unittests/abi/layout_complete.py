@@ -7,22 +7,24 @@ import sys
 
 import public_headers
 
+root = pathlib.Path(sys.argv[1])
+
 # Used only by inline code of the header that defines them, or only types and no values: they never cross a binary
 # boundary. Neither does what .cuh headers define: device code that is compiled into the program.
 INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "CooperativeKernel",
                "graph_capture_options", "graph_capture_result"}
 
-# The pipeline is an experimental C++ interface: std::function and unique_ptr cross it, and its layout is not frozen.
-NOT_FROZEN = {"pipeline.h"}
+# The pipeline is an experimental C++ interface: std::function and unique_ptr cross it, and its layout is not frozen. What
+# goes over the wire is.
+NOT_FROZEN, FROZEN = root / "include/cudaq/qec", {"decode_response.h"}
 
-root = pathlib.Path(sys.argv[1])
 listed = "".join((root / "unittests/abi" / name).read_text() for name in ("layout_c.inc", "layout_cxx.inc"))
 sizes = set(re.findall(r"^CUDAQ_SIZE\((\w+),", listed, flags=re.M))
 offsets = set(re.findall(r"^CUDAQ_OFFSET\((\w+), (\w+),", listed, flags=re.M))
 values = set(re.findall(r"^CUDAQ_VALUE\((\w+),", listed, flags=re.M))
 
 structs = {n: f for n, (f, path) in public_headers.structs(root / "include").items()
-           if n not in INLINE_ONLY and path.suffix != ".cuh" and path.name not in NOT_FROZEN}
+           if n not in INLINE_ONLY and path.suffix != ".cuh" and (NOT_FROZEN not in path.parents or path.name in FROZEN)}
 fields = {(name, field) for name, names in structs.items() for field in names}
 enumerators = set(public_headers.enumerators(root / "include"))
 

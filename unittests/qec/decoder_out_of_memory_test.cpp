@@ -22,9 +22,10 @@ void *allocate(std::size_t bytes) {
 }
 } // namespace
 
-void *operator new(std::size_t bytes) { return allocate(bytes); }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
+// Not inline: where only one of new and delete is, compilers see a free that does not fit.
+[[gnu::noinline]] void *operator new(std::size_t bytes) { return allocate(bytes); }
+[[gnu::noinline]] void operator delete(void *memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
 
 namespace cudaq::qec::realtime::test {
 namespace {
