@@ -13,13 +13,14 @@
 
 namespace cudaq::qec::realtime::experimental {
 
-enum class tensor_type { boolean, int8, uint8, float16, bfloat16, int32, float32, int64 };
+enum class tensor_type { boolean, int8, uint8, float16, bfloat16, int32, float32, int64, float8 };
 
 constexpr std::size_t bytes_of(tensor_type type) {
   switch (type) {
   case tensor_type::boolean:
   case tensor_type::int8:
   case tensor_type::uint8:
+  case tensor_type::float8:
     return 1;
   case tensor_type::float16:
   case tensor_type::bfloat16:
@@ -55,9 +56,11 @@ public:
   virtual const char *name() const noexcept = 0;
   /// In the model's order.
   virtual const std::vector<tensor_info> &tensors() const noexcept = 0;
-  /// Device memory of tensors()[index].size_bytes(). All tensors are bound before the first enqueue.
+  /// Device memory of tensors()[index].size_bytes(), aligned to 256 bytes; it must outlive the last inference. All tensors are
+  /// bound before the first enqueue. Throws std::runtime_error.
   virtual void bind(std::size_t index, void *device_memory) = 0;
-  /// Puts one inference on the stream. Also called during a capture: it neither waits nor allocates.
+  /// Puts one inference on the stream. Also called during a capture, behind one call without: from the second on it neither
+  /// waits nor allocates. Returns what CUDA refuses; throws std::runtime_error with the words of the engine's library.
   virtual cudaError_t enqueue(cudaStream_t stream) = 0;
 };
 

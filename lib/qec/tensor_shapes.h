@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model's tensors as the services take them: types by TensorRT's numbers, and shapes with a batch of 1.
+#pragma once
+
+#include "cudaq/qec/realtime/inference_engine.h"
+
+#include <iterator>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// By the value of nvinfer1::DataType, which TensorRT keeps. Nothing: a type of less than a byte, or one unknown here.
+constexpr std::optional<experimental::tensor_type> tensor_type_of(int data_type) {
+  using enum experimental::tensor_type;
+  constexpr experimental::tensor_type kTypes[] = {float32, float16, int8,     int32, boolean,
+                                                  uint8,   float8,  bfloat16, int64};
+  if (data_type < 0 || data_type >= static_cast<int>(std::size(kTypes)))
+    return std::nullopt;
+  return kTypes[data_type];
+}
+
+/// The batch, which is dimension 0, becomes 1 where the model leaves it open (-1). Throws std::runtime_error: another
+/// dimension is open, since nobody could say what it is; or a tensor without elements.
+inline std::vector<std::int64_t> pinned_shape(const std::string &name, std::span<const std::int64_t> shape) {
+  std::vector<std::int64_t> pinned(shape.begin(), shape.end());
+  for (std::size_t i = 0; i < pinned.size(); ++i) {
+    if (i == 0 && pinned[i] < 0)
+      pinned[i] = 1;
+    if (pinned[i] <= 0)
+      throw std::runtime_error("tensor \"" + name + "\": dimension " + std::to_string(i) + " is " +
+                               (pinned[i] < 0 ? "dynamic, which only the batch (dimension 0) may be" : "0"));
+  }
+  return pinned;
+}
+
+} // namespace cudaq::qec::realtime
