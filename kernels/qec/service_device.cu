@@ -15,38 +15,48 @@ constexpr std::uint32_t kThreads = 256;
 
 __global__ void __launch_bounds__(kThreads) input_kernel(service_queue q) {
   __shared__ int entry;
-  const auto *frame = static_cast<const std::uint8_t *>(*q.mailbox);
-  if (frame == nullptr)
+  const detail::service_frames frames = detail::frames_of(q);
+  if (frames.request == nullptr)
     return;
   if (threadIdx.x == 0)
     entry = q.depth == 0 ? 0 : detail::await_entry(q);
   __syncthreads();
   if (entry >= 0)
-    detail::copy_input(q, frame, threadIdx.x, blockDim.x);
+    detail::copy_input(q, frames.request, threadIdx.x, blockDim.x);
 }
 
-__global__ void __launch_bounds__(kThreads) output_kernel(service_queue q) {
+__global__ void __launch_bounds__(kThreads) answer_kernel(service_queue q) {
+  const detail::service_frames frames = detail::frames_of(q);
+  if (frames.request == nullptr)
+    return;
+  __shared__ std::int32_t status;
+  if (threadIdx.x == 0)
+    status = detail::status_of(q, frames);
+  __syncthreads();
+  if (status == 0)
+    detail::copy_bytes(frames.answer + CUDAQ_RPC_HEADER_SIZE, q.output, q.output_bytes, threadIdx.x, blockDim.x);
+  __syncthreads();
+  if (threadIdx.x == 0)
+    detail::answer_request(q, frames, status);
+}
+
+__global__ void __launch_bounds__(kThreads) entry_kernel(service_queue q) {
   __shared__ int entry;
-  auto *frame = static_cast<std::uint8_t *>(*q.mailbox);
-  if (frame == nullptr)
+  const detail::service_frames frames = detail::frames_of(q);
+  if (frames.request == nullptr)
     return;
   if (threadIdx.x == 0)
-    entry = q.depth == 0 ? 0 : detail::await_entry(q);
+    entry = detail::await_entry(q);
   __syncthreads();
   if (entry < 0) {
     if (threadIdx.x == 0)
       ++*q.refused;
     return;
   }
-  std::uint8_t *const to = q.depth == 0 ? frame + CUDAQ_RPC_HEADER_SIZE : q.outputs + entry * q.output_stride;
-  detail::copy_bytes(to, q.output, q.output_bytes, threadIdx.x, blockDim.x);
+  detail::copy_bytes(q.outputs + entry * q.output_stride, q.output, q.output_bytes, threadIdx.x, blockDim.x);
   __syncthreads();
-  if (threadIdx.x != 0)
-    return;
-  if (q.depth == 0)
-    detail::write_response_header(q, frame);
-  else
-    detail::publish_entry(q, frame);
+  if (threadIdx.x == 0)
+    detail::publish_entry(q, frames.request);
 }
 
 class cuda_device final : public experimental::service_device {
@@ -79,7 +89,10 @@ public:
     return cudaGetLastError();
   }
   cudaError_t enqueue_output(const service_queue &queue, cudaStream_t stream) override {
-    output_kernel<<<1, kThreads, 0, stream>>>(queue);
+    if (queue.depth == 0)
+      answer_kernel<<<1, kThreads, 0, stream>>>(queue);
+    else
+      entry_kernel<<<1, kThreads, 0, stream>>>(queue);
     return cudaGetLastError();
   }
   cudaGraphExec_t capture(const std::function<cudaError_t(cudaStream_t)> &work, bool device_launch) override {

@@ -66,6 +66,12 @@ void ai_decoder_service::bind_tensors() {
   }
 }
 
+void ai_decoder_service::set_graph_io(const cudaq::realtime::GraphIOContext *graph_io_dev) {
+  if (queue_.depth != 0)
+    throw std::logic_error("ai_decoder_service: set_graph_io: the answers of a predecoder service are the CPU's");
+  queue_.io = graph_io_dev;
+}
+
 void ai_decoder_service::capture_graph(bool device_launch) {
   const cudaGraphExec_t made = device_->capture(
       [this](cudaStream_t stream) {
@@ -99,16 +105,18 @@ ai_predecoder_service::ai_predecoder_service(std::unique_ptr<inference_engine> e
   try {
     flags_ = device().allocate_shared(depth * sizeof(int));
     frames_ = device().allocate_shared(depth * sizeof(void *));
+    sizes_ = device().allocate_shared(depth * sizeof(std::uint32_t));
     outputs_ = device().allocate_shared(depth * queue_.output_stride);
     control_ = device().allocate_shared(2 * sizeof(int));
     tail_ = static_cast<int *>(device().allocate(sizeof(int)));
   } catch (...) {
-    for (const auto &memory : {flags_, frames_, outputs_, control_})
+    for (const auto &memory : {flags_, frames_, sizes_, outputs_, control_})
       device().free_shared(memory);
     throw;
   }
   queue_.ready = static_cast<volatile int *>(flags_.device);
   queue_.frames = static_cast<void **>(frames_.device);
+  queue_.sizes = static_cast<std::uint32_t *>(sizes_.device);
   queue_.outputs = static_cast<std::uint8_t *>(outputs_.device);
   queue_.stop = static_cast<volatile int *>(control_.device);
   queue_.refused = static_cast<int *>(control_.device) + 1;
@@ -116,7 +124,7 @@ ai_predecoder_service::ai_predecoder_service(std::unique_ptr<inference_engine> e
 }
 
 ai_predecoder_service::~ai_predecoder_service() {
-  for (const auto &memory : {flags_, frames_, outputs_, control_})
+  for (const auto &memory : {flags_, frames_, sizes_, outputs_, control_})
     device().free_shared(memory);
   device().free(tail_);
 }
@@ -140,8 +148,8 @@ bool ai_predecoder_service::poll_next_job(predecoder_job &out_job) {
   store_release(polled_, job + 1);
   void *const frame = static_cast<void **>(frames_.host)[at];
   out_job = {at, frame,
-             static_cast<const std::uint8_t *>(outputs_.host) + static_cast<std::size_t>(at) * queue_.output_stride,
-             -1};
+             static_cast<const std::uint8_t *>(outputs_.host) + static_cast<std::size_t>(at) * queue_.output_stride, -1,
+             static_cast<const std::uint32_t *>(sizes_.host)[at]};
   if (ring_stride_ != 0) {
     const std::size_t offset =
         reinterpret_cast<std::uintptr_t>(frame) - reinterpret_cast<std::uintptr_t>(ring_.rx_data_dev);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cudaq/qec/realtime/inference_engine.h"
-#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "lib/qec/decode_status.h"
 #include "lib/ring/flag_word.h"
 
@@ -12,6 +12,17 @@
 namespace cudaq::qec::realtime::detail {
 
 using experimental::service_queue;
+
+/// The frame of the request, and that of its answer. Both null: there is none.
+struct service_frames {
+  std::uint8_t *request, *answer;
+};
+CUDAQ_QEC_HOST_DEVICE inline service_frames frames_of(const service_queue &q) {
+  if (q.io != nullptr)
+    return {static_cast<std::uint8_t *>(q.io->rx_slot), q.io->tx_slot};
+  auto *const frame = static_cast<std::uint8_t *>(*q.mailbox);
+  return {frame, frame};
+}
 
 /// The entry that the next inference gets, when it is idle. -1: there is none any more. By one thread.
 CUDAQ_QEC_HOST_DEVICE inline int await_entry(const service_queue &q) {
@@ -44,19 +55,37 @@ CUDAQ_QEC_HOST_DEVICE inline void copy_bytes(std::uint8_t *to, const std::uint8_
     to[i] = from[i];
 }
 
-/// Without a queue: the response in the frame. The header by one thread, behind the others' bytes.
-CUDAQ_QEC_HOST_DEVICE inline void write_response_header(const service_queue &q, std::uint8_t *frame) {
+/// Without a queue: what becomes of the request. A payload that is longer than the model's input is none of its shots.
+CUDAQ_QEC_HOST_DEVICE inline std::int32_t status_of(const service_queue &q, const service_frames &frames) {
   cudaq_rpc_header_t request;
-  memcpy(&request, frame, sizeof(request));
-  const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, 0, static_cast<std::uint32_t>(q.output_bytes),
-                                      request.request_id, request.ptp_timestamp};
-  memcpy(frame, &response, sizeof(response));
+  memcpy(&request, frames.request, sizeof(request));
+  if (request.arg_len > q.input_bytes)
+    return CUDAQ_RPC_ERR_BAD_ARG_LEN;
+  if (q.io != nullptr && q.output_bytes + CUDAQ_RPC_HEADER_SIZE > q.io->tx_stride_sz)
+    return CUDAQ_RPC_ERR_RESULT_TOO_LARGE;
+  return 0;
+}
+
+/// The header of the response, and with io its publication. By one thread, behind the others' bytes.
+CUDAQ_QEC_HOST_DEVICE inline void answer_request(const service_queue &q, const service_frames &frames,
+                                                 std::int32_t status) {
+  cudaq_rpc_header_t request;
+  memcpy(&request, frames.request, sizeof(request));
+  const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, status,
+                                      status == 0 ? static_cast<std::uint32_t>(q.output_bytes) : 0, request.request_id,
+                                      request.ptp_timestamp};
+  memcpy(frames.answer, &response, sizeof(response));
+  if (q.io != nullptr)
+    cudaq::realtime::detail::store_release(*q.io->tx_flag, q.io->tx_flag_value);
 }
 
 /// The entry is the CPU's. By one thread, behind the others' bytes.
 CUDAQ_QEC_HOST_DEVICE inline void publish_entry(const service_queue &q, void *frame) {
   const int entry = *q.tail;
+  cudaq_rpc_header_t request;
+  memcpy(&request, frame, sizeof(request));
   q.frames[entry] = frame;
+  q.sizes[entry] = request.arg_len;
   *q.tail = entry + 1 == q.depth ? 0 : entry + 1;
   cudaq::realtime::detail::store_release<int>(q.ready[entry], 1);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AI services on a GPU, with an engine that copies its input: graph of the base class, and the queue to the CPU.
+// The AI services on a GPU, with the engine that copies its input: graph of the base class, and the queue to the CPU.
+#include "kernels/qec/passthrough_engine.h"
 #include "kernels/qec/service_device.h"
 #include "unittests/kernels/gpu_test.h"
 #include "unittests/kernels/host_graph_rig.h"
@@ -12,21 +13,6 @@ namespace {
 namespace pipe = cudaq::qec::realtime::experimental;
 
 constexpr std::size_t kBytes = 2016; // d7, INT32 measurements
-
-class copying_engine final : public pipe::inference_engine {
-public:
-  const char *name() const noexcept override { return "copying"; }
-  const std::vector<pipe::tensor_info> &tensors() const noexcept override { return tensors_; }
-  void bind(std::size_t index, void *memory) override { memory_[index] = memory; }
-  cudaError_t enqueue(cudaStream_t stream) override {
-    return cudaMemcpyAsync(memory_[1], memory_[0], kBytes, cudaMemcpyDeviceToDevice, stream);
-  }
-
-private:
-  std::vector<pipe::tensor_info> tensors_ = {{"measurements", pipe::tensor_type::int32, {-1, 72, 7}, true},
-                                             {"residual", pipe::tensor_type::int32, {-1, 504}, false}};
-  void *memory_[2] = {};
-};
 
 /// Frames in mapped memory, and the mailbox.
 struct frames {
@@ -56,8 +42,8 @@ class AiServiceOnGpu : public gpu_test {};
 
 TEST_F(AiServiceOnGpu, TheGraphOfTheBaseClassAnswersInTheFrame) {
   frames f(1);
-  pipe::ai_decoder_service service(std::make_unique<copying_engine>(), qec::realtime::gpu::cuda_service_device(),
-                                   f.mailbox.dev);
+  pipe::ai_decoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
+                                   qec::realtime::gpu::cuda_service_device(), f.mailbox.dev);
   service.capture_graph();
   f.mailbox.host[0] = f.ring.dev;
   side_stream stream;
@@ -78,8 +64,8 @@ TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
   constexpr int kDepth = 4;
   constexpr std::uint32_t kRequests = 2000;
   frames f(2 * kDepth);
-  pipe::ai_predecoder_service service(std::make_unique<copying_engine>(), qec::realtime::gpu::cuda_service_device(),
-                                      f.mailbox.dev, kDepth);
+  pipe::ai_predecoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
+                                      qec::realtime::gpu::cuda_service_device(), f.mailbox.dev, kDepth);
   service.capture_graph();
   service.set_ring({f.ring.host, f.ring.dev}, frames::kStride);
   side_stream stream;
@@ -112,8 +98,8 @@ TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
 
 TEST_F(AiServiceOnGpu, AFullQueueMakesTheGraphWaitUntilAnEntryIsFreeOrAStop) {
   frames f(1);
-  pipe::ai_predecoder_service service(std::make_unique<copying_engine>(), qec::realtime::gpu::cuda_service_device(),
-                                      f.mailbox.dev, 1);
+  pipe::ai_predecoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
+                                      qec::realtime::gpu::cuda_service_device(), f.mailbox.dev, 1);
   service.capture_graph();
   f.fill(0, 7);
   f.mailbox.host[0] = f.ring.dev;

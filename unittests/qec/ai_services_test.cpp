@@ -4,6 +4,9 @@
 #include "lib/qec/service_steps.h"
 #include "pipeline_rig.h"
 
+#include <deque>
+#include <map>
+#include <random>
 #include <stdexcept>
 
 namespace cudaq::qec::realtime::test {
@@ -53,25 +56,27 @@ public:
     std::free(memory);
   }
   cudaError_t enqueue_input(const service_queue &q, cudaStream_t) override {
-    const auto *frame = static_cast<const std::uint8_t *>(*q.mailbox);
-    skipped_ = frame == nullptr || (q.depth != 0 && detail::await_entry(q) < 0);
+    const detail::service_frames frames = detail::frames_of(q);
+    skipped_ = frames.request == nullptr || (q.depth != 0 && detail::await_entry(q) < 0);
     if (!skipped_)
-      detail::copy_input(q, frame, 0, 1);
+      detail::copy_input(q, frames.request, 0, 1);
     return cudaSuccess;
   }
   cudaError_t enqueue_output(const service_queue &q, cudaStream_t) override {
-    auto *frame = static_cast<std::uint8_t *>(*q.mailbox);
+    const detail::service_frames frames = detail::frames_of(q);
     if (skipped_) {
-      *(q.refused != nullptr && frame != nullptr ? q.refused : &ignored_) += 1;
+      *(q.refused != nullptr && frames.request != nullptr ? q.refused : &ignored_) += 1;
       return cudaSuccess;
     }
     if (q.depth == 0) {
-      detail::copy_bytes(frame + CUDAQ_RPC_HEADER_SIZE, q.output, q.output_bytes, 0, 1);
-      detail::write_response_header(q, frame);
+      const std::int32_t status = detail::status_of(q, frames);
+      if (status == 0)
+        detail::copy_bytes(frames.answer + CUDAQ_RPC_HEADER_SIZE, q.output, q.output_bytes, 0, 1);
+      detail::answer_request(q, frames, status);
     } else {
       detail::copy_bytes(q.outputs + static_cast<std::size_t>(*q.tail) * q.output_stride, q.output, q.output_bytes, 0,
                          1);
-      detail::publish_entry(q, frame);
+      detail::publish_entry(q, frames.request);
     }
     return cudaSuccess;
   }
@@ -134,13 +139,73 @@ TEST(AiDecoderService, BindsByNameAndAnswersInTheFrame) {
   EXPECT_EQ(device->graphs, 0);
 }
 
+cudaq_rpc_response_t response_in(const frame &f) {
+  cudaq_rpc_response_t header;
+  std::memcpy(&header, f.bytes, sizeof(header));
+  return header;
+}
+
+TEST(AiDecoderService, Row23_APayloadLongerThanTheInputIsRefusedAndTheNextIsRight) {
+  const auto device = std::make_shared<fake_device>();
+  void *mailbox = nullptr;
+  ai_decoder_service service(std::make_unique<adding_engine>(), device, &mailbox);
+  service.capture_graph();
+  for (std::uint32_t values : {7u, 6u, 8u, 0u, 6u}) {
+    frame f(1, values);
+    mailbox = f.bytes;
+    device->graph(nullptr);
+    EXPECT_EQ(response_in(f).magic, CUDAQ_RPC_MAGIC_RESPONSE);
+    EXPECT_EQ(response_in(f).status, values > 6 ? CUDAQ_RPC_ERR_BAD_ARG_LEN : 0);
+    EXPECT_EQ(response_in(f).result_len, values > 6 ? 0u : 8u);
+    std::int64_t sum = 0;
+    std::memcpy(&sum, f.bytes + CUDAQ_RPC_HEADER_SIZE, 8);
+    if (values <= 6) {
+      EXPECT_EQ(sum, values * (values + 1) / 2);
+    }
+  }
+}
+
+TEST(AiDecoderService, WithAGraphIoContextItAnswersWhereASchedulerSays) {
+  const auto device = std::make_shared<fake_device>();
+  void *mailbox = nullptr;
+  cudaq::realtime::GraphIOContext io{};
+  ai_decoder_service service(std::make_unique<adding_engine>(), device, &mailbox);
+  service.set_graph_io(&io);
+  service.capture_graph(true);
+  device->graph(nullptr); // as a warm-up: no request, nothing is touched
+  frame request(10), answer(0, 0);
+  volatile std::uint64_t flag = 0;
+  io = {request.bytes, answer.bytes, &flag, 4711, sizeof(answer.bytes)};
+  device->graph(nullptr);
+  EXPECT_EQ(cudaq::realtime::detail::load_acquire(flag), 4711u);
+  EXPECT_EQ(response_in(answer).magic, CUDAQ_RPC_MAGIC_RESPONSE);
+  EXPECT_EQ(response_in(answer).request_id, 77u);
+  std::int64_t sum = 0;
+  std::memcpy(&sum, answer.bytes + CUDAQ_RPC_HEADER_SIZE, 8);
+  EXPECT_EQ(sum, 75);
+  EXPECT_EQ(response_in(request).magic, CUDAQ_RPC_MAGIC_REQUEST) << "the request is left alone";
+
+  io.tx_stride_sz = CUDAQ_RPC_HEADER_SIZE + 7;
+  device->graph(nullptr);
+  EXPECT_EQ(response_in(answer).status, CUDAQ_RPC_ERR_RESULT_TOO_LARGE);
+  EXPECT_EQ(response_in(answer).result_len, 0u);
+
+  service.set_graph_io(nullptr);
+  service.capture_graph();
+  mailbox = request.bytes;
+  device->graph(nullptr);
+  EXPECT_EQ(response_in(request).magic, CUDAQ_RPC_MAGIC_RESPONSE) << "the mailbox again";
+  ai_predecoder_service predecoder(std::make_unique<adding_engine>(), device, &mailbox, 2);
+  EXPECT_THROW(predecoder.set_graph_io(&io), std::logic_error);
+}
+
 TEST(AiDecoderService, WhatIsMissingIsRefusedAndNothingLeaks) {
   const auto device = std::make_shared<fake_device>();
   void *mailbox = nullptr;
   EXPECT_THROW(ai_decoder_service(nullptr, device, &mailbox), std::invalid_argument);
   EXPECT_THROW(ai_decoder_service(std::make_unique<adding_engine>(), nullptr, &mailbox), std::invalid_argument);
   EXPECT_THROW(ai_predecoder_service(std::make_unique<adding_engine>(), device, &mailbox, 0), std::invalid_argument);
-  for (int fails_at = 0; fails_at < 8; ++fails_at) {
+  for (int fails_at = 0; fails_at < 9; ++fails_at) {
     device->fails_at = fails_at;
     EXPECT_THROW(ai_predecoder_service(std::make_unique<adding_engine>(), device, &mailbox), std::runtime_error);
     EXPECT_EQ(device->blocks, 0) << fails_at;
@@ -180,6 +245,56 @@ TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {
   launch(4); // a short payload: zeros behind it
   ASSERT_TRUE(service.poll_next_job(job));
   EXPECT_EQ(*static_cast<const std::int64_t *>(job.inference_data), 4 + 5);
+  EXPECT_EQ(job.payload_size, 8u);
+}
+
+// Entries of the queue against a model: launches, polls and releases in random order.
+TEST(AiPreDecoderService, Row23_RandomLaunchesPollsAndReleasesFollowTheModel) {
+  for (int depth : {1, 2, 5}) {
+    const auto device = std::make_shared<fake_device>();
+    void *mailbox = nullptr;
+    ai_predecoder_service service(std::make_unique<adding_engine>(), device, &mailbox, depth);
+    service.capture_graph();
+    std::mt19937 random(static_cast<unsigned>(depth));
+    std::deque<std::int32_t> ready;      // sums, oldest first
+    std::map<int, std::int32_t> claimed; // by entry
+    std::int32_t launched = 0;
+    for (int step = 0; step < 20000; ++step) {
+      const auto what = static_cast<unsigned>(random() % 3);
+      const auto taken = static_cast<int>(ready.size() + claimed.size());
+      // The next entry may be claimed while others are free: the graph would wait.
+      const bool next_is_free = taken < depth && claimed.count(launched % depth) == 0;
+      if (what == 0 && next_is_free) {
+        const auto values =
+            static_cast<std::uint32_t>(random() % 9); // 7 and 8 are too long: the model sees the first six
+        frame f(launched, values);
+        mailbox = f.bytes;
+        device->graph(nullptr);
+        std::int32_t sum = 0;
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(std::min(values, 6u)); ++i)
+          sum += launched + i;
+        ready.push_back(sum);
+        ++launched;
+      } else if (what == 1) {
+        predecoder_job job;
+        ASSERT_EQ(service.poll_next_job(job), !ready.empty());
+        if (ready.empty())
+          continue;
+        ASSERT_EQ(*static_cast<const std::int64_t *>(job.inference_data), ready.front());
+        ASSERT_LE(job.payload_size, 32u);
+        ASSERT_TRUE(claimed.emplace(job.slot_idx, ready.front()).second);
+        ready.pop_front();
+      } else if (what == 2 && !claimed.empty()) {
+        const auto at = std::next(claimed.begin(), static_cast<std::ptrdiff_t>(random() % claimed.size()));
+        service.release_job(at->first);
+        ASSERT_THROW(service.release_job(at->first), std::logic_error);
+        claimed.erase(at);
+      }
+      ASSERT_EQ(service.pending(), static_cast<int>(ready.size() + claimed.size()));
+    }
+    EXPECT_GT(launched, 1000);
+    EXPECT_EQ(service.refused(), 0);
+  }
 }
 
 TEST(AiPreDecoderService, AStopEndsAGraphThatWaitsAndCountsIt) {

@@ -11,7 +11,8 @@
 namespace cudaq::qec::realtime::experimental {
 
 /// Owns engine, tensors and graph. The first input gets the request's payload (what it lacks is zero), the first output is
-/// the answer; other tensors have memory, too. By one thread at a time.
+/// the answer; other tensors have memory, too. A payload that is longer than the input is answered BAD_ARG_LEN. By one thread
+/// at a time.
 class CUDAQ_QEC_REALTIME_API ai_decoder_service {
 public:
   /// device_mailbox_slot: device address of the word that has the request's frame when the graph is launched.
@@ -22,6 +23,10 @@ public:
   ai_decoder_service(const ai_decoder_service &) = delete;
   ai_decoder_service &operator=(const ai_decoder_service &) = delete;
 
+  /// The graph as a handler of GRAPH_LAUNCH that a scheduler on the GPU launches: from the next capture_graph(true) on it goes
+  /// by this GraphIOContext instead of the mailbox, the same that is named for its entry (CUDAQ_GRAPH_IO_FORWARDED). Device
+  /// memory, zeroed, which must outlive the graph. nullptr: the mailbox again. Throws std::logic_error on a predecoder service.
+  void set_graph_io(const cudaq::realtime::GraphIOContext *graph_io_dev);
   /// Throws what the capture refuses. Again: the graph is replaced.
   void capture_graph(bool device_launch = false);
   /// nullptr before capture_graph.
@@ -33,6 +38,7 @@ public:
     std::size_t size_bytes = 0;
     bool is_input = false;
   };
+  using TensorBinding = tensor_binding; ///< the seeds' name
   /// In the model's order.
   const std::vector<tensor_binding> &bindings() const { return bindings_; }
   /// Throws std::out_of_range.

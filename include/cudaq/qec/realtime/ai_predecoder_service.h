@@ -5,6 +5,15 @@
 
 #include "cudaq/qec/realtime/ai_decoder_service.h"
 
+/// For loops that poll: the CPU's hint that this thread waits.
+#if defined(__x86_64__) || defined(__i386__)
+#define QEC_CPU_RELAX() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define QEC_CPU_RELAX() __asm__ __volatile__("yield")
+#else
+#define QEC_CPU_RELAX() ((void)0)
+#endif
+
 namespace cudaq::qec::realtime::experimental {
 
 /// An inference that is ready. Its pointers are the host's, and valid until release_job.
@@ -13,6 +22,8 @@ struct predecoder_job {
   void *ring_buffer_ptr = nullptr;      ///< the request's frame, as the mailbox named it
   const void *inference_data = nullptr; ///< the first output
   int origin_slot = -1;                 ///< of the ring, if set_ring has said where it is
+  std::size_t payload_size =
+      0; ///< of the request; the model has seen get_input_size() bytes at most, and zeros behind less
 };
 
 /// Entries go round: idle (0), ready (1, by the graph), processing (2, by the poller that has claimed it), idle again by
@@ -43,7 +54,7 @@ public:
 private:
   volatile int *ready() const { return static_cast<volatile int *>(flags_.host); }
 
-  service_device::shared_memory flags_, frames_, outputs_, control_;
+  service_device::shared_memory flags_, frames_, sizes_, outputs_, control_;
   int *tail_ = nullptr;               ///< the device's
   volatile std::uint64_t polled_ = 0; ///< jobs handed out
   realtime_pipeline::ring_buffer_bases ring_{};

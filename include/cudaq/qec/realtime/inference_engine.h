@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace cudaq::realtime {
+struct GraphIOContext; // dispatch_kernel_launch.h
+}
+
 namespace cudaq::qec::realtime::experimental {
 
 enum class tensor_type { boolean, int8, uint8, float16, bfloat16, int32, float32, int64, float8 };
@@ -67,6 +71,8 @@ public:
 /// The queue of a service as its two kernels see it; addresses are the device's.
 struct service_queue {
   void *const *mailbox = nullptr; ///< word with the address of the request's frame; null frame: nothing is done
+  /// Instead of the mailbox: where the request is, where the answer goes, and the word that says it is there. No queue then.
+  const cudaq::realtime::GraphIOContext *io = nullptr;
   std::uint8_t *input = nullptr;
   std::size_t input_bytes = 0;
   const std::uint8_t *output = nullptr;
@@ -74,6 +80,7 @@ struct service_queue {
   int depth = 0;                   ///< 0: no queue, the answer is written to the frame
   volatile int *ready = nullptr;   ///< by entry: 0 idle, 1 ready, 2 processing
   void **frames = nullptr;         ///< by entry
+  std::uint32_t *sizes = nullptr;  ///< by entry: payload bytes of the request
   std::uint8_t *outputs = nullptr; ///< depth * output_stride
   std::size_t output_stride = 0;
   int *tail = nullptr;                ///< the next entry
@@ -95,7 +102,7 @@ public:
   virtual void free(void *memory) noexcept = 0;
   /// Request into the input tensor; waits for a free entry of the queue.
   virtual cudaError_t enqueue_input(const service_queue &queue, cudaStream_t stream) = 0;
-  /// Output tensor to the entry, which becomes ready; without a queue to the frame, as its response.
+  /// Output tensor to the entry, which becomes ready; without a queue to the frame, as its response; with io that is published.
   virtual cudaError_t enqueue_output(const service_queue &queue, cudaStream_t stream) = 0;
   virtual cudaGraphExec_t capture(const std::function<cudaError_t(cudaStream_t)> &work, bool device_launch) = 0;
   virtual void destroy(cudaGraphExec_t graph) noexcept = 0;
