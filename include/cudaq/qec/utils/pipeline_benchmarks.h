@@ -92,6 +92,9 @@ public:
     return text;
   }
 
+  /// The seeds' report: nothing is printed, the text is returned.
+  std::string report() const { return report_text(); }
+
 private:
   struct record {
     clock::time_point submitted_at, completed_at;

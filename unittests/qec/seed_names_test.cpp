@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The names and header paths of the first design still lead to the classes of today, used as that design uses them.
+#include "cudaq/qec/realtime/ai_decoder_service.h"
+#include "cudaq/qec/realtime/ai_predecoder_service.h"
+#include "cudaq/qec/realtime/decode_response.h"
+#include "cudaq/qec/realtime/pipeline.h"
+#include "cudaq/qec/utils/pipeline_benchmarks.h"
+#include "cudaq/qec/utils/thread_pool.h"
+
+#include <atomic>
+#include <chrono>
+#include <gtest/gtest.h>
+#include <type_traits>
+
+namespace {
+
+namespace rt = cudaq::qec::realtime::experimental;
+static_assert(std::is_same_v<cudaq::qec::AIDecoderService, rt::ai_decoder_service>);
+static_assert(std::is_same_v<cudaq::qec::AIPreDecoderService, rt::ai_predecoder_service>);
+static_assert(std::is_base_of_v<cudaq::qec::AIDecoderService, cudaq::qec::AIPreDecoderService>);
+static_assert(std::is_same_v<cudaq::qec::PreDecoderJob, rt::predecoder_job>);
+static_assert(std::is_same_v<cudaq::qec::AIDecoderService::TensorBinding, rt::ai_decoder_service::tensor_binding>);
+static_assert(std::is_same_v<cudaq::qec::utils::PipelineBenchmark, cudaq::qec::utils::pipeline_benchmark>);
+static_assert(std::is_same_v<cudaq::qec::utils::ThreadPool, cudaq::qec::utils::thread_pool>);
+static_assert(sizeof(cudaq::qec::realtime::DecodeResponse) == 8);
+
+// The calls of the design, with its signatures.
+bool (cudaq::qec::AIPreDecoderService::*const poll)(cudaq::qec::PreDecoderJob &) =
+    &cudaq::qec::AIPreDecoderService::poll_next_job;
+void (cudaq::qec::AIPreDecoderService::*const release)(int) = &cudaq::qec::AIPreDecoderService::release_job;
+
+TEST(SeedNames, AThreadPoolAndABenchmarkAreUsedAsInTheDesign) {
+  ASSERT_NE(poll, nullptr);
+  ASSERT_NE(release, nullptr);
+  constexpr int kRequests = 100;
+  cudaq::qec::utils::PipelineBenchmark bench("d13_r13_Z", kRequests);
+  std::atomic<int> done{0};
+  bench.start();
+  {
+    cudaq::qec::utils::ThreadPool pool(2);
+    for (int i = 0; i < kRequests; ++i) {
+      bench.mark_submit(static_cast<std::size_t>(i));
+      pool.enqueue([&bench, &done, i] {
+        bench.mark_complete(static_cast<std::size_t>(i));
+        ++done;
+      });
+    }
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (done != kRequests && std::chrono::steady_clock::now() < deadline)
+      QEC_CPU_RELAX();
+  }
+  bench.stop();
+  EXPECT_EQ(bench.compute_stats().completed, 100u);
+  EXPECT_EQ(bench.report(), bench.report_text());
+  EXPECT_NE(bench.report().find("d13_r13_Z: submitted 100, completed 100, timed out 0"), std::string::npos);
+}
+
+} // namespace
