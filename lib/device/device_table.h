@@ -45,14 +45,16 @@ public:
     if (device_error e = check(copy, device_calls_only))
       return e;
     const std::vector<cudaq_function_entry_t> all = copy;
+    std::vector<std::uint32_t> entry_of;
     if (graphs != nullptr) {
       if (const std::uint32_t e = first_without_graph(all); e != count)
         return {"table->entries[" + std::to_string(e) + "].handler.graph_exec is NULL"};
-      keep_one_of_each_pool(copy);
+      entry_of = keep_one_of_each_pool(copy);
     }
     const function_index::outcome built = index_.build(copy.data(), static_cast<std::uint32_t>(copy.size()));
+    const auto name = [&](std::uint32_t kept) { return std::to_string(entry_of.empty() ? kept : entry_of[kept]); };
     if (built.what != function_index::problem::none)
-      return {"function table: entries " + std::to_string(built.first) + " and " + std::to_string(built.second) +
+      return {"function table: entries " + name(built.first) + " and " + name(built.second) +
               " carry one function_id " +
               (built.what == function_index::problem::duplicate ? "and routing key" : "in different dispatch modes")};
     if (graphs != nullptr)

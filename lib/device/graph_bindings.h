@@ -6,6 +6,7 @@
 #include "lib/ring/function_index.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace cudaq::realtime::detail {
@@ -28,15 +29,32 @@ inline std::uint32_t first_without_graph(const std::vector<cudaq_function_entry_
   return static_cast<std::uint32_t>(found - entries.begin());
 }
 
-/// Leaves the first entry of each pool.
-inline void keep_one_of_each_pool(std::vector<cudaq_function_entry_t> &entries) {
+/// Leaves the first entry of each pool. Returns where each of those that are left stood.
+inline std::vector<std::uint32_t> keep_one_of_each_pool(std::vector<cudaq_function_entry_t> &entries) {
   std::vector<cudaq_function_entry_t> kept;
-  for (const cudaq_function_entry_t &e : entries)
-    if (!is_graph(e) || std::none_of(kept.begin(), kept.end(), [&](const cudaq_function_entry_t &k) {
+  std::vector<std::uint32_t> stood;
+  for (std::uint32_t at = 0; at < entries.size(); ++at) {
+    const cudaq_function_entry_t &e = entries[at];
+    if (is_graph(e) && std::any_of(kept.begin(), kept.end(), [&](const cudaq_function_entry_t &k) {
           return is_graph(k) && k.function_id == e.function_id && k.routing_key == e.routing_key;
         }))
-      kept.push_back(e);
+      continue;
+    kept.push_back(e);
+    stood.push_back(at);
+  }
   entries = std::move(kept);
+  return stood;
+}
+
+/// Two entries with one graph and different contexts: what is in the graph's arguments is the context of one of them, and
+/// nobody would look at the other's word. nullptr, nullptr: there are none.
+inline std::pair<const graph_binding *, const graph_binding *>
+graph_of_two_contexts(const std::vector<graph_binding> &graphs) {
+  for (std::size_t a = 0; a < graphs.size(); ++a)
+    for (std::size_t b = a + 1; b < graphs.size(); ++b)
+      if (graphs[a].exec == graphs[b].exec && graphs[a].io != graphs[b].io)
+        return {&graphs[a], &graphs[b]};
+  return {};
 }
 
 /// All graphs of a table under the routes of its index.
