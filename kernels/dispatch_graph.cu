@@ -3,6 +3,7 @@
 #include "kernels/entry_points.h"
 #include "kernels/graph_launch.h"
 
+#include <cstring>
 #include <memory>
 #include <new>
 
@@ -12,15 +13,12 @@ struct cudaq_dispatch_graph_context {
   int device = 0;
   device_table table;
   scheduler_graphs schedulers;
-  loop_report *report = nullptr; ///< device memory, of a context without a dispatcher
   cudaStream_t stream = nullptr; ///< non-blocking, for what is freed at the end
 
   ~cudaq_dispatch_graph_context() {
     if (stream == nullptr)
       return;
     table.release(stream);
-    if (report != nullptr)
-      cudaFreeAsync(report, stream);
     cudaStreamDestroy(stream);
   }
 };
@@ -43,6 +41,36 @@ cudaError_t preload_graph_kernels() { return scheduler_graphs::preload<graph_tab
 
 namespace {
 
+/// Makes the context's device current, and gives the thread back the one that it had.
+class on_device {
+public:
+  explicit on_device(int device) {
+    if (cudaGetDevice(&before_) == cudaSuccess && before_ != device)
+      cudaSetDevice(device);
+    else
+      before_ = -1;
+  }
+  ~on_device() {
+    if (before_ >= 0)
+      cudaSetDevice(before_);
+  }
+  on_device(const on_device &) = delete;
+  on_device &operator=(const on_device &) = delete;
+
+private:
+  int before_ = -1;
+};
+
+/// Reads a struct that may grow at its end: what an older caller does not know is 0. A newer one is refused.
+template <class T>
+bool read_sized(const T *given, T &into) {
+  if (given == nullptr || given->struct_size == 0 || given->struct_size > sizeof(T) || given->struct_size % 4 != 0)
+    return false;
+  std::memcpy(&into, given, given->struct_size);
+  into.struct_size = sizeof(T);
+  return true;
+}
+
 constexpr std::uint8_t kSchedulerModes = 1u << CUDAQ_DISPATCH_DEVICE_CALL | 1u << CUDAQ_DISPATCH_GRAPH_LAUNCH;
 
 cudaError_t check_device(const launch_report &report, int &device) {
@@ -58,15 +86,14 @@ cudaError_t check_device(const launch_report &report, int &device) {
   return cudaSuccess;
 }
 
-/// What the ring, the words and the table of `p.launch` make of a context that belongs to no dispatcher.
-cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch_graph_context &context,
-                          graph_plan &plan) {
-  const cudaq_dispatch_launch_params_t &a = p.launch;
+/// What the ring, the words and the table of `a` make of a context that belongs to no dispatcher.
+cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_launch_params_t &a,
+                          cudaq_dispatch_graph_context &context, graph_plan &plan) {
   const std::size_t slot = a.rx_stride_sz < a.tx_stride_sz ? a.rx_stride_sz : a.tx_stride_sz;
   if (a.num_slots > UINT32_MAX || slot > UINT32_MAX || a.func_count > UINT32_MAX || a.stats == nullptr ||
       p.ordering > CUDAQ_ORDERING_ANY || p.unknown_function > CUDAQ_UNKNOWN_FUNCTION_ANSWER ||
-      p.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING || (p.graph_io_ctxs == nullptr && a.func_count != 0) ||
-      (a.function_table == nullptr && a.func_count != 0))
+      p.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING || p.num_schedulers > kMostMembers ||
+      (p.graph_io_ctxs == nullptr && a.func_count != 0) || (a.function_table == nullptr && a.func_count != 0))
     return cudaErrorInvalidValue;
   dispatch_params &d = plan.dispatch;
   d.ring = {a.rx_flags,
@@ -95,14 +122,12 @@ cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch
   plan.members = p.num_schedulers == 0 ? kUsualMembers : p.num_schedulers;
   plan.order_by_key = p.ordering == CUDAQ_ORDERING_ANY;
   plan.own_streams = p.own_streams != 0;
-  void *report = nullptr;
-  if (const cudaError_t error = cudaMallocAsync(&report, sizeof(loop_report), a.stream))
-    return error;
-  context.report = d.reports = static_cast<loop_report *>(report);
-  return cudaMemsetAsync(report, 0, sizeof(loop_report), a.stream);
+  plan.shutdown_word = context.table.shutdown_word();
+  return cudaSuccess;
 }
 
-cudaError_t create(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch_graph_context **out) {
+cudaError_t create(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_launch_params_t &launch,
+                   cudaq_dispatch_graph_context **out) {
   const launch_report report{nullptr};
   int device = 0;
   if (const cudaError_t refused = check_device(report, device))
@@ -114,10 +139,10 @@ cudaError_t create(const cudaq_dispatch_graph_params_t &p, cudaq_dispatch_graph_
   if (const cudaError_t error = cudaStreamCreateWithFlags(&context->stream, cudaStreamNonBlocking))
     return error;
   graph_plan plan;
-  if (const cudaError_t error = plan_directly(p, *context, plan))
+  if (const cudaError_t error = plan_directly(p, launch, *context, plan))
     return error;
   if (const cudaError_t error =
-          context->schedulers.create<graph_table>(plan, context->table.host_index().view(), p.launch.stream, report))
+          context->schedulers.create<graph_table>(plan, context->table.host_index().view(), launch.stream, report))
     return error;
   *out = context.release();
   return cudaSuccess;
@@ -178,10 +203,11 @@ cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *
                                            cudaq_dispatch_graph_context **out_context) {
   if (out_context != nullptr)
     *out_context = nullptr;
-  if (params == nullptr || out_context == nullptr || params->struct_size != sizeof(*params) ||
-      params->launch.struct_size != sizeof(params->launch) || params->launch.state != nullptr)
+  cudaq_dispatch_graph_params_t p{};
+  cudaq_dispatch_launch_params_t launch{};
+  if (out_context == nullptr || !read_sized(params, p) || !read_sized(p.launch, launch) || launch.state != nullptr)
     return cudaErrorInvalidValue;
-  return guarded([&] { return create(*params, out_context); });
+  return guarded([&] { return create(p, launch, out_context); });
 }
 
 cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
@@ -194,10 +220,11 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
   return guarded([&] {
     cudaq_dispatch_graph_params_t p{};
     p.struct_size = sizeof(p);
-    p.launch = {
-        sizeof(p.launch), num_blocks,   threads_per_block, 0,          rx_flags,      tx_flags, rx_data,   tx_data,
-        rx_stride_sz,     tx_stride_sz, function_table,    func_count, shutdown_flag, stats,    num_slots, stream,
+    const cudaq_dispatch_launch_params_t launch = {
+        sizeof(launch), num_blocks,   threads_per_block, 0,          rx_flags,      tx_flags, rx_data,   tx_data,
+        rx_stride_sz,   tx_stride_sz, function_table,    func_count, shutdown_flag, stats,    num_slots, stream,
         nullptr};
+    p.launch = &launch;
     const std::vector<void *> contexts(func_count, graph_io_ctx);
     p.graph_io_ctxs = contexts.data();
     return cudaq_create_dispatch_graph_v2(&p, out_context);
@@ -207,22 +234,31 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream) {
   if (context == nullptr)
     return cudaErrorInvalidValue;
-  return context->schedulers.launch(stream);
+  const on_device device(context->device);
+  scheduler_graphs &schedulers = context->schedulers;
+  if (schedulers.running())
+    return cudaErrorNotReady;
+  if (const cudaError_t error = schedulers.fault())
+    return error;
+  return schedulers.launch(stream);
 }
 
 cudaError_t cudaq_launch_dispatch_kernel_graph_v2(const cudaq_dispatch_launch_params_t *params) {
-  if (params == nullptr || params->struct_size != sizeof(*params))
+  cudaq_dispatch_launch_params_t p{};
+  if (!read_sized(params, p))
     return cudaErrorInvalidValue;
-  return guarded([&] { return launch_for_dispatcher(*params); });
+  return guarded([&] { return launch_for_dispatcher(p); });
 }
 
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context) {
   if (context == nullptr)
     return cudaErrorInvalidValue;
+  const on_device device(context->device);
   if (context->schedulers.running())
     return cudaErrorNotReady;
+  const cudaError_t fault = context->schedulers.fault();
   delete context;
-  return cudaSuccess;
+  return fault;
 }
 
 } // extern "C"

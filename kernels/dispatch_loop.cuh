@@ -51,7 +51,8 @@ public:
       empty = !takes() || (kAny ? round(teams) : turn()) != 0 ? 0 : empty + 1;
       if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
-      if (!stopped_ && empty % kClockPolls == 0 && overdue(empty != 0 ? kIdleCycles : kBusyCycles))
+      if ((Handlers::kDefers || !stopped_) && empty % kClockPolls == 0 &&
+          overdue(empty != 0 ? kIdleCycles : kBusyCycles))
         keep_house();
     }
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
@@ -116,10 +117,15 @@ private:
       return stopped_;
   }
   /// Takes requests up. Told to stop, it only waits for those that it has accepted.
-  CUDAQ_REALTIME_HOST_DEVICE bool takes() const { return !Handlers::kDefers || !stopped_; }
+  CUDAQ_REALTIME_HOST_DEVICE bool takes() const {
+    if constexpr (Handlers::kDefers)
+      return !stopped_ && !handlers_.gave_up();
+    else
+      return true;
+  }
   CUDAQ_REALTIME_HOST_DEVICE void take_over() {
     polls_ = handlers_.polls();
-    told_before_ = handlers_.told_to_stop();
+    stopped_ = handlers_.told_to_stop();
     counters_.post_relaunches();
     if (!handlers_.asks_caller()) // his word may be far away: not in every shift
       asked_ = clock();
@@ -128,33 +134,31 @@ private:
   /// times in a row: a graph that has answered and is not quite over would wait for a look at the ring, which takes longer.
   CUDAQ_REALTIME_HOST_DEVICE void attend() {
     Team::sync();
-    if (Team::ballot(Team::lane() == 0 && (handlers_.anything_landed() || handlers_.anything_waits())) == 0)
+    if (handlers_.gave_up() && Team::lane() == 0)
+      handlers_.fail_waiting([this](std::uint32_t slot) { answer_failed(slot); });
+    if (Team::ballot(Team::lane() == 0 && (handlers_.anything_landed() || handlers_.anything_to_try())) == 0)
       return;
-    const bool hurries = handlers_.hurries();
-    Team::sync();
-    if (hurries && Team::lane() == 0)
-      handlers_.hurry_is_over();
     const long long begun = Team::common_cycles();
-    std::uint32_t looks = hurries ? kHurriedLooks : 1;
+    std::uint32_t looks = kHurriedLooks;
     do {
       attend_once();
-    } while (--looks != 0 && handlers_.anything_waits() && Team::common_cycles() - begun < kHurriedCycles);
+    } while (--looks != 0 && handlers_.hurries() && Team::common_cycles() - begun < kHurriedCycles);
   }
   CUDAQ_REALTIME_HOST_DEVICE void attend_once() {
     if (Team::ballot(Team::lane() == 0 && handlers_.anything_landed()) != 0)
       counters_.count_answered(handlers_.template collect<Team>());
-    if (!handlers_.anything_waits())
+    if (!handlers_.anything_to_try())
       return;
     Team::sync();
     if (Team::lane() == 0)
-      handlers_.pump([this](std::uint32_t slot) {
-        const message m = transport_.of_slot(slot);
-        write_response(transport_.response(m), read_header<request>(transport_.request(m)), CUDAQ_RPC_ERR_LAUNCH_FAILED,
-                       0);
-        transport_.send(m);
-        counters_.count_failed(CUDAQ_RPC_ERR_LAUNCH_FAILED);
-      });
+      handlers_.pump([this](std::uint32_t slot) { answer_failed(slot); });
     Team::sync();
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void answer_failed(std::uint32_t slot) {
+    const message m = transport_.of_slot(slot);
+    write_response(transport_.response(m), read_header<request>(transport_.request(m)), CUDAQ_RPC_ERR_LAUNCH_FAILED, 0);
+    transport_.send(m);
+    counters_.count_failed(CUDAQ_RPC_ERR_LAUNCH_FAILED);
   }
 
   /// A thread's clock would be no measure of a turn: there, each look counts as a while.
@@ -176,7 +180,7 @@ private:
     bool stop = false;
     if (Team::lane() == 0)
       stop = load_acquire(*p_.library_shutdown) != 0 || (ask_caller && load_acquire(*p_.caller_shutdown) != 0);
-    stopped_ = Team::ballot(stop) != 0 || told_before_;
+    stopped_ = Team::ballot(stop) != 0 || stopped_; // a stop is not taken back
   }
   /// The same between slow requests of one look. True: told to stop; what is not served yet stays in its slot.
   CUDAQ_REALTIME_HOST_DEVICE bool told_to_stop() {
@@ -408,7 +412,7 @@ private:
   std::uint32_t expected_ = kLookBytes; ///< bytes that the next request probably has, header included
   long long kept_ = 0, asked_ = 0;      ///< clock() of the last house keeping, and of the caller's word
   std::uint64_t polls_ = 0;
-  bool stopped_ = false, told_before_ = false;
+  bool stopped_ = false;
 };
 
 } // namespace cudaq::realtime::detail

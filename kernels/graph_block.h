@@ -9,18 +9,34 @@
 
 namespace cudaq::realtime::detail {
 
+/// Host memory with the alignment that the ledger's parts ask for.
+class graph_block {
+public:
+  explicit graph_block(std::size_t bytes) : lines_((bytes + sizeof(line) - 1) / sizeof(line)) {}
+  std::uint8_t *data() { return reinterpret_cast<std::uint8_t *>(lines_.data()); }
+  const std::uint8_t *data() const { return reinterpret_cast<const std::uint8_t *>(lines_.data()); }
+  std::size_t size() const { return lines_.size() * sizeof(line); }
+
+private:
+  struct alignas(128) line {
+    std::uint8_t bytes[128];
+  };
+  std::vector<line> lines_;
+};
+
 /// What a context serves.
 struct graph_plan {
   dispatch_params dispatch;
   std::vector<graph_binding> graphs;
   std::uint32_t members = kUsualMembers;
-  bool order_by_key = false; ///< ANY ordering: each route is a lane of its own
-  bool own_streams = false;  ///< of the members; else one launch puts all of them on the device
+  bool order_by_key = false;             ///< ANY ordering: each route is a lane of its own
+  bool own_streams = false;              ///< of the members; else one launch puts all of them on the device
+  std::uint8_t *shutdown_word = nullptr; ///< own_streams: that of dispatch.library_shutdown, for the host
 };
 
 /// The ledger's block as it is before the first launch.
-inline std::vector<std::uint8_t> make_graph_block(const graph_plan &plan, const function_index_view &host_index,
-                                                  graph_layout &layout) {
+inline graph_block make_graph_block(const graph_plan &plan, const function_index_view &host_index,
+                                    graph_layout &layout) {
   std::vector<std::uint32_t> lane_of(host_index.num_routes);
   std::uint32_t lanes = 0;
   for (std::uint32_t r = 0; r < host_index.num_routes; ++r) { // sorted by function id
@@ -29,17 +45,17 @@ inline std::vector<std::uint8_t> make_graph_block(const graph_plan &plan, const 
   }
   layout = make_graph_layout(static_cast<std::uint32_t>(plan.graphs.size()), host_index.num_routes, lanes,
                              plan.dispatch.ring.num_slots);
-  std::vector<std::uint8_t> block(layout.bytes);
+  graph_block block(layout.bytes);
   auto &state = *new (block.data()) graph_state{};
   state.cursor = plan.dispatch.first_slot;
   state.first_waiting = state.last_waiting = kNoGraph;
-  auto *pools = reinterpret_cast<graph_pool *>(&block[layout.pools]);
+  auto *pools = reinterpret_cast<graph_pool *>(block.data() + layout.pools);
   for (std::uint32_t r = 0; r < layout.num_pools; ++r)
-    pools[r] = {kNoGraph, kNoGraph, lane_of[r], 0, 0, 0, 0};
-  auto *of_lane = reinterpret_cast<graph_lane *>(&block[layout.lanes]);
+    pools[r] = {kNoGraph, kNoGraph, lane_of[r], 0, 0, 0, 0, 0};
+  auto *of_lane = reinterpret_cast<graph_lane *>(block.data() + layout.lanes);
   for (std::uint32_t l = 0; l < lanes; ++l)
-    of_lane[l] = {kNoGraph, kNoGraph, kNoGraph, 0};
-  auto *graphs = reinterpret_cast<graph_instance *>(&block[layout.graphs]);
+    of_lane[l] = {kNoGraph, kNoGraph, kUnlisted, 0};
+  auto *graphs = reinterpret_cast<graph_instance *>(block.data() + layout.graphs);
   for (std::uint32_t g = 0; g < layout.num_graphs; ++g) {
     const graph_binding &b = plan.graphs[g];
     graph_pool &pool = pools[b.route];

@@ -21,6 +21,9 @@ enum class shift_end : std::uint32_t {
 struct shift_outcome {
   shift_end why = shift_end::stop;
   std::uint32_t successor = 0;
+  int stranded =
+      0; ///< why this execution cannot relaunch itself: it goes on, without launches, until another one comes
+  bool gave_up = false; ///< and none will
 };
 
 /// The table's device functions, and its graphs behind a ledger.
@@ -48,9 +51,8 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) const { ledger_.accept(slot, route); }
   CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return ledger_.hurries(); }
-  CUDAQ_REALTIME_HOST_DEVICE void hurry_is_over() const { ledger_.hurry_is_over(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { return ledger_.anything_landed(); }
-  CUDAQ_REALTIME_HOST_DEVICE bool anything_waits() const { return ledger_.anything_waits(); }
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return ledger_.anything_to_try(); }
   template <class Team>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() const {
     return ledger_.template collect<Team>();
@@ -58,6 +60,12 @@ public:
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) const {
     ledger_.pump(static_cast<Fail &&>(fail));
+  }
+  /// Nothing can be launched any more, by nobody: what waits is to be failed, and nothing to be taken up.
+  CUDAQ_REALTIME_HOST_DEVICE bool gave_up() const { return outcome_.gave_up; }
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) const {
+    ledger_.fail_waiting(static_cast<Fail &&>(fail));
   }
 
   // --- one shift: the time that a member holds the token ---
@@ -71,15 +79,24 @@ public:
   template <class Team>
   CUDAQ_REALTIME_HOST_DEVICE bool shift_ends(bool stopped) const {
     Team::sync(); // the first lane writes the ledger
-    if (stopped && ledger_.drained()) {
-      outcome_ = {shift_end::stop, number_};
+    if ((stopped || outcome_.gave_up) && ledger_.drained()) {
+      outcome_.why = shift_end::stop;
       return true;
     }
-    if (!ledger_.spent())
+    if (outcome_.gave_up || !ledger_.spent())
       return false;
-    const std::uint32_t next = rotation_.template successor<Team>();
-    outcome_ = {next != number_ ? shift_end::pass : shift_end::relaunch, next};
-    return next != number_ || ledger_.may_relaunch();
+    outcome_.successor = rotation_.template successor<Team>();
+    if (outcome_.successor != number_) {
+      outcome_.why = shift_end::pass;
+      return true;
+    }
+    if (outcome_.stranded != 0)
+      outcome_.gave_up = rotation_.template alone<Team>();
+    if (outcome_.stranded != 0 || !ledger_.may_relaunch())
+      return false;
+    outcome_.why = shift_end::relaunch;
+    outcome_.stranded = Team::from(Team::lane() == 0 ? ledger_.relaunch() : 0, 0);
+    return outcome_.stranded == 0;
   }
   /// What the next shift has to know. One lane.
   CUDAQ_REALTIME_HOST_DEVICE void note_shift(std::uint32_t cursor, std::uint64_t polls, bool stopped) const {
@@ -88,6 +105,7 @@ public:
     s.polls = polls;
     s.stopping = stopped;
     s.counts.relaunches += outcome_.why != shift_end::stop;
+    s.counts.unrelieved += outcome_.why == shift_end::relaunch;
   }
 
 private:
@@ -116,7 +134,8 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 1}; }
   /// Not beyond a slot in flight: it may be answered and refilled already.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
-    return base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },
+    return !ledger_.holds(base::slot_at(0)) &&
+           base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },
                          [this](std::uint32_t k) { return ledger_.holds(base::slot_at(k)); });
   }
 

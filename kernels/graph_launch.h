@@ -24,8 +24,12 @@ public:
     if (plan.members == 0 || plan.members > kMostMembers)
       return report(cudaErrorInvalidValue, "%u schedulers, allowed: 1..%u", plan.members, kMostMembers);
     for (const graph_binding &b : plan.graphs)
-      if (b.io == 0)
-        return report(cudaErrorInvalidValue, "entry %u of the function table has no GraphIOContext", b.entry);
+      if (b.io == 0 || b.io % alignof(GraphIOContext) != 0)
+        return report(cudaErrorInvalidValue, "entry %u of the function table: no GraphIOContext, or no multiple of 8",
+                      b.entry);
+    if (const auto [a, b] = graph_of_two_contexts(plan.graphs); a != nullptr)
+      return report(cudaErrorInvalidValue, "entries %u and %u have one graph and different contexts", a->entry,
+                    b->entry);
     if (!Handlers::kCallsFunctions)
       for (std::uint32_t r = 0; r < host_index.num_routes; ++r)
         if (host_index.routes[r].mode == CUDAQ_DISPATCH_DEVICE_CALL)
@@ -38,14 +42,23 @@ public:
     auto *const symbol = reinterpret_cast<void *>(kernel);
     if (const cudaError_t error = preload<Handlers>())
       return report(error, "loading the scheduler's kernels");
-    const std::vector<std::uint8_t> block = make_graph_block(plan, host_index, params_.layout);
+    const graph_block block = make_graph_block(plan, host_index, params_.layout);
+    const std::uint32_t memory =
+        scheduler_memory(plan.dispatch.ring.slot_size, params_.layout.shared() ? params_.layout.image_bytes : 0);
+    const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
+    std::uint32_t room = 0;
+    if (const cudaError_t error = room_for_blocks(symbol, kSchedulerThreads, memory, reserved, room))
+      return report(error, "occupancy of the scheduler");
+    if (plan.members > room)
+      return report(cudaErrorLaunchOutOfResources,
+                    "no room for the blocks of %u schedulers beside %u resident blocks: for %u", plan.members, reserved,
+                    room);
+    shutdown_word_ = plan.shutdown_word;
     params_.dispatch = plan.dispatch;
     params_.members = plan.members;
     params_.most_in_flight = most_in_flight(plan.graphs);
     if (const cudaError_t error = allocate(block, stream))
       return report(error, "memory of the graph ledger (%zu bytes)", block.size());
-    const std::uint32_t memory =
-        scheduler_memory(plan.dispatch.ring.slot_size, params_.layout.shared() ? params_.layout.image_bytes : 0);
     for (std::uint32_t k = 0; k < plan.members; ++k)
       if (const cudaError_t error = add_member(symbol, memory, k, stream))
         return report(error, "making scheduler graph %u", k);
@@ -55,26 +68,29 @@ public:
     return report(cudaStreamSynchronize(stream), "uploading the scheduler graphs");
   }
 
-  /// Everything is done when `stream` is. cudaErrorNotReady: the last launch still runs.
+  /// Everything is done when `stream` is. cudaErrorNotReady: the last launch still runs. After another error it may run,
+  /// too, and ends soon.
   cudaError_t launch(cudaStream_t stream) {
     if (running())
       return cudaErrorNotReady;
     graph_rotation_words words{};
+    words.token = root_ != nullptr ? kTokenShut : kTokenFree;
     const std::uint32_t no = 0;
     cudaError_t error =
         cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words), cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(params_.block + offsetof(graph_state, stopping), &no, sizeof(no), cudaMemcpyHostToDevice,
                               stream);
-    if (error == cudaSuccess)
-      error = root_ != nullptr ? cudaGraphLaunch(root_, stream) : launch_members(stream);
-    if (error == cudaSuccess)
-      error = cudaEventRecord(end_, stream);
-    launched_ = launched_ || error == cudaSuccess;
-    return error;
+    if (error != cudaSuccess)
+      return error;
+    launched_ = true;
+    return root_ != nullptr ? launch_tracked(root_, stream, end_) : launch_members(stream);
   }
-  /// Why a scheduler could not go on, of a run that has ended.
-  cudaError_t fault() const {
+  /// Why the schedulers could not go on, of a run that has ended. Told once.
+  cudaError_t fault() {
+    if (!launched_)
+      return cudaSuccess;
+    launched_ = false;
     std::uint32_t word = 0;
     cudaError_t error =
         cudaMemcpyAsync(&word, params_.block + params_.layout.rotation + offsetof(graph_rotation_words, fault),
@@ -83,8 +99,11 @@ public:
       error = cudaStreamSynchronize(own_);
     return error == cudaSuccess ? static_cast<cudaError_t>(word) : error;
   }
-  bool running() const { return launched_ && cudaEventQuery(end_) == cudaErrorNotReady; }
-  std::uint32_t members() const { return params_.members; }
+  bool running() const {
+    const auto runs = [](cudaEvent_t event) { return event != nullptr && cudaEventQuery(event) == cudaErrorNotReady; };
+    return runs(end_) || std::any_of(members_.begin(), members_.end(), [&](const member &m) { return runs(m.end); }) ||
+           (untracked_ != nullptr && cudaStreamQuery(untracked_) == cudaErrorNotReady);
+  }
 
   template <class Handlers>
   static cudaError_t preload() {
@@ -109,14 +128,22 @@ private:
     cudaEvent_t end = nullptr;
   };
 
-  cudaError_t allocate(const std::vector<std::uint8_t> &block, cudaStream_t stream) {
+  /// The ledger; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a memset
+  /// might be a kernel that has to be loaded first.
+  cudaError_t allocate(const graph_block &block, cudaStream_t stream) {
     cudaError_t error = cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking);
     void *memory = nullptr;
     if (error == cudaSuccess)
-      error = cudaMallocAsync(&memory, block.size() + kMostMembers * sizeof(cudaGraphExec_t), stream);
+      error = cudaMallocAsync(&memory, execs_at() + kMostMembers * sizeof(cudaGraphExec_t), stream);
     params_.block = static_cast<std::uint8_t *>(memory);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(memory, block.data(), block.size(), cudaMemcpyHostToDevice, stream);
+    const loop_report nothing_yet{};
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(params_.block + params_.layout.bytes, &nothing_yet, sizeof(nothing_yet),
+                              cudaMemcpyHostToDevice, stream);
+    if (params_.dispatch.reports == nullptr)
+      params_.dispatch.reports = reinterpret_cast<loop_report *>(params_.block + params_.layout.bytes);
     if (error == cudaSuccess)
       error = cudaStreamSynchronize(stream);
     for (cudaEvent_t *event : {&begin_, &end_})
@@ -124,6 +151,8 @@ private:
         error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
     return error;
   }
+
+  std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
 
   static cudaError_t instantiate(cudaKernelNodeParams node_params, unsigned flags, cudaGraphExec_t &exec) {
     cudaGraph_t graph = nullptr;
@@ -164,7 +193,7 @@ private:
     cudaGraphExec_t execs[kMostMembers] = {};
     for (std::size_t k = 0; k < members_.size(); ++k)
       execs[k] = members_[k].exec;
-    std::uint8_t *const at = params_.block + params_.layout.bytes;
+    std::uint8_t *const at = params_.block + execs_at();
     if (const cudaError_t error = cudaMemcpyAsync(at, execs, sizeof(execs), cudaMemcpyHostToDevice, stream))
       return error;
     const auto *schedulers = reinterpret_cast<const cudaGraphExec_t *>(at);
@@ -178,26 +207,39 @@ private:
     return instantiate(node, 0, root_);
   }
 
-  /// The first member, which has the token, comes last: if another one cannot be launched, nobody serves yet.
+  /// What was launched is running() until it has ended, also where its end cannot be recorded.
+  cudaError_t launch_tracked(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t end) {
+    cudaError_t error = cudaGraphLaunch(exec, stream);
+    if (error != cudaSuccess)
+      return error;
+    error = cudaEventRecord(end, stream);
+    if (error != cudaSuccess)
+      untracked_ = stream;
+    return error;
+  }
+
+  /// If one of them cannot be launched, those that can are told to stop.
   cudaError_t launch_members(cudaStream_t stream) {
-    cudaError_t error = cudaEventRecord(begin_, stream);
-    for (std::size_t k = members_.size(); k-- > 1 && error == cudaSuccess;) {
+    const auto tell = [&](std::uint32_t stop, cudaStream_t by) {
+      return cudaMemcpyAsync(shutdown_word_, &stop, sizeof(stop), cudaMemcpyHostToDevice, by);
+    };
+    cudaError_t error = tell(0, stream);
+    if (error == cudaSuccess)
+      error = cudaEventRecord(begin_, stream);
+    for (std::size_t k = 1; k < members_.size() && error == cudaSuccess; ++k) {
       const member &m = members_[k];
       error = cudaStreamWaitEvent(m.stream, begin_, 0);
       if (error == cudaSuccess)
-        error = cudaGraphLaunch(m.exec, m.stream);
-      if (error == cudaSuccess)
-        error = cudaEventRecord(m.end, m.stream);
+        error = launch_tracked(m.exec, m.stream, m.end);
     }
     if (error == cudaSuccess)
-      error = cudaGraphLaunch(members_[0].exec, stream);
-    if (error != cudaSuccess) {
-      const std::uint32_t end = kTokenEnd; // the words begin with the token
-      cudaMemcpyAsync(params_.block + params_.layout.rotation, &end, sizeof(end), cudaMemcpyHostToDevice, own_);
-      return error;
-    }
+      error = launch_tracked(members_[0].exec, stream, members_[0].end);
     for (std::size_t k = 1; k < members_.size() && error == cudaSuccess; ++k)
       error = cudaStreamWaitEvent(stream, members_[k].end, 0);
+    if (error == cudaSuccess)
+      error = cudaEventRecord(end_, stream);
+    if (error != cudaSuccess)
+      tell(1, own_);
     return error;
   }
 
@@ -226,8 +268,10 @@ private:
   std::vector<member> members_;
   cudaGraphExec_t root_ = nullptr;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
-  cudaStream_t own_ = nullptr; ///< for what must not wait behind the caller's
-  bool launched_ = false;
+  cudaStream_t own_ = nullptr;       ///< for what must not wait behind the caller's
+  cudaStream_t untracked_ = nullptr; ///< of a launch whose end could not be recorded
+  std::uint8_t *shutdown_word_ = nullptr;
+  bool launched_ = false; ///< a run whose fault was not asked for yet
 };
 
 } // namespace cudaq::realtime::detail

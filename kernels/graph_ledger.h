@@ -2,13 +2,14 @@
 // The ledger of the graph scheduler: which requests are accepted, which graph serves them, who waits for one.
 //
 //   accept(slot, route)   an idle instance of the route is launched, if nobody waits before; else the request waits
-//   pump()                waiting requests: the first of each lane, if an instance has become idle
+//   pump()                waiting requests: the first of each lane, where there is an idle instance
 //   harvester::round()    another warp: a graph has raised its completion word: its answer is published
 //   collect()             instances that have landed are idle again, their slots are given up
 //
 // One thread writes the ledger. The harvester only takes `phase` from flying to landed, after its last touch of the slot:
 // so the held bit is cleared after the rx flag, as docs/ring_protocol.md section 7 wants it. Host and device code; what is
-// special to a device is the Launcher: launch(exec), 0 or an error, and now_ns().
+// special to a device is the Launcher: launch(exec) and relaunch(), of this execution behind its own end, 0 or an error;
+// now_ns(), of a clock that the members have in common but for a little.
 #pragma once
 
 #include "kernels/team.h"
@@ -22,7 +23,7 @@ struct graph_ledger_view {
       : state(*reinterpret_cast<graph_state *>(image)), graphs(reinterpret_cast<graph_instance *>(image + l.graphs)),
         pools(reinterpret_cast<graph_pool *>(image + l.pools)), lanes(reinterpret_cast<graph_lane *>(image + l.lanes)),
         held(reinterpret_cast<std::uint32_t *>(image + l.held)), jobs(reinterpret_cast<graph_job *>(block + l.jobs)),
-        ends(reinterpret_cast<std::uint64_t *>(block + l.ends)), num_graphs(l.num_graphs) {}
+        ends(reinterpret_cast<std::uint64_t *>(block + l.ends)), num_graphs(l.num_graphs), num_lanes(l.num_lanes) {}
 
   /// The request in the slot is accepted and not answered.
   CUDAQ_REALTIME_HOST_DEVICE bool holds(std::uint32_t slot) const { return (held[slot / 32] >> slot % 32 & 1u) != 0; }
@@ -34,7 +35,7 @@ struct graph_ledger_view {
   std::uint32_t *held;
   graph_job *jobs;
   std::uint64_t *ends;
-  std::uint32_t num_graphs;
+  std::uint32_t num_graphs, num_lanes;
 };
 
 inline constexpr auto kLedgerScope = cuda::thread_scope_device; ///< scheduler, harvester and graphs run on one device
@@ -43,9 +44,11 @@ inline constexpr auto kLedgerScope = cuda::thread_scope_device; ///< scheduler, 
 template <class Launcher>
 class graph_ledger {
 public:
-  static constexpr std::uint64_t kBusyNs =
-      1000000000;                                    ///< an exec that was launched before and refuses is still running
-  static constexpr std::uint64_t kRetryNs = 2000000; ///< one that never was is probably not uploaded
+  static constexpr std::uint64_t kBusyNs = 1000000000; ///< an exec that was launched before and refuses still runs
+  static constexpr std::uint64_t kRetryNs = 2000000;   ///< one that never was is probably not uploaded
+  static constexpr std::uint64_t kFreshNs = 2000;      ///< so soon after its signal a graph is probably about to end
+  static constexpr std::uint64_t kMostPauseNs =
+      1000000; ///< between two attempts, else half of the time since the first
 
   CUDAQ_REALTIME_HOST_DEVICE graph_ledger(const graph_ledger_view &view, const slot_ring &ring,
                                           std::uint32_t most_in_flight, Launcher launcher = {})
@@ -61,6 +64,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool may_relaunch() const {
     return v_.state.mine == 0 && (v_.state.launches >= kMostLaunches || v_.state.refusals >= kMostRefusals);
   }
+  CUDAQ_REALTIME_HOST_DEVICE int relaunch() const { return launcher_.relaunch(); }
 
   // --- one thread ---
 
@@ -81,35 +85,38 @@ public:
       append(lane, slot, route);
   }
 
-  /// Tries the first request of each lane that has any. fail(slot): its launch has failed for good; it must be answered,
-  /// and is given up.
+  /// Tries the first request of each lane that has an idle instance. fail(slot): its launch has failed for good; it must
+  /// be answered, and is given up.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) {
     graph_state &s = v_.state;
-    for (std::uint32_t n = s.waiting; n != 0; --n) {
+    s.hurry = 0;
+    const std::uint64_t now = launcher_.now_ns();
+    for (std::uint32_t n = s.waiting; n != 0 && may_launch(); --n) {
       const std::uint32_t lane = s.first_waiting;
-      const std::uint32_t slot = v_.lanes[lane].first_job;
-      const start_result result = start(slot, v_.jobs[slot].route);
-      remove_first_lane(lane);
-      if (result != start_result::later) {
-        v_.lanes[lane].first_job = v_.jobs[slot].next;
-        if (result == start_result::failed) {
-          fail(slot);
-          give_up(slot);
-        }
-      }
-      if (v_.lanes[lane].first_job != kNoGraph)
-        append_lane(lane);
+      graph_lane &l = v_.lanes[lane];
+      remove_first_lane(l);
+      if (v_.pools[l.route].next_try <= now)
+        start_first(l, fail);
+      list(lane);
     }
   }
-
-  CUDAQ_REALTIME_HOST_DEVICE void hurry_is_over() { v_.state.hurry = 0; }
+  /// Nobody will be able to launch anything: what waits has failed.
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) {
+    while (v_.state.waiting != 0)
+      remove_first_lane(v_.lanes[v_.state.first_waiting]);
+    for (std::uint32_t lane = 0; lane < v_.num_lanes; ++lane)
+      while (v_.lanes[lane].first_job != kNoGraph)
+        fail_first(v_.lanes[lane], fail);
+  }
 
   // --- the whole team ---
 
-  /// A request has begun to wait, or an instance has landed, since the last hurry_is_over: it will not take long.
-  CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return v_.state.hurry != 0; }
-  CUDAQ_REALTIME_HOST_DEVICE bool anything_waits() const { return v_.state.waiting != 0; }
+  /// Another attempt will soon help: an instance has just landed for a request that waits, or was refused just now.
+  CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return v_.state.hurry != 0 && anything_to_try(); }
+  /// A request waits, an instance is idle, and this execution may launch.
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return v_.state.waiting != 0 && may_launch(); }
   /// Something has landed since the last collect.
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { // collect orders what it takes
     return load_relaxed(v_.state.landed) != v_.state.collected;
@@ -139,12 +146,14 @@ private:
     return static_cast<graph_phase>(load_acquire<std::uint32_t, kLedgerScope>(g.phase));
   }
 
+  CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const {
+    return v_.state.launches < kMostLaunches && v_.state.in_flight < most_in_flight_;
+  }
   /// Launches an idle instance for the request, if there is one and it can be launched now.
   CUDAQ_REALTIME_HOST_DEVICE start_result start(std::uint32_t slot, std::uint32_t route) {
     graph_pool &pool = v_.pools[route];
     graph_state &s = v_.state;
-    if (s.launches >= kMostLaunches || s.refusals >= kMostRefusals || s.in_flight >= most_in_flight_ ||
-        pool.first_idle == kNoGraph)
+    if (!may_launch() || pool.first_idle == kNoGraph)
       return start_result::later;
     for (std::uint32_t tries = pool.idle; tries != 0; --tries) {
       const std::uint32_t i = pool.first_idle;
@@ -154,7 +163,8 @@ private:
         ++s.launches, ++s.mine, ++s.in_flight, ++s.counts.launches;
         ++pool.flying;
         pool.proven = 1;
-        pool.refused_since = 0;
+        pool.refused_since = pool.next_try = 0;
+        s.refusals = 0;
         return start_result::started;
       }
       put_idle(pool, i);
@@ -164,10 +174,30 @@ private:
     const std::uint64_t now = launcher_.now_ns();
     if (pool.refused_since == 0)
       pool.refused_since = now;
-    if (pool.flying != 0 || now - pool.refused_since < (pool.proven != 0 ? kBusyNs : kRetryNs))
-      return start_result::later;
-    pool.refused_since = 0;
-    return start_result::failed;
+    const std::uint64_t refused = now > pool.refused_since ? now - pool.refused_since : 0; // clocks of members differ
+    if (pool.flying == 0 && refused >= (pool.proven != 0 ? kBusyNs : kRetryNs)) {
+      pool.next_try = 0; // the next request need not wait as long to fail
+      return start_result::failed;
+    }
+    const bool fresh = refused < kFreshNs;
+    s.hurry |= fresh;
+    pool.next_try = fresh ? 0 : now + (refused / 2 < kMostPauseNs ? refused / 2 : kMostPauseNs);
+    return start_result::later;
+  }
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void start_first(graph_lane &l, Fail &fail) {
+    const start_result result = start(l.first_job, l.route);
+    if (result == start_result::started)
+      take_first_job(l);
+    else if (result == start_result::failed)
+      fail_first(l, fail);
+  }
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void fail_first(graph_lane &l, Fail &fail) {
+    const std::uint32_t slot = l.first_job;
+    take_first_job(l);
+    fail(slot);
+    give_up(slot);
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool launch(std::uint32_t i, std::uint32_t slot) {
@@ -203,8 +233,13 @@ private:
     --v_.state.in_flight;
     --pool.flying;
     v_.state.mine -= g.shift == v_.state.shift;
-    v_.state.hurry = 1;
     put_idle(pool, i);
+    const graph_lane &l = v_.lanes[pool.lane];
+    if (l.first_job == kNoGraph || l.route != g.pool)
+      return;
+    v_.state.hurry = 1;
+    pool.next_try = 0;
+    list(pool.lane);
   }
   CUDAQ_REALTIME_HOST_DEVICE void give_up(std::uint32_t slot) {
     v_.held[slot / 32] &= ~(1u << slot % 32);
@@ -224,24 +259,34 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE void append(std::uint32_t lane, std::uint32_t slot, std::uint32_t route) {
     graph_lane &l = v_.lanes[lane];
     v_.jobs[slot] = {kNoGraph, route};
-    v_.state.hurry = 1;
     if (l.first_job == kNoGraph) {
       l.first_job = slot;
-      append_lane(lane);
+      l.route = route;
+      list(lane);
     } else {
       v_.jobs[l.last_job].next = slot;
     }
     l.last_job = slot;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void append_lane(std::uint32_t lane) {
+  CUDAQ_REALTIME_HOST_DEVICE void take_first_job(graph_lane &l) {
+    l.first_job = v_.jobs[l.first_job].next;
+    if (l.first_job != kNoGraph)
+      l.route = v_.jobs[l.first_job].route;
+  }
+  /// Lanes without an idle instance cost nothing: they are listed again when one lands.
+  CUDAQ_REALTIME_HOST_DEVICE void list(std::uint32_t lane) {
     graph_state &s = v_.state;
-    v_.lanes[lane].next_waiting = kNoGraph;
+    graph_lane &l = v_.lanes[lane];
+    if (l.next_waiting != kUnlisted || l.first_job == kNoGraph || v_.pools[l.route].first_idle == kNoGraph)
+      return;
+    l.next_waiting = kNoGraph;
     (s.first_waiting == kNoGraph ? s.first_waiting : v_.lanes[s.last_waiting].next_waiting) = lane;
     s.last_waiting = lane;
     ++s.waiting;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void remove_first_lane(std::uint32_t lane) {
-    v_.state.first_waiting = v_.lanes[lane].next_waiting;
+  CUDAQ_REALTIME_HOST_DEVICE void remove_first_lane(graph_lane &l) {
+    v_.state.first_waiting = l.next_waiting;
+    l.next_waiting = kUnlisted;
     --v_.state.waiting;
   }
 

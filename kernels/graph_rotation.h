@@ -3,8 +3,12 @@
 // waits for everything that it has launched. Who holds the token serves; who has spent its launches passes the token to a
 // member that is there and unspent, and is back when its own children have ended.
 //
-//   member     arrives: ready = 1 -> polls the token -> has it: ready = 0 -> serves -> passes it -> relaunches itself
-//   token      whoever holds it may write it; kTokenEnd: everybody leaves
+//   member     arrives: there -> polls the token -> has it: away -> serves -> passes or frees it -> relaunches itself
+//   token      a member's number only while that member is on the device, so somebody always sees the shutdown words:
+//              named   to a member that was seen there
+//              free    at the beginning, and where nobody was there: whoever is on the device first takes it
+//
+// unittests/model/graph_token.pml checks these steps.
 #pragma once
 
 #include "kernels/team.h"
@@ -19,19 +23,16 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE graph_rotation(graph_rotation_words &words, std::uint32_t number, std::uint32_t members)
       : words_(words), number_(number), members_(members) {}
 
-  CUDAQ_REALTIME_HOST_DEVICE void arrive() const {
-    store_release<std::uint32_t, kDevice>(words_.ready[number_], std::uint32_t{1});
-  }
+  CUDAQ_REALTIME_HOST_DEVICE void arrive() const { note(graph_presence::there); }
   enum class call { wait, serve, leave };
   /// After arrive: what the token says. With serve, everything that the last holder wrote is visible.
   CUDAQ_REALTIME_HOST_DEVICE call look() const {
     const std::uint32_t token = load_acquire<std::uint32_t, kDevice>(words_.token);
-    if (token == kTokenEnd)
-      return call::leave;
-    if (token != number_)
+    if (token != number_ && token != kTokenEnd &&
+        (token != kTokenFree || !claim_word<std::uint32_t, kDevice>(words_.token, kTokenFree, number_)))
       return call::wait;
-    store_release<std::uint32_t, kDevice>(words_.ready[number_], std::uint32_t{0});
-    return call::serve;
+    note(graph_presence::away);
+    return token == kTokenEnd ? call::leave : call::serve;
   }
 
   // --- who holds the token ---
@@ -40,20 +41,48 @@ public:
   template <class Team>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t successor() const {
     for (std::uint32_t d = 1; d < members_; d += Team::kWidth) {
-      const std::uint32_t mine = d + Team::lane();
-      const std::uint32_t there = Team::ballot(
-          mine < members_ && load_acquire<std::uint32_t, kDevice>(words_.ready[(number_ + mine) % members_]) != 0);
+      const std::uint32_t there = others<Team>(d, graph_presence::there);
       if (there != 0)
         return (number_ + d + lowest_bit(there)) % members_;
     }
     return number_;
   }
+  /// None of the others will ever come back. By the whole team.
+  template <class Team>
+  CUDAQ_REALTIME_HOST_DEVICE bool alone() const {
+    std::uint32_t lost = 0;
+    for (std::uint32_t d = 1; d < members_; d += Team::kWidth)
+      lost += count_bits(others<Team>(d, graph_presence::lost));
+    return lost == members_ - 1;
+  }
   CUDAQ_REALTIME_HOST_DEVICE void pass(std::uint32_t to) const {
     store_release<std::uint32_t, kDevice>(words_.token, to);
   }
-  CUDAQ_REALTIME_HOST_DEVICE void end() const { pass(kTokenEnd); }
+  /// To whoever is on the device first; also by who has launched all members.
+  CUDAQ_REALTIME_HOST_DEVICE void set_free() const { pass(kTokenFree); }
+  /// fault: why nobody can go on, if that is so.
+  CUDAQ_REALTIME_HOST_DEVICE void end(int fault) const {
+    store_relaxed(words_.fault, static_cast<std::uint32_t>(fault));
+    pass(kTokenEnd);
+  }
+
+  // --- who has passed it ---
+
+  CUDAQ_REALTIME_HOST_DEVICE void lose() const { note(graph_presence::lost); }
 
 private:
+  CUDAQ_REALTIME_HOST_DEVICE void note(graph_presence what) const {
+    store_release<std::uint32_t, kDevice>(words_.presence[number_], static_cast<std::uint32_t>(what));
+  }
+  /// Bit k: member d + k behind this one is so.
+  template <class Team>
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t others(std::uint32_t d, graph_presence what) const {
+    const std::uint32_t mine = d + Team::lane();
+    return Team::ballot(mine < members_ &&
+                        load_acquire<std::uint32_t, kDevice>(words_.presence[(number_ + mine) % members_]) ==
+                            static_cast<std::uint32_t>(what));
+  }
+
   graph_rotation_words &words_;
   const std::uint32_t number_, members_;
 };

@@ -17,6 +17,7 @@ struct device_launcher {
   __device__ static int launch(std::uint64_t exec) {
     return cudaGraphLaunch(reinterpret_cast<cudaGraphExec_t>(exec), cudaStreamGraphFireAndForget);
   }
+  __device__ static int relaunch() { return cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch); }
   __device__ static std::uint64_t now_ns() {
     std::uint64_t ns;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
@@ -96,14 +97,12 @@ __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
   if (threadIdx.x != 0)
     return;
   if (outcome.why == shift_end::stop)
-    return rotation.end();
-  if (outcome.why == shift_end::pass)
-    rotation.pass(outcome.successor);
-  const cudaError_t error = cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch);
-  if (error == cudaSuccess || outcome.why == shift_end::pass) // the others go on
-    return;
-  store_relaxed(words.fault, static_cast<std::uint32_t>(error));
-  rotation.end();
+    return rotation.end(outcome.gave_up ? outcome.stranded : 0);
+  if (outcome.why == shift_end::relaunch) // which is on its way
+    return rotation.set_free();
+  rotation.pass(outcome.successor);
+  if (device_launcher::relaunch() != 0)
+    rotation.lose();
 }
 
 template <class Handlers, cuda::thread_scope Scope>
@@ -113,14 +112,14 @@ static __global__ void __launch_bounds__(kSchedulerThreads, 1)
   serve_graphs<Handlers, Scope>(p, cudaq_dispatch_memory);
 }
 
-/// Puts all schedulers on the device by one launch.
+/// Puts all schedulers on the device by one launch. None of them serves before all are launched.
 static __global__ void graph_root_kernel(const cudaGraphExec_t *schedulers, std::uint32_t count,
                                          graph_rotation_words *words) {
+  const graph_rotation rotation(*words, 0, count);
   for (std::uint32_t k = 0; k < count; ++k)
-    if (const cudaError_t error = cudaGraphLaunch(schedulers[k], cudaStreamGraphFireAndForget)) {
-      store_relaxed(words->fault, static_cast<std::uint32_t>(error));
-      graph_rotation(*words, k, count).end();
-    }
+    if (const cudaError_t error = cudaGraphLaunch(schedulers[k], cudaStreamGraphFireAndForget))
+      return rotation.end(error);
+  rotation.set_free();
 }
 
 } // namespace cudaq::realtime::detail

@@ -76,8 +76,10 @@ public:
 
   /// Of a loop that takes over: one more change of the scheduler, if any.
   CUDAQ_REALTIME_HOST_DEVICE void post_relaunches() {
-    if (lead())
-      store_relaxed(report_->relaunches, c_.relaunches);
+    if (!lead())
+      return;
+    store_relaxed(report_->relaunches, c_.relaunches);
+    store_relaxed(report_->unrelieved, c_.unrelieved);
   }
 
   /// Names the message whose handler is about to run, for whoever asks why nothing comes back. One lane.

@@ -149,13 +149,15 @@ public:
     p.graph_io_kind = publishes ? CUDAQ_GRAPH_IO_PUBLISHING : CUDAQ_GRAPH_IO_FORWARDED;
     p.num_schedulers = plan.schedulers;
     p.own_streams = plan.own_streams;
-    p.launch.struct_size = sizeof(p.launch);
-    p.launch.rx_flags = ring_.rx_flags, p.launch.tx_flags = ring_.tx_flags;
-    p.launch.rx_data = ring_.rx_data, p.launch.tx_data = ring_.tx_data;
-    p.launch.rx_stride_sz = ring_.rx_stride_sz, p.launch.tx_stride_sz = ring_.tx_stride_sz;
-    p.launch.function_table = table_.get(), p.launch.func_count = 1;
-    p.launch.shutdown_flag = reinterpret_cast<int *>(words_.get()), p.launch.stats = words_.get() + 16;
-    p.launch.num_slots = kSlots, p.launch.stream = stream_.get();
+    cudaq_dispatch_launch_params_t launch{};
+    launch.struct_size = sizeof(launch);
+    launch.rx_flags = ring_.rx_flags, launch.tx_flags = ring_.tx_flags;
+    launch.rx_data = ring_.rx_data, launch.tx_data = ring_.tx_data;
+    launch.rx_stride_sz = ring_.rx_stride_sz, launch.tx_stride_sz = ring_.tx_stride_sz;
+    launch.function_table = table_.get(), launch.func_count = 1;
+    launch.shutdown_flag = reinterpret_cast<int *>(words_.get()), launch.stats = words_.get() + 16;
+    launch.num_slots = kSlots, launch.stream = stream_.get();
+    p.launch = &launch;
     p.graph_io_ctxs = contexts;
     check(cudaq_create_dispatch_graph_v2(&p, &context_), "cudaq_create_dispatch_graph_v2");
   }

@@ -300,16 +300,18 @@ finding device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_poi
   if (!wait_until(deadline, both_empty))
     return make_finding(CUDAQ_ERR_TIMEOUT,
                         "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots that it is "
-                        "in a handler for, if any%s%s",
+                        "in a handler for, if any, and how many requests graphs still have%s%s",
                         static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
-  cudaError_t state = stream_state(kernel_stream_);
-  if (const cudaError_t gave_up = end_graphs(); state == cudaSuccess)
-    state = gave_up;
+  const cudaError_t state = stream_state(kernel_stream_);
+  const cudaError_t gave_up = end_graphs();
   under_way_.store(0);
   let_go();
-  if (state == cudaSuccess)
+  if (state == cudaSuccess && gave_up == cudaSuccess)
     return {};
-  finding fault = cuda_failed("the dispatch kernel was ended by a fault of its device", state);
+  finding fault =
+      state != cudaSuccess
+          ? cuda_failed("the dispatch kernel was ended by a fault of its device", state)
+          : cuda_failed("no scheduler of graphs could relaunch itself; what they had accepted is answered", gave_up);
   const std::lock_guard lock(reading_);
   account_.fault = fault.text;
   return fault;

@@ -32,6 +32,10 @@ finding device_back_end::prepare_graphs(const wiring &w, graph_launch_state &sta
                           "GraphIOContext, a multiple of 8",
                           b.entry, w.graph_contexts[b.entry]);
   }
+  if (const auto [a, b] = graph_of_two_contexts(graphs_); a != nullptr)
+    return make_finding(CUDAQ_ERR_INVALID_ARG,
+                        "table->entries[%u] and [%u] have one graph, but graph_io->contexts are different", a->entry,
+                        b->entry);
   state.graphs = graphs_.data();
   state.num_graphs = static_cast<std::uint32_t>(graphs_.size());
   state.members = w.graph_io->num_schedulers == 0 ? kUsualMembers : w.graph_io->num_schedulers;
@@ -60,8 +64,10 @@ std::string device_back_end::describe_graphs() const {
     return text;
   cudaq_dispatcher_stats_t stats{};
   reports_.read(stats);
-  append(text, "graphs: %u, %" PRIu64 " launches, by %u schedulers that have taken turns %" PRIu64 " times\n",
-         now.graphs, stats.launches, now.schedulers, stats.relaunches);
+  append(text,
+         "graphs: %u, %" PRIu64 " launches, by %u schedulers that have taken turns %" PRIu64 " times, %" PRIu64
+         " of them with nobody there; %" PRIu64 " requests accepted and not answered\n",
+         now.graphs, stats.launches, now.schedulers, stats.relaunches, reports_.unrelieved(), stats.in_flight);
   return text;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of a device start that calls the launch function and finds out whether a kernel runs.
 #include "lib/api/device_back_end.h"
+#include "lib/host_dispatcher/diagnostics.h"
 #include "lib/support/cuda_device.h"
 
 namespace cudaq::realtime::detail {
@@ -114,11 +115,16 @@ finding device_back_end::prove_running(const cudaq_dispatch_launch_state_t &stat
     return {};
   if (now == cudaErrorNotReady) {
     raise_shutdown();
+    std::string what;
+    if (launches_graphs())
+      append(what, "any of the blocks of %u schedulers", state.graphs.members);
+    else
+      append(what, "%u blocks of %u threads", blocks(), threads());
     return make_finding(CUDAQ_ERR_TIMEOUT,
                         "the dispatch kernel was queued but did not begin to run within 5 s: device %d has no room for "
-                        "%u blocks of %u threads beside what is resident, or no hardware queue is left (see "
-                        "CUDA_DEVICE_MAX_CONNECTIONS); it will end as soon as it begins",
-                        config_.device_id, blocks(), threads());
+                        "%s beside what is resident, or no hardware queue is left (see CUDA_DEVICE_MAX_CONNECTIONS); "
+                        "it will end as soon as it begins",
+                        config_.device_id, what.c_str());
   }
   const cudaError_t gave_up = end_graphs();
   under_way_.store(0);

@@ -60,6 +60,7 @@ void device_reports::add(const loop_report &from, counts &to) {
   s.cursor_jumps += load_acquire(from.cursor_jumps);
   s.launches += load_acquire(from.launches);
   s.relaunches += load_acquire(from.relaunches);
+  to.unrelieved += load_acquire(from.unrelieved);
   s.heartbeat += load_acquire(from.heartbeat);
   s.polls += load_acquire(from.polls);
 }
@@ -87,6 +88,11 @@ void device_reports::read(cudaq_dispatcher_stats_t &out) const {
     out.busy_slots += load_acquire(reports_[l].busy) != 0;
   if (loops_ != 0)
     out.cursor = static_cast<std::uint32_t>(load_acquire(reports_[0].cursor));
+}
+
+std::uint64_t device_reports::unrelieved() const {
+  const std::lock_guard lock(mutex_);
+  return sum().unrelieved;
 }
 
 std::uint64_t device_reports::processed() const {

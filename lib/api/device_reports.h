@@ -27,13 +27,15 @@ public:
   void read(cudaq_dispatcher_stats_t &out) const;
   /// Requests answered or disposed of in all runs.
   std::uint64_t processed() const;
+  /// Relaunches of graph schedulers with nobody there to go on.
+  std::uint64_t unrelieved() const;
   /// A line for each loop that has done something in the present run.
   std::string describe_loops() const;
 
 private:
   struct counts {
     cudaq_dispatcher_stats_t stats{};
-    std::uint64_t refused = 0;
+    std::uint64_t refused = 0, unrelieved = 0;
   };
   static void add(const loop_report &from, counts &to);
   counts sum() const;

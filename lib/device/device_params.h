@@ -23,6 +23,7 @@ struct alignas(128) loop_report {
   std::uint64_t cursor;    ///< slot that is looked at next
   std::uint64_t busy;      ///< slot + 1 of the handler call in progress, or of the first of several; 0 soon after
   std::uint64_t launches, relaunches; ///< of graphs, and of the scheduler by itself
+  std::uint64_t unrelieved;           ///< of the relaunches, those with no other scheduler there to go on
 };
 
 /// How the blocks of a cooperative grid follow the loop of the first one; device memory.

@@ -18,11 +18,12 @@
 namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;   ///< end of a list: no instance, no lane, no job
+inline constexpr std::uint32_t kUnlisted = 0xFFFFFFFEu;  ///< a lane that is in no list
 inline constexpr std::uint32_t kMostMembers = 32;        ///< scheduler graphs of a rotation
 inline constexpr std::uint32_t kUsualMembers = 8;        ///< measured: fewer stall behind slow graphs, more cost polls
 inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< a scheduler looks for a successor from here on
 inline constexpr std::uint32_t kMostLaunches = 116;      ///< the runtime's limit is 120 per execution
-inline constexpr std::uint32_t kMostRefusals = 4096;     ///< so many launches refused: perhaps the limit is another one
+inline constexpr std::uint32_t kMostRefusals = 4096;     ///< so many refused in a row: perhaps the limit is another one
 inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay in device memory
 
 /// Device graphs come with compute capability 9.0.
@@ -52,6 +53,7 @@ struct alignas(16) graph_pool {
   std::uint32_t lane;
   std::uint32_t flying;        ///< instances that are not idle
   std::uint64_t refused_since; ///< ns; no instance could be launched since then; 0: the last launch succeeded
+  std::uint64_t next_try;      ///< ns; after a refusal
   std::uint32_t proven;        ///< a launch has succeeded
   std::uint32_t idle;          ///< length of the list
 };
@@ -59,8 +61,8 @@ struct alignas(16) graph_pool {
 /// Requests that wait for an instance, in the order of their arrival.
 struct graph_lane {
   std::uint32_t first_job, last_job;
-  std::uint32_t next_waiting; ///< in the list of lanes that have such
-  std::uint32_t reserved;
+  std::uint32_t next_waiting; ///< in the list of lanes whose first job has an idle instance; or kUnlisted
+  std::uint32_t route;        ///< of the first job
 };
 
 struct graph_job {
@@ -76,11 +78,11 @@ struct graph_state {
   std::uint32_t in_flight;                            ///< instances that are not idle
   std::uint32_t landed;                               ///< counts landings; the harvester's
   std::uint32_t collected;                            ///< landings that the scheduler has seen
-  std::uint32_t first_waiting, last_waiting, waiting; ///< lanes with jobs
+  std::uint32_t first_waiting, last_waiting, waiting; ///< lanes that an attempt to launch can help
   std::uint32_t shift;                                ///< counts executions that held the token; of this one:
   std::uint32_t launches;                             ///< successful ones
   std::uint32_t mine;                                 ///< of these, the ones that have not landed
-  std::uint32_t refusals;
+  std::uint32_t refusals;                             ///< since the last success
   std::uint32_t stopping;
   std::uint32_t hurry; ///< see graph_ledger::hurries
 };
@@ -95,13 +97,22 @@ struct graph_layout {
   CUDAQ_REALTIME_HOST_DEVICE bool shared() const { return image_bytes <= kMostSharedImage; }
 };
 
-/// The token and who is there to take it. Each word has one writer at a time.
-struct alignas(128) graph_rotation_words {
-  alignas(128) std::uint32_t token;               ///< who holds it, or kTokenEnd
-  alignas(128) std::uint32_t ready[kMostMembers]; ///< 1: resident and unspent
-  alignas(128) std::uint32_t fault;               ///< cudaError_t of the launch whose failure has ended the run
+/// What is known of a member that does not hold the token. It says so itself.
+enum class graph_presence : std::uint32_t {
+  away,  ///< not on the device, or about to hold the token
+  there, ///< resident and unspent
+  lost,  ///< could not relaunch itself: it does not come back
 };
-inline constexpr std::uint32_t kTokenEnd = 0xFFFFFFFFu;
+
+/// The token and who is there to take it. Zero-initialised, but for the token.
+struct alignas(128) graph_rotation_words {
+  alignas(128) std::uint32_t token; ///< the member that holds it, which is resident, or one of the below
+  alignas(128) std::uint32_t presence[kMostMembers]; ///< graph_presence
+  alignas(128) std::uint32_t fault;                  ///< cudaError_t of the launch whose failure has ended the run
+};
+inline constexpr std::uint32_t kTokenShut = 0xFFFFFFFDu; ///< not all members are launched yet
+inline constexpr std::uint32_t kTokenFree = 0xFFFFFFFEu; ///< any member takes it
+inline constexpr std::uint32_t kTokenEnd = 0xFFFFFFFFu;  ///< all leave
 
 inline graph_layout make_graph_layout(std::uint32_t num_graphs, std::uint32_t num_pools, std::uint32_t num_lanes,
                                       std::uint32_t num_slots) {

@@ -5,8 +5,9 @@
 // The orders, and what they are for:
 //   acquire load, release store   publish data with a flag; on x86-64 plain moves, on aarch64 ldar/stlr, on sm_90
 //                                 ld.acquire.sys/st.release.sys
-//   acq_rel compare-and-swap      take a role or a job that several threads may want; host words only, since a device's
-//                                 read-modify-write on host memory is not atomic against the CPU
+//   acq_rel compare-and-swap      take a role or a job that several threads may want; host words among host threads,
+//                                 device words among those of a device: a device's read-modify-write on host memory is
+//                                 not atomic against the CPU
 //   relaxed                       gauges, which order nothing
 // There is no fence in the library: an order belongs to the access that needs it, where a race detector can see it.
 #pragma once
@@ -58,11 +59,11 @@ CUDAQ_REALTIME_HOST_DEVICE inline void add_relaxed(volatile std::uint64_t &word,
       .fetch_add(n, cuda::memory_order_relaxed);
 }
 
-/// Takes a host word of the caller's from `expected` to `desired`; false, and nothing happened, if it held something else.
-/// A failure orders nothing, so polling with it costs no more than a load.
-template <class T>
-inline bool claim_word(volatile T &word, T expected, T desired) {
-  return cuda::atomic_ref<T, cuda::thread_scope_system>(const_cast<T &>(word))
+/// Takes a word of the caller's from `expected` to `desired`; false, and nothing happened, if it held something else. A
+/// failure orders nothing, so polling with it costs no more than a load.
+template <class T, cuda::thread_scope Scope = cuda::thread_scope_system>
+CUDAQ_REALTIME_HOST_DEVICE inline bool claim_word(volatile T &word, T expected, T desired) {
+  return cuda::atomic_ref<T, Scope>(const_cast<T &>(word))
       .compare_exchange_strong(expected, desired, cuda::memory_order_acquire, cuda::memory_order_relaxed);
 }
 

@@ -8,6 +8,7 @@
 #include "kernels/graph_handlers.h"
 #include "unittests/device_loop/loop_host.h"
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -22,7 +23,7 @@ struct fake_graph {
   GraphIOContextV2 own_context{};
   GraphIOContextV2 *context = &own_context; ///< several graphs may share one
   bool publishes = false;
-  bool uploaded = true;
+  std::atomic<bool> uploaded{true};
   std::chrono::microseconds wait{0};       ///< before it reads the request
   std::chrono::microseconds linger{0};     ///< after its signal
   const std::atomic<bool> *gate = nullptr; ///< waits for it before it reads the request
@@ -115,6 +116,7 @@ private:
 /// One execution of a member, as the runtime sees it.
 struct fake_execution {
   graph_workers *workers = nullptr;
+  int relaunch_error = 0;
   std::atomic<int> children{0};
   std::uint32_t launches = 0;
   std::atomic<std::uint64_t> *over_limit = nullptr;
@@ -140,6 +142,7 @@ struct fake_launcher {
     execution->workers->push(&graph, &execution->children);
     return 0;
   }
+  int relaunch() const { return execution->relaunch_error; }
   static std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
   }
@@ -193,18 +196,26 @@ public:
     plan_.members = members;
     plan_.order_by_key = order_by_key;
     most_in_flight_ = most_in_flight(plan_.graphs);
-    std::vector<std::uint8_t> image = make_graph_block(plan_, index, layout_);
-    block_.resize(layout_.bytes / sizeof(line) + 1);
-    std::memcpy(block_.data(), image.data(), image.size());
+    block_ = make_graph_block(plan_, index, layout_);
+    new (&words()) graph_rotation_words{};
+    words().token = kTokenFree;
   }
 
   void start() {
     for (std::uint32_t k = 0; k < members_; ++k)
-      threads_.emplace_back([this, k] { serve(k); });
+      bring(k);
+  }
+  /// Puts one member on the device.
+  void bring(std::uint32_t k) {
+    threads_.emplace_back([this, k] { serve(k); });
   }
   /// Ends as a stop does.
   void stop() {
     store_release(base.library_word, std::uint32_t{1});
+    join();
+  }
+  /// Waits for an end that comes by itself.
+  void join() {
     for (std::thread &t : threads_)
       t.join();
     threads_.clear();
@@ -214,6 +225,7 @@ public:
     store_release(base.library_word, std::uint32_t{0});
     state().stopping = 0;
     new (&words()) graph_rotation_words{};
+    words().token = kTokenFree;
   }
 
   const graph_state &state() const { return *reinterpret_cast<const graph_state *>(block_.data()); }
@@ -221,13 +233,18 @@ public:
 
   loop_host base;
   std::atomic<std::uint64_t> over_limit{0};
-  std::uint64_t refusals = 0; ///< written by who holds the token
+  std::uint64_t refusals = 0;                       ///< written by who holds the token
+  std::array<std::uint32_t, kMostMembers> shifts{}; ///< of each member; the same
+  std::array<std::atomic<int>, kMostMembers> relaunch_errors{};
+  std::array<std::atomic<bool>, kMostMembers> detained{}; ///< does not come back from its relaunch while this is set
+
+  std::uint32_t fault() { return words().fault; }
+  std::uint32_t members_that_served() const {
+    return static_cast<std::uint32_t>(std::count_if(shifts.begin(), shifts.end(), [](auto n) { return n != 0; }));
+  }
 
 private:
-  struct alignas(128) line {
-    std::uint8_t bytes[128];
-  };
-  std::uint8_t *block() { return reinterpret_cast<std::uint8_t *>(block_.data()); }
+  std::uint8_t *block() { return block_.data(); }
   graph_rotation_words &words() { return *reinterpret_cast<graph_rotation_words *>(block() + layout_.rotation); }
 
   /// What kernels/graph_scheduler.cuh does with a block of two warps.
@@ -244,21 +261,33 @@ private:
       execution.workers = &workers_;
       execution.over_limit = &over_limit;
       execution.refusals = &refusals;
+      execution.relaunch_error = relaunch_errors[k].load();
+      ++shifts[k];
       const shift_outcome outcome = serve_shift(k, rotation, execution);
-      if (outcome.why == shift_end::stop)
-        rotation.end();
-      else if (outcome.why == shift_end::pass)
+      bool comes_back = true;
+      if (outcome.why == shift_end::stop) {
+        rotation.end(outcome.gave_up ? outcome.stranded : 0);
+        comes_back = false;
+      } else if (outcome.why == shift_end::relaunch) {
+        rotation.set_free();
+      } else {
         rotation.pass(outcome.successor);
-      while (execution.children.load() != 0) // a relaunch waits for every child
+        comes_back = execution.relaunch_error == 0;
+        if (!comes_back)
+          rotation.lose();
+      }
+      while (execution.children.load() != 0 || detained[k].load()) // a relaunch waits for every child
         std::this_thread::sleep_for(std::chrono::microseconds(20));
-      if (outcome.why == shift_end::stop)
+      if (!comes_back)
         return;
     }
   }
 
   shift_outcome serve_shift(std::uint32_t k, const graph_rotation &rotation, fake_execution &execution) {
     shift_outcome outcome;
-    const graph_ledger_view view(layout_, block(), block());
+    graph_block image(layout_.image_bytes);
+    std::memcpy(image.data(), block(), layout_.image_bytes);
+    const graph_ledger_view view(layout_, image.data(), block());
     graph_ledger<fake_launcher> ledger(view, base.params.ring, most_in_flight_, fake_launcher{&execution});
     ledger.begin_shift();
     std::uint32_t harvest_ends = 0;
@@ -277,6 +306,7 @@ private:
         .run(1);
     store_release<std::uint32_t, kLedgerScope>(harvest_ends, std::uint32_t{1});
     harvester.join();
+    std::memcpy(block(), image.data(), layout_.image_bytes);
     return outcome;
   }
 
@@ -297,7 +327,7 @@ private:
   std::vector<std::uint64_t> handlers_;
   graph_plan plan_;
   graph_layout layout_;
-  std::vector<line> block_;
+  graph_block block_{0};
   std::uint32_t most_in_flight_ = 0;
   graph_workers workers_;
   const std::uint32_t members_;

@@ -151,13 +151,15 @@ public:
     p.graph_io_kind = o.publishes ? CUDAQ_GRAPH_IO_PUBLISHING : CUDAQ_GRAPH_IO_FORWARDED;
     p.num_schedulers = o.members;
     p.own_streams = o.own_streams;
-    p.launch.struct_size = sizeof(p.launch);
-    p.launch.rx_flags = r.rx_flags, p.launch.tx_flags = r.tx_flags;
-    p.launch.rx_data = r.rx_data, p.launch.tx_data = r.tx_data;
-    p.launch.rx_stride_sz = r.rx_stride_sz, p.launch.tx_stride_sz = r.tx_stride_sz;
-    p.launch.function_table = graphs.table_dev->get, p.launch.func_count = graphs.entries.size();
-    p.launch.shutdown_flag = shutdown, p.launch.stats = stats;
-    p.launch.num_slots = ring.shape().num_slots, p.launch.stream = stream.get;
+    cudaq_dispatch_launch_params_t launch{};
+    launch.struct_size = sizeof(launch);
+    launch.rx_flags = r.rx_flags, launch.tx_flags = r.tx_flags;
+    launch.rx_data = r.rx_data, launch.tx_data = r.tx_data;
+    launch.rx_stride_sz = r.rx_stride_sz, launch.tx_stride_sz = r.tx_stride_sz;
+    launch.function_table = graphs.table_dev->get, launch.func_count = graphs.entries.size();
+    launch.shutdown_flag = shutdown, launch.stats = stats;
+    launch.num_slots = ring.shape().num_slots, launch.stream = stream.get;
+    p.launch = &launch;
     p.graph_io_ctxs = graphs.contexts.data();
     created = cudaq_create_dispatch_graph_v2(&p, &get);
   }

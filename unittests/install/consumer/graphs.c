@@ -16,6 +16,7 @@ int main(void) {
   volatile int shutdown = 0;
   uint64_t processed = 0;
   cudaq_dispatch_graph_params_t params;
+  cudaq_dispatch_launch_params_t launch;
   cudaq_dispatch_graph_context *scheduler = (cudaq_dispatch_graph_context *)&params;
   cudaq_dispatch_launch_fn_v2_t for_a_dispatcher = cudaq_launch_dispatch_kernel_graph_v2;
   cudaError_t said;
@@ -27,17 +28,19 @@ int main(void) {
     return 1;
   }
   params.struct_size = sizeof params;
-  params.launch.struct_size = sizeof params.launch;
-  params.launch.rx_flags = flags[0];
-  params.launch.tx_flags = flags[1];
-  params.launch.rx_data = (uint8_t *)slots[0];
-  params.launch.tx_data = (uint8_t *)slots[1];
-  params.launch.rx_stride_sz = params.launch.tx_stride_sz = sizeof slots[0][0];
-  params.launch.function_table = &entry; /* a device call, which this library cannot do, without an address */
-  params.launch.func_count = 1;
-  params.launch.shutdown_flag = &shutdown;
-  params.launch.stats = &processed;
-  params.launch.num_slots = SLOTS;
+  memset(&launch, 0, sizeof launch);
+  params.launch = &launch;
+  launch.struct_size = sizeof launch;
+  launch.rx_flags = flags[0];
+  launch.tx_flags = flags[1];
+  launch.rx_data = (uint8_t *)slots[0];
+  launch.tx_data = (uint8_t *)slots[1];
+  launch.rx_stride_sz = launch.tx_stride_sz = sizeof slots[0][0];
+  launch.function_table = &entry; /* a device call, which this library cannot do, without an address */
+  launch.func_count = 1;
+  launch.shutdown_flag = &shutdown;
+  launch.stats = &processed;
+  launch.num_slots = SLOTS;
   params.graph_io_ctxs = contexts;
   said = cudaq_create_dispatch_graph_v2(&params, &scheduler);
   if (said == cudaSuccess || scheduler != NULL) {
@@ -45,8 +48,8 @@ int main(void) {
     return 1;
   }
   printf("the library answers %d\n", (int)said);
-  if (for_a_dispatcher(&params.launch) != cudaErrorInvalidValue ||
-      cudaq_launch_dispatch_graph(NULL, NULL) == cudaSuccess || cudaq_destroy_dispatch_graph(NULL) == cudaSuccess) {
+  if (for_a_dispatcher(&launch) != cudaErrorInvalidValue || cudaq_launch_dispatch_graph(NULL, NULL) == cudaSuccess ||
+      cudaq_destroy_dispatch_graph(NULL) == cudaSuccess) {
     fprintf(stderr, "a launch without a scheduler is not refused\n");
     return 1;
   }

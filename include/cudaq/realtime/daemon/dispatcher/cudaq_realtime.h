@@ -338,10 +338,12 @@ typedef struct cudaq_dispatch_graph_params_t {
   uint32_t num_schedulers;   /* scheduler graphs that take turns, 1..32; 0: 8. Each keeps one block resident */
   uint32_t own_streams; /* 0: one launch on one stream puts all schedulers on the device; else each has a stream, and
                                 needs a hardware queue (CUDA_DEVICE_MAX_CONNECTIONS), of its own */
-  /* Ring, table, shutdown flag, stats and stream as for a launch; num_blocks, threads_per_block and state are not used. */
-  cudaq_dispatch_launch_params_t launch;
-  void *const *graph_io_ctxs; /* host array of launch.func_count device addresses, one per entry; those of entries in
-                                 another mode are not looked at. Entries that share a context are never in flight together */
+  /* Ring, table, shutdown flag, stats and stream as for a launch; num_blocks and threads_per_block are not used, state is
+   * NULL. Copied. */
+  const cudaq_dispatch_launch_params_t *launch;
+  void *const *graph_io_ctxs; /* host array of launch->func_count device addresses, one per entry, multiples of 8; those
+                                 of entries in another mode are not looked at. Entries that share a context are never in
+                                 flight together; entries that share a graph have to share its context, too */
 } cudaq_dispatch_graph_params_t;
 
 /* One context for all graphs: at most one graph request is in flight. Uses `stream` and waits for it. */
@@ -356,9 +358,11 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
 cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *params,
                                            cudaq_dispatch_graph_context **out_context);
 /* Serves until *shutdown_flag is non-zero and all that was accepted is answered; `stream`, a non-blocking one, is done
- * then, and the context may be launched again: it goes on at the slot where it stopped. cudaErrorNotReady: it still runs. */
+ * then, and the context may be launched again: it goes on at the slot where it stopped. cudaErrorNotReady: it still runs.
+ * Where no scheduler can launch anything any more the run ends by itself: what it had accepted is answered, and the next
+ * of this call and destroy returns why, once. */
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream);
-/* cudaErrorNotReady, and nothing is freed, while it runs. */
+/* cudaErrorNotReady, and nothing is freed, while it runs. Another error is that of its last run: it is gone. */
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context);
 
 /* The same scheduler behind a dispatcher: config.dispatch_mode is CUDAQ_DISPATCH_GRAPH_LAUNCH, its launch function the

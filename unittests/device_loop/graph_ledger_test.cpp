@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger by itself: when it tries again, and when it does not.
+#include "kernels/graph_block.h"
+#include "kernels/graph_ledger.h"
+#include "lib/ring/function_index_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace cudaq::realtime::test {
+namespace {
+
+using namespace detail;
+
+constexpr std::uint32_t kSlots = 16;
+
+/// What the runtime says, and when.
+struct runtime {
+  std::set<std::uint64_t> refuses;
+  std::uint32_t attempts = 0;
+  std::uint64_t now = 1'000'000'000;
+};
+struct told_launcher {
+  runtime *of;
+  int launch(std::uint64_t exec) const {
+    ++of->attempts;
+    return of->refuses.count(exec) != 0;
+  }
+  static int relaunch() { return 0; }
+  std::uint64_t now_ns() const { return of->now; }
+};
+
+/// Function 1 is the pool of the first `first` graphs, each further function has one. Exec and context of graph g: g + 1.
+class GraphLedger : public ::testing::Test {
+protected:
+  void make(std::uint32_t graphs, std::uint32_t first = 1, bool one_context = false) {
+    contexts_.resize(graphs);
+    std::vector<cudaq_function_entry_t> entries(graphs);
+    for (std::uint32_t g = 0; g < graphs; ++g) {
+      entries[g].function_id = g < first ? 1 : g - first + 2;
+      entries[g].dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+      entries[g].handler.graph_exec = reinterpret_cast<cudaGraphExec_t>(std::uint64_t{g} + 1);
+    }
+    std::vector<cudaq_function_entry_t> kept = entries;
+    keep_one_of_each_pool(kept);
+    ASSERT_EQ(index_.build(kept.data(), static_cast<std::uint32_t>(kept.size())).what, function_index::problem::none);
+    plan_.dispatch.ring = {flags_, flags_, slots_, slots_, 64, 64, 0, kSlots, 64};
+    plan_.graphs = bind_graphs(entries, index_.view());
+    for (graph_binding &b : plan_.graphs)
+      b.io = reinterpret_cast<std::uint64_t>(&contexts_[one_context ? 0 : b.entry]);
+    block_ = make_graph_block(plan_, index_.view(), layout_);
+    view_ = std::make_unique<graph_ledger_view>(layout_, block_.data(), block_.data());
+    ledger = std::make_unique<graph_ledger<told_launcher>>(*view_, plan_.dispatch.ring, most_in_flight(plan_.graphs),
+                                                           told_launcher{&says});
+    ledger->begin_shift();
+  }
+  /// Route r belongs to function r + 1: they are sorted by id.
+  void accept(std::uint32_t slot, std::uint32_t function) { ledger->accept(slot, function - 1); }
+  void land(std::uint32_t graph) {
+    view_->graphs[graph].phase = static_cast<std::uint32_t>(graph_phase::landed);
+    ++view_->state.landed;
+    ledger->collect<lone_team>();
+  }
+  std::vector<std::uint32_t> pump() {
+    std::vector<std::uint32_t> failed;
+    ledger->pump([&](std::uint32_t slot) { failed.push_back(slot); });
+    return failed;
+  }
+  graph_state &state() { return view_->state; }
+
+  runtime says;
+  std::unique_ptr<graph_ledger<told_launcher>> ledger;
+
+private:
+  std::uint64_t flags_[kSlots] = {};
+  alignas(16) std::uint8_t slots_[kSlots * 64] = {};
+  std::vector<GraphIOContextV2> contexts_;
+  function_index index_;
+  graph_plan plan_;
+  graph_layout layout_;
+  graph_block block_{0};
+  std::unique_ptr<graph_ledger_view> view_;
+};
+
+TEST_F(GraphLedger, ABacklogWithoutAnIdleInstanceIsNeitherTriedNorHurriedFor) {
+  make(2);
+  accept(0, 1);
+  accept(1, 1); // waits
+  accept(2, 2);
+  land(1);
+  EXPECT_FALSE(ledger->anything_to_try());
+  EXPECT_FALSE(ledger->hurries());
+  const std::uint32_t before = says.attempts;
+  pump();
+  EXPECT_EQ(says.attempts, before);
+  land(0);
+  EXPECT_TRUE(ledger->hurries());
+  EXPECT_TRUE(pump().empty());
+  EXPECT_EQ(says.attempts, before + 1);
+  EXPECT_FALSE(ledger->anything_to_try());
+}
+
+TEST_F(GraphLedger, NothingIsTriedBeyondTheBudgetOrWhileTheOnlyContextIsTaken) {
+  make(2, 1, true);
+  accept(0, 1);
+  accept(1, 2);
+  EXPECT_FALSE(ledger->anything_to_try());
+  land(0);
+  EXPECT_TRUE(ledger->anything_to_try());
+  state().launches = kMostLaunches;
+  EXPECT_FALSE(ledger->anything_to_try());
+  EXPECT_FALSE(ledger->hurries());
+}
+
+// A graph that goes on after its signal for a tenth of a second, and then ends.
+TEST_F(GraphLedger, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesThem) {
+  make(1);
+  accept(0, 1);
+  land(0);
+  says.refuses = {1};
+  accept(1, 1);
+  EXPECT_TRUE(ledger->hurries());
+  for (int look = 0; look < 100'000; ++look, says.now += 1000)
+    EXPECT_TRUE(pump().empty());
+  EXPECT_FALSE(ledger->hurries());
+  EXPECT_GT(says.attempts, 100u);
+  EXPECT_LT(says.attempts, 300u);
+  says.refuses.clear();
+  says.now += graph_ledger<told_launcher>::kMostPauseNs;
+  pump();
+  EXPECT_EQ(state().in_flight, 1u);
+  EXPECT_EQ(state().refusals, 0u);
+}
+
+TEST_F(GraphLedger, ManyRefusalsEndAShiftAndKeepNobodyFromLaunching) {
+  make(2);
+  says.refuses = {1};
+  accept(0, 1);
+  state().refusals = kMostRefusals;
+  EXPECT_TRUE(ledger->spent());
+  EXPECT_TRUE(ledger->may_relaunch());
+  accept(1, 2);
+  EXPECT_EQ(state().in_flight, 1u);
+  EXPECT_FALSE(ledger->spent());
+}
+
+TEST_F(GraphLedger, Row07_WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether) {
+  make(1);
+  says.refuses = {1};
+  for (std::uint32_t slot = 0; slot < 5; ++slot)
+    accept(slot, 1);
+  EXPECT_TRUE(pump().empty());
+  says.now += graph_ledger<told_launcher>::kRetryNs;
+  std::vector<std::uint32_t> failed;
+  for (int look = 0; look < 5; ++look)
+    for (const std::uint32_t slot : pump())
+      failed.push_back(slot);
+  EXPECT_EQ(failed, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+  EXPECT_TRUE(ledger->drained());
+  accept(5, 1); // nothing has changed
+  EXPECT_EQ(pump(), std::vector<std::uint32_t>{5});
+  says.refuses.clear();
+  accept(6, 1);
+  EXPECT_EQ(state().in_flight, 1u);
+}
+
+TEST_F(GraphLedger, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFailure) {
+  make(1);
+  accept(0, 1);
+  land(0);
+  says.refuses = {1};
+  accept(1, 1);
+  says.now -= 1000; // another member's
+  EXPECT_TRUE(pump().empty());
+  says.now += graph_ledger<told_launcher>::kBusyNs / 2;
+  EXPECT_TRUE(pump().empty());
+  says.now += graph_ledger<told_launcher>::kBusyNs;
+  EXPECT_EQ(pump(), std::vector<std::uint32_t>{1});
+}
+
+TEST_F(GraphLedger, AnInstanceThatLandsIsTriedAtOnceBesideOneThatRefuses) {
+  make(2, 2);
+  accept(0, 1);
+  accept(1, 1);
+  says.refuses = {1};
+  land(0);
+  accept(2, 1);
+  says.now += 1'000'000;
+  EXPECT_TRUE(pump().empty());
+  land(1);
+  EXPECT_TRUE(pump().empty());
+  EXPECT_EQ(state().in_flight, 1u);
+  EXPECT_FALSE(ledger->anything_to_try());
+}
+
+TEST_F(GraphLedger, FailsEverythingThatWaits) {
+  make(3);
+  for (std::uint32_t function = 1; function <= 3; ++function)
+    accept(function, function);
+  says.refuses = {2};
+  land(1);
+  for (std::uint32_t function = 1; function <= 3; ++function)
+    accept(4 + function, function);
+  std::set<std::uint32_t> failed;
+  ledger->fail_waiting([&](std::uint32_t slot) { failed.insert(slot); });
+  EXPECT_EQ(failed, (std::set<std::uint32_t>{5, 6, 7}));
+  EXPECT_EQ(state().accepted, 2u);
+  EXPECT_FALSE(ledger->anything_to_try());
+}
+
+TEST(GraphBindings, OneGraphHasOneContext) {
+  std::vector<graph_binding> graphs{{1, 8, 0, 0, false}, {2, 16, 1, 1, false}, {1, 8, 2, 2, false}};
+  EXPECT_EQ(graph_of_two_contexts(graphs).first, nullptr);
+  graphs.push_back({2, 24, 3, 3, false});
+  EXPECT_EQ(graph_of_two_contexts(graphs).first->entry, 1u);
+  EXPECT_EQ(graph_of_two_contexts(graphs).second->entry, 3u);
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The token of the graph schedulers (kernels/graph_rotation.h).
+ *
+ * A root launches the members one by one and may fail at any of them. A launched member is on the device at some time, or
+ * never: other work may hold the device for ever. It serves for a while, passes the token to a member that it has seen
+ * there, or frees it where there is none, and relaunches itself; a relaunch may fail. Then it goes on without launches
+ * until another one is there, or until no other will ever come. The shutdown word is raised at some moment; only who serves
+ * looks at it.
+ *
+ * T1  at most one member serves
+ * T2  while a member is on the device somebody can serve: none waits for ever for a token that nobody will move
+ * T3  after a shutdown everybody who is on the device leaves
+ *
+ * Reachability: REACH_FREE_TAKEN, REACH_ALONE.
+ * Mutants: MUTANT_KEEPS_TOKEN, MUTANT_OPEN_FROM_START, MUTANT_TAKES_BY_TEST_AND_STORE, MUTANT_PASSES_BLINDLY,
+ * MUTANT_LOST_LEAVES_TOKEN. */
+
+#ifndef MEMBERS
+#define MEMBERS 3
+#endif
+#ifndef SHIFTS
+#define SHIFTS 2 /* of each member at most; the last one lasts until the shutdown */
+#endif
+#define FREE 100
+#define SHUT 101
+#define END 102
+
+mtype = { away, there, lost };
+
+byte token;
+mtype presence[MEMBERS];
+bool stop;
+byte serving;
+byte on_device; /* members that are, and have not left */
+bool freed;     /* by a relaunch with nobody there */
+
+inline take(won) {
+#ifdef MUTANT_TAKES_BY_TEST_AND_STORE
+  won = (token == FREE);
+  if
+  :: won -> token = me
+  :: else
+  fi
+#else
+  atomic {
+    won = (token == FREE);
+    if
+    :: won -> token = me
+    :: else
+    fi
+  }
+#endif
+}
+
+inline find(what, found) {
+  found = MEMBERS;
+  peer = 0;
+  do
+  :: atomic { peer < MEMBERS && (peer == me || presence[peer] != what) -> peer++ }
+  :: atomic { peer < MEMBERS && peer != me && presence[peer] == what -> found = peer; break }
+  :: peer == MEMBERS -> break
+  od;
+  peer = 0
+}
+
+inline all_lost(answer) {
+  answer = true;
+  peer = 0;
+  do
+  :: atomic { peer < MEMBERS ->
+    if
+    :: peer != me && presence[peer] != lost -> answer = false
+    :: else
+    fi;
+    peer++ }
+  :: else -> break
+  od;
+  peer = 0
+}
+
+proctype member(byte me) {
+  byte shifts, next, peer;
+  bool won, alone, stranded;
+comes:
+  if
+  :: true -> on_device++
+  :: true -> goto end_never /* other work has taken its place for ever */
+  fi;
+  presence[me] = there;
+waits:
+  won = false;
+  atomic { token == me || token == FREE || token == END };
+  if
+  :: token == END -> presence[me] = away; goto leaves
+  :: token == me -> won = true
+  :: else -> take(won)
+  fi;
+  if
+  :: won
+  :: else -> goto waits
+  fi;
+  atomic { serving++; assert(serving == 1); } /* T1 */
+#ifdef REACH_FREE_TAKEN
+  assert(!freed); /* reached */
+#endif
+  presence[me] = away;
+  stranded = false;
+serves:
+  if
+  :: stop ->
+    serving--;
+    token = END;
+    goto leaves
+  :: shifts < SHIFTS || stranded -> /* it has spent its launches */
+    find(there, next);
+    if
+    :: next < MEMBERS ->
+      serving--;
+      token = next;
+      shifts++;
+      if
+      :: goto comes_back
+      :: presence[me] = lost; goto leaves /* the relaunch has failed */
+      fi
+    :: next == MEMBERS && !stranded ->
+#ifdef MUTANT_PASSES_BLINDLY
+      serving--;
+      token = (me + 1) % MEMBERS;
+      shifts++;
+      goto comes_back
+#else
+      if
+      :: serving--;
+        shifts++;
+#ifndef MUTANT_KEEPS_TOKEN
+        freed = true;
+        token = FREE;
+#endif
+        goto comes_back
+      :: stranded = true; /* the relaunch has failed */
+#ifdef MUTANT_LOST_LEAVES_TOKEN
+        serving--;
+        presence[me] = lost;
+        goto leaves
+#endif
+      fi
+#endif
+    :: next == MEMBERS && stranded ->
+      all_lost(alone);
+      if
+      :: alone ->
+#ifdef REACH_ALONE
+        assert(false); /* reached */
+#endif
+        serving--;
+        token = END;
+        goto leaves
+      :: else
+      fi
+    fi
+  fi;
+  goto serves;
+comes_back:
+  atomic { on_device--; next = 0; peer = 0; won = false };
+  goto comes;
+leaves:
+  on_device--;
+end_never:
+  skip
+}
+
+proctype root() {
+  byte k = 0;
+  do
+  :: k < MEMBERS ->
+    if
+    :: run member(k)
+    :: token = END; break /* the launch has failed */
+    fi;
+    k++
+  :: else ->
+#ifndef MUTANT_OPEN_FROM_START
+    token = FREE;
+#endif
+    break
+  od
+}
+
+proctype stopper() {
+  stop = true
+}
+
+init {
+  byte k = 0;
+  do
+  :: k < MEMBERS -> presence[k] = away; k++
+  :: else -> break
+  od;
+#ifdef MUTANT_OPEN_FROM_START
+  token = FREE;
+#else
+  token = SHUT;
+#endif
+  atomic {
+    run root();
+    run stopper()
+  }
+  timeout; /* everything has come to rest */
+  assert(on_device == 0) /* T2, T3 */
+}
