@@ -115,6 +115,30 @@ TEST(GraphSchedulerErrors, Row03_AGraphThatCannotBeLaunchedIsAnsweredWithAnError
   EXPECT_EQ(host.base.reports[0].responded, 20u);
 }
 
+// Some of them fail after the stop, before it ends.
+TEST(GraphSchedulerErrors, Row07_AStopLeavesNoRequestOfSuchAGraphWithoutAnAnswer) {
+  const host_ring ring({16, 64, false});
+  std::vector<fake_graph> graphs(1);
+  graphs[0].uploaded = false;
+  graph_host host(ring, {{2, 0, &graphs[0]}}, 2);
+  ring_client client(ring);
+  for (std::uint32_t round = 0; round < 10; ++round) {
+    std::vector<std::uint32_t> sent;
+    for (std::uint32_t n = 0; n < 5; ++n)
+      sent.push_back(client.send(2, {}, n));
+    host.start();
+    EXPECT_TRUE(eventually([&] { return load_relaxed(host.base.reports[0].dispatched) == 5 * (round + 1); }));
+    host.stop();
+    EXPECT_EQ(host.state().accepted, 0u);
+    for (std::uint32_t n = 0; n < 5; ++n) {
+      const answer got = client.collect(sent[n]);
+      EXPECT_EQ(got.header.request_id, n);
+      EXPECT_EQ(got.header.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+    }
+    host.renew();
+  }
+}
+
 // A graph that is refused does not hold up its pool.
 TEST(GraphSchedulerErrors, AGoodInstanceServesBesideOneThatCannotBeLaunched) {
   const host_ring ring({4, 64, false});

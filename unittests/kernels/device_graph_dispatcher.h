@@ -10,8 +10,8 @@ namespace cudaq::realtime::test {
 class graph_dispatcher : public dispatcher_view {
 public:
   graph_dispatcher(cudaq_dispatch_manager_t *manager, const host_ring &ring, const graph_set &graphs,
-                   std::uint32_t schedulers = 0)
-      : flag_(mapped_word<int>()), stats_word_(mapped_word<std::uint64_t>()) {
+                   std::uint32_t schedulers = 0, std::uint32_t kind = CUDAQ_GRAPH_IO_FORWARDED)
+      : kind_(kind), flag_(mapped_word<int>()), stats_word_(mapped_word<std::uint64_t>()) {
     cudaq_dispatcher_config_t config{};
     config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
     config.num_slots = ring.shape().num_slots;
@@ -34,8 +34,8 @@ public:
   graph_dispatcher &operator=(const graph_dispatcher &) = delete;
 
   void set_contexts(const std::vector<void *> &contexts, std::uint32_t schedulers = 0) {
-    const cudaq_dispatch_graph_io_t io{sizeof(io), CUDAQ_GRAPH_IO_FORWARDED, schedulers,
-                                       static_cast<std::uint32_t>(contexts.size()), contexts.data()};
+    const cudaq_dispatch_graph_io_t io{sizeof(io), kind_, schedulers, static_cast<std::uint32_t>(contexts.size()),
+                                       contexts.data()};
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_graph_io(get, &io));
   }
   call_result start() { return CUDAQ_RESULT_WITHIN(kStartLimit, cudaq_dispatcher_start(get)); }
@@ -48,6 +48,7 @@ public:
   bool fault_expected = false;
 
 private:
+  const std::uint32_t kind_;
   int *flag_;
   std::uint64_t *stats_word_;
 };

@@ -25,14 +25,30 @@ TEST_F(DeviceGraphDispatcher, Row13_ServesAndCountsAndSaysSo) {
   EXPECT_EQ(now.launches, 4000u);
   EXPECT_GE(now.relaunches, 30u);
   EXPECT_EQ(now.in_flight, 0u);
-  EXPECT_NE(dispatcher.dump().find("graphs: 2, 4000 launches, by 8 schedulers"), std::string::npos)
-      << dispatcher.dump();
+  const std::string dump = dispatcher.dump();
+  EXPECT_NE(dump.find("graphs: 2, 4000 launches, by 8 schedulers"), std::string::npos) << dump;
+  const std::size_t at = dump.find(" of them with nobody there");
+  ASSERT_NE(at, std::string::npos) << dump;
+  EXPECT_LE(std::stoul(dump.substr(dump.rfind(' ', at - 1))), 3u) << "the rotation does not rotate";
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get));
   ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
   load.run(6000, 16, by_turns); // in the middle of the ring, where it stopped
   EXPECT_TRUE(eventually([&] { return dispatcher.stats().responded == 12000; }));
   EXPECT_EQ(dispatcher.stats().launches, 8000u);
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get));
+  load.expect_clean();
+}
+
+TEST_F(DeviceGraphDispatcher, ServesGraphsThatPublish) {
+  const host_ring ring({16, 256, false}, CUDAQ_MEMORY_MAPPED);
+  const graph_set graphs({graph_of(100, 1), graph_of(100, 2), call_of(1)}, 256, 6000, true);
+  graph_dispatcher dispatcher(manager_.get, ring, graphs, 0, CUDAQ_GRAPH_IO_PUBLISHING);
+  graph_traffic load(ring, graphs);
+  for (int run = 0; run < 3; ++run) {
+    ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
+    load.run(2000, 16, by_turns);
+    CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get));
+  }
   load.expect_clean();
 }
 

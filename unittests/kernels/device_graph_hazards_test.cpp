@@ -35,7 +35,7 @@ TEST_F(DeviceGraphHazards, AGraphThatLingersIsLaunchedAgainWhenItIsOver) {
 
 TEST_F(DeviceGraphHazards, Row03_AGraphThatWasNotUploadedIsAnsweredWithAnError) {
   graph_target absent = graph_of(100);
-  absent.upload = false;
+  absent.not_uploaded = 1;
   const host_ring ring({8, 256, false}, CUDAQ_MEMORY_MAPPED);
   const graph_set graphs({graph_of(101), absent, call_of(1)}, 256, 300);
   graph_scheduler scheduler(ring, graphs);
@@ -46,6 +46,27 @@ TEST_F(DeviceGraphHazards, Row03_AGraphThatWasNotUploadedIsAnsweredWithAnError) 
   load.run(300, 8, [](std::uint32_t m) { return m % 3; });
   scheduler.stop();
   load.expect_clean();
+}
+
+// One of the pool refuses every launch.
+TEST_F(DeviceGraphHazards, Row03_AGoodInstanceServesBesideOneThatWasNotUploaded) {
+  graph_target pool = graph_of(100, 0, 2);
+  pool.not_uploaded = 1;
+  run_mixed({8, 256, false}, {pool, graph_of(101)}, 3000, 8);
+}
+
+TEST_F(DeviceGraphHazards, CreateRefusesOneGraphWithTwoContextsAndAContextThatIsNotAligned) {
+  const host_ring ring({4, 256, false}, CUDAQ_MEMORY_MAPPED);
+  graph_set graphs({graph_of(100), graph_of(101)}, 256, 100);
+  void *const second = graphs.contexts[1];
+  graphs.contexts[1] = static_cast<char *>(second) + 4;
+  EXPECT_EQ(graph_scheduler(ring, graphs).created, cudaErrorInvalidValue);
+  graphs.contexts[1] = second;
+  const std::vector<cudaq_function_entry_t> entries = graphs.entries;
+  graphs.entries[1].handler = entries[0].handler;
+  graphs.table_dev = std::make_unique<device_array<cudaq_function_entry_t>>(graphs.entries);
+  EXPECT_EQ(graph_scheduler(ring, graphs).created, cudaErrorInvalidValue);
+  graphs.entries = entries; // each graph is destroyed once
 }
 
 TEST_F(DeviceGraphHazards, Row11_TwoSchedulersServeSideBySide) {

@@ -28,9 +28,9 @@ protected:
 struct graph_target {
   std::uint32_t function_id = 0;
   std::uint64_t key = 0;
-  std::uint32_t instances = 1; ///< graphs under this function and key; 0: a device call, of checked function id - 1
-  graph_task task{};           ///< what the rig does not fill in
-  bool upload = true;
+  std::uint32_t instances = 1;    ///< graphs under this function and key; 0: a device call, of checked function id - 1
+  graph_task task{};              ///< what the rig does not fill in
+  std::uint32_t not_uploaded = 0; ///< of the instances, the first ones
 };
 
 inline graph_target graph_of(std::uint32_t id, std::uint64_t key = 0, std::uint32_t instances = 1) {
@@ -111,7 +111,7 @@ private:
       task.function_id = target.function_id;
       task.key = target.key == 0 ? kAnyKey : target.key;
       task.max_result_len = std::min(slot_size, kGraphSlotBytes) - CUDAQ_RPC_HEADER_SIZE;
-      CUDA_EXPECT_OK(make_graph(task, target.upload, stream, &entry.handler.graph_exec));
+      CUDA_EXPECT_OK(make_graph(task, i >= target.not_uploaded, stream, &entry.handler.graph_exec));
       entries.push_back(entry);
       contexts.push_back(task.io_dev);
     }
@@ -129,19 +129,26 @@ struct scheduler_options {
   bool publishes = false;
   std::uint32_t ordering = CUDAQ_ORDERING_FIFO;
   bool one_context = false; ///< by the function that takes a single one
+  bool later = false;       ///< not created with the object, but by create()
 };
 
 /// A context of the C functions around a graph_set, on a ring in mapped memory.
 class graph_scheduler {
 public:
-  graph_scheduler(const host_ring &ring, const graph_set &graphs, scheduler_options o = {}) {
+  graph_scheduler(const host_ring &ring, const graph_set &graphs, scheduler_options o = {})
+      : ring_(ring), graphs_(graphs) {
     shutdown = mapped_word<int>();
     stats = mapped_word<std::uint64_t>();
-    const cudaq_ringbuffer_t &r = ring.ring;
+    if (!o.later)
+      create(o);
+  }
+  void create(const scheduler_options &o) {
+    const cudaq_ringbuffer_t &r = ring_.ring;
+    const std::uint32_t num_slots = ring_.shape().num_slots;
     if (o.one_context) {
       created = cudaq_create_dispatch_graph_regular(
-          r.rx_flags, r.tx_flags, r.rx_data, r.tx_data, r.rx_stride_sz, r.tx_stride_sz, graphs.table_dev->get,
-          graphs.entries.size(), graphs.contexts[0], shutdown, stats, ring.shape().num_slots, 1, 32, stream.get, &get);
+          r.rx_flags, r.tx_flags, r.rx_data, r.tx_data, r.rx_stride_sz, r.tx_stride_sz, graphs_.table_dev->get,
+          graphs_.entries.size(), graphs_.contexts[0], shutdown, stats, num_slots, 1, 32, stream.get, &get);
       return;
     }
     cudaq_dispatch_graph_params_t p{};
@@ -156,11 +163,11 @@ public:
     launch.rx_flags = r.rx_flags, launch.tx_flags = r.tx_flags;
     launch.rx_data = r.rx_data, launch.tx_data = r.tx_data;
     launch.rx_stride_sz = r.rx_stride_sz, launch.tx_stride_sz = r.tx_stride_sz;
-    launch.function_table = graphs.table_dev->get, launch.func_count = graphs.entries.size();
+    launch.function_table = graphs_.table_dev->get, launch.func_count = graphs_.entries.size();
     launch.shutdown_flag = shutdown, launch.stats = stats;
-    launch.num_slots = ring.shape().num_slots, launch.stream = stream.get;
+    launch.num_slots = num_slots, launch.stream = stream.get;
     p.launch = &launch;
-    p.graph_io_ctxs = graphs.contexts.data();
+    p.graph_io_ctxs = graphs_.contexts.data();
     created = cudaq_create_dispatch_graph_v2(&p, &get);
   }
   ~graph_scheduler() {
@@ -197,6 +204,8 @@ public:
   cudaError_t created = cudaErrorUnknown;
 
 private:
+  const host_ring &ring_;
+  const graph_set &graphs_;
   bool running_ = false;
 };
 

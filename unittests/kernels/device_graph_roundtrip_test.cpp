@@ -36,6 +36,18 @@ TEST_F(DeviceGraph, Row15_GraphsAndDeviceCallsInOneTableWithRoutingKeys) {
             messages_or(100000), 64);
 }
 
+TEST_F(DeviceGraph, ServesInAnyOrderByKey) {
+  scheduler_options o;
+  o.ordering = CUDAQ_ORDERING_ANY;
+  run_mixed({64, 256, false}, {graph_of(100, 1), graph_of(100, 2), graph_of(101), call_of(1)}, 20000, 64, o);
+}
+
+TEST_F(DeviceGraph, ServesMoreGraphsThanAWarpHasLanes) {
+  graph_target pool = graph_of(100, 0, 40);
+  pool.task.wait_ns = 200'000; // so that all of them are in flight
+  run_mixed({128, 256, false}, {graph_of(101, 0, 35), pool, call_of(1)}, 20000, 128, {}, false);
+}
+
 TEST_F(DeviceGraph, ServesInPlace) {
   run_mixed({16, 256, true}, {graph_of(100, 7), graph_of(100, 9), graph_of(101), call_of(1)}, 20000, 16);
 }
@@ -51,7 +63,7 @@ TEST_F(DeviceGraph, APoolServesSideBySide) {
   run_mixed({32, 256, false}, {pool, graph_of(101), call_of(1)}, 20000, 32, {}, false);
 }
 
-// 4000 slots: the ledger does not fit into shared memory with as many graphs.
+// 200,000 slots: the ledger does not fit into shared memory with as many graphs.
 TEST_F(DeviceGraph, ServesWithALedgerInDeviceMemory) {
   run_mixed({200000, 128, false}, {graph_of(100), graph_of(101), call_of(1)}, 20000, 64);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Life beside a kernel that never ends: lazily loaded modules, and grids that must be resident as a whole.
+#include "unittests/kernels/device_graph_rig.h"
 #include "unittests/kernels/gpu_dispatcher.h"
 
 namespace cudaq::realtime::test {
@@ -48,6 +49,32 @@ TEST_P(LazyLoading, Row06_EveryOtherKindStartsBesideAResidentKernel) {
     ASSERT_NO_FATAL_FAILURE(expect_serves(client, static_cast<std::uint32_t>(n)));
   }
   dispatchers.clear();
+}
+
+// Create and launch of a graph scheduler: what it takes of the runtime is there, or comes without waiting.
+TEST_P(LazyLoading, Row06_AGraphSchedulerIsMadeAndServesBesideAResidentKernel) {
+  int major = 0;
+  CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+  if (major < 9)
+    GTEST_SKIP() << "device graphs need compute capability 9.0";
+  manager_handle manager;
+  const host_ring ring({4, 256, false}, CUDAQ_MEMORY_MAPPED), ring_of_graphs({4, 256, false}, CUDAQ_MEMORY_MAPPED);
+  const graph_set graphs({graph_of(100), call_of(1)}, 256, 1000);
+  scheduler_options o;
+  o.later = true;
+  graph_scheduler scheduler(ring_of_graphs, graphs, o);
+  gpu_dispatcher dispatcher(manager.get, setup_of(GetParam(), ring));
+  ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
+  EXPECT_TRUE(finishes_within(std::chrono::seconds(2), "create and launch", [&] {
+    scheduler.create(o);
+    scheduler.start();
+  }));
+  graph_traffic load(ring_of_graphs, graphs);
+  load.run(500, 4, [](std::uint32_t m) { return m % 2; });
+  scheduler.stop();
+  load.expect_clean();
+  gpu_client client(ring.ring, 4);
+  expect_serves(client, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, LazyLoading, ::testing::ValuesIn(each_kind()), name_of_kind);
