@@ -112,7 +112,7 @@ def allowed(kernel, cooperative, scope):
 def ledger(kernel):
     """The same to places that come from no named member: the ledger of a graph scheduler, wherever it is, and its words."""
     words = ("ld.acquire.gpu.b32", "ld.acquire.gpu.b64", "st.release.gpu.b32", "ld.relaxed.sys.b32", "ld.relaxed.sys.b64",
-             "st.relaxed.sys.b32", "st.relaxed.sys.b64", "atom.acquire.gpu.cas.b32")
+             "st.relaxed.sys.b32", "st.relaxed.sys.b64", "atom.cas.acquire.gpu.b32")
     return words if kernel.startswith("graph_") else ()
 
 
