@@ -238,6 +238,7 @@ public:
   std::array<std::atomic<int>, kMostMembers> relaunch_errors{};
   std::array<std::atomic<bool>, kMostMembers> detained{}; ///< does not come back from its relaunch while this is set
 
+  std::uint32_t token() { return load_acquire<std::uint32_t, kLedgerScope>(words().token); }
   std::uint32_t fault() { return words().fault; }
   std::uint32_t members_that_served() const {
     return static_cast<std::uint32_t>(std::count_if(shifts.begin(), shifts.end(), [](auto n) { return n != 0; }));
