@@ -58,10 +58,12 @@ private:
   void start_dispatcher();
   void end_after_failed_start() noexcept;
   void refuse_from_callback(const char *call) const;
+  bool is_stuck() const;
 
   bool drain(time_point deadline);
   bool stop_dispatcher(std::uint64_t timeout_ns, experimental::stop_report &report);
   int join_workers(time_point deadline, experimental::stop_report &report);
+  void end_consumer(experimental::stop_report &report);
   void take_back_open_requests();
   void publish(const experimental::stop_report &report, run_state state);
 

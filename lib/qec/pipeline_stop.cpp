@@ -57,6 +57,11 @@ bool pipeline_core::ended() const {
   return state_ == run_state::created || state_ == run_state::stopped;
 }
 
+bool pipeline_core::is_stuck() const {
+  const std::lock_guard<std::mutex> lock(shape_);
+  return state_ == run_state::stuck;
+}
+
 void pipeline_core::stop() {
   refuse_from_callback("stop");
   const std::lock_guard<std::mutex> one(control_);
@@ -65,21 +70,22 @@ void pipeline_core::stop() {
   stop_report report;
   const std::uint64_t given_up_before = completions_.given_up(), lost_before = completions_.lost();
   const auto deadline = steady_clock::now() + std::chrono::nanoseconds(config_.grace_period_ns);
+  const bool again = is_stuck(); // its grace period is over, and its workers have ended
   bool stopped = false;
   if (ring_.external()) { // who fills it goes on: the dispatcher must not
     stopped = stop_dispatcher(config_.grace_period_ns, report);
   } else {
-    const bool drained = drain(deadline);
+    const bool drained = !again && drain(deadline);
     answers_.give_up.store(drained ? 0 : 1);
     stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
   }
   answers_.give_up.store(1);
   report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
-  take_back_open_requests();
-  consumer_ends_.store(1);
-  if (!consumer_.join_until(steady_clock::now() + kEndTime)) {
+  if (stopped) {
+    take_back_open_requests();
+    end_consumer(report);
+  } else { // it may still answer, and call what we gave it: only the next stop knows more
     ++report.stuck_threads;
-    say(report, completions_.in_handler() ? "the completion handler has not come back" : "the consumer has not ended");
   }
   report.given_up = completions_.given_up() - given_up_before;
   report.left_over = ring_.external() ? 0 : ring_.drawn() - completions_.completed();
@@ -90,7 +96,7 @@ void pipeline_core::stop() {
   if (completions_.lost() != lost_before)
     say(report, std::to_string(completions_.lost() - lost_before) + " completions not delivered");
   report.drained = report.text.empty();
-  const bool ended = stopped && report.stuck_threads == 0;
+  const bool ended = report.stuck_threads == 0;
   if (ended) {
     engine_->settle();
     engine_->unwire(dispatcher_);
@@ -130,6 +136,14 @@ int pipeline_core::join_workers(time_point deadline, stop_report &report) {
                     std::to_string(w.turns->slot()));
   }
   return stuck;
+}
+
+void pipeline_core::end_consumer(stop_report &report) {
+  consumer_ends_.store(1);
+  if (consumer_.join_until(steady_clock::now() + kEndTime))
+    return;
+  ++report.stuck_threads;
+  say(report, completions_.in_handler() ? "the completion handler has not come back" : "the consumer has not ended");
 }
 
 /// Behind the dispatcher's stop, which has answered these: nobody may answer them any more, and a completion is due.

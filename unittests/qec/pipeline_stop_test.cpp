@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline_rig.h"
 
+#include <csignal>
+#include <dirent.h>
+#include <fstream>
 #include <mutex>
 #include <stdexcept>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -12,6 +17,54 @@ pipeline_stage_config quick(int workers, int slots) {
   c.grace_period_ns = kSecond / 10;
   return c;
 }
+
+/// Holds the dispatcher's thread in a signal handler, as a debugger or a lost core would, until release().
+class paused_dispatcher {
+public:
+  paused_dispatcher() {
+    struct sigaction ours {};
+    ours.sa_handler = hold;
+    sigaction(SIGUSR1, &ours, &before_);
+    held_ = 0;
+    released_ = 0;
+    const pid_t thread = find();
+    EXPECT_NE(thread, 0);
+    EXPECT_EQ(syscall(SYS_tgkill, getpid(), thread, SIGUSR1), 0);
+    EXPECT_TRUE(eventually([] { return held_ != 0; }));
+  }
+  ~paused_dispatcher() {
+    release();
+    sigaction(SIGUSR1, &before_, nullptr);
+  }
+  paused_dispatcher(const paused_dispatcher &) = delete;
+  paused_dispatcher &operator=(const paused_dispatcher &) = delete;
+  static void release() {
+    released_ = 1;
+    EXPECT_TRUE(eventually([] { return held_ == 0; }));
+  }
+
+private:
+  static void hold(int) {
+    held_ = 1;
+    for (int tenth_ms = 0; released_ == 0 && tenth_ms < 300000; ++tenth_ms)
+      usleep(100);
+    held_ = 0;
+  }
+  static pid_t find() {
+    pid_t found = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    while (const dirent *entry = readdir(tasks)) {
+      std::ifstream file("/proc/self/task/" + std::string(entry->d_name) + "/comm");
+      std::string name;
+      if (std::getline(file, name) && name == "cudaq-dispatch")
+        found = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+    }
+    closedir(tasks);
+    return found;
+  }
+  static inline std::atomic<int> held_{0}, released_{0};
+  struct sigaction before_ {};
+};
 
 TEST(PipelineStop, DrainsWhatWasSubmitted) {
   pipeline_rig rig(pipeline_rig::small(1, 16), 16);
@@ -161,6 +214,49 @@ TEST(PipelineStop, ACallbackThatDoesNotComeBackIsReported) {
   rig.pipeline->stop();
   EXPECT_EQ(rig.seen.all, 8u);
   EXPECT_TRUE(rig.pipeline->last_stop().drained);
+}
+
+TEST(PipelineStop, ADispatcherThatDoesNotStopKeepsWhatItUsesUntilANextStop) {
+  pipeline_stage_config config = quick(1, 4);
+  config.wait = wait_policy::block; // it sleeps, so that a signal reaches it under a sanitizer, too
+  pipeline_rig rig(config, 4);
+  std::atomic<std::uint64_t> deferred{0};
+  std::atomic<std::uint64_t> generation{0};
+  std::atomic<int> slot{-1};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    pipeline_rig::echo(c);
+    generation = c.generation;
+    slot = c.origin_slot;
+    ++deferred;
+    return DEFERRED_COMPLETION;
+  });
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  ASSERT_TRUE(eventually([&] { return deferred == 1; }));
+  {
+    paused_dispatcher paused;
+    rig.submit(injector, 1); // stays where it is
+    rig.pipeline->stop();
+    EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 1) << rig.pipeline->last_stop().text;
+    EXPECT_NE(rig.pipeline->last_stop().text.find("dispatcher"), std::string::npos);
+    EXPECT_THROW(rig.pipeline->start(), std::logic_error);
+    EXPECT_EQ(rig.seen.all, 0u);
+    EXPECT_TRUE(rig.pipeline->complete_deferred(slot, generation, 8, 0)) << "nobody has answered it";
+    EXPECT_TRUE(eventually([&] { return rig.seen.all == 1; })) << "the consumer is still there";
+  }
+  rig.pipeline->stop();
+  const stop_report report = rig.pipeline->last_stop();
+  EXPECT_EQ(report.stuck_threads, 0) << report.text;
+  EXPECT_EQ(report.left_over + report.given_up, 1u) << report.text;
+  EXPECT_EQ(rig.seen.good[0], 1);
+  rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) { return pipeline_rig::echo(c); });
+  rig.pipeline->start();
+  rig.submit(injector, 2);
+  rig.submit(injector, 3);
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.seen.not_once(), 0u);
+  EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
 }
 
 TEST(PipelineStop, FromACallbackIsRefused) {

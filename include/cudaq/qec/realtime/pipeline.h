@@ -155,8 +155,10 @@ struct stop_report {
   bool drained = true;         ///< everything submitted was completed, and every thread ended
   std::uint64_t given_up = 0;  ///< answered SHUTTING_DOWN
   std::uint64_t left_over = 0; ///< still in their slots; the next start serves them
-  int stuck_threads = 0;       ///< in a callback that did not come back; stop may be called again
-  std::string text;            ///< empty if drained; else what and where
+  /// Did not end: threads in a callback that did not come back, and the dispatcher if it has no core, or a graph that
+  /// still runs. What they use stays; stop may be called again.
+  int stuck_threads = 0;
+  std::string text; ///< empty if drained; else what and where
 };
 
 class realtime_pipeline;
