@@ -5,21 +5,20 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace cudaq::qec::realtime::detail {
 
+using cudaq::realtime::detail::store_release;
 using experimental::gpu_worker_resources;
 using experimental::host_stage_call;
 
-host_engine::host_engine(pipeline_ring &ring, std::vector<gpu_worker_resources> workers)
-    : ring_(ring), workers_(std::move(workers)) {
-  for (const gpu_worker_resources &w : workers_) {
+host_engine::host_engine(pipeline_ring &ring, const std::vector<gpu_worker_resources> &workers) : ring_(ring) {
+  for (const gpu_worker_resources &w : workers) {
     auto known =
         std::find_if(functions_.begin(), functions_.end(), [&](const auto &f) { return f->id == w.function_id; });
     if (known == functions_.end())
       known = functions_.insert(known, std::make_unique<function>(*this, w.function_id, ring.num_slots()));
-    function_of_.push_back(known->get());
+    workers_.push_back({w, known->get()});
   }
 }
 
@@ -51,15 +50,16 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   return CUDAQ_HOST_CALL_DEFERRED;
 }
 
-bool host_engine::take(int worker, std::uint32_t &slot) {
-  return function_of_[static_cast<std::size_t>(worker)]->queue.pop(slot);
+bool host_engine::take(int id, std::uint32_t &slot) {
+  return workers_[static_cast<std::size_t>(id)].serves->queue.pop(slot);
 }
 
-launch_outcome host_engine::launch(int worker, std::uint32_t slot) noexcept {
-  const gpu_worker_resources &w = workers_[static_cast<std::size_t>(worker)];
+launch_outcome host_engine::launch(int id, std::uint32_t slot) noexcept {
+  worker &self = workers_[static_cast<std::size_t>(id)];
+  const gpu_worker_resources &w = self.resources;
   // The payload is read in the slot: a deferred request keeps its rx flag, so nobody refills it before the answer.
   std::uint8_t *const frame = ring_.rx_slot(slot);
-  host_stage_call call{worker,
+  host_stage_call call{id,
                        static_cast<int>(slot),
                        frame + CUDAQ_RPC_HEADER_SIZE,
                        ring_.record(slot).payload_size,
@@ -67,17 +67,26 @@ launch_outcome host_engine::launch(int worker, std::uint32_t slot) noexcept {
                        ring_.max_payload(),
                        0};
   launch_outcome said;
+  if (w.ready_flag != nullptr) // a stage that failed may have left it raised
+    store_release(*w.ready_flag, 0);
   try {
     if (w.pre_launch_fn != nullptr)
       w.pre_launch_fn(w.pre_launch_data, frame, nullptr);
     said.error = w.host_stage_fn(w.host_stage_data, &call);
-    if (w.post_launch_fn != nullptr)
+    self.runs = said.error == 0 && w.ready_flag != nullptr;
+    if (said.error == 0 && w.post_launch_fn != nullptr)
       w.post_launch_fn(w.post_launch_data, frame, nullptr);
   } catch (...) {
     said.error = cudaErrorUnknown;
   }
   said.response_size = call.response_size;
   return said;
+}
+
+bool host_engine::release(int id, bool ended) noexcept {
+  worker &self = workers_[static_cast<std::size_t>(id)];
+  self.runs = self.runs && !ended;
+  return !self.runs;
 }
 
 } // namespace cudaq::qec::realtime::detail

@@ -12,7 +12,7 @@ namespace cudaq::qec::realtime::detail {
 
 class host_engine final : public stage_engine {
 public:
-  host_engine(pipeline_ring &ring, std::vector<experimental::gpu_worker_resources> workers);
+  host_engine(pipeline_ring &ring, const std::vector<experimental::gpu_worker_resources> &workers);
 
   void wire(cudaq_dispatcher_t *dispatcher) override;
   void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
@@ -21,7 +21,7 @@ public:
   bool take(int worker, std::uint32_t &slot) override;
   launch_outcome launch(int worker, std::uint32_t slot) noexcept override;
   bool lost(int, std::uint64_t) noexcept override { return false; }
-  bool release(int, bool) noexcept override { return true; }
+  bool release(int worker, bool ended) noexcept override;
 
 private:
   struct function {
@@ -31,12 +31,16 @@ private:
     std::uint32_t id;
     bounded_queue<std::uint32_t> queue; ///< room for every slot: a push cannot fail
   };
+  struct alignas(64) worker {
+    experimental::gpu_worker_resources resources;
+    function *serves;
+    bool runs = false; ///< an asynchronous stage was launched, and is not known to have ended
+  };
   static std::int32_t accept(cudaq_host_call_t *call, void *to) noexcept;
 
   pipeline_ring &ring_;
-  std::vector<experimental::gpu_worker_resources> workers_;
   std::vector<std::unique_ptr<function>> functions_;
-  std::vector<function *> function_of_; ///< by worker
+  std::vector<worker> workers_;
 };
 
 } // namespace cudaq::qec::realtime::detail

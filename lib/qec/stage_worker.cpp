@@ -113,7 +113,7 @@ bool stage_worker::begin() {
   if (said.error != 0) {
     record.error = said.error;
     answers_.stage_errors.add();
-    finish({CUDAQ_RPC_ERR_LAUNCH_FAILED, 0});
+    finish({CUDAQ_RPC_ERR_LAUNCH_FAILED, 0}, false);
     return true;
   }
   response_size_ = said.response_size;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline_rig.h"
 
+#include "lib/ring/flag_word.h"
+
 #include <stdexcept>
 
 namespace cudaq::qec::realtime::test {
@@ -66,6 +68,86 @@ TEST_F(PipelineFailures, Row34_AStageThatFailsIsAFailedCompletionAndTheWorkerGoe
     expect_good(3); // the slot that failed
   }
   EXPECT_NE(rig.pipeline->dump().find("2 GPU stage"), std::string::npos) << rig.pipeline->dump();
+}
+
+/// A stage that goes on behind its return: the test ends it.
+struct asynchronous_stage {
+  copy_worker &worker;
+  std::atomic<int> launches{0};
+  int leaves_behind = 0; ///< what it does to its flag before it fails
+  int fails = 0;
+
+  static int launch(void *self, host_stage_call *call) {
+    auto &s = *static_cast<asynchronous_stage *>(self);
+    if (s.fails != 0) {
+      cudaq::realtime::detail::store_release(static_cast<volatile int &>(s.worker.ready), s.leaves_behind);
+      return s.fails;
+    }
+    copy_worker::copy(&s.worker, call);
+    ++s.launches;
+    return 0;
+  }
+  void end() { cudaq::realtime::detail::store_release(static_cast<volatile int &>(worker.ready), 1); }
+};
+
+TEST_F(PipelineFailures, Row34_AFlagThatAFailedStageLeftIsNotTakenForTheNextRequests) {
+  asynchronous_stage stage{rig.workers[0]};
+  std::atomic<int> cpu_stages{0};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    ++cpu_stages;
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_fn = &asynchronous_stage::launch;
+    r.host_stage_data = &stage;
+    r.ready_flag = &rig.workers[0].ready;
+    return r;
+  });
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  stage.fails = 700;
+  stage.leaves_behind = 1;
+  EXPECT_EQ(one(1).cuda_error, 700);
+  stage.fails = 0;
+  const std::vector<std::uint8_t> payload = payload_of(2, 16);
+  injector.submit(kFunction, payload.data(), payload.size(), 2);
+  ASSERT_TRUE(eventually([&] { return stage.launches == 1; }));
+  ASSERT_TRUE(eventually([&] { return rig.pipeline->dump().find("waiting for the GPU stage") != std::string::npos; }));
+  EXPECT_EQ(cpu_stages, 0) << "nobody has said that the output is there";
+  stage.end();
+  EXPECT_TRUE(eventually([&] { return rig.seen.all == 2; }));
+  EXPECT_EQ(last.response, payload);
+}
+
+TEST_F(PipelineFailures, Row34_AHookThatThrowsBehindTheLaunchLeavesTheWorkerToItsStage) {
+  asynchronous_stage stage{rig.workers[0]};
+  static std::atomic<bool> throws{false};
+  throws = true;
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_fn = &asynchronous_stage::launch;
+    r.host_stage_data = &stage;
+    r.ready_flag = &rig.workers[0].ready;
+    r.post_launch_fn = [](void *, void *, cudaStream_t) {
+      if (throws.exchange(false))
+        throw std::runtime_error("hook");
+    };
+    return r;
+  });
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  EXPECT_EQ(one(1).status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+  const std::vector<std::uint8_t> payload = payload_of(2, 16);
+  injector.submit(kFunction, payload.data(), payload.size(), 2);
+  for (int tenth_ms = 0; tenth_ms < 300 && stage.launches == 1; ++tenth_ms)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  EXPECT_EQ(stage.launches, 1) << "the first stage still uses the output";
+  stage.end();
+  ASSERT_TRUE(eventually([&] { return stage.launches == 2; }));
+  stage.end();
+  EXPECT_TRUE(eventually([&] { return rig.seen.all == 2; }));
+  EXPECT_EQ(last.response, payload);
 }
 
 TEST_F(PipelineFailures, Row17_ACpuStageThatThrowsIsAnErrorAnswer) {

@@ -89,13 +89,15 @@ struct gpu_worker_resources {
   /// for graphs (every request waits for it), else on the worker's.
   void (*pre_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *pre_launch_data = nullptr;
-  /// Called behind the launch; behind the return of a host stage.
+  /// Called behind the launch; behind the return of a host stage that has not failed.
   void (*post_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *post_launch_data = nullptr;
   std::uint32_t function_id = 0; ///< requests that this worker serves; several workers may serve the same
   void *user_context = nullptr;  ///< handed to the CPU stage
 
-  /// Plays the graph, on the worker's thread. Returns 0, or an error that ends the request: its completion carries it.
+  /// Plays the graph, on the worker's thread. Returns 0, or an error that ends the request: its completion carries it. A
+  /// stage that returns before it has ended sets ready_flag when it has; behind an error, or an exception, nothing of it
+  /// may run: the next request follows at once. What runs when stop gives its request up is the caller's to wait for.
   int (*host_stage_fn)(void *user_data, host_stage_call *call) = nullptr;
   void *host_stage_data = nullptr;
   /// Notified mode: the CPU stage is called once for each request, when this output is there. nullptr: poll mode.
