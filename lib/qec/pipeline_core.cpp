@@ -214,34 +214,36 @@ bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std
   return answers_.give(at, generation, said);
 }
 
-void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
+slot_record &pipeline_core::record_to_complete(int slot) {
   if (slot < 0 || slot >= config_.num_slots)
     throw std::out_of_range("pipeline: complete_deferred: slot " + std::to_string(slot) + " of " +
                             std::to_string(config_.num_slots));
-  slot_record &record = ring_.record(static_cast<std::uint32_t>(slot));
+  return ring_.record(static_cast<std::uint32_t>(slot));
+}
+
+void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
+  slot_record &record = record_to_complete(slot);
   for (;;) {
     const std::uint64_t word = record.word.load();
     const request_phase phase = slot_record::phase_of(word);
     const std::uint64_t generation = slot_record::generation_of(word);
-    if (phase != request_phase::staged && phase != request_phase::deferred)
+    const bool open = phase == request_phase::called || phase == request_phase::deferred;
+    if (!open && phase != request_phase::given_up)
       break;
-    if (!record.claim(generation, phase, request_phase::none))
-      continue; // its worker has just gone on
-    if (answer_claimed(slot, generation, size, status))
-      return;
-    break;
+    if (open && !record.claim(generation, phase, request_phase::none))
+      continue; // its worker has just gone on, or somebody was faster
+    if (!open || !answer_claimed(slot, generation, size, status))
+      answers_.answered_twice.add(); // by a stop: its caller could not know
+    return;
   }
   throw std::logic_error("pipeline: complete_deferred: slot " + std::to_string(slot) +
                          " has no request that waits for it");
 }
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
-  if (slot < 0 || slot >= config_.num_slots)
-    throw std::out_of_range("pipeline: complete_deferred: slot " + std::to_string(slot) + " of " +
-                            std::to_string(config_.num_slots));
-  slot_record &record = ring_.record(static_cast<std::uint32_t>(slot));
-  // Staged first: from there the worker can only take it to deferred.
-  if (!record.claim(generation, request_phase::staged, request_phase::none) &&
+  slot_record &record = record_to_complete(slot);
+  // Called first: from there the worker takes it to deferred.
+  if (!record.claim(generation, request_phase::called, request_phase::none) &&
       !record.claim(generation, request_phase::deferred, request_phase::none))
     return false;
   return answer_claimed(slot, generation, &size, status);

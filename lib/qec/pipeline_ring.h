@@ -18,25 +18,27 @@ using cudaq::realtime::detail::shared_word;
 
 /// Phase of a slot's request, in one word with the dispatcher's generation of it.
 enum class request_phase : std::uint64_t {
-  none = 0,    ///< answered, or never anything else
-  queued = 1,  ///< accepted, no worker has it yet
-  staged = 2,  ///< a worker has it; also open to complete_deferred, which may be faster than its callback
-  deferred = 3 ///< the worker has gone on
+  none = 0,   ///< answered, or never anything else
+  queued = 1, ///< accepted, no worker has it yet
+  staged = 2, ///< a worker has it
+  called = 3, ///< its CPU stage runs and may defer it: open to complete_deferred, which may be faster than the callback
+  deferred = 4, ///< the worker has gone on
+  given_up = 5, ///< answered by a stop, when it was called or deferred
 };
 
 /// What the pipeline knows about the request in a slot; see docs/pipeline.md for who writes what when.
 struct alignas(64) slot_record {
   shared_word<std::uint64_t> turn;
-  shared_word<std::uint64_t> word; ///< generation << 2 | phase
+  shared_word<std::uint64_t> word; ///< generation << 3 | phase
   std::uint64_t request_id = 0;
   std::uint32_t payload_size = 0;
   int error = 0; ///< of the GPU stage
 
   static std::uint64_t pack(std::uint64_t generation, request_phase phase) {
-    return generation << 2 | static_cast<std::uint64_t>(phase);
+    return generation << 3 | static_cast<std::uint64_t>(phase);
   }
-  static std::uint64_t generation_of(std::uint64_t word) { return word >> 2; }
-  static request_phase phase_of(std::uint64_t word) { return static_cast<request_phase>(word & 3); }
+  static std::uint64_t generation_of(std::uint64_t word) { return word >> 3; }
+  static request_phase phase_of(std::uint64_t word) { return static_cast<request_phase>(word & 7); }
   void enter(std::uint64_t generation, request_phase phase) { word.store(pack(generation, phase)); }
   bool claim(std::uint64_t generation, request_phase from, request_phase to) {
     return word.claim(pack(generation, from), pack(generation, to));

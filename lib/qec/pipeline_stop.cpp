@@ -152,7 +152,11 @@ void pipeline_core::take_back_open_requests() {
     slot_record &record = ring_.record(slot);
     const std::uint64_t word = record.word.load();
     const request_phase phase = slot_record::phase_of(word);
-    if (phase == request_phase::none || !record.claim(slot_record::generation_of(word), phase, request_phase::none))
+    if (phase == request_phase::none || phase == request_phase::given_up)
+      continue;
+    const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
+    if (!record.claim(slot_record::generation_of(word), phase,
+                      may_be_completed ? request_phase::given_up : request_phase::none))
       continue;
     if (ring_.external())
       completions_.tell({record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, answers_.give_up);
@@ -182,10 +186,10 @@ std::string pipeline_core::dump() const {
   if (const std::string first = answers_.first_note(); !first.empty())
     out << "first CPU stage error: " << first << "\n";
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
-    static constexpr const char *kPhases[] = {"", "queued", "with a worker", "deferred"};
-    const std::uint64_t word = ring_.record(slot).word.load();
-    if (slot_record::phase_of(word) != request_phase::none)
-      out << "slot " << slot << ": " << kPhases[word & 3] << "\n";
+    static constexpr const char *kPhases[] = {"", "queued", "with a worker", "in its CPU stage", "deferred", ""};
+    const auto phase = static_cast<std::size_t>(slot_record::phase_of(ring_.record(slot).word.load()));
+    if (*kPhases[phase] != '\0')
+      out << "slot " << slot << ": " << kPhases[phase] << "\n";
   }
   std::string text(16384, '\0');
   std::size_t length = 0;

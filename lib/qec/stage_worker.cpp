@@ -72,15 +72,10 @@ std::uint32_t stage_worker::turn() {
     return 0;
   if (phase_ != phase::launched && phase_ != phase::ready) // the request has failed at once
     return 1;
-  answer said;
-  if (is_ready() && run_cpu_stage(said)) {
-    finish(said);
-    return 1;
-  }
-  if (phase_ == phase::idle)
+  if (is_ready() && answer_ready())
     return 1;
   if (answers_.give_up.load() != 0) {
-    finish({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
+    finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
     return 1;
   }
   return ++looks_ % kLooks == 0 && forget_lost() ? 1 : 0;
@@ -105,7 +100,7 @@ bool stage_worker::begin() {
     return true;
   }
   if (answers_.give_up.load() != 0) {
-    finish({CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
+    finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
     return true;
   }
   show(activity::gpu_stage);
@@ -113,7 +108,7 @@ bool stage_worker::begin() {
   if (said.error != 0) {
     record.error = said.error;
     answers_.stage_errors.add();
-    finish({CUDAQ_RPC_ERR_LAUNCH_FAILED, 0}, false);
+    finish(request_phase::staged, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0}, false);
     return true;
   }
   response_size_ = said.response_size;
@@ -130,19 +125,25 @@ bool stage_worker::is_ready() {
   return true;
 }
 
-/// False: there is no answer yet (poll mode), or it comes later from somebody else.
-bool stage_worker::run_cpu_stage(answer &said) {
-  std::uint8_t *const tx = ring_.tx_slot(slot_);
-  if (!cpu_stage_) {
-    said = framed_answer(tx, response_size_, ring_.max_payload());
+/// False: there is no answer yet (poll mode).
+bool stage_worker::answer_ready() {
+  if (cpu_stage_)
+    return run_cpu_stage();
+  finish_framed(request_phase::staged, response_size_);
+  return true;
+}
+
+bool stage_worker::run_cpu_stage() {
+  slot_record &record = ring_.record(slot_);
+  if (!record.claim(generation_, request_phase::staged, request_phase::called)) { // a stop has taken it back
+    done(phase_ == phase::ready);
     return true;
   }
-  const slot_record &record = ring_.record(slot_);
   const cpu_stage_context context{id_,
                                   static_cast<int>(slot_),
                                   resources_.gpu_output,
                                   resources_.gpu_output != nullptr ? resources_.gpu_output_size : 0,
-                                  tx + CUDAQ_RPC_HEADER_SIZE,
+                                  ring_.tx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
                                   ring_.max_payload(),
                                   resources_.user_context,
                                   generation_,
@@ -154,27 +155,33 @@ bool stage_worker::run_cpu_stage(answer &said) {
     const cudaq::realtime::detail::trace_range range("qec CPU stage");
     size = cpu_stage_(context);
   } catch (const std::exception &e) {
-    answers_.callback_errors.add();
-    answers_.note(e.what());
-    said = {CUDAQ_RPC_ERR_HANDLER_THREW, 0};
+    threw(e.what());
     return true;
   } catch (...) {
-    answers_.callback_errors.add();
-    answers_.note("an exception that is no std::exception");
-    said = {CUDAQ_RPC_ERR_HANDLER_THREW, 0};
+    threw("an exception that is no std::exception");
     return true;
   }
   show(activity::waiting);
   if (size == DEFERRED_COMPLETION) {
     // False: it has been completed already, which is as good.
-    ring_.record(slot_).claim(generation_, request_phase::staged, request_phase::deferred);
+    record.claim(generation_, request_phase::called, request_phase::deferred);
     done();
-    return false;
+    return true;
   }
-  if (size == 0 && resources_.gpu_output == nullptr)
+  if (size != 0 || resources_.gpu_output != nullptr) {
+    finish_framed(request_phase::called, size);
+    return true;
+  }
+  if (record.claim(generation_, request_phase::called, request_phase::staged))
     return false;
-  said = framed_answer(tx, size, ring_.max_payload());
+  done(); // completed by somebody else: there is nothing to ask for any more
   return true;
+}
+
+void stage_worker::threw(const char *what) {
+  answers_.callback_errors.add();
+  answers_.note(what);
+  finish(request_phase::called, {CUDAQ_RPC_ERR_HANDLER_THREW, 0});
 }
 
 /// A device that has failed ends no stage.
@@ -189,12 +196,24 @@ bool stage_worker::forget_lost() {
   return true;
 }
 
-void stage_worker::finish(const answer &said, bool ended) {
-  if (ring_.record(slot_).claim(generation_, request_phase::staged, request_phase::none))
+/// Before anything is written: behind somebody else's answer the slot may hold the next request.
+bool stage_worker::is_mine(request_phase from) {
+  if (ring_.record(slot_).claim(generation_, from, request_phase::none))
+    return true;
+  answers_.answered_twice.add();
+  return false;
+}
+
+void stage_worker::finish(request_phase from, const answer &said, bool ended) {
+  if (is_mine(from))
     answers_.give(slot_, generation_, said);
-  else
-    answers_.answered_twice.add();
   done(ended);
+}
+
+void stage_worker::finish_framed(request_phase from, std::size_t size) {
+  if (is_mine(from))
+    answers_.give(slot_, generation_, framed_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
+  done();
 }
 
 void stage_worker::done(bool ended) {

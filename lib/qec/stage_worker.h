@@ -60,8 +60,12 @@ private:
   bool begin();
   launch_outcome launch();
   bool is_ready();
-  bool run_cpu_stage(answer &said);
-  void finish(const answer &said, bool ended = true);
+  bool answer_ready();
+  bool run_cpu_stage();
+  void threw(const char *what);
+  bool is_mine(request_phase from);
+  void finish(request_phase from, const answer &said, bool ended = true);
+  void finish_framed(request_phase from, std::size_t size);
   void done(bool ended = true);
   bool forget_lost();
   void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }

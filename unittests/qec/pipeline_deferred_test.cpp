@@ -98,6 +98,47 @@ TEST_F(PipelineDeferred, ASecondCompletionIsRefusedAndChangesNothing) {
     EXPECT_EQ(rig.seen.good[k], 1) << k;
 }
 
+TEST(PipelineLateCompletion, DoesNotAnswerARequestThatNobodyHasDeferred) {
+  pipeline_rig rig(pipeline_rig::small(1, 1), 2); // both requests have the same slot
+  std::atomic<bool> held{false};
+  std::atomic<int> inside{0}, deferred{0};
+  struct gate {
+    copy_worker &worker;
+    std::atomic<bool> &held;
+    std::atomic<int> &inside;
+  } stage{rig.workers[0], held, inside};
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_data = &stage;
+    r.host_stage_fn = [](void *self, host_stage_call *call) {
+      auto &g = *static_cast<gate *>(self);
+      ++g.inside;
+      eventually([&] { return !g.held; });
+      return copy_worker::copy(&g.worker, call);
+    };
+    return r;
+  });
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    const std::size_t size = pipeline_rig::echo(c);
+    return deferred++ == 0 ? DEFERRED_COMPLETION : size;
+  });
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  ASSERT_TRUE(eventually([&] { return deferred == 1; }));
+  rig.pipeline->complete_deferred(0, 8);
+  ASSERT_TRUE(eventually([&] { return rig.seen.all == 1; }));
+  held = true;
+  rig.submit(injector, 1);
+  ASSERT_TRUE(eventually([&] { return inside == 2; }));
+  EXPECT_THROW(rig.pipeline->complete_deferred(0), std::logic_error);
+  EXPECT_THROW(rig.pipeline->complete_deferred(0, 8), std::logic_error);
+  EXPECT_EQ(rig.seen.all, 1u);
+  held = false;
+  rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
 TEST_F(PipelineDeferred, WithoutAHeaderThereIsNoResponse) {
   std::atomic<int> status{0};
   rig.pipeline->set_completion_handler([&](const completion &c) {

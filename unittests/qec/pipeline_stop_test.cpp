@@ -182,7 +182,7 @@ TEST(PipelineStop, DeferredRequestsThatNobodyCompletesAreGivenUp) {
   ASSERT_EQ(open.size(), 4u);
   for (const auto &[slot, generation] : open) {
     EXPECT_FALSE(rig.pipeline->complete_deferred(slot, generation, 0, 0));
-    EXPECT_THROW(rig.pipeline->complete_deferred(slot), std::logic_error);
+    EXPECT_NO_THROW(rig.pipeline->complete_deferred(slot)) << "a decode thread that is late ends like any other";
   }
 }
 

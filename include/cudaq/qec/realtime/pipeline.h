@@ -227,8 +227,10 @@ public:
   /// Without a lock.
   Stats stats() const;
 
-  /// Answers a deferred request, whose response header stands in front of the result. Throws std::out_of_range if there is
-  /// no such slot, std::logic_error if its request is not deferred (or has been answered).
+  /// Answers the deferred request of a slot, from any thread; also while its CPU stage is being called, if that call
+  /// defers it. Its response header stands in front of the result. What a stop has answered meanwhile is left alone.
+  /// Throws std::out_of_range if there is no such slot, std::logic_error if it has no deferred request (a second
+  /// completion). It takes whatever request the slot has: who may be late uses the form with a generation.
   void complete_deferred(int slot);
   /// The same; the header is written from `response_size` and `status`.
   void complete_deferred(int slot, std::size_t response_size, int status = 0);
