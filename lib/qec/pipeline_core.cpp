@@ -214,15 +214,17 @@ bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std
   return answers_.give(at, generation, said);
 }
 
-slot_record &pipeline_core::record_to_complete(int slot) {
+slot_record &pipeline_core::record_to_complete(int slot, int status) {
   if (slot < 0 || slot >= config_.num_slots)
     throw std::out_of_range("pipeline: complete_deferred: slot " + std::to_string(slot) + " of " +
                             std::to_string(config_.num_slots));
+  if (status == CUDAQ_HOST_CALL_DEFERRED)
+    throw std::invalid_argument("pipeline: complete_deferred: status is INT32_MIN, which means deferred");
   return ring_.record(static_cast<std::uint32_t>(slot));
 }
 
 void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
-  slot_record &record = record_to_complete(slot);
+  slot_record &record = record_to_complete(slot, status);
   for (;;) {
     const std::uint64_t word = record.word.load();
     const request_phase phase = slot_record::phase_of(word);
@@ -241,7 +243,7 @@ void pipeline_core::complete_deferred(int slot, const std::size_t *size, int sta
 }
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
-  slot_record &record = record_to_complete(slot);
+  slot_record &record = record_to_complete(slot, status);
   // Called first: from there the worker takes it to deferred.
   if (!record.claim(generation, request_phase::called, request_phase::none) &&
       !record.claim(generation, request_phase::deferred, request_phase::none))

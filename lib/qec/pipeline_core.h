@@ -67,7 +67,7 @@ private:
   void take_back_open_requests();
   void publish(const experimental::stop_report &report, run_state state);
 
-  slot_record &record_to_complete(int slot);
+  slot_record &record_to_complete(int slot, int status);
   bool answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status);
 
   static constexpr std::uint64_t kBlockIntervalNs = 500000;

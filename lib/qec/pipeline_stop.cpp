@@ -184,7 +184,7 @@ std::string pipeline_core::dump() const {
       << " CPU stage, " << completions_.handler_errors() << " completion handler, " << answers_.answered_twice.value()
       << " answers to what was answered\n";
   if (const std::string first = answers_.first_note(); !first.empty())
-    out << "first CPU stage error: " << first << "\n";
+    out << "first error text: " << first << "\n";
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     static constexpr const char *kPhases[] = {"", "queued", "with a worker", "in its CPU stage", "deferred", ""};
     const auto phase = static_cast<std::size_t>(slot_record::phase_of(ring_.record(slot).word.load()));

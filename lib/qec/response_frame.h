@@ -2,7 +2,7 @@
 // The header of an answer: written by the pipeline, or found where the CPU stage has written one.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -22,14 +22,23 @@ inline cudaq_rpc_response_t header_at(const std::uint8_t *at) {
   return header;
 }
 
+/// What cudaq_host_complete_deferred takes: it knows one status that is none.
 inline answer checked_answer(std::int32_t status, std::size_t size, std::size_t max_size) {
   if (size > max_size)
     return {CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};
+  if (status == CUDAQ_HOST_CALL_DEFERRED)
+    return {CUDAQ_RPC_ERR_NO_RESPONSE, 0};
   return {status, static_cast<std::uint32_t>(size)};
 }
 
-/// What a CPU stage has answered that returned `size` bytes. tx_slot: its header, then `max_size` bytes. A header behind
-/// the slot's own is taken out, and what follows it moves into its place.
+/// Takes a frame out that stands behind the slot's own header, and moves its result into its place.
+inline answer unpacked_answer(std::uint8_t *result, const cudaq_rpc_response_t &inside, std::size_t max_size) {
+  std::memmove(result, result + CUDAQ_RPC_HEADER_SIZE, inside.result_len);
+  return checked_answer(inside.status, inside.result_len, max_size);
+}
+
+/// What a CPU stage has answered that returned `size` bytes. tx_slot: its header, then `max_size` bytes. Its header may
+/// stand in front of the result or be the first bytes of what it returned.
 inline answer framed_answer(std::uint8_t *tx_slot, std::size_t size, std::size_t max_size) {
   const cudaq_rpc_response_t own = header_at(tx_slot);
   if (own.magic == CUDAQ_RPC_MAGIC_RESPONSE)
@@ -37,20 +46,24 @@ inline answer framed_answer(std::uint8_t *tx_slot, std::size_t size, std::size_t
   std::uint8_t *const result = tx_slot + CUDAQ_RPC_HEADER_SIZE;
   if (size <= max_size && size >= CUDAQ_RPC_HEADER_SIZE) {
     const cudaq_rpc_response_t inside = header_at(result);
-    if (inside.magic == CUDAQ_RPC_MAGIC_RESPONSE && inside.result_len == size - CUDAQ_RPC_HEADER_SIZE) {
-      std::memmove(result, result + CUDAQ_RPC_HEADER_SIZE, inside.result_len);
-      return {inside.status, inside.result_len};
-    }
+    if (inside.magic == CUDAQ_RPC_MAGIC_RESPONSE && inside.result_len == size - CUDAQ_RPC_HEADER_SIZE)
+      return unpacked_answer(result, inside, max_size);
   }
   return checked_answer(CUDAQ_RPC_OK, size, max_size);
 }
 
-/// What stands in front of a deferred result whose size nobody has said.
-inline answer written_answer(const std::uint8_t *tx_slot, std::size_t max_size) {
+/// A deferred answer whose size nobody has said: a header tells it, in either place.
+inline answer written_answer(std::uint8_t *tx_slot, std::size_t max_size) {
   const cudaq_rpc_response_t own = header_at(tx_slot);
-  if (own.magic != CUDAQ_RPC_MAGIC_RESPONSE)
-    return {CUDAQ_RPC_ERR_NO_RESPONSE, 0};
-  return checked_answer(own.status, own.result_len, max_size);
+  if (own.magic == CUDAQ_RPC_MAGIC_RESPONSE)
+    return checked_answer(own.status, own.result_len, max_size);
+  std::uint8_t *const result = tx_slot + CUDAQ_RPC_HEADER_SIZE;
+  if (max_size >= CUDAQ_RPC_HEADER_SIZE) {
+    const cudaq_rpc_response_t inside = header_at(result);
+    if (inside.magic == CUDAQ_RPC_MAGIC_RESPONSE && inside.result_len <= max_size - CUDAQ_RPC_HEADER_SIZE)
+      return unpacked_answer(result, inside, max_size);
+  }
+  return {CUDAQ_RPC_ERR_NO_RESPONSE, 0};
 }
 
 } // namespace cudaq::qec::realtime::detail

@@ -24,7 +24,10 @@ bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &s
   const slot_record &record = ring_.record(slot);
   answered_request told{record.request_id, slot, said.status, record.error};
   const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
-  const bool mine = cudaq_host_complete_deferred(dispatcher_, &job, said.status, said.result_size) == CUDAQ_OK;
+  const cudaq_status_t status = cudaq_host_complete_deferred(dispatcher_, &job, said.status, said.result_size);
+  const bool mine = status == CUDAQ_OK;
+  if (!mine && status != CUDAQ_ERR_STATE) // its slot stays occupied until stop
+    note(cudaq_last_error_message());
   if (!mine)
     told.status = CUDAQ_RPC_ERR_SHUTTING_DOWN;
   if (ring_.external()) // on the own ring the consumer reads all of this from the slot

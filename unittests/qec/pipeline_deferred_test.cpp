@@ -149,11 +149,46 @@ TEST_F(PipelineDeferred, WithoutAHeaderThereIsNoResponse) {
   rig.pipeline->start();
   ring_buffer_injector injector = rig.pipeline->create_injector();
   rig.submit(injector, 0);
-  const open_request r = take(1).at(0);
+  open_request r = take(1).at(0);
   write_result(r);
   rig.pipeline->complete_deferred(r.slot);
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 1; }));
   EXPECT_EQ(status, CUDAQ_RPC_ERR_NO_RESPONSE);
+  rig.submit(injector, 1); // a header with the status that means "deferred" is none
+  r = take(1).at(0);
+  write_frame(r, INT32_MIN);
+  status = 0;
+  rig.pipeline->complete_deferred(r.slot);
+  EXPECT_TRUE(eventually([&] { return rig.seen.all == 2; }));
+  EXPECT_EQ(status, CUDAQ_RPC_ERR_NO_RESPONSE);
+}
+
+TEST_F(PipelineDeferred, AHeaderMayBeFirstInTheResponseBuffer) {
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  const open_request r = take(1).at(0);
+  const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 0, static_cast<std::uint32_t>(r.result.size()), 0, 0};
+  auto *const to = static_cast<std::uint8_t *>(r.response);
+  std::memcpy(to, &header, sizeof(header));
+  std::memcpy(to + sizeof(header), r.result.data(), r.result.size());
+  rig.pipeline->complete_deferred(r.slot);
+  EXPECT_TRUE(eventually([&] { return rig.seen.all == 1; }));
+  EXPECT_EQ(rig.seen.good[0], 1);
+}
+
+TEST_F(PipelineDeferred, AStatusThatMeansDeferredIsRefusedAndTheRequestStaysOpen) {
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  const open_request r = take(1).at(0);
+  write_result(r);
+  EXPECT_THROW(rig.pipeline->complete_deferred(r.slot, r.result.size(), INT32_MIN), std::invalid_argument);
+  EXPECT_THROW(rig.pipeline->complete_deferred(r.slot, r.generation, r.result.size(), INT32_MIN),
+               std::invalid_argument);
+  EXPECT_TRUE(rig.pipeline->complete_deferred(r.slot, r.generation, r.result.size(), 0));
+  EXPECT_TRUE(eventually([&] { return rig.seen.all == 1; }));
+  EXPECT_EQ(rig.seen.good[0], 1);
 }
 
 TEST_F(PipelineDeferred, ACompletionMayOvertakeItsCallback) {

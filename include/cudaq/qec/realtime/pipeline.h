@@ -228,11 +228,11 @@ public:
   Stats stats() const;
 
   /// Answers the deferred request of a slot, from any thread; also while its CPU stage is being called, if that call
-  /// defers it. Its response header stands in front of the result. What a stop has answered meanwhile is left alone.
+  /// defers it. Its response header stands in front of response_buffer, or first in it. What a stop has answered meanwhile is left alone.
   /// Throws std::out_of_range if there is no such slot, std::logic_error if it has no deferred request (a second
   /// completion). It takes whatever request the slot has: who may be late uses the form with a generation.
   void complete_deferred(int slot);
-  /// The same; the header is written from `response_size` and `status`.
+  /// The same; the header is written from `response_size` and `status`. std::invalid_argument if that is INT32_MIN.
   void complete_deferred(int slot, std::size_t response_size, int status = 0);
   /// The same for exactly one request. False, and nothing happened: it has been answered already, by stop for instance.
   bool complete_deferred(int slot, std::uint64_t generation, std::size_t response_size, int status);
