@@ -127,7 +127,7 @@ outcome executor::run_v1(const slot_ring &ring, std::uint32_t slot, const handle
 outcome executor::run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,
                          std::uint64_t generation, lane &here) const {
   const void *payload = ring.rx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
-  if (ring.in_place()) // the result goes where the payload stands
+  if (!here.scratch.empty()) // the result goes where the payload stands
     payload = std::memcpy(here.scratch.data(), payload, r.arg_len);
   cudaq_host_call_t call{};
   call.payload = payload;

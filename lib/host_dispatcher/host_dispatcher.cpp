@@ -32,7 +32,8 @@ finding host_dispatcher::prepare(host_setup setup) {
   const bool per_function = pool && o.ordering == CUDAQ_ORDERING_FIFO;
   // One queue more than routes: for requests of a shared ring that are answered without a handler.
   queues_.reset(per_function ? executor_.index().num_routes + 1 : 1, ring.num_slots, per_function);
-  const std::size_t scratch_words = ring.in_place() ? (ring.slot_size + 7) / 8 : 0;
+  const bool copies = ring.in_place() && o.payload_in_slot == 0;
+  const std::size_t scratch_words = copies ? (ring.slot_size + 7) / 8 : 0;
   const std::uint32_t lanes_now = kFirstPoolLane + o.handler_pool_size;
   for (std::uint32_t l = 0; l < lanes_now; ++l)
     lanes_[l].scratch.assign(scratch_words, 0);

@@ -30,7 +30,7 @@ struct alignas(128) lane {
   }
   void leave() { busy.set(0); }
 
-  /// Input of v2 handlers on in-place rings; sized at start, slot_size bytes.
+  /// Input of v2 handlers that get a copy of it, on in-place rings; sized at start, slot_size bytes. Empty: no copies.
   std::vector<std::uint64_t> scratch;
 
   void count(counter &c, std::uint64_t n = 1) {

@@ -188,6 +188,7 @@ void pipeline_core::start_dispatcher() {
   o.dispatcher_core = config_.cores.dispatcher < 0 ? CUDAQ_CORE_ANY : config_.cores.dispatcher;
   o.grace_period_ns = config_.grace_period_ns;
   o.busy_workers = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
+  o.payload_in_slot = 1; // a worker reads it there: the dispatcher need not copy what it only hands on
   // Every ticket needs an answer. On an external ring a stranger's request is treated as any dispatcher does.
   o.unknown_function = ring_.external() ? CUDAQ_UNKNOWN_FUNCTION_DROP : CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   must(cudaq_dispatcher_set_options(dispatcher_, &o), "options of the dispatcher");

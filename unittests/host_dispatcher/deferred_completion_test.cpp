@@ -106,6 +106,25 @@ TEST_P(DeferredCompletion, AnswersOutOfOrder) {
   }
 }
 
+TEST_P(DeferredCompletion, PayloadStandsInTheSlotWhereThatIsAskedForOrWhereTheResultIsElsewhere) {
+  for (const bool in_slot : {false, true}) {
+    options.payload_in_slot = in_slot;
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(dispatcher->get, &options));
+    start(keeper::serve, &kept);
+    const std::uint32_t slot = client.send(1, {1, 2, 3}, 7);
+    const cudaq_host_call_t call = kept.wait_for_one();
+    const bool in_place = call.result == ring.rx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
+    const bool stands = call.payload == ring.rx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
+    EXPECT_EQ(stands, in_slot || !in_place);
+    if (stands) {
+      EXPECT_EQ(std::memcmp(call.payload, "\1\2\3", 3), 0);
+    }
+    CUDAQ_EXPECT_OK(answer_call(dispatcher->get, call));
+    EXPECT_EQ(echoed(client.collect(slot)), 7u);
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(dispatcher->get));
+  }
+}
+
 TEST_P(DeferredCompletion, IsRefusedTheSecondTimeAndAfterTheSlotWasUsedAgain) {
   start(keeper::serve, &kept);
   client.send(1, {}, 7);

@@ -20,7 +20,8 @@ typedef struct cudaq_host_job_t {
   uint32_t request_id;
 } cudaq_host_job_t;
 
-/* One call of a v2 handler. `payload` and `result` never overlap, on an in-place ring either. */
+/* One call of a v2 handler. `payload` and `result` never overlap, on an in-place ring either; but with
+ * options.payload_in_slot they are the same memory there. */
 typedef struct cudaq_host_call_t {
   const void *payload; /* payload_len bytes, 8-byte aligned; valid until the handler returns */
   void *result;        /* max_result_len bytes, 8-byte aligned; valid until the request is completed */
