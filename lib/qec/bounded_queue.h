@@ -8,6 +8,8 @@
 //   push b             1, 2     head 2; a third push finds turn 1 where it needs 2: full
 //   pop a              2, 2     tail 1
 //   push c             3, 2     head 3
+//
+// Capacity 1 cannot tell full from empty: it is for who never pushes before the last value was popped.
 #pragma once
 
 #include "lib/ring/flag_word.h"

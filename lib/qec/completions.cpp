@@ -4,14 +4,18 @@
 #include "lib/support/trace_range.h"
 
 #include <algorithm>
+#include <new>
 #include <sched.h>
 
 namespace cudaq::qec::realtime::detail {
 
+using cudaq::realtime::detail::steady_clock;
 using experimental::completion;
 
 namespace {
 constexpr std::size_t kLeastRoom = 1024; ///< completions of an external ring that the handler may be behind
+/// Whose handler this thread runs.
+thread_local const completions *in_handler_of = nullptr;
 
 bool is_protocol_error(std::int32_t status) {
   return status <= CUDAQ_RPC_ERR_BAD_ARG_LEN && status > CUDAQ_RPC_ERR_BAD_ARG_LEN - CUDAQ_RPC_ERROR_COUNT;
@@ -21,13 +25,29 @@ bool is_protocol_error(std::int32_t status) {
 completions::completions(pipeline_ring &ring)
     : ring_(ring), told_(ring.external() ? std::max<std::size_t>(kLeastRoom, 4 * ring.num_slots()) : 1) {}
 
-void completions::tell(const answered_request &told, const shared_word<std::uint32_t> &give_up) {
+bool completions::may_wait() const {
+  const std::uint64_t until = waits_until_.load();
+  return until == 0 || static_cast<std::uint64_t>(steady_clock::now().time_since_epoch().count()) < until;
+}
+
+void completions::tell(const answered_request &told) noexcept {
   while (!told_.push(told)) {
-    if (give_up.load() != 0) {
-      lost_.add();
+    const bool waits_for_itself = in_handler_of == this;
+    if (waits_for_itself || !may_wait()) {
+      if (!waits_for_itself || !keep(told))
+        lost_.add();
       return;
     }
     sched_yield();
+  }
+}
+
+bool completions::keep(const answered_request &told) noexcept {
+  try {
+    kept_.push_back(told);
+    return true;
+  } catch (const std::bad_alloc &) {
+    return false;
   }
 }
 
@@ -35,8 +55,12 @@ std::uint32_t completions::turn() {
   std::uint32_t work = 0;
   if (ring_.external()) {
     for (answered_request r; told_.pop(r); ++work)
-      deliver({r.request_id, static_cast<int>(r.slot), r.error == 0 && !is_protocol_error(r.status), r.error, r.status,
-               nullptr, 0});
+      deliver(r);
+    for (; !kept_.empty(); ++work) {
+      const answered_request r = kept_.front();
+      kept_.pop_front();
+      deliver(r);
+    }
     return work;
   }
   const std::uint64_t drawn = ring_.drawn();
@@ -72,17 +96,24 @@ bool completions::collect(std::uint64_t ticket) {
   return true;
 }
 
+void completions::deliver(const answered_request &told) {
+  deliver({told.request_id, static_cast<int>(told.slot), told.error == 0 && !is_protocol_error(told.status), told.error,
+           told.status, nullptr, 0});
+}
+
 void completions::deliver(const completion &c) {
   if (c.status == CUDAQ_RPC_ERR_SHUTTING_DOWN)
     given_up_.bump();
   if (handler_ != nullptr && *handler_) {
     in_handler_.set(1);
+    in_handler_of = this;
     try {
       const cudaq::realtime::detail::trace_range range("qec completion");
       (*handler_)(c);
     } catch (...) {
       handler_errors_.bump();
     }
+    in_handler_of = nullptr;
     in_handler_.set(0);
   }
   completed_.bump();

@@ -6,6 +6,9 @@
 
 #include "lib/qec/bounded_queue.h"
 #include "lib/qec/pipeline_ring.h"
+#include "lib/support/runner.h"
+
+#include <deque>
 
 namespace cudaq::qec::realtime::detail {
 
@@ -26,8 +29,14 @@ public:
   /// One look; the work count is the number of completions.
   std::uint32_t turn();
 
-  /// From any thread. Waits for room; `give_up` ends that, and the completion is lost, and counted so.
-  void tell(const answered_request &told, const shared_word<std::uint32_t> &give_up);
+  /// From any thread. Waits for room: who answers faster than the handler counts is held up when it is so far behind. The
+  /// consumer's own thread, in the handler, keeps its completions for itself instead. A completion is lost, and counted
+  /// so, when there is no room and nobody waits any longer.
+  void tell(const answered_request &told) noexcept;
+  void wait_for_room() { waits_until_.store(0); }
+  void wait_no_longer_than(cudaq::realtime::detail::steady_clock::time_point end) {
+    waits_until_.store(static_cast<std::uint64_t>(end.time_since_epoch().count()));
+  }
 
   std::uint64_t completed() const { return completed_.value(); }
   std::uint64_t given_up() const { return given_up_.value(); }
@@ -39,11 +48,16 @@ public:
 private:
   bool collect(std::uint64_t ticket);
   void deliver(const experimental::completion &c);
+  void deliver(const answered_request &told);
+  bool may_wait() const;
+  bool keep(const answered_request &told) noexcept;
 
   pipeline_ring &ring_;
   const experimental::completion_callback *handler_ = nullptr;
   std::uint64_t oldest_ = 0; ///< no ticket below it is open
   bounded_queue<answered_request> told_;
+  std::deque<answered_request> kept_;      ///< told by the handler when told_ was full; the consumer's own
+  shared_word<std::uint64_t> waits_until_; ///< steady_clock, 0: for ever
   counter completed_, given_up_, handler_errors_, lost_;
   shared_word<std::uint32_t> in_handler_;
 };

@@ -46,7 +46,9 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   if (!ring.in_place()) // the last answer's header would pass for one that the CPU stage has written
     std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
   record.enter(call->job.generation, request_phase::queued);
-  f.queue.push(slot);
+  // There is room: while the engine lives a slot is accepted again behind its answer only, and a worker that answers has
+  // popped it. (What a stop answers stays in the queue; the engine goes before the next start.)
+  static_cast<void>(f.queue.push(slot));
   return CUDAQ_HOST_CALL_DEFERRED;
 }
 
@@ -59,6 +61,8 @@ launch_outcome host_engine::launch(int id, std::uint32_t slot) noexcept {
   const gpu_worker_resources &w = self.resources;
   // The payload is read in the slot: a deferred request keeps its rx flag, so nobody refills it before the answer.
   std::uint8_t *const frame = ring_.rx_slot(slot);
+  std::uint8_t *const device_view = ring_.ring().rx_data; // none: plain memory
+  void *const slot_dev = device_view != nullptr ? device_view + slot * ring_.ring().rx_stride_sz : frame;
   host_stage_call call{id,
                        static_cast<int>(slot),
                        frame + CUDAQ_RPC_HEADER_SIZE,
@@ -71,11 +75,11 @@ launch_outcome host_engine::launch(int id, std::uint32_t slot) noexcept {
     store_release(*w.ready_flag, 0);
   try {
     if (w.pre_launch_fn != nullptr)
-      w.pre_launch_fn(w.pre_launch_data, frame, nullptr);
+      w.pre_launch_fn(w.pre_launch_data, slot_dev, nullptr);
     said.error = w.host_stage_fn(w.host_stage_data, &call);
     self.runs = said.error == 0 && w.ready_flag != nullptr;
     if (said.error == 0 && w.post_launch_fn != nullptr)
-      w.post_launch_fn(w.post_launch_data, frame, nullptr);
+      w.post_launch_fn(w.post_launch_data, slot_dev, nullptr);
   } catch (...) {
     said.error = cudaErrorUnknown;
   }

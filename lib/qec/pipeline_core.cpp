@@ -8,6 +8,7 @@
 
 #include <sched.h>
 #include <stdexcept>
+#include <utility>
 
 namespace cudaq::qec::realtime::detail {
 
@@ -45,6 +46,18 @@ cudaq_wait_policy_t decide_wait(const pipeline_stage_config &c) {
   // Dispatcher, consumer, a producer.
   return known && CPU_COUNT(&cpus) >= c.num_workers + 3 ? CUDAQ_WAIT_SPIN : CUDAQ_WAIT_SPIN_YIELD;
 }
+
+/// Counts a call while it runs, whichever way it ends.
+class counted_call {
+public:
+  counted_call(counter &begun, counter &ended) : ended_(ended) { begun.add(); }
+  ~counted_call() { ended_.add(); }
+  counted_call(const counted_call &) = delete;
+  counted_call &operator=(const counted_call &) = delete;
+
+private:
+  counter &ended_;
+};
 
 void start_thread(loop_thread &thread, const std::string &name, int core, std::function<void()> body) {
   thread_placement placement;
@@ -90,7 +103,7 @@ void pipeline_core::create_dispatcher() {
 
 void pipeline_core::require_configurable(const char *call) const {
   const std::lock_guard<std::mutex> lock(shape_);
-  if (state_ == run_state::running || state_ == run_state::stuck)
+  if (state_ == run_state::starting || state_ == run_state::running || state_ == run_state::stuck)
     throw std::logic_error(std::string("pipeline: ") + call + " while it runs");
 }
 
@@ -126,6 +139,29 @@ std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
   return made;
 }
 
+/// The factory is the caller's: it must not change or start what is being started. The state says so to other threads.
+std::vector<gpu_worker_resources> pipeline_core::ask_factory() {
+  class restored_state {
+  public:
+    explicit restored_state(pipeline_core &of) : of_(of), before_(of.exchange_state(run_state::starting)) {}
+    ~restored_state() { of_.exchange_state(before_); }
+    restored_state(const restored_state &) = delete;
+    restored_state &operator=(const restored_state &) = delete;
+
+  private:
+    pipeline_core &of_;
+    run_state before_;
+  };
+  const pipeline_thread inside(this);
+  const restored_state starting(*this);
+  return make_resources();
+}
+
+pipeline_core::run_state pipeline_core::exchange_state(run_state to) {
+  const std::lock_guard<std::mutex> lock(shape_);
+  return std::exchange(state_, to);
+}
+
 void pipeline_core::start() {
   refuse_from_callback("start");
   const std::lock_guard<std::mutex> one(control_);
@@ -134,7 +170,7 @@ void pipeline_core::start() {
     throw std::logic_error("pipeline: start without a GPU stage");
   if (!cpu_stage_ && ring_.external())
     throw std::logic_error("pipeline: GPU-only mode with an external ring");
-  const std::vector<gpu_worker_resources> resources = make_resources();
+  const std::vector<gpu_worker_resources> resources = ask_factory();
   if (resources.front().graph_exec != nullptr)
     engine_ = std::make_unique<graph_engine>(ring_, answers_, resources, static_cast<bool>(cpu_stage_));
   else
@@ -153,6 +189,7 @@ void pipeline_core::start() {
 
 void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resources) {
   answers_.give_up.store(0);
+  completions_.wait_for_room();
   workers_end_.store(0);
   consumer_ends_.store(0);
   completions_.call(&handler_);
@@ -225,6 +262,7 @@ slot_record &pipeline_core::record_to_complete(int slot, int status) {
 }
 
 void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
+  const counted_call inside(completers_begun_, completers_ended_);
   slot_record &record = record_to_complete(slot, status);
   for (;;) {
     const std::uint64_t word = record.word.load();
@@ -244,6 +282,7 @@ void pipeline_core::complete_deferred(int slot, const std::size_t *size, int sta
 }
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
+  const counted_call inside(completers_begun_, completers_ended_);
   slot_record &record = record_to_complete(slot, status);
   // Called first: from there the worker takes it to deferred.
   if (!record.claim(generation, request_phase::called, request_phase::none) &&

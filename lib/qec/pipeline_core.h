@@ -42,7 +42,7 @@ public:
   cudaq::realtime::detail::idle_strategy idle() const { return {wait_, kBlockIntervalNs}; }
 
 private:
-  enum class run_state { created, running, stopped, stuck };
+  enum class run_state { created, starting, running, stopped, stuck };
 
   struct worker_thread {
     std::unique_ptr<stage_worker> turns;
@@ -53,6 +53,8 @@ private:
 
   void create_dispatcher();
   void require_configurable(const char *call) const;
+  run_state exchange_state(run_state to);
+  std::vector<experimental::gpu_worker_resources> ask_factory();
   std::vector<experimental::gpu_worker_resources> make_resources() const;
   void start_threads(const std::vector<experimental::gpu_worker_resources> &resources);
   void start_dispatcher();
@@ -63,6 +65,7 @@ private:
   bool drain(time_point deadline);
   bool stop_dispatcher(std::uint64_t timeout_ns, experimental::stop_report &report);
   int join_workers(time_point deadline, experimental::stop_report &report);
+  bool completers_are_done(experimental::stop_report &report);
   void end_consumer(experimental::stop_report &report);
   void take_back_open_requests();
   void publish(const experimental::stop_report &report, run_state state);
@@ -89,6 +92,8 @@ private:
   std::unique_ptr<stage_engine> engine_;
   cudaq::realtime::detail::loop_thread consumer_;
   shared_word<std::uint32_t> workers_end_, consumer_ends_;
+  alignas(64) counter completers_begun_; ///< calls of complete_deferred
+  counter completers_ended_;
 
   std::mutex control_;       ///< held by start and stop
   mutable std::mutex shape_; ///< guards what is below, for reports during a start or stop

@@ -89,8 +89,8 @@ pipeline_ring::admission pipeline_ring::submit(std::uint32_t function_id, const 
     record.error = 0;
     cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, function_id, payload, static_cast<std::uint32_t>(size),
                                             static_cast<std::uint32_t>(request_id), 0);
+    submitted_.add(); // first: a snapshot never shows an end without its beginning
     cudaq_host_ringbuffer_signal_slot(&ring_, slot);
-    submitted_.add();
     return admission::accepted;
   }
 }

@@ -73,8 +73,9 @@ public:
   admission submit(std::uint32_t function_id, const void *payload, std::size_t size, std::uint64_t request_id);
   void close() { next_.raise_bits(kClosed); }
   void open() { next_.clear_bits(kClosed); }
-  /// Tickets drawn; those below submitted() are signalled, in some order.
+  /// Tickets drawn: the requests there are, and those that are being written.
   std::uint64_t drawn() const { return next_.load() & ~kClosed; }
+  /// Requests that are signalled, or in the next moment.
   std::uint64_t submitted() const { return submitted_.value(); }
   counter &stalls() { return stalls_; }
   const counter &stalls() const { return stalls_; }

@@ -65,6 +65,7 @@ bool pipeline_core::is_stuck() const {
 void pipeline_core::stop() {
   refuse_from_callback("stop");
   const std::lock_guard<std::mutex> one(control_);
+  ring_.close(); // first of all: a submit may wait for a slot of a pipeline that never ran
   if (ended())
     return;
   stop_report report;
@@ -80,10 +81,13 @@ void pipeline_core::stop() {
     stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
   }
   answers_.give_up.store(1);
+  completions_.wait_no_longer_than(steady_clock::now() + kEndTime / 2); // workers that wait there can end in time
   report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
   if (stopped) {
+    completions_.wait_no_longer_than(steady_clock::now() + kEndTime / 2);
     take_back_open_requests();
-    end_consumer(report);
+    if (completers_are_done(report))
+      end_consumer(report);
   } else { // it may still answer, and call what we gave it: only the next stop knows more
     ++report.stuck_threads;
   }
@@ -111,9 +115,8 @@ void pipeline_core::stop() {
 
 /// False: something was still open at the deadline.
 bool pipeline_core::drain(time_point deadline) {
-  ring_.close();
   const std::uint64_t drawn = ring_.drawn();
-  return wait_until(deadline, [&] { return ring_.submitted() == drawn && completions_.completed() == drawn; });
+  return wait_until(deadline, [&] { return completions_.completed() == drawn; });
 }
 
 /// False: it has not ended, or a graph has not.
@@ -138,6 +141,18 @@ int pipeline_core::join_workers(time_point deadline, stop_report &report) {
   return stuck;
 }
 
+/// Who has claimed a deferred request has still to answer it, or to tell the consumer that it was too late.
+bool pipeline_core::completers_are_done(stop_report &report) {
+  if (wait_until(steady_clock::now() + kEndTime, [this] {
+        const std::uint64_t ended = completers_ended_.value();
+        return completers_begun_.value() == ended;
+      }))
+    return true;
+  ++report.stuck_threads;
+  say(report, "a complete_deferred has not come back");
+  return false;
+}
+
 void pipeline_core::end_consumer(stop_report &report) {
   consumer_ends_.store(1);
   if (consumer_.join_until(steady_clock::now() + kEndTime))
@@ -159,7 +174,7 @@ void pipeline_core::take_back_open_requests() {
                       may_be_completed ? request_phase::given_up : request_phase::none))
       continue;
     if (ring_.external())
-      completions_.tell({record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, answers_.give_up);
+      completions_.tell({record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
   }
 }
 
@@ -167,7 +182,7 @@ std::string pipeline_core::dump() const {
   std::ostringstream out;
   {
     const std::lock_guard<std::mutex> lock(shape_);
-    static constexpr const char *kStates[] = {"created", "running", "stopped", "stuck"};
+    static constexpr const char *kStates[] = {"created", "starting", "running", "stopped", "stuck"};
     out << "pipeline: " << kStates[static_cast<int>(state_)] << "; " << ring_.submitted() << " submitted, "
         << completions_.completed() << " completed, " << completions_.given_up() << " given up\n";
     if (!report_.text.empty())

@@ -22,6 +22,9 @@ inline cudaq_rpc_response_t header_at(const std::uint8_t *at) {
   return header;
 }
 
+/// A CPU stage has written the slot's own header; the request's, or zeros, stood there before.
+inline bool is_framed(const std::uint8_t *tx_slot) { return header_at(tx_slot).magic == CUDAQ_RPC_MAGIC_RESPONSE; }
+
 /// What cudaq_host_complete_deferred takes: it knows one status that is none.
 inline answer checked_answer(std::int32_t status, std::size_t size, std::size_t max_size) {
   if (size > max_size)
@@ -40,9 +43,8 @@ inline answer unpacked_answer(std::uint8_t *result, const cudaq_rpc_response_t &
 /// What a CPU stage has answered that returned `size` bytes. tx_slot: its header, then `max_size` bytes. Its header may
 /// stand in front of the result or be the first bytes of what it returned.
 inline answer framed_answer(std::uint8_t *tx_slot, std::size_t size, std::size_t max_size) {
-  const cudaq_rpc_response_t own = header_at(tx_slot);
-  if (own.magic == CUDAQ_RPC_MAGIC_RESPONSE)
-    return checked_answer(own.status, own.result_len, max_size);
+  if (is_framed(tx_slot))
+    return checked_answer(header_at(tx_slot).status, header_at(tx_slot).result_len, max_size);
   std::uint8_t *const result = tx_slot + CUDAQ_RPC_HEADER_SIZE;
   if (size <= max_size && size >= CUDAQ_RPC_HEADER_SIZE) {
     const cudaq_rpc_response_t inside = header_at(result);
@@ -54,9 +56,8 @@ inline answer framed_answer(std::uint8_t *tx_slot, std::size_t size, std::size_t
 
 /// A deferred answer whose size nobody has said: a header tells it, in either place.
 inline answer written_answer(std::uint8_t *tx_slot, std::size_t max_size) {
-  const cudaq_rpc_response_t own = header_at(tx_slot);
-  if (own.magic == CUDAQ_RPC_MAGIC_RESPONSE)
-    return checked_answer(own.status, own.result_len, max_size);
+  if (is_framed(tx_slot))
+    return checked_answer(header_at(tx_slot).status, header_at(tx_slot).result_len, max_size);
   std::uint8_t *const result = tx_slot + CUDAQ_RPC_HEADER_SIZE;
   if (max_size >= CUDAQ_RPC_HEADER_SIZE) {
     const cudaq_rpc_response_t inside = header_at(result);

@@ -31,14 +31,14 @@ bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &s
   if (!mine)
     told.status = CUDAQ_RPC_ERR_SHUTTING_DOWN;
   if (ring_.external()) // on the own ring the consumer reads all of this from the slot
-    completions_.tell(told, give_up);
+    completions_.tell(told);
   return mine;
 }
 
 void answers::gone(const answered_request &told) {
   stage_errors.add();
   if (ring_.external())
-    completions_.tell(told, give_up);
+    completions_.tell(told);
 }
 
 void answers::note(const char *what) noexcept {
@@ -171,7 +171,7 @@ bool stage_worker::run_cpu_stage() {
     done();
     return true;
   }
-  if (size != 0 || resources_.gpu_output != nullptr) {
+  if (size != 0 || resources_.gpu_output != nullptr || is_framed(ring_.tx_slot(slot_))) {
     finish_framed(request_phase::called, size);
     return true;
   }

@@ -69,6 +69,31 @@ TEST(PipelineContract, WhatTheFactoryThrowsReachesTheCallerOfStart) {
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
+TEST(PipelineContract, TheFactoryCannotChangeWhatIsBeingStarted) {
+  pipeline_rig rig(pipeline_rig::small(1), 5);
+  int refused = 0;
+  rig.pipeline->set_gpu_stage([&](int id) {
+    const auto try_to = [&](auto &&change) {
+      try {
+        change(*rig.pipeline);
+      } catch (const std::logic_error &) {
+        ++refused;
+      }
+    };
+    try_to([](realtime_pipeline &p) { p.start(); });
+    try_to([](realtime_pipeline &p) { p.stop(); });
+    try_to([](realtime_pipeline &p) { p.set_gpu_stage({}); });
+    try_to([](realtime_pipeline &p) { p.set_cpu_stage({}); });
+    try_to([](realtime_pipeline &p) { p.set_completion_handler({}); });
+    return rig.resources(id);
+  });
+  rig.pipeline->start();
+  EXPECT_EQ(refused, 5);
+  rig.submit_all();
+  rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
 TEST(PipelineContract, FactoryIsCalledOncePerWorkerAndStart) {
   pipeline_rig rig(pipeline_rig::small(3));
   std::vector<int> ids;

@@ -3,7 +3,25 @@
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
+#include <dlfcn.h>
+#include <mutex>
 #include <stdexcept>
+
+namespace {
+/// Set: a completion that the pipeline has begun gets no further, as if its thread had lost its core.
+std::atomic<bool> held{false};
+std::atomic<int> inside{0};
+} // namespace
+
+extern "C" cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher, const cudaq_host_job_t *job,
+                                                       int32_t status, uint32_t result_len) {
+  static const auto real =
+      reinterpret_cast<decltype(&cudaq_host_complete_deferred)>(dlsym(RTLD_NEXT, "cudaq_host_complete_deferred"));
+  ++inside;
+  cudaq::qec::realtime::test::eventually([] { return !held; });
+  --inside;
+  return real(dispatcher, job, status, result_len);
+}
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -23,12 +41,12 @@ public:
   foreign_ring(const foreign_ring &) = delete;
   foreign_ring &operator=(const foreign_ring &) = delete;
 
-  bool send(std::uint64_t k) {
+  bool send(std::uint64_t k, std::uint32_t function = kFunction) {
     const auto slot = static_cast<std::uint32_t>(k % slots_);
     if (cudaq_host_ringbuffer_slot_available(&ring, slot) == 0)
       return false;
     const std::vector<std::uint8_t> payload = payload_of(k, 8 + k % 64);
-    EXPECT_EQ(cudaq_host_ringbuffer_write_rpc_request(&ring, slot, kFunction, payload.data(),
+    EXPECT_EQ(cudaq_host_ringbuffer_write_rpc_request(&ring, slot, function, payload.data(),
                                                       static_cast<std::uint32_t>(payload.size()),
                                                       static_cast<std::uint32_t>(k), k),
               CUDAQ_OK);
@@ -54,6 +72,10 @@ public:
     }
     cudaq_host_ringbuffer_clear_slot(&ring, slot);
     return true;
+  }
+
+  bool is_free(std::uint64_t k) const {
+    return cudaq_host_ringbuffer_slot_available(&ring, static_cast<std::uint32_t>(k % slots_)) != 0;
   }
 
   cudaq_ringbuffer_t ring{};
@@ -168,6 +190,122 @@ TEST_P(PipelineExternalRing, WhatStopGivesUpHasACompletionToo) {
   EXPECT_EQ(given_up, 4);
   for (std::uint64_t k = 0; k < 4; ++k)
     EXPECT_TRUE(foreign.receive(k, CUDAQ_RPC_ERR_SHUTTING_DOWN));
+}
+
+TEST_P(PipelineExternalRing, ACompletionThatIsUnderWayAtTheStopIsWaitedFor) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_stage_config c = config(foreign, 1);
+  c.grace_period_ns = kSecond / 20;
+  pipeline_rig rig(c, 1);
+  rig.first_id = 0;
+  std::atomic<int> slot{-1};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &call) {
+    slot = call.origin_slot;
+    return DEFERRED_COMPLETION;
+  });
+  std::atomic<int> given_up{0};
+  rig.pipeline->set_completion_handler([&](const completion &done) {
+    ++rig.seen.times[done.request_id];
+    given_up += done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
+  });
+  rig.pipeline->start();
+  ASSERT_TRUE(foreign.send(0));
+  ASSERT_TRUE(eventually([&] { return slot == 0; }));
+  held = true;
+  std::thread late([&] { EXPECT_NO_THROW(rig.pipeline->complete_deferred(0, 8)); });
+  ASSERT_TRUE(eventually([&] { return inside == 1; }));
+  std::thread release([&] {
+    EXPECT_TRUE(eventually([&] { return foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN); })); // stop was faster
+    std::this_thread::sleep_for(std::chrono::milliseconds(150)); // stop goes on meanwhile, if it does not wait
+    held = false;
+  });
+  EXPECT_TRUE(eventually([&] { // once, unless this machine takes more than half a second for the above
+    rig.pipeline->stop();
+    return rig.pipeline->last_stop().stuck_threads == 0;
+  }));
+  EXPECT_EQ(rig.seen.not_once(), 0u) << "told before the consumer ended";
+  EXPECT_EQ(given_up, 1);
+  late.join();
+  release.join();
+}
+
+TEST_P(PipelineExternalRing, Row20_StagesThatFailAreAnswersAndCompletions) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_rig rig(config(foreign, 2));
+  std::vector<std::atomic<int>> times(301);
+  std::atomic<std::uint64_t> wrong{0};
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_fn = [](void *w, host_stage_call *call) {
+      std::uint64_t k = 0;
+      std::memcpy(&k, call->payload, sizeof(k));
+      if (k % 3 == 2)
+        throw std::runtime_error("engine");
+      return k % 3 == 1 ? 700 : copy_worker::copy(w, call);
+    };
+    return r;
+  });
+  rig.pipeline->set_completion_handler([&](const completion &c) {
+    static constexpr int kErrors[] = {0, 700, cudaErrorUnknown};
+    const bool good = c.request_id % 3 == 0;
+    ++times[c.request_id];
+    wrong += c.success != good || c.cuda_error != kErrors[c.request_id % 3] ||
+             c.status != (good ? 0 : CUDAQ_RPC_ERR_LAUNCH_FAILED);
+  });
+  rig.pipeline->start();
+  for (std::uint64_t k = 0; k < 300; ++k) {
+    ASSERT_TRUE(foreign.send(k));
+    ASSERT_TRUE(eventually([&] { return foreign.receive(k, k % 3 == 0 ? 0 : CUDAQ_RPC_ERR_LAUNCH_FAILED); })) << k;
+    ASSERT_TRUE(eventually([&] { return foreign.is_free(k); }));
+  }
+  ASSERT_TRUE(foreign.send(300, kFunction + 1)); // a stranger's: dropped, as any dispatcher does
+  ASSERT_TRUE(eventually([&] { return foreign.is_free(300); }));
+  rig.pipeline->stop();
+  EXPECT_EQ(wrong, 0u);
+  for (std::size_t k = 0; k < 300; ++k)
+    ASSERT_EQ(times[k], 1) << k;
+  EXPECT_EQ(times[300], 0);
+  EXPECT_EQ(rig.pipeline->stats().submitted, 301u);
+  EXPECT_EQ(rig.pipeline->stats().completed, 300u);
+}
+
+TEST_P(PipelineExternalRing, AHandlerThatIsFarBehindCompletesADeferredRequestItself) {
+  constexpr std::uint64_t kRoom = 1024, kDeferred = kRoom - 4, kLast = kDeferred + 7;
+  foreign_ring foreign(8, GetParam());
+  pipeline_rig rig(config(foreign, 1), kLast + 1);
+  std::atomic<bool> go{false};
+  std::atomic<std::uint64_t> generation{0};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    std::uint64_t k = 0;
+    std::memcpy(&k, c.gpu_output, sizeof(k));
+    const std::size_t size = pipeline_rig::echo(c);
+    if (k != kDeferred)
+      return size;
+    generation = c.generation;
+    return DEFERRED_COMPLETION;
+  });
+  rig.pipeline->set_completion_handler([&](const completion &c) {
+    ++rig.seen.times[c.request_id];
+    if (c.request_id != 0)
+      return;
+    EXPECT_TRUE(eventually([&] { return go.load(); }));
+    EXPECT_TRUE(rig.pipeline->complete_deferred(kDeferred % 8, generation, 8 + kDeferred % 64, 0));
+  });
+  rig.pipeline->start();
+  std::uint64_t sent = 0, received = 0;
+  ASSERT_TRUE(eventually([&] {
+    while (sent <= kLast && foreign.send(sent))
+      ++sent;
+    while (received < std::min(sent, kDeferred) && foreign.receive(received))
+      ++received;
+    return sent > kLast;
+  }));
+  // Behind the answer to the one before the last, the worker waits for room.
+  ASSERT_TRUE(eventually([&] { return foreign.receive(kLast - 1); }));
+  go = true;
+  EXPECT_TRUE(eventually([&] { return rig.seen.not_once() == 0; })) << rig.pipeline->dump();
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 0) << rig.pipeline->last_stop().text;
 }
 
 INSTANTIATE_TEST_SUITE_P(Rings, PipelineExternalRing, testing::Bool(),

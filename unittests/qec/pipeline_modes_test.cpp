@@ -31,6 +31,26 @@ TEST(PipelineModes, PollModeAsksUntilThereIsAResult) {
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
+TEST(PipelineModes, PollModeTakesAHeaderForAnEmptyResult) {
+  pipeline_rig rig(pipeline_rig::small(1));
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.gpu_output = nullptr;
+    return r;
+  });
+  rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) -> std::size_t {
+    const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 5, 0, 0, 0};
+    std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - sizeof(header), &header, sizeof(header));
+    return 0;
+  });
+  std::atomic<int> status{0};
+  rig.pipeline->set_completion_handler([&](const completion &c) { status = c.status; });
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  EXPECT_TRUE(eventually([&] { return status == 5; }));
+}
+
 /// A stage that is done later, by another thread: it plays the GPU.
 class later {
 public:
@@ -149,16 +169,23 @@ TEST(PipelineModes, HooksAreCalledAroundEveryLaunch) {
 }
 
 TEST(PipelineModes, ThreadsRunWhereTheyArePinned) {
+  const int core = sched_getcpu();
+  ASSERT_GE(core, 0);
   pipeline_stage_config config = pipeline_rig::small(1);
-  config.cores.worker_base = sched_getcpu();
-  ASSERT_GE(config.cores.worker_base, 0);
+  config.cores = {core, core, core};
   pipeline_rig rig(config, 20);
   std::atomic<int> elsewhere{0};
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
-    elsewhere += sched_getcpu() != config.cores.worker_base;
+    elsewhere += sched_getcpu() != core;
     return pipeline_rig::echo(c);
   });
   rig.pipeline->start();
+  for (const char *name : {"cudaq-dispatch", "qec-consumer", "qec-worker-0"}) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    ASSERT_EQ(sched_getaffinity(thread_named(name), sizeof(cores), &cores), 0) << name;
+    EXPECT_TRUE(CPU_COUNT(&cores) == 1 && CPU_ISSET(static_cast<std::size_t>(core), &cores)) << name;
+  }
   rig.submit_all();
   rig.pipeline->stop();
   CUDAQ_EXPECT_ALL_GOOD(rig);

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <dirent.h>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -35,6 +37,20 @@ bool eventually(Done &&done) {
     std::this_thread::yield();
   }
   return true;
+}
+
+/// A thread of this process, by its name; 0: there is none.
+inline pid_t thread_named(const std::string &wanted) {
+  pid_t found = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  while (const dirent *entry = readdir(tasks)) {
+    std::ifstream file("/proc/self/task/" + std::string(entry->d_name) + "/comm");
+    std::string name;
+    if (std::getline(file, name) && name == wanted)
+      found = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+  }
+  closedir(tasks);
+  return found;
 }
 
 /// A payload that only this request has: its id, then bytes that follow from it.

@@ -2,8 +2,6 @@
 #include "pipeline_rig.h"
 
 #include <csignal>
-#include <dirent.h>
-#include <fstream>
 #include <mutex>
 #include <stdexcept>
 #include <sys/syscall.h>
@@ -27,7 +25,7 @@ public:
     sigaction(SIGUSR1, &ours, &before_);
     held_ = 0;
     released_ = 0;
-    const pid_t thread = find();
+    const pid_t thread = thread_named("cudaq-dispatch");
     EXPECT_NE(thread, 0);
     EXPECT_EQ(syscall(SYS_tgkill, getpid(), thread, SIGUSR1), 0);
     EXPECT_TRUE(eventually([] { return held_ != 0; }));
@@ -49,18 +47,6 @@ private:
     for (int tenth_ms = 0; released_ == 0 && tenth_ms < 300000; ++tenth_ms)
       usleep(100);
     held_ = 0;
-  }
-  static pid_t find() {
-    pid_t found = 0;
-    DIR *tasks = opendir("/proc/self/task");
-    while (const dirent *entry = readdir(tasks)) {
-      std::ifstream file("/proc/self/task/" + std::string(entry->d_name) + "/comm");
-      std::string name;
-      if (std::getline(file, name) && name == "cudaq-dispatch")
-        found = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    }
-    closedir(tasks);
-    return found;
   }
   static inline std::atomic<int> held_{0}, released_{0};
   struct sigaction before_ {};
@@ -128,8 +114,16 @@ TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpBehindTheGracePeriod) {
   });
   rig.pipeline->set_gpu_stage([&](int id) {
     gpu_worker_resources r = rig.resources(id);
-    if (id == 0) // copies, and never says so
+    if (id == 0) { // copies, and never says so
       r.ready_flag = &rig.workers[0].ready;
+      return r;
+    }
+    r.host_stage_data = &rig;
+    r.host_stage_fn = [](void *all, host_stage_call *call) { // the other one leaves it a request
+      auto &both = static_cast<pipeline_rig *>(all)->workers;
+      EXPECT_TRUE(eventually([&] { return both[0].launches == 1; }));
+      return copy_worker::copy(&both[1], call);
+    };
     return r;
   });
   rig.pipeline->start();
@@ -257,6 +251,19 @@ TEST(PipelineStop, ADispatcherThatDoesNotStopKeepsWhatItUsesUntilANextStop) {
   rig.pipeline->stop();
   EXPECT_EQ(rig.seen.not_once(), 0u);
   EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
+}
+
+TEST(PipelineStop, WakesASubmitOfAPipelineThatNeverRan) {
+  pipeline_rig rig(pipeline_rig::small(1, 1), 1);
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  std::thread waiting([&] { EXPECT_THROW(rig.submit(injector, 1), std::runtime_error); });
+  EXPECT_TRUE(eventually([&] { return injector.backpressure_stalls() == 1; }));
+  rig.pipeline->stop();
+  waiting.join();
+  rig.pipeline->start();
+  rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
 TEST(PipelineStop, FromACallbackIsRefused) {

@@ -85,7 +85,7 @@ struct gpu_worker_resources {
   /// response frame to the slot.
   cudaGraphExec_t graph_exec = nullptr;
   cudaStream_t stream = nullptr; ///< nullptr: the worker gets one
-  /// Called before the stage with the device's address of the slot; a host stage has no stream. On the dispatcher's thread
+  /// Called before the stage with the device's address of the slot (plain memory: the host's); a host stage has no stream. On the dispatcher's thread
   /// for graphs (every request waits for it), else on the worker's.
   void (*pre_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *pre_launch_data = nullptr;
@@ -111,7 +111,8 @@ struct gpu_worker_resources {
   void *io_ctx = nullptr;
 };
 
-/// Called once per worker during start, which passes on what it throws. What it returns must live until stop has returned.
+/// Called once per worker during start, which passes on what it throws; it cannot configure, start or stop the pipeline
+/// (std::logic_error). What it returns must live until stop has returned.
 using gpu_stage_factory = std::function<gpu_worker_resources(int worker_id)>;
 
 /// What a CPU stage sees of one request.
@@ -129,7 +130,8 @@ struct cpu_stage_context {
   std::size_t payload_size;
 };
 
-/// Bytes written to response_buffer. Poll mode: 0 if there is no result yet. Or DEFERRED_COMPLETION.
+/// Bytes written to response_buffer. Poll mode: 0 if there is no result yet; with a response header of the callback's own
+/// in front of response_buffer it is an empty one. Or DEFERRED_COMPLETION.
 using cpu_stage_callback = std::function<std::size_t(const cpu_stage_context &ctx)>;
 
 /// The worker goes on to the next request; this one's slot stays open until complete_deferred.
@@ -149,7 +151,8 @@ struct completion {
 };
 
 /// Called by the consumer thread, which gives the slot back when the call has returned: a submit that waits for a slot has no
-/// place in it. What it throws is counted and dropped.
+/// place in it. On an external ring the answer is out before, but a handler that is 1024 requests (or four rings, if that
+/// is more) behind holds the workers up. What it throws is counted and dropped.
 using completion_callback = std::function<void(const completion &c)>;
 
 /// What the last stop found.
@@ -175,7 +178,7 @@ public:
   ring_buffer_injector(const ring_buffer_injector &) = delete;
   ring_buffer_injector &operator=(const ring_buffer_injector &) = delete;
 
-  /// False: all slots are busy, or the pipeline is stopped. Before the first start requests wait in the ring.
+  /// False: all slots are busy, or the pipeline is stopped. Before the first start, or stop, requests wait in the ring.
   /// Throws std::invalid_argument if the payload does not fit in a slot.
   bool try_submit(std::uint32_t function_id, const void *payload, std::size_t payload_size, std::uint64_t request_id);
   /// Waits for a free slot. Throws std::runtime_error when the pipeline is or gets stopped.
@@ -219,7 +222,7 @@ public:
   ring_buffer_injector create_injector();
 
   struct Stats {
-    std::uint64_t submitted;
+    std::uint64_t submitted; ///< external ring: taken up, also what the dispatcher has dropped and so never completes
     std::uint64_t completed; ///< successfully or not
     std::uint64_t dispatched;
     std::uint64_t backpressure_stalls;
