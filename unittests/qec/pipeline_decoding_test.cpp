@@ -4,6 +4,8 @@
 #include "qec/decoding_worker.h"
 #include "qec_test_support.h"
 
+#include <cmath>
+
 namespace cudaq::qec::realtime::test {
 namespace {
 
@@ -70,8 +72,9 @@ TEST_P(PipelineDecoding, Row18_EveryShotCompletesOnceAndEqualsTheOfflineDecode) 
     EXPECT_EQ(not_predicted, 0u) << "nothing but the matcher decides";
     EXPECT_EQ(wrong, set.offline_logical_errors);
   }
-  // Not a statement about the rule, which takes more shots: an answer that is nothing but noise is wrong every other time.
-  EXPECT_LT(wrong, set.shots / 8);
+  // docs/pipeline.md: the guarded rule is within 1.25, and four deviations of the count.
+  const auto alone_wrong = static_cast<double>(set.offline_logical_errors);
+  EXPECT_LE(static_cast<double>(wrong), 1.25 * alone_wrong + 4 * std::sqrt(alone_wrong) + 4);
 }
 
 std::vector<decoding_case> cases() {

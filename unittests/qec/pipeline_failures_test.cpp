@@ -230,19 +230,48 @@ TEST_F(PipelineFailures, AHeaderOfTheCpuStagesOwnCarriesItsStatus) {
   EXPECT_EQ(o.response.size(), 29u);
 }
 
-TEST_F(PipelineFailures, Row34_AWorkerThatIsPausedAnswersTheRequestThatItTook) {
-  // The next request waits in the other slot meanwhile.
-  std::vector<int> slots;
-  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    slots.push_back(c.origin_slot);
-    return pipeline_rig::echo(c);
+TEST(PipelinePausedWorker, Row34_AnswersTheRequestThatItTook) {
+  pipeline_rig rig(pipeline_rig::small(2, 4), 40);
+  std::atomic<copy_worker *> paused{nullptr}; // between taking its request and seeing that it is ready
+  struct stage {
+    copy_worker &worker;
+    std::atomic<copy_worker *> &paused;
+    std::uint64_t paused_id;
+  };
+  std::deque<stage> stages;
+  rig.pipeline->set_gpu_stage([&](int id) {
+    copy_worker &w = rig.workers[static_cast<std::size_t>(id)];
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_data = &stages.emplace_back(stage{w, paused, rig.first_id});
+    r.host_stage_fn = [](void *self, host_stage_call *call) {
+      auto &s = *static_cast<stage *>(self);
+      copy_worker::copy(&s.worker, call);
+      std::uint64_t request = 0;
+      std::memcpy(&request, call->payload, sizeof(request));
+      if (request == s.paused_id)
+        s.paused = &s.worker;
+      else
+        cudaq::realtime::detail::store_release(static_cast<volatile int &>(s.worker.ready), 1);
+      return 0;
+    };
+    r.ready_flag = &w.ready;
+    return r;
   });
   rig.pipeline->start();
-  for (std::uint64_t k = 0; k < 6; ++k)
-    expect_good(k);
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  ASSERT_TRUE(eventually([&] { return paused != nullptr; }));
+  for (std::uint64_t k = 1; k < 4; ++k) // the other worker serves all other slots meanwhile
+    rig.submit(injector, k);
+  EXPECT_TRUE(eventually([&] { return rig.seen.all == 3; }));
+  const std::vector<std::uint8_t> fifth = payload_of(rig.first_id + 4, 12);
+  EXPECT_FALSE(injector.try_submit(kFunction, fifth.data(), fifth.size(), rig.first_id + 4)) << "its slot is not free";
+  EXPECT_EQ(rig.seen.times[0], 0);
+  cudaq::realtime::detail::store_release(static_cast<volatile int &>(paused.load()->ready), 1);
+  for (std::uint64_t k = 4; k < 40; ++k)
+    rig.submit(injector, k);
   rig.pipeline->stop();
-  EXPECT_EQ(slots, (std::vector<int>{0, 1, 0, 1, 0, 1}));
+  CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
 } // namespace
