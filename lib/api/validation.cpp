@@ -312,6 +312,10 @@ finding check_option_enums(const cudaq_dispatcher_options_t &o) {
     return out_of_range("options->busy_workers", o.busy_workers, "0 (wait), 1 (pass function), 2 (pass key)");
   if (o.ring_peers > CUDAQ_RING_PEERS_SAME_DEVICE)
     return out_of_range("options->ring_peers", o.ring_peers, "0 (any), 1 (same device)");
+  if (o.payload_in_slot > 1)
+    return out_of_range("options->payload_in_slot", o.payload_in_slot, "0 (a copy), 1 (in its slot)");
+  if (o.reserved != 0)
+    return out_of_range("options->reserved", o.reserved, "0");
   if (o.wait_policy == CUDAQ_WAIT_BLOCK && (o.block_interval_ns == 0 || o.block_interval_ns > 100000000u))
     return out_of_range("options->block_interval_ns", o.block_interval_ns, "1..100000000");
   return {};

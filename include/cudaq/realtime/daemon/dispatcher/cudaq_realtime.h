@@ -443,7 +443,7 @@ typedef struct cudaq_dispatcher_options_t {
   uint64_t grace_period_ns;    /* how long stop and destroy wait for handlers; 5 s */
   uint32_t ring_peers;         /* cudaq_ring_peers_t, ANY; device path: SAME_DEVICE allows cheaper ordering */
   uint32_t busy_workers;       /* cudaq_busy_workers_t, WAIT; host path */
-  /* Non-zero: on an in-place ring v2 handlers get the payload where it stands, which is where their result goes. 0: they
+  /* 1: on an in-place ring v2 handlers get the payload where it stands, which is where their result goes. 0: they
    * get a copy, and each request's dispatch takes as long as copying it. Host path. */
   uint32_t payload_in_slot;
   uint32_t reserved; /* 0 */
