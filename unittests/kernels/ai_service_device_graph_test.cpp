@@ -15,57 +15,39 @@ namespace gpu = cudaq::qec::realtime::gpu;
 constexpr std::uint32_t kFunction = 500;
 constexpr std::size_t kBytes = 2016; // d7, INT32 measurements
 
-/// Some services as the graphs of one function, behind a dispatcher of the device path.
-class service_dispatcher : public dispatcher_view {
+/// Some services as the graphs of one function. Must outlive the dispatcher: freeing their memory waits for every kernel.
+class service_graphs {
 public:
-  service_dispatcher(cudaq_dispatch_manager_t *manager, const host_ring &ring, std::size_t num_services,
-                     std::size_t bytes)
-      : contexts_(num_services), flag_(mapped_word<int>()), stats_word_(mapped_word<std::uint64_t>()) {
-    std::vector<cudaq_function_entry_t> entries(num_services);
-    std::vector<void *> contexts;
+  service_graphs(std::size_t num_services, std::size_t bytes) : contexts_(num_services), entries_(num_services) {
     for (std::size_t i = 0; i < num_services; ++i) {
       auto &service = services_.emplace_back(std::make_unique<pipe::ai_decoder_service>(
           gpu::passthrough_engine(bytes), gpu::cuda_service_device(), mapped_word<void *>()));
       service->set_graph_io(contexts_.get + i);
       service->capture_graph(true);
-      entries[i].function_id = kFunction;
-      entries[i].dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
-      entries[i].handler.graph_exec = service->get_executable_graph();
+      entries_[i].function_id = kFunction;
+      entries_[i].dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+      entries_[i].handler.graph_exec = service->get_executable_graph();
       contexts.push_back(contexts_.get + i);
     }
-    table_ = std::make_unique<device_array<cudaq_function_entry_t>>(entries);
-    cudaq_dispatcher_config_t config{};
-    config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
-    config.num_slots = ring.shape().num_slots;
-    config.slot_size = ring.shape().slot_size;
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager, &config, &get));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(get, &ring.ring));
-    const cudaq_function_table_t table{table_->get, static_cast<std::uint32_t>(entries.size())};
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(get, &table));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(get, flag_, stats_word_));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_launch_fn_v2(get, cudaq_launch_dispatch_kernel_graph_v2));
-    const cudaq_dispatch_graph_io_t io{sizeof(io), CUDAQ_GRAPH_IO_FORWARDED, 0,
-                                       static_cast<std::uint32_t>(contexts.size()), contexts.data()};
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_graph_io(get, &io));
+    table_ = std::make_unique<device_array<cudaq_function_entry_t>>(entries_);
   }
-  /// Before the services: freeing their memory waits for every kernel.
-  ~service_dispatcher() { CUDAQ_EXPECT_OK_WITHIN(kDeadline, cudaq_dispatcher_destroy(get)); }
-  service_dispatcher(const service_dispatcher &) = delete;
-  service_dispatcher &operator=(const service_dispatcher &) = delete;
+  cudaq_function_table_t table() const { return {table_->get, static_cast<std::uint32_t>(entries_.size())}; }
+
+  std::vector<void *> contexts;
 
 private:
   device_array<GraphIOContext> contexts_;
+  std::vector<cudaq_function_entry_t> entries_;
   std::vector<std::unique_ptr<pipe::ai_decoder_service>> services_;
   std::unique_ptr<device_array<cudaq_function_entry_t>> table_;
-  int *flag_;
-  std::uint64_t *stats_word_;
 };
 
 class AiServiceAsDeviceGraph : public device_graph_test {
 protected:
   void serve(const ring_shape &shape, std::size_t num_services, std::uint32_t requests) {
     const host_ring ring(shape, CUDAQ_MEMORY_MAPPED);
-    service_dispatcher dispatcher(manager_.get, ring, num_services, kBytes);
+    const service_graphs services(num_services, kBytes);
+    graph_dispatcher dispatcher(manager_.get, ring, services.table(), services.contexts);
     const call_result started = CUDAQ_RESULT_WITHIN(kStartLimit, cudaq_dispatcher_start(dispatcher.get));
     ASSERT_EQ(started.status, CUDAQ_OK) << started.text;
     std::uint32_t sent = 0, received = 0, wrong = 0;
@@ -125,7 +107,8 @@ TEST_F(AiServiceAsDeviceGraph, APoolOfServicesServesSideBySide) { serve({16, 204
 
 TEST_F(AiServiceAsDeviceGraph, AnAnswerThatNoSlotHoldsIsRefused) {
   const host_ring ring({2, 256, false}, CUDAQ_MEMORY_MAPPED);
-  service_dispatcher dispatcher(manager_.get, ring, 1, kBytes);
+  const service_graphs services(1, kBytes);
+  graph_dispatcher dispatcher(manager_.get, ring, services.table(), services.contexts);
   const call_result started = CUDAQ_RESULT_WITHIN(kStartLimit, cudaq_dispatcher_start(dispatcher.get));
   ASSERT_EQ(started.status, CUDAQ_OK) << started.text;
   const std::uint32_t payload = 1;

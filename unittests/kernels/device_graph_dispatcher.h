@@ -11,6 +11,12 @@ class graph_dispatcher : public dispatcher_view {
 public:
   graph_dispatcher(cudaq_dispatch_manager_t *manager, const host_ring &ring, const graph_set &graphs,
                    std::uint32_t schedulers = 0, std::uint32_t kind = CUDAQ_GRAPH_IO_FORWARDED)
+      : graph_dispatcher(manager, ring, {graphs.table_dev->get, static_cast<std::uint32_t>(graphs.entries.size())},
+                         graphs.contexts, schedulers, kind) {}
+  /// Over a table in device memory.
+  graph_dispatcher(cudaq_dispatch_manager_t *manager, const host_ring &ring, const cudaq_function_table_t &table,
+                   const std::vector<void *> &contexts, std::uint32_t schedulers = 0,
+                   std::uint32_t kind = CUDAQ_GRAPH_IO_FORWARDED)
       : kind_(kind), flag_(mapped_word<int>()), stats_word_(mapped_word<std::uint64_t>()) {
     cudaq_dispatcher_config_t config{};
     config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
@@ -18,11 +24,10 @@ public:
     config.slot_size = ring.shape().slot_size;
     CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager, &config, &get));
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(get, &ring.ring));
-    const cudaq_function_table_t table{graphs.table_dev->get, static_cast<std::uint32_t>(graphs.entries.size())};
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(get, &table));
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(get, flag_, stats_word_));
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_launch_fn_v2(get, cudaq_launch_dispatch_kernel_graph_v2));
-    set_contexts(graphs.contexts, schedulers);
+    set_contexts(contexts, schedulers);
   }
   ~graph_dispatcher() {
     const call_result destroyed = CUDAQ_RESULT_WITHIN(kDeadline, cudaq_dispatcher_destroy(get));

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <gtest/gtest.h>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -63,6 +64,18 @@ inline program_result run_program(const std::string &arguments) {
   result.out = read_file(out);
   result.err = read_file(err);
   return result;
+}
+
+/// Runs the program, which must succeed and say so in JSON; returns that, or a discarded value.
+inline nlohmann::json run_good_program(const std::string &arguments) {
+  const program_result r = run_program(arguments);
+  EXPECT_EQ(r.exit_code, 0) << arguments << "\n" << r.err;
+  auto j = r.json();
+  EXPECT_FALSE(j.is_discarded()) << "no JSON: " << r.out;
+  if (!j.is_discarded()) {
+    EXPECT_EQ(j.at("ok"), true) << arguments;
+  }
+  return j;
 }
 
 inline bool contains(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
