@@ -238,8 +238,10 @@ private:
       error = cudaStreamWaitEvent(stream, members_[k].end, 0);
     if (error == cudaSuccess)
       error = cudaEventRecord(end_, stream);
-    if (error != cudaSuccess)
+    if (error != cudaSuccess) {
+      cudaStreamWaitEvent(own_, begin_, 0); // behind the word that lets them serve
       tell(1, own_);
+    }
     return error;
   }
 

@@ -201,7 +201,9 @@ public:
 #endif
     const auto network = owned(builder->createNetworkV2(flags), log_, "createNetworkV2");
     const auto parser = owned(nvonnxparser::createParser(*network, log_), log_, "createParser");
-    if (!parser->parse(model.data(), model.size()))
+    // Weights in files of their own would be looked for beside this name. They are no part of the key of a kept engine,
+    // so there must be none.
+    if (!parser->parse(model.data(), model.size(), "/dev/null/model.onnx"))
       fail(log_, "the ONNX model was not understood" + parser_errors(*parser));
     const auto config = owned(builder->createBuilderConfig(), log_, "createBuilderConfig");
     pin_batch(*builder, *network, *config);

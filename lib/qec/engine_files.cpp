@@ -217,6 +217,8 @@ opened_engine open_engine(engine_maker &maker, const engine_files &files) {
   std::filesystem::path saved = files.save;
   if (std::filesystem::is_directory(saved, ignored))
     saved /= key.file_name(files.model);
+  if (std::filesystem::equivalent(saved, files.model, ignored))
+    throw std::runtime_error("the engine would be kept in " + saved.string() + ", which is the model");
   opened_engine opened;
   if (!files.save.empty() && std::filesystem::exists(saved, ignored)) {
     opened.engine = load_saved(maker, saved.string(), key, opened.note);

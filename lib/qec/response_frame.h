@@ -37,6 +37,7 @@ inline answer checked_answer(std::int32_t status, std::size_t size, std::size_t 
 /// Takes a frame out that stands behind the slot's own header, and moves its result into its place.
 inline answer unpacked_answer(std::uint8_t *result, const cudaq_rpc_response_t &inside, std::size_t max_size) {
   std::memmove(result, result + CUDAQ_RPC_HEADER_SIZE, inside.result_len);
+  std::memset(result + inside.result_len, 0, CUDAQ_RPC_HEADER_SIZE); // or a next answer might pass for framed
   return checked_answer(inside.status, inside.result_len, max_size);
 }
 

@@ -171,7 +171,8 @@ bool stage_worker::run_cpu_stage() {
     done();
     return true;
   }
-  if (size != 0 || resources_.gpu_output != nullptr || is_framed(ring_.tx_slot(slot_))) {
+  // A header in the slot says nothing in poll mode: a graph may have written it, and be at its bytes still.
+  if (size != 0 || resources_.gpu_output != nullptr) {
     finish_framed(request_phase::called, size);
     return true;
   }

@@ -114,6 +114,11 @@ TEST_F(EngineFiles, Row32_AnotherVersionGpuOrModelHasAnEngineOfItsOwn) {
   EXPECT_EQ(open().source, engine_source::saved);
 }
 
+TEST_F(EngineFiles, TheModelIsNotWrittenOver) {
+  EXPECT_THROW(open_engine(maker_, {path("d7.onnx"), path("d7.onnx")}), std::runtime_error);
+  EXPECT_EQ(loaded(open()), "fake-10.3.0.26model A");
+}
+
 TEST_F(EngineFiles, Row32_ASavedEngineOfAnotherVersionIsRebuiltWhateverItsName) {
   const engine_files files{path("d7.onnx"), path("d7.engine")}; // one name for all
   open_engine(maker_, files);

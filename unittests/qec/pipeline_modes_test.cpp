@@ -31,17 +31,18 @@ TEST(PipelineModes, PollModeAsksUntilThereIsAResult) {
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
-TEST(PipelineModes, PollModeTakesAHeaderForAnEmptyResult) {
+TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
   pipeline_rig rig(pipeline_rig::small(1));
   rig.pipeline->set_gpu_stage([&](int id) {
     gpu_worker_resources r = rig.resources(id);
     r.gpu_output = nullptr;
     return r;
   });
-  rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) -> std::size_t {
+  std::atomic<int> asked{0};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 5, 0, 0, 0};
     std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - sizeof(header), &header, sizeof(header));
-    return 0;
+    return ++asked < 3 ? 0 : 4;
   });
   std::atomic<int> status{0};
   rig.pipeline->set_completion_handler([&](const completion &c) { status = c.status; });
@@ -49,6 +50,7 @@ TEST(PipelineModes, PollModeTakesAHeaderForAnEmptyResult) {
   ring_buffer_injector injector = rig.pipeline->create_injector();
   rig.submit(injector, 0);
   EXPECT_TRUE(eventually([&] { return status == 5; }));
+  EXPECT_EQ(asked, 3);
 }
 
 /// A stage that is done later, by another thread: it plays the GPU.

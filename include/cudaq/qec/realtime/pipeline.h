@@ -130,8 +130,8 @@ struct cpu_stage_context {
   std::size_t payload_size;
 };
 
-/// Bytes written to response_buffer. Poll mode: 0 if there is no result yet; with a response header of the callback's own
-/// in front of response_buffer it is an empty one. Or DEFERRED_COMPLETION.
+/// Bytes written to response_buffer. Poll mode: 0 if there is no result yet, so that an empty result can only be given by
+/// complete_deferred. Or DEFERRED_COMPLETION.
 using cpu_stage_callback = std::function<std::size_t(const cpu_stage_context &ctx)>;
 
 /// The worker goes on to the next request; this one's slot stays open until complete_deferred.

@@ -443,8 +443,9 @@ typedef struct cudaq_dispatcher_options_t {
   uint64_t grace_period_ns;    /* how long stop and destroy wait for handlers; 5 s */
   uint32_t ring_peers;         /* cudaq_ring_peers_t, ANY; device path: SAME_DEVICE allows cheaper ordering */
   uint32_t busy_workers;       /* cudaq_busy_workers_t, WAIT; host path */
-  /* 1: on an in-place ring v2 handlers get the payload where it stands, which is where their result goes. 0: they
-   * get a copy, and each request's dispatch takes as long as copying it. Host path. */
+  /* 1: on an in-place ring v2 handlers get the payload where it stands, which is where their result goes: whoever
+   * completes the request from another thread must not write it while the handler still reads. 0: they get a copy, and
+   * each request's dispatch takes as long as copying it. Host path. */
   uint32_t payload_in_slot;
   uint32_t reserved; /* 0 */
 } cudaq_dispatcher_options_t;
