@@ -11,10 +11,11 @@
 #include <pthread.h>
 
 namespace {
-std::atomic<bool> counting{false};
-std::atomic<std::uint64_t> allocations{0}, locks{0};
-thread_local bool exempt = false; ///< the test's own threads
-thread_local int fail_after = -1; ///< operator new of this thread fails once, after so many that succeed
+[[maybe_unused]] std::atomic<bool> counting{false};
+[[maybe_unused]] std::atomic<std::uint64_t> allocations{0}, locks{0};
+[[maybe_unused]] thread_local bool exempt = false; ///< the test's own threads
+[[maybe_unused]] thread_local int fail_after =
+    -1; ///< operator new of this thread fails once, after so many that succeed
 
 [[maybe_unused]] void note(std::atomic<std::uint64_t> &what) {
   if (counting.load(std::memory_order_relaxed) && !exempt)
