@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline_gpu.h"
 
+#include "device_service.h"
 #include "kernels/qec/gpu_worker.h"
 
 namespace cudaq::realtime::tools {
@@ -11,7 +12,7 @@ namespace gpu = cudaq::qec::realtime::gpu;
 class predecoding_stage final : public gpu_stage {
 public:
   predecoding_stage(const pipeline_options &o, const pipeline_shots &shots, int workers, std::size_t slot_size) {
-    gpu::require(cudaSetDevice(o.gpu), "cudaSetDevice");
+    open_gpu(o.gpu);
     const qec::shot_set &set = shots.shots();
     const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
                                         static_cast<std::uint32_t>(set.num_observables)};

@@ -75,7 +75,7 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
     return say(decode_status::buffer_too_small);
   if (!fired_.empty())
     fired_.back() = 0; // the shot's last word may be a partial one
-  std::memcpy(fired_.data(), shot.data(), bytes);
+  std::ranges::copy(shot.first(bytes), reinterpret_cast<std::uint8_t *>(fired_.data()));
   const std::uint32_t tail = layout_.num_detectors % 8;
   if ((tail != 0 && shot[bytes - 1] >> tail != 0) ||
       std::any_of(shot.begin() + static_cast<std::ptrdiff_t>(bytes), shot.end(), [](std::uint8_t b) { return b != 0; }))

@@ -5,7 +5,9 @@
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 
+#include <algorithm>
 #include <cstring>
+#include <span>
 
 namespace cudaq::qec::realtime::test {
 namespace {
@@ -17,8 +19,8 @@ struct handmade {
     auto *base = reinterpret_cast<std::uint8_t *>(words.data());
     header.num_events = static_cast<std::uint32_t>(events.size());
     std::memcpy(base, &header, sizeof(header));
-    std::memcpy(base + layout.frame_offset(), frame.data(), frame.size() * 8);
-    std::memcpy(base + layout.events_offset(), events.data(), events.size() * 4);
+    std::ranges::copy(std::as_bytes(std::span(frame)), reinterpret_cast<std::byte *>(base + layout.frame_offset()));
+    std::ranges::copy(std::as_bytes(std::span(events)), reinterpret_cast<std::byte *>(base + layout.events_offset()));
   }
   void set_header(predecoder_header changed) { std::memcpy(words.data(), &changed, sizeof(changed)); }
 

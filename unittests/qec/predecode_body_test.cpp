@@ -77,7 +77,7 @@ struct both {
     std::vector<std::uint64_t> slot(3 + std::max(shot.size() / 8 + 1, job.layout.dense_words()), ~std::uint64_t{0});
     const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, 1, static_cast<std::uint32_t>(shot.size()), 2, 3};
     std::memcpy(slot.data(), &header, sizeof(header));
-    std::memcpy(slot.data() + 3, shot.data(), shot.size());
+    std::ranges::copy(shot, reinterpret_cast<std::uint8_t *>(slot.data() + 3));
     std::vector<std::uint64_t> scratch(gpu::predecode_scratch::bytes(job.layout) / 8, 0xDDDDDDDDDDDDDDDDu);
     job.output = reinterpret_cast<std::uint8_t *>(said.data());
     shared_team team(threads);

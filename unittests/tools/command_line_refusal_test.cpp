@@ -40,7 +40,7 @@ TEST(CommandLine, RefusesBenchValuesOutOfRangeAndNamesTheOption) {
 TEST(CommandLine, SaysWhatTheDevicePathLacksHere) {
   if (run_program("info --json").json().at("cuda").value("devices", nlohmann::json::array()).size() != 0)
     GTEST_SKIP() << "there is a GPU";
-  for (const char *arguments : {"bench device --quick", "demo --device gpu --distance 3"}) {
+  for (const char *arguments : {"bench device --quick", "demo --device gpu --distance 3", "pipeline --device gpu"}) {
     const program_result r = run_program(arguments);
     EXPECT_EQ(r.exit_code, 3) << arguments << "\n" << r.err;
     EXPECT_TRUE(contains(r.err, "no GPU can be used") || contains(r.err, "no device kernels")) << r.err;

@@ -66,7 +66,6 @@ TEST(PipelineProgram, ASetThatIsNotThereIsAUsageErrorThatSaysHowToGetIt) {
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, "make_data.py --pipeline")) << r.err;
   EXPECT_EQ(run_program("pipeline --config d8").exit_code, 2);
-  EXPECT_EQ(run_program("pipeline --device gpu").exit_code, 2);
   EXPECT_EQ(run_program("pipeline --workers 65").exit_code, 2);
 }
 
