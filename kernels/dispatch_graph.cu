@@ -148,10 +148,7 @@ cudaError_t create(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_
   return cudaSuccess;
 }
 
-cudaError_t end_schedulers(void *running) {
-  const std::unique_ptr<scheduler_graphs> schedulers(static_cast<scheduler_graphs *>(running));
-  return schedulers->fault();
-}
+void end_schedulers(void *running) { delete static_cast<scheduler_graphs *>(running); }
 
 cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
   cudaq_dispatch_launch_state_t *state = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From what is to be served to running scheduler graphs. Host code of whoever instantiates the kernel: its own CUDA
-// runtime. Nothing here waits for a device, since other kernels may run for ever.
+// runtime. Other kernels may run for ever, so nothing here waits for more than copies of its own.
 #pragma once
 
 #include "kernels/graph_block.h"
@@ -81,20 +81,22 @@ public:
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(params_.block + offsetof(graph_state, stopping), &no, sizeof(no), cudaMemcpyHostToDevice,
                               stream);
+    if (error == cudaSuccess && own_report())
+      error = cudaMemcpyAsync(&params_.dispatch.reports->fault, &no, sizeof(no), cudaMemcpyHostToDevice, stream);
     if (error != cudaSuccess)
       return error;
     launched_ = true;
     return root_ != nullptr ? launch_tracked(root_, stream, end_) : launch_members(stream);
   }
-  /// Why the schedulers could not go on, of a run that has ended. Told once.
+  /// Why the schedulers could not go on, of a run that has ended. Told once. Waits for a copy: of a context without a
+  /// dispatcher, whose report is in device memory.
   cudaError_t fault() {
     if (!launched_)
       return cudaSuccess;
     launched_ = false;
     std::uint32_t word = 0;
     cudaError_t error =
-        cudaMemcpyAsync(&word, params_.block + params_.layout.rotation + offsetof(graph_rotation_words, fault),
-                        sizeof(word), cudaMemcpyDeviceToHost, own_);
+        cudaMemcpyAsync(&word, &params_.dispatch.reports->fault, sizeof(word), cudaMemcpyDeviceToHost, own_);
     if (error == cudaSuccess)
       error = cudaStreamSynchronize(own_);
     return error == cudaSuccess ? static_cast<cudaError_t>(word) : error;
@@ -143,7 +145,7 @@ private:
       error = cudaMemcpyAsync(params_.block + params_.layout.bytes, &nothing_yet, sizeof(nothing_yet),
                               cudaMemcpyHostToDevice, stream);
     if (params_.dispatch.reports == nullptr)
-      params_.dispatch.reports = reinterpret_cast<loop_report *>(params_.block + params_.layout.bytes);
+      params_.dispatch.reports = report_in_block();
     if (error == cudaSuccess)
       error = cudaStreamSynchronize(stream);
     for (cudaEvent_t *event : {&begin_, &end_})
@@ -152,6 +154,9 @@ private:
     return error;
   }
 
+  loop_report *report_in_block() const { return reinterpret_cast<loop_report *>(params_.block + params_.layout.bytes); }
+  /// The report is not a dispatcher's, which renews it for each run.
+  bool own_report() const { return params_.dispatch.reports == report_in_block(); }
   std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
 
   static cudaError_t instantiate(cudaKernelNodeParams node_params, unsigned flags, cudaGraphExec_t &exec) {
@@ -199,7 +204,8 @@ private:
     const auto *schedulers = reinterpret_cast<const cudaGraphExec_t *>(at);
     auto *words = reinterpret_cast<graph_rotation_words *>(params_.block + params_.layout.rotation);
     auto count = static_cast<std::uint32_t>(members_.size());
-    void *arguments[] = {&schedulers, &count, &words};
+    std::uint32_t *fault = &params_.dispatch.reports->fault;
+    void *arguments[] = {&schedulers, &count, &words, &fault};
     cudaKernelNodeParams node{};
     node.func = reinterpret_cast<void *>(graph_root_kernel);
     node.gridDim = node.blockDim = dim3(1);

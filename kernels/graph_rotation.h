@@ -20,8 +20,9 @@ class graph_rotation {
   static constexpr auto kDevice = cuda::thread_scope_device;
 
 public:
-  CUDAQ_REALTIME_HOST_DEVICE graph_rotation(graph_rotation_words &words, std::uint32_t number, std::uint32_t members)
-      : words_(words), number_(number), members_(members) {}
+  CUDAQ_REALTIME_HOST_DEVICE graph_rotation(graph_rotation_words &words, std::uint32_t &fault, std::uint32_t number,
+                                            std::uint32_t members)
+      : words_(words), fault_(fault), number_(number), members_(members) {}
 
   CUDAQ_REALTIME_HOST_DEVICE void arrive() const { note(graph_presence::there); }
   enum class call { wait, serve, leave };
@@ -62,7 +63,8 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void set_free() const { pass(kTokenFree); }
   /// fault: why nobody can go on, if that is so.
   CUDAQ_REALTIME_HOST_DEVICE void end(int fault) const {
-    store_relaxed(words_.fault, static_cast<std::uint32_t>(fault));
+    if (fault != 0)
+      store_relaxed(fault_, static_cast<std::uint32_t>(fault));
     pass(kTokenEnd);
   }
 
@@ -84,6 +86,7 @@ private:
   }
 
   graph_rotation_words &words_;
+  std::uint32_t &fault_; ///< where the host reads it
   const std::uint32_t number_, members_;
 };
 

@@ -66,7 +66,7 @@ __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
   std::uint8_t *const behind = memory + round_line(kernel_memory(p.dispatch.ring.slot_size, 1));
   auto &board = *reinterpret_cast<shift_board *>(behind);
   auto &words = *reinterpret_cast<graph_rotation_words *>(p.block + p.layout.rotation);
-  const graph_rotation rotation(words, p.number, p.members);
+  const graph_rotation rotation(words, p.dispatch.reports->fault, p.number, p.members);
   if (threadIdx.x == 0) {
     rotation.arrive();
     while ((board.said = rotation.look()) == graph_rotation::call::wait) {
@@ -114,8 +114,8 @@ static __global__ void __launch_bounds__(kSchedulerThreads, 1)
 
 /// Puts all schedulers on the device by one launch. None of them serves before all are launched.
 static __global__ void graph_root_kernel(const cudaGraphExec_t *schedulers, std::uint32_t count,
-                                         graph_rotation_words *words) {
-  const graph_rotation rotation(*words, 0, count);
+                                         graph_rotation_words *words, std::uint32_t *fault) {
+  const graph_rotation rotation(*words, *fault, 0, count);
   for (std::uint32_t k = 0; k < count; ++k)
     if (const cudaError_t error = cudaGraphLaunch(schedulers[k], cudaStreamGraphFireAndForget))
       return rotation.end(error);

@@ -95,7 +95,7 @@ public:
       return;
     store_relaxed(report_->heartbeat, ++c_.heartbeat);
     store_relaxed(report_->polls, polls);
-    store_relaxed(report_->cursor, std::uint64_t{cursor});
+    store_relaxed(report_->cursor, cursor);
     store_relaxed(report_->busy, std::uint64_t{0});
     const std::uint64_t now = processed();
     if (now != told_) {

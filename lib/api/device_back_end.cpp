@@ -255,6 +255,8 @@ cudaError_t device_back_end::stream_state(cudaStream_t stream) const {
 run_phase device_back_end::look() const {
   if (under_way_.load() == 0)
     return run_phase::ended;
+  if (reports_.fault() != cudaSuccess) // whatever is still on the stream: nobody serves any more
+    return run_phase::faulted;
   const cudaError_t state = stream_state(kernel_stream_);
   return state == cudaErrorNotReady ? run_phase::going : state == cudaSuccess ? run_phase::ended : run_phase::faulted;
 }
@@ -303,15 +305,13 @@ finding device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_poi
                         "in a handler for, if any, and how many requests graphs still have%s%s",
                         static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
   const cudaError_t state = stream_state(kernel_stream_);
-  const cudaError_t gave_up = end_graphs();
+  end_graphs();
   under_way_.store(0);
   let_go();
-  if (state == cudaSuccess && gave_up == cudaSuccess)
-    return {};
   finding fault =
-      state != cudaSuccess
-          ? cuda_failed("the dispatch kernel was ended by a fault of its device", state)
-          : cuda_failed("no scheduler of graphs could relaunch itself; what they had accepted is answered", gave_up);
+      state != cudaSuccess ? cuda_failed("the dispatch kernel was ended by a fault of its device", state) : gave_up();
+  if (!fault)
+    return {};
   const std::lock_guard lock(reading_);
   account_.fault = fault.text;
   return fault;
@@ -347,6 +347,8 @@ std::string device_back_end::describe() const {
          state == cudaErrorNotReady ? "running"
          : state == cudaSuccess     ? "ended"
                                     : cudaGetErrorName(state));
+  if (now.fault.empty()) // stop has not been here yet
+    now.fault = gave_up().text;
   if (!now.fault.empty())
     text += "fault: " + now.fault + "\n";
   text += describe_rules(now.options);

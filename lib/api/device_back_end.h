@@ -56,7 +56,8 @@ private:
   std::string describe_sharing() const;
   // device_graphs.cpp: a scheduler of graphs instead of a kernel.
   finding prepare_graphs(const wiring &w, graph_launch_state &state);
-  cudaError_t end_graphs();
+  void end_graphs();
+  finding gave_up() const;
   std::string describe_graphs() const;
   finding launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
   cudaError_t call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state);

@@ -44,13 +44,18 @@ finding device_back_end::prepare_graphs(const wiring &w, graph_launch_state &sta
   return {};
 }
 
-/// Gives back what the launch function has made. cudaSuccess, or why a scheduler could not go on.
-cudaError_t device_back_end::end_graphs() {
-  if (graph_run_.running == nullptr || graph_run_.end == nullptr)
-    return cudaSuccess;
-  const cudaError_t error = graph_run_.end(graph_run_.running);
+/// Gives back what the launch function has made.
+void device_back_end::end_graphs() {
+  if (graph_run_.running != nullptr && graph_run_.end != nullptr)
+    graph_run_.end(graph_run_.running);
   graph_run_.running = nullptr;
-  return error;
+}
+
+finding device_back_end::gave_up() const {
+  const cudaError_t error = reports_.fault();
+  return error == cudaSuccess
+             ? finding{}
+             : cuda_failed("no scheduler of graphs could go on; what they had accepted is answered", error);
 }
 
 std::string device_back_end::describe_graphs() const {

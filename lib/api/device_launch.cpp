@@ -126,11 +126,12 @@ finding device_back_end::prove_running(const cudaq_dispatch_launch_state_t &stat
                         "it will end as soon as it begins",
                         config_.device_id, what.c_str());
   }
-  const cudaError_t gave_up = end_graphs();
+  end_graphs();
   under_way_.store(0);
   set_caller_flag(flag_before_);
-  if (now == cudaSuccess && gave_up != cudaSuccess)
-    return cuda_failed("the scheduler of graphs could not go on", gave_up);
+  if (now == cudaSuccess)
+    if (finding found = gave_up())
+      return found;
   if (now != cudaSuccess)
     return cuda_failed("the dispatch kernel ended at once", now);
   return make_finding(CUDAQ_ERR_CUDA,

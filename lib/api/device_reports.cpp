@@ -72,9 +72,14 @@ device_reports::counts device_reports::sum() const {
   return all;
 }
 
+cudaError_t device_reports::fault() const {
+  const std::lock_guard lock(mutex_);
+  return loops_ == 0 ? cudaSuccess : static_cast<cudaError_t>(load_acquire(reports_[0].fault));
+}
+
 std::uint32_t device_reports::cursor() const {
   const std::lock_guard lock(mutex_);
-  return loops_ == 0 ? 0 : static_cast<std::uint32_t>(load_acquire(reports_[0].cursor));
+  return loops_ == 0 ? 0 : load_acquire(reports_[0].cursor);
 }
 
 void device_reports::read(cudaq_dispatcher_stats_t &out) const {
@@ -87,7 +92,7 @@ void device_reports::read(cudaq_dispatcher_stats_t &out) const {
   for (std::uint32_t l = 0; l < loops_; ++l)
     out.busy_slots += load_acquire(reports_[l].busy) != 0;
   if (loops_ != 0)
-    out.cursor = static_cast<std::uint32_t>(load_acquire(reports_[0].cursor));
+    out.cursor = load_acquire(reports_[0].cursor);
 }
 
 std::uint64_t device_reports::unrelieved() const {
@@ -118,7 +123,7 @@ std::string device_reports::describe_loops() const {
       ++left_out;
       continue;
     }
-    append(text, "loop %u: heartbeat %" PRIu64 ", cursor: slot %" PRIu64 ", dispatched %" PRIu64 ", ", l, s.heartbeat,
+    append(text, "loop %u: heartbeat %" PRIu64 ", cursor: slot %u, dispatched %" PRIu64 ", ", l, s.heartbeat,
            load_acquire(reports_[l].cursor), s.dispatched);
     if (busy == 0)
       text += "no handler running\n";

@@ -23,6 +23,8 @@ public:
 
   /// A loop of the present run is running, or has been.
   bool heard() const;
+  /// Why no scheduler of graphs could go on, of the present run, or of the last one.
+  cudaError_t fault() const;
   std::uint32_t cursor() const;
   void read(cudaq_dispatcher_stats_t &out) const;
   /// Requests answered or disposed of in all runs.

@@ -62,10 +62,12 @@ finding cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&body
   return body();
 }
 
-finding cudaq_dispatcher_t::settle() {
-  if (state_.load() == CUDAQ_DISPATCHER_RUNNING && path_->look() != run_phase::going)
-    return finish_run(grace_period_ns(), deadline_after(grace_period_ns()));
-  return {};
+finding cudaq_dispatcher_t::settle(cudaq_dispatcher_state_t &now) {
+  finding found;
+  now = state();
+  if (state_.load() == CUDAQ_DISPATCHER_RUNNING && now == CUDAQ_DISPATCHER_STOPPED)
+    found = finish_run(grace_period_ns(), deadline_after(grace_period_ns()));
+  return found;
 }
 
 finding cudaq_dispatcher_t::check_wired() const {
@@ -94,9 +96,9 @@ finding cudaq_dispatcher_t::refuse_unless(cudaq_dispatch_path_t path, const char
 template <class Check, class Set>
 finding cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) {
   return alone([&]() -> finding {
-    if (finding found = settle())
+    cudaq_dispatcher_state_t s{};
+    if (finding found = settle(s))
       return found;
-    const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
     if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
       return make_finding(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s%s", what, state_name(s),
                           s == CUDAQ_DISPATCHER_RUNNING ? "; stop it first" : "");
@@ -215,9 +217,9 @@ finding cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_dispatch_ctx_
 
 finding cudaq_dispatcher_t::start() {
   return alone([&]() -> finding {
-    if (finding found = settle())
+    cudaq_dispatcher_state_t s{};
+    if (finding found = settle(s))
       return found;
-    const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
     if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
       return make_finding(CUDAQ_ERR_STATE, "the dispatcher is %s", state_name(s));
     finding refused = check_startable();

@@ -7,6 +7,7 @@
 //                                              |   stopped; stop joins it
 //                                              +--stop timed out--> failed --stop, handler came back--> stopped
 //                                              +--device fault----> failed --stop says it once; the next--> stopped
+//                                              |  (or no scheduler of graphs could go on)
 //
 // destroy is allowed in every state. In failed only stop and destroy are.
 #pragma once
@@ -66,8 +67,9 @@ private:
   /// Sets a part of the wiring: `check` says whether it may be, `set` does it.
   template <class Check, class Set>
   finding wire(const char *what, Check &&check, Set &&set);
-  /// Joins a run that the caller's own shutdown flag has ended.
-  finding settle();
+  /// Joins a run that the caller's own shutdown flag has ended, and says what the state is then. What a run that was ended
+  /// by an error has to say is left to stop.
+  finding settle(cudaq_dispatcher_state_t &now);
   finding finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
   finding check_wired() const;
   finding check_startable() const;

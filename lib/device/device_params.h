@@ -20,11 +20,13 @@ struct alignas(128) loop_report {
   std::uint64_t protocol_errors[CUDAQ_RPC_ERROR_COUNT];
   std::uint64_t heartbeat; ///< moves while the loop turns
   std::uint64_t polls;     ///< looks at the ring
-  std::uint64_t cursor;    ///< slot that is looked at next
+  std::uint32_t cursor;    ///< slot that is looked at next
+  std::uint32_t fault;     ///< cudaError_t: why no scheduler of graphs could go on; else 0
   std::uint64_t busy;      ///< slot + 1 of the handler call in progress, or of the first of several; 0 soon after
   std::uint64_t launches, relaunches; ///< of graphs, and of the scheduler by itself
   std::uint64_t unrelieved;           ///< of the relaunches, those with no other scheduler there to go on
 };
+static_assert(sizeof(loop_report) == 256);
 
 /// How the blocks of a cooperative grid follow the loop of the first one; device memory.
 struct alignas(128) grid_order {

@@ -108,7 +108,6 @@ enum class graph_presence : std::uint32_t {
 struct alignas(128) graph_rotation_words {
   alignas(128) std::uint32_t token; ///< the member that holds it, which is resident, or one of the below
   alignas(128) std::uint32_t presence[kMostMembers]; ///< graph_presence
-  alignas(128) std::uint32_t fault;                  ///< cudaError_t of the launch whose failure has ended the run
 };
 inline constexpr std::uint32_t kTokenShut = 0xFFFFFFFDu; ///< not all members are launched yet
 inline constexpr std::uint32_t kTokenFree = 0xFFFFFFFEu; ///< any member takes it

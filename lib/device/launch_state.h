@@ -16,10 +16,9 @@ struct graph_launch_state {
   std::uint32_t num_graphs = 0;
   std::uint32_t members = 0; ///< scheduler graphs; 0: this launch is for another kernel
   bool order_by_key = false;
-  function_index_view host_index; ///< in host memory
-  void *running = nullptr;        ///< out: what was made for the run
-  /// out: gives `running` back when its stream is empty. An error: a scheduler could not go on.
-  cudaError_t (*end)(void *running) = nullptr;
+  function_index_view host_index;       ///< in host memory
+  void *running = nullptr;              ///< out: what was made for the run
+  void (*end)(void *running) = nullptr; ///< out: gives `running` back when its stream is empty
 };
 
 } // namespace cudaq::realtime::detail

@@ -104,6 +104,7 @@ def allowed(kernel, cooperative, scope):
     if kernel == "routed":
         flag["st.release.sys.b64"] = (*FLAGS, *INBOX[1:])
     control = {"ld.acquire.sys.b32": ("library_shutdown", "caller_shutdown"), "st.relaxed.sys.b64": ("reports",),
+               "st.relaxed.sys.b32": ("reports",),
                "atom.add.relaxed.gpu.b64": ("caller_stats",)}
     grid = {"ld.acquire.gpu.b32": ("order",), "st.release.gpu.b32": ("order",), "atom.add.release.gpu.b32": ("order",)}
     return {**flag, **control, **(grid if cooperative else {})}

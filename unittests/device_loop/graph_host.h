@@ -224,6 +224,7 @@ public:
   void renew() {
     store_release(base.library_word, std::uint32_t{0});
     state().stopping = 0;
+    base.reports[0].fault = 0;
     new (&words()) graph_rotation_words{};
     words().token = kTokenFree;
   }
@@ -239,7 +240,7 @@ public:
   std::array<std::atomic<bool>, kMostMembers> detained{}; ///< does not come back from its relaunch while this is set
 
   std::uint32_t token() { return load_acquire<std::uint32_t, kLedgerScope>(words().token); }
-  std::uint32_t fault() { return words().fault; }
+  std::uint32_t fault() const { return base.reports[0].fault; }
   std::uint32_t members_that_served() const {
     return static_cast<std::uint32_t>(std::count_if(shifts.begin(), shifts.end(), [](auto n) { return n != 0; }));
   }
@@ -250,7 +251,7 @@ private:
 
   /// What kernels/graph_scheduler.cuh does with a block of two warps.
   void serve(std::uint32_t k) {
-    const graph_rotation rotation(words(), k, members_);
+    const graph_rotation rotation(words(), base.reports[0].fault, k, members_);
     for (;;) {
       rotation.arrive();
       graph_rotation::call said = graph_rotation::call::wait;

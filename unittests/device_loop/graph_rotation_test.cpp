@@ -133,6 +133,7 @@ void GraphRotation::the_last_one_cannot_relaunch(bool publishes) {
   host->start();
   calls(10);
   host->stop();
+  EXPECT_EQ(host->fault(), 0u);
   EXPECT_EQ(graphs[1].launches, 1u) << "its request was answered";
 }
 TEST_F(GraphRotation, Row07_TheLastOneThatCannotRelaunchItselfAnswersEverythingAndSaysWhy) {
