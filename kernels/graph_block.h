@@ -6,6 +6,7 @@
 #include "lib/device/graph_params.h"
 
 #include <new>
+#include <unordered_map>
 
 namespace cudaq::realtime::detail {
 
@@ -51,29 +52,24 @@ inline graph_block make_graph_block(const graph_plan &plan, const function_index
   state.first_waiting = state.last_waiting = kNoGraph;
   auto *pools = reinterpret_cast<graph_pool *>(block.data() + layout.pools);
   for (std::uint32_t r = 0; r < layout.num_pools; ++r)
-    pools[r] = {kNoGraph, kNoGraph, lane_of[r], 0, 0, 0, 0, 0};
+    pools[r] = {kNoGraph, kNoGraph, lane_of[r], 0, 0, 0, 0};
   auto *of_lane = reinterpret_cast<graph_lane *>(block.data() + layout.lanes);
   for (std::uint32_t l = 0; l < lanes; ++l)
     of_lane[l] = {kNoGraph, kNoGraph, kUnlisted, 0};
   auto *graphs = reinterpret_cast<graph_instance *>(block.data() + layout.graphs);
+  std::unordered_map<std::uint64_t, std::uint32_t> first_with; ///< a context: instance
   for (std::uint32_t g = 0; g < layout.num_graphs; ++g) {
     const graph_binding &b = plan.graphs[g];
     graph_pool &pool = pools[b.route];
-    graphs[g] = {b.exec, b.io, 0, b.route, kNoGraph, 0, static_cast<std::uint32_t>(graph_phase::idle), 0, b.publishes};
+    graphs[g] = {b.exec, b.io,        0, b.route, kNoGraph, 0, static_cast<std::uint32_t>(graph_phase::idle),
+                 0,      b.publishes, g, 0};
+    if (const auto [first, alone] = first_with.emplace(b.io, g); !alone)
+      std::swap(graphs[g].sibling, graphs[first->second].sibling);
     (pool.first_idle == kNoGraph ? pool.first_idle : graphs[pool.last_idle].next) = g;
     pool.last_idle = g;
     ++pool.idle;
   }
   return block;
-}
-
-/// Graphs that share a context must not be in flight together.
-inline std::uint32_t most_in_flight(const std::vector<graph_binding> &graphs) {
-  for (std::size_t a = 0; a < graphs.size(); ++a)
-    for (std::size_t b = a + 1; b < graphs.size(); ++b)
-      if (graphs[a].io == graphs[b].io)
-        return 1;
-  return static_cast<std::uint32_t>(graphs.size());
 }
 
 } // namespace cudaq::realtime::detail

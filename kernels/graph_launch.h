@@ -56,7 +56,6 @@ public:
     shutdown_word_ = plan.shutdown_word;
     params_.dispatch = plan.dispatch;
     params_.members = plan.members;
-    params_.most_in_flight = most_in_flight(plan.graphs);
     if (const cudaError_t error = allocate(block, stream))
       return report(error, "memory of the graph ledger (%zu bytes)", block.size());
     for (std::uint32_t k = 0; k < plan.members; ++k)

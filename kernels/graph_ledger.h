@@ -6,6 +6,9 @@
 //   harvester::round()    another warp: a graph has raised its completion word: its answer is published
 //   collect()             instances that have landed are idle again, their slots are given up
 //
+// Instances with one context are never in flight together: a launch takes all of them from their pools' lists of idle ones,
+// and the landing puts all of them back.
+//
 // One thread writes the ledger. The harvester only takes `phase` from flying to landed, after its last touch of the slot:
 // so the held bit is cleared after the rx flag, as docs/ring_protocol.md section 7 wants it. Host and device code; what is
 // special to a device is the Launcher: launch(exec) and relaunch(), of this execution behind its own end, 0 or an error;
@@ -50,9 +53,8 @@ public:
   static constexpr std::uint64_t kMostPauseNs =
       1000000; ///< between two attempts, else half of the time since the first
 
-  CUDAQ_REALTIME_HOST_DEVICE graph_ledger(const graph_ledger_view &view, const slot_ring &ring,
-                                          std::uint32_t most_in_flight, Launcher launcher = {})
-      : v_(view), ring_(ring), most_in_flight_(most_in_flight), launcher_(launcher) {}
+  CUDAQ_REALTIME_HOST_DEVICE graph_ledger(const graph_ledger_view &view, const slot_ring &ring, Launcher launcher = {})
+      : v_(view), ring_(ring), launcher_(launcher) {}
 
   CUDAQ_REALTIME_HOST_DEVICE const graph_ledger_view &view() const { return v_; }
   CUDAQ_REALTIME_HOST_DEVICE bool drained() const { return v_.state.accepted == 0; }
@@ -146,36 +148,36 @@ private:
     return static_cast<graph_phase>(load_acquire<std::uint32_t, kLedgerScope>(g.phase));
   }
 
-  CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const {
-    return v_.state.launches < kMostLaunches && v_.state.in_flight < most_in_flight_;
-  }
+  CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const { return v_.state.launches < kMostLaunches; }
   /// Launches an idle instance for the request, if there is one and it can be launched now.
   CUDAQ_REALTIME_HOST_DEVICE start_result start(std::uint32_t slot, std::uint32_t route) {
     graph_pool &pool = v_.pools[route];
     graph_state &s = v_.state;
     if (!may_launch() || pool.first_idle == kNoGraph)
       return start_result::later;
+    std::uint32_t proven = 0;
     for (std::uint32_t tries = pool.idle; tries != 0; --tries) {
       const std::uint32_t i = pool.first_idle;
       const bool launched = launch(i, slot);
       take_first_idle(pool);
       if (likely(launched)) {
         ++s.launches, ++s.mine, ++s.in_flight, ++s.counts.launches;
-        ++pool.flying;
-        pool.proven = 1;
+        ++pool.taken;
+        take_siblings(i);
         pool.refused_since = pool.next_try = 0;
         s.refusals = 0;
         return start_result::started;
       }
       put_idle(pool, i);
       ++s.refusals;
+      proven |= v_.graphs[i].proven;
     }
     // Busy for a moment after its answer, not uploaded, or broken: the code of the refusal does not tell.
     const std::uint64_t now = launcher_.now_ns();
     if (pool.refused_since == 0)
       pool.refused_since = now;
     const std::uint64_t refused = now > pool.refused_since ? now - pool.refused_since : 0; // clocks of members differ
-    if (pool.flying == 0 && refused >= (pool.proven != 0 ? kBusyNs : kRetryNs)) {
+    if (pool.taken == 0 && refused >= (proven != 0 ? kBusyNs : kRetryNs)) {
       pool.next_try = 0; // the next request need not wait as long to fail
       return start_result::failed;
     }
@@ -227,19 +229,42 @@ private:
 
   CUDAQ_REALTIME_HOST_DEVICE void land(std::uint32_t i) {
     graph_instance &g = v_.graphs[i];
-    graph_pool &pool = v_.pools[g.pool];
     give_up(g.slot);
     store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::idle));
     --v_.state.in_flight;
-    --pool.flying;
     v_.state.mine -= g.shift == v_.state.shift;
+    std::uint32_t k = i; // this one at last: so they take turns
+    do {
+      k = v_.graphs[k].sibling;
+      put_back(k);
+    } while (k != i);
+  }
+  /// The instance may be launched again, and its pool has its time anew.
+  CUDAQ_REALTIME_HOST_DEVICE void put_back(std::uint32_t i) {
+    const std::uint32_t route = v_.graphs[i].pool;
+    graph_pool &pool = v_.pools[route];
+    --pool.taken;
     put_idle(pool, i);
+    pool.refused_since = pool.next_try = 0;
     const graph_lane &l = v_.lanes[pool.lane];
-    if (l.first_job == kNoGraph || l.route != g.pool)
+    if (l.first_job == kNoGraph || l.route != route)
       return;
     v_.state.hurry = 1;
-    pool.next_try = 0;
     list(pool.lane);
+  }
+  /// Instance i has been launched.
+  CUDAQ_REALTIME_HOST_DEVICE void take_siblings(std::uint32_t i) {
+    graph_instance &g = v_.graphs[i];
+    const bool first = g.proven == 0;
+    g.proven = 1;
+    for (std::uint32_t k = g.sibling; k != i; k = v_.graphs[k].sibling) {
+      graph_instance &other = v_.graphs[k];
+      graph_pool &pool = v_.pools[other.pool];
+      take_idle(pool, k);
+      ++pool.taken;
+      if (first && other.exec == g.exec)
+        other.proven = 1;
+    }
   }
   CUDAQ_REALTIME_HOST_DEVICE void give_up(std::uint32_t slot) {
     v_.held[slot / 32] &= ~(1u << slot % 32);
@@ -248,6 +273,16 @@ private:
 
   CUDAQ_REALTIME_HOST_DEVICE void take_first_idle(graph_pool &pool) {
     pool.first_idle = v_.graphs[pool.first_idle].next;
+    --pool.idle;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void take_idle(graph_pool &pool, std::uint32_t i) {
+    if (pool.first_idle == i)
+      return take_first_idle(pool);
+    std::uint32_t before = pool.first_idle;
+    while (v_.graphs[before].next != i)
+      before = v_.graphs[before].next;
+    v_.graphs[before].next = v_.graphs[i].next;
+    pool.last_idle = pool.last_idle == i ? before : pool.last_idle;
     --pool.idle;
   }
   CUDAQ_REALTIME_HOST_DEVICE void put_idle(graph_pool &pool, std::uint32_t i) {
@@ -292,7 +327,6 @@ private:
 
   graph_ledger_view v_;
   slot_ring ring_;
-  std::uint32_t most_in_flight_;
   Launcher launcher_;
 };
 

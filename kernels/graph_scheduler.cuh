@@ -45,7 +45,7 @@ template <class Table, cuda::thread_scope Scope>
 __device__ shift_outcome serve_shift(const graph_params &p, std::uint8_t *memory, const Table &table,
                                      const graph_ledger_view &view, const graph_rotation &rotation) {
   shift_outcome outcome;
-  graph_ledger<device_launcher> ledger(view, p.dispatch.ring, p.most_in_flight);
+  graph_ledger<device_launcher> ledger(view, p.dispatch.ring);
   if (warp_team::lane() == 0)
     ledger.begin_shift();
   __syncwarp();

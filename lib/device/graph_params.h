@@ -44,19 +44,23 @@ struct alignas(16) graph_instance {
   std::uint32_t phase;     ///< graph_phase
   std::uint32_t shift;     ///< in which execution of a scheduler it was launched
   std::uint32_t publishes; ///< the graph raises the ring's tx flag by itself
+  std::uint32_t sibling;   ///< the next instance with the same context, round in a circle: this one, if it has its own
+  std::uint32_t proven;    ///< a launch of the exec has succeeded
 };
-static_assert(sizeof(graph_instance) == 48);
+static_assert(sizeof(graph_instance) == 64);
 
-/// The instances of one route. Idle ones in the order of their landing: who has rested longest goes first.
+/// The instances of one route. Idle ones in the order of their landing: who has rested longest goes first. An instance whose
+/// context is taken by another one is not idle.
 struct alignas(16) graph_pool {
   std::uint32_t first_idle, last_idle;
   std::uint32_t lane;
-  std::uint32_t flying;        ///< instances that are not idle
-  std::uint64_t refused_since; ///< ns; no instance could be launched since then; 0: the last launch succeeded
-  std::uint64_t next_try;      ///< ns; after a refusal
-  std::uint32_t proven;        ///< a launch has succeeded
-  std::uint32_t idle;          ///< length of the list
+  std::uint32_t idle;  ///< length of the list
+  std::uint32_t taken; ///< instances that are not in it
+  std::uint64_t
+      refused_since; ///< ns; no instance could be launched since then; 0: no refusal since the last success or landing
+  std::uint64_t next_try; ///< ns; after a refusal
 };
+static_assert(sizeof(graph_pool) == 48);
 
 /// Requests that wait for an instance, in the order of their arrival.
 struct graph_lane {
@@ -75,7 +79,7 @@ struct graph_state {
   std::uint64_t polls;
   std::uint32_t cursor;
   std::uint32_t accepted;                             ///< requests that are not answered yet
-  std::uint32_t in_flight;                            ///< instances that are not idle
+  std::uint32_t in_flight;                            ///< of these, the ones that a graph has
   std::uint32_t landed;                               ///< counts landings; the harvester's
   std::uint32_t collected;                            ///< landings that the scheduler has seen
   std::uint32_t first_waiting, last_waiting, waiting; ///< lanes that an attempt to launch can help
@@ -144,7 +148,6 @@ struct graph_params {
   graph_layout layout;
   std::uint8_t *block = nullptr;
   std::uint32_t number = 0, members = 1; ///< of the rotation
-  std::uint32_t most_in_flight = 0;      ///< graph requests at a time
 };
 
 } // namespace cudaq::realtime::detail

@@ -195,7 +195,6 @@ public:
     plan_.dispatch = base.params;
     plan_.members = members;
     plan_.order_by_key = order_by_key;
-    most_in_flight_ = most_in_flight(plan_.graphs);
     block_ = make_graph_block(plan_, index, layout_);
     new (&words()) graph_rotation_words{};
     words().token = kTokenFree;
@@ -290,7 +289,7 @@ private:
     graph_block image(layout_.image_bytes);
     std::memcpy(image.data(), block(), layout_.image_bytes);
     const graph_ledger_view view(layout_, image.data(), block());
-    graph_ledger<fake_launcher> ledger(view, base.params.ring, most_in_flight_, fake_launcher{&execution});
+    graph_ledger<fake_launcher> ledger(view, base.params.ring, fake_launcher{&execution});
     ledger.begin_shift();
     std::uint32_t harvest_ends = 0;
     std::thread harvester([&] {
@@ -330,7 +329,6 @@ private:
   graph_plan plan_;
   graph_layout layout_;
   graph_block block_{0};
-  std::uint32_t most_in_flight_ = 0;
   graph_workers workers_;
   const std::uint32_t members_;
   std::vector<std::thread> threads_;

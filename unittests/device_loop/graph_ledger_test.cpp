@@ -31,16 +31,21 @@ struct told_launcher {
   std::uint64_t now_ns() const { return of->now; }
 };
 
-/// Function 1 is the pool of the first `first` graphs, each further function has one. Exec and context of graph g: g + 1.
+using numbers = std::vector<std::uint32_t>;
+
+/// Function 1 is the pool of the first `first` graphs, each further function has one. Graph g has exec g + 1 and context g,
+/// or what it is told.
 class GraphLedger : public ::testing::Test {
 protected:
-  void make(std::uint32_t graphs, std::uint32_t first = 1, bool one_context = false) {
+  void make(std::uint32_t graphs, std::uint32_t first = 1, const numbers &context_of = {},
+            const numbers &exec_of = {}) {
     contexts_.resize(graphs);
     std::vector<cudaq_function_entry_t> entries(graphs);
     for (std::uint32_t g = 0; g < graphs; ++g) {
       entries[g].function_id = g < first ? 1 : g - first + 2;
       entries[g].dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
-      entries[g].handler.graph_exec = reinterpret_cast<cudaGraphExec_t>(std::uint64_t{g} + 1);
+      entries[g].handler.graph_exec =
+          reinterpret_cast<cudaGraphExec_t>(std::uint64_t{exec_of.empty() ? g + 1 : exec_of[g]});
     }
     std::vector<cudaq_function_entry_t> kept = entries;
     keep_one_of_each_pool(kept);
@@ -48,11 +53,10 @@ protected:
     plan_.dispatch.ring = {flags_, flags_, slots_, slots_, 64, 64, 0, kSlots, 64};
     plan_.graphs = bind_graphs(entries, index_.view());
     for (graph_binding &b : plan_.graphs)
-      b.io = reinterpret_cast<std::uint64_t>(&contexts_[one_context ? 0 : b.entry]);
+      b.io = reinterpret_cast<std::uint64_t>(&contexts_[context_of.empty() ? b.entry : context_of[b.entry]]);
     block_ = make_graph_block(plan_, index_.view(), layout_);
     view_ = std::make_unique<graph_ledger_view>(layout_, block_.data(), block_.data());
-    ledger = std::make_unique<graph_ledger<told_launcher>>(*view_, plan_.dispatch.ring, most_in_flight(plan_.graphs),
-                                                           told_launcher{&says});
+    ledger = std::make_unique<graph_ledger<told_launcher>>(*view_, plan_.dispatch.ring, told_launcher{&says});
     ledger->begin_shift();
   }
   /// Route r belongs to function r + 1: they are sorted by id.
@@ -68,6 +72,15 @@ protected:
     return failed;
   }
   graph_state &state() { return view_->state; }
+  numbers flying() const {
+    numbers found;
+    for (std::uint32_t g = 0; g < view_->num_graphs; ++g)
+      if (view_->graphs[g].phase == static_cast<std::uint32_t>(graph_phase::flying))
+        found.push_back(g);
+    return found;
+  }
+
+  const graph_ledger_view &view() const { return *view_; }
 
   runtime says;
   std::unique_ptr<graph_ledger<told_launcher>> ledger;
@@ -102,7 +115,7 @@ TEST_F(GraphLedger, ABacklogWithoutAnIdleInstanceIsNeitherTriedNorHurriedFor) {
 }
 
 TEST_F(GraphLedger, NothingIsTriedBeyondTheBudgetOrWhileTheOnlyContextIsTaken) {
-  make(2, 1, true);
+  make(2, 1, {0, 0});
   accept(0, 1);
   accept(1, 2);
   EXPECT_FALSE(ledger->anything_to_try());
@@ -111,6 +124,66 @@ TEST_F(GraphLedger, NothingIsTriedBeyondTheBudgetOrWhileTheOnlyContextIsTaken) {
   state().launches = kMostLaunches;
   EXPECT_FALSE(ledger->anything_to_try());
   EXPECT_FALSE(ledger->hurries());
+}
+
+TEST_F(GraphLedger, OnlyWhatSharesAContextWaitsForIt) {
+  make(3, 1, {0, 0, 1});
+  accept(0, 1);
+  accept(1, 2); // waits
+  accept(2, 3);
+  EXPECT_EQ(flying(), (numbers{0, 2}));
+  land(2);
+  EXPECT_FALSE(ledger->anything_to_try());
+  accept(3, 3);
+  land(0);
+  EXPECT_TRUE(ledger->hurries());
+  EXPECT_TRUE(pump().empty());
+  EXPECT_EQ(flying(), (numbers{1, 2}));
+  EXPECT_FALSE(ledger->anything_to_try());
+}
+
+TEST_F(GraphLedger, OnesThatShareAContextTakeTurns) {
+  make(3, 1, {0, 0, 0});
+  for (std::uint32_t slot = 0; slot < 12; ++slot)
+    accept(slot, 1 + slot / 4);
+  numbers served_by{0};
+  for (int landings = 1; landings < 12; ++landings) {
+    land(flying().at(0));
+    EXPECT_TRUE(pump().empty());
+    ASSERT_EQ(flying().size(), 1u);
+    served_by.push_back(view().graphs[flying()[0]].pool);
+  }
+  for (std::uint32_t n = 0; n < 9; ++n) // while all of them have requests
+    EXPECT_EQ(std::count(served_by.begin() + n / 3 * 3, served_by.begin() + n / 3 * 3 + 3, n % 3), 1) << n;
+  land(flying().at(0));
+  EXPECT_TRUE(ledger->drained());
+}
+
+// In a pool, whichever place the instance has in the list.
+TEST_F(GraphLedger, APoolGoesOnWithoutTheInstanceWhoseContextIsTaken) {
+  for (std::uint32_t shared = 0; shared < 3; ++shared) {
+    make(4, 3, {0, 1, 2, shared});
+    accept(0, 2);
+    for (std::uint32_t slot = 1; slot < 4; ++slot)
+      accept(slot, 1);
+    numbers others{0, 1, 2, 3};
+    others.erase(others.begin() + shared);
+    EXPECT_EQ(flying(), others);
+    EXPECT_FALSE(ledger->anything_to_try());
+    land(3);
+    EXPECT_TRUE(pump().empty());
+    EXPECT_EQ(flying(), (numbers{0, 1, 2}));
+    for (std::uint32_t graph = 0; graph < 3; ++graph)
+      land(graph);
+    for (std::uint32_t slot = 1; slot < 4; ++slot)
+      accept(slot, 1);
+    EXPECT_EQ(flying(), (numbers{0, 1, 2}));
+    accept(0, 2); // its context is taken again
+    EXPECT_EQ(flying(), (numbers{0, 1, 2}));
+    land(shared);
+    EXPECT_TRUE(pump().empty());
+    EXPECT_EQ(flying(), others);
+  }
 }
 
 // A graph that goes on after its signal for a tenth of a second, and then ends.
@@ -177,6 +250,40 @@ TEST_F(GraphLedger, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFailure) {
   EXPECT_TRUE(pump().empty());
   says.now += graph_ledger<told_launcher>::kBusyNs;
   EXPECT_EQ(pump(), std::vector<std::uint32_t>{1});
+}
+
+// The function is new, the graph is not.
+TEST_F(GraphLedger, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnother) {
+  make(3, 1, {0, 0, 0}, {1, 1, 2});
+  accept(0, 1);
+  land(0);
+  says.refuses = {1, 2};
+  accept(1, 2);
+  accept(2, 3); // the same context, another graph
+  says.now += graph_ledger<told_launcher>::kRetryNs;
+  EXPECT_EQ(pump(), numbers{2});
+  says.now += graph_ledger<told_launcher>::kBusyNs / 2;
+  EXPECT_TRUE(pump().empty());
+  says.refuses.clear();
+  says.now += graph_ledger<told_launcher>::kMostPauseNs;
+  EXPECT_TRUE(pump().empty());
+  EXPECT_EQ(flying(), numbers{1});
+}
+
+// One is broken, the other was at work for long, and is not quite over when it has answered.
+TEST_F(GraphLedger, ALandingGivesAPoolItsTimeAnew) {
+  make(2, 2);
+  says.refuses = {1};
+  accept(0, 1);
+  accept(1, 1);
+  EXPECT_EQ(flying(), numbers{1});
+  says.now += 2 * graph_ledger<told_launcher>::kBusyNs;
+  says.refuses = {1, 2};
+  land(1);
+  EXPECT_TRUE(pump().empty());
+  says.refuses = {1};
+  EXPECT_TRUE(pump().empty());
+  EXPECT_EQ(flying(), numbers{1});
 }
 
 TEST_F(GraphLedger, AnInstanceThatLandsIsTriedAtOnceBesideOneThatRefuses) {

@@ -13,6 +13,7 @@ struct flavour {
   std::uint32_t instances = 1; ///< of function 2
   bool publishes = false, one_context = false;
   std::uint32_t wait_us = 0, linger_us = 0; ///< of function 3
+  bool pair = false;                        ///< it shares its context with the first instance of function 2
 };
 
 class GraphScheduler : public ::testing::TestWithParam<flavour> {};
@@ -40,6 +41,8 @@ TEST_P(GraphScheduler, Row03_LosesDoublesTearsAndReordersNothing) {
   }
   graphs.back().wait = std::chrono::microseconds(f.wait_us);
   graphs.back().linger = std::chrono::microseconds(f.linger_us);
+  if (f.pair)
+    graphs.back().context = &graphs[0].own_context;
   entries.push_back({1});
   graph_host host(ring, entries, f.members, 2, false, f.one_context);
   host.start();
@@ -69,6 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                       flavour{"ManyMembers", {16, 128, false}, 6}, flavour{"Pool", {64, 128, false}, 3, 3},
                       flavour{"Publishing", {16, 128, false}, 3, 2, true},
                       flavour{"OneContext", {16, 128, false}, 2, 2, false, true},
+                      flavour{"SharedContexts", {16, 128, false}, 3, 3, false, false, 0, 100, true},
                       flavour{"SlowBesideFast", {64, 128, false}, 3, 1, false, false, 500},
                       flavour{"LingersAfterItsSignal", {16, 128, false}, 2, 1, false, false, 0, 200}),
     [](const auto &tested) { return std::string(tested.param.name); });
@@ -175,6 +179,28 @@ TEST(GraphSchedulerPool, AllBusyKeepsRequestsAndLetsOtherFunctionsPass) {
     EXPECT_EQ(client.collect(slow[n]).header.request_id, n);
   host.stop();
   EXPECT_EQ(host.state().counts.launches, 13u);
+}
+
+// Functions 2 and 3 share a context, and the first one does not end: 3 waits with it, 4 does not.
+TEST(GraphSchedulerPool, OnlyWhatSharesAContextWaitsForIt) {
+  const host_ring ring({16, 64, false});
+  std::vector<fake_graph> graphs(3);
+  std::atomic<bool> gate{false};
+  graphs[0].gate = &gate;
+  graphs[1].context = &graphs[0].own_context;
+  graph_host host(ring, {{2, 0, &graphs[0]}, {3, 0, &graphs[1]}, {4, 0, &graphs[2]}}, 2, 2);
+  host.start();
+  ring_client client(ring);
+  const std::uint32_t slow = client.send(2, {}, 1), waits = client.send(3, {}, 2);
+  for (std::uint32_t n = 0; n < 8; ++n)
+    EXPECT_EQ(client.call(4, {}, 100 + n).header.request_id, 100 + n);
+  answer early;
+  EXPECT_FALSE(client.try_collect(waits, early));
+  EXPECT_EQ(graphs[1].launches, 0u);
+  gate.store(true);
+  EXPECT_EQ(client.collect(slow).header.request_id, 1u);
+  EXPECT_EQ(client.collect(waits).header.request_id, 2u);
+  host.stop();
 }
 
 TEST(GraphSchedulerStop, AnswersWhatItHasAcceptedAndGoesOnWhereItStopped) {
