@@ -32,7 +32,7 @@ struct graph_plan {
   std::uint32_t members = kUsualMembers;
   bool order_by_key = false;             ///< ANY ordering: each route is a lane of its own
   bool own_streams = false;              ///< of the members; else one launch puts all of them on the device
-  std::uint8_t *shutdown_word = nullptr; ///< own_streams: that of dispatch.library_shutdown, for the host
+  std::uint8_t *shutdown_word = nullptr; ///< that of dispatch.library_shutdown for the host, without a dispatcher
 };
 
 /// The ledger's block as it is before the first launch.

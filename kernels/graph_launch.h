@@ -59,7 +59,7 @@ public:
     if (const cudaError_t error = allocate(block, stream))
       return report(error, "memory of the graph ledger (%zu bytes)", block.size());
     for (std::uint32_t k = 0; k < plan.members; ++k)
-      if (const cudaError_t error = add_member(symbol, memory, k, stream))
+      if (const cudaError_t error = add_member(symbol, memory, k, plan.own_streams, stream))
         return report(error, "making scheduler graph %u", k);
     if (!plan.own_streams)
       if (const cudaError_t error = add_root(stream))
@@ -68,24 +68,24 @@ public:
   }
 
   /// Everything is done when `stream` is. cudaErrorNotReady: the last launch still runs. After another error it may run,
-  /// too, and ends soon.
+  /// too; a context without a dispatcher tells what does run to stop.
   cudaError_t launch(cudaStream_t stream) {
     if (running())
       return cudaErrorNotReady;
-    graph_rotation_words words{};
-    words.token = root_ != nullptr ? kTokenShut : kTokenFree;
-    const std::uint32_t no = 0;
-    cudaError_t error =
-        cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words), cudaMemcpyHostToDevice, stream);
-    if (error == cudaSuccess)
-      error = cudaMemcpyAsync(params_.block + offsetof(graph_state, stopping), &no, sizeof(no), cudaMemcpyHostToDevice,
-                              stream);
-    if (error == cudaSuccess && own_report())
-      error = cudaMemcpyAsync(&params_.dispatch.reports->fault, &no, sizeof(no), cudaMemcpyHostToDevice, stream);
-    if (error != cudaSuccess)
-      return error;
-    launched_ = true;
-    return root_ != nullptr ? launch_tracked(root_, stream, end_) : launch_members(stream);
+    cudaError_t error = prepare(stream);
+    if (error == cudaSuccess) {
+      launched_ = true;
+      error = root_ != nullptr ? cudaGraphLaunch(root_, stream) : launch_members(stream);
+      if (error == cudaSuccess)
+        error = cudaEventRecord(end_, stream);
+      if (error == cudaSuccess)
+        return cudaSuccess;
+      cudaStreamWaitEvent(own_, begin_, 0); // behind the word that lets them serve
+      tell(1, own_);
+    }
+    if (cudaEventRecord(end_, stream) != cudaSuccess) // what is on the stream may still write into the block
+      untracked_ = stream;
+    return error;
   }
   /// Why the schedulers could not go on, of a run that has ended. Told once. Waits for a copy: of a context without a
   /// dispatcher, whose report is in device memory.
@@ -100,10 +100,14 @@ public:
       error = cudaStreamSynchronize(own_);
     return error == cudaSuccess ? static_cast<cudaError_t>(word) : error;
   }
-  bool running() const {
-    const auto runs = [](cudaEvent_t event) { return event != nullptr && cudaEventQuery(event) == cudaErrorNotReady; };
-    return runs(end_) || std::any_of(members_.begin(), members_.end(), [&](const member &m) { return runs(m.end); }) ||
-           (untracked_ != nullptr && cudaStreamQuery(untracked_) == cudaErrorNotReady);
+  bool running() {
+    const auto busy = [](cudaStream_t stream) {
+      return stream != nullptr && cudaStreamQuery(stream) == cudaErrorNotReady;
+    };
+    if (!busy(untracked_))
+      untracked_ = nullptr;
+    return untracked_ != nullptr || (end_ != nullptr && cudaEventQuery(end_) == cudaErrorNotReady) || busy(own_) ||
+           std::any_of(members_.begin(), members_.end(), [&](const member &m) { return busy(m.stream); });
   }
 
   template <class Handlers>
@@ -125,8 +129,8 @@ public:
 private:
   struct member {
     cudaGraphExec_t exec = nullptr;
-    cudaStream_t stream = nullptr; ///< of all but the first
-    cudaEvent_t end = nullptr;
+    cudaStream_t stream = nullptr; ///< of all but the first, with own_streams
+    cudaEvent_t end = nullptr;     ///< on it
   };
 
   /// The ledger; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a memset
@@ -171,7 +175,8 @@ private:
     return error;
   }
 
-  cudaError_t add_member(void *kernel, std::uint32_t memory, std::uint32_t number, cudaStream_t stream) {
+  cudaError_t add_member(void *kernel, std::uint32_t memory, std::uint32_t number, bool own_stream,
+                         cudaStream_t stream) {
     members_.emplace_back();
     member &m = members_.back();
     graph_params its = params_;
@@ -186,7 +191,9 @@ private:
     cudaError_t error = instantiate(node, cudaGraphInstantiateFlagDeviceLaunch, m.exec);
     if (error == cudaSuccess)
       error = cudaGraphUpload(m.exec, stream);
-    if (error == cudaSuccess && number != 0)
+    if (number == 0 || !own_stream)
+      return error;
+    if (error == cudaSuccess)
       error = cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking);
     if (error == cudaSuccess)
       error = cudaEventCreateWithFlags(&m.end, cudaEventDisableTiming);
@@ -212,41 +219,41 @@ private:
     return instantiate(node, 0, root_);
   }
 
-  /// What was launched is running() until it has ended, also where its end cannot be recorded.
-  cudaError_t launch_tracked(cudaGraphExec_t exec, cudaStream_t stream, cudaEvent_t end) {
-    cudaError_t error = cudaGraphLaunch(exec, stream);
-    if (error != cudaSuccess)
-      return error;
-    error = cudaEventRecord(end, stream);
-    if (error != cudaSuccess)
-      untracked_ = stream;
-    return error;
+  /// Where there is a word that a context without a dispatcher has for itself.
+  cudaError_t tell(std::uint32_t stop, cudaStream_t by) {
+    return shutdown_word_ == nullptr ? cudaSuccess
+                                     : cudaMemcpyAsync(shutdown_word_, &stop, sizeof(stop), cudaMemcpyHostToDevice, by);
   }
-
-  /// If one of them cannot be launched, those that can are told to stop.
-  cudaError_t launch_members(cudaStream_t stream) {
-    const auto tell = [&](std::uint32_t stop, cudaStream_t by) {
-      return cudaMemcpyAsync(shutdown_word_, &stop, sizeof(stop), cudaMemcpyHostToDevice, by);
-    };
-    cudaError_t error = tell(0, stream);
+  /// The words of a run, as they are before it.
+  cudaError_t prepare(cudaStream_t stream) {
+    graph_rotation_words words{};
+    words.token = root_ != nullptr ? kTokenShut : kTokenFree;
+    const std::uint32_t no = 0;
+    cudaError_t error =
+        cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words), cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess)
-      error = cudaEventRecord(begin_, stream);
+      error = cudaMemcpyAsync(params_.block + offsetof(graph_state, stopping), &no, sizeof(no), cudaMemcpyHostToDevice,
+                              stream);
+    if (error == cudaSuccess && own_report())
+      error = cudaMemcpyAsync(&params_.dispatch.reports->fault, &no, sizeof(no), cudaMemcpyHostToDevice, stream);
+    if (error == cudaSuccess)
+      error = tell(0, stream);
+    return error == cudaSuccess ? cudaEventRecord(begin_, stream) : error;
+  }
+  cudaError_t launch_members(cudaStream_t stream) {
+    cudaError_t error = cudaSuccess;
     for (std::size_t k = 1; k < members_.size() && error == cudaSuccess; ++k) {
       const member &m = members_[k];
       error = cudaStreamWaitEvent(m.stream, begin_, 0);
       if (error == cudaSuccess)
-        error = launch_tracked(m.exec, m.stream, m.end);
+        error = cudaGraphLaunch(m.exec, m.stream);
+      if (error == cudaSuccess)
+        error = cudaEventRecord(m.end, m.stream);
     }
     if (error == cudaSuccess)
-      error = launch_tracked(members_[0].exec, stream, members_[0].end);
+      error = cudaGraphLaunch(members_[0].exec, stream);
     for (std::size_t k = 1; k < members_.size() && error == cudaSuccess; ++k)
       error = cudaStreamWaitEvent(stream, members_[k].end, 0);
-    if (error == cudaSuccess)
-      error = cudaEventRecord(end_, stream);
-    if (error != cudaSuccess) {
-      cudaStreamWaitEvent(own_, begin_, 0); // behind the word that lets them serve
-      tell(1, own_);
-    }
     return error;
   }
 
@@ -275,10 +282,10 @@ private:
   std::vector<member> members_;
   cudaGraphExec_t root_ = nullptr;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
-  cudaStream_t own_ = nullptr;       ///< for what must not wait behind the caller's
-  cudaStream_t untracked_ = nullptr; ///< of a launch whose end could not be recorded
-  std::uint8_t *shutdown_word_ = nullptr;
-  bool launched_ = false; ///< a run whose fault was not asked for yet
+  cudaStream_t own_ = nullptr;            ///< for what must not wait behind the caller's
+  cudaStream_t untracked_ = nullptr;      ///< the caller's, of a launch whose end could not be recorded
+  std::uint8_t *shutdown_word_ = nullptr; ///< or NULL, where a dispatcher raises it
+  bool launched_ = false;                 ///< a run whose fault was not asked for yet
 };
 
 } // namespace cudaq::realtime::detail
