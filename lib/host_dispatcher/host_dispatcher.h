@@ -177,6 +177,7 @@ private:
   std::uint32_t empty_turns_ = 0;
   static constexpr steady_clock::time_point kNotWatching{};
   steady_clock::time_point fault_watch_ = kNotWatching; ///< when the device is asked for its health next
+  steady_clock::time_point ask_failed_;                 ///< when it is asked next what failed launches have left
   shared_word<std::uint32_t> threads_run_;
   std::uint32_t busy_slot_ = function_index_view::kNone;
   std::uint32_t collected_slot_ =

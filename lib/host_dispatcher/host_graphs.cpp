@@ -15,7 +15,7 @@ std::uint32_t host_dispatcher::graph_turn(lane &here) {
   std::uint32_t work = 0;
   if (graphs_.busy())
     work += collect_graphs(here);
-  if (graphs_.failed())
+  if (graphs_.failed() && steady_clock::now() >= ask_failed_)
     work += answer_failed_launches(here);
   if (graphs_.backlog()) {
     if (fault() != 0)
@@ -63,8 +63,10 @@ void host_dispatcher::launch(const graph_workers::start &what, lane &here) {
   answer_failed_launches(here);
 }
 
-// What a hook has queued may read the slot, so the request is answered when that is over. Others need not wait for it.
+// What a hook has queued may read the slot, so the request is answered when that is over. Others need not wait for it, nor
+// for many questions to the driver: at once it is asked about a launch that has just failed, and now and then later.
 std::uint32_t host_dispatcher::answer_failed_launches(lane &here) {
+  constexpr std::chrono::microseconds kPeriod{50};
   int stuck = 0;
   const std::uint32_t count = graphs_.collect_failed(
       [this](std::uint32_t worker) { return graphs_.launcher().idle(worker); },
@@ -75,6 +77,8 @@ std::uint32_t host_dispatcher::answer_failed_launches(lane &here) {
       });
   if (stuck != 0)
     fail_all_graphs(stuck, here);
+  if (graphs_.failed())
+    ask_failed_ = steady_clock::now() + kPeriod;
   return count;
 }
 

@@ -55,6 +55,7 @@ public:
     return stuck_;
   }
   bool idle(std::uint32_t worker) override {
+    ++questions;
     if ((hook_work.load() & (std::uint64_t{1} << worker)) != 0)
       return false;
     const std::lock_guard lock(mutex_);
@@ -78,8 +79,8 @@ public:
   }
 
   std::atomic<int> next_error{0};
-  std::atomic<std::uint32_t> launches{0}, recoveries{0};
-  std::atomic<bool> silent{false}; ///< graphs write and raise nothing
+  std::atomic<std::uint32_t> launches{0}, recoveries{0}, questions{0}; ///< questions: whether a worker is idle
+  std::atomic<bool> silent{false};                                     ///< graphs write and raise nothing
   /// GRAPH_PUBLISHES: the graph has raised its flag, and has not ended.
   std::function<void(std::uint32_t worker)> published;
   std::atomic<std::uint64_t> hook_work{0}; ///< bit w: what a hook of worker w has queued is not over

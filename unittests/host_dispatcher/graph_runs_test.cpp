@@ -131,6 +131,22 @@ TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUp
   expect_answer(rig, 2, 0);
 }
 
+// A question to the driver takes as long as a good part of a request.
+TEST_F(GraphRun, TheDriverIsNotAskedAboutAFailedLaunchInEveryTurn) {
+  graph_rig rig(plan);
+  rig.device->hook_work = 2;
+  rig.device->next_error = 400;
+  rig.send(0, 2, 5, 1);
+  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  const auto begin = std::chrono::steady_clock::now();
+  const std::uint32_t before = rig.device->questions.load();
+  ASSERT_TRUE(eventually([&] { return rig.device->questions.load() >= before + 20; }));
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+  EXPECT_GE(took.count(), 18 * 50);
+  rig.device->hook_work = 0;
+  EXPECT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_ERROR; }));
+}
+
 TEST_F(GraphRun, Row12_StopWaitsForWhatAHookHasQueuedAndSaysSo) {
   graph_rig rig(plan);
   rig.device->hook_work = 2;
