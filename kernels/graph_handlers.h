@@ -23,7 +23,7 @@ struct shift_outcome {
   std::uint32_t successor = 0;
   int stranded =
       0; ///< why this execution cannot relaunch itself: it goes on, without launches, until another one comes
-  bool gave_up = false; ///< and none will
+  bool gave_up = false; ///< and none will, or not before a stop
 };
 
 /// The table's device functions, and its graphs behind a ledger.
@@ -90,8 +90,8 @@ public:
       outcome_.why = shift_end::pass;
       return true;
     }
-    if (outcome_.stranded != 0)
-      outcome_.gave_up = rotation_.template alone<Team>();
+    if (outcome_.stranded != 0 && !ledger_.may_launch()) // a stop does not wait for one who may never come
+      outcome_.gave_up = (stopped && ledger_.backlog()) || rotation_.template alone<Team>();
     if (outcome_.stranded != 0 || !ledger_.may_relaunch())
       return false;
     outcome_.why = shift_end::relaunch;

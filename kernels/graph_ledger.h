@@ -47,9 +47,10 @@ inline constexpr auto kLedgerScope = cuda::thread_scope_device; ///< scheduler, 
 template <class Launcher>
 class graph_ledger {
 public:
-  static constexpr std::uint64_t kBusyNs = 1000000000; ///< an exec that was launched before and refuses still runs
-  static constexpr std::uint64_t kRetryNs = 2000000;   ///< one that never was is probably not uploaded
-  static constexpr std::uint64_t kFreshNs = 2000;      ///< so soon after its signal a graph is probably about to end
+  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< an exec that was launched before and refuses still runs
+  static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< before that another execution tries to launch it
+  static constexpr std::uint64_t kRetryNs = 2000000;     ///< one that never was is probably not uploaded
+  static constexpr std::uint64_t kFreshNs = 2000;        ///< so soon after its signal a graph is probably about to end
   static constexpr std::uint64_t kMostPauseNs =
       1000000; ///< between two attempts, else half of the time since the first
 
@@ -59,13 +60,12 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE const graph_ledger_view &view() const { return v_; }
   CUDAQ_REALTIME_HOST_DEVICE bool drained() const { return v_.state.accepted == 0; }
   /// Time to look for a successor.
-  CUDAQ_REALTIME_HOST_DEVICE bool spent() const {
-    return v_.state.launches >= kPassAtLaunches || v_.state.refusals >= kMostRefusals;
-  }
+  CUDAQ_REALTIME_HOST_DEVICE bool spent() const { return v_.state.launches >= kPassAtLaunches || in_doubt(); }
   /// Nothing can be launched any more in this execution, and its relaunch would not have to wait for a graph.
-  CUDAQ_REALTIME_HOST_DEVICE bool may_relaunch() const {
-    return v_.state.mine == 0 && (v_.state.launches >= kMostLaunches || v_.state.refusals >= kMostRefusals);
-  }
+  CUDAQ_REALTIME_HOST_DEVICE bool may_relaunch() const { return v_.state.mine == 0 && (!may_launch() || in_doubt()); }
+  CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const { return v_.state.launches < kMostLaunches; }
+  /// Requests wait for a graph.
+  CUDAQ_REALTIME_HOST_DEVICE bool backlog() const { return v_.state.accepted != v_.state.in_flight; }
   CUDAQ_REALTIME_HOST_DEVICE int relaunch() const { return launcher_.relaunch(); }
 
   // --- one thread ---
@@ -74,7 +74,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void begin_shift() {
     graph_state &s = v_.state;
     ++s.shift;
-    s.launches = s.mine = s.refusals = 0;
+    s.launches = s.mine = s.doubt = 0;
   }
 
   /// The launch comes first, what is to be noted about it behind it.
@@ -148,7 +148,8 @@ private:
     return static_cast<graph_phase>(load_acquire<std::uint32_t, kLedgerScope>(g.phase));
   }
 
-  CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const { return v_.state.launches < kMostLaunches; }
+  /// Perhaps this execution may launch less often than is known. One that has launched nothing has all its launches.
+  CUDAQ_REALTIME_HOST_DEVICE bool in_doubt() const { return v_.state.doubt != 0 && v_.state.launches != 0; }
   /// Launches an idle instance for the request, if there is one and it can be launched now.
   CUDAQ_REALTIME_HOST_DEVICE start_result start(std::uint32_t slot, std::uint32_t route) {
     graph_pool &pool = v_.pools[route];
@@ -165,11 +166,10 @@ private:
         ++pool.taken;
         take_siblings(i);
         pool.refused_since = pool.next_try = 0;
-        s.refusals = 0;
+        s.doubt = 0;
         return start_result::started;
       }
       put_idle(pool, i);
-      ++s.refusals;
       proven |= v_.graphs[i].proven;
     }
     // Busy for a moment after its answer, not uploaded, or broken: the code of the refusal does not tell.
@@ -177,6 +177,7 @@ private:
     if (pool.refused_since == 0)
       pool.refused_since = now;
     const std::uint64_t refused = now > pool.refused_since ? now - pool.refused_since : 0; // clocks of members differ
+    s.doubt |= refused >= kDoubtNs;
     if (pool.taken == 0 && refused >= (proven != 0 ? kBusyNs : kRetryNs)) {
       pool.next_try = 0; // the next request need not wait as long to fail
       return start_result::failed;

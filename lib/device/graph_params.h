@@ -23,7 +23,6 @@ inline constexpr std::uint32_t kMostMembers = 32;        ///< scheduler graphs o
 inline constexpr std::uint32_t kUsualMembers = 8;        ///< measured: fewer stall behind slow graphs, more cost polls
 inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< a scheduler looks for a successor from here on
 inline constexpr std::uint32_t kMostLaunches = 116;      ///< the runtime's limit is 120 per execution
-inline constexpr std::uint32_t kMostRefusals = 4096;     ///< so many refused in a row: perhaps the limit is another one
 inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay in device memory
 
 /// Device graphs come with compute capability 9.0.
@@ -86,7 +85,7 @@ struct graph_state {
   std::uint32_t shift;                                ///< counts executions that held the token; of this one:
   std::uint32_t launches;                             ///< successful ones
   std::uint32_t mine;                                 ///< of these, the ones that have not landed
-  std::uint32_t refusals;                             ///< since the last success
+  std::uint32_t doubt; ///< refused for long, and no success since: perhaps the limit is another one
   std::uint32_t stopping;
   std::uint32_t hurry; ///< see graph_ledger::hurries
 };

@@ -91,11 +91,26 @@ TEST_F(GraphRotation, AMemberThatCannotRelaunchItselfKeepsServingUntilAnotherOne
   for (std::uint32_t n = 0; n < 5; ++n)
     waiting.push_back(client.send(2, {}, n));
   EXPECT_TRUE(eventually([&] { return load_relaxed(host->base.reports[0].dispatched) == kMostLaunches + 5; }));
+  EXPECT_TRUE(eventually([&] { return host->relaunches_refused.load() == 1; })) << "or this would be an ordinary pass";
   host->bring(1);
   for (std::uint32_t n = 0; n < 5; ++n)
     EXPECT_EQ(client.collect(waiting[n]).header.status, 0);
   host->stop();
   EXPECT_EQ(host->fault(), 0u);
+}
+
+// Whether the other one comes at all, nobody knows: a stop does not wait for it.
+TEST_F(GraphRotation, Row12_AStopDoesNotWaitForAMemberThatMayNeverCome) {
+  make(2);
+  host->relaunch_errors[0].store(kRefused);
+  host->bring(0);
+  calls(kMostLaunches);
+  const std::uint32_t waits = client.send(2, {}, 777);
+  EXPECT_TRUE(eventually([&] { return load_relaxed(host->base.reports[0].dispatched) == kMostLaunches + 1; }));
+  EXPECT_TRUE(eventually([&] { return host->relaunches_refused.load() != 0; }));
+  host->stop();
+  EXPECT_EQ(client.collect(waits).header.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+  EXPECT_EQ(host->fault(), static_cast<std::uint32_t>(kRefused));
 }
 
 // Row 7 of the field notes: an answer to everything accepted, none twice, and the reason is told.
