@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The token of the graph schedulers (kernels/graph_rotation.h).
  *
- * A root launches the members one by one and may fail at any of them. A launched member is on the device at some time, or
+ * A root launches the members one by one and may fail at any of them: then the token says that they are to end. OWN_STREAMS:
+ * the host launches them, each on a stream; the token is free from the start, and a failure raises the shutdown word. A launched member is on the device at some time, or
  * never: other work may hold the device for ever. It serves for a while, passes the token to a member that it has seen
  * there, or frees it where there is none, and relaunches itself; a relaunch may fail. Then it goes on without launches
  * until another one is there, or until no other will ever come. The shutdown word is raised at some moment; only who serves
@@ -175,11 +176,15 @@ proctype root() {
   :: k < MEMBERS ->
     if
     :: run member(k)
+#ifdef OWN_STREAMS
+    :: stop = true; break /* the launch has failed */
+#else
     :: token = END; break /* the launch has failed */
+#endif
     fi;
     k++
   :: else ->
-#ifndef MUTANT_OPEN_FROM_START
+#if !defined(MUTANT_OPEN_FROM_START) && !defined(OWN_STREAMS)
     token = FREE;
 #endif
     break
@@ -196,7 +201,7 @@ init {
   :: k < MEMBERS -> presence[k] = away; k++
   :: else -> break
   od;
-#ifdef MUTANT_OPEN_FROM_START
+#if defined(MUTANT_OPEN_FROM_START) || defined(OWN_STREAMS)
   token = FREE;
 #else
   token = SHUT;

@@ -8,7 +8,9 @@
  * Configuration:
  *   LIBRARY, GRAPH, CALLER   who publishes; one of them. LIBRARY and CALLER both: worker 0 is CALLER's, the others LIBRARY's
  *   MARKERS                  IN_FLIGHT in tx, rx cleared at the launch; off: rx is cleared when the request is answered
- *   LAUNCH_FAIL              any launch may fail
+ *   LAUNCH_FAIL              any launch may fail; what its hook has queued reads the slot at any later moment, and the worker
+ *                            rests until that is over. With CALLER the hook may have told the caller of the job, who
+ *                            completes it, or gives the worker back while it rests
  *   STOP                     the intake closes at any moment; what waits for a worker is answered for, and so are at last
  *                            the jobs of callers, who may be stuck
  *   NSLOTS NREQ NWORKERS
@@ -18,7 +20,7 @@
  * W3  a worker is not launched while its graph runs or its caller uses it
  * W4  launches are in the order of the requests
  * W5  whoever reads a job record reads the job of the launch that it knows of
- * W6  every request is answered, and every worker idle at the end; no deadlock
+ * W6  every request is answered, and every worker idle at the end, after a stop but for those that callers have; no deadlock
  *
  * Mutants: MUTANT_*. REACH_*: a situation that must occur. */
 
@@ -65,6 +67,7 @@ byte record_slot[NWORKERS], record_generation[NWORKERS], record_ticket[NWORKERS]
 byte io_slot[NWORKERS];      /* what the graph is told */
 byte done_word[NWORKERS], launch_ticket[NWORKERS];
 bit launched[NWORKERS], ready[NWORKERS];
+bit failed[NWORKERS];        /* private to the dispatcher: left by a launch that has failed */
 byte tickets = 0;
 
 /* Ghosts. */
@@ -72,6 +75,13 @@ byte answered[NREQ + 1];
 byte taken = 0, closed = 0, last_launched = 0, callers_ended = 0;
 byte meant_for[NWORKERS];    /* request of the launch */
 bit graph_runs[NWORKERS], caller_uses[NWORKERS];
+#ifdef LAUNCH_FAIL
+bit hook_works[NWORKERS];    /* what the hook of a failed launch has queued is not over */
+byte hook_slot[NWORKERS], hook_generation[NWORKERS], hook_request[NWORKERS];
+bit hinted[NWORKERS];        /* the caller knows of that job */
+#else
+#define hook_works launched  /* none */
+#endif
 bool dispatcher_ended = false, closing = false;
 #ifdef REACH_EARLY
 bool early_seen = false;
@@ -84,7 +94,16 @@ bool early_seen = false;
 #else
 #define has_ended(w) (done_word[w] == record_ticket[w])
 #endif
+#ifdef MUTANT_RESTING_WORKER_IS_STARTED
+#define can_start(w) (nempty(queue) && idle[w] && (!in_use[w] || failed[w]))
+#else
 #define can_start(w) (nempty(queue) && idle[w] && !in_use[w])
+#endif
+#ifdef MUTANT_ANSWERED_WHILE_THE_HOOK_READS
+#define rested(w) (failed[w])
+#else
+#define rested(w) (failed[w] && !hook_works[w])
+#endif
 #ifdef MUTANT_TAKES_WITHOUT_LEDGER
 #define is_free(s) (phase[s] != queued)
 #else
@@ -189,6 +208,18 @@ end:
   od
 }
 
+#ifdef LAUNCH_FAIL
+/* Work that the hook of a failed launch has queued on the worker's stream. */
+proctype hook(byte w) {
+end:
+  do
+  :: hook_works[w] ->
+    assert(rx_data[hook_slot[w]] == hook_request[w]);  /* W2 */
+    hook_works[w] = 0
+  od
+}
+#endif
+
 /* As in deferred_job.pml: a completion that comes before the launch has returned is left for the dispatcher. */
 inline complete(s, g, what) {
   won = false;
@@ -244,6 +275,18 @@ end:
     fi;
     old_s = s;
     old_g = g
+#ifdef LAUNCH_FAIL
+  :: hinted[w] ->
+    s = hook_slot[w];
+    g = hook_generation[w];
+    what = RESPONSE + hook_request[w];
+    hinted[w] = 0;
+    if
+    :: complete(s, g, what)
+    :: atomic { failed[w] -> idle[w] = 1 }
+    :: true
+    fi
+#endif
   od
 }
 
@@ -251,7 +294,7 @@ inline launch(w) {
   queue?s;
   idle[w] = 0;
   in_use[w] = 1;
-  assert(!graph_runs[w] && !caller_uses[w]);  /* W3 */
+  assert(!graph_runs[w] && !caller_uses[w] && !hook_works[w]);  /* W3 */
   assert(rx_data[s] > last_launched);  /* W4: with one cursor the ids rise */
   last_launched = rx_data[s];
   phase[s] = running;
@@ -267,13 +310,15 @@ inline launch(w) {
   record_ticket[w] = tickets;
   if
 #ifdef LAUNCH_FAIL
-  :: true ->
-    phase[s] = completing;
-    refuse(s);
-#ifndef MUTANT_FAILED_WORKER_IS_LOST
-    in_use[w] = 0;
-    idle[w] = 1
-#endif
+  :: atomic {
+      !hinted[w] -> /* it has heard of at most one */
+      failed[w] = 1;
+      hook_slot[w] = s;
+      hook_generation[w] = generation[s];
+      hook_request[w] = rx_data[s];
+      hook_works[w] = 1;
+      hinted[w] = is_callers(w)
+    }
 #endif
   :: true ->
     atomic { meant_for[w] = rx_data[s]; launch_ticket[w] = tickets; graph_runs[w] = 1; launched[w] = 1 };
@@ -300,6 +345,33 @@ inline launch(w) {
       fi
     fi
   fi
+}
+
+/* The hook's work is over: nobody reads the slot any more. */
+inline end_failed(w) {
+  s = record_slot[w];
+  g = record_generation[w];
+  claim(s, g, running, completing, won);
+  if
+  :: won -> refuse(s)
+  :: else -> /* somebody has answered it */
+#ifdef REACH_FAILED_AND_COMPLETED
+    assert(false); /* reached */
+#endif
+    claim(s, g, early, passed_on, won);
+    if
+    :: won
+    :: else -> publish(s, tx_data[s], ADDRESS)
+    fi
+  fi;
+#ifdef MUTANT_ANSWERED_WHILE_THE_HOOK_READS
+  !hook_works[w];
+#endif
+  failed[w] = 0;
+#ifndef MUTANT_FAILED_WORKER_IS_LOST
+  in_use[w] = 0;
+  idle[w] = 1
+#endif
 }
 
 /* The end of a worker of the library's. */
@@ -333,12 +405,14 @@ proctype dispatcher() {
     queue!cursor;
     cursor = (cursor + 1) % NSLOTS
   :: can_start(0) -> launch(0)
-  :: in_use[0] && !is_callers(0) && has_ended(0) -> collect(0)
-  :: in_use[0] && is_callers(0) && idle[0] -> in_use[0] = 0
+  :: rested(0) -> end_failed(0)
+  :: in_use[0] && !failed[0] && !is_callers(0) && has_ended(0) -> collect(0)
+  :: in_use[0] && !failed[0] && is_callers(0) && idle[0] -> in_use[0] = 0
 #if NWORKERS > 1
   :: can_start(1) && !(idle[0] && !in_use[0]) -> launch(1)
-  :: in_use[1] && !is_callers(1) && has_ended(1) -> collect(1)
-  :: in_use[1] && is_callers(1) && idle[1] -> in_use[1] = 0
+  :: rested(1) -> end_failed(1)
+  :: in_use[1] && !failed[1] && !is_callers(1) && has_ended(1) -> collect(1)
+  :: in_use[1] && !failed[1] && is_callers(1) && idle[1] -> in_use[1] = 0
 #endif
 #ifdef STOP
   :: !closing -> closing = true
@@ -362,10 +436,13 @@ proctype dispatcher() {
 #ifdef STOP
   w = 0;
   do
-  :: w < NWORKERS && in_use[w] && !is_callers(w) -> has_ended(w); collect(w)
-  :: w < NWORKERS && !(in_use[w] && !is_callers(w)) -> w++
+  :: w < NWORKERS && failed[w] -> rested(w); end_failed(w)
+  :: w < NWORKERS && !failed[w] && in_use[w] && !is_callers(w) -> has_ended(w); collect(w)
+  :: w < NWORKERS && !failed[w] && !(in_use[w] && !is_callers(w)) -> w++
   :: w == NWORKERS -> break
   od;
+  assert(is_callers(0) || idle[0]);  /* W6 */
+  assert(is_callers(NWORKERS - 1) || idle[NWORKERS - 1]);  /* W6 */
   s = 0;
   do
   :: s < NSLOTS ->
@@ -391,6 +468,9 @@ init {
     }
     for (i : 0 .. NWORKERS - 1) {
       run graph(i);
+#ifdef LAUNCH_FAIL
+      run hook(i);
+#endif
       if
       :: is_callers(i) -> run caller(i)
       :: else
