@@ -18,7 +18,16 @@ MUTANTS = {  # what is replaced in lib/ring/flag_word.h, by what
     "volatile_poll": ("return cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).load(cuda::memory_order_acquire);",
                       "return word;"),
     "relaxed_poll": ("(word)).load(cuda::memory_order_acquire)", "(word)).load(cuda::memory_order_relaxed)"),
+    "claim_by_test_and_store": ("""  return cuda::atomic_ref<T, Scope>(const_cast<T &>(word))
+      .compare_exchange_strong(expected, desired, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+""", """  cuda::atomic_ref<T, Scope> it(const_cast<T &>(word));
+  if (it.load(cuda::memory_order_acquire) != expected)
+    return false;
+  it.store(desired, cuda::memory_order_release);
+  return true;
+"""),
 }
+TOKEN = "atom.cas.acquire.gpu.b32"  # by which a graph scheduler takes the token that nobody has
 FLAGS = ("ring.rx_flags", "ring.tx_flags")
 INBOX = ("inbox.entries", "inbox.answers")
 ADDRESS = r"\[(%\w+|\w+)(?:\+(-?\d+))?\]"
@@ -113,7 +122,7 @@ def allowed(kernel, cooperative, scope):
 def ledger(kernel):
     """The same to places that come from no named member: the ledger of a graph scheduler, wherever it is, and its words."""
     words = ("ld.acquire.gpu.b32", "ld.acquire.gpu.b64", "st.release.gpu.b32", "ld.relaxed.sys.b32", "ld.relaxed.sys.b64",
-             "st.relaxed.sys.b32", "st.relaxed.sys.b64", "atom.cas.acquire.gpu.b32")
+             "st.relaxed.sys.b32", "st.relaxed.sys.b64", TOKEN)
     return words if kernel.startswith("graph_") else ()
 
 
@@ -122,7 +131,7 @@ def check_entry(name, body, members):
     cooperative = "CooperativeKernel" in name
     kernel = short(name)
     may = allowed(kernel, cooperative, scope)
-    source, seen, releases, problems = provenance(name, body, members), {}, [], []
+    source, seen, releases, problems, claims = provenance(name, body, members), {}, [], [], 0
     for line in body.split("\n"):
         match = ACCESS.search(line)
         if not match or match.group(1).startswith(("ld.param", "st.param")):
@@ -131,6 +140,7 @@ def check_entry(name, body, members):
         to = source.of(match.group(2))
         if what.startswith(("atom", "red")) or re.search(r"\.(?:acquire|release|relaxed|acq_rel)\b", what):
             if what in ledger(kernel) and not to:
+                claims += what == TOKEN
                 continue
             if what not in may or len(to) != 1 or not to <= set(may[what]):
                 problems.append(f"{what} of {', '.join(sorted(to)) or 'an unknown place'}: {line.strip()}")
@@ -145,6 +155,8 @@ def check_entry(name, body, members):
                    ("ld.acquire.sys.b32", "caller_shutdown"), ("st.relaxed.sys.b64", "reports")):
         if wanted not in seen:
             problems.append(f"no {wanted[0]} of {wanted[1]}")
+    if claims != kernel.startswith("graph_"):
+        problems.append(f"{claims} times {TOKEN}: a scheduler takes the token in one place")
     for at, flag in enumerate(releases):
         if flag == FLAGS[1] and releases[at + 1:at + 2] != [FLAGS[0]]:
             problems.append("the answer is published, and then the request's flag is not cleared")
