@@ -89,23 +89,13 @@ cudaError_t check_device(const launch_report &report, int &device) {
 /// What the ring, the words and the table of `a` make of a context that belongs to no dispatcher.
 cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_launch_params_t &a,
                           cudaq_dispatch_graph_context &context, graph_plan &plan) {
-  const std::size_t slot = a.rx_stride_sz < a.tx_stride_sz ? a.rx_stride_sz : a.tx_stride_sz;
-  if (a.num_slots > UINT32_MAX || slot > UINT32_MAX || a.func_count > UINT32_MAX || a.stats == nullptr ||
-      p.ordering > CUDAQ_ORDERING_ANY || p.unknown_function > CUDAQ_UNKNOWN_FUNCTION_ANSWER ||
-      p.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING || p.num_schedulers > kMostMembers ||
-      (p.graph_io_ctxs == nullptr && a.func_count != 0) || (a.function_table == nullptr && a.func_count != 0))
+  if (a.func_count > UINT32_MAX || p.ordering > CUDAQ_ORDERING_ANY ||
+      p.unknown_function > CUDAQ_UNKNOWN_FUNCTION_ANSWER || p.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING ||
+      p.num_schedulers > kMostMembers || (p.graph_io_ctxs == nullptr && a.func_count != 0) ||
+      (a.function_table == nullptr && a.func_count != 0))
     return cudaErrorInvalidValue;
   dispatch_params &d = plan.dispatch;
-  d.ring = {a.rx_flags,
-            a.tx_flags,
-            a.rx_data,
-            a.tx_data,
-            a.rx_stride_sz,
-            a.tx_stride_sz,
-            0,
-            static_cast<std::uint32_t>(a.num_slots),
-            static_cast<std::uint32_t>(slot)};
-  if (const cudaError_t refused = check_ring(d.ring, a.shutdown_flag, launch_report{nullptr}))
+  if (const cudaError_t refused = ring_of(a, d.ring))
     return refused;
   if (const device_error refused =
           context.table.load(a.function_table, static_cast<std::uint32_t>(a.func_count), a.stream, false, &plan.graphs))

@@ -6,6 +6,7 @@
 #include "kernels/graph_block.h"
 #include "kernels/graph_scheduler.cuh"
 #include "kernels/launch.h"
+#include "kernels/one_node_graph.h"
 
 namespace cudaq::realtime::detail {
 
@@ -162,19 +163,6 @@ private:
   bool own_report() const { return params_.dispatch.reports == report_in_block(); }
   std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
 
-  static cudaError_t instantiate(cudaKernelNodeParams node_params, unsigned flags, cudaGraphExec_t &exec) {
-    cudaGraph_t graph = nullptr;
-    cudaGraphNode_t node = nullptr;
-    cudaError_t error = cudaGraphCreate(&graph, 0);
-    if (error == cudaSuccess)
-      error = cudaGraphAddKernelNode(&node, graph, nullptr, 0, &node_params);
-    if (error == cudaSuccess)
-      error = cudaGraphInstantiateWithFlags(&exec, graph, flags);
-    if (graph != nullptr)
-      cudaGraphDestroy(graph);
-    return error;
-  }
-
   cudaError_t add_member(void *kernel, std::uint32_t memory, std::uint32_t number, bool own_stream,
                          cudaStream_t stream) {
     members_.emplace_back();
@@ -188,7 +176,7 @@ private:
     node.blockDim = dim3(kSchedulerThreads);
     node.sharedMemBytes = memory;
     node.kernelParams = arguments;
-    cudaError_t error = instantiate(node, cudaGraphInstantiateFlagDeviceLaunch, m.exec);
+    cudaError_t error = make_one_node_graph(node, cudaGraphInstantiateFlagDeviceLaunch, m.exec);
     if (error == cudaSuccess)
       error = cudaGraphUpload(m.exec, stream);
     if (number == 0 || !own_stream)
@@ -216,7 +204,7 @@ private:
     node.func = reinterpret_cast<void *>(graph_root_kernel);
     node.gridDim = node.blockDim = dim3(1);
     node.kernelParams = arguments;
-    return instantiate(node, 0, root_);
+    return make_one_node_graph(node, 0, root_);
   }
 
   /// Where there is a word that a context without a dispatcher has for itself.

@@ -205,6 +205,23 @@ inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_f
   return cudaSuccess;
 }
 
+/// The ring of a launch without a dispatcher: slots of the smaller stride. Refuses what else such a launch cannot do without.
+inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &out) {
+  const std::size_t slot = std::min(a.rx_stride_sz, a.tx_stride_sz);
+  if (a.num_slots > UINT32_MAX || slot > UINT32_MAX || a.stats == nullptr)
+    return cudaErrorInvalidValue;
+  out = {a.rx_flags,
+         a.tx_flags,
+         a.rx_data,
+         a.tx_data,
+         a.rx_stride_sz,
+         a.tx_stride_sz,
+         0,
+         static_cast<std::uint32_t>(a.num_slots),
+         static_cast<std::uint32_t>(slot)};
+  return check_ring(out, a.shutdown_flag, launch_report{nullptr});
+}
+
 /// Without a dispatcher: state that is released in stream order when the kernel has ended.
 template <class Launch>
 cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispatch_params params, bool cooperative,

@@ -3,6 +3,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/graph_io.cuh"
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
+#include "kernels/one_node_graph.h"
 #include "unittests/kernels/checked_device.cuh"
 
 namespace cudaq::realtime::test {
@@ -86,17 +87,9 @@ cudaError_t make_graph(const graph_task &task, bool upload, cudaStream_t stream,
   node.gridDim = dim3(1);
   node.blockDim = dim3(kThreads);
   node.kernelParams = arguments;
-  cudaGraph_t graph = nullptr;
-  cudaGraphNode_t added = nullptr;
-  cudaError_t error = cudaGraphCreate(&graph, 0);
-  if (error == cudaSuccess)
-    error = cudaGraphAddKernelNode(&added, graph, nullptr, 0, &node);
-  if (error == cudaSuccess)
-    error = cudaGraphInstantiateWithFlags(out, graph, cudaGraphInstantiateFlagDeviceLaunch);
+  cudaError_t error = detail::make_one_node_graph(node, cudaGraphInstantiateFlagDeviceLaunch, *out);
   if (error == cudaSuccess && upload)
     error = cudaGraphUpload(*out, stream);
-  if (graph != nullptr)
-    cudaGraphDestroy(graph);
   return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
 }
 

@@ -58,21 +58,9 @@ cudaError_t launch_checked(const cudaq_dispatch_launch_params_t &params, ring_sh
   if (state != nullptr)
     return with(state->params, state);
   dispatch_params direct;
-  const std::size_t slot = params.rx_stride_sz < params.tx_stride_sz ? params.rx_stride_sz : params.tx_stride_sz;
-  direct.ring = {params.rx_flags,
-                 params.tx_flags,
-                 params.rx_data,
-                 params.tx_data,
-                 params.rx_stride_sz,
-                 params.tx_stride_sz,
-                 0,
-                 static_cast<std::uint32_t>(params.num_slots),
-                 static_cast<std::uint32_t>(slot)};
-  direct.sharing = direct_sharing;
-  if (params.num_slots > UINT32_MAX || slot > UINT32_MAX || params.stats == nullptr)
-    return cudaErrorInvalidValue;
-  if (const cudaError_t refused = check_ring(direct.ring, params.shutdown_flag, launch_report{nullptr}))
+  if (const cudaError_t refused = ring_of(params, direct.ring))
     return refused;
+  direct.sharing = direct_sharing;
   if (direct_sharing != ring_sharing::alone && direct.ring.in_place())
     return cudaErrorNotSupported; // somebody's answer may look like a request of ours
   return launch_without_state(params, direct, Kernel::is_cooperative,
