@@ -138,7 +138,7 @@ cudaError_t create(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_
   return cudaSuccess;
 }
 
-void end_schedulers(void *running) { delete static_cast<scheduler_graphs *>(running); }
+void destroy_schedulers(void *made) { delete static_cast<scheduler_graphs *>(made); }
 
 cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
   cudaq_dispatch_launch_state_t *state = nullptr;
@@ -159,14 +159,18 @@ cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
   plan.graphs.assign(g.graphs, g.graphs + g.num_graphs);
   plan.members = g.members;
   plan.order_by_key = g.order_by_key;
-  auto schedulers = std::make_unique<scheduler_graphs>();
-  if (const cudaError_t error = schedulers->create<graph_table>(plan, g.host_index, p.stream, report))
+  const bool usable =
+      g.destroy == destroy_schedulers && static_cast<scheduler_graphs *>(g.made)->fits<graph_table>(plan);
+  if (!usable) {
+    g.made = new scheduler_graphs;
+    g.destroy = destroy_schedulers;
+  }
+  scheduler_graphs &schedulers = *static_cast<scheduler_graphs *>(g.made);
+  if (const cudaError_t error = schedulers.create<graph_table>(plan, g.host_index, p.stream, report))
     return error;
   report.will_hold(plan.members);
-  g.end = end_schedulers;
-  g.running = schedulers.get();
-  scheduler_graphs &kept = *schedulers.release(); // whatever comes: something may be on the stream
-  return report(kept.launch(p.stream), "launching the schedulers");
+  g.launched = true; // whatever comes: something may be on the stream
+  return report(schedulers.launch(p.stream), "launching the schedulers");
 }
 
 /// Nothing is thrown over the C boundary.

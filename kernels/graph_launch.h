@@ -18,7 +18,13 @@ public:
   scheduler_graphs &operator=(const scheduler_graphs &) = delete;
   ~scheduler_graphs() { release(); }
 
-  /// `stream` is used and waited for.
+  /// What was made before can serve `plan`: nothing of it runs, and it is for the same kernel.
+  template <class Handlers>
+  bool fits(const graph_plan &plan) {
+    return !running() && (kernel_ == nullptr || kernel_ == kernel_for<Handlers>(plan));
+  }
+  /// `stream` is used and waited for. Again, for the next run: what was made is used again, since a graph for launches from
+  /// the device can be made, but not destroyed, while kernels run.
   template <class Handlers>
   cudaError_t create(const graph_plan &plan, const function_index_view &host_index, cudaStream_t stream,
                      const launch_report &report) {
@@ -38,9 +44,7 @@ public:
                         "function 0x%08x is a device call: its address means something in one "
                         "module only, device-link it with libcudaq-realtime-dispatch.a",
                         host_index.routes[r].function_id);
-    const auto kernel = plan.dispatch.device_scope ? graph_scheduler_kernel<Handlers, cuda::thread_scope_device>
-                                                   : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>;
-    auto *const symbol = reinterpret_cast<void *>(kernel);
+    void *const kernel = kernel_for<Handlers>(plan);
     if (const cudaError_t error = preload<Handlers>())
       return report(error, "loading the scheduler's kernels");
     const graph_block block = make_graph_block(plan, host_index, params_.layout);
@@ -48,7 +52,7 @@ public:
         scheduler_memory(plan.dispatch.ring.slot_size, params_.layout.shared() ? params_.layout.image_bytes : 0);
     const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
     std::uint32_t room = 0;
-    if (const cudaError_t error = room_for_blocks(symbol, kSchedulerThreads, memory, reserved, room))
+    if (const cudaError_t error = room_for_blocks(kernel, kSchedulerThreads, memory, reserved, room))
       return report(error, "occupancy of the scheduler");
     if (plan.members > room)
       return report(cudaErrorLaunchOutOfResources,
@@ -57,10 +61,11 @@ public:
     shutdown_word_ = plan.shutdown_word;
     params_.dispatch = plan.dispatch;
     params_.members = plan.members;
+    kernel_ = kernel;
     if (const cudaError_t error = allocate(block, stream))
       return report(error, "memory of the graph ledger (%zu bytes)", block.size());
     for (std::uint32_t k = 0; k < plan.members; ++k)
-      if (const cudaError_t error = add_member(symbol, memory, k, plan.own_streams, stream))
+      if (const cudaError_t error = add_member(memory, k, plan.own_streams, stream))
         return report(error, "making scheduler graph %u", k);
     if (!plan.own_streams)
       if (const cudaError_t error = add_root(stream))
@@ -76,7 +81,7 @@ public:
     cudaError_t error = prepare(stream);
     if (error == cudaSuccess) {
       launched_ = true;
-      error = root_ != nullptr ? cudaGraphLaunch(root_, stream) : launch_members(stream);
+      error = root_.exec != nullptr ? cudaGraphLaunch(root_.exec, stream) : launch_members(stream);
       if (error == cudaSuccess)
         error = cudaEventRecord(end_, stream);
       if (error == cudaSuccess)
@@ -128,17 +133,25 @@ public:
   }
 
 private:
-  struct member {
-    cudaGraphExec_t exec = nullptr;
+  struct member : one_node_graph {
     cudaStream_t stream = nullptr; ///< of all but the first, with own_streams
     cudaEvent_t end = nullptr;     ///< on it
   };
 
+  template <class Handlers>
+  static void *kernel_for(const graph_plan &plan) {
+    return reinterpret_cast<void *>(plan.dispatch.device_scope
+                                        ? graph_scheduler_kernel<Handlers, cuda::thread_scope_device>
+                                        : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>);
+  }
+
   /// The ledger; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a memset
   /// might be a kernel that has to be loaded first.
   cudaError_t allocate(const graph_block &block, cudaStream_t stream) {
-    cudaError_t error = cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking);
+    cudaError_t error = own_ == nullptr ? cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking) : cudaSuccess;
     void *memory = nullptr;
+    if (error == cudaSuccess && params_.block != nullptr)
+      error = cudaFreeAsync(params_.block, stream);
     if (error == cudaSuccess)
       error = cudaMallocAsync(&memory, execs_at() + kMostMembers * sizeof(cudaGraphExec_t), stream);
     params_.block = static_cast<std::uint8_t *>(memory);
@@ -153,7 +166,7 @@ private:
     if (error == cudaSuccess)
       error = cudaStreamSynchronize(stream);
     for (cudaEvent_t *event : {&begin_, &end_})
-      if (error == cudaSuccess)
+      if (error == cudaSuccess && *event == nullptr)
         error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
     return error;
   }
@@ -163,23 +176,23 @@ private:
   bool own_report() const { return params_.dispatch.reports == report_in_block(); }
   std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
 
-  cudaError_t add_member(void *kernel, std::uint32_t memory, std::uint32_t number, bool own_stream,
-                         cudaStream_t stream) {
-    members_.emplace_back();
-    member &m = members_.back();
+  cudaError_t add_member(std::uint32_t memory, std::uint32_t number, bool own_stream, cudaStream_t stream) {
+    if (number == members_.size())
+      members_.emplace_back();
+    member &m = members_[number];
     graph_params its = params_;
     its.number = number;
     void *arguments[] = {&its};
     cudaKernelNodeParams node{};
-    node.func = kernel;
+    node.func = kernel_;
     node.gridDim = dim3(1);
     node.blockDim = dim3(kSchedulerThreads);
     node.sharedMemBytes = memory;
     node.kernelParams = arguments;
-    cudaError_t error = make_one_node_graph(node, cudaGraphInstantiateFlagDeviceLaunch, m.exec);
+    cudaError_t error = m.set(node, cudaGraphInstantiateFlagDeviceLaunch);
     if (error == cudaSuccess)
       error = cudaGraphUpload(m.exec, stream);
-    if (number == 0 || !own_stream)
+    if (number == 0 || !own_stream || m.stream != nullptr)
       return error;
     if (error == cudaSuccess)
       error = cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking);
@@ -190,21 +203,20 @@ private:
 
   cudaError_t add_root(cudaStream_t stream) {
     cudaGraphExec_t execs[kMostMembers] = {};
-    for (std::size_t k = 0; k < members_.size(); ++k)
+    for (std::uint32_t k = 0; k < params_.members; ++k)
       execs[k] = members_[k].exec;
     std::uint8_t *const at = params_.block + execs_at();
     if (const cudaError_t error = cudaMemcpyAsync(at, execs, sizeof(execs), cudaMemcpyHostToDevice, stream))
       return error;
     const auto *schedulers = reinterpret_cast<const cudaGraphExec_t *>(at);
     auto *words = reinterpret_cast<graph_rotation_words *>(params_.block + params_.layout.rotation);
-    auto count = static_cast<std::uint32_t>(members_.size());
     std::uint32_t *fault = &params_.dispatch.reports->fault;
-    void *arguments[] = {&schedulers, &count, &words, &fault};
+    void *arguments[] = {&schedulers, &params_.members, &words, &fault};
     cudaKernelNodeParams node{};
     node.func = reinterpret_cast<void *>(graph_root_kernel);
     node.gridDim = node.blockDim = dim3(1);
     node.kernelParams = arguments;
-    return make_one_node_graph(node, 0, root_);
+    return root_.set(node, 0);
   }
 
   /// Where there is a word that a context without a dispatcher has for itself.
@@ -215,7 +227,7 @@ private:
   /// The words of a run, as they are before it.
   cudaError_t prepare(cudaStream_t stream) {
     graph_rotation_words words{};
-    words.token = root_ != nullptr ? kTokenShut : kTokenFree;
+    words.token = root_.exec != nullptr ? kTokenShut : kTokenFree;
     const std::uint32_t no = 0;
     cudaError_t error =
         cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words), cudaMemcpyHostToDevice, stream);
@@ -230,7 +242,7 @@ private:
   }
   cudaError_t launch_members(cudaStream_t stream) {
     cudaError_t error = cudaSuccess;
-    for (std::size_t k = 1; k < members_.size() && error == cudaSuccess; ++k) {
+    for (std::uint32_t k = 1; k < params_.members && error == cudaSuccess; ++k) {
       const member &m = members_[k];
       error = cudaStreamWaitEvent(m.stream, begin_, 0);
       if (error == cudaSuccess)
@@ -240,23 +252,20 @@ private:
     }
     if (error == cudaSuccess)
       error = cudaGraphLaunch(members_[0].exec, stream);
-    for (std::size_t k = 1; k < members_.size() && error == cudaSuccess; ++k)
+    for (std::uint32_t k = 1; k < params_.members && error == cudaSuccess; ++k)
       error = cudaStreamWaitEvent(stream, members_[k].end, 0);
     return error;
   }
 
   void release() {
+    root_.destroy();
     for (const member &m : members_) {
-      if (m.exec != nullptr)
-        cudaGraphExecDestroy(m.exec);
+      m.destroy();
       if (m.stream != nullptr)
         cudaStreamDestroy(m.stream);
       if (m.end != nullptr)
         cudaEventDestroy(m.end);
     }
-    members_.clear();
-    if (root_ != nullptr)
-      cudaGraphExecDestroy(root_);
     for (const cudaEvent_t event : {begin_, end_})
       if (event != nullptr)
         cudaEventDestroy(event);
@@ -268,7 +277,8 @@ private:
 
   graph_params params_;
   std::vector<member> members_;
-  cudaGraphExec_t root_ = nullptr;
+  one_node_graph root_; ///< launches them; not with own_streams
+  void *kernel_ = nullptr;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   cudaStream_t own_ = nullptr;            ///< for what must not wait behind the caller's
   cudaStream_t untracked_ = nullptr;      ///< the caller's, of a launch whose end could not be recorded

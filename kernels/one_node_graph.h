@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of one kernel. Host code of whoever includes it: its own CUDA runtime, which knows the kernel.
+// A graph of one kernel, whose parameters may change. Host code of whoever instantiates the kernel: its own CUDA runtime.
 #pragma once
 
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 namespace cudaq::realtime::detail {
 
-/// `flags` are those of the instantiation. Nothing is uploaded.
-inline cudaError_t make_one_node_graph(const cudaKernelNodeParams &kernel, unsigned flags, cudaGraphExec_t &out) {
+/// Handles only: whoever has them destroys them, at a time when that waits for nobody.
+struct one_node_graph {
   cudaGraph_t graph = nullptr;
   cudaGraphNode_t node = nullptr;
-  cudaError_t error = cudaGraphCreate(&graph, 0);
-  if (error == cudaSuccess)
-    error = cudaGraphAddKernelNode(&node, graph, nullptr, 0, &kernel);
-  if (error == cudaSuccess)
-    error = cudaGraphInstantiateWithFlags(&out, graph, flags);
-  if (graph != nullptr)
-    cudaGraphDestroy(graph);
-  return error;
-}
+  cudaGraphExec_t exec = nullptr;
+
+  /// Makes it, with `flags` of the instantiation, or gives it other parameters. Nothing is uploaded.
+  cudaError_t set(const cudaKernelNodeParams &kernel, unsigned flags) {
+    if (exec != nullptr)
+      return cudaGraphExecKernelNodeSetParams(exec, node, &kernel);
+    cudaError_t error = graph == nullptr ? cudaGraphCreate(&graph, 0) : cudaSuccess;
+    if (error == cudaSuccess && node == nullptr)
+      error = cudaGraphAddKernelNode(&node, graph, nullptr, 0, &kernel);
+    return error == cudaSuccess ? cudaGraphInstantiateWithFlags(&exec, graph, flags) : error;
+  }
+  void destroy() const {
+    if (exec != nullptr)
+      cudaGraphExecDestroy(exec);
+    if (graph != nullptr)
+      cudaGraphDestroy(graph);
+  }
+};
 
 } // namespace cudaq::realtime::detail

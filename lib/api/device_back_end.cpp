@@ -53,6 +53,8 @@ device_back_end::~device_back_end() {
   member_.leave();
   if (inbox_memory_ != nullptr)
     manager_.give_back_mapped_block(inbox_memory_);
+  if (schedulers_.made != nullptr)
+    manager_.keep_spare_graphs(schedulers_);
   if (control_stream_ == nullptr && kernel_stream_ == nullptr)
     return;
   const device_guard guard(config_.device_id);
@@ -305,7 +307,6 @@ finding device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_poi
                         "in a handler for, if any, and how many requests graphs still have%s%s",
                         static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
   const cudaError_t state = stream_state(kernel_stream_);
-  end_graphs();
   under_way_.store(0);
   let_go();
   finding fault =

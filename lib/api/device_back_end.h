@@ -56,7 +56,7 @@ private:
   std::string describe_sharing() const;
   // device_graphs.cpp: a scheduler of graphs instead of a kernel.
   finding prepare_graphs(const wiring &w, graph_launch_state &state);
-  void end_graphs();
+  void take_made(const graph_launch_state &state);
   finding gave_up() const;
   std::string describe_graphs() const;
   finding launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
@@ -91,7 +91,7 @@ private:
   std::uint64_t heard_beat_ = 0; ///< of the router's thread: the kernel's heartbeat, and since when it stands still
   steady_clock::time_point heard_at_;
   std::vector<graph_binding> graphs_;
-  graph_launch_state graph_run_; ///< of the run under way, or of the last one
+  cudaq_dispatch_manager_t::spare_graphs schedulers_; ///< of the run under way, or of the last one
 
   shared_word<std::uint32_t> under_way_;          ///< a kernel was launched and its end not yet seen
   shared_word<std::uint64_t> stats_base_;         ///< what the wired counter held before this dispatcher counted

@@ -41,14 +41,18 @@ finding device_back_end::prepare_graphs(const wiring &w, graph_launch_state &sta
   state.members = w.graph_io->num_schedulers == 0 ? kUsualMembers : w.graph_io->num_schedulers;
   state.order_by_key = w.options.ordering == CUDAQ_ORDERING_ANY;
   state.host_index = table_.host_index().view();
+  if (schedulers_.made == nullptr)
+    schedulers_ = manager_.take_spare_graphs(config_.device_id);
+  state.made = schedulers_.made;
+  state.destroy = schedulers_.destroy;
   return {};
 }
 
-/// Gives back what the launch function has made.
-void device_back_end::end_graphs() {
-  if (graph_run_.running != nullptr && graph_run_.end != nullptr)
-    graph_run_.end(graph_run_.running);
-  graph_run_.running = nullptr;
+/// A launch function of another module, or for another kernel, has not used what was there.
+void device_back_end::take_made(const graph_launch_state &state) {
+  if (schedulers_.made != nullptr && schedulers_.made != state.made)
+    manager_.keep_spare_graphs(schedulers_);
+  schedulers_ = {config_.device_id, state.made, state.destroy};
 }
 
 finding device_back_end::gave_up() const {

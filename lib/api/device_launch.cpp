@@ -32,7 +32,7 @@ finding device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &
   if (said == cudaSuccess)
     said = static_cast<cudaError_t>(state.error);
   own_kernel_.store(state.taken == 0);
-  graph_run_ = state.graphs;
+  take_made(state.graphs);
   if (state.resident_blocks != 0) // what the library's kernel really occupies
     manager_.add_resident(this, config_.device_id, state.resident_blocks);
   under_way_.store(1);
@@ -43,7 +43,7 @@ finding device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &
                                           "config->shared_ring_mode is %u: the launch function launched no kernel of "
                                           "the library, and another would take the requests of others",
                                           config_.shared_ring_mode));
-  if (said == cudaSuccess && launches_graphs() && state.graphs.running == nullptr)
+  if (said == cudaSuccess && launches_graphs() && !state.graphs.launched)
     return end_failed_launch(make_finding(CUDAQ_ERR_UNSUPPORTED,
                                           "config->dispatch_mode is 1 (graph launch): the launch function launched no "
                                           "scheduler of graphs, use cudaq_launch_dispatch_kernel_graph_v2"));
@@ -126,7 +126,6 @@ finding device_back_end::prove_running(const cudaq_dispatch_launch_state_t &stat
                         "it will end as soon as it begins",
                         config_.device_id, what.c_str());
   }
-  end_graphs();
   under_way_.store(0);
   set_caller_flag(flag_before_);
   if (now == cudaSuccess)
@@ -147,7 +146,6 @@ finding device_back_end::end_failed_launch(const finding &why) {
                     [&] { return stream_state(kernel_stream_) != cudaErrorNotReady; }))
       return {CUDAQ_ERR_TIMEOUT, why.text + "; what it left on its stream did not end within 5 s"};
   }
-  end_graphs();
   under_way_.store(0);
   set_caller_flag(flag_before_);
   return why;

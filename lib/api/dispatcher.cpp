@@ -30,6 +30,8 @@ cudaq_dispatcher_t::cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
   if (c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE) {
     path_ = std::make_unique<device_back_end>(m, c);
+    if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH)
+      m.grow_stream_pool(c.device_id);
     return;
   }
 #endif

@@ -3,8 +3,11 @@
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
 #include "lib/support/cuda_device.h"
+
+#include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 #endif
 
+#include <algorithm>
 #include <bit>
 
 using namespace cudaq::realtime::detail;
@@ -108,7 +111,37 @@ void cudaq_dispatch_manager_t::give_back_mapped_block(void *block) {
   mapped_blocks[block].taken = false;
 }
 
+cudaq_dispatch_manager_t::spare_graphs cudaq_dispatch_manager_t::take_spare_graphs(int device_id) {
+  const std::lock_guard lock(mutex);
+  const auto found =
+      std::find_if(spares.begin(), spares.end(), [&](const spare_graphs &s) { return s.device_id == device_id; });
+  if (found == spares.end())
+    return {};
+  const spare_graphs taken = *found;
+  spares.erase(found);
+  return taken;
+}
+
+void cudaq_dispatch_manager_t::keep_spare_graphs(const spare_graphs &graphs) {
+  const std::lock_guard lock(mutex);
+  spares.push_back(graphs);
+}
+
+void cudaq_dispatch_manager_t::grow_stream_pool(int device_id) {
+  constexpr std::size_t kStreams = 128; // of several graph dispatchers and their graphs; takes 4 ms
+  const std::lock_guard lock(mutex);
+  if (std::any_of(residents.begin(), residents.end(), [&](const auto &r) { return r.second.device_id == device_id; }))
+    return;
+  const device_guard guard(device_id);
+  if (guard.error() == cudaSuccess && grown_devices.insert(device_id).second)
+    cudaq::realtime::reserve_streams(kStreams); // if it cannot, start says why
+}
+
 cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() {
+  for (const spare_graphs &s : spares) {
+    const device_guard guard(s.device_id);
+    s.destroy(s.made);
+  }
   for (const auto &[block, of] : mapped_blocks)
     cudaFreeHost(block);
 }

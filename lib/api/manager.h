@@ -35,6 +35,14 @@ struct cudaq_dispatch_manager_t {
     bool taken = false;
   };
   std::map<void *, mapped_block> mapped_blocks;
+  /// Scheduler graphs that no dispatcher has any more.
+  struct spare_graphs {
+    int device_id = 0;
+    void *made = nullptr;
+    void (*destroy)(void *made) = nullptr;
+  };
+  std::vector<spare_graphs> spares;
+  std::set<int> grown_devices; ///< whose pool of streams has been grown
 
   cudaq_dispatch_manager_t() = default;
   cudaq_dispatch_manager_t(const cudaq_dispatch_manager_t &) = delete;
@@ -62,4 +70,9 @@ struct cudaq_dispatch_manager_t {
   /// waits for every kernel that runs, and dispatch kernels run for ever.
   cudaq::realtime::detail::finding take_mapped_block(std::size_t bytes, void *&out);
   void give_back_mapped_block(void *block);
+  /// The same for scheduler graphs: destroying them waits likewise. None: `made` is NULL.
+  spare_graphs take_spare_graphs(int device_id);
+  void keep_spare_graphs(const spare_graphs &graphs);
+  /// Before the first graph dispatcher of a device that none of this manager's kernels is on: see reserve_streams.
+  void grow_stream_pool(int device_id);
 };

@@ -16,9 +16,12 @@ struct graph_launch_state {
   std::uint32_t num_graphs = 0;
   std::uint32_t members = 0; ///< scheduler graphs; 0: this launch is for another kernel
   bool order_by_key = false;
-  function_index_view host_index;       ///< in host memory
-  void *running = nullptr;              ///< out: what was made for the run
-  void (*end)(void *running) = nullptr; ///< out: gives `running` back when its stream is empty
+  function_index_view host_index; ///< in host memory
+  bool launched = false;          ///< out: schedulers may be on the stream
+  /// In: what earlier runs have made. Out: what this one uses. Graphs for launches from the device are destroyed only when
+  /// nothing runs on it any more, so they are used again.
+  void *made = nullptr;
+  void (*destroy)(void *made) = nullptr; ///< of the module that has made it; waits for all kernels of the device
 };
 
 } // namespace cudaq::realtime::detail

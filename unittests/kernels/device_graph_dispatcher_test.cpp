@@ -130,13 +130,32 @@ TEST_F(DeviceGraphDispatcher, Row11_ASecondOneStartsBesideTheFirst) {
   const auto any = [](std::uint32_t m) { return m % 2; };
   ASSERT_NO_FATAL_FAILURE(a.expect_start());
   to_a.run(2000, 16, any);
-  for (int run = 0; run < 3; ++run) {
+  for (int run = 0; run < 20; ++run) {
     ASSERT_NO_FATAL_FAILURE(b.expect_start());
-    to_b.run(2000, 16, any);
-    to_a.run(2000, 16, any);
+    to_b.run(200, 16, any);
+    to_a.run(200, 16, any);
     CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(b.get));
   }
   to_a.run(1000, 16, any);
+  CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(a.get));
+  to_a.expect_clean();
+  to_b.expect_clean();
+}
+
+// What a dispatcher has made serves the next one of the manager, whatever its number of schedulers.
+TEST_F(DeviceGraphDispatcher, OthersComeAndGoBesideIt) {
+  const host_ring ring_a({16, 256, false}, CUDAQ_MEMORY_MAPPED), ring_b({16, 256, false}, CUDAQ_MEMORY_MAPPED);
+  const graph_set graphs_a({graph_of(100)}, 256, 10000), graphs_b({graph_of(100), call_of(1)}, 256, 10000);
+  graph_dispatcher a(manager_.get, ring_a, graphs_a);
+  graph_traffic to_a(ring_a, graphs_a), to_b(ring_b, graphs_b);
+  ASSERT_NO_FATAL_FAILURE(a.expect_start());
+  for (const std::uint32_t schedulers : {2u, 8u, 1u, 0u, 3u}) {
+    graph_dispatcher b(manager_.get, ring_b, graphs_b, schedulers);
+    ASSERT_NO_FATAL_FAILURE(b.expect_start());
+    to_b.run(512, 16, [](std::uint32_t m) { return m % 2; });
+    to_a.run(200, 16, [](std::uint32_t) { return 0u; });
+    CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(b.get));
+  }
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(a.get));
   to_a.expect_clean();
   to_b.expect_clean();

@@ -87,7 +87,11 @@ cudaError_t make_graph(const graph_task &task, bool upload, cudaStream_t stream,
   node.gridDim = dim3(1);
   node.blockDim = dim3(kThreads);
   node.kernelParams = arguments;
-  cudaError_t error = detail::make_one_node_graph(node, cudaGraphInstantiateFlagDeviceLaunch, *out);
+  detail::one_node_graph graph;
+  cudaError_t error = graph.set(node, cudaGraphInstantiateFlagDeviceLaunch);
+  *out = graph.exec;
+  if (graph.graph != nullptr)
+    cudaGraphDestroy(graph.graph);
   if (error == cudaSuccess && upload)
     error = cudaGraphUpload(*out, stream);
   return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;

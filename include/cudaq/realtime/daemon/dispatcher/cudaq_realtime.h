@@ -230,10 +230,12 @@ CUDAQ_REALTIME_API const char *cudaq_last_error_message(void);
 /* ---------------------------------------------------- manager, dispatcher -- */
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_manager_t **out_mgr);
-/* CUDAQ_ERR_STATE while it owns dispatchers. After use of the device path it frees pinned memory, which waits for all
- * kernels that run: end those of other managers first. */
+/* CUDAQ_ERR_STATE while it owns dispatchers. After use of the device path it frees pinned memory and graphs, which waits for
+ * all kernels that run: end those of other managers first, and keep the modules of the launch functions loaded. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr);
 
+/* The manager's first dispatcher with CUDAQ_DISPATCH_GRAPH_LAUNCH on a device path grows the driver's pool of streams, which
+ * waits for kernels that run on the device by then. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_create(cudaq_dispatch_manager_t *mgr,
                                                           const cudaq_dispatcher_config_t *config,
                                                           cudaq_dispatcher_t **out_dispatcher);
@@ -362,7 +364,8 @@ cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *
  * Where no scheduler can launch anything any more the run ends by itself: what it had accepted is answered, and the next
  * of this call and destroy returns why, once. */
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream);
-/* cudaErrorNotReady, and nothing is freed, while it runs. Another error is that of its last run: it is gone. */
+/* cudaErrorNotReady, and nothing is freed, while it runs. Another error is that of its last run: it is gone. Waits for all
+ * kernels that run on the device, as the runtime does when it destroys a graph for launches from the device. */
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context);
 
 /* The same scheduler behind a dispatcher: config.dispatch_mode is CUDAQ_DISPATCH_GRAPH_LAUNCH, its launch function the

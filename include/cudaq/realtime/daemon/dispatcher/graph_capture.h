@@ -16,6 +16,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace cudaq::realtime {
 
@@ -40,7 +41,8 @@ struct graph_capture_result {
   explicit operator bool() const { return status == CUDAQ_OK; }
 };
 
-/// Owns an instantiated, uploaded graph: ready for the first launch. Not to be destroyed while a launch of it runs.
+/// Owns an instantiated, uploaded graph: ready for the first launch. Not to be destroyed while a launch of it runs. A graph
+/// for launches from the device (device_launch) is destroyed by a call that waits for all kernels of the device.
 class captured_graph {
 public:
   captured_graph() = default;
@@ -178,6 +180,24 @@ private:
 };
 
 } // namespace detail
+
+/// Makes room on the current device for `count` streams and graphs for launches from the device, all in all. The driver has
+/// them in a pool, of some 35 at first, that grows only while nothing runs on the device: who takes one more beside a kernel
+/// that does not end waits for that kernel. So call this before the first one of those. What has been made stays in the
+/// pool. Returns the first error.
+inline cudaError_t reserve_streams(std::size_t count) {
+  std::vector<cudaStream_t> streams;
+  cudaError_t first = cudaSuccess;
+  while (streams.size() < count && first == cudaSuccess) {
+    cudaStream_t made = nullptr;
+    first = cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking);
+    if (first == cudaSuccess)
+      streams.push_back(made);
+  }
+  for (const cudaStream_t stream : streams)
+    cudaStreamDestroy(stream);
+  return first;
+}
 
 /// Captures what `work(stream)` puts on the stream, instantiates and uploads it. `work` returns void or a cudaError_t, may
 /// throw, and is called warm_ups + 1 times on the calling thread; work that it forks to other streams it must join again.
