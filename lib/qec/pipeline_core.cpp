@@ -47,18 +47,6 @@ cudaq_wait_policy_t decide_wait(const pipeline_stage_config &c) {
   return known && CPU_COUNT(&cpus) >= c.num_workers + 3 ? CUDAQ_WAIT_SPIN : CUDAQ_WAIT_SPIN_YIELD;
 }
 
-/// Counts a call while it runs, whichever way it ends.
-class counted_call {
-public:
-  counted_call(counter &begun, counter &ended) : ended_(ended) { begun.add(); }
-  ~counted_call() { ended_.add(); }
-  counted_call(const counted_call &) = delete;
-  counted_call &operator=(const counted_call &) = delete;
-
-private:
-  counter &ended_;
-};
-
 void start_thread(loop_thread &thread, const std::string &name, int core, std::function<void()> body) {
   thread_placement placement;
   placement.core = core < 0 ? CUDAQ_CORE_ANY : core;
@@ -262,7 +250,7 @@ slot_record &pipeline_core::record_to_complete(int slot, int status) {
 }
 
 void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
-  const counted_call inside(completers_begun_, completers_ended_);
+  const answering_calls::one inside(completers_);
   slot_record &record = record_to_complete(slot, status);
   for (;;) {
     const std::uint64_t word = record.word.load();
@@ -282,7 +270,7 @@ void pipeline_core::complete_deferred(int slot, const std::size_t *size, int sta
 }
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
-  const counted_call inside(completers_begun_, completers_ended_);
+  const answering_calls::one inside(completers_);
   slot_record &record = record_to_complete(slot, status);
   // Called first: from there the worker takes it to deferred.
   if (!record.claim(generation, request_phase::called, request_phase::none) &&

@@ -65,7 +65,7 @@ private:
   bool drain(time_point deadline);
   bool stop_dispatcher(std::uint64_t timeout_ns, experimental::stop_report &report);
   int join_workers(time_point deadline, experimental::stop_report &report);
-  bool completers_are_done(experimental::stop_report &report);
+  bool answers_are_told(experimental::stop_report &report);
   void end_consumer(experimental::stop_report &report);
   void take_back_open_requests();
   void publish(const experimental::stop_report &report, run_state state);
@@ -92,8 +92,7 @@ private:
   std::unique_ptr<stage_engine> engine_;
   cudaq::realtime::detail::loop_thread consumer_;
   shared_word<std::uint32_t> workers_end_, consumer_ends_;
-  alignas(64) counter completers_begun_; ///< calls of complete_deferred
-  counter completers_ended_;
+  alignas(64) answering_calls completers_; ///< calls of complete_deferred
 
   std::mutex control_;       ///< held by start and stop
   mutable std::mutex shape_; ///< guards what is below, for reports during a start or stop

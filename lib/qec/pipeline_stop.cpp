@@ -86,7 +86,7 @@ void pipeline_core::stop() {
   if (stopped) {
     completions_.wait_no_longer_than(steady_clock::now() + kEndTime / 2);
     take_back_open_requests();
-    if (completers_are_done(report))
+    if (answers_are_told(report))
       end_consumer(report);
   } else { // it may still answer, and call what we gave it: only the next stop knows more
     ++report.stuck_threads;
@@ -141,15 +141,19 @@ int pipeline_core::join_workers(time_point deadline, stop_report &report) {
   return stuck;
 }
 
-/// Who has claimed a deferred request has still to answer it, or to tell the consumer that it was too late.
-bool pipeline_core::completers_are_done(stop_report &report) {
-  if (wait_until(steady_clock::now() + kEndTime, [this] {
-        const std::uint64_t ended = completers_ended_.value();
-        return completers_begun_.value() == ended;
-      }))
+/// Who has claimed a request has still to answer it, or to tell the consumer that it was too late: a completer, or a worker
+/// that did not end in time. False: the consumer has to stay for them.
+bool pipeline_core::answers_are_told(stop_report &report) {
+  const auto by_workers = [this] {
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [](const worker_thread &w) { return w.turns->answering().none(); });
+  };
+  if (wait_until(steady_clock::now() + kEndTime, [&] { return completers_.none() && by_workers(); }))
     return true;
-  ++report.stuck_threads;
-  say(report, "a complete_deferred has not come back");
+  if (!completers_.none()) { // a worker has been reported by its name
+    ++report.stuck_threads;
+    say(report, "a complete_deferred has not come back");
+  }
   return false;
 }
 

@@ -91,8 +91,11 @@ launch_outcome stage_worker::launch() {
 
 /// True: a request was taken.
 bool stage_worker::begin() {
-  if (!engine_.take(id_, slot_))
-    return false;
+  {
+    const answering_calls::one inside(answering_); // it tells of launches that have failed
+    if (!engine_.take(id_, slot_))
+      return false;
+  }
   slot_record &record = ring_.record(slot_);
   generation_ = slot_record::generation_of(record.word.load());
   slot_seen_.set(slot_);
@@ -192,10 +195,13 @@ void stage_worker::threw(const char *what) {
 bool stage_worker::forget_lost() {
   if (!engine_.lost(id_, generation_))
     return false;
-  slot_record &record = ring_.record(slot_);
-  const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
-  if (record.claim(generation_, request_phase::staged, request_phase::none))
-    answers_.gone(told);
+  {
+    const answering_calls::one inside(answering_);
+    slot_record &record = ring_.record(slot_);
+    const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
+    if (record.claim(generation_, request_phase::staged, request_phase::none))
+      answers_.gone(told);
+  }
   done();
   return true;
 }
@@ -209,14 +215,20 @@ bool stage_worker::is_mine(request_phase from) {
 }
 
 void stage_worker::finish(request_phase from, const answer &said, bool ended) {
-  if (is_mine(from))
-    answers_.give(slot_, generation_, said);
+  {
+    const answering_calls::one inside(answering_);
+    if (is_mine(from))
+      answers_.give(slot_, generation_, said);
+  }
   done(ended);
 }
 
 void stage_worker::finish_framed(request_phase from, std::size_t size) {
-  if (is_mine(from))
-    answers_.give(slot_, generation_, framed_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
+  {
+    const answering_calls::one inside(answering_);
+    if (is_mine(from))
+      answers_.give(slot_, generation_, framed_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
+  }
   done();
 }
 

@@ -11,6 +11,31 @@
 
 namespace cudaq::qec::realtime::detail {
 
+/// Calls that answer requests, from before they claim one until the consumer has been told. Who wants them ended first sees
+/// to it that there is nothing to claim any more.
+class answering_calls {
+public:
+  bool none() const {
+    const std::uint64_t ended = ended_.value();
+    return begun_.value() == ended;
+  }
+
+  /// One of them, while it lives.
+  class one {
+  public:
+    explicit one(answering_calls &of) : of_(of) { of_.begun_.add(); }
+    ~one() { of_.ended_.add(); }
+    one(const one &) = delete;
+    one &operator=(const one &) = delete;
+
+  private:
+    answering_calls &of_;
+  };
+
+private:
+  counter begun_, ended_;
+};
+
 /// How requests are answered, for all workers and for deferred completions. The dispatcher's generations see to it that
 /// nobody answers twice.
 class answers {
@@ -53,6 +78,7 @@ public:
   activity doing() const { return static_cast<activity>(doing_.peek()); }
   std::uint32_t slot() const { return slot_seen_.peek(); }
   int id() const { return id_; }
+  const answering_calls &answering() const { return answering_; }
 
 private:
   /// abandoned: its request has been answered, and the stage may still run.
@@ -83,6 +109,7 @@ private:
   std::size_t response_size_ = 0;
   std::uint32_t looks_ = 0; ///< without the stage being ready
   shared_word<std::uint32_t> doing_, slot_seen_;
+  alignas(64) answering_calls answering_;
 };
 
 } // namespace cudaq::qec::realtime::detail

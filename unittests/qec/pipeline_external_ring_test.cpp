@@ -229,6 +229,36 @@ TEST_P(PipelineExternalRing, ACompletionThatIsUnderWayAtTheStopIsWaitedFor) {
   release.join();
 }
 
+TEST_P(PipelineExternalRing, AWorkerThatAnswersBehindTheStopsDeadlineIsWaitedFor) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_stage_config c = config(foreign, 1);
+  c.grace_period_ns = kSecond / 20;
+  pipeline_rig rig(c, 1);
+  rig.first_id = 0;
+  std::atomic<int> given_up{0};
+  rig.pipeline->set_completion_handler([&](const completion &done) {
+    ++rig.seen.times[done.request_id];
+    given_up += done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
+  });
+  rig.pipeline->start();
+  held = true;
+  ASSERT_TRUE(foreign.send(0));
+  ASSERT_TRUE(eventually([&] { return inside == 1; }));
+  rig.pipeline->stop();
+  EXPECT_GE(rig.pipeline->last_stop().stuck_threads, 1);
+  EXPECT_NE(rig.pipeline->last_stop().text.find("worker 0 is stuck"), std::string::npos)
+      << rig.pipeline->last_stop().text;
+  EXPECT_TRUE(foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN));
+  held = false;
+  EXPECT_TRUE(eventually([&] { return rig.seen.not_once() == 0; })) << "the consumer is still there";
+  EXPECT_TRUE(eventually([&] {
+    rig.pipeline->stop();
+    return rig.pipeline->last_stop().stuck_threads == 0;
+  }));
+  EXPECT_EQ(rig.seen.not_once(), 0u);
+  EXPECT_EQ(given_up, 1);
+}
+
 TEST_P(PipelineExternalRing, Row20_StagesThatFailAreAnswersAndCompletions) {
   foreign_ring foreign(8, GetParam());
   pipeline_rig rig(config(foreign, 2));
