@@ -4,18 +4,16 @@
 #include "lib/support/trace_range.h"
 
 #include <algorithm>
-#include <new>
-#include <sched.h>
 
 namespace cudaq::qec::realtime::detail {
 
-using cudaq::realtime::detail::steady_clock;
 using experimental::completion;
 
 namespace {
 constexpr std::size_t kLeastRoom = 1024; ///< completions of an external ring that the handler may be behind
-/// Whose handler this thread runs.
-thread_local const completions *in_handler_of = nullptr;
+/// Who finds room takes some a moment later, and so do others: at most as many as there are workers. The queue has what
+/// they may exceed their bound by, then failed launches theirs, then the requests that are open at a stop.
+constexpr std::size_t kExcess = 2 * 64;
 
 bool is_protocol_error(std::int32_t status) {
   return status <= CUDAQ_RPC_ERR_BAD_ARG_LEN && status > CUDAQ_RPC_ERR_BAD_ARG_LEN - CUDAQ_RPC_ERROR_COUNT;
@@ -23,32 +21,26 @@ bool is_protocol_error(std::int32_t status) {
 } // namespace
 
 completions::completions(pipeline_ring &ring)
-    : ring_(ring), told_(ring.external() ? std::max<std::size_t>(kLeastRoom, 4 * ring.num_slots()) : 1) {}
-
-bool completions::may_wait() const {
-  const std::uint64_t until = waits_until_.load();
-  return until == 0 || static_cast<std::uint64_t>(steady_clock::now().time_since_epoch().count()) < until;
-}
+    : ring_(ring), room_(std::max<std::size_t>(kLeastRoom, 4 * ring.num_slots())),
+      told_(ring.external() ? room_ + 2 * kExcess + ring.num_slots() : 1) {}
 
 void completions::tell(const answered_request &told) noexcept {
-  while (!told_.push(told)) {
-    const bool waits_for_itself = in_handler_of == this;
-    if (waits_for_itself || !may_wait()) {
-      if (!waits_for_itself || !keep(told))
-        lost_.add();
-      return;
-    }
-    sched_yield();
-  }
+  if (!told_.push(told))
+    lost_.add();
 }
 
-bool completions::keep(const answered_request &told) noexcept {
-  try {
-    kept_.push_back(told);
-    return true;
-  } catch (const std::bad_alloc &) {
-    return false;
-  }
+void completions::tell_unexpected(const answered_request &told) noexcept {
+  expect();
+  tell(told);
+}
+
+void completions::tell_failed_launch(const answered_request &told) noexcept {
+  const bool fits = is_below(room_ + kExcess);
+  expect();
+  if (fits)
+    tell(told);
+  else
+    lost_.add();
 }
 
 std::uint32_t completions::turn() {
@@ -56,11 +48,6 @@ std::uint32_t completions::turn() {
   if (ring_.external()) {
     for (answered_request r; told_.pop(r); ++work)
       deliver(r);
-    for (; !kept_.empty(); ++work) {
-      const answered_request r = kept_.front();
-      kept_.pop_front();
-      deliver(r);
-    }
     return work;
   }
   const std::uint64_t drawn = ring_.drawn();
@@ -106,14 +93,12 @@ void completions::deliver(const completion &c) {
     given_up_.bump();
   if (handler_ != nullptr && *handler_) {
     in_handler_.set(1);
-    in_handler_of = this;
     try {
       const cudaq::realtime::detail::trace_range range("qec completion");
       (*handler_)(c);
     } catch (...) {
       handler_errors_.bump();
     }
-    in_handler_of = nullptr;
     in_handler_.set(0);
   }
   completed_.bump();

@@ -6,9 +6,6 @@
 
 #include "lib/qec/bounded_queue.h"
 #include "lib/qec/pipeline_ring.h"
-#include "lib/support/runner.h"
-
-#include <deque>
 
 namespace cudaq::qec::realtime::detail {
 
@@ -29,14 +26,18 @@ public:
   /// One look; the work count is the number of completions.
   std::uint32_t turn();
 
-  /// From any thread. Waits for room: who answers faster than the handler counts is held up when it is so far behind. The
-  /// consumer's own thread, in the handler, keeps its completions for itself instead. A completion is lost, and counted
-  /// so, when there is no room and nobody waits any longer.
+  // --- external rings, from any thread: nobody waits and nothing is allocated, however far behind the handler is ---
+
+  /// A worker may take one more request: the handler is not too far behind.
+  bool has_room() const { return is_below(room_); }
+  /// Behind has_room, when the worker has the request: it will be told.
+  void expect() { expected_.add(); }
+  /// Of what was expected; there is room. (None: counted as lost.)
   void tell(const answered_request &told) noexcept;
-  void wait_for_room() { waits_until_.store(0); }
-  void wait_no_longer_than(cudaq::realtime::detail::steady_clock::time_point end) {
-    waits_until_.store(static_cast<std::uint64_t>(end.time_since_epoch().count()));
-  }
+  /// Of a request that no worker has had, and that was open at a stop: there is room.
+  void tell_unexpected(const answered_request &told) noexcept;
+  /// Of a launch that has failed, which nobody could hold up: lost, and counted so, where the handler is too far behind.
+  void tell_failed_launch(const answered_request &told) noexcept;
 
   std::uint64_t completed() const { return completed_.value(); }
   std::uint64_t given_up() const { return given_up_.value(); }
@@ -49,15 +50,14 @@ private:
   bool collect(std::uint64_t ticket);
   void deliver(const experimental::completion &c);
   void deliver(const answered_request &told);
-  bool may_wait() const;
-  bool keep(const answered_request &told) noexcept;
+  bool is_below(std::uint64_t bound) const { return expected_.value() < completed_.value() + lost_.value() + bound; }
 
   pipeline_ring &ring_;
   const experimental::completion_callback *handler_ = nullptr;
   std::uint64_t oldest_ = 0; ///< no ticket below it is open
+  const std::uint64_t room_; ///< completions that the handler may be behind
   bounded_queue<answered_request> told_;
-  std::deque<answered_request> kept_;      ///< told by the handler when told_ was full; the consumer's own
-  shared_word<std::uint64_t> waits_until_; ///< steady_clock, 0: for ever
+  counter expected_; ///< told, or still to be told
   counter completed_, given_up_, handler_errors_, lost_;
   shared_word<std::uint32_t> in_handler_;
 };

@@ -95,7 +95,7 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
 void graph_engine::tell_failed(worker &w, std::uint64_t open) {
   const answered_request told{w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_LAUNCH_FAILED, cudaErrorUnknown};
   if (w.open.claim(open, 0))
-    answers_.gone(told);
+    answers_.failed_launch(told);
 }
 
 bool graph_engine::has_job(const worker &w, cudaq_host_job_t &job) const {
@@ -113,7 +113,7 @@ bool graph_engine::take(int id, std::uint32_t &slot) {
   }
   w.taken = w.launched.load();
   if (!has_job(w, job)) { // the device has failed, and the dispatcher has answered everything
-    answers_.gone({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
+    answers_.failed_launch({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
     return false;
   }
   slot = job.slot;

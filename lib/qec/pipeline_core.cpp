@@ -177,7 +177,6 @@ void pipeline_core::start() {
 
 void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resources) {
   answers_.give_up.store(0);
-  completions_.wait_for_room();
   workers_end_.store(0);
   consumer_ends_.store(0);
   completions_.call(&handler_);

@@ -69,7 +69,7 @@ void pipeline_core::stop() {
   if (ended())
     return;
   stop_report report;
-  const std::uint64_t given_up_before = completions_.given_up(), lost_before = completions_.lost();
+  const std::uint64_t given_up_before = completions_.given_up();
   const auto deadline = steady_clock::now() + std::chrono::nanoseconds(config_.grace_period_ns);
   const bool again = is_stuck(); // its grace period is over, and its workers have ended
   bool stopped = false;
@@ -81,10 +81,8 @@ void pipeline_core::stop() {
     stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
   }
   answers_.give_up.store(1);
-  completions_.wait_no_longer_than(steady_clock::now() + kEndTime / 2); // workers that wait there can end in time
   report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
   if (stopped) {
-    completions_.wait_no_longer_than(steady_clock::now() + kEndTime / 2);
     take_back_open_requests();
     if (answers_are_told(report))
       end_consumer(report);
@@ -97,8 +95,10 @@ void pipeline_core::stop() {
     say(report, std::to_string(report.given_up) + " requests answered SHUTTING_DOWN");
   if (report.left_over != 0)
     say(report, std::to_string(report.left_over) + " requests left in the ring");
-  if (completions_.lost() != lost_before)
-    say(report, std::to_string(completions_.lost() - lost_before) + " completions not delivered");
+  if (const std::uint64_t lost = completions_.lost(); lost != lost_reported_) {
+    say(report, std::to_string(lost - lost_reported_) + " completions not delivered");
+    lost_reported_ = lost;
+  }
   report.drained = report.text.empty();
   const bool ended = report.stuck_threads == 0;
   if (ended) {
@@ -173,12 +173,16 @@ void pipeline_core::take_back_open_requests() {
     const request_phase phase = slot_record::phase_of(word);
     if (phase == request_phase::none || phase == request_phase::given_up)
       continue;
+    const bool no_worker_has_it = phase == request_phase::queued;
     const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
     if (!record.claim(slot_record::generation_of(word), phase,
                       may_be_completed ? request_phase::given_up : request_phase::none))
       continue;
-    if (ring_.external())
-      completions_.tell({record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+    const answered_request told{record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0};
+    if (ring_.external() && no_worker_has_it)
+      completions_.tell_unexpected(told);
+    else if (ring_.external())
+      completions_.tell(told);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "lib/support/trace_range.h"
 
+#include <cstring>
 #include <exception>
 
 namespace cudaq::qec::realtime::detail {
@@ -41,20 +42,20 @@ void answers::gone(const answered_request &told) {
     completions_.tell(told);
 }
 
-void answers::note(const char *what) noexcept {
-  try {
-    const std::lock_guard<std::mutex> lock(note_mutex_);
-    if (note_.empty())
-      note_ = what;
-  } catch (...) { // no memory for a text: the counters tell
-    return;
-  }
+void answers::failed_launch(const answered_request &told) {
+  stage_errors.add();
+  if (ring_.external())
+    completions_.tell_failed_launch(told);
 }
 
-std::string answers::first_note() const {
-  const std::lock_guard<std::mutex> lock(note_mutex_);
-  return note_;
+void answers::note(const char *what) noexcept {
+  if (!noted_.claim(0, 1))
+    return;
+  std::strncpy(note_.data(), what, note_.size() - 1); // the last byte stays 0
+  noted_.store(2);
 }
+
+std::string answers::first_note() const { return noted_.load() == 2 ? note_.data() : ""; }
 
 stage_worker::stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine,
                            pipeline_ring &ring, const experimental::cpu_stage_callback &cpu_stage, answers &to)
@@ -91,6 +92,8 @@ launch_outcome stage_worker::launch() {
 
 /// True: a request was taken.
 bool stage_worker::begin() {
+  if (!answers_.may_take())
+    return false;
   {
     const answering_calls::one inside(answering_); // it tells of launches that have failed
     if (!engine_.take(id_, slot_))
@@ -105,6 +108,7 @@ bool stage_worker::begin() {
     done(false);
     return true;
   }
+  answers_.taken();
   if (answers_.give_up.load() != 0) {
     finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
     return true;

@@ -6,7 +6,7 @@
 #include "lib/qec/response_frame.h"
 #include "lib/qec/stage_engine.h"
 
-#include <mutex>
+#include <array>
 #include <string>
 
 namespace cudaq::qec::realtime::detail {
@@ -46,21 +46,32 @@ public:
   /// The caller has claimed the request: its phase is none. False: a stop was faster.
   bool give(std::uint32_t slot, std::uint64_t generation, const answer &said);
 
-  /// The dispatcher has answered this one itself, with an error. From any thread.
+  /// The dispatcher has answered this one itself, with an error: one that a worker had taken.
   void gone(const answered_request &told);
+  /// The same of a launch that no worker has taken. From any thread, without waiting.
+  void failed_launch(const answered_request &told);
+
+  /// A worker may take a request; when it has, it says so.
+  bool may_take() const { return completions_.has_room() || give_up.load() != 0; }
+  void taken() {
+    if (ring_.external())
+      completions_.expect();
+  }
 
   /// From now on what is not ready is answered SHUTTING_DOWN.
   shared_word<std::uint32_t> give_up;
   counter stage_errors, callback_errors, answered_twice;
+  /// Keeps the first text, cut to what there is room for. From any thread.
   void note(const char *what) noexcept;
+  /// Empty: there is none.
   std::string first_note() const;
 
 private:
   pipeline_ring &ring_;
   completions &completions_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;
-  mutable std::mutex note_mutex_; ///< the first error only takes it
-  std::string note_;
+  shared_word<std::uint32_t> noted_; ///< 1: being written, 2: there
+  std::array<char, 256> note_{};
 };
 
 class stage_worker {

@@ -122,46 +122,86 @@ TEST(PipelineGraphs, AFailedLaunchOrHookFailsItsRequestOnly) {
   EXPECT_EQ(g.rig.seen.not_good(), 300u);
 }
 
-TEST(PipelineGraphs, OnAnExternalRingAFailedLaunchIsACompletionToo) {
-  constexpr std::uint32_t kSlots = 4, kRequests = 300;
-  cudaq_ringbuffer_options_t o;
-  cudaq_ringbuffer_options_init(&o, sizeof(o));
-  o.num_slots = kSlots;
-  o.slot_size = 256;
-  o.in_place = 0;
-  cudaq_ringbuffer_t ring{};
-  cudaq_ringbuffer_memory_t *memory = nullptr;
-  ASSERT_EQ(cudaq_ringbuffer_create(&o, &memory, &ring), CUDAQ_OK) << cudaq_last_error_message();
-  {
-    pipeline_stage_config config = pipeline_rig::small(2, kSlots);
-    config.external_ringbuffer = &ring;
-    graph_rig g(config);
-    std::atomic<int> launches{0};
-    g.fake.launch_fails = [&](int) { return launches++ % 3 == 1; };
-    std::atomic<std::uint32_t> good{0}, failed{0};
-    std::vector<std::atomic<int>> times(kRequests);
-    g.rig.pipeline->set_completion_handler([&](const completion &c) {
-      ++times[c.request_id];
-      ++(c.success ? good : failed);
-    });
-    g.rig.pipeline->start();
-    for (std::uint32_t k = 0; k < kRequests; ++k) {
-      const std::vector<std::uint8_t> payload = payload_of(k, 8 + k % 64);
-      cudaq_host_ringbuffer_write_rpc_request(&ring, k % kSlots, kFunction, payload.data(),
-                                              static_cast<std::uint32_t>(payload.size()), k, 0);
-      cudaq_host_ringbuffer_signal_slot(&ring, k % kSlots);
-      ASSERT_TRUE(
-          eventually([&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring, k % kSlots, nullptr) == CUDAQ_TX_READY; }));
-      cudaq_host_ringbuffer_clear_slot(&ring, k % kSlots);
-      ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring, k % kSlots) != 0; }));
-    }
-    EXPECT_TRUE(eventually([&] { return good + failed == kRequests; })) << g.rig.pipeline->dump();
-    g.rig.pipeline->stop();
-    EXPECT_EQ(failed, kRequests / 3);
-    for (const auto &n : times)
-      ASSERT_EQ(n, 1);
+/// A ring of somebody else's, with a client that sends a request, waits for its answer and clears the slot.
+class PipelineGraphsOnAnExternalRing : public testing::Test {
+protected:
+  static constexpr std::uint32_t kSlots = 4;
+  PipelineGraphsOnAnExternalRing() {
+    cudaq_ringbuffer_options_t o;
+    cudaq_ringbuffer_options_init(&o, sizeof(o));
+    o.num_slots = kSlots;
+    o.slot_size = 256;
+    o.in_place = 0;
+    EXPECT_EQ(cudaq_ringbuffer_create(&o, &memory_, &ring_), CUDAQ_OK) << cudaq_last_error_message();
+    config_.external_ringbuffer = &ring_;
   }
-  EXPECT_EQ(cudaq_ringbuffer_destroy(memory), CUDAQ_OK);
+  ~PipelineGraphsOnAnExternalRing() override { EXPECT_EQ(cudaq_ringbuffer_destroy(memory_), CUDAQ_OK); }
+
+  void send_and_receive(std::uint32_t k) {
+    const std::uint32_t slot = k % kSlots;
+    const std::vector<std::uint8_t> payload = payload_of(k, 8 + k % 64);
+    cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, kFunction, payload.data(),
+                                            static_cast<std::uint32_t>(payload.size()), k, 0);
+    cudaq_host_ringbuffer_signal_slot(&ring_, slot);
+    ASSERT_TRUE(
+        eventually([&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr) == CUDAQ_TX_READY; }));
+    cudaq_host_ringbuffer_clear_slot(&ring_, slot);
+    ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring_, slot) != 0; }));
+  }
+
+  cudaq_ringbuffer_t ring_{};
+  pipeline_stage_config config_ = pipeline_rig::small(2, kSlots);
+
+private:
+  cudaq_ringbuffer_memory_t *memory_ = nullptr;
+};
+
+TEST_F(PipelineGraphsOnAnExternalRing, AFailedLaunchIsACompletionToo) {
+  constexpr std::uint32_t kRequests = 300;
+  graph_rig g(config_);
+  std::atomic<int> launches{0};
+  g.fake.launch_fails = [&](int) { return launches++ % 3 == 1; };
+  std::atomic<std::uint32_t> good{0}, failed{0};
+  std::vector<std::atomic<int>> times(kRequests);
+  g.rig.pipeline->set_completion_handler([&](const completion &c) {
+    ++times[c.request_id];
+    ++(c.success ? good : failed);
+  });
+  g.rig.pipeline->start();
+  for (std::uint32_t k = 0; k < kRequests; ++k)
+    ASSERT_NO_FATAL_FAILURE(send_and_receive(k));
+  EXPECT_TRUE(eventually([&] { return good + failed == kRequests; })) << g.rig.pipeline->dump();
+  g.rig.pipeline->stop();
+  EXPECT_EQ(failed, kRequests / 3);
+  for (const auto &n : times)
+    ASSERT_EQ(n, 1);
+}
+
+TEST_F(PipelineGraphsOnAnExternalRing, Row19_AHandlerThatIsFarBehindDoesNotHoldUpLaunchesThatFail) {
+  constexpr std::uint32_t kRequests = 1500; // the queue of completions is shorter
+  graph_rig g(config_);
+  g.fake.launch_fails = [](int) { return true; };
+  std::atomic<bool> go{false};
+  std::atomic<std::uint32_t> told{0};
+  std::vector<std::atomic<int>> times(kRequests);
+  g.rig.pipeline->set_completion_handler([&](const completion &c) {
+    EXPECT_TRUE(eventually([&] { return go.load(); }));
+    EXPECT_EQ(c.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+    ++times[c.request_id];
+    ++told;
+  });
+  g.rig.pipeline->start();
+  for (std::uint32_t k = 0; k < kRequests; ++k)
+    ASSERT_NO_FATAL_FAILURE(send_and_receive(k));
+  go = true;
+  ASSERT_TRUE(eventually([&] { return told >= 1024; }));
+  g.rig.pipeline->stop();
+  const stop_report report = g.rig.pipeline->last_stop();
+  EXPECT_EQ(report.stuck_threads, 0) << report.text;
+  ASSERT_LT(told, kRequests);
+  EXPECT_EQ(report.text, std::to_string(kRequests - told) + " completions not delivered");
+  for (const auto &n : times)
+    ASSERT_LE(n, 1);
 }
 
 TEST(PipelineGraphs, ADeviceThatFailsLeavesNoWorkerWaiting) {

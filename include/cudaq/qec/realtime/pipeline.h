@@ -151,8 +151,8 @@ struct completion {
 };
 
 /// Called by the consumer thread, which gives the slot back when the call has returned: a submit that waits for a slot has no
-/// place in it. On an external ring the answer is out before, but a handler that is 1024 requests (or four rings, if that
-/// is more) behind holds the workers up. What it throws is counted and dropped.
+/// place in it. On an external ring the answer is out by then or a moment later, and a handler that is 1024 requests (or
+/// four rings, if that is more) behind holds the workers up. What it throws is counted and dropped.
 using completion_callback = std::function<void(const completion &c)>;
 
 /// What the last stop found.
