@@ -61,9 +61,9 @@ CUDAQ_QEC_HOST_DEVICE inline std::int32_t status_of(const service_queue &q, cons
   memcpy(&request, frames.request, sizeof(request));
   if (request.arg_len > q.input_bytes)
     return CUDAQ_RPC_ERR_BAD_ARG_LEN;
-  if (q.io != nullptr && q.output_bytes + CUDAQ_RPC_HEADER_SIZE > q.io->tx_stride_sz)
-    return CUDAQ_RPC_ERR_RESULT_TOO_LARGE;
-  return 0;
+  const std::size_t room = q.io != nullptr ? q.io->tx_stride_sz : q.slot_bytes;
+  const bool is_bounded = q.io != nullptr || q.slot_bytes != 0;
+  return is_bounded && q.output_bytes + CUDAQ_RPC_HEADER_SIZE > room ? CUDAQ_RPC_ERR_RESULT_TOO_LARGE : 0;
 }
 
 /// The header of the response, and with io its publication. By one thread, behind the others' bytes.

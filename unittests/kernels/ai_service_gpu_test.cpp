@@ -44,6 +44,7 @@ TEST_F(AiServiceOnGpu, TheGraphOfTheBaseClassAnswersInTheFrame) {
   frames f(1);
   pipe::ai_decoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
                                    qec::realtime::gpu::cuda_service_device(), f.mailbox.dev);
+  service.set_slot_size(frames::kStride);
   service.capture_graph();
   f.mailbox.host[0] = f.ring.dev;
   side_stream stream;

@@ -165,6 +165,24 @@ TEST(AiDecoderService, Row23_APayloadLongerThanTheInputIsRefusedAndTheNextIsRigh
   }
 }
 
+TEST(AiDecoderService, AnAnswerThatDoesNotFitInItsSlotLeavesTheNextSlotAlone) {
+  const auto device = std::make_shared<fake_device>();
+  void *mailbox = nullptr;
+  ai_decoder_service service(std::make_unique<adding_engine>(), device, &mailbox);
+  for (std::size_t slot_bytes : {31u, 24u, 32u}) {
+    service.set_slot_size(slot_bytes);
+    service.capture_graph();
+    frame f(10);
+    const frame before = f;
+    mailbox = f.bytes;
+    device->graph(nullptr);
+    const bool fits = slot_bytes >= 32;
+    EXPECT_EQ(response_in(f).status, fits ? 0 : CUDAQ_RPC_ERR_RESULT_TOO_LARGE);
+    EXPECT_EQ(response_in(f).result_len, fits ? 8u : 0u);
+    EXPECT_EQ(std::memcmp(f.bytes + CUDAQ_RPC_HEADER_SIZE, before.bytes + CUDAQ_RPC_HEADER_SIZE, 8) == 0, !fits);
+  }
+}
+
 TEST(AiDecoderService, WithAGraphIoContextItAnswersWhereASchedulerSays) {
   const auto device = std::make_shared<fake_device>();
   void *mailbox = nullptr;

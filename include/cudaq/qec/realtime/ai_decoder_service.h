@@ -27,6 +27,9 @@ public:
   /// by this GraphIOContext instead of the mailbox, the same that is named for its entry (CUDAQ_GRAPH_IO_FORWARDED). Device
   /// memory, zeroed, which must outlive the graph. nullptr: the mailbox again. Throws std::logic_error on a predecoder service.
   void set_graph_io(const cudaq::realtime::GraphIOContext *graph_io_dev);
+  /// Bytes of the slots that the mailbox leads to, header included, for the next capture_graph: an answer that does not fit is
+  /// RESULT_TOO_LARGE. 0, which it is at first: answers fit, the caller has seen to that. With set_graph_io the context says it.
+  void set_slot_size(std::size_t bytes) { queue_.slot_bytes = bytes; }
   /// Throws what the capture refuses. Again: the graph is replaced.
   void capture_graph(bool device_launch = false);
   /// nullptr before capture_graph.

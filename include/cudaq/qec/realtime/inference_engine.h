@@ -73,6 +73,7 @@ struct service_queue {
   void *const *mailbox = nullptr; ///< word with the address of the request's frame; null frame: nothing is done
   /// Instead of the mailbox: where the request is, where the answer goes, and the word that says it is there. No queue then.
   const cudaq::realtime::GraphIOContext *io = nullptr;
+  std::size_t slot_bytes = 0; ///< of the frame that the mailbox names, header included; 0: not known
   std::uint8_t *input = nullptr;
   std::size_t input_bytes = 0;
   const std::uint8_t *output = nullptr;
