@@ -6,6 +6,8 @@
 
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 
+#include <utility>
+
 namespace cudaq::qec::realtime::gpu {
 namespace {
 
@@ -95,12 +97,17 @@ public:
       entry_kernel<<<1, kThreads, 0, stream>>>(queue);
     return cudaGetLastError();
   }
-  cudaGraphExec_t capture(const std::function<cudaError_t(cudaStream_t)> &work, bool device_launch) override {
+  cudaGraphExec_t capture(const stream_work &warm_up, const stream_work &work, bool device_launch) override {
     cudaq::realtime::captured_graph graph;
     cudaq::realtime::graph_capture_options options;
     options.device_id = id_;
+    options.warm_ups = 1;
     options.device_launch = device_launch;
-    const auto result = cudaq::realtime::capture_graph(graph, work, options);
+    bool is_warm = false;
+    const auto either = [&](cudaStream_t stream) {
+      return std::exchange(is_warm, true) ? work(stream) : warm_up(stream);
+    };
+    const auto result = cudaq::realtime::capture_graph(graph, either, options);
     if (!result)
       throw std::runtime_error(result.text);
     return graph.release();

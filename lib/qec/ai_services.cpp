@@ -35,8 +35,7 @@ ai_decoder_service::ai_decoder_service(std::unique_ptr<inference_engine> engine,
   try {
     bind_tensors();
   } catch (...) {
-    for (const tensor_binding &b : bindings_)
-      device_->free(b.d_buffer);
+    free_memory();
     throw;
   }
 }
@@ -44,11 +43,17 @@ ai_decoder_service::ai_decoder_service(std::unique_ptr<inference_engine> engine,
 ai_decoder_service::~ai_decoder_service() {
   if (graph_ != nullptr)
     device_->destroy(graph_);
+  free_memory();
+}
+
+void ai_decoder_service::free_memory() noexcept {
   for (const tensor_binding &b : bindings_)
     device_->free(b.d_buffer);
+  device_->free_shared(no_request_);
 }
 
 void ai_decoder_service::bind_tensors() {
+  no_request_ = device_->allocate_shared(sizeof(void *));
   for (std::size_t i = 0; i < engine_->tensors().size(); ++i) {
     const tensor_info &t = engine_->tensors()[i];
     tensor_binding &b = bindings_.emplace_back();
@@ -72,15 +77,20 @@ void ai_decoder_service::set_graph_io(const cudaq::realtime::GraphIOContext *gra
   queue_.io = graph_io_dev;
 }
 
+cudaError_t ai_decoder_service::enqueue(const service_queue &queue, cudaStream_t stream) {
+  cudaError_t error = device_->enqueue_input(queue, stream);
+  if (error == cudaSuccess)
+    error = engine_->enqueue(stream);
+  return error == cudaSuccess ? device_->enqueue_output(queue, stream) : error;
+}
+
 void ai_decoder_service::capture_graph(bool device_launch) {
-  const cudaGraphExec_t made = device_->capture(
-      [this](cudaStream_t stream) {
-        cudaError_t error = device_->enqueue_input(queue_, stream);
-        if (error == cudaSuccess)
-          error = engine_->enqueue(stream);
-        return error == cudaSuccess ? device_->enqueue_output(queue_, stream) : error;
-      },
-      device_launch);
+  service_queue idle = queue_; // the last request is still named where requests are: it must not be served again
+  idle.io = nullptr;
+  idle.mailbox = static_cast<void *const *>(no_request_.device);
+  const cudaGraphExec_t made =
+      device_->capture([&](cudaStream_t stream) { return enqueue(idle, stream); },
+                       [this](cudaStream_t stream) { return enqueue(queue_, stream); }, device_launch);
   if (graph_ != nullptr)
     device_->destroy(graph_);
   graph_ = made;

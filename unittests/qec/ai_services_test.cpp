@@ -80,7 +80,8 @@ public:
     }
     return cudaSuccess;
   }
-  cudaGraphExec_t capture(const std::function<cudaError_t(cudaStream_t)> &work, bool) override {
+  cudaGraphExec_t capture(const stream_work &warm_up, const stream_work &work, bool) override {
+    EXPECT_EQ(warm_up(nullptr), cudaSuccess);
     graph = work;
     ++graphs;
     return reinterpret_cast<cudaGraphExec_t>(this);
@@ -223,11 +224,34 @@ TEST(AiDecoderService, WhatIsMissingIsRefusedAndNothingLeaks) {
   EXPECT_THROW(ai_decoder_service(nullptr, device, &mailbox), std::invalid_argument);
   EXPECT_THROW(ai_decoder_service(std::make_unique<adding_engine>(), nullptr, &mailbox), std::invalid_argument);
   EXPECT_THROW(ai_predecoder_service(std::make_unique<adding_engine>(), device, &mailbox, 0), std::invalid_argument);
-  for (int fails_at = 0; fails_at < 9; ++fails_at) {
+  for (int fails_at = 0; fails_at < 10; ++fails_at) {
     device->fails_at = fails_at;
     EXPECT_THROW(ai_predecoder_service(std::make_unique<adding_engine>(), device, &mailbox), std::runtime_error);
     EXPECT_EQ(device->blocks, 0) << fails_at;
   }
+}
+
+// What a mailbox, or a context, names behind a run is the last request.
+TEST(AiDecoderService, CapturedAgainItDoesNotServeTheLastRequestAgain) {
+  const auto device = std::make_shared<fake_device>();
+  frame f(10), answer(0, 0);
+  void *mailbox = f.bytes;
+  ai_decoder_service service(std::make_unique<adding_engine>(), device, &mailbox);
+  service.capture_graph();
+  EXPECT_EQ(response_in(f).magic, CUDAQ_RPC_MAGIC_REQUEST);
+  EXPECT_EQ(mailbox, f.bytes);
+  volatile std::uint64_t flag = 0;
+  cudaq::realtime::GraphIOContext io{f.bytes, answer.bytes, &flag, 4711, sizeof(answer.bytes)};
+  service.set_graph_io(&io);
+  service.capture_graph(true);
+  EXPECT_EQ(cudaq::realtime::detail::load_acquire(flag), 0u);
+  EXPECT_NE(response_in(answer).magic, CUDAQ_RPC_MAGIC_RESPONSE);
+
+  cudaq::qec::AIPreDecoderService queue(std::make_unique<adding_engine>(), device, &mailbox, 3);
+  queue.capture_graph();
+  queue.capture_graph();
+  EXPECT_EQ(queue.pending(), 0);
+  EXPECT_EQ(queue.refused(), 0);
 }
 
 TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {

@@ -30,7 +30,8 @@ public:
   /// Bytes of the slots that the mailbox leads to, header included, for the next capture_graph: an answer that does not fit is
   /// RESULT_TOO_LARGE. 0, which it is at first: answers fit, the caller has seen to that. With set_graph_io the context says it.
   void set_slot_size(std::size_t bytes) { queue_.slot_bytes = bytes; }
-  /// Throws what the capture refuses. Again: the graph is replaced.
+  /// Throws what the capture refuses. Again: the graph is replaced. The model runs once, on whatever its tensors hold; the
+  /// mailbox, the GraphIOContext and the queue are neither read nor written. No graph of this service may run.
   void capture_graph(bool device_launch = false);
   /// nullptr before capture_graph.
   cudaGraphExec_t get_executable_graph() const { return graph_; }
@@ -56,10 +57,13 @@ protected:
 
 private:
   void bind_tensors();
+  void free_memory() noexcept;
+  cudaError_t enqueue(const service_queue &queue, cudaStream_t stream);
 
   std::unique_ptr<inference_engine> engine_;
   std::shared_ptr<service_device> device_;
   std::vector<tensor_binding> bindings_;
+  service_device::shared_memory no_request_; ///< a mailbox without a frame
   cudaGraphExec_t graph_ = nullptr;
 };
 

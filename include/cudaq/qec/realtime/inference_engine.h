@@ -105,7 +105,9 @@ public:
   virtual cudaError_t enqueue_input(const service_queue &queue, cudaStream_t stream) = 0;
   /// Output tensor to the entry, which becomes ready; without a queue to the frame, as its response; with io that is published.
   virtual cudaError_t enqueue_output(const service_queue &queue, cudaStream_t stream) = 0;
-  virtual cudaGraphExec_t capture(const std::function<cudaError_t(cudaStream_t)> &work, bool device_launch) = 0;
+  using stream_work = std::function<cudaError_t(cudaStream_t)>;
+  /// Runs `warm_up` to its end, which loads what is loaded lazily, and captures `work`, which is not done.
+  virtual cudaGraphExec_t capture(const stream_work &warm_up, const stream_work &work, bool device_launch) = 0;
   virtual void destroy(cudaGraphExec_t graph) noexcept = 0;
 };
 
