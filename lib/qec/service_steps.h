@@ -33,7 +33,7 @@ CUDAQ_QEC_HOST_DEVICE inline int await_entry(const service_queue &q) {
   return entry;
 }
 
-/// Payload to input tensor, and zeros behind it.
+/// Payload to input tensor; of another size, what fits, and zeros behind it.
 CUDAQ_QEC_HOST_DEVICE inline void copy_input(const service_queue &q, const std::uint8_t *frame, std::uint32_t thread,
                                              std::uint32_t threads) {
   cudaq_rpc_header_t header;
@@ -55,11 +55,11 @@ CUDAQ_QEC_HOST_DEVICE inline void copy_bytes(std::uint8_t *to, const std::uint8_
     to[i] = from[i];
 }
 
-/// Without a queue: what becomes of the request. A payload that is longer than the model's input is none of its shots.
+/// Without a queue: what becomes of the request. A payload of another size than the model's input is none of its shots.
 CUDAQ_QEC_HOST_DEVICE inline std::int32_t status_of(const service_queue &q, const service_frames &frames) {
   cudaq_rpc_header_t request;
   memcpy(&request, frames.request, sizeof(request));
-  if (request.arg_len > q.input_bytes)
+  if (request.arg_len != q.input_bytes)
     return CUDAQ_RPC_ERR_BAD_ARG_LEN;
   const std::size_t room = q.io != nullptr ? q.io->tx_stride_sz : q.slot_bytes;
   const bool is_bounded = q.io != nullptr || q.slot_bytes != 0;

@@ -85,14 +85,14 @@ protected:
     if (cudaq_host_ringbuffer_read_rpc_response(&ring.ring, slot, &header, &result) != CUDAQ_OK ||
         header.request_id != k || header.ptp_timestamp != ~std::uint64_t{k})
       return false;
-    if (size_of(k) > kBytes)
+    if (size_of(k) != kBytes)
       return header.status == CUDAQ_RPC_ERR_BAD_ARG_LEN && header.result_len == 0;
     if (header.status != 0 || header.result_len != kBytes)
       return false;
     for (std::uint32_t i = 0; i < kBytes / 4; ++i) {
       std::uint32_t value;
       std::memcpy(&value, static_cast<const std::uint8_t *>(result) + 4 * i, 4);
-      if (value != (4 * i < size_of(k) ? word(k, i) : 0))
+      if (value != word(k, i))
         return false;
     }
     return true;

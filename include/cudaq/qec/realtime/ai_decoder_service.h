@@ -10,9 +10,8 @@
 
 namespace cudaq::qec::realtime::experimental {
 
-/// Owns engine, tensors and graph. The first input gets the request's payload (what it lacks is zero), the first output is
-/// the answer; other tensors have memory, too. A payload that is longer than the input is answered BAD_ARG_LEN. By one thread
-/// at a time.
+/// Owns engine, tensors and graph. The first input gets the request's payload, the first output is the answer; other tensors
+/// have memory, too. A payload of another size than the input is answered BAD_ARG_LEN. By one thread at a time.
 class CUDAQ_QEC_REALTIME_API ai_decoder_service {
 public:
   /// device_mailbox_slot: device address of the word that has the request's frame when the graph is launched.
