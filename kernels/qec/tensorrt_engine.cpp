@@ -162,8 +162,8 @@ private:
     t.shape = shape_of(context_->getTensorShape(t.name.c_str()), log_, t.name);
     for (const std::int64_t dimension : t.shape)
       require(dimension > 0, log_, "the shape of output \"" + t.name + "\" depends on what is in its inputs");
-    require(context_->getMaxOutputSize(t.name.c_str()) <= static_cast<std::int64_t>((t.size_bytes() + 255) / 256 * 256),
-            log_, "output \"" + t.name + "\" takes more memory than its shape says");
+    require(context_->getMaxOutputSize(t.name.c_str()) <= static_cast<std::int64_t>(t.memory_bytes()), log_,
+            "output \"" + t.name + "\" takes more memory than its shape says");
   }
 
   error_log &log_;
@@ -190,6 +190,11 @@ public:
     gpu::require(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_id_), "the device");
     gpu::require(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device_id_), "the device");
     return major * 10 + minor;
+  }
+  std::string device_name() const override {
+    cudaDeviceProp properties{};
+    gpu::require(cudaGetDeviceProperties(&properties, device_id_), "the device");
+    return properties.name;
   }
 
   std::vector<std::uint8_t> build(std::span<const std::uint8_t> model) override {

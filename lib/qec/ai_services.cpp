@@ -58,7 +58,7 @@ void ai_decoder_service::bind_tensors() {
     const tensor_info &t = engine_->tensors()[i];
     tensor_binding &b = bindings_.emplace_back();
     b = {t.name, nullptr, t.size_bytes(), t.is_input};
-    b.d_buffer = device_->allocate(round16(b.size_bytes));
+    b.d_buffer = device_->allocate(t.memory_bytes());
     engine_->bind(i, b.d_buffer);
     if (b.is_input && queue_.input == nullptr) {
       queue_.input = static_cast<std::uint8_t *>(b.d_buffer);

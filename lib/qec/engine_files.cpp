@@ -26,6 +26,7 @@ struct file_header {
   std::uint64_t engine_hash;
 };
 static_assert(sizeof(file_header) == 32);
+constexpr const char *kModel = " model "; ///< behind the machine, in a key
 constexpr char kMagic[8] = {'C', 'U', 'D', 'A', 'Q', 'E', 'N', 'G'};
 
 std::uint64_t fnv1a(std::span<const std::uint8_t> bytes) {
@@ -95,24 +96,26 @@ private:
   int fd_ = -1;
 };
 
-/// The engine of that file if it is the one that the key names. Else nothing, and `why` says so.
-std::unique_ptr<experimental::inference_engine> load_saved(engine_maker &maker, const std::string &path,
-                                                           const engine_key &key, std::string &why) {
+struct saved_engine {
+  std::unique_ptr<experimental::inference_engine> engine; ///< nullptr: `why`
+  std::string why;
+  bool is_wanted = false; ///< the file is what it should be, whether or not it could be loaded
+};
+
+/// The engine of that file if it is the one that the key names.
+saved_engine load_saved(engine_maker &maker, const std::string &path, const engine_key &key) {
   const auto file = read_file(path);
-  if (!file) {
-    why = file.error;
-    return nullptr;
-  }
+  if (!file)
+    return {nullptr, file.error};
   const auto packed = unpack_engine(*file);
-  if (!packed || packed->key != key.text()) {
-    why = path + ": " + (packed ? "saved for " + packed->key + ", wanted for " + key.text() : packed.error);
-    return nullptr;
-  }
+  if (!packed)
+    return {nullptr, path + ": " + packed.error};
+  if (packed->key != key.text())
+    return {nullptr, path + ": saved for " + packed->key + ", wanted for " + key.text()};
   try {
-    return maker.load(packed->serialized);
+    return {maker.load(packed->serialized), "", true};
   } catch (const std::runtime_error &e) {
-    why = path + ": " + e.what();
-    return nullptr;
+    return {nullptr, path + ": " + e.what(), true};
   }
 }
 
@@ -123,7 +126,7 @@ opened_engine open_serialized(engine_maker &maker, const std::string &path, std:
   if (!packed)
     throw std::runtime_error(path + ": " + packed.error);
   const std::string here = make_engine_key(maker, {}).machine();
-  if (packed->key.rfind(here + " ", 0) != 0)
+  if (packed->key.rfind(here + kModel, 0) != 0)
     throw std::runtime_error(path + ": saved for " + packed->key + ", but this is " + here +
                              "; it has to be built again from its ONNX model");
   return {maker.load(packed->serialized), engine_source::file, ""};
@@ -131,15 +134,17 @@ opened_engine open_serialized(engine_maker &maker, const std::string &path, std:
 
 } // namespace
 
-std::string engine_key::machine() const { return version + " sm" + std::to_string(compute_capability); }
+std::string engine_key::machine() const {
+  return version + " sm" + std::to_string(compute_capability) + " " + device_name;
+}
 
 std::string engine_key::text() const {
-  return machine() + " model " + hex(model_hash) + " " + std::to_string(model_bytes);
+  return machine() + kModel + hex(model_hash) + " " + std::to_string(model_bytes);
 }
 
 std::string engine_key::file_name(const std::string &model_path) const {
   std::string name = std::filesystem::path(model_path).stem().string() + "." + version + ".sm" +
-                     std::to_string(compute_capability) + "." + hex(model_hash) + ".engine";
+                     std::to_string(compute_capability) + "." + device_name + "." + hex(model_hash) + ".engine";
   for (char &c : name)
     if (!std::isalnum(static_cast<unsigned char>(c)) && std::strchr("._-", c) == nullptr)
       c = '_';
@@ -147,7 +152,7 @@ std::string engine_key::file_name(const std::string &model_path) const {
 }
 
 engine_key make_engine_key(const engine_maker &maker, std::span<const std::uint8_t> model) {
-  return {maker.version(), maker.compute_capability(), model.size(), fnv1a(model)};
+  return {maker.version(), maker.compute_capability(), maker.device_name(), model.size(), fnv1a(model)};
 }
 
 std::vector<std::uint8_t> pack_engine(const engine_key &key, std::span<const std::uint8_t> serialized) {
@@ -219,17 +224,14 @@ opened_engine open_engine(engine_maker &maker, const engine_files &files) {
     saved /= key.file_name(files.model);
   if (std::filesystem::equivalent(saved, files.model, ignored))
     throw std::runtime_error("the engine would be kept in " + saved.string() + ", which is the model");
-  opened_engine opened;
-  if (!files.save.empty() && std::filesystem::exists(saved, ignored)) {
-    opened.engine = load_saved(maker, saved.string(), key, opened.note);
-    opened.source = engine_source::saved;
-    if (opened.engine != nullptr)
-      return opened;
-  }
+  saved_engine kept;
+  if (!files.save.empty() && std::filesystem::exists(saved, ignored))
+    kept = load_saved(maker, saved.string(), key);
+  if (kept.engine != nullptr)
+    return {std::move(kept.engine), engine_source::saved, ""};
   const std::vector<std::uint8_t> serialized = maker.build(*model);
-  opened.engine = maker.load(serialized);
-  opened.source = engine_source::built;
-  if (!files.save.empty())
+  opened_engine opened{maker.load(serialized), engine_source::built, kept.why};
+  if (!files.save.empty() && !kept.is_wanted)
     if (const std::string refused = write_file_atomically(saved.string(), pack_engine(key, serialized));
         !refused.empty())
       opened.note += (opened.note.empty() ? "" : "; ") + refused;

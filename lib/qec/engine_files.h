@@ -24,6 +24,8 @@ public:
   virtual std::string version() const = 0;
   /// Of the GPU: major * 10 + minor.
   virtual int compute_capability() const = 0;
+  /// Of the GPU: an engine is tuned for one model of them.
+  virtual std::string device_name() const = 0;
   /// An ONNX model to a serialized engine. Takes seconds to minutes.
   virtual std::vector<std::uint8_t> build(std::span<const std::uint8_t> model) = 0;
   virtual std::unique_ptr<experimental::inference_engine> load(std::span<const std::uint8_t> serialized) = 0;
@@ -33,14 +35,15 @@ public:
 struct engine_key {
   std::string version;
   int compute_capability = 0;
+  std::string device_name;
   std::uint64_t model_bytes = 0;
   std::uint64_t model_hash = 0; ///< FNV-1a of all bytes of the model file
 
-  /// Version and GPU: "tensorrt-10.3.0.26-onnx100300 sm90".
+  /// Version and GPU: "tensorrt-10.3.0.26-onnx100300 sm90 NVIDIA H200".
   std::string machine() const;
   /// machine(), then hash and size of the model.
   std::string text() const;
-  /// "d13.tensorrt-10.3.0.26-onnx100300.sm90.0123456789abcdef.engine" for "/models/d13.onnx".
+  /// "d13.tensorrt-10.3.0.26-onnx100300.sm90.NVIDIA_H200.0123456789abcdef.engine" for "/models/d13.onnx".
   std::string file_name(const std::string &model_path) const;
 };
 engine_key make_engine_key(const engine_maker &maker, std::span<const std::uint8_t> model);
@@ -77,8 +80,9 @@ struct opened_engine {
   std::string note; ///< why a saved engine was not taken, or could not be saved; empty: neither
 };
 
-/// A saved engine is loaded if its key is the same, its bytes are those that were saved and the maker takes it; else the
-/// engine is built again and replaces it. Without the model the same findings are refusals. Throws std::runtime_error.
+/// A saved engine is loaded if its key is the same and its bytes are those that were saved; else the engine is built again and
+/// replaces it. One that the maker cannot load all the same is built again, too, and left: what is in the way may pass.
+/// Without the model the same findings are refusals. Throws std::runtime_error.
 opened_engine open_engine(engine_maker &maker, const engine_files &files);
 
 } // namespace cudaq::qec::realtime

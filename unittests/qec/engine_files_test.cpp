@@ -36,6 +36,7 @@ class fake_maker final : public engine_maker {
 public:
   std::string version() const override { return version_; }
   int compute_capability() const override { return sm; }
+  std::string device_name() const override { return device; }
   bytes build(std::span<const std::uint8_t> model) override {
     ++built;
     bytes made(version_.begin(), version_.end());
@@ -47,7 +48,7 @@ public:
       throw std::runtime_error("the library refuses");
     return std::make_unique<fake_engine>(bytes(serialized.begin(), serialized.end()));
   }
-  std::string version_ = "fake-10.3.0.26";
+  std::string version_ = "fake-10.3.0.26", device = "GPU A";
   int sm = 90, built = 0, loads_until_refusal = -1;
 };
 
@@ -98,7 +99,7 @@ TEST_F(EngineFiles, AModelIsBuiltOnceAndThenLoaded) {
   EXPECT_EQ(loaded(second), loaded(first));
   EXPECT_EQ(maker_.built, 1);
   ASSERT_EQ(cached().size(), 1u) << "one file, and no temporary one";
-  EXPECT_EQ(cached()[0].filename().string().rfind("d7.fake-10.3.0.26.sm90.", 0), 0u) << cached()[0];
+  EXPECT_EQ(cached()[0].filename().string().rfind("d7.fake-10.3.0.26.sm90.GPU_A.", 0), 0u) << cached()[0];
 }
 
 TEST_F(EngineFiles, Row32_AnotherVersionGpuOrModelHasAnEngineOfItsOwn) {
@@ -107,10 +108,12 @@ TEST_F(EngineFiles, Row32_AnotherVersionGpuOrModelHasAnEngineOfItsOwn) {
   EXPECT_EQ(loaded(open()), "fake-10.4.0.1model A");
   maker_.sm = 100;
   EXPECT_EQ(open().source, engine_source::built);
+  maker_.device = "GPU B";
+  EXPECT_EQ(open().source, engine_source::built);
   write("d7.onnx", "model B");
   EXPECT_EQ(loaded(open()), "fake-10.4.0.1model B");
-  EXPECT_EQ(maker_.built, 4);
-  EXPECT_EQ(cached().size(), 4u);
+  EXPECT_EQ(maker_.built, 5);
+  EXPECT_EQ(cached().size(), 5u);
   EXPECT_EQ(open().source, engine_source::saved);
 }
 
@@ -129,7 +132,7 @@ TEST_F(EngineFiles, Row32_ASavedEngineOfAnotherVersionIsRebuiltWhateverItsName) 
   EXPECT_EQ(open_engine(maker_, files).source, engine_source::saved) << "it has been replaced";
 }
 
-TEST_F(EngineFiles, Row32_ADamagedOrRefusedSavedEngineIsRebuilt) {
+TEST_F(EngineFiles, Row32_ADamagedSavedEngineIsRebuilt) {
   open();
   const auto good = read_file(cached()[0].string());
   ASSERT_TRUE(good) << good.error;
@@ -150,10 +153,19 @@ TEST_F(EngineFiles, Row32_ADamagedOrRefusedSavedEngineIsRebuilt) {
     expect_rebuilt(bytes(good->begin(), good->begin() + size), "cut off");
   expect_rebuilt(bytes(good->begin(), good->begin() + 31), "no saved engine");
   expect_rebuilt({'t', 'r', 't'}, "no saved engine");
+}
+
+TEST_F(EngineFiles, Row32_ASavedEngineThatCannotBeLoadedNowIsLeftForTheNextTime) {
+  open();
+  const fs::path file = cached()[0];
+  const auto before = fs::last_write_time(file) - std::chrono::hours(1);
+  fs::last_write_time(file, before);
   maker_.loads_until_refusal = 0;
   const opened_engine again = open();
   EXPECT_EQ(again.source, engine_source::built);
   EXPECT_NE(again.note.find("the library refuses"), std::string::npos) << again.note;
+  EXPECT_EQ(fs::last_write_time(file), before);
+  EXPECT_EQ(open().source, engine_source::saved);
 }
 
 TEST_F(EngineFiles, Row32_WithoutTheModelAnotherVersionOrGpuIsRefused) {
@@ -163,6 +175,9 @@ TEST_F(EngineFiles, Row32_WithoutTheModelAnotherVersionOrGpuIsRefused) {
   maker_.sm = 9; // "sm9" is a prefix of "sm90"
   EXPECT_NE(refusal("kept.engine").find("saved for fake-10.3.0.26 sm90"), std::string::npos);
   maker_.sm = 90;
+  maker_.device = "GPU"; // a prefix, too
+  EXPECT_NE(refusal("kept.engine").find("but this is fake-10.3.0.26 sm90 GPU;"), std::string::npos);
+  maker_.device = "GPU A";
   maker_.version_ = "fake-10.3.0.2";
   EXPECT_NE(refusal("kept.engine").find("but this is fake-10.3.0.2 sm90"), std::string::npos);
   EXPECT_EQ(maker_.built, 1);
@@ -233,6 +248,7 @@ TEST(TensorShapes, TypesAreTensorRtsByNumber) {
     EXPECT_EQ(experimental::bytes_of(type), size) << number;
     const experimental::tensor_info t{"t", type, {1, 3, 5}, true};
     EXPECT_EQ(t.size_bytes(), 15 * size);
+    EXPECT_EQ(t.memory_bytes(), 256u);
     ++number;
   }
   for (int none : {-1, 9, 10, 11, 1000}) // INT4, FP4, E8M0

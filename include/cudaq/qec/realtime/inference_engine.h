@@ -51,6 +51,8 @@ struct tensor_info {
       n *= dimension > 0 ? static_cast<std::size_t>(dimension) : 1;
     return n;
   }
+  /// What an engine may write to, with its padding.
+  std::size_t memory_bytes() const { return (size_bytes() + 255) / 256 * 256; }
 };
 
 /// A model that is ready to run. By one thread at a time.
@@ -60,7 +62,7 @@ public:
   virtual const char *name() const noexcept = 0;
   /// In the model's order.
   virtual const std::vector<tensor_info> &tensors() const noexcept = 0;
-  /// Device memory of tensors()[index].size_bytes(), aligned to 256 bytes; it must outlive the last inference. All tensors are
+  /// Device memory of tensors()[index].memory_bytes(), aligned to 256 bytes; it must outlive the last inference. All tensors are
   /// bound before the first enqueue. Throws std::runtime_error.
   virtual void bind(std::size_t index, void *device_memory) = 0;
   /// Puts one inference on the stream. Also called during a capture, behind one call without: from the second on it neither
