@@ -7,19 +7,26 @@ namespace cudaq::qec::realtime::detail {
 /// cannot start the pipeline, or wait for its end.
 class pipeline_thread {
 public:
-  explicit pipeline_thread(const void *pipeline) : outer_(owner()) { owner() = pipeline; }
-  ~pipeline_thread() { owner() = outer_; }
+  explicit pipeline_thread(const void *pipeline) : of_(pipeline), outer_(innermost()) { innermost() = this; }
+  ~pipeline_thread() { innermost() = outer_; }
   pipeline_thread(const pipeline_thread &) = delete;
   pipeline_thread &operator=(const pipeline_thread &) = delete;
 
-  static bool is_of(const void *pipeline) { return owner() == pipeline; }
+  /// Also from inside another pipeline's factory, which a callback of this one may have started.
+  static bool is_of(const void *pipeline) {
+    for (const pipeline_thread *at = innermost(); at != nullptr; at = at->outer_)
+      if (at->of_ == pipeline)
+        return true;
+    return false;
+  }
 
 private:
-  static const void *&owner() {
-    thread_local const void *of = nullptr;
-    return of;
+  static const pipeline_thread *&innermost() {
+    thread_local const pipeline_thread *at = nullptr;
+    return at;
   }
-  const void *outer_;
+  const void *of_;
+  const pipeline_thread *outer_;
 };
 
 } // namespace cudaq::qec::realtime::detail

@@ -296,6 +296,25 @@ TEST(PipelineStop, FromACallbackIsRefused) {
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
+TEST(PipelineStop, FromTheFactoryOfAnotherPipelineThatACallbackStartsIsRefused) {
+  pipeline_rig outer(pipeline_rig::small(1, 2), 1), inner(pipeline_rig::small(1, 2));
+  inner.pipeline->set_gpu_stage([&](int id) {
+    EXPECT_THROW(outer.pipeline->stop(), std::logic_error);
+    EXPECT_THROW(inner.pipeline->stop(), std::logic_error);
+    return inner.resources(id);
+  });
+  outer.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    inner.pipeline->start();
+    inner.pipeline->stop();
+    return pipeline_rig::echo(c);
+  });
+  outer.pipeline->start();
+  outer.submit_all();
+  outer.pipeline->stop();
+  EXPECT_TRUE(outer.pipeline->last_stop().drained) << outer.pipeline->last_stop().text;
+  CUDAQ_EXPECT_ALL_GOOD(outer);
+}
+
 TEST(PipelineStop, DestructorStops) {
   pipeline_rig rig(pipeline_rig::small(2, 4), 100);
   rig.pipeline->start();
