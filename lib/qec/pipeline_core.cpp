@@ -109,6 +109,7 @@ void pipeline_core::set_completion_handler(completion_callback handler) {
 }
 
 std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
+  const pipeline_thread inside(this); // the factory is the caller's
   std::vector<gpu_worker_resources> made;
   for (int id = 0; id < config_.num_workers; ++id) {
     const gpu_worker_resources &w = made.emplace_back(factory_(id));
@@ -127,24 +128,6 @@ std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
   return made;
 }
 
-/// The factory is the caller's: it must not change or start what is being started. The state says so to other threads.
-std::vector<gpu_worker_resources> pipeline_core::ask_factory() {
-  class restored_state {
-  public:
-    explicit restored_state(pipeline_core &of) : of_(of), before_(of.exchange_state(run_state::starting)) {}
-    ~restored_state() { of_.exchange_state(before_); }
-    restored_state(const restored_state &) = delete;
-    restored_state &operator=(const restored_state &) = delete;
-
-  private:
-    pipeline_core &of_;
-    run_state before_;
-  };
-  const pipeline_thread inside(this);
-  const restored_state starting(*this);
-  return make_resources();
-}
-
 pipeline_core::run_state pipeline_core::exchange_state(run_state to) {
   const std::lock_guard<std::mutex> lock(shape_);
   return std::exchange(state_, to);
@@ -158,7 +141,20 @@ void pipeline_core::start() {
     throw std::logic_error("pipeline: start without a GPU stage");
   if (!cpu_stage_ && ring_.external())
     throw std::logic_error("pipeline: GPU-only mode with an external ring");
-  const std::vector<gpu_worker_resources> resources = ask_factory();
+  // From here to `running` nobody may change what is being started: not the factory, nor a callback of a first request.
+  const run_state before = exchange_state(run_state::starting);
+  try {
+    start_all();
+  } catch (...) {
+    exchange_state(before);
+    throw;
+  }
+  publish({}, run_state::running);
+  ring_.open();
+}
+
+void pipeline_core::start_all() {
+  const std::vector<gpu_worker_resources> resources = make_resources();
   if (resources.front().graph_exec != nullptr)
     engine_ = std::make_unique<graph_engine>(ring_, answers_, resources, static_cast<bool>(cpu_stage_));
   else
@@ -171,8 +167,6 @@ void pipeline_core::start() {
     end_after_failed_start();
     throw;
   }
-  publish({}, run_state::running);
-  ring_.open();
 }
 
 void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resources) {

@@ -54,7 +54,7 @@ private:
   void create_dispatcher();
   void require_configurable(const char *call) const;
   run_state exchange_state(run_state to);
-  std::vector<experimental::gpu_worker_resources> ask_factory();
+  void start_all();
   std::vector<experimental::gpu_worker_resources> make_resources() const;
   void start_threads(const std::vector<experimental::gpu_worker_resources> &resources);
   void start_dispatcher();

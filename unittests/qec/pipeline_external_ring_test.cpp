@@ -4,13 +4,15 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
 #include <dlfcn.h>
-#include <mutex>
+#include <functional>
 #include <stdexcept>
 
 namespace {
 /// Set: a completion that the pipeline has begun gets no further, as if its thread had lost its core.
 std::atomic<bool> held{false};
 std::atomic<int> inside{0};
+/// Asked behind the start of a dispatcher, which has begun to serve then: start goes on when it is true.
+std::function<bool()> start_goes_on;
 } // namespace
 
 extern "C" cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher, const cudaq_host_job_t *job,
@@ -21,6 +23,16 @@ extern "C" cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispa
   cudaq::qec::realtime::test::eventually([] { return !held; });
   --inside;
   return real(dispatcher, job, status, result_len);
+}
+
+extern "C" cudaq_status_t cudaq_dispatcher_start(cudaq_dispatcher_t *dispatcher) {
+  static const auto real =
+      reinterpret_cast<decltype(&cudaq_dispatcher_start)>(dlsym(RTLD_NEXT, "cudaq_dispatcher_start"));
+  const cudaq_status_t status = real(dispatcher);
+  if (start_goes_on) {
+    EXPECT_TRUE(cudaq::qec::realtime::test::eventually(start_goes_on));
+  }
+  return status;
 }
 
 namespace cudaq::qec::realtime::test {
@@ -148,6 +160,33 @@ TEST_P(PipelineExternalRing, TheLastAnswersHeaderDoesNotPassForThisOnes) {
     ASSERT_TRUE(foreign.send(k));
     ASSERT_TRUE(eventually([&] { return foreign.receive(k, k < 8 ? 9 : 0); }));
   }
+}
+
+TEST_P(PipelineExternalRing, ARequestThatIsServedDuringTheStartFindsNothingToConfigure) {
+  foreign_ring foreign(8, GetParam());
+  pipeline_rig rig(config(foreign, 1));
+  std::atomic<int> refused{0};
+  const auto configure = [&] {
+    for (const auto &set : std::initializer_list<std::function<void()>>{
+             [&] { rig.pipeline->set_gpu_stage({}); }, [&] { rig.pipeline->set_cpu_stage({}); },
+             [&] { rig.pipeline->set_completion_handler({}); }})
+      try {
+        set();
+      } catch (const std::logic_error &) {
+        ++refused;
+      }
+  };
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    configure();
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->set_completion_handler([&](const completion &) { configure(); });
+  ASSERT_TRUE(foreign.send(0));
+  start_goes_on = [&] { return refused == 6; };
+  rig.pipeline->start();
+  start_goes_on = nullptr;
+  EXPECT_EQ(refused, 6);
+  EXPECT_TRUE(eventually([&] { return foreign.receive(0); }));
 }
 
 TEST_P(PipelineExternalRing, StopLeavesRequestsThatNobodyAcceptedToTheNextStart) {
