@@ -85,7 +85,6 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
   if (const std::uint64_t open = w.open.load(); open != 0)
     tell_failed(w, open);
   record.request_id = header.request_id;
-  record.error = 0;
   w.slot.store(slot);
   w.request_id.store(header.request_id);
   w.open.store(++w.armed);

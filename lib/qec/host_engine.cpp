@@ -39,10 +39,8 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   const std::uint32_t slot = call->job.slot;
   slot_record &record = ring.record(slot);
   record.payload_size = call->payload_len;
-  if (ring.external()) { // nobody has filled these in
+  if (ring.external()) // nobody has filled it in
     record.request_id = call->job.request_id;
-    record.error = 0;
-  }
   if (!ring.in_place()) // the last answer's header would pass for one that the CPU stage has written
     std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
   record.enter(call->job.generation, request_phase::queued);

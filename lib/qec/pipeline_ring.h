@@ -32,7 +32,7 @@ struct alignas(64) slot_record {
   shared_word<std::uint64_t> word; ///< generation << 3 | phase
   std::uint64_t request_id = 0;
   std::uint32_t payload_size = 0;
-  int error = 0; ///< of the GPU stage
+  int error = 0; ///< of the GPU stage, on the own ring
 
   static std::uint64_t pack(std::uint64_t generation, request_phase phase) {
     return generation << 3 | static_cast<std::uint64_t>(phase);

@@ -14,6 +14,7 @@ namespace cudaq::qec::realtime::detail {
 struct answer {
   std::int32_t status = CUDAQ_RPC_OK;
   std::uint32_t result_size = 0;
+  int stage_error = 0; ///< of the GPU stage: with LAUNCH_FAILED only
 };
 
 inline cudaq_rpc_response_t header_at(const std::uint8_t *at) {

@@ -22,8 +22,9 @@ constexpr std::uint32_t kLooks = 4096;
 
 bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
   // Behind the answer the slot may belong to the next request: everything is read before.
-  const slot_record &record = ring_.record(slot);
-  answered_request told{record.request_id, slot, said.status, record.error};
+  slot_record &record = ring_.record(slot);
+  record.error = said.stage_error;
+  answered_request told{record.request_id, slot, said.status, said.stage_error};
   const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
   const cudaq_status_t status = cudaq_host_complete_deferred(dispatcher_, &job, said.status, said.result_size);
   const bool mine = status == CUDAQ_OK;
@@ -116,9 +117,8 @@ bool stage_worker::begin() {
   show(activity::gpu_stage);
   const launch_outcome said = launch();
   if (said.error != 0) {
-    record.error = said.error;
     answers_.stage_errors.add();
-    finish(request_phase::staged, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0}, false);
+    finish(request_phase::staged, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, said.error}, false);
     return true;
   }
   response_size_ = said.response_size;
@@ -145,10 +145,7 @@ bool stage_worker::answer_ready() {
 
 bool stage_worker::run_cpu_stage() {
   slot_record &record = ring_.record(slot_);
-  if (!record.claim(generation_, request_phase::staged, request_phase::called)) { // a stop has taken it back
-    done(phase_ == phase::ready);
-    return true;
-  }
+  // Before the claim: from there somebody else may answer, and the slot be the next request's.
   const cpu_stage_context context{id_,
                                   static_cast<int>(slot_),
                                   resources_.gpu_output,
@@ -159,6 +156,10 @@ bool stage_worker::run_cpu_stage() {
                                   generation_,
                                   ring_.rx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
                                   record.payload_size};
+  if (!record.claim(generation_, request_phase::staged, request_phase::called)) { // a stop has taken it back
+    done(phase_ == phase::ready);
+    return true;
+  }
   std::size_t size = 0;
   show(activity::cpu_stage);
   try {
