@@ -67,6 +67,7 @@ private:
   int join_workers(time_point deadline, experimental::stop_report &report);
   bool answers_are_told(experimental::stop_report &report);
   void end_consumer(experimental::stop_report &report);
+  static request_phase take_back(slot_record &record);
   void take_back_open_requests();
   void publish(const experimental::stop_report &report, run_state state);
 

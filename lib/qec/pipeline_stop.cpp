@@ -165,23 +165,32 @@ void pipeline_core::end_consumer(stop_report &report) {
   say(report, completions_.in_handler() ? "the completion handler has not come back" : "the consumer has not ended");
 }
 
+/// The phase that the request of a slot was in, and is no more; none: it has been answered.
+request_phase pipeline_core::take_back(slot_record &record) {
+  for (;;) {
+    const std::uint64_t word = record.word.load();
+    const request_phase phase = slot_record::phase_of(word);
+    if (phase == request_phase::none || phase == request_phase::given_up)
+      return request_phase::none;
+    const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
+    if (record.claim(slot_record::generation_of(word), phase,
+                     may_be_completed ? request_phase::given_up : request_phase::none))
+      return phase;
+    // A worker that did not end in time has just taken it on.
+  }
+}
+
 /// Behind the dispatcher's stop, which has answered these: nobody may answer them any more, and a completion is due.
 void pipeline_core::take_back_open_requests() {
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     slot_record &record = ring_.record(slot);
-    const std::uint64_t word = record.word.load();
-    const request_phase phase = slot_record::phase_of(word);
-    if (phase == request_phase::none || phase == request_phase::given_up)
-      continue;
-    const bool no_worker_has_it = phase == request_phase::queued;
-    const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
-    if (!record.claim(slot_record::generation_of(word), phase,
-                      may_be_completed ? request_phase::given_up : request_phase::none))
+    const request_phase was = take_back(record);
+    if (was == request_phase::none || !ring_.external())
       continue;
     const answered_request told{record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0};
-    if (ring_.external() && no_worker_has_it)
+    if (was == request_phase::queued)
       completions_.tell_unexpected(told);
-    else if (ring_.external())
+    else
       completions_.tell(told);
   }
 }
