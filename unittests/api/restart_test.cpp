@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start, stop and destroy over and over, under traffic and beside readers.
 #include "unittests/support/api_fixture.h"
+#include "unittests/support/sanitized.h"
 
 #include <dirent.h>
 #include <malloc.h>
@@ -59,11 +60,7 @@ private:
   std::thread thread_;
 };
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int kCycles = 200;
-#else
-constexpr int kCycles = 1000;
-#endif
+constexpr int kCycles = kSanitized ? 200 : 1000;
 
 class Row12_Restart : public ::testing::TestWithParam<std::uint32_t> {};
 

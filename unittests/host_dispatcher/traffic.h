@@ -5,6 +5,7 @@
 
 #include "unittests/support/checked_payload.h"
 #include "unittests/support/host_fixture.h"
+#include "unittests/support/sanitized.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -12,12 +13,6 @@
 #include <random>
 
 namespace cudaq::realtime::test {
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// Runs under an instruction emulator: cycles of this program say nothing about cycles of the library.
 #if defined(CUDAQ_TEST_EMULATED)

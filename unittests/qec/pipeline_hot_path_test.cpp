@@ -9,12 +9,6 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-
 enum class mode { notified, poll, gpu_only, deferred };
 
 constexpr std::size_t kSlots = 4;
@@ -107,7 +101,7 @@ public:
 class PipelineHotPath : public testing::TestWithParam<mode> {
 protected:
   void SetUp() override {
-    if (kSanitized)
+    if (cudaq::realtime::test::kSanitized)
       GTEST_SKIP() << "sanitizers interpose the same functions";
   }
 };

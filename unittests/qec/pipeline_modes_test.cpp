@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline_rig.h"
+#include "foreign_ring.h"
 
 #include <mutex>
 #include <queue>
@@ -168,6 +168,35 @@ TEST(PipelineModes, HooksAreCalledAroundEveryLaunch) {
   EXPECT_EQ(seen.before, 50);
   EXPECT_EQ(seen.behind, 50);
   EXPECT_EQ(seen.wrong, 0);
+}
+
+// A ring that a device sees elsewhere: nobody here looks at those addresses.
+TEST(PipelineModes, HooksOfAHostStageGetTheDevicesAddressOfTheSlot) {
+  foreign_ring foreign(4, true);
+  auto *const device = reinterpret_cast<std::uint8_t *>(std::uintptr_t{1} << 40);
+  foreign.ring.rx_data = device;
+  pipeline_stage_config config = pipeline_rig::small(1, 4);
+  config.external_ringbuffer = &foreign.ring;
+  pipeline_rig rig(config);
+  std::vector<void *> slots;
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.pre_launch_data = r.post_launch_data = &slots;
+    r.pre_launch_fn = r.post_launch_fn = [](void *to, void *slot, cudaStream_t) {
+      static_cast<std::vector<void *> *>(to)->push_back(slot);
+    };
+    return r;
+  });
+  rig.pipeline->start();
+  for (std::uint64_t k = 0; k < 5; ++k) {
+    ASSERT_TRUE(foreign.send(k));
+    ASSERT_TRUE(eventually([&] { return foreign.receive(k); }));
+    ASSERT_TRUE(eventually([&] { return foreign.is_free(k); }));
+  }
+  rig.pipeline->stop();
+  ASSERT_EQ(slots.size(), 10u);
+  for (std::size_t k = 0; k < 10; ++k)
+    EXPECT_EQ(slots[k], device + k / 2 % 4 * foreign.ring.rx_stride_sz) << k;
 }
 
 TEST(PipelineModes, ThreadsRunWhereTheyArePinned) {

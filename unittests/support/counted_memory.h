@@ -3,6 +3,8 @@
 // pthread_mutex_lock. In one source file of a program.
 #pragma once
 
+#include "unittests/support/sanitized.h"
+
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
@@ -23,7 +25,7 @@ namespace {
 }
 } // namespace
 
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#if !CUDAQ_TEST_SANITIZED
 extern "C" {
 void *__libc_malloc(std::size_t);
 void *__libc_calloc(std::size_t, std::size_t);
