@@ -214,8 +214,12 @@ opened_engine open_engine(engine_maker &maker, const engine_files &files) {
   const auto model = read_file(files.model);
   if (!model)
     throw std::runtime_error(model.error);
-  if (!is_onnx(files.model))
-    return open_serialized(maker, files.model, *model);
+  if (!is_onnx(files.model)) {
+    opened_engine opened = open_serialized(maker, files.model, *model);
+    if (!files.save.empty())
+      opened.note = files.model + " is an engine already: nothing is kept in " + files.save;
+    return opened;
+  }
 
   const engine_key key = make_engine_key(maker, *model);
   std::error_code ignored;

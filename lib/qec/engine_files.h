@@ -77,7 +77,7 @@ enum class engine_source {
 struct opened_engine {
   std::unique_ptr<experimental::inference_engine> engine;
   engine_source source = engine_source::file;
-  std::string note; ///< why a saved engine was not taken, or could not be saved; empty: neither
+  std::string note; ///< why a saved engine was not taken, or none was saved; empty: neither
 };
 
 /// A saved engine is loaded if its key is the same and its bytes are those that were saved; else the engine is built again and

@@ -186,6 +186,8 @@ TEST_F(EngineFiles, Row32_WithoutTheModelAnotherVersionOrGpuIsRefused) {
 TEST_F(EngineFiles, ForeignEnginesGoToTheLibraryWhichMayRefuse) {
   write("plain.plan", "an engine");
   EXPECT_EQ(loaded(open("plain.plan")), "an engine");
+  EXPECT_NE(open("plain.plan").note.find("nothing is kept"), std::string::npos);
+  EXPECT_EQ(open_engine(maker_, {path("plain.plan"), ""}).note, "");
   maker_.loads_until_refusal = 0;
   EXPECT_EQ(refusal("plain.plan"), "the library refuses");
   EXPECT_NE(refusal("none.onnx").find("cannot open " + path("none.onnx") + ": No such file"), std::string::npos);
