@@ -52,7 +52,7 @@ public:
   void failed_launch(const answered_request &told);
 
   /// A worker may take a request; when it has, it says so.
-  bool may_take() const { return completions_.has_room() || give_up.load() != 0; }
+  bool may_take() const { return !ring_.external() || completions_.has_room() || give_up.load() != 0; }
   void taken() {
     if (ring_.external())
       completions_.expect();
