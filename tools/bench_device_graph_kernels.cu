@@ -60,19 +60,17 @@ __global__ void floor_child_kernel(const floor_graph_state *s) {
   release(s->tx_flag, s->seen);
 }
 
-template <answer_kind Kind, bool Publishes>
+template <bool Publishes>
 __global__ void answer_kernel(const GraphIOContextV2 *context) {
   const GraphIOContextV2 io = *context;
+  const auto *in = static_cast<const std::uint64_t *>(io.io.rx_slot);
   auto *out = reinterpret_cast<std::uint64_t *>(io.io.tx_slot);
-  std::uint64_t word[4] = {RPC_MAGIC_RESPONSE, 0, 0, 0};
-  if (Kind == answer_kind::echo) {
-    const auto *in = static_cast<const std::uint64_t *>(io.io.rx_slot);
-    for (int w = 0; w < 4; ++w)
-      word[w] = in[w];
-    word[1] = (word[1] >> 32 << 32) | 8; // the id stays; 8 bytes of result
-    word[0] = RPC_MAGIC_RESPONSE;
-  }
-  for (int w = 0; w < (Kind == answer_kind::echo ? 4 : 3); ++w)
+  std::uint64_t word[4];
+  for (int w = 0; w < 4; ++w)
+    word[w] = in[w];
+  word[0] = RPC_MAGIC_RESPONSE;
+  word[1] = (word[1] >> 32 << 32) | 8; // the id stays; 8 bytes of result
+  for (int w = 0; w < 4; ++w)
     out[w] = word[w];
   if (Publishes)
     publish_graph_response(io);
@@ -80,50 +78,22 @@ __global__ void answer_kernel(const GraphIOContextV2 *context) {
     publish_graph_response(io.io);
 }
 
-cudaError_t make(void *kernel, void *argument, cudaStream_t stream, cudaGraphExec_t *out) {
-  void *arguments[] = {&argument};
-  cudaKernelNodeParams node{};
-  node.func = kernel;
-  node.gridDim = node.blockDim = dim3(1);
-  node.kernelParams = arguments;
-  cudaGraph_t graph = nullptr;
-  cudaGraphNode_t added = nullptr;
-  cudaError_t error = cudaGraphCreate(&graph, 0);
-  if (error == cudaSuccess)
-    error = cudaGraphAddKernelNode(&added, graph, nullptr, 0, &node);
-  if (error == cudaSuccess)
-    error = cudaGraphInstantiateWithFlags(out, graph, cudaGraphInstantiateFlagDeviceLaunch);
-  if (error == cudaSuccess)
-    error = cudaGraphUpload(*out, stream);
-  if (graph != nullptr)
-    cudaGraphDestroy(graph);
-  return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
-}
-
-void *answer_kernel_of(answer_kind kind, bool publishes) {
-  if (kind == answer_kind::signal)
-    return publishes ? reinterpret_cast<void *>(answer_kernel<answer_kind::signal, true>)
-                     : reinterpret_cast<void *>(answer_kernel<answer_kind::signal, false>);
-  return publishes ? reinterpret_cast<void *>(answer_kernel<answer_kind::echo, true>)
-                   : reinterpret_cast<void *>(answer_kernel<answer_kind::echo, false>);
-}
-
 } // namespace
 
-cudaError_t preload_graph_benchmark() {
-  return preload_kernels(floor_scheduler_kernel, floor_child_kernel, answer_kernel_of(answer_kind::signal, false),
-                         answer_kernel_of(answer_kind::signal, true), answer_kernel_of(answer_kind::echo, false),
-                         answer_kernel_of(answer_kind::echo, true));
+cudaError_t preload_device_graph_bench() {
+  return preload_kernels(floor_scheduler_kernel, floor_child_kernel, answer_kernel<false>, answer_kernel<true>);
 }
-cudaError_t make_floor_scheduler(floor_graph_state *state_dev, cudaStream_t stream, cudaGraphExec_t *out) {
-  return make(reinterpret_cast<void *>(floor_scheduler_kernel), state_dev, stream, out);
+void launch_floor_scheduler(floor_graph_state *state_dev, cudaStream_t stream) {
+  floor_scheduler_kernel<<<1, 1, 0, stream>>>(state_dev);
 }
-cudaError_t make_floor_child(floor_graph_state *state_dev, cudaStream_t stream, cudaGraphExec_t *out) {
-  return make(reinterpret_cast<void *>(floor_child_kernel), state_dev, stream, out);
+void launch_floor_child(const floor_graph_state *state_dev, cudaStream_t stream) {
+  floor_child_kernel<<<1, 1, 0, stream>>>(state_dev);
 }
-cudaError_t make_answer_graph(answer_kind kind, bool publishes, GraphIOContextV2 *io_dev, cudaStream_t stream,
-                              cudaGraphExec_t *out) {
-  return make(answer_kernel_of(kind, publishes), io_dev, stream, out);
+void launch_answer(bool publishes, const GraphIOContextV2 *io_dev, cudaStream_t stream) {
+  if (publishes)
+    answer_kernel<true><<<1, 1, 0, stream>>>(io_dev);
+  else
+    answer_kernel<false><<<1, 1, 0, stream>>>(io_dev);
 }
 
 } // namespace cudaq::realtime::tools

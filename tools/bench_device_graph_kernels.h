@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels and graphs of bench_device_graph, as plain C++ sees them.
+// The kernels of P8, as plain C++ sees them: what is captured for graphs that are launched from the device.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
@@ -19,18 +19,11 @@ struct floor_graph_state {
   std::uint64_t *rx_slot, *tx_slot; ///< 32 bytes each; NULL: no frame is touched
 };
 
-/// What a graph of ours does with the slot.
-enum class answer_kind : std::uint8_t {
-  signal, ///< nothing is read: a header that is always the same
-  echo,   ///< 24 bytes of header and 8 of payload come back
-};
-
-cudaError_t preload_graph_benchmark();
-/// The graph of a scheduler that is the least that can be: one thread, tail relaunch after 100 launches.
-cudaError_t make_floor_scheduler(floor_graph_state *state_dev, cudaStream_t stream, cudaGraphExec_t *out);
-cudaError_t make_floor_child(floor_graph_state *state_dev, cudaStream_t stream, cudaGraphExec_t *out);
-/// A graph for the library's scheduler.
-cudaError_t make_answer_graph(answer_kind kind, bool publishes, GraphIOContextV2 *io_dev, cudaStream_t stream,
-                              cudaGraphExec_t *out);
+cudaError_t preload_device_graph_bench();
+/// A scheduler that is the least that can be: one thread, tail relaunch after 100 launches.
+void launch_floor_scheduler(floor_graph_state *state_dev, cudaStream_t stream);
+void launch_floor_child(const floor_graph_state *state_dev, cudaStream_t stream);
+/// Under the library's scheduler: 24 bytes of header and 8 of payload come back.
+void launch_answer(bool publishes, const GraphIOContextV2 *io_dev, cudaStream_t stream);
 
 } // namespace cudaq::realtime::tools

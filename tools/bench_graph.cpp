@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench graph`: graph workers of the host dispatcher beside the same graphs launched bare.
+// `bench graph`: graph workers of the host dispatcher beside the same graphs launched bare; and P8, graphs that a scheduler
+// on the GPU launches.
+#include "bench_device_graph.h"
 #include "bench_graph_floor.h"
 #include "bench_rigs.h"
 
@@ -16,7 +18,8 @@ constexpr char kMethod[] =
     "launch call) to just after the tx flag (done word) was seen, frame and check of the reply outside; rates: "
     "exchanges "
     "over the wall clock of the rounds, latency of every 16th; all payloads random, every reply of the dispatcher "
-    "checked";
+    "checked; P8: the floor is a scheduler of one thread on the GPU, written without the library, that "
+    "relaunches itself behind every 100 launches; other_floors: the same without frames";
 
 graph_service_config one_worker(const bench_session &session, std::size_t payload_bytes) {
   graph_service_config c;
@@ -41,20 +44,12 @@ client_config client_for(bench_session &session, const graph_service_config &c, 
 round_runner service_rounds(bench_session &session, const graph_service_config &c, drive how) {
   const auto service = std::make_shared<graph_service>(c);
   return [&session, c, how, service] {
-    service->start();
-    loop_result result;
-    try {
-      result = how == drive::full_ring
-                   ? exchange_full_ring(service->ring(), c.num_slots, client_for(session, c, 3), session.scale(),
-                                        session.cores())
-                   : exchange_one_by_one(service->ring(), c.num_slots, client_for(session, c, 2), session.scale());
-    } catch (const exchange_stalled &e) {
-      const std::string what = std::string(e.what()) + "; state of the dispatcher:\n" + service->dump();
-      service->stop();
-      throw exchange_stalled(what);
-    }
-    service->stop();
-    return result;
+    return dispatcher_round(*service, [&] {
+      return how == drive::full_ring
+                 ? exchange_full_ring(service->ring(), c.num_slots, client_for(session, c, 3), session.scale(),
+                                      session.cores())
+                 : exchange_one_by_one(service->ring(), c.num_slots, client_for(session, c, 2), session.scale());
+    });
   };
 }
 
@@ -77,6 +72,8 @@ bench_rig rig_of(bench_session &session, const graph_service_config &c, drive ho
 
 bench_rig make_graph_rig(bench_session &session, const bench_case &of) {
   const std::string id = of.id;
+  if (std::string_view(of.group) == "P8")
+    return make_device_graph_rig(session, id == "P8b");
   graph_service_config c = one_worker(session, 8);
   if (id == "P7b")
     c.completion = CUDAQ_WORKER_GRAPH_PUBLISHES;

@@ -59,9 +59,9 @@ void stop_or_abandon(ring_service &service) {
   }
 }
 
-/// One round of a dispatcher. The dispatcher's state is added to what a stalled exchange says.
-template <typename Body>
-loop_result dispatcher_round(ring_service &service, Body body) {
+} // namespace
+
+loop_result dispatcher_round(ring_service &service, const round_runner &body) {
   service.start();
   return stopped_after(
       [&] {
@@ -73,6 +73,8 @@ loop_result dispatcher_round(ring_service &service, Body body) {
       },
       [&] { stop_or_abandon(service); });
 }
+
+namespace {
 
 template <typename Body>
 loop_result floor_round(bench_session &session, const floor_plan &plan, const bare_ring &ring, Body body) {

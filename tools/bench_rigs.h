@@ -23,6 +23,9 @@ struct bench_rig {
   std::vector<std::pair<std::string, round_runner>> other_floors;
 };
 
+/// Starts the dispatcher, runs `body`, stops it. The dispatcher's state is added to what a stalled exchange says.
+loop_result dispatcher_round(ring_service &service, const round_runner &body);
+
 /// How a client drives a ring in mapped memory.
 enum class drive : std::uint8_t { one_by_one, full_ring, any_order };
 

@@ -89,6 +89,14 @@ struct device_service::parts : api_handles {
     require_cuda(cudaStreamSynchronize(stream.get()), "filling the function table");
   }
 
+  void launch_graphs(const device_service_config &c) {
+    const cudaq_dispatch_graph_io_t io{sizeof io, static_cast<std::uint32_t>(c.graph_io_kind), 0,
+                                       static_cast<std::uint32_t>(c.graph_contexts.size()), c.graph_contexts.data()};
+    require_ok(cudaq_dispatcher_set_graph_io(dispatcher, &io), "cudaq_dispatcher_set_graph_io");
+    require_ok(cudaq_dispatcher_set_launch_fn_v2(dispatcher, &cudaq_launch_dispatch_kernel_graph_v2),
+               "cudaq_dispatcher_set_launch_fn_v2");
+  }
+
   void wire(const device_service_config &c) {
     require_ok(cudaq_dispatch_manager_create(&manager), "cudaq_dispatch_manager_create");
     cudaq_dispatcher_config_t config{};
@@ -98,7 +106,7 @@ struct device_service::parts : api_handles {
     config.num_slots = c.num_slots;
     config.slot_size = c.slot_bytes;
     config.kernel_type = c.kernel;
-    config.dispatch_mode = CUDAQ_DISPATCH_DEVICE_CALL;
+    config.dispatch_mode = c.graph_contexts.empty() ? CUDAQ_DISPATCH_DEVICE_CALL : CUDAQ_DISPATCH_GRAPH_LAUNCH;
     config.dispatch_path = CUDAQ_DISPATCH_PATH_DEVICE;
     require_ok(cudaq_dispatcher_create(manager, &config, &dispatcher), "cudaq_dispatcher_create");
     require_ok(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring), "cudaq_dispatcher_set_ringbuffer");
@@ -108,10 +116,13 @@ struct device_service::parts : api_handles {
     require_ok(cudaq_dispatcher_set_control(dispatcher, reinterpret_cast<volatile int *>(words),
                                             reinterpret_cast<std::uint64_t *>(words + kCounterAt)),
                "cudaq_dispatcher_set_control");
-    require_ok(cudaq_dispatcher_set_launch_fn(dispatcher, c.kernel == CUDAQ_KERNEL_COOPERATIVE
-                                                              ? &cudaq_launch_dispatch_kernel_cooperative
-                                                              : &cudaq_launch_dispatch_kernel_regular),
-               "cudaq_dispatcher_set_launch_fn");
+    if (!c.graph_contexts.empty())
+      launch_graphs(c);
+    else
+      require_ok(cudaq_dispatcher_set_launch_fn(dispatcher, c.kernel == CUDAQ_KERNEL_COOPERATIVE
+                                                                ? &cudaq_launch_dispatch_kernel_cooperative
+                                                                : &cudaq_launch_dispatch_kernel_regular),
+                 "cudaq_dispatcher_set_launch_fn");
     require_ok(cudaq_dispatcher_set_options(dispatcher, &c.options), "cudaq_dispatcher_set_options");
   }
 };

@@ -9,6 +9,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 
@@ -72,6 +73,8 @@ struct device_service_config {
   std::uint32_t functions = 1;
   /// Fills entry number i of the table, in device memory.
   std::function<cudaError_t(cudaq_function_entry_t *entry, std::uint32_t i, cudaStream_t stream)> fill;
+  std::vector<void *> graph_contexts; ///< of each entry: the entries are graphs, launched by a scheduler on the GPU
+  cudaq_graph_io_kind_t graph_io_kind = CUDAQ_GRAPH_IO_FORWARDED;
 };
 
 /// Manager, ring, function table, control words in device memory, and one dispatcher with a kernel of the archive, wired.

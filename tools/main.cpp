@@ -27,7 +27,7 @@ constexpr const char *kFooter = R"(Start here:
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, every answer checked
   cudaq-realtime latency               round trips beside the floor of the same two cores
   cudaq-realtime bench device          the device path beside what the GPU and the bus allow
-  cudaq-realtime bench graph           graph handlers beside bare launches of the same graphs
+  cudaq-realtime bench graph           graphs that handle requests, launched by the CPU and by the GPU, beside bare launches
   cudaq-realtime bench pipeline        the QEC pipeline around its engine and its matcher
   cudaq-realtime demo --help           options and examples of a subcommand
 
@@ -318,8 +318,9 @@ int run(int argc, char **argv) {
   bench.require_subcommand(1);
   add_bench(bench, "device", "the device path beside its floors", kBenchFooter,
             "besides: payload, slots, functions, blocks, dispatchers, each as a series", bench_options, out);
-  CLI::App &bench_graph = add_bench(bench, "graph", "graph workers of the host path beside their floors", kGraphFooter,
-                                    "besides: 1 to 64 workers, and payloads, each as a series", bench_options, out);
+  CLI::App &bench_graph =
+      add_bench(bench, "graph", "graphs launched by the host path and by the GPU beside their floors", kGraphFooter,
+                "besides: 1 to 64 workers, and payloads, each as a series", bench_options, out);
 #ifdef CUDAQ_TOOL_HAS_QEC
   CLI::App &bench_pipeline = add_bench(bench, "pipeline", "the QEC pipeline around its engine and its matcher",
                                        kPipelineBenchFooter, nullptr, bench_options, out);
