@@ -13,7 +13,7 @@ int device_now() {
 
 /// One life of a dispatcher on `device`, called with `current` current: it stays so after every call.
 void live_on(int device, int current, const kernel_kind &kind) {
-  CUDA_ASSERT_OK(cudaSetDevice(current));
+  const current_device caller(current);
   manager_handle manager;
   host_ring ring({4, 256, false}, CUDAQ_MEMORY_MAPPED, device);
   EXPECT_EQ(device_now(), current);
