@@ -57,13 +57,13 @@ CUDAQ_QEC_HOST_DEVICE inline void copy_bytes(std::uint8_t *to, const std::uint8_
 
 /// Without a queue: what becomes of the request. A payload of another size than the model's input is none of its shots.
 CUDAQ_QEC_HOST_DEVICE inline std::int32_t status_of(const service_queue &q, const service_frames &frames) {
-  cudaq_rpc_header_t request;
-  memcpy(&request, frames.request, sizeof(request));
-  if (request.arg_len != q.input_bytes)
-    return CUDAQ_RPC_ERR_BAD_ARG_LEN;
   const std::size_t room = q.io != nullptr ? q.io->tx_stride_sz : q.slot_bytes;
   const bool is_bounded = q.io != nullptr || q.slot_bytes != 0;
-  return is_bounded && q.output_bytes + CUDAQ_RPC_HEADER_SIZE > room ? CUDAQ_RPC_ERR_RESULT_TOO_LARGE : 0;
+  if (is_bounded && q.output_bytes + CUDAQ_RPC_HEADER_SIZE > room)
+    return CUDAQ_RPC_ERR_RESULT_TOO_LARGE; // of any request, whatever else is wrong with it
+  cudaq_rpc_header_t request;
+  memcpy(&request, frames.request, sizeof(request));
+  return request.arg_len != q.input_bytes ? CUDAQ_RPC_ERR_BAD_ARG_LEN : 0;
 }
 
 /// The header of the response, and with io its publication. By one thread, behind the others' bytes.
