@@ -30,10 +30,7 @@ protected:
       workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, c.rule, c.staging, slot_size));
   }
   std::unique_ptr<qec::decoding_worker> offline() const {
-    auto first = qec::make_predecoder(GetParam().engine, set.dem_text, GetParam().rule);
-    auto second = qec::make_decoder("auto", set.dem_text);
-    EXPECT_TRUE(first && second) << first.error << second.error;
-    return std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance));
+    return offline_worker(set, GetParam().engine, GetParam().rule);
   }
 
   qec::shot_set set;
@@ -91,15 +88,7 @@ TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
 }
 
 TEST_P(PipelineOnGpu, EveryAnswerEqualsTheOfflineDecode) {
-  const auto reference = offline();
-  std::vector<std::vector<std::uint8_t>> expected;
-  for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
-    std::vector<std::uint8_t> answer(reference->stage().response_bytes());
-    qec::decode_status said{};
-    reference->decode(set.detection_row(shot), answer, said);
-    ASSERT_EQ(said, qec::decode_status::ok);
-    expected.push_back(std::move(answer));
-  }
+  const auto expected = offline_answers(set, *offline());
   std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
   for (std::size_t id = 0; id < workers.size(); ++id)
     matchers.push_back(offline());

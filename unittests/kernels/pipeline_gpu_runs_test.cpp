@@ -105,27 +105,14 @@ TEST_F(PipelineRunsOnGpu, AnExternalRingIsServedAndItsFlagsAreTheOwners) {
   pipe::realtime_pipeline p(config);
   with.wire(p);
   ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  std::uint64_t sent = 0, received = 0, wrong = 0;
-  EXPECT_TRUE(eventually([&] {
-    if (sent < 2000 && cudaq_host_ringbuffer_slot_available(&view, static_cast<std::uint32_t>(sent % kSlots)) != 0) {
-      const auto slot = static_cast<std::uint32_t>(sent % kSlots);
-      cudaq_host_ringbuffer_write_rpc_request(&view, slot, kDecode, with.request(sent), kPayload,
-                                              static_cast<std::uint32_t>(sent), sent);
-      cudaq_host_ringbuffer_signal_slot(&view, slot);
-      ++sent;
-    }
-    const auto slot = static_cast<std::uint32_t>(received % kSlots);
-    if (received < sent && cudaq_host_ringbuffer_poll_tx_flag(&view, slot, nullptr) == CUDAQ_TX_READY) {
-      cudaq_rpc_response_t header{};
-      const void *result = nullptr;
-      const std::uint64_t expected = copying::sum(with.request(received));
-      wrong += cudaq_host_ringbuffer_read_rpc_response(&view, slot, &header, &result) != CUDAQ_OK ||
-               header.request_id != received || header.result_len != 8 || std::memcmp(result, &expected, 8) != 0;
-      cudaq_host_ringbuffer_clear_slot(&view, slot);
-      ++received;
-    }
-    return received == 2000;
-  })) << p.dump();
+  const std::uint64_t wrong = exchange_on_ring(
+      view, kSlots, 2000, [&](std::uint64_t k) { return std::span(with.request(k), kPayload); },
+      [&](std::uint64_t k, const void *result, std::uint32_t bytes) {
+        const std::uint64_t expected = copying::sum(with.request(k));
+        return bytes == sizeof(expected) && std::memcmp(result, &expected, sizeof(expected)) == 0;
+      });
+  if (wrong != 0)
+    ADD_FAILURE() << p.dump();
   EXPECT_EQ(wrong, 0u);
   expect_stop(p);
   with.seen.expect_each_once();
