@@ -77,6 +77,8 @@ public:
     if (!Handlers::kDefers && Team::lane() == 0) // while the request is on its way
       counters_.post_busy(transport_.number(mine));
     const std::uint32_t fetched = fetch(low_bits(ready), mine);
+    if constexpr (Handlers::kDefers)
+      collect_landed(); // meanwhile, and perhaps what these requests ask for
     std::uint32_t served = 1;
     if (ready == 1) {
       serve_single(mine, fetched);
@@ -144,9 +146,12 @@ private:
       attend_once();
     } while (--looks != 0 && handlers_.hurries() && Team::common_cycles() - begun < kHurriedCycles);
   }
-  CUDAQ_REALTIME_HOST_DEVICE void attend_once() {
+  CUDAQ_REALTIME_HOST_DEVICE void collect_landed() {
     if (Team::ballot(Team::lane() == 0 && handlers_.anything_landed()) != 0)
       counters_.count_answered(handlers_.template collect<Team>());
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void attend_once() {
+    collect_landed();
     if (!handlers_.anything_to_try())
       return;
     Team::sync();

@@ -3,14 +3,16 @@
 //
 //   accept(slot, route)   an idle instance of the route is launched, if nobody waits before; else the request waits
 //   pump()                waiting requests: the first of each lane, where there is an idle instance
-//   harvester::round()    another warp: a graph has raised its completion word: its answer is published
-//   collect()             instances that have landed are idle again, their slots are given up
+//   harvester::round()    another warp: a graph has raised its completion word: it has landed, its answer is published,
+//                         its slot is given up
+//   collect()             instances that have landed are idle again
 //
 // Instances with one context are never in flight together: a launch takes all of them from their pools' lists of idle ones,
 // and the landing puts all of them back.
 //
-// One thread writes the ledger. The harvester only takes `phase` from flying to landed, after its last touch of the slot:
-// so the held bit is cleared after the rx flag, as docs/ring_protocol.md section 7 wants it. Host and device code; what is
+// One thread writes the ledger. The harvester takes `phase` from flying to landed, and only then does what takes a way over
+// the bus, with which the graph has nothing to do any more. It clears the held bit after the rx flag, as
+// docs/ring_protocol.md section 7 wants it. Host and device code; what is
 // special to a device is the Launcher: launch(exec) and relaunch(), of this execution behind its own end, 0 or an error;
 // now_ns(), of a clock that the members have in common but for a little.
 #pragma once
@@ -28,8 +30,16 @@ struct graph_ledger_view {
         held(reinterpret_cast<std::uint32_t *>(image + l.held)), jobs(reinterpret_cast<graph_job *>(block + l.jobs)),
         ends(reinterpret_cast<std::uint64_t *>(block + l.ends)), num_graphs(l.num_graphs), num_lanes(l.num_lanes) {}
 
-  /// The request in the slot is accepted and not answered.
-  CUDAQ_REALTIME_HOST_DEVICE bool holds(std::uint32_t slot) const { return (held[slot / 32] >> slot % 32 & 1u) != 0; }
+  /// The request in the slot is accepted, and its rx flag not cleared.
+  CUDAQ_REALTIME_HOST_DEVICE bool holds(std::uint32_t slot) const {
+    return (load_acquire<std::uint32_t, cuda::thread_scope_device>(held[slot / 32]) >> slot % 32 & 1u) != 0;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void hold(std::uint32_t slot) const {
+    raise_device_bits(held[slot / 32], 1u << slot % 32);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void give_up(std::uint32_t slot) const {
+    clear_device_bits(held[slot / 32], 1u << slot % 32);
+  }
 
   graph_state &state;
   graph_instance *graphs;
@@ -77,11 +87,11 @@ public:
     s.launches = s.mine = s.doubt = 0;
   }
 
-  /// The launch comes first, what is to be noted about it behind it.
+  /// The launch comes first, what is to be noted about it behind it; but for the held bit, which the harvester clears.
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) {
     const std::uint32_t lane = v_.pools[route].lane;
+    v_.hold(slot);
     const bool waits = v_.lanes[lane].first_job != kNoGraph || start(slot, route) != start_result::started;
-    v_.held[slot / 32] |= 1u << slot % 32;
     ++v_.state.accepted;
     if (unlikely(waits))
       append(lane, slot, route);
@@ -200,7 +210,8 @@ private:
     const std::uint32_t slot = l.first_job;
     take_first_job(l);
     fail(slot);
-    give_up(slot);
+    v_.give_up(slot);
+    --v_.state.accepted;
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool launch(std::uint32_t i, std::uint32_t slot) {
@@ -230,9 +241,9 @@ private:
 
   CUDAQ_REALTIME_HOST_DEVICE void land(std::uint32_t i) {
     graph_instance &g = v_.graphs[i];
-    give_up(g.slot);
     store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::idle));
     --v_.state.in_flight;
+    --v_.state.accepted;
     v_.state.mine -= g.shift == v_.state.shift;
     std::uint32_t k = i; // this one at last: so they take turns
     do {
@@ -267,11 +278,6 @@ private:
         other.proven = 1;
     }
   }
-  CUDAQ_REALTIME_HOST_DEVICE void give_up(std::uint32_t slot) {
-    v_.held[slot / 32] &= ~(1u << slot % 32);
-    --v_.state.accepted;
-  }
-
   CUDAQ_REALTIME_HOST_DEVICE void take_first_idle(graph_pool &pool) {
     pool.first_idle = v_.graphs[pool.first_idle].next;
     --pool.idle;
@@ -344,17 +350,27 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void round() {
     for (std::uint32_t first = 0; first < v_.num_graphs; first += Team::kWidth) {
       const std::uint32_t i = first + Team::lane();
-      const std::uint32_t landed = count_bits(Team::ballot(i < v_.num_graphs && lands(v_.graphs[i], v_.ends[i])));
+      job of;
+      const bool mine = i < v_.num_graphs && lands(v_.graphs[i], v_.ends[i], of);
+      const std::uint32_t landed = count_bits(Team::ballot(mine));
       if (landed == 0)
         continue;
       if (Team::lane() == 0)
         store_release<std::uint32_t, kLedgerScope>(v_.state.landed, v_.state.landed + landed);
+      if (mine)
+        finish(of);
       Team::sync();
     }
   }
 
 private:
-  CUDAQ_REALTIME_HOST_DEVICE bool lands(graph_instance &g, const std::uint64_t &end) {
+  /// Of a graph that has landed, which may serve another one already.
+  struct job {
+    std::uint32_t slot = 0;
+    bool published = false;
+  };
+
+  CUDAQ_REALTIME_HOST_DEVICE bool lands(graph_instance &g, const std::uint64_t &end, job &of) {
     constexpr auto kFlying = static_cast<std::uint32_t>(graph_phase::flying);
     // An acquire empties the cache of the multiprocessor, in which the scheduler launches: only where something is found.
     if (load_relaxed(g.phase) != kFlying || load_relaxed(end) != load_relaxed(g.ticket))
@@ -362,11 +378,15 @@ private:
     if (load_acquire<std::uint32_t, kLedgerScope>(g.phase) != kFlying ||
         load_acquire<std::uint64_t, kLedgerScope>(end) != load_relaxed(g.ticket))
       return false;
-    if (g.publishes == 0)
-      ring_.publish_tx(g.slot);
-    ring_.release_rx(g.slot);
+    of = {g.slot, g.publishes != 0};
     store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::landed));
     return true;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void finish(const job &of) {
+    if (!of.published)
+      ring_.publish_tx(of.slot);
+    ring_.release_rx(of.slot);
+    v_.give_up(of.slot);
   }
 
   graph_ledger_view v_;

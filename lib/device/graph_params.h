@@ -6,7 +6,7 @@
 //     graphs     one graph_instance for each GRAPH_LAUNCH entry of the table
 //     pools      one graph_pool for each route: the instances under one (function id, routing key)
 //     lanes      one graph_lane for each order that is to be kept: a function, or with ANY ordering a route
-//     held       a bit for each slot whose request is accepted and not answered
+//     held       a bit for each slot whose request is accepted and whose rx flag is not cleared
 //   behind it, always in device memory
 //     jobs       one graph_job for each slot: the queue of a lane
 //     ends       one completion word for each instance

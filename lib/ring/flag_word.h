@@ -59,6 +59,14 @@ CUDAQ_REALTIME_HOST_DEVICE inline void add_relaxed(volatile std::uint64_t &word,
       .fetch_add(n, cuda::memory_order_relaxed);
 }
 
+// Bits that threads of one device set and clear. Who reads the word with acquire sees what was written before a clear.
+CUDAQ_REALTIME_HOST_DEVICE inline void raise_device_bits(std::uint32_t &word, std::uint32_t bits) {
+  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(word).fetch_or(bits, cuda::memory_order_relaxed);
+}
+CUDAQ_REALTIME_HOST_DEVICE inline void clear_device_bits(std::uint32_t &word, std::uint32_t bits) {
+  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(word).fetch_and(~bits, cuda::memory_order_release);
+}
+
 /// Takes a word of the caller's from `expected` to `desired`; false, and nothing happened, if it held something else. A
 /// failure orders nothing, so polling with it costs no more than a load.
 template <class T, cuda::thread_scope Scope = cuda::thread_scope_system>

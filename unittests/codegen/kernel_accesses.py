@@ -28,6 +28,7 @@ MUTANTS = {  # what is replaced in lib/ring/flag_word.h, by what
 """),
 }
 TOKEN = "atom.cas.acquire.gpu.b32"  # by which a graph scheduler takes the token that nobody has
+HELD = ("atom.or.relaxed.gpu.b32", "atom.and.release.gpu.b32")  # a graph scheduler's bits of slots
 FLAGS = ("ring.rx_flags", "ring.tx_flags")
 INBOX = ("inbox.entries", "inbox.answers")
 ADDRESS = r"\[(%\w+|\w+)(?:\+(-?\d+))?\]"
@@ -122,7 +123,7 @@ def allowed(kernel, cooperative, scope):
 def ledger(kernel):
     """The same to places that come from no named member: the ledger of a graph scheduler, wherever it is, and its words."""
     words = ("ld.acquire.gpu.b32", "ld.acquire.gpu.b64", "st.release.gpu.b32", "ld.relaxed.sys.b32", "ld.relaxed.sys.b64",
-             "st.relaxed.sys.b32", "st.relaxed.sys.b64", TOKEN)
+             "st.relaxed.sys.b32", "st.relaxed.sys.b64", *HELD, TOKEN)
     return words if kernel.startswith("graph_") else ()
 
 
