@@ -68,8 +68,7 @@ public:
     const std::uint32_t window = transport_.window() < look_ ? transport_.window() : look_;
     const std::uint32_t there = Team::ballot(Team::lane() < window && transport_.poll(Team::lane(), mine));
     const std::uint32_t ready = there == ~0u ? 32 : lowest_bit(~there);
-    // A look over all lanes takes longer than one at the cursor's flag: it is for a producer who is ahead of us, which he
-    // is when his next request is there at once.
+    // A look over all lanes takes longer: it is for a producer who is ahead of us, so that his next request is there.
     look_ = ready != 0 && waited_ == 0 ? Team::kWidth : 1;
     waited_ = ready != 0 ? 0 : waited_ + 1;
     if (ready == 0)
@@ -132,8 +131,7 @@ private:
     if (!handlers_.asks_caller()) // his word may be far away: not in every shift
       asked_ = clock();
   }
-  /// Requests that are answered meanwhile, and those that wait to be handed on. What will soon be over is looked at several
-  /// times in a row: a graph that has answered and is not quite over would wait for a look at the ring, which takes longer.
+  /// What is answered meanwhile, and what waits. What will soon be over is looked at again before the ring: that is slower.
   CUDAQ_REALTIME_HOST_DEVICE void attend() {
     Team::sync();
     if (handlers_.gave_up() && Team::lane() == 0)
@@ -175,7 +173,7 @@ private:
     return static_cast<unsigned long long>(clock() - kept_) >= static_cast<unsigned long long>(cycles);
   }
 
-  /// Now and then, away from the requests: counters, heartbeat, shutdown words.
+  /// Away from the requests: counters, heartbeat, shutdown words.
   CUDAQ_REALTIME_HOST_DEVICE void keep_house() {
     kept_ = clock();
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
@@ -287,9 +285,8 @@ private:
     publish(became != fate::later, became == fate::answered, mine);
   }
 
-  /// FIFO: the first lane runs the handlers in order; the team helps where a frame is long, or takes over where every
-  /// thread calls the handler. Answers are published in groups, so that none waits long for the others. Returns how many
-  /// were served: all, unless the loop is to stop.
+  /// FIFO: the first lane runs the handlers in order; the team helps with long frames, or takes over where every thread
+  /// calls. Answers are published in groups, so that none waits long. Returns how many: all, unless the loop is to stop.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
                                                           std::uint32_t fetched) {
     std::uint8_t *const bytes = desk_.requests;
