@@ -159,8 +159,7 @@ cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
   plan.graphs.assign(g.graphs, g.graphs + g.num_graphs);
   plan.members = g.members;
   plan.order_by_key = g.order_by_key;
-  const bool usable =
-      g.destroy == destroy_schedulers && static_cast<scheduler_graphs *>(g.made)->fits<graph_table>(plan);
+  const bool usable = g.destroy == destroy_schedulers && static_cast<scheduler_graphs *>(g.made)->rests();
   if (!usable) {
     g.made = new scheduler_graphs;
     g.destroy = destroy_schedulers;

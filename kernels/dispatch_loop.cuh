@@ -77,7 +77,7 @@ public:
       counters_.post_busy(transport_.number(mine));
     const std::uint32_t fetched = fetch(low_bits(ready), mine);
     if constexpr (Handlers::kDefers)
-      collect_landed(); // meanwhile, and perhaps what these requests ask for
+      collect_landed(handlers_.nobody_waits()); // else it is not the turn of these requests
     std::uint32_t served = 1;
     if (ready == 1) {
       serve_single(mine, fetched);
@@ -144,12 +144,12 @@ private:
       attend_once();
     } while (--looks != 0 && handlers_.hurries() && Team::common_cycles() - begun < kHurriedCycles);
   }
-  CUDAQ_REALTIME_HOST_DEVICE void collect_landed() {
-    if (Team::ballot(Team::lane() == 0 && handlers_.anything_landed()) != 0)
+  CUDAQ_REALTIME_HOST_DEVICE void collect_landed(bool now) {
+    if (Team::ballot(Team::lane() == 0 && now && handlers_.anything_landed()) != 0)
       counters_.count_answered(handlers_.template collect<Team>());
   }
   CUDAQ_REALTIME_HOST_DEVICE void attend_once() {
-    collect_landed();
+    collect_landed(true);
     if (!handlers_.anything_to_try())
       return;
     Team::sync();

@@ -14,7 +14,7 @@ namespace cudaq::realtime::detail {
 enum class shift_end : std::uint32_t {
   pass,     ///< another member goes on; this one relaunches itself
   relaunch, ///< nobody is there: this one goes on when it is back
-  stop,     ///< told to stop, and everything accepted is answered
+  stop,     ///< told to stop, and everything accepted is answered, or about to be by the harvester
 };
 
 /// How a shift has ended, for the thread that acts on it; the same in every lane.
@@ -52,6 +52,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) const { ledger_.accept(slot, route); }
   CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return ledger_.hurries(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { return ledger_.anything_landed(); }
+  CUDAQ_REALTIME_HOST_DEVICE bool nobody_waits() const { return ledger_.nobody_waits(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return ledger_.anything_to_try(); }
   template <class Team>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() const {
@@ -134,7 +135,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 1}; }
   /// Not beyond a slot in flight: it may be answered and refilled already.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
-    return !ledger_.holds(base::slot_at(0)) &&
+    return Team::ballot(Team::lane() == 0 && ledger_.holds(base::slot_at(0))) == 0 &&
            base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },
                          [this](std::uint32_t k) { return ledger_.holds(base::slot_at(k)); });
   }

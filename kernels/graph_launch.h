@@ -18,10 +18,10 @@ public:
   scheduler_graphs &operator=(const scheduler_graphs &) = delete;
   ~scheduler_graphs() { release(); }
 
-  /// What was made before can serve `plan`: nothing of it runs, and it is for the same kernel.
-  template <class Handlers>
-  bool fits(const graph_plan &plan) {
-    return !running() && (kernel_ == nullptr || kernel_ == kernel_for<Handlers>(plan));
+  /// For a dispatcher, which has seen its last run end: what was made before can be used again.
+  bool rests() {
+    untracked_ = nullptr; // perhaps of a dispatcher that is gone
+    return !running();
   }
   /// `stream` is used and waited for. Again, for the next run: what was made is used again, since a graph for launches from
   /// the device can be made, but not destroyed, while kernels run.
@@ -113,7 +113,7 @@ public:
     if (!busy(untracked_))
       untracked_ = nullptr;
     return untracked_ != nullptr || (end_ != nullptr && cudaEventQuery(end_) == cudaErrorNotReady) || busy(own_) ||
-           std::any_of(members_.begin(), members_.end(), [&](const member &m) { return busy(m.stream); });
+           std::any_of(members().begin(), members().end(), [&](const member &m) { return busy(m.stream); });
   }
 
   template <class Handlers>
@@ -138,6 +138,7 @@ private:
     cudaEvent_t end = nullptr;     ///< on it
   };
 
+  std::vector<member> &members() { return members_[params_.dispatch.device_scope ? 1 : 0]; }
   template <class Handlers>
   static void *kernel_for(const graph_plan &plan) {
     return reinterpret_cast<void *>(plan.dispatch.device_scope
@@ -177,9 +178,9 @@ private:
   std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
 
   cudaError_t add_member(std::uint32_t memory, std::uint32_t number, bool own_stream, cudaStream_t stream) {
-    if (number == members_.size())
-      members_.emplace_back();
-    member &m = members_[number];
+    if (number == members().size())
+      members().emplace_back();
+    member &m = members()[number];
     graph_params its = params_;
     its.number = number;
     void *arguments[] = {&its};
@@ -204,7 +205,7 @@ private:
   cudaError_t add_root(cudaStream_t stream) {
     cudaGraphExec_t execs[kMostMembers] = {};
     for (std::uint32_t k = 0; k < params_.members; ++k)
-      execs[k] = members_[k].exec;
+      execs[k] = members()[k].exec;
     std::uint8_t *const at = params_.block + execs_at();
     if (const cudaError_t error = cudaMemcpyAsync(at, execs, sizeof(execs), cudaMemcpyHostToDevice, stream))
       return error;
@@ -243,7 +244,7 @@ private:
   cudaError_t launch_members(cudaStream_t stream) {
     cudaError_t error = cudaSuccess;
     for (std::uint32_t k = 1; k < params_.members && error == cudaSuccess; ++k) {
-      const member &m = members_[k];
+      const member &m = members()[k];
       error = cudaStreamWaitEvent(m.stream, begin_, 0);
       if (error == cudaSuccess)
         error = cudaGraphLaunch(m.exec, m.stream);
@@ -251,21 +252,22 @@ private:
         error = cudaEventRecord(m.end, m.stream);
     }
     if (error == cudaSuccess)
-      error = cudaGraphLaunch(members_[0].exec, stream);
+      error = cudaGraphLaunch(members()[0].exec, stream);
     for (std::uint32_t k = 1; k < params_.members && error == cudaSuccess; ++k)
-      error = cudaStreamWaitEvent(stream, members_[k].end, 0);
+      error = cudaStreamWaitEvent(stream, members()[k].end, 0);
     return error;
   }
 
   void release() {
     root_.destroy();
-    for (const member &m : members_) {
-      m.destroy();
-      if (m.stream != nullptr)
-        cudaStreamDestroy(m.stream);
-      if (m.end != nullptr)
-        cudaEventDestroy(m.end);
-    }
+    for (const std::vector<member> &of_a_scope : members_)
+      for (const member &m : of_a_scope) {
+        m.destroy();
+        if (m.stream != nullptr)
+          cudaStreamDestroy(m.stream);
+        if (m.end != nullptr)
+          cudaEventDestroy(m.end);
+      }
     for (const cudaEvent_t event : {begin_, end_})
       if (event != nullptr)
         cudaEventDestroy(event);
@@ -276,8 +278,8 @@ private:
   }
 
   graph_params params_;
-  std::vector<member> members_;
-  one_node_graph root_; ///< launches them; not with own_streams
+  std::vector<member> members_[2]; ///< by params_.dispatch.device_scope: a graph is of one kernel for ever
+  one_node_graph root_;            ///< launches them; not with own_streams
   void *kernel_ = nullptr;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   cudaStream_t own_ = nullptr;            ///< for what must not wait behind the caller's

@@ -17,8 +17,9 @@ struct one_node_graph {
     if (exec != nullptr)
       return cudaGraphExecKernelNodeSetParams(exec, node, &kernel);
     cudaError_t error = graph == nullptr ? cudaGraphCreate(&graph, 0) : cudaSuccess;
-    if (error == cudaSuccess && node == nullptr)
-      error = cudaGraphAddKernelNode(&node, graph, nullptr, 0, &kernel);
+    if (error == cudaSuccess)
+      error = node == nullptr ? cudaGraphAddKernelNode(&node, graph, nullptr, 0, &kernel)
+                              : cudaGraphKernelNodeSetParams(node, &kernel); // of an attempt that failed
     return error == cudaSuccess ? cudaGraphInstantiateWithFlags(&exec, graph, flags) : error;
   }
   void destroy() const {

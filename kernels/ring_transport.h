@@ -95,10 +95,12 @@ protected:
     Team::sync(); // what one lane saw orders the others' second look
     for (std::uint32_t from = 0; from < ring_.num_slots; from += Team::kWidth) {
       const std::uint32_t again = from + Team::lane();
-      const std::uint32_t there = Team::ballot(again < ring_.num_slots && (stops(again) || is_there(again, m)));
+      const bool stop = again < ring_.num_slots && stops(again); // asked once: others may change their mind
+      const std::uint32_t stopping = Team::ballot(stop);
+      const std::uint32_t there = stopping | Team::ballot(!stop && again < ring_.num_slots && is_there(again, m));
       if (there != 0) {
         const std::uint32_t first = from + lowest_bit(there);
-        if (stops(first))
+        if ((stopping >> lowest_bit(there) & 1u) != 0)
           return false;
         advance(first);
         sought_ = 0;

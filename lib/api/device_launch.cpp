@@ -32,10 +32,10 @@ finding device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &
   if (said == cudaSuccess)
     said = static_cast<cudaError_t>(state.error);
   own_kernel_.store(state.taken == 0);
-  take_made(state.graphs);
   if (state.resident_blocks != 0) // what the library's kernel really occupies
     manager_.add_resident(this, config_.device_id, state.resident_blocks);
   under_way_.store(1);
+  take_made(state.graphs);
   if (threw)
     return end_failed_launch(threw);
   if (said == cudaSuccess && shared() && state.taken == 0)

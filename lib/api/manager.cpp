@@ -124,16 +124,24 @@ cudaq_dispatch_manager_t::spare_graphs cudaq_dispatch_manager_t::take_spare_grap
 
 void cudaq_dispatch_manager_t::keep_spare_graphs(const spare_graphs &graphs) {
   const std::lock_guard lock(mutex);
-  spares.push_back(graphs);
+  try {
+    spares.push_back(graphs);
+  } catch (const std::bad_alloc &) { // they stay where they are: to destroy them might wait for ever
+  }
 }
 
 void cudaq_dispatch_manager_t::grow_stream_pool(int device_id) {
   constexpr std::size_t kStreams = 128; // of several graph dispatchers and their graphs; takes 4 ms
-  const std::lock_guard lock(mutex);
-  if (std::any_of(residents.begin(), residents.end(), [&](const auto &r) { return r.second.device_id == device_id; }))
-    return;
-  const device_guard guard(device_id);
-  if (guard.error() == cudaSuccess && grown_devices.insert(device_id).second)
+  {
+    const std::lock_guard lock(mutex);
+    const auto reserved = reserved_blocks.find(device_id);
+    if ((reserved != reserved_blocks.end() && reserved->second != 0) || grown_devices.count(device_id) != 0 ||
+        std::any_of(residents.begin(), residents.end(), [&](const auto &r) { return r.second.device_id == device_id; }))
+      return;
+    grown_devices.insert(device_id);
+  }
+  const device_guard guard(device_id); // nothing is locked: this waits where kernels of the program run
+  if (guard.error() == cudaSuccess)
     cudaq::realtime::reserve_streams(kStreams); // if it cannot, start says why
 }
 

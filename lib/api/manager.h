@@ -73,6 +73,7 @@ struct cudaq_dispatch_manager_t {
   /// The same for scheduler graphs: destroying them waits likewise. None: `made` is NULL.
   spare_graphs take_spare_graphs(int device_id);
   void keep_spare_graphs(const spare_graphs &graphs);
-  /// Before the first graph dispatcher of a device that none of this manager's kernels is on: see reserve_streams.
+  /// Before the first graph dispatcher of a device where no kernel of this manager is, and none is declared by
+  /// cudaq_dispatch_manager_reserve_blocks: see reserve_streams.
   void grow_stream_pool(int device_id);
 };

@@ -77,7 +77,7 @@ struct graph_state {
   loop_report counts;
   std::uint64_t polls;
   std::uint32_t cursor;
-  std::uint32_t accepted;                             ///< requests that are not answered yet
+  std::uint32_t accepted;                             ///< requests that wait, or whose graph has not landed
   std::uint32_t in_flight;                            ///< of these, the ones that a graph has
   std::uint32_t landed;                               ///< counts landings; the harvester's
   std::uint32_t collected;                            ///< landings that the scheduler has seen

@@ -50,7 +50,7 @@ protected:
     std::vector<cudaq_function_entry_t> kept = entries;
     keep_one_of_each_pool(kept);
     ASSERT_EQ(index_.build(kept.data(), static_cast<std::uint32_t>(kept.size())).what, function_index::problem::none);
-    plan_.dispatch.ring = {flags_, flags_, slots_, slots_, 64, 64, 0, kSlots, 64};
+    plan_.dispatch.ring = {flags_, tx_flags_, slots_, slots_, 64, 64, 0, kSlots, 64};
     plan_.graphs = bind_graphs(entries, index_.view());
     for (graph_binding &b : plan_.graphs)
       b.io = reinterpret_cast<std::uint64_t>(&contexts_[context_of.empty() ? b.entry : context_of[b.entry]]);
@@ -72,6 +72,13 @@ protected:
     return failed;
   }
   graph_state &state() { return view_->state; }
+  /// The graph raises its word, and the harvester looks once.
+  void answer(std::uint32_t graph) {
+    view_->ends[graph] = view_->graphs[graph].ticket;
+    graph_harvester<lone_team, cuda::thread_scope_system>(*view_, plan_.dispatch.ring).round();
+  }
+  std::uint64_t &rx_flag(std::uint32_t slot) { return flags_[slot]; }
+  std::uint64_t tx_flag(std::uint32_t slot) const { return tx_flags_[slot]; }
   numbers flying() const {
     numbers found;
     for (std::uint32_t g = 0; g < view_->num_graphs; ++g)
@@ -86,7 +93,7 @@ protected:
   std::unique_ptr<graph_ledger<told_launcher>> ledger;
 
 private:
-  std::uint64_t flags_[kSlots] = {};
+  std::uint64_t flags_[kSlots] = {}, tx_flags_[kSlots] = {};
   alignas(16) std::uint8_t slots_[kSlots * 64] = {};
   std::vector<GraphIOContextV2> contexts_;
   function_index index_;
@@ -95,6 +102,32 @@ private:
   graph_block block_{0};
   std::unique_ptr<graph_ledger_view> view_;
 };
+
+TEST_F(GraphLedger, TheHarvesterGivesTheSlotUpAndTheSchedulerTakesTheGraphBack) {
+  make(1);
+  rx_flag(3) = 7;
+  EXPECT_FALSE(view().holds(3));
+  accept(3, 1);
+  accept(5, 1); // waits
+  EXPECT_TRUE(view().holds(3) && view().holds(5));
+  EXPECT_FALSE(ledger->nobody_waits());
+  answer(0);
+  EXPECT_EQ(rx_flag(3), 0u);
+  EXPECT_NE(tx_flag(3), 0u);
+  EXPECT_FALSE(view().holds(3));
+  EXPECT_TRUE(view().holds(5));
+  EXPECT_EQ(view().graphs[0].phase, static_cast<std::uint32_t>(graph_phase::landed));
+  EXPECT_EQ(ledger->collect<lone_team>(), 1u);
+  pump();
+  EXPECT_EQ(flying(), numbers{0});
+  EXPECT_EQ(view().graphs[0].slot, 5u);
+  EXPECT_TRUE(ledger->nobody_waits());
+  EXPECT_EQ(tx_flag(5), 0u);
+  answer(0);
+  EXPECT_EQ(ledger->collect<lone_team>(), 1u);
+  EXPECT_TRUE(ledger->drained());
+  EXPECT_FALSE(view().holds(5));
+}
 
 TEST_F(GraphLedger, ABacklogWithoutAnIdleInstanceIsNeitherTriedNorHurriedFor) {
   make(2);

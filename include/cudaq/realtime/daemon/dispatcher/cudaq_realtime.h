@@ -235,7 +235,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_m
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr);
 
 /* The manager's first dispatcher with CUDAQ_DISPATCH_GRAPH_LAUNCH on a device path grows the driver's pool of streams, which
- * waits for kernels that run on the device by then. */
+ * waits for kernels of the program that run on the device by then: for ever, if they do not end. So create it first, or
+ * declare them by cudaq_dispatch_manager_reserve_blocks; then the pool stays as it is. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_create(cudaq_dispatch_manager_t *mgr,
                                                           const cudaq_dispatcher_config_t *config,
                                                           cudaq_dispatcher_t **out_dispatcher);
@@ -470,7 +471,7 @@ typedef struct cudaq_dispatcher_stats_t {
   uint64_t received;    /* ready slots taken up */
   uint64_t dispatched;  /* handed to a handler */
   uint64_t responded;   /* answered: the tx flag is raised, or about to be */
-  uint64_t in_flight;   /* accepted, not yet answered; while running an upper bound, at most the number of slots */
+  uint64_t in_flight;   /* accepted, not yet answered or about to be; while running at most the number of slots */
   uint64_t dropped_bad_magic;
   uint64_t dropped_unknown_function;
   uint64_t dropped_flag_value;                     /* strict flag values only */
