@@ -77,7 +77,7 @@ public:
       counters_.post_busy(transport_.number(mine));
     const std::uint32_t fetched = fetch(low_bits(ready), mine);
     if constexpr (Handlers::kDefers)
-      collect_landed(handlers_.nobody_waits()); // else it is not the turn of these requests
+      collect_landed(!handlers_.backlog()); // what others wait for is not these requests' turn
     std::uint32_t served = 1;
     if (ready == 1) {
       serve_single(mine, fetched);

@@ -52,7 +52,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) const { ledger_.accept(slot, route); }
   CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return ledger_.hurries(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { return ledger_.anything_landed(); }
-  CUDAQ_REALTIME_HOST_DEVICE bool nobody_waits() const { return ledger_.nobody_waits(); }
+  CUDAQ_REALTIME_HOST_DEVICE bool backlog() const { return ledger_.backlog(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return ledger_.anything_to_try(); }
   template <class Team>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() const {

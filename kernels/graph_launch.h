@@ -61,11 +61,10 @@ public:
     shutdown_word_ = plan.shutdown_word;
     params_.dispatch = plan.dispatch;
     params_.members = plan.members;
-    kernel_ = kernel;
     if (const cudaError_t error = allocate(block, stream))
       return report(error, "memory of the graph ledger (%zu bytes)", block.size());
     for (std::uint32_t k = 0; k < plan.members; ++k)
-      if (const cudaError_t error = add_member(memory, k, plan.own_streams, stream))
+      if (const cudaError_t error = add_member(kernel, memory, k, plan.own_streams, stream))
         return report(error, "making scheduler graph %u", k);
     if (!plan.own_streams)
       if (const cudaError_t error = add_root(stream))
@@ -177,7 +176,8 @@ private:
   bool own_report() const { return params_.dispatch.reports == report_in_block(); }
   std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
 
-  cudaError_t add_member(std::uint32_t memory, std::uint32_t number, bool own_stream, cudaStream_t stream) {
+  cudaError_t add_member(void *kernel, std::uint32_t memory, std::uint32_t number, bool own_stream,
+                         cudaStream_t stream) {
     if (number == members().size())
       members().emplace_back();
     member &m = members()[number];
@@ -185,7 +185,7 @@ private:
     its.number = number;
     void *arguments[] = {&its};
     cudaKernelNodeParams node{};
-    node.func = kernel_;
+    node.func = kernel;
     node.gridDim = dim3(1);
     node.blockDim = dim3(kSchedulerThreads);
     node.sharedMemBytes = memory;
@@ -280,7 +280,6 @@ private:
   graph_params params_;
   std::vector<member> members_[2]; ///< by params_.dispatch.device_scope: a graph is of one kernel for ever
   one_node_graph root_;            ///< launches them; not with own_streams
-  void *kernel_ = nullptr;
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
   cudaStream_t own_ = nullptr;            ///< for what must not wait behind the caller's
   cudaStream_t untracked_ = nullptr;      ///< the caller's, of a launch whose end could not be recorded

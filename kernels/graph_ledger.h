@@ -129,8 +129,6 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return v_.state.hurry != 0 && anything_to_try(); }
   /// A request waits, an instance is idle, and this execution may launch.
   CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return v_.state.waiting != 0 && may_launch(); }
-  /// No accepted request waits for an instance: what lands is nobody's turn.
-  CUDAQ_REALTIME_HOST_DEVICE bool nobody_waits() const { return v_.state.accepted == v_.state.in_flight; }
   /// Something has landed since the last collect.
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { // collect orders what it takes
     return load_relaxed(v_.state.landed) != v_.state.collected;

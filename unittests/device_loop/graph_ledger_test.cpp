@@ -110,7 +110,7 @@ TEST_F(GraphLedger, TheHarvesterGivesTheSlotUpAndTheSchedulerTakesTheGraphBack) 
   accept(3, 1);
   accept(5, 1); // waits
   EXPECT_TRUE(view().holds(3) && view().holds(5));
-  EXPECT_FALSE(ledger->nobody_waits());
+  EXPECT_TRUE(ledger->backlog());
   answer(0);
   EXPECT_EQ(rx_flag(3), 0u);
   EXPECT_NE(tx_flag(3), 0u);
@@ -121,7 +121,7 @@ TEST_F(GraphLedger, TheHarvesterGivesTheSlotUpAndTheSchedulerTakesTheGraphBack) 
   pump();
   EXPECT_EQ(flying(), numbers{0});
   EXPECT_EQ(view().graphs[0].slot, 5u);
-  EXPECT_TRUE(ledger->nobody_waits());
+  EXPECT_FALSE(ledger->backlog());
   EXPECT_EQ(tx_flag(5), 0u);
   answer(0);
   EXPECT_EQ(ledger->collect<lone_team>(), 1u);
