@@ -12,6 +12,13 @@ protected:
   static std::uint64_t answered_with(const graph_rig &rig, std::int32_t status) {
     return rig.stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(status)];
   }
+  /// Slot 0: worker 1 cannot launch, and what its hook has queued is not over.
+  static void fail_behind_hook_work(graph_rig &rig) {
+    rig.device->hook_work = 2;
+    rig.device->next_error = 400;
+    rig.send(0, 2, 5, 1);
+    ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  }
 };
 
 TEST_F(GraphRun, HooksStandAroundTheLaunchAndGetTheirDataAndTheSlot) {
@@ -115,10 +122,7 @@ TEST_F(GraphRun, AFailedLaunchDoesNotReplaceAnAnswerThatCameBefore) {
 
 TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUpNobody) {
   graph_rig rig(plan);
-  rig.device->hook_work = 2; // of worker 1
-  rig.device->next_error = 400;
-  rig.send(0, 2, 5, 1);
-  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
   rig.send(1, 1, 5, 2);
   expect_answer(rig, 1, 0);
   EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
@@ -134,10 +138,7 @@ TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUp
 // A question to the driver takes as long as a good part of a request.
 TEST_F(GraphRun, TheDriverIsNotAskedAboutAFailedLaunchInEveryTurn) {
   graph_rig rig(plan);
-  rig.device->hook_work = 2;
-  rig.device->next_error = 400;
-  rig.send(0, 2, 5, 1);
-  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
   const auto begin = std::chrono::steady_clock::now();
   const std::uint32_t before = rig.device->questions.load();
   ASSERT_TRUE(eventually([&] { return rig.device->questions.load() >= before + 20; }));
@@ -149,10 +150,7 @@ TEST_F(GraphRun, TheDriverIsNotAskedAboutAFailedLaunchInEveryTurn) {
 
 TEST_F(GraphRun, Row12_StopWaitsForWhatAHookHasQueuedAndSaysSo) {
   graph_rig rig(plan);
-  rig.device->hook_work = 2;
-  rig.device->next_error = 400;
-  rig.send(0, 2, 5, 1);
-  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(50)));
   EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT) << "the hook's work may still read the slot";
   rig.device->hook_work = 0;
@@ -162,10 +160,7 @@ TEST_F(GraphRun, Row12_StopWaitsForWhatAHookHasQueuedAndSaysSo) {
 
 TEST_F(GraphRun, Row09_AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
   graph_rig rig(plan);
-  rig.device->hook_work = 2;
-  rig.device->next_error = 400;
-  rig.send(0, 2, 5, 1);
-  ASSERT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_IN_FLIGHT; }));
+  ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
   rig.device->trap();
   int error = 0;
   ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; }));

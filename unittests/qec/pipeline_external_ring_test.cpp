@@ -143,6 +143,14 @@ TEST_P(PipelineExternalRing, StopLeavesRequestsThatNobodyAcceptedToTheNextStart)
     ASSERT_TRUE(eventually([&] { return foreign.receive(k); })) << k;
 }
 
+/// Completions of any kind are seen; those of a stop are counted besides.
+void count_given_up(pipeline_rig &rig, std::atomic<int> &given_up) {
+  rig.pipeline->set_completion_handler([&](const completion &done) {
+    ++rig.seen.times[done.request_id];
+    given_up += !done.success && done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
+  });
+}
+
 TEST_P(PipelineExternalRing, WhatStopGivesUpHasACompletionToo) {
   foreign_ring foreign(8, GetParam());
   pipeline_stage_config c = config(foreign, 1);
@@ -155,10 +163,7 @@ TEST_P(PipelineExternalRing, WhatStopGivesUpHasACompletionToo) {
     return DEFERRED_COMPLETION;
   });
   std::atomic<int> given_up{0};
-  rig.pipeline->set_completion_handler([&](const completion &done) {
-    ++rig.seen.times[done.request_id];
-    given_up += !done.success && done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
-  });
+  count_given_up(rig, given_up);
   rig.pipeline->start();
   for (std::uint64_t k = 0; k < 4; ++k)
     ASSERT_TRUE(foreign.send(k));
@@ -182,10 +187,7 @@ TEST_P(PipelineExternalRing, ACompletionThatIsUnderWayAtTheStopIsWaitedFor) {
     return DEFERRED_COMPLETION;
   });
   std::atomic<int> given_up{0};
-  rig.pipeline->set_completion_handler([&](const completion &done) {
-    ++rig.seen.times[done.request_id];
-    given_up += done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
-  });
+  count_given_up(rig, given_up);
   rig.pipeline->start();
   ASSERT_TRUE(foreign.send(0));
   ASSERT_TRUE(eventually([&] { return slot == 0; }));
@@ -214,10 +216,7 @@ TEST_P(PipelineExternalRing, AWorkerThatAnswersBehindTheStopsDeadlineIsWaitedFor
   pipeline_rig rig(c, 1);
   rig.first_id = 0;
   std::atomic<int> given_up{0};
-  rig.pipeline->set_completion_handler([&](const completion &done) {
-    ++rig.seen.times[done.request_id];
-    given_up += done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
-  });
+  count_given_up(rig, given_up);
   rig.pipeline->start();
   held = true;
   ASSERT_TRUE(foreign.send(0));
