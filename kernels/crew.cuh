@@ -4,10 +4,12 @@
 //
 //   leader (warp 0 of block 0)      others of its block         other blocks (cooperative)
 //   write the order                 wait at the barrier         thread 0 polls the ticket
-//   ticket + 1, barrier        -->  read it                     barrier, read it
+//   ticket + 1, barrier        -->  read it                     barrier, read it, frame to their own stage
 //   do its own part                 do their part               do their part, barrier
 //   barrier                    <--  barrier                     arrivals + 1
 //   wait for the arrivals
+//
+// The frame is on its way to the other blocks (spread) while the leader judges it.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
@@ -24,6 +26,7 @@ struct crew_board {
   const std::uint8_t *from;
   std::uint32_t bytes;
   bool wide;
+  std::uint32_t first; ///< first thread that copies
   handler_call call;
   std::int32_t status;
   std::uint32_t result_len;
@@ -35,19 +38,55 @@ class block_crew {
 
 public:
   static constexpr bool kEverybodyCalls = Kernel::is_cooperative;
-  __device__ block_crew(crew_board &board, const dispatch_params &params)
-      : board_(board), order_(params.order), grid_stage_(params.grid_stage) {}
+  /// `stage`: room for a frame in the block's shared memory.
+  __device__ block_crew(crew_board &board, std::uint8_t *stage, const dispatch_params &params)
+      : board_(board), stage_(stage), order_(params.order), grid_stage_(params.grid_stage) {}
 
   __device__ void copy(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide) {
+    finish_spreading();
     if (blockDim.x <= warp_team::kWidth || bytes <= kTeamCopyBytes) {
       solo::copy(to, from, bytes, wide);
       return;
     }
-    if (threadIdx.x == 0)
-      board_.what = crew_order::copy, board_.to = to, board_.from = from, board_.bytes = bytes, board_.wide = wide;
-    __syncthreads();
+    order_copy(to, from, bytes, wide, 0);
     copy_bytes(to, from, bytes, wide, threadIdx.x, blockDim.x);
     __syncthreads();
+  }
+  /// The same, by the others if there are enough of them, while the leader does something else.
+  template <class Meanwhile>
+  __device__ void copy_beside(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide,
+                              Meanwhile &&meanwhile) {
+    finish_spreading();
+    const bool helped = blockDim.x >= 4 * warp_team::kWidth && bytes > kTeamCopyBytes;
+    if (helped)
+      order_copy(to, from, bytes, wide, warp_team::kWidth);
+    meanwhile();
+    if (helped)
+      __syncthreads();
+    else
+      copy(to, from, bytes, wide);
+  }
+  /// Sends a frame that stands in the block's stage on its way to the other blocks, while it is judged. It has to stay
+  /// there until finish_spreading().
+  __device__ void spread(std::uint32_t bytes) {
+    if (!Kernel::is_cooperative || gridDim.x == 1)
+      return;
+    finish_spreading();
+    spread_ = round16(bytes);
+    if (blockDim.x > warp_team::kWidth)
+      order_copy(grid_stage_, stage_, spread_, true, warp_team::kWidth);
+    else
+      solo::copy(grid_stage_, stage_, spread_, true);
+  }
+
+  __device__ void finish_spreading() {
+    if (spread_ == 0)
+      return;
+    if (blockDim.x > warp_team::kWidth)
+      __syncthreads();
+    else
+      __syncwarp();
+    spread_ = 0;
   }
 
   /// Where an answer is put together: in reach of everybody who runs the handler.
@@ -78,10 +117,11 @@ public:
 
   /// The leader: everybody else ends.
   __device__ void dismiss() {
+    finish_spreading();
     if (threadIdx.x == 0)
       board_.what = crew_order::end;
     if (Kernel::is_cooperative && gridDim.x > 1 && threadIdx.x == 0)
-      issue(crew_order::end);
+      issue(crew_order::end, 0);
     if (blockDim.x > warp_team::kWidth)
       __syncthreads();
   }
@@ -95,7 +135,8 @@ public:
       if (what == crew_order::end)
         return;
       if (what == crew_order::copy)
-        copy_bytes(board_.to, board_.from, board_.bytes, board_.wide, threadIdx.x, blockDim.x);
+        copy_bytes(board_.to, board_.from, board_.bytes, board_.wide, threadIdx.x - board_.first,
+                   blockDim.x - board_.first);
       else
         run(handlers);
       __syncthreads();
@@ -107,17 +148,17 @@ public:
   __device__ void assist_from_afar(const Handlers &handlers) {
     for (std::uint32_t seen = 0;; ++seen) {
       if (threadIdx.x == 0) {
-        while (load_acquire<std::uint32_t, cuda::thread_scope_device>(order_->ticket) == seen) {
-        }
-        const grid_order &o = *order_;
-        board_.what = static_cast<crew_order>(o.kind);
-        board_.call = {o.route,
-                       o.arg_len,
-                       o.max_result_len,
-                       reinterpret_cast<const std::uint8_t *>(o.input),
-                       reinterpret_cast<std::uint8_t *>(o.output),
-                       true};
+        std::uint64_t ticket = 0;
+        do {
+          ticket = load_acquire<std::uint64_t, cuda::thread_scope_device>(order_->ticket);
+        } while (static_cast<std::uint32_t>(ticket) == seen);
+        board_.bytes = static_cast<std::uint32_t>(ticket >> 32);
       }
+      __syncthreads();
+      if (threadIdx.x == 0)
+        read_order(board_.bytes != 0);
+      // Handlers may read it byte by byte: that takes shared memory here, too.
+      copy_bytes(stage_, grid_stage_, board_.bytes, true, threadIdx.x, blockDim.x);
       __syncthreads();
       if (board_.what == crew_order::end)
         return;
@@ -129,13 +170,32 @@ public:
   }
 
 private:
+  __device__ void order_copy(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide,
+                             std::uint32_t first) {
+    if (threadIdx.x == 0) {
+      board_.what = crew_order::copy, board_.bytes = bytes, board_.wide = wide, board_.first = first;
+      board_.to = to, board_.from = from;
+    }
+    __syncthreads();
+  }
+  __device__ void read_order(bool staged) {
+    const grid_order &o = *order_;
+    board_.what = static_cast<crew_order>(o.kind);
+    board_.call = {o.route,
+                   o.arg_len,
+                   o.max_result_len,
+                   staged ? stage_ : reinterpret_cast<const std::uint8_t *>(o.input),
+                   reinterpret_cast<std::uint8_t *>(o.output),
+                   staged};
+  }
+
   /// Every thread; status and length of thread 0 of each block stay on its board, and the leader's count.
   template <class Handlers>
   __device__ void run(const Handlers &handlers) {
     const handler_call c = board_.call;
     std::uint32_t result_len = 0;
-    const std::int32_t status = handlers.call(c.route, c.in + CUDAQ_RPC_HEADER_SIZE, c.out + CUDAQ_RPC_HEADER_SIZE,
-                                              c.arg_len, c.max_result_len, &result_len);
+    const std::int32_t status = handlers.call(handlers.callee(c.route), c.in + CUDAQ_RPC_HEADER_SIZE,
+                                              c.out + CUDAQ_RPC_HEADER_SIZE, c.arg_len, c.max_result_len, &result_len);
     if (threadIdx.x == 0) {
       board_.status = status;
       board_.result_len = result_len;
@@ -143,22 +203,25 @@ private:
   }
 
   /// Leader: the request goes where every block can read it.
-  __device__ void tell_grid(handler_call &c) {
-    if (c.staged) {
-      solo::copy(grid_stage_, c.in, round16(CUDAQ_RPC_HEADER_SIZE + c.arg_len), true);
-      c.in = grid_stage_;
+  __device__ void tell_grid(const handler_call &c) {
+    const std::uint32_t bytes = c.staged ? round16(CUDAQ_RPC_HEADER_SIZE + c.arg_len) : 0;
+    const bool there = c.in == stage_ && bytes <= spread_;
+    finish_spreading();
+    if (bytes != 0 && !there) {
+      copy(grid_stage_, c.in, bytes, true);
       __syncwarp();
     }
     if (threadIdx.x == 0) {
       order_->route = c.route, order_->arg_len = c.arg_len, order_->max_result_len = c.max_result_len;
-      order_->input = reinterpret_cast<std::uint64_t>(c.in);
+      order_->input = bytes != 0 ? 0 : reinterpret_cast<std::uint64_t>(c.in);
       order_->output = reinterpret_cast<std::uint64_t>(c.out);
-      issue(crew_order::call);
+      issue(crew_order::call, bytes);
     }
   }
-  __device__ void issue(crew_order what) {
+  __device__ void issue(crew_order what, std::uint32_t staged_bytes) {
     order_->kind = static_cast<std::uint32_t>(what);
-    store_release<std::uint32_t, cuda::thread_scope_device>(order_->ticket, ++tickets_);
+    store_release<std::uint64_t, cuda::thread_scope_device>(order_->ticket,
+                                                            std::uint64_t{staged_bytes} << 32 | ++tickets_);
   }
   __device__ void wait_for_grid() {
     if (threadIdx.x == 0)
@@ -168,9 +231,11 @@ private:
   }
 
   crew_board &board_;
+  std::uint8_t *const stage_;
   grid_order *order_;
   std::uint8_t *grid_stage_;
   std::uint32_t tickets_ = 0; ///< of the leader's first thread
+  std::uint32_t spread_ = 0;  ///< bytes of the stage that are on their way to the other blocks, or there; 0: none
 };
 
 } // namespace cudaq::realtime::detail

@@ -44,9 +44,13 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t kernel_memory(std::uint32_t s
   return round_line(sizeof(block_memory)) + teams * team_memory(slot_size);
 }
 
+/// Where the desk of team `number` of the block lies, and behind it its stage.
+__device__ inline std::uint8_t *desk_memory(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
+  return memory + round_line(sizeof(block_memory)) + number * team_memory(slot_size);
+}
 /// The desk of team `number` of the block.
 __device__ inline loop_desk &lay_desk(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
-  std::uint8_t *const at = memory + round_line(sizeof(block_memory)) + number * team_memory(slot_size);
+  std::uint8_t *const at = desk_memory(memory, number, slot_size);
   auto &desk = *reinterpret_cast<loop_desk *>(at);
   if (warp_team::lane() == 0) {
     desk.stage_bytes = stage_bytes(slot_size);
@@ -111,7 +115,7 @@ template <class Kernel, class Handlers, class Ring>
 __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
   const auto handlers = Handlers::prepare(p, shared.index);
-  block_crew<Kernel> crew(shared.board, p);
+  block_crew<Kernel> crew(shared.board, desk_memory(memory, 0, p.ring.slot_size) + round_line(sizeof(loop_desk)), p);
   if (blockIdx.x != 0) {
     if constexpr (Kernel::is_cooperative)
       crew.assist_from_afar(handlers);

@@ -2,7 +2,7 @@
 // The dispatch loop: a team finds requests, judges them, has their handlers run and publishes the answers. Regular,
 // cooperative and unified kernels are this loop with other parameters; a CPU thread can run it too.
 //
-// What costs time on a device is a read over the bus, about 1.45 us each if one waits for the other. A request that finds
+// What costs time on a device is a read over the bus, about 1.2 us each if one waits for the other. A request that finds
 // the loop idle costs two: its flag, then header and payload together, 16 bytes per lane and all in flight at once. Under
 // load one look reads the flags of 32 slots, lane k that of slot k behind the cursor; the ready ones are fetched together,
 // judged side by side, and their answers are published side by side, so that a full ring costs four waits per 32 requests.
@@ -14,6 +14,7 @@
 //   Crew        kernels/crew.cuh: further threads that help to copy, or that run every handler (cooperative)
 #pragma once
 
+#include "kernels/fetch.h"
 #include "kernels/request_server.h"
 
 namespace cudaq::realtime::detail {
@@ -21,23 +22,29 @@ namespace cudaq::realtime::detail {
 template <class Team, class Transport, class Handlers, class Crew, bool kAny>
 class dispatch_loop : request_server<Team, Transport, Handlers, Crew> {
   using base = request_server<Team, Transport, Handlers, Crew>;
+  using base::answer_plain;
+  using base::count;
   using base::counters_;
   using base::crew_;
   using base::desk_;
   using base::handlers_;
+  using base::in_;
+  using base::out_;
   using base::p_;
   using base::serve_alone;
   using base::serve_together;
+  using base::settle_counts;
   using base::staged_out_;
   using base::transport_;
-  using typename base::fate;
   using typename base::message;
   using typename base::outcome;
 
 public:
   CUDAQ_REALTIME_HOST_DEVICE dispatch_loop(const dispatch_params &params, std::uint32_t number, loop_desk &desk,
                                            const Transport &transport, const Handlers &handlers, Crew &crew)
-      : base(params, params.reports + number, desk, transport, handlers, crew), first_look_(number * Team::kWidth) {}
+      : base(params, params.reports + number, desk, transport, handlers, crew), first_look_(number * Team::kWidth) {
+    front_.expect(kLookBytes - CUDAQ_RPC_HEADER_SIZE, transport, desk.stage_bytes);
+  }
 
   /// Serves until a shutdown word is set. `teams`: how many run beside each other (ANY ordering).
   CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t teams) {
@@ -55,38 +62,33 @@ public:
           overdue(empty != 0 ? kIdleCycles : kBusyCycles))
         keep_house();
     }
+    settle_counts();
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
     if constexpr (Handlers::kDefers)
       if (Team::lane() == 0)
         handlers_.note_shift(transport_.cursor(), polls_, stopped_);
   }
 
-  /// FIFO: one look at the messages behind the cursor; those that are there are seen through in order. Returns how many.
+  /// FIFO: looks at the messages behind the cursor; those that are there are seen through in order. As long as they come one
+  /// by one, the next look follows at once. Returns how many.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
-    Team::sync(); // the last turn's stores come before this one's looks
-    message mine;
-    const std::uint32_t window = transport_.window() < look_ ? transport_.window() : look_;
-    const std::uint32_t there = Team::ballot(Team::lane() < window && transport_.poll(Team::lane(), mine));
-    const std::uint32_t ready = there == ~0u ? 32 : lowest_bit(~there);
-    // A look over all lanes takes longer: it is for a producer who is ahead of us, so that his next request is there.
-    look_ = ready != 0 && waited_ == 0 ? Team::kWidth : 1;
-    waited_ = ready != 0 ? 0 : waited_ + 1;
-    if (ready == 0)
-      return 0;
-    if (!Handlers::kDefers && Team::lane() == 0) // while the request is on its way
-      counters_.post_busy(transport_.number(mine));
-    const std::uint32_t fetched = fetch(low_bits(ready), mine);
-    if constexpr (Handlers::kDefers)
-      collect_landed(!handlers_.backlog()); // what others wait for is not these requests' turn
-    std::uint32_t served = 1;
-    if (ready == 1) {
-      serve_single(mine, fetched);
-      expected_ = expected_bytes(CUDAQ_RPC_HEADER_SIZE + read_header<request>(desk_.in).arg_len);
-    } else {
-      served = serve_in_order(ready, mine, fetched);
+    for (std::uint32_t served = 0;; ++polls_) {
+      Team::sync(); // the last stores come before this look
+      message mine;
+      const std::uint32_t there = Team::ballot(Team::lane() < look_ && transport_.poll(Team::lane(), mine));
+      const bool single = (there & 3u) == 1;
+      if (likely(single && serve_front(mine))) {
+        ++served;
+        if (Handlers::kDefers)
+          return served;
+      } else if ((there & 1u) != 0 && !stopped_) {
+        return served + serve_group(single, there, mine);
+      } else {
+        settle_counts();
+        look_ = few_at(transport_.cursor());
+        return served;
+      }
     }
-    transport_.advance(served);
-    return served;
   }
 
   /// ANY: one look at every slot that falls to this team. Returns how many requests it served.
@@ -102,7 +104,7 @@ public:
       if (there == 0)
         continue;
       served += count_bits(there);
-      serve_side_by_side(there, mine, fetch(there, mine));
+      serve_side_by_side(there, mine, fetch_several<Team>(desk_, transport_, there, mine));
     }
     return served;
   }
@@ -194,102 +196,87 @@ private:
 
   // --- fetching ---
 
+  /// How many messages to look at from `cursor` on, if not all of a window: the flags of a memory sector come at the price
+  /// of one.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t few_at(std::uint32_t cursor) const {
+    const std::uint32_t few = kSectorFlags - cursor % kSectorFlags;
+    return few < transport_.window() ? few : transport_.window();
+  }
+
   /// Where the fetched part of message k stands.
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *desk_of(std::uint32_t k) const { return desk_.requests + k * kLookPitch; }
 
-  /// Fetches the messages of `mask`, each up to the returned number of bytes: if there is one, as many as the last
-  /// request had, to desk_.in; if there are several, or with ANY ordering, the first bytes of each, all at once.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch(std::uint32_t mask, const message &mine) {
-    Team::sync(); // nobody reads the last requests any more
-    if (mask == 1 && !kAny) {
-      const std::uint32_t bytes = expected_ < transport_.readable() ? expected_ : round_down(transport_.readable());
-      const std::uint8_t *const from = transport_.request(transport_.at(0));
-      const std::uint32_t at = Team::lane() * static_cast<std::uint32_t>(sizeof(word16));
-      if (Team::kWidth > 1 && transport_.wide() && bytes <= Team::kWidth * sizeof(word16)) {
-        if (at < bytes)
-          *reinterpret_cast<word16 *>(desk_.in + at) = *reinterpret_cast<const word16 *>(from + at);
-      } else {
-        crew_.copy(desk_.in, from, bytes, transport_.wide());
-      }
-      Team::sync();
-      return bytes;
+  /// FIFO: the first messages of the last look, or one that serve_front has left at in_. Returns how many were served.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_group(bool single, std::uint32_t there, const message &mine) {
+    const std::uint32_t ready = single ? 1 : there == ~0u ? 32 : lowest_bit(~there);
+    std::uint32_t fetched = left_bytes_;
+    if (!single) {
+      settle_counts();
+      fetched = fetch_several<Team>(desk_, transport_, low_bits(ready), mine);
+      if constexpr (Handlers::kDefers)
+        collect_landed(!handlers_.backlog()); // what others wait for is not these requests' turn
     }
-    const std::uint32_t bytes = kLookBytes < transport_.readable() ? kLookBytes : round_down(transport_.readable());
-    if (transport_.wide())
-      gather<word16>(mask, mine, bytes);
-    else
-      gather<std::uint64_t>(mask, mine, bytes);
-    Team::sync();
-    return bytes;
-  }
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t round_down(std::uint32_t bytes) const {
-    return transport_.wide() ? bytes & ~15u : bytes & ~7u;
+    const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? in_ : desk_.requests);
+    transport_.advance(served);
+    look_ = single ? few_at(transport_.cursor()) : transport_.window(); // who is ahead of us has more
+    return served;
   }
 
-  template <class Word>
-  CUDAQ_REALTIME_HOST_DEVICE void gather(std::uint32_t mask, const message &mine, std::uint32_t bytes) {
-    constexpr std::uint32_t kEach = kLookBytes / sizeof(Word), kSteps = kEach; // kWidth messages of kEach words
-    Word held[kSteps];
-    const std::uint32_t within = Team::lane() % kEach * sizeof(Word);
-    const std::uint32_t lane = Team::lane() / kEach;
-    constexpr std::uint32_t kStride = Team::kWidth >= kEach ? Team::kWidth / kEach : 1;
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-    for (std::uint32_t u = 0; u < kSteps; ++u) {
-      const std::uint32_t k = Team::kWidth == 1 ? 0 : lane + u * kStride;
-      const std::uint32_t at = Team::kWidth == 1 ? u * sizeof(Word) : within;
-      const message m = Team::from(mine, k);
-      if ((mask >> k & 1u) != 0 && at < bytes)
-        held[u] = *reinterpret_cast<const Word *>(transport_.request(m) + at);
-    }
-#if defined(__CUDA_ARCH__)
-#pragma unroll
-#endif
-    for (std::uint32_t u = 0; u < kSteps; ++u) {
-      const std::uint32_t k = Team::kWidth == 1 ? 0 : lane + u * kStride;
-      const std::uint32_t at = Team::kWidth == 1 ? u * sizeof(Word) : within;
-      if ((mask >> k & 1u) != 0 && at < bytes)
-        *reinterpret_cast<Word *>(desk_of(k) + at) = held[u];
-    }
-  }
-
-  /// FIFO, one request: the first lane does it alone if it can, publication included.
-  CUDAQ_REALTIME_HOST_DEVICE void serve_single(const message &mine, std::uint32_t fetched) {
-    constexpr std::uint32_t kTakesTheTeam = ~0u;
-    std::uint32_t rest = Crew::kEverybodyCalls || !staged_out_ ? kTakesTheTeam : 0; // or bytes of a long answer
-    bool expected = true;
-    if (Team::lane() == 0) {
+  /// FIFO, one request. What takes time is done while it is on its way. False: told to stop, and it stays in its slot; or
+  /// left_bytes_ of it stand at in_.
+  CUDAQ_REALTIME_HOST_DEVICE bool serve_front(const message &mine) {
+    bool expected = true, late = false;
+    Team::sync(); // nobody reads the last request any more
+    const request r = front_.fetch(in_, transport_.front(mine).request, transport_.wide(), crew_, [&] {
+      look_ = few_at(transport_.foresee());
       expected = transport_.expected(mine);
-      if (rest == 0) {
-        const outcome o = serve_alone(mine, expected, desk_.in, fetched, desk_.out);
-        rest = o.left ? kTakesTheTeam : o.long_bytes;
-        if (likely(rest == 0 && !o.later))
-          o.answered() ? transport_.send(mine) : transport_.discard(mine);
-        if (o.later)
-          counters_.count_accepted(expected);
-        else if (!o.left) // the answer does not wait for its count
-          counters_.count(o.what, expected, o.status);
+      if (!Handlers::kDefers && Team::lane() == 0)
+        counters_.post_busy(transport_.number(mine));
+      settle_counts();
+      late = overdue(kBusyCycles);
+      if constexpr (Handlers::kDefers)
+        collect_landed(!handlers_.backlog());
+    });
+    if (unlikely(late)) { // in front of the handler, which may take long
+      keep_house();
+      if (stopped_)
+        return false;
+    }
+    if constexpr (Crew::kEverybodyCalls) {
+      const std::uint32_t fetched = front_.bytes();
+      crew_.spread(fetched);
+      if (const std::uint32_t arg_len = Team::from(r.arg_len, 0); unlikely(!front_.expects(arg_len)))
+        front_.expect(arg_len, transport_, desk_.stage_bytes);
+      expected = Team::from(expected, 0);
+      const outcome o = serve_together(transport_.at(0), expected, in_, fetched);
+      crew_.finish_spreading(); // of what was not served
+      publish(1, o.answered(), mine);
+      count(o, expected);
+    } else {
+      std::uint32_t rest = base::kNotPlain;
+      if (Team::lane() == 0)
+        rest = answer_plain(mine, r, expected, front_.bytes());
+      if (unlikely(Team::ballot(Team::lane() == 0 && (rest != 0 || !front_.expects(r.arg_len))) != 0)) {
+        rest = Team::from(rest, 0);
+        left_bytes_ = front_.bytes();
+        front_.expect(Team::from(r.arg_len, 0), transport_, desk_.stage_bytes);
+        if (rest == base::kNotPlain)
+          return false;
+        if (rest != 0) {
+          Team::sync();
+          crew_.copy(transport_.front(mine).response, out_, rest, transport_.wide());
+          publish(1, 1, mine);
+        }
       }
     }
-    rest = Team::from(rest, 0);
-    if (likely(rest == 0))
-      return;
-    fate became = fate::answered;
-    if (rest == kTakesTheTeam) {
-      became = serve_together(transport_.at(0), Team::from(expected, 0), desk_.in, fetched);
-    } else {
-      Team::sync();
-      crew_.copy(transport_.response(transport_.at(0)), desk_.out, rest, transport_.wide());
-    }
-    publish(became != fate::later, became == fate::answered, mine);
+    transport_.advance_one();
+    return true;
   }
 
   /// FIFO: the first lane runs the handlers in order; the team helps with long frames, or takes over where every thread
   /// calls. Answers are published in groups, so that none waits long. Returns how many: all, unless the loop is to stop.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
-                                                          std::uint32_t fetched) {
-    std::uint8_t *const bytes = desk_.requests;
+                                                          std::uint32_t fetched, std::uint8_t *bytes) {
     const std::uint32_t expected = Team::ballot(transport_.expected(mine));
     const bool by_one = !Crew::kEverybodyCalls && staged_out_;
     for (std::uint32_t k = 0, group = 0; k < ready; group = k) {
@@ -300,10 +287,11 @@ private:
         if (by_one)
           now = serve_some(now, ready, expected, bytes, fetched, begun);
         if (now.done == first) { // this one takes the team
-          const fate became =
-              serve_together(transport_.at(first), expected >> first & 1u, bytes + first * kLookPitch, fetched);
-          now.answered |= std::uint32_t{became == fate::answered} << first;
-          now.later |= std::uint32_t{became == fate::later} << first;
+          const bool as_expected = expected >> first & 1u;
+          const outcome o = serve_together(transport_.at(first), as_expected, bytes + first * kLookPitch, fetched);
+          count(o, as_expected);
+          now.answered |= std::uint32_t{o.answered()} << first;
+          now.later |= std::uint32_t{o.later} << first;
           ++now.done;
         }
       } while (now.done < ready && Team::common_cycles() - begun < kGroupCycles);
@@ -336,7 +324,8 @@ private:
         const bool as_expected = expected >> now.done & 1u;
         if (!Handlers::kDefers)
           counters_.post_busy(transport_.number(m));
-        const outcome o = serve_alone(m, as_expected, bytes + now.done * kLookPitch, fetched, desk_.out);
+        const std::uint8_t *const frame = bytes + now.done * kLookPitch;
+        const outcome o = serve_alone(m, read_header<request>(frame), as_expected, frame, fetched, out_);
         if (unlikely(o.left))
           break;
         now.answered |= std::uint32_t{o.answered()} << now.done;
@@ -354,7 +343,7 @@ private:
     now = Team::from(now, 0);
     if (unlikely(now.long_bytes != 0)) {
       Team::sync();
-      crew_.copy(transport_.response(transport_.at(now.done - 1)), desk_.out, now.long_bytes, transport_.wide());
+      crew_.copy(transport_.response(transport_.at(now.done - 1)), out_, now.long_bytes, transport_.wide());
       Team::sync();
     }
     return now;
@@ -369,12 +358,6 @@ private:
       transport_.discard(mine);
   }
 
-  /// What to fetch of a request that is probably as long as one of `bytes`, whose length may be nonsense.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t expected_bytes(std::uint32_t bytes) const {
-    const std::uint32_t rounded = round16(bytes);
-    return rounded >= kLeastBytes && rounded <= desk_.stage_bytes ? rounded : kLookBytes;
-  }
-
   // --- ANY ordering ---
 
   /// Each lane serves its message, all at once; what is too long for that, one after another by the team.
@@ -387,7 +370,7 @@ private:
       counters_.post_busy(transport_.number(mine));
     outcome o;
     if (taken)
-      o = serve_alone(mine, expected, desk_of(lane), fetched, out);
+      o = serve_alone(mine, read_header<request>(desk_of(lane)), expected, desk_of(lane), fetched, out);
     const std::uint32_t left = Team::ballot(taken && o.left), done = mask & ~left;
     const std::uint32_t plain = Team::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);
     counters_.count_served(count_bits(plain));
@@ -404,15 +387,18 @@ private:
     publish(done, Team::ballot(taken && o.answered()), mine);
     for (std::uint32_t rest = left; rest != 0 && !told_to_stop(); rest &= rest - 1) {
       const std::uint32_t k = lowest_bit(rest);
-      const fate became = serve_together(Team::from(mine, k), Team::from(expected, k), desk_of(k), fetched);
-      publish(1u << k, std::uint32_t{became == fate::answered} << k, mine);
+      const bool as_expected = Team::from(expected, k);
+      const outcome its = serve_together(Team::from(mine, k), as_expected, desk_of(k), fetched);
+      count(its, as_expected);
+      publish(1u << k, std::uint32_t{its.answered()} << k, mine);
     }
   }
 
   const std::uint32_t first_look_;
-  std::uint32_t look_ = Team::kWidth, waited_ = 0;
-  std::uint32_t expected_ = kLookBytes; ///< bytes that the next request probably has, header included
-  long long kept_ = 0, asked_ = 0;      ///< clock() of the last house keeping, and of the caller's word
+  std::uint32_t look_ = 1; ///< messages to look at next
+  front_fetcher<Team> front_;
+  std::uint32_t left_bytes_ = 0;   ///< of a request that serve_front did not serve
+  long long kept_ = 0, asked_ = 0; ///< clock() of the last house keeping, and of the caller's word
   std::uint64_t polls_ = 0;
   bool stopped_ = false;
 };

@@ -132,7 +132,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
     return !ledger_.holds(base::slot_at(k)) && base::poll(k, m);
   }
-  CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 1}; }
+  CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 0}; }
   /// Not beyond a slot in flight: it may be answered and refilled already.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
     return Team::ballot(Team::lane() == 0 && ledger_.holds(base::slot_at(0))) == 0 &&

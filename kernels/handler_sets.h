@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which handlers a loop has: those of the run-time table, or a list known at compile time. Both answer
 //   judge(r, expected_flag, max_payload, payload, rules)   what is to be done with a request
-//   call(route, in, out, arg_len, max_result_len, &len)    runs the handler of a route, on the calling thread
+//   callee(route)                                          what it takes to call the handler of a route
+//   call(callee, in, out, arg_len, max_result_len, &len)   runs it on the calling thread
 //   contradicts(route, result_len)                         the result contradicts the schema
 //   kDefers                                                some routes are answered later (kernels/graph_handlers.h)
 #pragma once
@@ -35,9 +36,12 @@ public:
                                              const std::uint8_t *payload, const judge_rules &rules) const {
     return detail::judge(r, expected_flag, max_payload, payload, index_, rules);
   }
-  CUDAQ_REALTIME_HOST_DEVICE int call(std::uint32_t route, const void *in, void *out, std::uint32_t arg_len,
-                                      std::uint32_t max_result_len, std::uint32_t *result_len) const {
-    return reinterpret_cast<DeviceRPCFunction>(handlers_[route])(in, out, arg_len, max_result_len, result_len);
+  CUDAQ_REALTIME_HOST_DEVICE DeviceRPCFunction callee(std::uint32_t route) const {
+    return reinterpret_cast<DeviceRPCFunction>(handlers_[route]);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE static int call(DeviceRPCFunction callee, const void *in, void *out, std::uint32_t arg_len,
+                                             std::uint32_t max_result_len, std::uint32_t *result_len) {
+    return callee(in, out, arg_len, max_result_len, result_len);
   }
   CUDAQ_REALTIME_HOST_DEVICE bool contradicts(std::uint32_t route, std::uint32_t result_len) const {
     return contradicts_results(index_.routes[route], result_len);
@@ -59,8 +63,9 @@ public:
                                              const std::uint8_t *payload, const judge_rules &rules) const {
     return detail::judge(r, expected_flag, max_payload, payload, list{}, rules);
   }
-  CUDAQ_REALTIME_HOST_DEVICE int call(std::uint32_t route, const void *in, void *out, std::uint32_t arg_len,
-                                      std::uint32_t max_result_len, std::uint32_t *result_len) const {
+  CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t callee(std::uint32_t route) { return route; }
+  CUDAQ_REALTIME_HOST_DEVICE static int call(std::uint32_t route, const void *in, void *out, std::uint32_t arg_len,
+                                             std::uint32_t max_result_len, std::uint32_t *result_len) {
     int status = 0;
     std::uint32_t position = 0;
     (void)((position++ == route &&

@@ -208,7 +208,7 @@ inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_f
 /// The ring of a launch without a dispatcher: slots of the smaller stride. Refuses what else such a launch cannot do without.
 inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &out) {
   const std::size_t slot = std::min(a.rx_stride_sz, a.tx_stride_sz);
-  if (a.num_slots > UINT32_MAX || slot > UINT32_MAX || a.stats == nullptr)
+  if (a.num_slots > ring_inbox::kMostSlots || slot > UINT32_MAX || a.stats == nullptr)
     return cudaErrorInvalidValue;
   out = {a.rx_flags,
          a.tx_flags,

@@ -27,18 +27,8 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void count(verdict what, bool expected_flag, std::int32_t status) {
     if (likely(what == verdict::serve && expected_flag && status == CUDAQ_RPC_OK))
       return count_served(1);
-    if (!lead())
-      return;
-    c_.dispatched += what == verdict::serve;
-    c_.refused += what == verdict::answer;
-    c_.dropped_bad_magic += what == verdict::drop_magic;
-    c_.dropped_unknown_function += what == verdict::drop_unknown;
-    c_.dropped_flag_value += what == verdict::drop_flag_value;
-    c_.unexpected_flag_values += !expected_flag;
-    if (what == verdict::serve || what == verdict::answer)
-      count_status(status);
-    post_rare();
-    post_served();
+    if (lead())
+      count_rare(c_, *report_, what, expected_flag, status);
   }
   /// `n` requests that a handler answered with status 0.
   CUDAQ_REALTIME_HOST_DEVICE void count_served(std::uint32_t n) {
@@ -64,10 +54,8 @@ public:
   }
   /// One such request that was answered with an error after all.
   CUDAQ_REALTIME_HOST_DEVICE void count_failed(std::int32_t status) {
-    if (!lead())
-      return;
-    count_status(status);
-    store_relaxed(report_->responded, c_.responded);
+    if (lead())
+      count_status(c_, *report_, status);
   }
   CUDAQ_REALTIME_HOST_DEVICE void count_jump() {
     if (lead())
@@ -108,25 +96,32 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE std::uint64_t processed() const {
     return c_.responded + c_.dropped_bad_magic + c_.dropped_unknown_function + c_.dropped_flag_value;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void count_status(std::int32_t status) {
-    ++c_.responded;
+  CUDAQ_REALTIME_OUT_OF_LINE static void count_rare(loop_report &c, loop_report &report, verdict what,
+                                                    bool expected_flag, std::int32_t status) {
+    const auto raise = [](std::uint64_t &count, std::uint64_t &posted, bool by_one) {
+      if (by_one)
+        store_relaxed(posted, ++count);
+    };
+    raise(c.dispatched, report.dispatched, what == verdict::serve);
+    raise(c.refused, report.refused, what == verdict::answer);
+    raise(c.dropped_bad_magic, report.dropped_bad_magic, what == verdict::drop_magic);
+    raise(c.dropped_unknown_function, report.dropped_unknown_function, what == verdict::drop_unknown);
+    raise(c.dropped_flag_value, report.dropped_flag_value, what == verdict::drop_flag_value);
+    raise(c.unexpected_flag_values, report.unexpected_flag_values, !expected_flag);
+    if (what == verdict::serve || what == verdict::answer)
+      count_status(c, report, status);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE static void count_status(loop_report &c, loop_report &report, std::int32_t status) {
     const long long index = CUDAQ_RPC_ERROR_INDEX(static_cast<long long>(status));
     if (index >= 0 && index < CUDAQ_RPC_ERROR_COUNT)
-      store_relaxed(report_->protocol_errors[index], ++c_.protocol_errors[index]);
-    else
-      c_.handler_errors += status != CUDAQ_RPC_OK;
+      store_relaxed(report.protocol_errors[index], ++c.protocol_errors[index]);
+    else if (status != CUDAQ_RPC_OK)
+      store_relaxed(report.handler_errors, ++c.handler_errors);
+    store_relaxed(report.responded, ++c.responded);
   }
   CUDAQ_REALTIME_HOST_DEVICE void post_served() const {
     store_relaxed(report_->dispatched, c_.dispatched);
     store_relaxed(report_->responded, c_.responded);
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void post_rare() const {
-    store_relaxed(report_->refused, c_.refused);
-    store_relaxed(report_->dropped_bad_magic, c_.dropped_bad_magic);
-    store_relaxed(report_->dropped_unknown_function, c_.dropped_unknown_function);
-    store_relaxed(report_->dropped_flag_value, c_.dropped_flag_value);
-    store_relaxed(report_->unexpected_flag_values, c_.unexpected_flag_values);
-    store_relaxed(report_->handler_errors, c_.handler_errors);
   }
   CUDAQ_REALTIME_HOST_DEVICE static bool lead() { return Team::lane() == 0; }
 

@@ -11,6 +11,7 @@ inline constexpr std::uint32_t kLookBytes = 64;       ///< fetched of each reque
 inline constexpr std::uint32_t kLeastBytes = 32;      ///< fetched of a single request: header and first payload word
 inline constexpr std::uint32_t kLookPitch = 80;       ///< where the next one begins: spreads them over memory banks
 inline constexpr std::uint32_t kClockPolls = 8;       ///< empty looks between two looks at the clock
+inline constexpr std::uint32_t kSectorFlags = 4;      ///< flags that are read at the price of one
 inline constexpr long long kIdleCycles = 100000;      ///< about how often the loop keeps house while nothing comes
 inline constexpr long long kBusyCycles = 200000;      ///< and while requests come
 inline constexpr long long kCallerCycles = 1000000;   ///< how often it reads the caller's shutdown word
@@ -35,6 +36,12 @@ struct solo_crew {
                                               bool wide) {
     copy_bytes(to, from, bytes, wide, Team::lane(), Team::kWidth);
   }
+  template <class Meanwhile>
+  CUDAQ_REALTIME_HOST_DEVICE static void copy_beside(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
+                                                     bool wide, Meanwhile &&meanwhile) {
+    meanwhile();
+    copy(to, from, bytes, wide);
+  }
   CUDAQ_REALTIME_HOST_DEVICE static std::uint8_t *out(std::uint8_t *staged) { return staged; }
   template <class Handlers>
   CUDAQ_REALTIME_HOST_DEVICE static std::int32_t call(const Handlers &handlers, const handler_call &c,
@@ -44,8 +51,8 @@ struct solo_crew {
       std::uint32_t result_len = 0;
     } got;
     if (Team::lane() == 0)
-      got.status = handlers.call(c.route, c.in + CUDAQ_RPC_HEADER_SIZE, c.out + CUDAQ_RPC_HEADER_SIZE, c.arg_len,
-                                 c.max_result_len, &got.result_len);
+      got.status = handlers.call(handlers.callee(c.route), c.in + CUDAQ_RPC_HEADER_SIZE, c.out + CUDAQ_RPC_HEADER_SIZE,
+                                 c.arg_len, c.max_result_len, &got.result_len);
     got = Team::from(got, 0);
     result_len = got.result_len;
     return got.status;

@@ -4,7 +4,7 @@
 // lane k speaking of message k behind the cursor:
 //
 //   message              what is known of a message, trivially copyable
-//   window()             messages that one look can find, at most the team's width; lane k < window() looks
+//   window()             messages that one look can find, at most the team's width; lanes below it may look
 //   poll(k, m)           true, and m is filled in, if message k is there
 //   at(k)                message k of the last look, as far as request() and response() need it; any lane
 //   request(m)           its frame: readable() bytes may be read, aligned to 16 if wide(), else to 8
@@ -12,6 +12,10 @@
 //   send(m)              publishes the answer and gives the request's place back (a NIC: post send, repost receive)
 //   discard(m)           gives the place back without an answer
 //   advance(n)           n messages are done with
+//   front(m)             request and response of m, message 0 of the last look; on all lanes
+//   foresee()            called once between a look and advance_one(), while a request is on its way: time to work out
+//                        where the next one is. Returns the cursor() behind advance_one()
+//   send_front(m), advance_one()   the same as send(m) and advance(1), for message 0
 //   seek()               nothing was there for kSeekPolls looks: look elsewhere; true if the cursor moved
 //   expected(m)          the message was announced as the protocol says
 //   number(m)            names it in diagnostics, less than 2^24
@@ -27,7 +31,11 @@ public:
   static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two elsewhere in the ring
   struct message {
     std::uint32_t slot = 0;
-    std::uint32_t own_address = 0; ///< the flag was the slot's address
+    std::uint64_t flag = 0;
+  };
+  struct frames {
+    const std::uint8_t *request;
+    std::uint8_t *response;
   };
 
   CUDAQ_REALTIME_HOST_DEVICE ring_transport(const slot_ring &r, std::uint32_t first) : cursor_(first) {
@@ -38,6 +46,7 @@ public:
              r.tx_stride) %
                 16 ==
             0;
+    here_ = words_of(cursor_);
   }
 
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t window() const {
@@ -47,19 +56,33 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
     m.slot = slot_at(k);
-    const std::uint64_t flag = ring_.ready(m.slot);
-    m.own_address = ring_.is_own_address(m.slot, flag);
-    return flag != 0;
+    m.flag = load_acquire<std::uint64_t, Scope>(here_.rx_flag[static_cast<std::int32_t>(m.slot - cursor_)]);
+    return m.flag != 0;
   }
-  CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const { return {slot_at(k), 1}; }
+  CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const { return {slot_at(k), 0}; }
   CUDAQ_REALTIME_HOST_DEVICE const std::uint8_t *request(const message &m) const { return ring_.rx_slot(m.slot); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *response(const message &m) const { return ring_.tx_slot(m.slot); }
   CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) const { ring_.publish(m.slot); }
   CUDAQ_REALTIME_HOST_DEVICE void discard(const message &m) const { ring_.release_rx(m.slot); }
-  CUDAQ_REALTIME_HOST_DEVICE void advance(std::uint32_t n) { cursor_ = slot_at(n); }
-  CUDAQ_REALTIME_HOST_DEVICE bool expected(const message &m) const { return m.own_address != 0; }
+  CUDAQ_REALTIME_HOST_DEVICE void advance(std::uint32_t n) { go_to(slot_at(n)); }
+  CUDAQ_REALTIME_HOST_DEVICE bool expected(const message &m) const { return ring_.is_own_address(m.slot, m.flag); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t number(const message &m) const { return m.slot; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t cursor() const { return cursor_; }
+
+  CUDAQ_REALTIME_HOST_DEVICE frames front(const message &) const { return {here_.request, here_.response}; }
+  CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &) const {
+    store_release<std::uint64_t, Scope>(*here_.tx_flag, reinterpret_cast<std::uint64_t>(here_.response));
+    store_release<std::uint64_t, Scope>(*here_.rx_flag, std::uint64_t{0}); // the order: slot_ring.h
+  }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t foresee() {
+    next_slot_ = Team::from(slot_at(1), 0); // one lane's result is remembered, not worked out again
+    next_ = Team::from(words_of(next_slot_), 0);
+    return next_slot_;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void advance_one() {
+    cursor_ = next_slot_;
+    here_ = next_;
+  }
 
   CUDAQ_REALTIME_HOST_DEVICE bool wide() const { return wide_; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_size() const { return ring_.slot_size; }
@@ -70,7 +93,7 @@ public:
 
   /// ANY ordering: the next look covers the slots [first, first + width) as far as they exist.
   CUDAQ_REALTIME_HOST_DEVICE void look_at(std::uint32_t first) {
-    cursor_ = first;
+    go_to(first);
     end_ = ring_.num_slots;
   }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t num_slots() const { return ring_.num_slots; }
@@ -116,10 +139,28 @@ protected:
     return i < ring_.num_slots ? i : i - ring_.num_slots;
   }
 
+  CUDAQ_REALTIME_HOST_DEVICE frames frames_of(std::uint32_t slot) const {
+    return {ring_.rx_slot(slot), ring_.tx_slot(slot)};
+  }
+
   scoped_slot_ring<Scope> ring_;
 
 private:
-  std::uint32_t cursor_;
+  /// Where a slot lies. Remembered: to work it out takes longer than to serve a short request.
+  struct slot_words {
+    volatile std::uint64_t *rx_flag, *tx_flag;
+    std::uint8_t *request, *response;
+  };
+  CUDAQ_REALTIME_HOST_DEVICE slot_words words_of(std::uint32_t slot) const {
+    return {ring_.rx_flags + slot, ring_.tx_flags + slot, ring_.rx_slot(slot), ring_.tx_slot(slot)};
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void go_to(std::uint32_t slot) {
+    cursor_ = slot;
+    here_ = words_of(slot);
+  }
+
+  slot_words here_, next_ = {}; ///< of the cursor; of the slot behind it, once foreseen
+  std::uint32_t cursor_, next_slot_ = 0;
   std::uint32_t end_ = 0;    ///< ANY: the look does not wrap
   std::uint32_t sought_ = 0; ///< seek goes on so many slots behind the cursor
   bool wide_ = false;

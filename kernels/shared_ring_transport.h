@@ -30,14 +30,14 @@ public:
 
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
     m.sequence = ring_inbox::after(sequence_, k);
-    m.own_address = 1; // the router has looked at the flag
     if (!inbox_.taken(base::slot_at(k), m.sequence, m.slot))
       return false;
     looked_[k] = m.slot;
     return true;
   }
+  CUDAQ_REALTIME_HOST_DEVICE static bool expected(const message &) { return true; } // the router has looked at the flag
   CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const {
-    return {{looked_[k], 1}, ring_inbox::after(sequence_, k)};
+    return {{looked_[k], 0}, ring_inbox::after(sequence_, k)};
   }
   CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) const {
     base::send(m);
@@ -51,6 +51,10 @@ public:
     base::advance(n);
     sequence_ = ring_inbox::after(sequence_, n);
   }
+  CUDAQ_REALTIME_HOST_DEVICE typename base::frames front(const message &) const { return base::frames_of(looked_[0]); }
+  CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &m) const { send(m); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t foresee() const { return base::slot_at(1); }
+  CUDAQ_REALTIME_HOST_DEVICE void advance_one() { advance(1); }
   /// The router looks elsewhere.
   CUDAQ_REALTIME_HOST_DEVICE static bool seek() { return false; }
 

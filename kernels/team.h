@@ -50,6 +50,14 @@ struct warp_team {
 };
 #endif
 
+/// What a loop seldom does is out of the way of what it does for every request: instructions are fetched from memory, too.
+/// Not for members: the address of an object keeps it out of registers.
+#if defined(__CUDACC__)
+#define CUDAQ_REALTIME_OUT_OF_LINE __noinline__ __host__ __device__
+#else
+#define CUDAQ_REALTIME_OUT_OF_LINE
+#endif
+
 // Which way a branch usually goes: what is rare is moved out of the instruction stream.
 CUDAQ_REALTIME_HOST_DEVICE inline bool likely(bool b) { return __builtin_expect(b, true); }
 CUDAQ_REALTIME_HOST_DEVICE inline bool unlikely(bool b) { return __builtin_expect(b, false); }

@@ -30,11 +30,11 @@ static_assert(sizeof(loop_report) == 256);
 
 /// How the blocks of a cooperative grid follow the loop of the first one; device memory.
 struct alignas(128) grid_order {
-  std::uint32_t ticket;      ///< counts orders
-  std::uint32_t arrivals;    ///< counts blocks that have carried one out
+  std::uint64_t ticket;   ///< counts orders in its low half; high half: bytes of the frame that is staged for all, or 0
+  std::uint32_t arrivals; ///< counts blocks that have carried one out
   std::uint32_t kind, route; ///< the order itself
   std::uint32_t arg_len, max_result_len;
-  std::uint64_t input, output; ///< device addresses
+  std::uint64_t input, output; ///< device addresses; no input if it is staged
 };
 
 /// Who else takes requests from a kernel's ring.
