@@ -62,10 +62,11 @@ cudaError_t launch_producer(const producer_plan &plan, const cudaq_ringbuffer_t 
 
 /// DEVICE_CALL handlers.
 enum class bench_handler : std::uint8_t {
-  echo,      ///< one thread, 8 bytes at a time
-  add_words, ///< one thread adds 1 to each 4-byte word, in the most naive way
-  last_word, ///< reads the first word, writes the last one only
-  add_bytes, ///< cooperative: all threads of the grid add 1 to each byte, one byte a thread and step
+  echo,              ///< one thread, 8 bytes at a time
+  add_words,         ///< one thread adds 1 to each 4-byte word, in the most naive way
+  add_words_batched, ///< the same, eight loads of 8 bytes before their stores
+  last_word,         ///< reads the first word, writes the last one only
+  add_bytes,         ///< cooperative: all threads of the grid add 1 to each byte, one byte a thread and step
 };
 /// Fills one entry of a function table in device memory: the address of a device function is known to kernels only.
 cudaError_t fill_table_entry(cudaq_function_entry_t *entry, std::uint32_t function_id, bench_handler handler,

@@ -36,6 +36,29 @@ __device__ int add_words_handler(const void *input, void *output, std::uint32_t 
   return CUDAQ_RPC_OK;
 }
 
+__device__ int add_words_batched_handler(const void *input, void *output, std::uint32_t arg_len,
+                                         std::uint32_t max_result_len, std::uint32_t *result_len) {
+  constexpr std::uint32_t kBatch = 8;
+  if (arg_len > max_result_len)
+    return kTooLong;
+  const auto *in = static_cast<const uint2 *>(input);
+  auto *out = static_cast<uint2 *>(output);
+  const std::uint32_t count = arg_len / sizeof *in;
+  for (std::uint32_t first = 0; first < count; first += kBatch) {
+    uint2 held[kBatch];
+#pragma unroll
+    for (std::uint32_t k = 0; k < kBatch; ++k)
+      if (first + k < count)
+        held[k] = in[first + k];
+#pragma unroll
+    for (std::uint32_t k = 0; k < kBatch; ++k)
+      if (first + k < count)
+        out[first + k] = {held[k].x + 1, held[k].y + 1};
+  }
+  *result_len = arg_len;
+  return CUDAQ_RPC_OK;
+}
+
 __device__ int last_word_handler(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,
                                  std::uint32_t *result_len) {
   if (arg_len > max_result_len)
@@ -66,6 +89,8 @@ __device__ DeviceRPCFunction address_of(bench_handler handler) {
     return &echo_handler;
   case bench_handler::add_words:
     return &add_words_handler;
+  case bench_handler::add_words_batched:
+    return &add_words_batched_handler;
   case bench_handler::last_word:
     return &last_word_handler;
   case bench_handler::add_bytes:

@@ -17,6 +17,8 @@ constexpr bench_case kCases[] = {
      4},
     {"P2b", "P2", "regular 1x256, 4096 B, first word read, last written", kFrame4096, "ns", bench_metric::p50_ratio,
      1.5, 1.2},
+    {"P2c", "P2", "regular 1x256, 4096 B, the same 16 words at a time", kFrame4096, "ns", bench_metric::p50_ratio, 6,
+     4},
     {"P3a", "P3", "cooperative 1x128, 4096 B, all threads add 1 to each byte", kFrame4096, "ns",
      bench_metric::p50_ratio, 2.0, 1.3},
     {"P3b", "P3", "cooperative 16x128, 4096 B, the same", kFrame4096, "ns", bench_metric::p50_ratio, 2.0, 1.3},

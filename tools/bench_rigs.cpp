@@ -319,6 +319,8 @@ bench_rig make_rig(bench_session &session, const bench_case &of) {
     return echo_rig(session);
   if (id == "P2a")
     return frame_rig(session, bench_handler::add_words, reply_rule::add_words, 1, 256, CUDAQ_KERNEL_REGULAR);
+  if (id == "P2c")
+    return frame_rig(session, bench_handler::add_words_batched, reply_rule::add_words, 1, 256, CUDAQ_KERNEL_REGULAR);
   if (id == "P2b")
     return frame_rig(session, bench_handler::last_word, reply_rule::last_word, 1, 256, CUDAQ_KERNEL_REGULAR);
   if (id == "P3a" || id == "P3b")
