@@ -152,6 +152,29 @@ TEST_P(KernelControl, Row12_StopTimesOutOnAStuckHandlerAndCanBeRepeated) {
   ASSERT_NO_FATAL_FAILURE(expect_serves(*s.client, 6));
 }
 
+// The request behind the one in hand stays in its slot, although it has been there all the time.
+TEST_P(KernelControl, StopIsSeenBeforeTheNextHandlerRuns) {
+  session s(GetParam(), true, {8, 256, false});
+  std::uint32_t *word = mapped_word<std::uint32_t>();
+  ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
+  for (std::uint32_t n = 0; n < 3; ++n) // the next flag is the last one of its memory sector: it is looked at alone
+    ASSERT_NO_FATAL_FAILURE(expect_serves(*s.client, n));
+  const wait_request slow{10'000'000'000ull, reinterpret_cast<std::uint64_t>(word)};
+  const std::uint32_t first = s.client->send(id_of(handler::wait_for_word), bytes_of(slow), 5);
+  ASSERT_TRUE(eventually([&] { return s.dispatcher->stats().busy_slots != 0; }, kOneSecond));
+  const std::vector<std::uint8_t> payload = some_bytes(9, 1);
+  const std::uint32_t second = s.client->send(id_of(handler::reverse), payload, 6);
+  EXPECT_EQ(CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop_timeout(s.dispatcher->get, 50'000'000)).status,
+            CUDAQ_ERR_TIMEOUT);
+  store_release(*word, 1u);
+  CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(s.dispatcher->get));
+  EXPECT_EQ(s.client->collect(first).header.status, 0);
+  EXPECT_NE(s.client->slots->rx_flag(second), 0u);
+  EXPECT_EQ(s.client->slots->tx_flag(second), 0u);
+  ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
+  ASSERT_NO_FATAL_FAILURE(expect_reversed(s.client->collect(second), payload, 6));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, KernelControl, ::testing::ValuesIn(each_kind()), name_of_kind);
 
 } // namespace
