@@ -55,7 +55,7 @@ public:
       ++polls_;
       if constexpr (Handlers::kDefers)
         attend();
-      empty = !takes() || (kAny ? round(teams) : turn()) != 0 ? 0 : empty + 1;
+      empty = !takes() || (kAny ? round(teams) : turn()) != 0 ? 0 : empty + kGlances;
       if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
       if ((Handlers::kDefers || !stopped_) && empty % kClockPolls == 0 &&
@@ -70,15 +70,16 @@ public:
   }
 
   /// FIFO: looks at the messages behind the cursor; those that are there are seen through in order. As long as they come one
-  /// by one, the next look follows at once. Returns how many.
+  /// by one, or not at all for kGlances looks, the next look follows at once. Returns how many.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
-    for (std::uint32_t served = 0;; ++polls_) {
+    for (std::uint32_t served = 0, empty = 0;; ++polls_) {
       Team::sync(); // the last stores come before this look
       message mine;
       const std::uint32_t there = Team::ballot(Team::lane() < look_ && transport_.poll(Team::lane(), mine));
       const bool single = (there & 3u) == 1;
       if (likely(single && serve_front(mine))) {
         ++served;
+        empty = 0;
         if (Handlers::kDefers)
           return served;
       } else if ((there & 1u) != 0 && !stopped_) {
@@ -86,7 +87,8 @@ public:
       } else {
         settle_counts();
         look_ = few_at(transport_.cursor());
-        return served;
+        if (stopped_ || ++empty == kGlances)
+          return served;
       }
     }
   }
@@ -110,6 +112,11 @@ public:
   }
 
 private:
+  /// Looks that find nothing before the loop does anything else. A look is answered late by what is done between two.
+  static constexpr std::uint32_t kGlances = kAny || Handlers::kDefers             ? 1
+                                            : Transport::kSeekPolls < kClockPolls ? Transport::kSeekPolls
+                                                                                  : kClockPolls;
+
   // --- handlers that answer later: the loop goes on where another one has left it ---
 
   /// Told to stop, or, if requests are answered later, when they all are; or it is another loop's turn.
@@ -250,7 +257,7 @@ private:
       expected = Team::from(expected, 0);
       const outcome o = serve_together(transport_.at(0), expected, in_, fetched);
       crew_.finish_spreading(); // of what was not served
-      publish(1, o.answered(), mine);
+      publish_front(o.answered(), mine);
       count(o, expected);
     } else {
       std::uint32_t rest = base::kNotPlain;
@@ -265,7 +272,7 @@ private:
         if (rest != 0) {
           Team::sync();
           crew_.copy(transport_.front(mine).response, out_, rest, transport_.wide());
-          publish(1, 1, mine);
+          publish_front(true, mine);
         }
       }
     }
@@ -349,6 +356,11 @@ private:
     return now;
   }
 
+  CUDAQ_REALTIME_HOST_DEVICE void publish_front(bool answered, const message &mine) {
+    Team::sync(); // the lanes' writes come before the release
+    if (Team::lane() == 0)
+      answered ? transport_.send_front(mine) : transport_.discard(mine);
+  }
   /// Lane k publishes message k of `mask`, all at once; those that have no answer are given back.
   CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t mask, std::uint32_t answered, const message &mine) {
     Team::sync(); // the lanes' writes come before each lane's release

@@ -116,8 +116,11 @@ def allowed(kernel, cooperative, scope):
     control = {"ld.acquire.sys.b32": ("library_shutdown", "caller_shutdown"), "st.relaxed.sys.b64": ("reports",),
                "st.relaxed.sys.b32": ("reports",),
                "atom.add.relaxed.gpu.b64": ("caller_stats",)}
-    grid = {"ld.acquire.gpu.b32": ("order",), "st.release.gpu.b32": ("order",), "atom.add.release.gpu.b32": ("order",)}
-    return {**flag, **control, **(grid if cooperative else {})}
+    may = {**flag, **control}
+    if cooperative:  # the ticket of an order; arrivals
+        for what in ("ld.acquire.gpu.b64", "st.release.gpu.b64", "ld.acquire.gpu.b32", "atom.add.release.gpu.b32"):
+            may[what] = (*may.get(what, ()), "order")
+    return may
 
 
 def ledger(kernel):
@@ -185,8 +188,13 @@ def self_test(ptx, members):
     """Kernels with a fault each; those that pass."""
     name, body = next(entries(re.sub(r"//[^\n]*", "", ptx)))
     ptx, kernels = f".entry {name}(\n{body}\n}}\n", [short(name)]
-    poll = re.search(r"^\s*ld\.acquire\.(\w+)\.b64.*$", ptx, flags=re.M)
-    answer = re.search(r"^\s*st\.release\.(\w+)\.b64.*$", ptx, flags=re.M)
+    source = provenance(name, body, members)
+
+    def of_flag(access):  # not an order to the blocks of a grid
+        return next(match for match in re.finditer(rf"^\s*{access}\.(\w+)\.b64[^\[]*\[(%\w+).*$", ptx, flags=re.M)
+                    if source.of(match.group(2)) & set(FLAGS + INBOX))
+
+    poll, answer = of_flag(r"ld\.acquire"), of_flag(r"st\.release")
     loaded, address = re.search(r"(%\w+),\s*(\[%\w+\])", poll.group(0)).groups()
     count = re.search(r"^\s*st\.relaxed\.sys\.b64 \[(%\w+)\]", ptx, flags=re.M)
     other = {"sys": "gpu", "gpu": "sys"}[poll.group(1)]
