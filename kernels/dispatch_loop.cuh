@@ -248,6 +248,8 @@ private:
       keep_house();
       if (stopped_)
         return false;
+      if (!Handlers::kDefers && Team::lane() == 0)
+        counters_.post_busy(transport_.number(mine)); // again: the house says that nothing is in work
     }
     if constexpr (Crew::kEverybodyCalls) {
       const std::uint32_t fetched = front_.bytes();
