@@ -118,7 +118,8 @@ void write_pipeline_html(const std::string &path, const json &report, const pipe
        << fmt::format("<p>{} submitted, {} completed, {} timed out; {} shots/s; {}</p>\n", r.submitted, r.completed,
                       r.timed_out, format_rate(r.shots_per_second()),
                       r.problems.empty() ? "every answer is right" : "FAILED")
-       << "<h2>Latency</h2>\n<p>" << latency_line(r.from_submit) << "</p>\n"
+       << fmt::format("<p>{}</p>\n", escaped(report["accuracy_warning"].get<std::string>())) << "<h2>Latency</h2>\n<p>"
+       << latency_line(r.from_submit) << "</p>\n"
        << histogram_svg(r.from_submit) << "\n<h2>Where the mean goes</h2>\n"
        << stages_svg(r) << "\n<h2>All figures</h2>\n<table>\n"
        << rows(report, "") << "</table></body></html>\n";

@@ -17,9 +17,9 @@ namespace cudaq::realtime::tools {
 
 struct pipeline_options {
   std::string config = "d7";
-  std::string engine = "local";
-  std::string rule = "guarded"; ///< of the local engine
-  std::string device = "cpu";   ///< of the engine
+  std::string engine = "passthrough"; ///< no predecoder: the local one makes more logical errors (docs/pipeline.md)
+  std::string rule = "guarded";       ///< of the local engine
+  std::string device = "cpu";         ///< of the engine
   int gpu = 0;
   std::string staging = "auto";
   std::string html_file; ///< "": none

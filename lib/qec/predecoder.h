@@ -45,7 +45,8 @@ struct predecoder_result {
   explicit operator bool() const noexcept { return instance != nullptr; }
 };
 
-/// "local": the rule of local_rule.h on the detector graph of the model. "passthrough": everything is residual.
+/// "passthrough": everything is residual, so that answers are the matcher's own. "local": the rule of local_rule.h on the
+/// detector graph of the model; it makes more logical errors than matching alone (docs/pipeline.md has the ratios).
 [[nodiscard]] predecoder_result make_predecoder(std::string_view name, std::string_view dem_text,
                                                 local_rule rule = local_rule::guarded);
 

@@ -41,6 +41,32 @@ TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
   }
 }
 
+TEST(PipelineProgram, NothingIsPredecodedUnlessAskedFor) {
+  if (!qec::realtime::pymatching_available())
+    GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
+  const auto j = run_good("--config d7 --noise 0.005 --shots 500 --workers 1");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_EQ(j.at("config").at("engine"), "passthrough");
+  EXPECT_EQ(j.at("event_reduction"), 0.0);
+  EXPECT_EQ(j.at("logical_errors").at("with_predecoder"), j.at("logical_errors").at("matcher_alone"));
+  EXPECT_EQ(j.at("accuracy_warning"), "");
+}
+
+TEST(PipelineProgram, Row40_HelpAndReportSayWhatThePredecoderCosts) {
+  const program_result help = run_program("pipeline --help");
+  EXPECT_TRUE(contains(help.out, "1.2 to 2.4 times as many logical errors")) << help.out;
+  if (!qec::realtime::pymatching_available())
+    GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
+  const std::string run = "pipeline --engine local --shots 200 --data '" CUDAQ_TEST_DATA "' --rule ";
+  const program_result guarded = run_program(run + "guarded"), plain = run_program(run + "plain");
+  EXPECT_TRUE(contains(guarded.out, "more logical errors than matching alone: measured 1.2 to 2.4 times"))
+      << guarded.out;
+  EXPECT_TRUE(contains(plain.out, "more logical errors than matching alone: measured 2 to 5.5 times")) << plain.out;
+  const auto j = run_good("--engine local --shots 200");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_NE(j.at("accuracy_warning"), "");
+}
+
 TEST(PipelineProgram, ARateIsKept) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
