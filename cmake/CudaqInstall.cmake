@@ -6,9 +6,6 @@ include(CMakePackageConfigHelpers)
 set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cudaq-realtime")
 install(DIRECTORY include/cudaq/realtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cudaq"
         FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
-# What the .cuh headers include: code of the library that is compiled into the program.
-install(DIRECTORY lib/ring lib/device DESTINATION "${CUDAQ_INSTALL_INTERNALS}/lib" FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY kernels DESTINATION "${CUDAQ_INSTALL_INTERNALS}" FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 install(TARGETS cudaq-realtime cudaq-realtime-dispatch-headers EXPORT cudaq-realtime-targets
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT cudaq-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What every target of the project shares: language level, warnings, sanitizers, CUDA headers.
 include(GNUInstallDirs)
-# Where the sources go that public .cuh headers include; a directory for #include of its own.
-set(CUDAQ_INSTALL_INTERNALS "${CMAKE_INSTALL_INCLUDEDIR}/cudaq/realtime/internal")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for everything that needs device kernels where there was no nvcc to build them.
-#include "bench_plan.h"
-#include "demo.h"
+#include "tools/bench/bench_plan.h"
+#include "tools/demo/demo.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
-#include "pipeline_gpu.h"
+#include "tools/pipeline/pipeline_gpu.h"
 #endif
 
 #include <stdexcept>

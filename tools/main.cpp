@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of cudaq-realtime: options and help only, each subcommand lives in its own file.
-#include "api_objects.h"
-#include "bench.h"
+#include "tools/bench/bench.h"
+#include "tools/services/api_objects.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
-#include "demo.h"
+#include "tools/demo/demo.h"
 #endif
-#include "info.h"
-#include "latency.h"
+#include "tools/info/info.h"
+#include "tools/latency/latency.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
-#include "pipeline_gpu.h"
+#include "tools/pipeline/pipeline_gpu.h"
 #endif
-#include "report.h"
+#include "tools/common/report.h"
 
 #include "cudaq/realtime/version.h"
 

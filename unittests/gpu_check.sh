@@ -5,7 +5,7 @@
 #
 #   gpu_check.sh BUILD [--parts tests,sanitizers,bench] [--budget SECONDS] [-j N] [--filter REGEX] [--logs DIR]
 #
-#   BUILD      the build folder; programs are BUILD/unittests/kernels/*_test and BUILD/tools/cudaq-realtime
+#   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test and BUILD/tools/cudaq-realtime
 #   --parts    what to run, in this order; all three
 #   --budget   time for all of it; what does not fit is listed as not run; 1500
 #   -j         GPU tests at a time, except those that must be alone; 4
@@ -133,7 +133,7 @@ run_tests() {
   local program
   : >"$logs/parallel"
   : >"$logs/serial"
-  for program in "$build"/unittests/kernels/*_test; do
+  for program in "$build"/unittests/gpu/*/*_test; do
     if [ ! -x "$program" ]; then continue; fi
     if [ "$(property "$program" serial FALSE)" = TRUE ]; then
       list_tests "$program" >>"$logs/serial"
@@ -159,7 +159,7 @@ run_sanitizers() {
       continue
     fi
     for test in "${sanitized[@]}"; do
-      echo "$build/unittests/kernels/${test%%:*} ${test#*:}"
+      echo "$build/unittests/gpu/loop/${test%%:*} ${test#*:}"
     done | run_all "$logs/sanitizer.$tool" 1 "$checker" --tool "$tool" --error-exitcode 86 --print-limit 5
   done
 }

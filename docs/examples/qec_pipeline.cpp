@@ -2,7 +2,7 @@
 // The realtime QEC pipeline without a GPU, with a predecoder of the program's own in front of the matcher. The code is a
 // chain of 9 bits: error i flips detectors i - 1 and i, error 0 the logical bit. Up to three errors are decoded for certain,
 // so every answer is checked.
-#include "qec/decoding_worker.h"
+#include "lib/qec/stages/decoding_worker.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 

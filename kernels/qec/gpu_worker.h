@@ -5,8 +5,8 @@
 
 #include "kernels/qec/device_memory.h"
 #include "kernels/qec/predecode_kernels.h"
-#include "lib/qec/decode_stage.h"
-#include "lib/qec/detector_graph.h"
+#include "lib/qec/decoding/detector_graph.h"
+#include "lib/qec/stages/decode_stage.h"
 
 #include "cudaq/qec/realtime/pipeline.h"
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"

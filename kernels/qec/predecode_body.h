@@ -10,8 +10,8 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
-#include "lib/qec/local_rule.h"
-#include "lib/qec/predecoder_output.h"
+#include "lib/qec/decoding/local_rule.h"
+#include "lib/qec/decoding/predecoder_output.h"
 
 namespace cudaq::qec::realtime::gpu {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/qec/predecode_kernels.h"
 
-#include "lib/ring/flag_word.h"
+#include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include "kernels/qec/service_device.h"
 
 #include "kernels/qec/device_memory.h"
-#include "lib/qec/service_steps.h"
+#include "lib/qec/services/service_steps.h"
 
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 

@@ -2,8 +2,8 @@
 #include "kernels/qec/tensorrt_engine.h"
 
 #include "kernels/qec/device_memory.h"
-#include "lib/qec/tensor_shapes.h"
-#include "lib/support/cuda_device.h"
+#include "lib/base/cuda_device.h"
+#include "lib/qec/services/tensor_shapes.h"
 
 #include <NvInfer.h>
 #include <NvOnnxParser.h>

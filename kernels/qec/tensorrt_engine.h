@@ -2,7 +2,7 @@
 // TensorRT, 10 or newer, as the engine of the AI services. docs/pipeline.md.
 #pragma once
 
-#include "lib/qec/engine_files.h"
+#include "lib/qec/services/engine_files.h"
 
 #include <string>
 

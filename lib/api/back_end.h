@@ -3,8 +3,8 @@
 #pragma once
 
 #include "lib/api/options.h"
-#include "lib/host_dispatcher/executor.h"
-#include "lib/support/runner.h"
+#include "lib/base/runner.h"
+#include "lib/host_dispatcher/handler_table.h"
 
 #include <optional>
 

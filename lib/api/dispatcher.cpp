@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/dispatcher.h"
 
-#include "lib/api/host_back_end.h"
+#include "lib/api/host_path/host_back_end.h"
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-#include "lib/api/device_back_end.h"
+#include "lib/api/device_path/device_back_end.h"
 #endif
 
 using namespace cudaq::realtime::detail;

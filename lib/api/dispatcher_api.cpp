@@ -2,7 +2,7 @@
 // The exported dispatcher functions: null checks, the exception guard, nothing else.
 #include "lib/api/dispatcher.h"
 
-#include "lib/api/host_workers.h"
+#include "lib/api/host_path/host_workers.h"
 
 using namespace cudaq::realtime::detail;
 

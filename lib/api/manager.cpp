@@ -2,7 +2,7 @@
 #include "lib/api/manager.h"
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-#include "lib/support/cuda_device.h"
+#include "lib/base/cuda_device.h"
 
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 #endif

@@ -2,7 +2,7 @@
 // The manager: which dispatchers there are, and which of them share a ring.
 #pragma once
 
-#include "lib/host_dispatcher/ledger.h"
+#include "lib/shared_ring/job_table.h"
 
 #include <map>
 #include <mutex>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring memory: one allocation that holds both flag arrays and the slot arrays.
 #include "lib/api/options.h"
-#include "lib/support/cuda_device.h"
+#include "lib/base/cuda_device.h"
 
 #include <cerrno>
 #include <cstdio>

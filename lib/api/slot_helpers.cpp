@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Producer's and consumer's side of the host view, for software that plays the control system.
+#include "cudaq/realtime/detail/ring/frame.h"
 #include "lib/api/validation.h"
-#include "lib/ring/frame.h"
 
 using namespace cudaq::realtime::detail;
 

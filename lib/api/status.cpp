@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Version, features, and the texts of status values.
 #include "cudaq/realtime/version.h"
-#include "lib/support/error_text.h"
+#include "lib/base/error_text.h"
 
 extern "C" {
 

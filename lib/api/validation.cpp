@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/validation.h"
 
-#include "lib/device/graph_params.h"
 #include "lib/host_dispatcher/host_dispatcher.h"
+#include "lib/kernel_abi/graph_params.h"
 
 #include <array>
 #include <cstring>

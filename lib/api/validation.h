@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
-#include "lib/support/error_text.h"
+#include "lib/base/error_text.h"
 
 namespace cudaq::realtime::detail {
 

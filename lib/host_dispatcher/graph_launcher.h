@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the graph workers of a host dispatcher need of CUDA. The library's own is lib/api/cuda_graph_launcher.h; the tests
+// What the graph workers of a host dispatcher need of CUDA. The library's own is lib/api/host_path/cuda_graph_launcher.h; the tests
 // bring one that needs no GPU, so that everything else about the workers can be checked without one.
 #pragma once
 

@@ -10,8 +10,8 @@
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "lib/host_dispatcher/graph_launcher.h"
-#include "lib/host_dispatcher/ledger.h"
 #include "lib/host_dispatcher/work_queues.h"
+#include "lib/shared_ring/job_table.h"
 
 #include <bit>
 

@@ -12,10 +12,10 @@
 // A deferred answer comes through complete() from a thread of the caller's.
 #pragma once
 
-#include "lib/host_dispatcher/executor.h"
+#include "lib/base/runner.h"
+#include "lib/host_dispatcher/handler_table.h"
 #include "lib/host_dispatcher/graph_workers.h"
 #include "lib/host_dispatcher/work_queues.h"
-#include "lib/support/runner.h"
 
 namespace cudaq::realtime::detail {
 

@@ -3,7 +3,7 @@
 // number of slots, so a push never fails; no lock, no allocation after reset.
 #pragma once
 
-#include "lib/ring/flag_word.h"
+#include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <memory>
 #include <vector>

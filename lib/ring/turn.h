@@ -13,7 +13,7 @@
 //   outcome  serve(i, r, route)               run the handler, or start it
 #pragma once
 
-#include "lib/ring/judge.h"
+#include "cudaq/realtime/detail/ring/judge.h"
 
 namespace cudaq::realtime::detail {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wiring of graph workers: what is refused, with which text. Nothing here needs a GPU.
-#include "lib/api/host_workers.h"
+#include "lib/api/host_path/host_workers.h"
 #include "unittests/support/api_fixture.h"
 
 namespace cudaq::realtime::test {

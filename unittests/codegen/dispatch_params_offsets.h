@@ -3,7 +3,7 @@
 // compiles: PTX knows offsets, not names.
 #pragma once
 
-#include "lib/device/device_params.h"
+#include "cudaq/realtime/detail/kernel_abi/device_params.h"
 
 #include <cstddef>
 

@@ -2,7 +2,7 @@
 // The accesses to a ring's flags as functions of their own, so that their machine code can be looked at.
 #pragma once
 
-#include "lib/ring/slot_ring.h"
+#include "cudaq/realtime/detail/ring/slot_ring.h"
 
 namespace probe = cudaq::realtime::detail;
 

@@ -5,7 +5,7 @@ published by single release stores, of the scope that the kernel was instantiate
 them. Each access is traced back to the kernel argument that its address comes from.
 
 usage: kernel_accesses.py [--mutant NAME] <root of the sources> <PTX to write> <nvcc> <argument>...
---mutant breaks lib/ring/flag_word.h in a copy, which the check must notice.
+--mutant breaks flag_word.h in a copy, which the check must notice.
 """
 import os
 import re
@@ -13,7 +13,8 @@ import shutil
 import subprocess
 import sys
 
-MUTANTS = {  # what is replaced in lib/ring/flag_word.h, by what
+FLAG_WORD = "include/cudaq/realtime/detail/base/flag_word.h"
+MUTANTS = {  # what is replaced in flag_word.h, by what
     "seq_cst_store": (".store(value, cuda::memory_order_release)", ".store(value, cuda::memory_order_seq_cst)"),
     "volatile_poll": ("return cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).load(cuda::memory_order_acquire);",
                       "return word;"),
@@ -230,14 +231,14 @@ def main(arguments):
         sys.exit(77)
     broken = []
     if mutant:
-        with open(os.path.join(root, "lib/ring/flag_word.h")) as file:
+        with open(os.path.join(root, FLAG_WORD)) as file:
             text = file.read()
         if MUTANTS[mutant][0] not in text:
-            sys.exit(f"lib/ring/flag_word.h has nothing that {mutant} could break")
-        os.makedirs(f"{output}.sources/lib/ring", exist_ok=True)
-        with open(f"{output}.sources/lib/ring/flag_word.h", "w") as file:
+            sys.exit(f"{FLAG_WORD} has nothing that {mutant} could break")
+        os.makedirs(os.path.dirname(f"{output}.sources/{FLAG_WORD}"), exist_ok=True)
+        with open(f"{output}.sources/{FLAG_WORD}", "w") as file:
             file.write(text.replace(*MUTANTS[mutant]))
-        broken = ["-I", f"{output}.sources"]
+        broken = ["-I", f"{output}.sources/include"]
     subprocess.run([compiler, *broken, *options, "-o", output], check=True)
     with open(output) as file:
         ptx = file.read()

@@ -32,7 +32,7 @@ PROBABILITY_DIGITS = 12
 FILES = ("dem", "dets.b8", "obs.b8", "pred.b8")
 
 
-# distance, rounds, basis: as in lib/qec/decoding_config.h.
+# distance, rounds, basis: as in lib/qec/decoding/decoding_config.h.
 PIPELINE = ((7, 7, "z"), (13, 13, "z"), (21, 21, "x"), (31, 31, "z"), (13, 104, "z"))
 
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles each header in a file of its own that includes it twice and nothing else:
-# compile_alone.sh <scratch directory> <compiler> <options> <header>...
+# Compiles each header in a file of its own that includes it twice and nothing else; <include root> is the only one beside
+# the toolkit's: compile_alone.sh <scratch directory> <compiler> <options> <include root> <header>...
 set -euo pipefail
 scratch=$1 compiler=$2
 read -ra options <<<"$3"
-shift 3
+include=$4
+shift 4
 if ! command -v "$compiler" >/dev/null; then
   echo "skipped: $compiler is not installed"
   exit 77
@@ -16,10 +17,10 @@ for header in "$@"; do
   unit=$scratch/$(basename "$header" | tr . _).unit
   # A declaration of its own: a header of macros only would leave the unit empty, which C does not allow.
   printf '#include "%s"\n#include "%s"\nextern int cudaq_unit_is_not_empty;\n' "$header" "$header" >"$unit"
-  if "$compiler" "${options[@]}" "$unit" -o "$unit.out"; then
+  if "$compiler" "${options[@]}" -I "$include" "$unit" -o "$unit.out"; then
     echo "ok      $header"
   else
-    echo "FAILED  $header: $compiler ${options[*]} $unit"
+    echo "FAILED  $header: $compiler ${options[*]} -I $include $unit"
     failed=1
   fi
 done

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handlers that throw, on every path.
-#include "lib/ring/flag_word.h"
+#include "cudaq/realtime/detail/base/flag_word.h"
 #include "unittests/host_dispatcher/traffic.h"
 
 #include <stdexcept>

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Shared words are touched only through lib/ring/flag_word.h: no other file names a memory order, an atomic or a fence,
+"""Shared words are touched only through include/cudaq/realtime/detail/base/flag_word.h: no other file names a memory order, an atomic or a fence,
 casts volatile away, or reads and writes through a cast to volatile. Tests and tools may use std::atomic for words of
 their own, but no builtin."""
 import re
 
 import tree
 
-THE_FILE = "lib/ring/flag_word.h"
+THE_FILE = "include/cudaq/realtime/detail/base/flag_word.h"
 BUILTINS = r"\b__(?:atomic|sync)_\w+"
 # An access through a cast to volatile.
 VOLATILE_CASTS = r"\*\s*\w+_cast\s*<[^<>;]*\bvolatile\b|\*\s*\(\s*(?:const\s+)?volatile\s+[\w:]+\s*\*\s*\)"

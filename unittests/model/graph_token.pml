@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The token of the graph schedulers (kernels/graph_rotation.h).
+/* The token of the graph schedulers (kernels/graphs/graph_rotation.h).
  *
  * A root launches the members one by one and may fail at any of them: then the token says that they are to end. OWN_STREAMS:
  * the host launches them, each on a stream; the token is free from the start, and a failure raises the shutdown word. A launched member is on the device at some time, or

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "qec/decoder.h"
-#include "qec/event_bits.h"
-#include "qec/shot_file.h"
+#include "lib/qec/decoding/decoder.h"
+#include "lib/qec/decoding/event_bits.h"
+#include "lib/qec/decoding/shot_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Golden byte vectors for every message of docs/message_protocol.md, written and read by both sides.
-#include "lib/ring/frame.h"
+#include "cudaq/realtime/detail/ring/frame.h"
 #include "unittests/support/host_fixture.h"
 
 namespace cudaq::realtime::test {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/ring/function_index_builder.h"
+#include "cudaq/realtime/detail/ring/function_index_builder.h"
 #include "unittests/support/host_fixture.h"
 
 #include <numeric>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict on a request, and one turn with a server that plays all parts.
-#include "lib/ring/function_index_builder.h"
+#include "cudaq/realtime/detail/ring/function_index_builder.h"
 #include "lib/ring/turn.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/support/ring_fixture.h"

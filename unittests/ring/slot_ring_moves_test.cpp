@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/ring/slot_ring.h"
+#include "cudaq/realtime/detail/ring/slot_ring.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/support/ring_fixture.h"
 

@@ -4,7 +4,7 @@
 
 #include "unittests/support/host_fixture.h"
 
-#include "lib/ring/flag_word.h"
+#include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <atomic>
 #include <functional>

@@ -2,7 +2,7 @@
 // A slot_ring on memory of its own, with guard bytes between and around the slots, for tests below the C API.
 #pragma once
 
-#include "lib/ring/slot_ring.h"
+#include "cudaq/realtime/detail/ring/slot_ring.h"
 
 #include <cstdint>
 #include <cstring>

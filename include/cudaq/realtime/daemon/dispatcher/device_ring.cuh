@@ -10,7 +10,7 @@
 #ifndef CUDAQ_REALTIME_DEVICE_RING_CUH
 #define CUDAQ_REALTIME_DEVICE_RING_CUH
 
-#include "lib/ring/frame.h"
+#include "cudaq/realtime/detail/ring/frame.h"
 
 namespace cudaq::realtime {
 

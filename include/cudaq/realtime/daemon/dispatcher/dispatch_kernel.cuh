@@ -12,7 +12,7 @@
 #ifndef CUDAQ_REALTIME_DISPATCH_KERNEL_CUH
 #define CUDAQ_REALTIME_DISPATCH_KERNEL_CUH
 
-#include "kernels/launch.h"
+#include "cudaq/realtime/detail/loop/launch.cuh"
 
 namespace cudaq::realtime {
 

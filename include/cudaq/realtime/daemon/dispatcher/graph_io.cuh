@@ -4,7 +4,7 @@
 #ifndef CUDAQ_REALTIME_GRAPH_IO_CUH
 #define CUDAQ_REALTIME_GRAPH_IO_CUH
 
-#include "lib/ring/flag_word.h"
+#include "cudaq/realtime/detail/base/flag_word.h"
 
 namespace cudaq::realtime {
 

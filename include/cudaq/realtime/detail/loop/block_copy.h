@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of frames by several threads, 8 loads per thread in flight: a read of host memory takes about 1.2 us however
+// many are under way.
+#pragma once
+
+#include "cudaq/realtime/detail/loop/thread_group.h"
+#include "cudaq/realtime/detail/ring/frame.h"
+
+namespace cudaq::realtime::detail {
+
+struct alignas(16) word16 {
+  std::uint32_t part[4];
+};
+
+/// In one store, to memory that is not shared memory.
+CUDAQ_REALTIME_HOST_DEVICE inline void store_word16(std::uint8_t *to, const word16 &w) {
+#if defined(__CUDA_ARCH__)
+  __stcg(reinterpret_cast<uint4 *>(to), make_uint4(w.part[0], w.part[1], w.part[2], w.part[3]));
+#else
+  *reinterpret_cast<word16 *>(to) = w;
+#endif
+}
+
+/// Up to a whole number of them.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round16(std::uint32_t bytes) { return (bytes + 15) & ~15u; }
+
+/// `count` words, by threads `rank` of `size`. Both sides are aligned to the word.
+template <class Word>
+CUDAQ_REALTIME_HOST_DEVICE inline void copy_words(std::uint8_t *to, const std::uint8_t *from, std::uint32_t count,
+                                                  std::uint32_t rank, std::uint32_t size) {
+  constexpr std::uint32_t kInFlight = 8;
+  const auto *src = reinterpret_cast<const Word *>(from);
+  auto *dst = reinterpret_cast<Word *>(to);
+  for (std::uint32_t base = rank; base < count; base += kInFlight * size) {
+    Word held[kInFlight];
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::uint32_t u = 0; u < kInFlight; ++u)
+      if (base + u * size < count)
+        held[u] = src[base + u * size];
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::uint32_t u = 0; u < kInFlight; ++u)
+      if (base + u * size < count)
+        dst[base + u * size] = held[u];
+  }
+}
+
+/// Exactly `bytes` bytes. `wide`: both sides are aligned to 16, else to 8.
+CUDAQ_REALTIME_OUT_OF_LINE inline void copy_bytes(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
+                                                  bool wide, std::uint32_t rank, std::uint32_t size) {
+  const std::uint32_t word = wide ? 16 : 8, whole = bytes / word;
+  if (wide)
+    copy_words<word16>(to, from, whole, rank, size);
+  else
+    copy_words<std::uint64_t>(to, from, whole, rank, size);
+  for (std::uint32_t i = whole * word + rank; i < bytes; i += size)
+    to[i] = from[i];
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dispatch kernel: who of a grid does what, and where its working memory lies.
+#pragma once
+
+#include "cudaq/realtime/detail/loop/helper_threads.cuh"
+#include "cudaq/realtime/detail/loop/handler_sets.h"
+#include "cudaq/realtime/detail/loop/shared_ring_transport.h"
+
+namespace cudaq::realtime::detail {
+
+inline constexpr std::uint32_t kSharedRoutes = 64; ///< larger tables stay in device memory
+
+/// The function index is searched for every request, and every acquire empties the first-level cache: so it lies in
+/// shared memory.
+struct block_index {
+  std::uint64_t handlers[kSharedRoutes];
+  function_route routes[kSharedRoutes];
+  function_bucket buckets[2 * kSharedRoutes];
+};
+
+/// Shared memory of a block; the desks of its teams follow, and then their stages.
+struct block_memory {
+  crew_board board;
+  block_index index;
+};
+
+/// Bytes of a frame that a team stages: a slot, or the most there is.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t stage_bytes(std::uint32_t slot_size) {
+  return slot_size < kDeviceStageBytes ? round16(slot_size) : kDeviceStageBytes;
+}
+/// Desks hold counters that are aligned to a line.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round_line(std::size_t bytes) {
+  return static_cast<std::uint32_t>((bytes + 127) & ~std::size_t{127});
+}
+/// Distance of the answers of a group, 0 where they are put together one by one.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t out_pitch(std::uint32_t slot_size) {
+  return slot_size <= 512 ? round16(slot_size) + 16 : 0; // 16 more: another memory bank for each
+}
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t team_memory(std::uint32_t slot_size) {
+  const std::uint32_t answers = out_pitch(slot_size) != 0 ? 32 * out_pitch(slot_size) : stage_bytes(slot_size);
+  return round_line(sizeof(loop_desk)) + round_line(stage_bytes(slot_size) + answers);
+}
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t kernel_memory(std::uint32_t slot_size, std::uint32_t teams) {
+  return round_line(sizeof(block_memory)) + teams * team_memory(slot_size);
+}
+
+/// Where the desk of team `number` of the block lies, and behind it its stage.
+__device__ inline std::uint8_t *desk_memory(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
+  return memory + round_line(sizeof(block_memory)) + number * team_memory(slot_size);
+}
+/// The desk of team `number` of the block.
+__device__ inline loop_desk &lay_desk(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
+  std::uint8_t *const at = desk_memory(memory, number, slot_size);
+  auto &desk = *reinterpret_cast<loop_desk *>(at);
+  if (warp_team::lane() == 0) {
+    desk.stage_bytes = stage_bytes(slot_size);
+    desk.in = at + round_line(sizeof(loop_desk));
+    desk.out = desk.in + desk.stage_bytes;
+    desk.out_pitch = out_pitch(slot_size);
+  }
+  __syncwarp();
+  return desk;
+}
+
+/// Handlers of a kernel: `prepare` is called by all threads of a block, once. kSharesRings: the kernel comes in forms for
+/// rings that other dispatchers serve, too.
+struct run_time_handlers {
+  static constexpr bool kSharesRings = false;
+  using set = table_handler_set;
+  __device__ static set prepare(const dispatch_params &p, block_index &shared) {
+    function_index_view index = p.index;
+    if (index.num_routes > kSharedRoutes || index.bucket_mask >= 2 * kSharedRoutes)
+      return {index, p.handlers};
+    for (std::uint32_t i = threadIdx.x; i < index.num_routes; i += blockDim.x) {
+      shared.routes[i] = index.routes[i];
+      shared.handlers[i] = p.handlers[i];
+    }
+    for (std::uint32_t i = threadIdx.x; i <= index.bucket_mask; i += blockDim.x)
+      shared.buckets[i] = index.buckets[i];
+    index.routes = shared.routes;
+    index.buckets = shared.buckets;
+    __syncthreads();
+    return {index, shared.handlers};
+  }
+};
+template <class... StaticHandlers>
+struct compile_time_handlers {
+  static constexpr bool kSharesRings = false; // the router could not know the functions
+  using set = static_handler_set<StaticHandlers...>;
+  __device__ static set prepare(const dispatch_params &, block_index &) { return {}; }
+};
+
+/// Where a kernel's requests come from. `behind`: shared memory behind that of kernel_memory, if there is more.
+template <cuda::thread_scope Scope>
+struct own_ring {
+  using transport = ring_transport<warp_team, Scope>;
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *) { return {p.ring, p.first_slot}; }
+};
+struct routed_ring {
+  using transport = inbox_transport<warp_team>;
+  static constexpr std::uint32_t kBytesBehind = transport::kLooked * sizeof(std::uint32_t);
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *behind) {
+    return {p.ring, p.inbox, reinterpret_cast<std::uint32_t *>(behind)};
+  }
+};
+struct common_ring {
+  using transport = leaving_transport<warp_team>;
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *) {
+    return {p.ring, p.first_slot, p.index, p.rules.served_modes};
+  }
+};
+
+/// FIFO: the first warp of the first block leads. Further blocks of a regular kernel are not launched.
+template <class Kernel, class Handlers, class Ring>
+__device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
+  auto &shared = *reinterpret_cast<block_memory *>(memory);
+  const auto handlers = Handlers::prepare(p, shared.index);
+  block_crew<Kernel> crew(shared.board, desk_memory(memory, 0, p.ring.slot_size) + round_line(sizeof(loop_desk)), p);
+  if (blockIdx.x != 0) {
+    if constexpr (Kernel::is_cooperative)
+      crew.assist_from_afar(handlers);
+    return;
+  }
+  if (threadIdx.x >= warp_team::kWidth) {
+    crew.assist(handlers);
+    return;
+  }
+  loop_desk &desk = lay_desk(memory, 0, p.ring.slot_size);
+  dispatch_loop<warp_team, typename Ring::transport, typename Handlers::set, block_crew<Kernel>, false> loop(
+      p, 0, desk, Ring::open(p, memory + kernel_memory(p.ring.slot_size, 1)), handlers, crew);
+  loop.run(1);
+  crew.dismiss();
+}
+
+/// ANY: every warp is a team of its own; `teams` of them in all.
+template <class Handlers, cuda::thread_scope Scope>
+__device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memory, std::uint32_t teams) {
+  auto &shared = *reinterpret_cast<block_memory *>(memory);
+  const auto handlers = Handlers::prepare(p, shared.index);
+  const std::uint32_t here = threadIdx.x / warp_team::kWidth;
+  const std::uint32_t number = blockIdx.x * (blockDim.x / warp_team::kWidth) + here;
+  if (number >= teams)
+    return;
+  using transport = ring_transport<warp_team, Scope>;
+  loop_desk &desk = lay_desk(memory, here, p.ring.slot_size);
+  solo_crew<warp_team> crew;
+  dispatch_loop<warp_team, transport, typename Handlers::set, solo_crew<warp_team>, true> loop(
+      p, number, desk, transport(p.ring, 0), handlers, crew);
+  loop.run(teams);
+}
+
+/// Internal linkage: each module that instantiates the kernel launches its own.
+template <class Kernel, class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
+static __global__ void __launch_bounds__(MaxThreads, 1)
+    dispatch_in_order_kernel(const __grid_constant__ dispatch_params p) {
+  extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
+  serve_in_order<Kernel, Handlers, own_ring<Scope>>(p, cudaq_dispatch_memory);
+}
+/// Ring: routed_ring or common_ring.
+template <class Kernel, class Handlers, class Ring, std::uint32_t MaxThreads>
+static __global__ void __launch_bounds__(MaxThreads, 1)
+    dispatch_shared_kernel(const __grid_constant__ dispatch_params p) {
+  extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
+  serve_in_order<Kernel, Handlers, Ring>(p, cudaq_dispatch_memory);
+}
+template <class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
+static __global__ void __launch_bounds__(MaxThreads, 1)
+    dispatch_side_by_side_kernel(const __grid_constant__ dispatch_params p, std::uint32_t teams) {
+  extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
+  serve_side_by_side<Handlers, Scope>(p, cudaq_dispatch_memory, teams);
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the launch parameters to a running kernel. Host code of whoever instantiates the kernel: its own CUDA runtime.
+#pragma once
+
+#include "cudaq/realtime/detail/kernel_abi/device_table.h"
+#include "cudaq/realtime/detail/kernel_abi/launch_state.h"
+#include "cudaq/realtime/detail/loop/dispatch_body.cuh"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace cudaq::realtime::detail {
+
+inline constexpr std::uint32_t kMostThreads = 256;     ///< with one-thread handlers: more do not help to copy
+inline constexpr std::uint32_t kMostGridThreads = 512; ///< per block of a cooperative kernel: leaves 128 registers each
+
+/// Where a launch reports. Without a state only the error remains.
+struct launch_report {
+  cudaq_dispatch_launch_state_t *state;
+
+  /// Blocks that stay resident when the launch succeeds.
+  void will_hold(std::uint32_t blocks) const {
+    if (state != nullptr)
+      state->resident_blocks = blocks;
+  }
+  template <class... Values>
+  cudaError_t operator()(cudaError_t error, const char *format, Values... values) const {
+    if (state != nullptr && error != cudaSuccess) {
+      state->error = error;
+      std::snprintf(state->text, sizeof(state->text), format, values...);
+    }
+    return error;
+  }
+};
+
+/// Every kernel that a launch may choose from.
+template <class Kernel, class Handlers>
+struct kernel_choice {
+  using function = void (*)(dispatch_params);
+  using any_function = void (*)(dispatch_params, std::uint32_t);
+  static constexpr auto kSystem = cuda::thread_scope_system, kDevice = cuda::thread_scope_device;
+
+  static function in_order(bool device_scope, std::uint32_t threads) {
+    if constexpr (Kernel::is_cooperative)
+      if (threads > kMostThreads)
+        return device_scope ? dispatch_in_order_kernel<Kernel, Handlers, kDevice, kMostGridThreads>
+                            : dispatch_in_order_kernel<Kernel, Handlers, kSystem, kMostGridThreads>;
+    return device_scope ? dispatch_in_order_kernel<Kernel, Handlers, kDevice, kMostThreads>
+                        : dispatch_in_order_kernel<Kernel, Handlers, kSystem, kMostThreads>;
+  }
+  static function shared([[maybe_unused]] ring_sharing sharing, [[maybe_unused]] std::uint32_t threads) {
+    if constexpr (Handlers::kSharesRings) {
+      const bool routed = sharing == ring_sharing::routed;
+      if constexpr (Kernel::is_cooperative)
+        if (threads > kMostThreads)
+          return routed ? dispatch_shared_kernel<Kernel, Handlers, routed_ring, kMostGridThreads>
+                        : dispatch_shared_kernel<Kernel, Handlers, common_ring, kMostGridThreads>;
+      return routed ? dispatch_shared_kernel<Kernel, Handlers, routed_ring, kMostThreads>
+                    : dispatch_shared_kernel<Kernel, Handlers, common_ring, kMostThreads>;
+    } else {
+      return nullptr;
+    }
+  }
+  static any_function side_by_side(bool device_scope) {
+    return device_scope ? dispatch_side_by_side_kernel<Handlers, kDevice, kMostThreads>
+                        : dispatch_side_by_side_kernel<Handlers, kSystem, kMostThreads>;
+  }
+
+  /// Loads all of them, and allows them what they may ever need: nothing is left to load when the first one spins.
+  static cudaError_t preload() {
+    int device = 0, most_memory = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+      error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    const auto prepare = [&](auto kernel) {
+      if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
+    };
+    for (const bool device_scope : {false, true}) {
+      for (const std::uint32_t threads : {32u, kMostGridThreads})
+        prepare(in_order(device_scope, threads));
+      if constexpr (!Kernel::is_cooperative)
+        prepare(side_by_side(device_scope));
+    }
+    if constexpr (Handlers::kSharesRings)
+      for (const ring_sharing sharing : {ring_sharing::routed, ring_sharing::left_in_place})
+        for (const std::uint32_t threads : {32u, kMostGridThreads})
+          prepare(shared(sharing, threads));
+    return error;
+  }
+};
+
+/// Blocks of a kernel that can be resident beside `reserved` blocks of others, each of which is taken to fill a
+/// multiprocessor.
+inline cudaError_t room_for_blocks(const void *kernel, std::uint32_t threads, std::uint32_t memory,
+                                   std::uint32_t reserved, std::uint32_t &room) {
+  int device = 0, multiprocessors = 0, each = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+  if (error == cudaSuccess)
+    error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, static_cast<int>(threads), memory);
+  const auto all = static_cast<std::uint32_t>(multiprocessors);
+  room = static_cast<std::uint32_t>(each) * (all - std::min(all, reserved));
+  return error;
+}
+
+template <class Kernel, class Handlers>
+cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
+                            cudaStream_t stream, const launch_report &report) {
+  using choice = kernel_choice<Kernel, Handlers>;
+  threads = Kernel::is_cooperative ? threads : std::min(threads, kMostThreads);
+  const bool alone = params.sharing == ring_sharing::alone;
+  const auto kernel = alone ? choice::in_order(params.device_scope, threads) : choice::shared(params.sharing, threads);
+  if (kernel == nullptr)
+    return report(cudaErrorNotSupported, "shared_ring_mode: only the archive's kernels share a ring, this one was "
+                                         "instantiated in the program");
+  const auto *symbol = reinterpret_cast<const void *>(kernel);
+  const std::uint32_t memory = kernel_memory(params.ring.slot_size, 1) +
+                               (params.sharing == ring_sharing::routed ? routed_ring::kBytesBehind : 0);
+  dispatch_params copy = params;
+  void *arguments[] = {&copy};
+  report.will_hold(Kernel::is_cooperative ? blocks : 1);
+  if (!Kernel::is_cooperative)
+    return report(cudaLaunchKernel(symbol, dim3(1), dim3(threads), arguments, memory, stream),
+                  "launch of a block of %u threads failed", threads);
+  if (threads > kMostGridThreads)
+    return report(cudaErrorInvalidConfiguration, "cooperative blocks have at most %u threads, not %u: use more blocks",
+                  kMostGridThreads, threads);
+  const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
+  std::uint32_t room = 0;
+  if (const cudaError_t error = room_for_blocks(symbol, threads, memory, reserved, room))
+    return report(error, "occupancy of the cooperative kernel with %u threads", threads);
+  if (blocks > room)
+    return report(cudaErrorCooperativeLaunchTooLarge,
+                  "a cooperative grid of %u blocks of %u threads would never start: beside %u resident blocks there is "
+                  "room for %u",
+                  blocks, threads, reserved, room);
+  return report(cudaLaunchCooperativeKernel(symbol, dim3(blocks), dim3(threads), arguments, memory, stream),
+                "cooperative launch of %u blocks of %u threads failed", blocks, threads);
+}
+
+/// As many teams as were asked for, unless fewer cover the ring, or fewer can be resident: a team that never runs would
+/// leave its slots behind. Where the stages of a block take more shared memory than there is, it has fewer warps.
+template <class Kernel, class Handlers>
+cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
+                                cudaStream_t stream, const launch_report &report) {
+  const auto kernel = kernel_choice<Kernel, Handlers>::side_by_side(params.device_scope);
+  const auto *symbol = reinterpret_cast<const void *>(kernel);
+  int device = 0, most_memory = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error != cudaSuccess)
+    return report(error, "shared memory of the device");
+  std::uint32_t each = std::min(threads, kMostThreads) / 32;
+  while (each > 1 && kernel_memory(params.ring.slot_size, each) > static_cast<std::uint32_t>(most_memory))
+    --each;
+  const std::uint32_t memory = kernel_memory(params.ring.slot_size, each);
+  const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
+  std::uint32_t room = 0;
+  if (const cudaError_t refused = room_for_blocks(symbol, each * 32, memory, reserved, room))
+    return report(refused, "occupancy of the kernel with %u warps", each);
+  if (room == 0)
+    return report(cudaErrorLaunchOutOfResources, "no room for a block of %u warps beside %u resident blocks", each,
+                  reserved);
+  std::uint32_t teams = std::min(num_loops(true, blocks, threads), (params.ring.num_slots + 31) / 32);
+  const std::uint32_t grid = std::min((teams + each - 1) / each, room);
+  teams = std::min(teams, grid * each);
+  dispatch_params copy = params;
+  void *arguments[] = {&copy, &teams};
+  report.will_hold(grid);
+  return report(cudaLaunchKernel(symbol, dim3(grid), dim3(each * 32), arguments, memory, stream),
+                "launch of %u warps failed", teams);
+}
+
+template <class Kernel, class Handlers>
+cudaError_t launch(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads, cudaStream_t stream,
+                   const launch_report &report) {
+  if (const cudaError_t error = kernel_choice<Kernel, Handlers>::preload())
+    return report(error, "loading the dispatch kernel: %s", cudaGetErrorString(error));
+  blocks = blocks == 0 ? 1 : blocks;
+  threads = threads == 0 ? 32 : (threads + 31) / 32 * 32;
+  if constexpr (!Kernel::is_cooperative)
+    if (params.any_order)
+      return launch_side_by_side<Kernel, Handlers>(params, blocks, threads, stream, report);
+  return launch_in_order<Kernel, Handlers>(params, blocks, threads, stream, report);
+}
+
+/// What set_ringbuffer checks, for rings that did not come through it.
+inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_flag, const launch_report &report) {
+  const auto at = [](const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); };
+  if (r.rx_flags == nullptr || r.tx_flags == nullptr || r.rx_data == nullptr || r.tx_data == nullptr ||
+      shutdown_flag == nullptr)
+    return report(cudaErrorInvalidValue, "a device view of the ring, or shutdown_flag, is NULL");
+  if ((at(r.rx_flags) | at(r.tx_flags) | at(r.rx_data) | at(r.tx_data) | r.rx_stride | r.tx_stride) % 8 != 0)
+    return report(cudaErrorInvalidValue, "flags, slots and strides of the ring have to be multiples of 8");
+  if (r.num_slots == 0 || r.slot_size < CUDAQ_RPC_HEADER_SIZE || r.slot_size > r.rx_stride || r.slot_size > r.tx_stride)
+    return report(cudaErrorInvalidValue, "%u slots of %u bytes, strides %zu and %zu", r.num_slots, r.slot_size,
+                  r.rx_stride, r.tx_stride);
+  if (r.in_place() && (r.slot_size > kDeviceStageBytes || r.rx_stride != r.tx_stride))
+    return report(cudaErrorInvalidValue, "in place: slots of %u bytes, at most %u; strides %zu and %zu", r.slot_size,
+                  kDeviceStageBytes, r.rx_stride, r.tx_stride);
+  return cudaSuccess;
+}
+
+/// The ring of a launch without a dispatcher: slots of the smaller stride. Refuses what else such a launch cannot do without.
+inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &out) {
+  const std::size_t slot = std::min(a.rx_stride_sz, a.tx_stride_sz);
+  if (a.num_slots > ring_inbox::kMostSlots || slot > UINT32_MAX || a.stats == nullptr)
+    return cudaErrorInvalidValue;
+  out = {a.rx_flags,
+         a.tx_flags,
+         a.rx_data,
+         a.tx_data,
+         a.rx_stride_sz,
+         a.tx_stride_sz,
+         0,
+         static_cast<std::uint32_t>(a.num_slots),
+         static_cast<std::uint32_t>(slot)};
+  return check_ring(out, a.shutdown_flag, launch_report{nullptr});
+}
+
+/// Without a dispatcher: state that is released in stream order when the kernel has ended.
+template <class Launch>
+cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispatch_params params, bool cooperative,
+                                 Launch &&launch_with) {
+  params.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
+  params.caller_shutdown = a.shutdown_flag;
+  params.caller_stats = a.stats;
+  device_table table;
+  if (const device_error refused = table.load(a.function_table, static_cast<std::uint32_t>(a.func_count), a.stream)) {
+    table.release(a.stream);
+    return refused.cuda != cudaSuccess ? refused.cuda : cudaErrorInvalidValue;
+  }
+  table.fill(params);
+  constexpr std::size_t kOrderAt = sizeof(loop_report), kStageAt = kOrderAt + sizeof(grid_order);
+  const std::size_t bytes = cooperative ? kStageAt + 2 * kDeviceStageBytes : kOrderAt;
+  void *block = nullptr;
+  cudaError_t error = cudaMallocAsync(&block, bytes, a.stream);
+  if (error == cudaSuccess) {
+    auto *const base = static_cast<std::uint8_t *>(block);
+    params.reports = reinterpret_cast<loop_report *>(base);
+    params.order = reinterpret_cast<grid_order *>(base + kOrderAt);
+    params.grid_stage = base + kStageAt;
+    error = cudaMemsetAsync(block, 0, bytes, a.stream);
+    if (error == cudaSuccess)
+      error = launch_with(params);
+    cudaFreeAsync(block, a.stream);
+  }
+  table.release(a.stream);
+  return error;
+}
+
+/// The state behind the parameters of a launch function, checked.
+inline cudaError_t state_of(void *given, cudaq_dispatch_launch_state_t *&state) {
+  state = static_cast<cudaq_dispatch_launch_state_t *>(given);
+  if (state == nullptr)
+    return cudaSuccess;
+  if (state->struct_size != sizeof(*state)) // headers of another version than the library's: its layout is unknown
+    return cudaErrorInvalidValue;
+  state->taken = 1;
+  return cudaSuccess;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// How one request is seen through, up to its publication: by one lane, or by the whole team.
+#pragma once
+
+#include "cudaq/realtime/detail/loop/loop_workspace.h"
+
+#include <utility>
+
+namespace cudaq::realtime::detail {
+
+template <class Team, class Transport, class Handlers, class Crew>
+class request_server {
+protected:
+  using message = typename Transport::message;
+
+  CUDAQ_REALTIME_HOST_DEVICE request_server(const dispatch_params &params, loop_report *report, loop_desk &desk,
+                                            const Transport &transport, const Handlers &handlers, Crew &crew)
+      : p_(params), desk_(desk), transport_(transport), handlers_(handlers), crew_(crew),
+        counters_(counts_of(handlers, desk), report, params.caller_stats, Handlers::kDefers), in_(desk.in),
+        out_(desk.out), staged_out_(transport.slot_size() <= desk.stage_bytes) {
+    const std::uint32_t whole = transport.slot_size() & ~15u, brief = whole < kLookBytes ? whole : kLookBytes;
+    brief_end_ = transport.wide() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
+  }
+
+  /// What one lane did with a request.
+  struct outcome {
+    verdict what = verdict::serve;
+    bool left = false;  ///< nothing: the frame is not on the desk as a whole, or it takes the team
+    bool later = false; ///< accepted; somebody else will answer it
+    std::int32_t status = 0;
+    std::uint32_t long_bytes = 0; ///< the answer is framed at `out`, and the team has to copy it
+    CUDAQ_REALTIME_HOST_DEVICE bool answered() const { return what == verdict::serve || what == verdict::answer; }
+  };
+
+  /// A request for the same function as the last one, with nothing doubtful about it: what most of them are.
+  CUDAQ_REALTIME_HOST_DEVICE bool is_plain(const request &r, bool expected, std::uint32_t end) const {
+    return r.function_id == known_id_ && r.arg_len < end && r.magic == CUDAQ_RPC_MAGIC_REQUEST && expected;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE judgement judge(const request &r, bool expected, const std::uint8_t *payload) {
+    if (likely(is_plain(r, expected, known_end_)))
+      return {verdict::serve, CUDAQ_RPC_OK, known_route_};
+    const judgement j = handlers_.judge(r, expected, transport_.max_payload(), payload, p_.rules);
+    if (j.what == verdict::serve && !p_.rules.check_schema && !by_key(j.route)) {
+      known_id_ = r.function_id;
+      known_route_ = j.route;
+      known_callee_ = handlers_.callee(j.route);
+      known_end_ = transport_.max_payload() + 1;
+      plain_end_ = staged_out_ ? known_end_ : 0;
+    }
+    return j;
+  }
+
+  static constexpr std::uint32_t kNotPlain = ~0u;
+
+  /// The first lane answers the message at the front, publication included, if it is plain: the short way of what
+  /// serve_alone does. `fetched` bytes of it stand at in_. Otherwise kNotPlain, and nothing is done; or the length of an
+  /// answer framed at out_, which the team has to copy and publish.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_plain(const message &m, const request &r, bool expected,
+                                                        std::uint32_t fetched) {
+    if (unlikely(!is_plain(r, expected, plain_end_)))
+      return kNotPlain;
+    if (defers(known_route_)) {
+      accept(m, known_route_);
+      counters_.count_accepted(true);
+      return 0;
+    }
+    if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched))
+      return kNotPlain;
+    if (Handlers::kDefers) // here only: nothing is posted in front of a launch
+      counters_.post_busy(transport_.number(m));
+    // The length stands in front of the result, where its header goes later: one load has the first bytes of both.
+    auto *const length = reinterpret_cast<std::uint32_t *>(out_ + sizeof(word16));
+    *length = 0;
+    std::int32_t status = handlers_.call(known_callee_, in_ + CUDAQ_RPC_HEADER_SIZE, out_ + CUDAQ_RPC_HEADER_SIZE,
+                                         r.arg_len, transport_.max_payload(), length);
+    word16 got;
+    std::memcpy(&got, __builtin_assume_aligned(length, 16), sizeof(got));
+    std::uint32_t result_len = got.part[0], long_bytes = 0;
+    std::uint64_t begin;
+    std::memcpy(&begin, got.part + 2, 8);
+    if (likely(result_len < brief_end_)) {
+      write_brief(transport_.front(m).response, r, status, result_len, begin, out_ + CUDAQ_RPC_HEADER_SIZE);
+      transport_.send_front(m);
+    } else {
+      status = settle(known_route_, status, result_len);
+      write_response(out_, r, status, result_len);
+      long_bytes = CUDAQ_RPC_HEADER_SIZE + result_len;
+    }
+    if (likely(status == CUDAQ_RPC_OK))
+      owed_ = 1; // the answer does not wait for its count, nor does the next look
+    else
+      counters_.count(verdict::serve, true, status);
+    return long_bytes;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void settle_counts() {
+    counters_.count_served(owed_);
+    owed_ = 0;
+  }
+
+  /// One lane by itself sees a request through, up to its publication. `fetched` bytes of it stand in `bytes`; the
+  /// answer is put together at `out`, which may be the slot itself.
+  CUDAQ_REALTIME_HOST_DEVICE outcome serve_alone(const message &m, const request &r, bool expected,
+                                                 const std::uint8_t *bytes, std::uint32_t fetched, std::uint8_t *out) {
+    const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
+    outcome o{j.what, false, false, j.status, 0};
+    std::uint32_t result_len = 0;
+    if (j.what == verdict::serve) {
+      if (defers(j.route)) {
+        accept(m, j.route);
+        o.later = true;
+        return o;
+      }
+      if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched)) {
+        o.left = true;
+        return o;
+      }
+      if (Handlers::kDefers) // here only: nothing is posted in front of a launch
+        counters_.post_busy(transport_.number(m));
+      std::uint32_t &length = desk_.result_len[Team::lane()];
+      length = 0;
+      const auto callee = j.route == known_route_ ? known_callee_ : handlers_.callee(j.route);
+      o.status = handlers_.call(callee, bytes + CUDAQ_RPC_HEADER_SIZE, out + CUDAQ_RPC_HEADER_SIZE, r.arg_len,
+                                transport_.max_payload(), &length);
+      result_len = length;
+      o.status = settle(j.route, o.status, result_len);
+    } else if (j.what != verdict::answer) {
+      return o;
+    }
+    std::uint8_t *const to = transport_.response(m);
+    const std::uint32_t whole = CUDAQ_RPC_HEADER_SIZE + result_len;
+    if (out != to && result_len < brief_end_) {
+      std::uint64_t begin;
+      std::memcpy(&begin, __builtin_assume_aligned(out + CUDAQ_RPC_HEADER_SIZE, 8), 8);
+      write_brief(to, r, o.status, result_len, begin, out + CUDAQ_RPC_HEADER_SIZE);
+      return o;
+    }
+    write_response(out, r, o.status, result_len);
+    if (out == to)
+      return o;
+    if (whole <= kLookBytes)
+      copy_bytes(to, out, whole, false, 0, 1);
+    else
+      o.long_bytes = whole;
+    return o;
+  }
+
+  /// Writes a frame with a result shorter than brief_end_, which stands at `result` and begins with `begin`, in whole words.
+  CUDAQ_REALTIME_HOST_DEVICE static void write_brief(std::uint8_t *to, const request &r, std::int32_t status,
+                                                     std::uint32_t result_len, std::uint64_t begin,
+                                                     const std::uint8_t *result) {
+    word16 word{{CUDAQ_RPC_MAGIC_RESPONSE, static_cast<std::uint32_t>(status), result_len, r.request_id}};
+    store_word16(to, word);
+    std::memcpy(&word, &r.ptp_timestamp, 8);
+    std::memcpy(word.part + 2, &begin, 8);
+    store_word16(to + sizeof(word16), word);
+    for (std::uint32_t at = 8; at < result_len; at += sizeof(word16))
+      store_word16(to + CUDAQ_RPC_HEADER_SIZE + at, *reinterpret_cast<const word16 *>(result + at));
+  }
+
+  /// The whole team sees one request through, up to its publication. Nothing is counted yet.
+  CUDAQ_REALTIME_HOST_DEVICE outcome serve_together(const message &m, bool expected, std::uint8_t *bytes,
+                                                    std::uint32_t fetched) {
+    const request r = read_header<request>(bytes);
+    const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
+    Team::sync(); // everybody has the header: in_ may be written
+    outcome o{j.what, false, false, j.status, 0};
+    if (!o.answered())
+      return o;
+    if (j.what == verdict::serve && defers(j.route)) {
+      if (Team::lane() == 0)
+        accept(m, j.route);
+      o.later = true;
+      return o;
+    }
+    std::uint8_t *const out = staged_out_ ? crew_.out(out_) : transport_.response(m);
+    std::uint32_t result_len = 0;
+    if (j.what == verdict::serve) {
+      const std::uint32_t needed = CUDAQ_RPC_HEADER_SIZE + r.arg_len;
+      const std::uint8_t *in = bytes;
+      if (needed > fetched) { // whole words: the stride of a slot is a multiple of them
+        in = needed <= desk_.stage_bytes ? in_ : transport_.request(m);
+        if (in == in_)
+          crew_.copy(in_, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
+                     transport_.wide());
+        Team::sync();
+      }
+      if (Team::lane() == 0)
+        counters_.post_busy(transport_.number(m));
+      o.status = crew_.call(
+          handlers_, {j.route, r.arg_len, transport_.max_payload(), in, out, needed <= desk_.stage_bytes}, result_len);
+      o.status = settle(j.route, o.status, result_len);
+    }
+    if (Team::lane() == 0)
+      write_response(out, r, o.status, result_len);
+    Team::sync();
+    if (staged_out_)
+      crew_.copy(transport_.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport_.wide());
+    Team::sync();
+    return o;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void count(const outcome &o, bool expected) {
+    if (o.later)
+      counters_.count_accepted(expected);
+    else
+      counters_.count(o.what, expected, o.status);
+  }
+
+  /// An answer that the ring or the schema does not allow becomes a protocol error.
+  CUDAQ_REALTIME_HOST_DEVICE std::int32_t settle(std::uint32_t route, std::int32_t status,
+                                                 std::uint32_t &result_len) const {
+    if (result_len > transport_.max_payload())
+      status = CUDAQ_RPC_ERR_RESULT_TOO_LARGE;
+    else if (p_.rules.check_schema && status == CUDAQ_RPC_OK && handlers_.contradicts(route, result_len))
+      status = CUDAQ_RPC_ERR_SCHEMA_MISMATCH;
+    else
+      return status;
+    result_len = 0;
+    return status;
+  }
+
+  const dispatch_params &p_;
+  loop_desk &desk_;
+  Transport transport_;
+  const Handlers &handlers_;
+  Crew &crew_;
+  loop_counters<Team> counters_;
+  std::uint8_t *const in_, *const out_; ///< of the desk
+  const bool staged_out_;               ///< answers are put together on the desk
+  std::uint32_t brief_end_; ///< shorter results are written with the header, in whole words that stay in the slot
+
+private:
+  CUDAQ_REALTIME_HOST_DEVICE static loop_report &counts_of(const Handlers &handlers, loop_desk &desk) {
+    if constexpr (Handlers::kDefers)
+      return handlers.counts();
+    else
+      return desk.counts;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE bool defers([[maybe_unused]] std::uint32_t route) const {
+    if constexpr (Handlers::kDefers)
+      return handlers_.defers(route);
+    else
+      return false;
+  }
+  /// Other requests of the function may take another route.
+  CUDAQ_REALTIME_HOST_DEVICE bool by_key([[maybe_unused]] std::uint32_t route) const {
+    if constexpr (Handlers::kDefers)
+      return handlers_.by_key(route);
+    else
+      return false;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void accept([[maybe_unused]] const message &m, [[maybe_unused]] std::uint32_t route) {
+    if constexpr (Handlers::kDefers)
+      handlers_.accept(transport_.number(m), route);
+  }
+
+  using callee_type = decltype(std::declval<const Handlers &>().callee(0));
+
+  std::uint32_t owed_ = 0; ///< plain answers that are not counted yet
+  // The function served last. arg_len of its requests is less than known_end_, 0 if there is none; of those that
+  // answer_plain takes, less than plain_end_.
+  std::uint32_t known_id_ = 0, known_end_ = 0, plain_end_ = 0, known_route_ = function_index_view::kNone;
+  callee_type known_callee_ = {};
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// A transport: how a dispatch loop finds requests and gives answers back. This one is a ring of slots with flags. Another
+// one (a NIC's queue pair, say) is a type with the same members; all of them are called by all lanes of a team together,
+// lane k speaking of message k behind the cursor:
+//
+//   message              what is known of a message, trivially copyable
+//   window()             messages that one look can find, at most the team's width; lanes below it may look
+//   poll(k, m)           true, and m is filled in, if message k is there
+//   at(k)                message k of the last look, as far as request() and response() need it; any lane
+//   request(m)           its frame: readable() bytes may be read, aligned to 16 if wide(), else to 8
+//   response(m)          where the answer goes: slot_size() bytes
+//   send(m)              publishes the answer and gives the request's place back (a NIC: post send, repost receive)
+//   discard(m)           gives the place back without an answer
+//   advance(n)           n messages are done with
+//   front(m)             request and response of m, message 0 of the last look; on all lanes
+//   foresee()            called once between a look and advance_one(), while a request is on its way: time to work out
+//                        where the next one is. Returns the cursor() behind advance_one()
+//   send_front(m), advance_one()   the same as send(m) and advance(1), for message 0
+//   seek()               nothing was there for kSeekPolls looks: look elsewhere; true if the cursor moved
+//   expected(m)          the message was announced as the protocol says
+//   number(m)            names it in diagnostics, less than 2^24
+#pragma once
+
+#include "cudaq/realtime/detail/ring/slot_ring.h"
+
+namespace cudaq::realtime::detail {
+
+template <class Team, cuda::thread_scope Scope>
+class ring_transport {
+public:
+  static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two elsewhere in the ring
+  struct message {
+    std::uint32_t slot = 0;
+    std::uint64_t flag = 0;
+  };
+  struct frames {
+    const std::uint8_t *request;
+    std::uint8_t *response;
+  };
+
+  CUDAQ_REALTIME_HOST_DEVICE ring_transport(const slot_ring &r, std::uint32_t first) : cursor_(first) {
+    ring_.rx_flags = r.rx_flags, ring_.tx_flags = r.tx_flags, ring_.rx_data = r.rx_data, ring_.tx_data = r.tx_data;
+    ring_.rx_stride = r.rx_stride, ring_.tx_stride = r.tx_stride, ring_.rx_alias = r.rx_alias;
+    ring_.num_slots = r.num_slots, ring_.slot_size = r.slot_size;
+    wide_ = (reinterpret_cast<std::uint64_t>(r.rx_data) | reinterpret_cast<std::uint64_t>(r.tx_data) | r.rx_stride |
+             r.tx_stride) %
+                16 ==
+            0;
+    here_ = words_of(cursor_);
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t window() const {
+    const std::uint32_t left = end_ - cursor_;
+    const std::uint32_t slots = end_ == 0 ? ring_.num_slots : left;
+    return slots < Team::kWidth ? slots : Team::kWidth;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
+    m.slot = slot_at(k);
+    m.flag = load_acquire<std::uint64_t, Scope>(here_.rx_flag[static_cast<std::int32_t>(m.slot - cursor_)]);
+    return m.flag != 0;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const { return {slot_at(k), 0}; }
+  CUDAQ_REALTIME_HOST_DEVICE const std::uint8_t *request(const message &m) const { return ring_.rx_slot(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *response(const message &m) const { return ring_.tx_slot(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) const { ring_.publish(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE void discard(const message &m) const { ring_.release_rx(m.slot); }
+  CUDAQ_REALTIME_HOST_DEVICE void advance(std::uint32_t n) { go_to(slot_at(n)); }
+  CUDAQ_REALTIME_HOST_DEVICE bool expected(const message &m) const { return ring_.is_own_address(m.slot, m.flag); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t number(const message &m) const { return m.slot; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t cursor() const { return cursor_; }
+
+  CUDAQ_REALTIME_HOST_DEVICE frames front(const message &) const { return {here_.request, here_.response}; }
+  CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &) const {
+    store_release<std::uint64_t, Scope>(*here_.tx_flag, reinterpret_cast<std::uint64_t>(here_.response));
+    store_release<std::uint64_t, Scope>(*here_.rx_flag, std::uint64_t{0}); // the order: slot_ring.h
+  }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t foresee() {
+    next_slot_ = Team::from(slot_at(1), 0); // one lane's result is remembered, not worked out again
+    next_ = Team::from(words_of(next_slot_), 0);
+    return next_slot_;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void advance_one() {
+    cursor_ = next_slot_;
+    here_ = next_;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE bool wide() const { return wide_; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_size() const { return ring_.slot_size; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return ring_.max_payload(); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable() const {
+    return ring_.rx_stride > UINT32_MAX - 15 ? UINT32_MAX - 15 : static_cast<std::uint32_t>(ring_.rx_stride);
+  }
+
+  /// ANY ordering: the next look covers the slots [first, first + width) as far as they exist.
+  CUDAQ_REALTIME_HOST_DEVICE void look_at(std::uint32_t first) {
+    go_to(first);
+    end_ = ring_.num_slots;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t num_slots() const { return ring_.num_slots; }
+
+  /// Looks for a producer who does not fill slots in ring order, at some slots of the ring with each call. Whoever fills
+  /// them in order has filled the cursor's before any later one, so once a later one was seen the slots are read again
+  /// from the cursor on.
+  CUDAQ_REALTIME_HOST_DEVICE bool seek() {
+    return seek_by([this](std::uint32_t k, message &m) { return poll(k, m); }, [](std::uint32_t) { return false; });
+  }
+
+protected:
+  /// The same by another opinion of what is there. stops(k): the cursor does not move beyond this one, nor to it.
+  template <class Poll, class Stops>
+  CUDAQ_REALTIME_HOST_DEVICE bool seek_by(Poll &&is_there, Stops &&stops) {
+    message m;
+    const std::uint32_t k = sought_ + Team::lane();
+    const std::uint32_t seen = Team::ballot(k < ring_.num_slots && is_there(k, m));
+    sought_ = ring_.num_slots - sought_ <= Team::kWidth ? 0 : sought_ + Team::kWidth;
+    if (seen == 0)
+      return false;
+    Team::sync(); // what one lane saw orders the others' second look
+    for (std::uint32_t from = 0; from < ring_.num_slots; from += Team::kWidth) {
+      const std::uint32_t again = from + Team::lane();
+      const bool stop = again < ring_.num_slots && stops(again); // asked once: others may change their mind
+      const std::uint32_t stopping = Team::ballot(stop);
+      const std::uint32_t there = stopping | Team::ballot(!stop && again < ring_.num_slots && is_there(again, m));
+      if (there != 0) {
+        const std::uint32_t first = from + lowest_bit(there);
+        if ((stopping >> lowest_bit(there) & 1u) != 0)
+          return false;
+        advance(first);
+        sought_ = 0;
+        return first != 0;
+      }
+    }
+    return false;
+  }
+
+  /// Slot k behind the cursor, k <= num_slots.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_at(std::uint32_t k) const {
+    const std::uint32_t i = cursor_ + k;
+    return i < ring_.num_slots ? i : i - ring_.num_slots;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE frames frames_of(std::uint32_t slot) const {
+    return {ring_.rx_slot(slot), ring_.tx_slot(slot)};
+  }
+
+  scoped_slot_ring<Scope> ring_;
+
+private:
+  /// Where a slot lies. Remembered: to work it out takes longer than to serve a short request.
+  struct slot_words {
+    volatile std::uint64_t *rx_flag, *tx_flag;
+    std::uint8_t *request, *response;
+  };
+  CUDAQ_REALTIME_HOST_DEVICE slot_words words_of(std::uint32_t slot) const {
+    return {ring_.rx_flags + slot, ring_.tx_flags + slot, ring_.rx_slot(slot), ring_.tx_slot(slot)};
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void go_to(std::uint32_t slot) {
+    cursor_ = slot;
+    here_ = words_of(slot);
+  }
+
+  slot_words here_, next_ = {}; ///< of the cursor; of the slot behind it, once foreseen
+  std::uint32_t cursor_, next_slot_ = 0;
+  std::uint32_t end_ = 0;    ///< ANY: the look does not wrap
+  std::uint32_t sought_ = 0; ///< seek goes on so many slots behind the cursor
+  bool wide_ = false;
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transports for a ring that a kernel shares with other dispatchers: see include/cudaq/realtime/detail/loop/ring_transport.h for the members.
+// Neither ever disposes of, or answers, what is another dispatcher's.
+#pragma once
+
+#include "cudaq/realtime/detail/loop/ring_transport.h"
+#include "cudaq/realtime/detail/ring/frame.h"
+#include "cudaq/realtime/detail/ring/function_index.h"
+#include "cudaq/realtime/detail/ring/ring_inbox.h"
+
+namespace cudaq::realtime::detail {
+
+/// The host's router says which requests are ours, in order: one look at the inbox instead of the flags, and nothing is
+/// read of other dispatchers' requests.
+template <class Team>
+class inbox_transport : public ring_transport<Team, cuda::thread_scope_system> {
+  using base = ring_transport<Team, cuda::thread_scope_system>;
+  using base::ring_;
+
+public:
+  struct message : base::message {
+    std::uint64_t sequence = 0;
+  };
+  static constexpr std::uint32_t kLooked = 32; ///< slots of the last look, by message
+
+  /// `looked`: kLooked words that the team shares. `first`: the sequence that the router begins with.
+  CUDAQ_REALTIME_HOST_DEVICE inbox_transport(const slot_ring &r, const ring_inbox &inbox, std::uint32_t *looked,
+                                             std::uint64_t first = 1)
+      : base(r, 0), inbox_(inbox), looked_(looked), sequence_(first) {}
+
+  CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
+    m.sequence = ring_inbox::after(sequence_, k);
+    if (!inbox_.taken(base::slot_at(k), m.sequence, m.slot))
+      return false;
+    looked_[k] = m.slot;
+    return true;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE static bool expected(const message &) { return true; } // the router has looked at the flag
+  CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const {
+    return {{looked_[k], 0}, ring_inbox::after(sequence_, k)};
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) const {
+    base::send(m);
+    inbox_.tell_answered(m.slot, m.sequence);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void discard(const message &m) const {
+    base::discard(m);
+    inbox_.tell_answered(m.slot, m.sequence);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void advance(std::uint32_t n) {
+    base::advance(n);
+    sequence_ = ring_inbox::after(sequence_, n);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE typename base::frames front(const message &) const { return base::frames_of(looked_[0]); }
+  CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &m) const { send(m); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t foresee() const { return base::slot_at(1); }
+  CUDAQ_REALTIME_HOST_DEVICE void advance_one() { advance(1); }
+  /// The router looks elsewhere.
+  CUDAQ_REALTIME_HOST_DEVICE static bool seek() { return false; }
+
+private:
+  ring_inbox inbox_;
+  std::uint32_t *looked_;
+  std::uint64_t sequence_; ///< of the entry at the cursor, which counts positions of the inbox
+};
+
+/// Nobody routes: the kernel reads the flags and headers of all requests, and takes those of its functions. What another
+/// dispatcher has served and the producer refilled looks like before, so only slots that nobody refills meanwhile are
+/// sure to be served in order.
+template <class Team>
+class leaving_transport : public ring_transport<Team, cuda::thread_scope_system> {
+  using base = ring_transport<Team, cuda::thread_scope_system>;
+  using base::ring_;
+
+public:
+  using typename base::message;
+  static constexpr std::uint32_t kSeekPolls = 1; ///< what stands at the cursor may be another's for long
+
+  CUDAQ_REALTIME_HOST_DEVICE leaving_transport(const slot_ring &r, std::uint32_t first,
+                                               const function_index_view &index, std::uint32_t served_modes)
+      : base(r, first), index_(index), served_modes_(served_modes) {}
+
+  /// One slot per look: the next one may be another's.
+  CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t window() { return 1; }
+  CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
+    return base::poll(k, m) && is_ours(m.slot);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE bool seek() {
+    return base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },
+                         [](std::uint32_t) { return false; });
+  }
+
+private:
+  /// Magic and function id, which appear at once, may be those of a request that another dispatcher is answering, or of
+  /// one that is not signalled yet. If they are ours they stay: then a flag that is set, seen after them, is theirs.
+  CUDAQ_REALTIME_HOST_DEVICE bool is_ours(std::uint32_t slot) const {
+    const std::uint64_t first = load_first_word(ring_.rx_slot(slot));
+    return static_cast<std::uint32_t>(first) == CUDAQ_RPC_MAGIC_REQUEST &&
+           index_.serves(static_cast<std::uint32_t>(first >> 32), served_modes_) && ring_.ready(slot) != 0;
+  }
+
+  function_index_view index_;
+  std::uint32_t served_modes_;
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the router of a shared ring hands slots to a dispatcher on the other side of a bus, where no read-modify-write
+// reaches: by loads and stores of words that have one writer each. docs/ring_protocol.md section 9.
+//
+//   router      put(position, sequence, slot)           the next request of this dispatcher stands in `slot`
+//   dispatcher  taken(position, sequence, slot)         serves the slot, publishes tx, clears rx
+//   dispatcher  tell_answered(slot, sequence)           only then, or the router sees an answered request as a new one
+//   router      answered(slot) == sequence              reads the slot's rx flag again, after this
+//
+// Both sides count positions round the inbox, and sequences from 1 to kLast and round again: 0 is in no entry and no
+// answer. A slot has one sequence at a time, so at most num_slots entries wait, and an entry is read before its position
+// is needed again. At a million requests per second a sequence comes back after 12 days.
+#pragma once
+
+#include "cudaq/realtime/detail/base/flag_word.h"
+
+namespace cudaq::realtime::detail {
+
+/// One side's view of the memory that both share. Plain data.
+struct ring_inbox {
+  volatile std::uint64_t *entries = nullptr; ///< num_slots, written by the router: sequence << 24 | slot
+  volatile std::uint64_t *answers = nullptr; ///< by slot, written by the dispatcher: the last sequence it is done with
+
+  static constexpr std::uint32_t kMostSlots = 1u << 24;
+  static constexpr std::uint64_t kLast = (std::uint64_t{1} << 40) - 1;
+  /// The n-th sequence behind this one.
+  CUDAQ_REALTIME_HOST_DEVICE static constexpr std::uint64_t after(std::uint64_t sequence, std::uint32_t n) {
+    return sequence + n <= kLast ? sequence + n : sequence + n - kLast;
+  }
+
+  static constexpr std::size_t bytes(std::uint32_t num_slots) { return std::size_t{num_slots} * 16; }
+  /// The inbox in `memory`, aligned to 8, as whoever has that address sees it.
+  static ring_inbox in(void *memory, std::uint32_t num_slots) {
+    auto *const entries = static_cast<std::uint64_t *>(memory);
+    return {entries, entries + num_slots};
+  }
+
+  void put(std::uint32_t position, std::uint64_t sequence, std::uint32_t slot) const {
+    store_release(entries[position], sequence << 24 | slot);
+  }
+  std::uint64_t answered(std::uint32_t slot) const { return load_acquire(answers[slot]); }
+
+  CUDAQ_REALTIME_HOST_DEVICE bool taken(std::uint32_t position, std::uint64_t sequence, std::uint32_t &slot) const {
+    const std::uint64_t entry = load_acquire(entries[position]);
+    slot = static_cast<std::uint32_t>(entry) & (kMostSlots - 1);
+    return entry >> 24 == sequence;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void tell_answered(std::uint32_t slot, std::uint64_t sequence) const {
+    store_release(answers[slot], sequence);
+  }
+};
+
+} // namespace cudaq::realtime::detail

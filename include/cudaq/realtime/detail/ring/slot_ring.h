@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slot protocol: the two flags and two data areas of each slot, and the only legal moves on them.
+//
+//   producer    free_for_producer(i) -> write rx_slot(i) -> signal(i)
+//   dispatcher  ready(i) -> collected(i) -> handler writes tx_slot(i) -> publish(i)         answered at once
+//               ready(i) -> mark_in_flight(i) -> launch -> release_rx(i) ... publish_tx(i)  with markers
+//               ready(i) -> launch ... publish(i)                                           without markers
+//   consumer    answer(i) -> read tx_slot(i) -> collect(i)
+//
+// Normative text with the reasons: docs/ring_protocol.md. Host and device compile the same source.
+#pragma once
+
+#include "cudaq/realtime/detail/base/flag_word.h"
+
+namespace cudaq::realtime::detail {
+
+/// One side's view (host or device) of a ring. Plain data; copies are views of the same ring. Scope: system, unless
+/// everybody who touches the flags runs on one device.
+template <cuda::thread_scope Scope>
+struct scoped_slot_ring {
+  volatile std::uint64_t *rx_flags = nullptr;
+  volatile std::uint64_t *tx_flags = nullptr;
+  std::uint8_t *rx_data = nullptr;
+  std::uint8_t *tx_data = nullptr; ///< == rx_data on an in-place ring
+  std::size_t rx_stride = 0;
+  std::size_t tx_stride = 0;
+  std::uint64_t rx_alias = 0; ///< rx_data as the other side of the bus addresses it, 0 if unknown
+  std::uint32_t num_slots = 0;
+  std::uint32_t slot_size = 0; ///< usable bytes of a slot, header included
+
+  CUDAQ_REALTIME_HOST_DEVICE bool in_place() const { return rx_data == tx_data; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return slot_size - CUDAQ_RPC_HEADER_SIZE; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *rx_slot(std::uint32_t i) const { return rx_data + i * rx_stride; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *tx_slot(std::uint32_t i) const { return tx_data + i * tx_stride; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t next(std::uint32_t i) const { return i + 1 == num_slots ? 0 : i + 1; }
+
+  // --- producer ---
+
+  /// rx first, then tx: between the dispatcher's two stores tx is set, so that this order never sees a gap.
+  CUDAQ_REALTIME_HOST_DEVICE bool free_for_producer(std::uint32_t i) const {
+    return load_acquire<std::uint64_t, Scope>(rx_flags[i]) == 0 && load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void signal(std::uint32_t i) const {
+    store_release<std::uint64_t, Scope>(rx_flags[i], reinterpret_cast<std::uint64_t>(rx_slot(i)));
+  }
+
+  // --- dispatcher ---
+
+  /// The rx flag: non-zero means that a request stands in the slot. Never dereferenced.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t ready(std::uint32_t i) const {
+    return load_acquire<std::uint64_t, Scope>(rx_flags[i]);
+  }
+  /// True if `flag` is the slot's own address, as this side or the other side of the bus sees it.
+  CUDAQ_REALTIME_HOST_DEVICE bool is_own_address(std::uint32_t i, std::uint64_t flag) const {
+    return flag == reinterpret_cast<std::uint64_t>(rx_slot(i)) || (rx_alias != 0 && flag == rx_alias + i * rx_stride);
+  }
+  /// The consumer has taken the slot's last answer.
+  CUDAQ_REALTIME_HOST_DEVICE bool collected(std::uint32_t i) const {
+    return load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;
+  }
+  /// Answer first, then free the request side: the other order would show the producer a free slot for a moment.
+  CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t i) const {
+    publish_tx(i);
+    release_rx(i);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void publish_tx(std::uint32_t i) const {
+    store_release<std::uint64_t, Scope>(tx_flags[i], reinterpret_cast<std::uint64_t>(tx_slot(i)));
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void release_rx(std::uint32_t i) const {
+    store_release<std::uint64_t, Scope>(rx_flags[i], std::uint64_t{0});
+  }
+  /// Before the launch, so that it can never overwrite an answer.
+  CUDAQ_REALTIME_HOST_DEVICE void mark_in_flight(std::uint32_t i) const {
+    store_release<std::uint64_t, Scope>(tx_flags[i], std::uint64_t{CUDAQ_TX_FLAG_IN_FLIGHT});
+  }
+
+  /// In the place of an answer, and of the IN_FLIGHT marker: a CUDA error. With markers only.
+  CUDAQ_REALTIME_HOST_DEVICE void publish_error(std::uint32_t i, std::uint32_t cuda_error) const {
+    store_release<std::uint64_t, Scope>(tx_flags[i], CUDAQ_TX_FLAG_ERROR_TAG << CUDAQ_TX_FLAG_ERROR_SHIFT | cuda_error);
+  }
+
+  // --- consumer ---
+
+  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t answer(std::uint32_t i) const {
+    return load_acquire<std::uint64_t, Scope>(tx_flags[i]);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void collect(std::uint32_t i) const {
+    store_release<std::uint64_t, Scope>(tx_flags[i], std::uint64_t{0});
+  }
+};
+
+using slot_ring = scoped_slot_ring<cuda::thread_scope_system>;
+
+} // namespace cudaq::realtime::detail

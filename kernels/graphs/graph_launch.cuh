@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what is to be served to running scheduler graphs. Host code of whoever instantiates the kernel: its own CUDA
+// runtime. Other kernels may run for ever, so nothing here waits for more than copies of its own.
+#pragma once
+
+#include "cudaq/realtime/detail/loop/launch.cuh"
+#include "kernels/graphs/graph_block.h"
+#include "kernels/graphs/graph_scheduler.cuh"
+#include "kernels/graphs/one_node_graph.h"
+
+namespace cudaq::realtime::detail {
+
+/// The scheduler graphs of one dispatcher with their ledger.
+class scheduler_graphs {
+public:
+  scheduler_graphs() = default;
+  scheduler_graphs(const scheduler_graphs &) = delete;
+  scheduler_graphs &operator=(const scheduler_graphs &) = delete;
+  ~scheduler_graphs() { release(); }
+
+  /// For a dispatcher, which has seen its last run end: what was made before can be used again.
+  bool rests() {
+    untracked_ = nullptr; // perhaps of a dispatcher that is gone
+    return !running();
+  }
+  /// `stream` is used and waited for. Again, for the next run: what was made is used again, since a graph for launches from
+  /// the device can be made, but not destroyed, while kernels run.
+  template <class Handlers>
+  cudaError_t create(const graph_plan &plan, const function_index_view &host_index, cudaStream_t stream,
+                     const launch_report &report) {
+    if (plan.members == 0 || plan.members > kMostMembers)
+      return report(cudaErrorInvalidValue, "%u schedulers, allowed: 1..%u", plan.members, kMostMembers);
+    for (const graph_binding &b : plan.graphs)
+      if (b.io == 0 || b.io % alignof(GraphIOContext) != 0)
+        return report(cudaErrorInvalidValue, "entry %u of the function table: no GraphIOContext, or no multiple of 8",
+                      b.entry);
+    if (const auto [a, b] = graph_of_two_contexts(plan.graphs); a != nullptr)
+      return report(cudaErrorInvalidValue, "entries %u and %u have one graph and different contexts", a->entry,
+                    b->entry);
+    if (!Handlers::kCallsFunctions)
+      for (std::uint32_t r = 0; r < host_index.num_routes; ++r)
+        if (host_index.routes[r].mode == CUDAQ_DISPATCH_DEVICE_CALL)
+          return report(cudaErrorNotSupported,
+                        "function 0x%08x is a device call: its address means something in one "
+                        "module only, device-link it with libcudaq-realtime-dispatch.a",
+                        host_index.routes[r].function_id);
+    void *const kernel = kernel_for<Handlers>(plan);
+    if (const cudaError_t error = preload<Handlers>())
+      return report(error, "loading the scheduler's kernels");
+    const graph_block block = make_graph_block(plan, host_index, params_.layout);
+    const std::uint32_t memory =
+        scheduler_memory(plan.dispatch.ring.slot_size, params_.layout.shared() ? params_.layout.image_bytes : 0);
+    const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
+    std::uint32_t room = 0;
+    if (const cudaError_t error = room_for_blocks(kernel, kSchedulerThreads, memory, reserved, room))
+      return report(error, "occupancy of the scheduler");
+    if (plan.members > room)
+      return report(cudaErrorLaunchOutOfResources,
+                    "no room for the blocks of %u schedulers beside %u resident blocks: for %u", plan.members, reserved,
+                    room);
+    shutdown_word_ = plan.shutdown_word;
+    params_.dispatch = plan.dispatch;
+    params_.members = plan.members;
+    if (const cudaError_t error = allocate(block, stream))
+      return report(error, "memory of the graph ledger (%zu bytes)", block.size());
+    for (std::uint32_t k = 0; k < plan.members; ++k)
+      if (const cudaError_t error = add_member(kernel, memory, k, plan.own_streams, stream))
+        return report(error, "making scheduler graph %u", k);
+    if (!plan.own_streams)
+      if (const cudaError_t error = add_root(stream))
+        return report(error, "making the root graph");
+    return report(cudaStreamSynchronize(stream), "uploading the scheduler graphs");
+  }
+
+  /// Everything is done when `stream` is. cudaErrorNotReady: the last launch still runs. After another error it may run,
+  /// too; a context without a dispatcher tells what does run to stop.
+  cudaError_t launch(cudaStream_t stream) {
+    if (running())
+      return cudaErrorNotReady;
+    cudaError_t error = prepare(stream);
+    if (error == cudaSuccess) {
+      launched_ = true;
+      error = root_.exec != nullptr ? cudaGraphLaunch(root_.exec, stream) : launch_members(stream);
+      if (error == cudaSuccess)
+        error = cudaEventRecord(end_, stream);
+      if (error == cudaSuccess)
+        return cudaSuccess;
+      cudaStreamWaitEvent(own_, begin_, 0); // behind the word that lets them serve
+      tell(1, own_);
+    }
+    if (cudaEventRecord(end_, stream) != cudaSuccess) // what is on the stream may still write into the block
+      untracked_ = stream;
+    return error;
+  }
+  /// Why the schedulers could not go on, of a run that has ended. Told once. Waits for a copy: of a context without a
+  /// dispatcher, whose report is in device memory.
+  cudaError_t fault() {
+    if (!launched_)
+      return cudaSuccess;
+    launched_ = false;
+    std::uint32_t word = 0;
+    cudaError_t error =
+        cudaMemcpyAsync(&word, &params_.dispatch.reports->fault, sizeof(word), cudaMemcpyDeviceToHost, own_);
+    if (error == cudaSuccess)
+      error = cudaStreamSynchronize(own_);
+    return error == cudaSuccess ? static_cast<cudaError_t>(word) : error;
+  }
+  bool running() {
+    const auto busy = [](cudaStream_t stream) {
+      return stream != nullptr && cudaStreamQuery(stream) == cudaErrorNotReady;
+    };
+    if (!busy(untracked_))
+      untracked_ = nullptr;
+    return untracked_ != nullptr || (end_ != nullptr && cudaEventQuery(end_) == cudaErrorNotReady) || busy(own_) ||
+           std::any_of(members().begin(), members().end(), [&](const member &m) { return busy(m.stream); });
+  }
+
+  template <class Handlers>
+  static cudaError_t preload() {
+    int device = 0, most_memory = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+      error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    for (const auto kernel : {graph_scheduler_kernel<Handlers, cuda::thread_scope_device>,
+                              graph_scheduler_kernel<Handlers, cuda::thread_scope_system>})
+      if (error == cudaSuccess)
+        error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
+    cudaFuncAttributes loaded;
+    return error == cudaSuccess ? cudaFuncGetAttributes(&loaded, reinterpret_cast<const void *>(graph_root_kernel))
+                                : error;
+  }
+
+private:
+  struct member : one_node_graph {
+    cudaStream_t stream = nullptr; ///< of all but the first, with own_streams
+    cudaEvent_t end = nullptr;     ///< on it
+  };
+
+  std::vector<member> &members() { return members_[params_.dispatch.device_scope ? 1 : 0]; }
+  template <class Handlers>
+  static void *kernel_for(const graph_plan &plan) {
+    return reinterpret_cast<void *>(plan.dispatch.device_scope
+                                        ? graph_scheduler_kernel<Handlers, cuda::thread_scope_device>
+                                        : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>);
+  }
+
+  /// The ledger; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a memset
+  /// might be a kernel that has to be loaded first.
+  cudaError_t allocate(const graph_block &block, cudaStream_t stream) {
+    cudaError_t error = own_ == nullptr ? cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking) : cudaSuccess;
+    void *memory = nullptr;
+    if (error == cudaSuccess && params_.block != nullptr)
+      error = cudaFreeAsync(params_.block, stream);
+    if (error == cudaSuccess)
+      error = cudaMallocAsync(&memory, execs_at() + kMostMembers * sizeof(cudaGraphExec_t), stream);
+    params_.block = static_cast<std::uint8_t *>(memory);
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(memory, block.data(), block.size(), cudaMemcpyHostToDevice, stream);
+    const loop_report nothing_yet{};
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(params_.block + params_.layout.bytes, &nothing_yet, sizeof(nothing_yet),
+                              cudaMemcpyHostToDevice, stream);
+    if (params_.dispatch.reports == nullptr)
+      params_.dispatch.reports = report_in_block();
+    if (error == cudaSuccess)
+      error = cudaStreamSynchronize(stream);
+    for (cudaEvent_t *event : {&begin_, &end_})
+      if (error == cudaSuccess && *event == nullptr)
+        error = cudaEventCreateWithFlags(event, cudaEventDisableTiming);
+    return error;
+  }
+
+  loop_report *report_in_block() const { return reinterpret_cast<loop_report *>(params_.block + params_.layout.bytes); }
+  /// The report is not a dispatcher's, which renews it for each run.
+  bool own_report() const { return params_.dispatch.reports == report_in_block(); }
+  std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
+
+  cudaError_t add_member(void *kernel, std::uint32_t memory, std::uint32_t number, bool own_stream,
+                         cudaStream_t stream) {
+    if (number == members().size())
+      members().emplace_back();
+    member &m = members()[number];
+    graph_params its = params_;
+    its.number = number;
+    void *arguments[] = {&its};
+    cudaKernelNodeParams node{};
+    node.func = kernel;
+    node.gridDim = dim3(1);
+    node.blockDim = dim3(kSchedulerThreads);
+    node.sharedMemBytes = memory;
+    node.kernelParams = arguments;
+    cudaError_t error = m.set(node, cudaGraphInstantiateFlagDeviceLaunch);
+    if (error == cudaSuccess)
+      error = cudaGraphUpload(m.exec, stream);
+    if (number == 0 || !own_stream || m.stream != nullptr)
+      return error;
+    if (error == cudaSuccess)
+      error = cudaStreamCreateWithFlags(&m.stream, cudaStreamNonBlocking);
+    if (error == cudaSuccess)
+      error = cudaEventCreateWithFlags(&m.end, cudaEventDisableTiming);
+    return error;
+  }
+
+  cudaError_t add_root(cudaStream_t stream) {
+    cudaGraphExec_t execs[kMostMembers] = {};
+    for (std::uint32_t k = 0; k < params_.members; ++k)
+      execs[k] = members()[k].exec;
+    std::uint8_t *const at = params_.block + execs_at();
+    if (const cudaError_t error = cudaMemcpyAsync(at, execs, sizeof(execs), cudaMemcpyHostToDevice, stream))
+      return error;
+    const auto *schedulers = reinterpret_cast<const cudaGraphExec_t *>(at);
+    auto *words = reinterpret_cast<graph_rotation_words *>(params_.block + params_.layout.rotation);
+    std::uint32_t *fault = &params_.dispatch.reports->fault;
+    void *arguments[] = {&schedulers, &params_.members, &words, &fault};
+    cudaKernelNodeParams node{};
+    node.func = reinterpret_cast<void *>(graph_root_kernel);
+    node.gridDim = node.blockDim = dim3(1);
+    node.kernelParams = arguments;
+    return root_.set(node, 0);
+  }
+
+  /// Where there is a word that a context without a dispatcher has for itself.
+  cudaError_t tell(std::uint32_t stop, cudaStream_t by) {
+    return shutdown_word_ == nullptr ? cudaSuccess
+                                     : cudaMemcpyAsync(shutdown_word_, &stop, sizeof(stop), cudaMemcpyHostToDevice, by);
+  }
+  /// The words of a run, as they are before it.
+  cudaError_t prepare(cudaStream_t stream) {
+    graph_rotation_words words{};
+    words.token = root_.exec != nullptr ? kTokenShut : kTokenFree;
+    const std::uint32_t no = 0;
+    cudaError_t error =
+        cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words), cudaMemcpyHostToDevice, stream);
+    if (error == cudaSuccess)
+      error = cudaMemcpyAsync(params_.block + offsetof(graph_state, stopping), &no, sizeof(no), cudaMemcpyHostToDevice,
+                              stream);
+    if (error == cudaSuccess && own_report())
+      error = cudaMemcpyAsync(&params_.dispatch.reports->fault, &no, sizeof(no), cudaMemcpyHostToDevice, stream);
+    if (error == cudaSuccess)
+      error = tell(0, stream);
+    return error == cudaSuccess ? cudaEventRecord(begin_, stream) : error;
+  }
+  cudaError_t launch_members(cudaStream_t stream) {
+    cudaError_t error = cudaSuccess;
+    for (std::uint32_t k = 1; k < params_.members && error == cudaSuccess; ++k) {
+      const member &m = members()[k];
+      error = cudaStreamWaitEvent(m.stream, begin_, 0);
+      if (error == cudaSuccess)
+        error = cudaGraphLaunch(m.exec, m.stream);
+      if (error == cudaSuccess)
+        error = cudaEventRecord(m.end, m.stream);
+    }
+    if (error == cudaSuccess)
+      error = cudaGraphLaunch(members()[0].exec, stream);
+    for (std::uint32_t k = 1; k < params_.members && error == cudaSuccess; ++k)
+      error = cudaStreamWaitEvent(stream, members()[k].end, 0);
+    return error;
+  }
+
+  void release() {
+    root_.destroy();
+    for (const std::vector<member> &of_a_scope : members_)
+      for (const member &m : of_a_scope) {
+        m.destroy();
+        if (m.stream != nullptr)
+          cudaStreamDestroy(m.stream);
+        if (m.end != nullptr)
+          cudaEventDestroy(m.end);
+      }
+    for (const cudaEvent_t event : {begin_, end_})
+      if (event != nullptr)
+        cudaEventDestroy(event);
+    if (params_.block != nullptr)
+      cudaFreeAsync(params_.block, own_);
+    if (own_ != nullptr)
+      cudaStreamDestroy(own_);
+  }
+
+  graph_params params_;
+  std::vector<member> members_[2]; ///< by params_.dispatch.device_scope: a graph is of one kernel for ever
+  one_node_graph root_;            ///< launches them; not with own_streams
+  cudaEvent_t begin_ = nullptr, end_ = nullptr;
+  cudaStream_t own_ = nullptr;            ///< for what must not wait behind the caller's
+  cudaStream_t untracked_ = nullptr;      ///< the caller's, of a launch whose end could not be recorded
+  std::uint8_t *shutdown_word_ = nullptr; ///< or NULL, where a dispatcher raises it
+  bool launched_ = false;                 ///< a run whose fault was not asked for yet
+};
+
+} // namespace cudaq::realtime::detail

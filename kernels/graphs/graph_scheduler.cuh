@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph scheduler's kernel: the dispatch loop on a ledger, in shifts. It is the one node of a device graph; several of
+// these take turns (kernels/graphs/graph_rotation.h).
+//
+//   wait for the token -> ledger into shared memory -> warp 0: the loop; warp 1: the harvester
+//   -> ledger back -> token to the successor -> relaunch behind everything that this execution has launched
+#pragma once
+
+#include "cudaq/realtime/detail/loop/dispatch_body.cuh"
+#include "kernels/graphs/graph_handlers.h"
+
+namespace cudaq::realtime::detail {
+
+inline constexpr std::uint32_t kSchedulerThreads = 64;
+
+struct device_launcher {
+  __device__ static int launch(std::uint64_t exec) {
+    return cudaGraphLaunch(reinterpret_cast<cudaGraphExec_t>(exec), cudaStreamGraphFireAndForget);
+  }
+  __device__ static int relaunch() { return cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch); }
+  __device__ static std::uint64_t now_ns() {
+    std::uint64_t ns;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
+    return ns;
+  }
+};
+
+/// Shared memory beside that of the loop, in front of the image.
+struct alignas(128) shift_board {
+  graph_rotation::call said;
+  std::uint32_t harvest_ends;
+};
+
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t scheduler_memory(std::uint32_t slot_size, std::uint32_t image) {
+  return round_line(kernel_memory(slot_size, 1)) + static_cast<std::uint32_t>(sizeof(shift_board)) + image;
+}
+
+__device__ inline void copy_image(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes) {
+  copy_bytes(to, from, bytes, true, threadIdx.x, kSchedulerThreads);
+  __syncthreads();
+}
+
+/// Warp 0.
+template <class Table, cuda::thread_scope Scope>
+__device__ shift_outcome serve_shift(const graph_params &p, std::uint8_t *memory, const Table &table,
+                                     const graph_ledger_view &view, const graph_rotation &rotation) {
+  shift_outcome outcome;
+  graph_ledger<device_launcher> ledger(view, p.dispatch.ring);
+  if (warp_team::lane() == 0)
+    ledger.begin_shift();
+  __syncwarp();
+  using handler_set = graph_handler_set<device_launcher>;
+  using transport = graph_ring_transport<warp_team, Scope>;
+  const handler_set handlers(table, ledger, rotation, p.number, outcome);
+  solo_crew<warp_team> crew;
+  loop_desk &desk = lay_desk(memory, 0, p.dispatch.ring.slot_size);
+  dispatch_loop<warp_team, transport, handler_set, solo_crew<warp_team>, false> loop(
+      p.dispatch, 0, desk, transport(p.dispatch.ring, view), handlers, crew);
+  loop.run(1);
+  return outcome;
+}
+
+template <class Handlers, cuda::thread_scope Scope>
+__device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
+  const auto table = Handlers::prepare(p.dispatch, reinterpret_cast<block_memory *>(memory)->index);
+  std::uint8_t *const behind = memory + round_line(kernel_memory(p.dispatch.ring.slot_size, 1));
+  auto &board = *reinterpret_cast<shift_board *>(behind);
+  auto &words = *reinterpret_cast<graph_rotation_words *>(p.block + p.layout.rotation);
+  const graph_rotation rotation(words, p.dispatch.reports->fault, p.number, p.members);
+  if (threadIdx.x == 0) {
+    rotation.arrive();
+    while ((board.said = rotation.look()) == graph_rotation::call::wait) {
+    }
+    board.harvest_ends = 0;
+  }
+  __syncthreads();
+  if (board.said == graph_rotation::call::leave)
+    return;
+  const bool copied = p.layout.shared();
+  std::uint8_t *const image = copied ? behind + sizeof(shift_board) : p.block;
+  if (copied)
+    copy_image(image, p.block, p.layout.image_bytes);
+  const graph_ledger_view view(p.layout, image, p.block);
+  shift_outcome outcome;
+  if (threadIdx.x < warp_team::kWidth) {
+    outcome = serve_shift<decltype(table), Scope>(p, memory, table, view, rotation);
+    if (threadIdx.x == 0)
+      store_release<std::uint32_t, kLedgerScope>(board.harvest_ends, std::uint32_t{1});
+  } else {
+    graph_harvester<warp_team, Scope> harvester(view, p.dispatch.ring);
+    while (warp_team::ballot(load_relaxed(board.harvest_ends) != 0) == 0)
+      harvester.round();
+  }
+  __syncthreads();
+  if (copied)
+    copy_image(p.block, image, p.layout.image_bytes);
+  if (threadIdx.x != 0)
+    return;
+  if (outcome.why == shift_end::stop)
+    return rotation.end(outcome.gave_up ? outcome.stranded : 0);
+  if (outcome.why == shift_end::relaunch) // which is on its way
+    return rotation.set_free();
+  rotation.pass(outcome.successor);
+  if (device_launcher::relaunch() != 0)
+    rotation.lose();
+}
+
+template <class Handlers, cuda::thread_scope Scope>
+static __global__ void __launch_bounds__(kSchedulerThreads, 1)
+    graph_scheduler_kernel(const __grid_constant__ graph_params p) {
+  extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
+  serve_graphs<Handlers, Scope>(p, cudaq_dispatch_memory);
+}
+
+/// Puts all schedulers on the device by one launch. None of them serves before all are launched.
+static __global__ void graph_root_kernel(const cudaGraphExec_t *schedulers, std::uint32_t count,
+                                         graph_rotation_words *words, std::uint32_t *fault) {
+  const graph_rotation rotation(*words, *fault, 0, count);
+  for (std::uint32_t k = 0; k < count; ++k)
+    if (const cudaError_t error = cudaGraphLaunch(schedulers[k], cudaStreamGraphFireAndForget))
+      return rotation.end(error);
+  rotation.set_free();
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ledger of the graph scheduler: which requests are accepted, which graph serves them, who waits for one.
+//
+//   accept(slot, route)   an idle instance of the route is launched, if nobody waits before; else the request waits
+//   pump()                waiting requests: the first of each lane, where there is an idle instance
+//   harvester::round()    another warp: a graph has raised its completion word: it has landed, its answer is published,
+//                         its slot is given up
+//   collect()             instances that have landed are idle again
+//
+// Instances with one context are never in flight together: a launch takes all of them from their pools' lists of idle ones,
+// and the landing puts all of them back.
+//
+// One thread writes the ledger. The harvester takes `phase` from flying to landed, and only then does what takes a way over
+// the bus, with which the graph has nothing to do any more. It clears the held bit after the rx flag, as
+// docs/ring_protocol.md section 7 wants it. Host and device code; what is
+// special to a device is the Launcher: launch(exec) and relaunch(), of this execution behind its own end, 0 or an error;
+// now_ns(), of a clock that the members have in common but for a little.
+#pragma once
+
+#include "cudaq/realtime/detail/loop/thread_group.h"
+#include "lib/kernel_abi/graph_params.h"
+
+namespace cudaq::realtime::detail {
+
+/// Where the ledger's parts are. `image` may be a copy of the block's beginning.
+struct graph_ledger_view {
+  CUDAQ_REALTIME_HOST_DEVICE graph_ledger_view(const graph_layout &l, std::uint8_t *image, std::uint8_t *block)
+      : state(*reinterpret_cast<graph_state *>(image)), graphs(reinterpret_cast<graph_instance *>(image + l.graphs)),
+        pools(reinterpret_cast<graph_pool *>(image + l.pools)), lanes(reinterpret_cast<graph_lane *>(image + l.lanes)),
+        held(reinterpret_cast<std::uint32_t *>(image + l.held)), jobs(reinterpret_cast<graph_job *>(block + l.jobs)),
+        ends(reinterpret_cast<std::uint64_t *>(block + l.ends)), num_graphs(l.num_graphs), num_lanes(l.num_lanes) {}
+
+  /// The request in the slot is accepted, and its rx flag not cleared.
+  CUDAQ_REALTIME_HOST_DEVICE bool holds(std::uint32_t slot) const {
+    return (load_acquire<std::uint32_t, cuda::thread_scope_device>(held[slot / 32]) >> slot % 32 & 1u) != 0;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void hold(std::uint32_t slot) const {
+    raise_device_bits(held[slot / 32], 1u << slot % 32);
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void give_up(std::uint32_t slot) const {
+    clear_device_bits(held[slot / 32], 1u << slot % 32);
+  }
+
+  graph_state &state;
+  graph_instance *graphs;
+  graph_pool *pools;
+  graph_lane *lanes;
+  std::uint32_t *held;
+  graph_job *jobs;
+  std::uint64_t *ends;
+  std::uint32_t num_graphs, num_lanes;
+};
+
+inline constexpr auto kLedgerScope = cuda::thread_scope_device; ///< scheduler, harvester and graphs run on one device
+
+/// The scheduler's side.
+template <class Launcher>
+class graph_ledger {
+public:
+  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< an exec that was launched before and refuses still runs
+  static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< before that another execution tries to launch it
+  static constexpr std::uint64_t kRetryNs = 2000000;     ///< one that never was is probably not uploaded
+  static constexpr std::uint64_t kFreshNs = 2000;        ///< so soon after its signal a graph is probably about to end
+  static constexpr std::uint64_t kMostPauseNs =
+      1000000; ///< between two attempts, else half of the time since the first
+
+  CUDAQ_REALTIME_HOST_DEVICE graph_ledger(const graph_ledger_view &view, const slot_ring &ring, Launcher launcher = {})
+      : v_(view), ring_(ring), launcher_(launcher) {}
+
+  CUDAQ_REALTIME_HOST_DEVICE const graph_ledger_view &view() const { return v_; }
+  CUDAQ_REALTIME_HOST_DEVICE bool drained() const { return v_.state.accepted == 0; }
+  /// Time to look for a successor.
+  CUDAQ_REALTIME_HOST_DEVICE bool spent() const { return v_.state.launches >= kPassAtLaunches || in_doubt(); }
+  /// Nothing can be launched any more in this execution, and its relaunch would not have to wait for a graph.
+  CUDAQ_REALTIME_HOST_DEVICE bool may_relaunch() const { return v_.state.mine == 0 && (!may_launch() || in_doubt()); }
+  CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const { return v_.state.launches < kMostLaunches; }
+  /// Requests wait for a graph.
+  CUDAQ_REALTIME_HOST_DEVICE bool backlog() const { return v_.state.accepted != v_.state.in_flight; }
+  CUDAQ_REALTIME_HOST_DEVICE int relaunch() const { return launcher_.relaunch(); }
+
+  // --- one thread ---
+
+  /// This execution begins to work on the ledger.
+  CUDAQ_REALTIME_HOST_DEVICE void begin_shift() {
+    graph_state &s = v_.state;
+    ++s.shift;
+    s.launches = s.mine = s.doubt = 0;
+  }
+
+  /// The launch comes first, what is to be noted about it behind it; but for the held bit, which the harvester clears.
+  CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) {
+    const std::uint32_t lane = v_.pools[route].lane;
+    v_.hold(slot);
+    const bool waits = v_.lanes[lane].first_job != kNoGraph || start(slot, route) != start_result::started;
+    ++v_.state.accepted;
+    if (unlikely(waits))
+      append(lane, slot, route);
+  }
+
+  /// Tries the first request of each lane that has an idle instance. fail(slot): its launch has failed for good; it must
+  /// be answered, and is given up.
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) {
+    graph_state &s = v_.state;
+    s.hurry = 0;
+    const std::uint64_t now = launcher_.now_ns();
+    for (std::uint32_t n = s.waiting; n != 0 && may_launch(); --n) {
+      const std::uint32_t lane = s.first_waiting;
+      graph_lane &l = v_.lanes[lane];
+      remove_first_lane(l);
+      if (v_.pools[l.route].next_try <= now)
+        start_first(l, fail);
+      list(lane);
+    }
+  }
+  /// Nobody will be able to launch anything: what waits has failed.
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) {
+    while (v_.state.waiting != 0)
+      remove_first_lane(v_.lanes[v_.state.first_waiting]);
+    for (std::uint32_t lane = 0; lane < v_.num_lanes; ++lane)
+      while (v_.lanes[lane].first_job != kNoGraph)
+        fail_first(v_.lanes[lane], fail);
+  }
+
+  // --- the whole team ---
+
+  /// Another attempt will soon help: an instance has just landed for a request that waits, or was refused just now.
+  CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return v_.state.hurry != 0 && anything_to_try(); }
+  /// A request waits, an instance is idle, and this execution may launch.
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return v_.state.waiting != 0 && may_launch(); }
+  /// Something has landed since the last collect.
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { // collect orders what it takes
+    return load_relaxed(v_.state.landed) != v_.state.collected;
+  }
+  /// Instances that have landed become idle. Returns how many, to every lane.
+  template <class Team>
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() {
+    std::uint32_t found = 0;
+    for (std::uint32_t first = 0; first < v_.num_graphs; first += Team::kWidth) {
+      const std::uint32_t i = first + Team::lane();
+      const std::uint32_t landed = Team::ballot(i < v_.num_graphs && phase_of(v_.graphs[i]) == graph_phase::landed);
+      found += count_bits(landed);
+      if (Team::lane() == 0)
+        for (std::uint32_t rest = landed; rest != 0; rest &= rest - 1)
+          land(first + lowest_bit(rest));
+    }
+    if (Team::lane() == 0)
+      v_.state.collected += found;
+    Team::sync();
+    return found;
+  }
+
+private:
+  enum class start_result { started, later, failed };
+
+  CUDAQ_REALTIME_HOST_DEVICE static graph_phase phase_of(const graph_instance &g) {
+    return static_cast<graph_phase>(load_acquire<std::uint32_t, kLedgerScope>(g.phase));
+  }
+
+  /// Perhaps this execution may launch less often than is known. One that has launched nothing has all its launches.
+  CUDAQ_REALTIME_HOST_DEVICE bool in_doubt() const { return v_.state.doubt != 0 && v_.state.launches != 0; }
+  /// Launches an idle instance for the request, if there is one and it can be launched now.
+  CUDAQ_REALTIME_HOST_DEVICE start_result start(std::uint32_t slot, std::uint32_t route) {
+    graph_pool &pool = v_.pools[route];
+    graph_state &s = v_.state;
+    if (!may_launch() || pool.first_idle == kNoGraph)
+      return start_result::later;
+    std::uint32_t proven = 0;
+    for (std::uint32_t tries = pool.idle; tries != 0; --tries) {
+      const std::uint32_t i = pool.first_idle;
+      const bool launched = launch(i, slot);
+      take_first_idle(pool);
+      if (likely(launched)) {
+        ++s.launches, ++s.mine, ++s.in_flight, ++s.counts.launches;
+        ++pool.taken;
+        take_siblings(i);
+        pool.refused_since = pool.next_try = 0;
+        s.doubt = 0;
+        return start_result::started;
+      }
+      put_idle(pool, i);
+      proven |= v_.graphs[i].proven;
+    }
+    // Busy for a moment after its answer, not uploaded, or broken: the code of the refusal does not tell.
+    const std::uint64_t now = launcher_.now_ns();
+    if (pool.refused_since == 0)
+      pool.refused_since = now;
+    const std::uint64_t refused = now > pool.refused_since ? now - pool.refused_since : 0; // clocks of members differ
+    s.doubt |= refused >= kDoubtNs;
+    if (pool.taken == 0 && refused >= (proven != 0 ? kBusyNs : kRetryNs)) {
+      pool.next_try = 0; // the next request need not wait as long to fail
+      return start_result::failed;
+    }
+    const bool fresh = refused < kFreshNs;
+    s.hurry |= fresh;
+    pool.next_try = fresh ? 0 : now + (refused / 2 < kMostPauseNs ? refused / 2 : kMostPauseNs);
+    return start_result::later;
+  }
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void start_first(graph_lane &l, Fail &fail) {
+    const start_result result = start(l.first_job, l.route);
+    if (result == start_result::started)
+      take_first_job(l);
+    else if (result == start_result::failed)
+      fail_first(l, fail);
+  }
+  template <class Fail>
+  CUDAQ_REALTIME_HOST_DEVICE void fail_first(graph_lane &l, Fail &fail) {
+    const std::uint32_t slot = l.first_job;
+    take_first_job(l);
+    fail(slot);
+    v_.give_up(slot);
+    --v_.state.accepted;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE bool launch(std::uint32_t i, std::uint32_t slot) {
+    graph_instance &g = v_.graphs[i];
+    const std::uint64_t ticket = g.ticket + 1;
+    auto &io = *reinterpret_cast<GraphIOContextV2 *>(g.io);
+    io.io.rx_slot = ring_.rx_slot(slot);
+    io.io.tx_slot = ring_.tx_slot(slot);
+    io.io.tx_stride_sz = ring_.tx_stride;
+    if (g.publishes != 0) {
+      io.io.tx_flag = &ring_.tx_flags[slot];
+      io.io.tx_flag_value = reinterpret_cast<std::uint64_t>(ring_.tx_slot(slot));
+      io.done = &v_.ends[i];
+      io.done_value = ticket;
+    } else {
+      io.io.tx_flag = &v_.ends[i];
+      io.io.tx_flag_value = ticket;
+    }
+    if (launcher_.launch(g.exec) != 0)
+      return false;
+    store_relaxed(g.ticket, ticket);
+    g.slot = slot;
+    g.shift = v_.state.shift;
+    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::flying));
+    return true;
+  }
+
+  CUDAQ_REALTIME_HOST_DEVICE void land(std::uint32_t i) {
+    graph_instance &g = v_.graphs[i];
+    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::idle));
+    --v_.state.in_flight;
+    --v_.state.accepted;
+    v_.state.mine -= g.shift == v_.state.shift;
+    std::uint32_t k = i; // this one at last: so they take turns
+    do {
+      k = v_.graphs[k].sibling;
+      put_back(k);
+    } while (k != i);
+  }
+  /// The instance may be launched again, and its pool has its time anew.
+  CUDAQ_REALTIME_HOST_DEVICE void put_back(std::uint32_t i) {
+    const std::uint32_t route = v_.graphs[i].pool;
+    graph_pool &pool = v_.pools[route];
+    --pool.taken;
+    put_idle(pool, i);
+    pool.refused_since = pool.next_try = 0;
+    const graph_lane &l = v_.lanes[pool.lane];
+    if (l.first_job == kNoGraph || l.route != route)
+      return;
+    v_.state.hurry = 1;
+    list(pool.lane);
+  }
+  /// Instance i has been launched.
+  CUDAQ_REALTIME_HOST_DEVICE void take_siblings(std::uint32_t i) {
+    graph_instance &g = v_.graphs[i];
+    const bool first = g.proven == 0;
+    g.proven = 1;
+    for (std::uint32_t k = g.sibling; k != i; k = v_.graphs[k].sibling) {
+      graph_instance &other = v_.graphs[k];
+      graph_pool &pool = v_.pools[other.pool];
+      take_idle(pool, k);
+      ++pool.taken;
+      if (first && other.exec == g.exec)
+        other.proven = 1;
+    }
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void take_first_idle(graph_pool &pool) {
+    pool.first_idle = v_.graphs[pool.first_idle].next;
+    --pool.idle;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void take_idle(graph_pool &pool, std::uint32_t i) {
+    if (pool.first_idle == i)
+      return take_first_idle(pool);
+    std::uint32_t before = pool.first_idle;
+    while (v_.graphs[before].next != i)
+      before = v_.graphs[before].next;
+    v_.graphs[before].next = v_.graphs[i].next;
+    pool.last_idle = pool.last_idle == i ? before : pool.last_idle;
+    --pool.idle;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void put_idle(graph_pool &pool, std::uint32_t i) {
+    v_.graphs[i].next = kNoGraph;
+    (pool.first_idle == kNoGraph ? pool.first_idle : v_.graphs[pool.last_idle].next) = i;
+    pool.last_idle = i;
+    ++pool.idle;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void append(std::uint32_t lane, std::uint32_t slot, std::uint32_t route) {
+    graph_lane &l = v_.lanes[lane];
+    v_.jobs[slot] = {kNoGraph, route};
+    if (l.first_job == kNoGraph) {
+      l.first_job = slot;
+      l.route = route;
+      list(lane);
+    } else {
+      v_.jobs[l.last_job].next = slot;
+    }
+    l.last_job = slot;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void take_first_job(graph_lane &l) {
+    l.first_job = v_.jobs[l.first_job].next;
+    if (l.first_job != kNoGraph)
+      l.route = v_.jobs[l.first_job].route;
+  }
+  /// Lanes without an idle instance cost nothing: they are listed again when one lands.
+  CUDAQ_REALTIME_HOST_DEVICE void list(std::uint32_t lane) {
+    graph_state &s = v_.state;
+    graph_lane &l = v_.lanes[lane];
+    if (l.next_waiting != kUnlisted || l.first_job == kNoGraph || v_.pools[l.route].first_idle == kNoGraph)
+      return;
+    l.next_waiting = kNoGraph;
+    (s.first_waiting == kNoGraph ? s.first_waiting : v_.lanes[s.last_waiting].next_waiting) = lane;
+    s.last_waiting = lane;
+    ++s.waiting;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void remove_first_lane(graph_lane &l) {
+    v_.state.first_waiting = l.next_waiting;
+    l.next_waiting = kUnlisted;
+    --v_.state.waiting;
+  }
+
+  graph_ledger_view v_;
+  slot_ring ring_;
+  Launcher launcher_;
+};
+
+/// Watches the completion words beside the scheduler, so that an answer does not wait for a look at the ring.
+template <class Team, cuda::thread_scope Scope>
+class graph_harvester {
+public:
+  CUDAQ_REALTIME_HOST_DEVICE graph_harvester(const graph_ledger_view &view, const slot_ring &r) : v_(view) {
+    ring_.rx_flags = r.rx_flags, ring_.tx_flags = r.tx_flags, ring_.rx_data = r.rx_data, ring_.tx_data = r.tx_data;
+    ring_.rx_stride = r.rx_stride, ring_.tx_stride = r.tx_stride;
+  }
+
+  /// Looks at every instance once. All lanes of the team.
+  CUDAQ_REALTIME_HOST_DEVICE void round() {
+    for (std::uint32_t first = 0; first < v_.num_graphs; first += Team::kWidth) {
+      const std::uint32_t i = first + Team::lane();
+      job of;
+      const bool mine = i < v_.num_graphs && lands(v_.graphs[i], v_.ends[i], of);
+      const std::uint32_t landed = count_bits(Team::ballot(mine));
+      if (landed == 0)
+        continue;
+      if (Team::lane() == 0)
+        store_release<std::uint32_t, kLedgerScope>(v_.state.landed, v_.state.landed + landed);
+      if (mine)
+        finish(of);
+      Team::sync();
+    }
+  }
+
+private:
+  /// Of a graph that has landed, which may serve another one already.
+  struct job {
+    std::uint32_t slot = 0;
+    bool published = false;
+  };
+
+  CUDAQ_REALTIME_HOST_DEVICE bool lands(graph_instance &g, const std::uint64_t &end, job &of) {
+    constexpr auto kFlying = static_cast<std::uint32_t>(graph_phase::flying);
+    // An acquire empties the cache of the multiprocessor, in which the scheduler launches: only where something is found.
+    if (load_relaxed(g.phase) != kFlying || load_relaxed(end) != load_relaxed(g.ticket))
+      return false;
+    if (load_acquire<std::uint32_t, kLedgerScope>(g.phase) != kFlying ||
+        load_acquire<std::uint64_t, kLedgerScope>(end) != load_relaxed(g.ticket))
+      return false;
+    of = {g.slot, g.publishes != 0};
+    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::landed));
+    return true;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void finish(const job &of) {
+    if (!of.published)
+      ring_.publish_tx(of.slot);
+    ring_.release_rx(of.slot);
+    v_.give_up(of.slot);
+  }
+
+  graph_ledger_view v_;
+  scoped_slot_ring<Scope> ring_;
+};
+
+} // namespace cudaq::realtime::detail

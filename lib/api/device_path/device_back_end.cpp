@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/api/device_path/device_back_end.h"
+
+#include "lib/base/cuda_device.h"
+#include "lib/host_dispatcher/diagnostics.h"
+
+#include <cinttypes>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+finding as_finding(const device_error &e) {
+  return {e.cuda == cudaSuccess ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_CUDA, e.text};
+}
+
+void *address_of(const volatile void *p) { return reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(p)); }
+
+/// Where the host finds what a device finds at `p`; NULL if it cannot access it by itself.
+void *host_address(const volatile void *p) {
+  cudaPointerAttributes a{};
+  if (cudaPointerGetAttributes(&a, const_cast<const void *>(p)) != cudaSuccess)
+    return nullptr;
+  return a.type == cudaMemoryTypeHost ? a.hostPointer : a.type == cudaMemoryTypeUnregistered ? address_of(p) : nullptr;
+}
+
+bool is_memory_of(int device, const volatile void *p) {
+  cudaPointerAttributes a{};
+  return cudaPointerGetAttributes(&a, const_cast<const void *>(p)) == cudaSuccess && a.type == cudaMemoryTypeDevice &&
+         a.device == device;
+}
+
+} // namespace
+
+finding device_back_end::check_ring(const cudaq_ringbuffer_t &ring) const {
+  return unified() ? finding{} : validate_device_ring(ring, config_); // a unified kernel brings its own
+}
+
+const char *device_back_end::missing_call(const wiring &w) const {
+  if (!w.ring && !unified())
+    return "cudaq_dispatcher_set_ringbuffer";
+  if (!w.table)
+    return "cudaq_dispatcher_set_function_table";
+  if (w.shutdown_flag == nullptr)
+    return "cudaq_dispatcher_set_control";
+  if (unified())
+    return w.unified.launch_fn == nullptr ? "cudaq_dispatcher_set_unified_launch" : nullptr;
+  if (launches_graphs() && !w.graph_io)
+    return "cudaq_dispatcher_set_graph_io";
+  return w.launch_fn == nullptr && w.launch_fn_v2 == nullptr ? "cudaq_dispatcher_set_launch_fn" : nullptr;
+}
+
+device_back_end::~device_back_end() {
+  member_.leave();
+  if (inbox_memory_ != nullptr)
+    manager_.give_back_mapped_block(inbox_memory_);
+  if (schedulers_.made != nullptr)
+    manager_.keep_spare_graphs(schedulers_);
+  if (control_stream_ == nullptr && kernel_stream_ == nullptr)
+    return;
+  const device_guard guard(config_.device_id);
+  table_.release(control_stream_);
+  if (grid_memory_ != nullptr)
+    cudaFreeAsync(grid_memory_, control_stream_);
+  for (const cudaStream_t stream : {control_stream_, kernel_stream_})
+    if (stream != nullptr)
+      cudaStreamDestroy(stream);
+}
+
+// ------------------------------------------------------------------ start --
+
+finding device_back_end::start(wiring &w) {
+  if (finding refused = check_device_options(w.options, config_))
+    return refused;
+  if (!unified()) {
+    if (finding refused = take_ring(w))
+      return refused;
+  }
+  finding refused;
+  try {
+    refused = on_device(config_.device_id, [&]() -> finding {
+      cudaq_dispatch_launch_state_t state;
+      if (finding found = prepare(w, state))
+        return found;
+      if (finding found = join_ring(w))
+        return found;
+      return launch(w, state);
+    });
+  } catch (...) {
+    if (under_way_.load() == 0)
+      let_go();
+    throw;
+  }
+  if (under_way_.load() == 0)
+    let_go();
+  if (!refused)
+    w.rewired = false;
+  return refused;
+}
+
+void device_back_end::let_go() {
+  manager_.remove_resident(this);
+  if (held_ring_ == nullptr)
+    return;
+  if (shared()) {
+    member_.leave();
+    manager_.leave_ring(held_ring_);
+  } else {
+    manager_.release_ring(held_ring_);
+  }
+  held_ring_ = nullptr;
+}
+
+finding device_back_end::acquire_streams() {
+  int least = 0, greatest = 0;
+  if (const cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest))
+    return cuda_failed("cudaDeviceGetStreamPriorityRange", error);
+  const auto make = [](cudaStream_t &stream, int priority) -> finding {
+    if (stream == nullptr)
+      if (const cudaError_t error = cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority))
+        return cuda_failed("cudaStreamCreateWithPriority", error);
+    return {};
+  };
+  if (finding refused = make(control_stream_, greatest))
+    return refused;
+  return make(kernel_stream_, least);
+}
+
+finding device_back_end::check_memory(const wiring &w) {
+  int pageable = 0;
+  if (const cudaError_t error = cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, config_.device_id))
+    return cuda_failed("cudaDeviceGetAttribute", error);
+  const cudaq_ringbuffer_t ring = unified() ? cudaq_ringbuffer_t{} : *w.ring;
+  const struct {
+    const char *what;
+    const volatile void *where;
+  } areas[] = {{"shutdown_flag", w.shutdown_flag},      {"stats", w.stats},
+               {"ringbuffer->rx_flags", ring.rx_flags}, {"ringbuffer->tx_flags", ring.tx_flags},
+               {"ringbuffer->rx_data", ring.rx_data},   {"ringbuffer->tx_data", ring.tx_data}};
+  for (const auto &area : areas) {
+    if (area.where == nullptr)
+      continue;
+    cudaPointerAttributes a{};
+    if (const cudaError_t error = cudaPointerGetAttributes(&a, const_cast<const void *>(area.where)))
+      return cuda_failed(area.what, error);
+    if (a.type == cudaMemoryTypeUnregistered && pageable == 0)
+      return make_finding(CUDAQ_ERR_INVALID_ARG,
+                          "%s is %p: plain host memory, which device %d cannot reach; it must be pinned and mapped, "
+                          "managed, or device memory",
+                          area.what, address_of(area.where), config_.device_id);
+  }
+  return {};
+}
+
+finding device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+  dispatch_params &p = state.params;
+  if (finding refused = acquire_streams())
+    return refused;
+  if (finding refused = check_memory(w))
+    return refused;
+  table_.release(control_stream_);
+  if (const device_error e = table_.load(w.table->entries, w.table->count, control_stream_, unified(),
+                                         launches_graphs() ? &graphs_ : nullptr))
+    return as_finding(e);
+  if (finding refused = prepare_graphs(w, state.graphs))
+    return refused;
+  table_.fill(p);
+  p.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
+  p.rules.answer_unknown = w.options.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+  p.rules.check_schema = w.options.check_schema != 0;
+  p.rules.strict_flag_values = w.options.strict_flag_values != 0;
+  p.any_order = w.options.ordering == CUDAQ_ORDERING_ANY && config_.kernel_type == CUDAQ_KERNEL_REGULAR &&
+                !launches_graphs(); // one loop, whatever the order of its graphs
+  if (finding refused = prepare_ring(w, p))
+    return refused;
+  if (finding refused = prepare_sharing(w, p))
+    return refused;
+  if (finding refused = prepare_words(w))
+    return refused;
+  p.caller_shutdown = w.shutdown_flag;
+  p.caller_stats = w.stats;
+  if (finding refused = prepare_reports(w, p))
+    return refused;
+  if (cooperative())
+    if (finding refused = prepare_grid(p))
+      return refused;
+  if (const cudaError_t error = cudaStreamSynchronize(control_stream_))
+    return cuda_failed("preparing the start", error);
+  const std::lock_guard lock(reading_);
+  account_ = {w.options, w.ring, state.graphs.num_graphs, state.graphs.members, ""};
+  return {};
+}
+
+finding device_back_end::prepare_ring(const wiring &w, dispatch_params &p) const {
+  if (unified())
+    return {};
+  p.ring = view_of(*w.ring, config_, ring_side::device);
+  // A NIC can write the memory of a device too: that only its kernels do is the caller's word.
+  p.device_scope = w.options.ring_peers == CUDAQ_RING_PEERS_SAME_DEVICE &&
+                   is_memory_of(config_.device_id, p.ring.rx_flags) && is_memory_of(config_.device_id, p.ring.tx_flags);
+  return {};
+}
+
+finding device_back_end::prepare_words(const wiring &w) {
+  caller_flag_ = w.shutdown_flag;
+  caller_flag_host_ = static_cast<volatile int *>(host_address(w.shutdown_flag));
+  stats_host_.store(static_cast<const std::uint64_t *>(host_address(w.stats)));
+  if (caller_flag_host_ != nullptr)
+    flag_before_ = load_acquire(*caller_flag_host_);
+  else if (finding refused = copy_word(&flag_before_, address_of(w.shutdown_flag), sizeof(flag_before_)))
+    return refused;
+  std::uint64_t stats = 0;
+  if (const std::uint64_t *host = stats_host_.load())
+    stats = load_relaxed(*host);
+  else if (finding refused = copy_word(&stats, w.stats, sizeof(stats)))
+    return refused;
+  stats_base_.store(stats - reports_.processed());
+  started_.store(1);
+  return {};
+}
+
+finding device_back_end::prepare_reports(const wiring &w, dispatch_params &p) {
+  p.first_slot = w.rewired ? 0 : reports_.cursor();
+  if (config_.num_slots != 0)
+    p.first_slot %= config_.num_slots;
+  if (finding refused = reports_.renew(num_loops(p.any_order, blocks(), threads()), p.first_slot))
+    return refused;
+  return reports_.device_address(p.reports);
+}
+
+finding device_back_end::prepare_grid(dispatch_params &p) {
+  constexpr std::size_t kBytes = sizeof(grid_order) + 2 * std::size_t{kDeviceStageBytes};
+  cudaError_t error = cudaSuccess;
+  if (grid_memory_ == nullptr) {
+    void *memory = nullptr;
+    error = cudaMallocAsync(&memory, kBytes, control_stream_);
+    grid_memory_ = static_cast<std::uint8_t *>(memory);
+  }
+  const std::vector<std::uint8_t> zeros(kBytes);
+  if (error == cudaSuccess) // a copy, since a memset might be a kernel that has to be loaded first
+    error = cudaMemcpyAsync(grid_memory_, zeros.data(), kBytes, cudaMemcpyHostToDevice, control_stream_);
+  if (error == cudaSuccess)
+    error = cudaStreamSynchronize(control_stream_);
+  if (error != cudaSuccess)
+    return cuda_failed("memory of the cooperative grid", error);
+  p.order = reinterpret_cast<grid_order *>(grid_memory_);
+  p.grid_stage = grid_memory_ + sizeof(grid_order);
+  return {};
+}
+
+// -------------------------------------------------------------------- end --
+
+cudaError_t device_back_end::stream_state(cudaStream_t stream) const {
+  const device_guard guard(config_.device_id);
+  return guard.error() != cudaSuccess ? guard.error() : cudaStreamQuery(stream);
+}
+
+run_phase device_back_end::look() const {
+  if (under_way_.load() == 0)
+    return run_phase::ended;
+  if (reports_.fault() != cudaSuccess) // whatever is still on the stream: nobody serves any more
+    return run_phase::faulted;
+  const cudaError_t state = stream_state(kernel_stream_);
+  return state == cudaErrorNotReady ? run_phase::going : state == cudaSuccess ? run_phase::ended : run_phase::faulted;
+}
+
+finding device_back_end::copy_word(void *to, const void *from, std::size_t bytes) const {
+  cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_);
+  if (error == cudaSuccess)
+    error = cudaStreamSynchronize(control_stream_);
+  return error == cudaSuccess ? finding{} : cuda_failed("reading shutdown_flag and stats", error);
+}
+
+/// Does not wait for the device. A few pageable bytes are taken over by the call.
+finding device_back_end::set_caller_flag(int value) {
+  if (caller_flag_host_ != nullptr) {
+    store_release(*caller_flag_host_, value);
+    return {};
+  }
+  const cudaError_t error =
+      cudaMemcpyAsync(address_of(caller_flag_), &value, sizeof(value), cudaMemcpyDefault, control_stream_);
+  return error == cudaSuccess ? finding{} : cuda_failed("writing shutdown_flag", error);
+}
+
+finding device_back_end::raise_shutdown() {
+  finding failed = set_caller_flag(1);
+  const std::uint32_t one = 1;
+  const cudaError_t error =
+      cudaMemcpyAsync(table_.shutdown_word(), &one, sizeof(one), cudaMemcpyHostToDevice, control_stream_);
+  if (error != cudaSuccess)
+    failed = cuda_failed("raising the shutdown word", error);
+  return failed;
+}
+
+finding device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+  if (under_way_.load() == 0)
+    return {};
+  const device_guard guard(config_.device_id); // it may fail after a fault, and that must not keep the run from ending
+  if (shared())
+    member_.begin_leaving();
+  const finding not_told = raise_shutdown();
+  const auto both_empty = [&] {
+    return stream_state(kernel_stream_) != cudaErrorNotReady && stream_state(control_stream_) != cudaErrorNotReady;
+  };
+  if (!wait_until(deadline, both_empty))
+    return make_finding(CUDAQ_ERR_TIMEOUT,
+                        "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots that it is "
+                        "in a handler for, if any, and how many requests graphs still have%s%s",
+                        static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
+  const cudaError_t state = stream_state(kernel_stream_);
+  under_way_.store(0);
+  let_go();
+  finding fault =
+      state != cudaSuccess ? cuda_failed("the dispatch kernel was ended by a fault of its device", state) : gave_up();
+  if (!fault)
+    return {};
+  const std::lock_guard lock(reading_);
+  account_.fault = fault.text;
+  return fault;
+}
+
+// ---------------------------------------------------------------- reading --
+
+std::uint64_t device_back_end::processed(bool, const std::uint64_t *stats) const {
+  if (started_.load() == 0)
+    return 0; // a device word is not read before the caller has asked for the device
+  if (own_kernel_.load() == 0)
+    return stats_base_.load() + reports_.processed() + disposed_of_by_router();
+  if (const std::uint64_t *host = stats_host_.load())
+    return load_relaxed(*host);
+  std::uint64_t value = 0;
+  const device_guard guard(config_.device_id);
+  return guard.error() == cudaSuccess && !copy_word(&value, stats, sizeof(value)) ? value : 0;
+}
+
+std::string device_back_end::describe() const {
+  account now;
+  {
+    const std::lock_guard lock(reading_);
+    now = account_;
+  }
+  std::string text;
+  append(text, "device %d: ", config_.device_id);
+  if (started_.load() == 0)
+    return text + "never started\n";
+  const cudaError_t state = under_way_.load() != 0 ? stream_state(kernel_stream_) : cudaSuccess;
+  append(text, "%u blocks of %u threads, kernel %s, %s\n", blocks(), threads(),
+         own_kernel_.load() != 0 ? "of the program, which counts by itself" : "of the library",
+         state == cudaErrorNotReady ? "running"
+         : state == cudaSuccess     ? "ended"
+                                    : cudaGetErrorName(state));
+  if (now.fault.empty()) // stop has not been here yet
+    now.fault = gave_up().text;
+  if (!now.fault.empty())
+    text += "fault: " + now.fault + "\n";
+  text += describe_rules(now.options);
+  cudaq_dispatcher_stats_t stats{};
+  read_stats(stats);
+  text += describe_sharing() + describe_graphs() + describe_counters(stats) + reports_.describe_loops();
+  if (!now.ring || now.ring->rx_flags_host == nullptr || now.ring->tx_flags_host == nullptr)
+    return text + "slots: in device memory, not shown\n";
+  for (std::uint32_t i = 0; i < config_.num_slots; ++i) {
+    const std::uint64_t rx = load_acquire(now.ring->rx_flags_host[i]), tx = load_acquire(now.ring->tx_flags_host[i]);
+    if (rx != 0 || tx != 0)
+      append(text, "slot %u: rx 0x%016" PRIx64 " tx 0x%016" PRIx64 "\n", i, rx, tx);
+  }
+  return text;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device path behind the state machine: streams, the device's copy of the function index, the shutdown words, and a
+// kernel that the caller's launch function launches.
+//
+// Kernels run for ever, so nothing here may wait for a device: no legacy stream, no cudaMalloc, cudaFree or cudaFreeHost.
+// A run is under way from a launch that may have succeeded until finish has seen its stream empty; until then nothing is
+// freed that the kernel might touch.
+#pragma once
+
+#include "cudaq/realtime/detail/kernel_abi/device_table.h"
+#include "cudaq/realtime/detail/kernel_abi/launch_state.h"
+#include "lib/api/back_end.h"
+#include "lib/api/device_path/device_reports.h"
+#include "lib/shared_ring/device_member.h"
+
+namespace cudaq::realtime::detail {
+
+class device_back_end final : public back_end {
+public:
+  device_back_end(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config)
+      : manager_(manager), config_(config), reports_(manager) {}
+  ~device_back_end() override;
+
+  finding check_ring(const cudaq_ringbuffer_t &ring) const override;
+  const char *missing_call(const wiring &w) const override;
+  finding start(wiring &w) override;
+  run_phase look() const override;
+  finding finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
+  const char *caller_is_inside() const override;
+  void read_stats(cudaq_dispatcher_stats_t &out) const override;
+  std::uint64_t processed(bool running, const std::uint64_t *stats) const override;
+  std::string describe() const override;
+
+private:
+  bool unified() const { return config_.kernel_type == CUDAQ_KERNEL_UNIFIED; }
+  bool cooperative() const { return config_.kernel_type == CUDAQ_KERNEL_COOPERATIVE; }
+  bool launches_graphs() const { return config_.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH; }
+  bool shared() const { return config_.shared_ring_mode != 0; }
+  std::uint32_t blocks() const { return config_.num_blocks == 0 ? 1 : config_.num_blocks; }
+  std::uint32_t threads() const { return config_.threads_per_block == 0 ? 32 : config_.threads_per_block; }
+
+  finding acquire_streams();
+  finding check_memory(const wiring &w);
+  finding prepare(const wiring &w, cudaq_dispatch_launch_state_t &state);
+  finding prepare_ring(const wiring &w, dispatch_params &params) const;
+  finding prepare_words(const wiring &w);
+  finding prepare_reports(const wiring &w, dispatch_params &params);
+  finding prepare_grid(dispatch_params &params);
+  // device_sharing.cpp: a ring that other dispatchers serve, too.
+  finding take_ring(wiring &w);
+  finding prepare_sharing(const wiring &w, dispatch_params &params);
+  void lay_decoy(const slot_ring &like, std::uint8_t *device, std::uint8_t *host);
+  finding join_ring(const wiring &w);
+  bool kernel_has_ended();
+  std::uint64_t disposed_of_by_router() const { return member_.counts().dropped(); }
+  std::string describe_sharing() const;
+  // device_graphs.cpp: a scheduler of graphs instead of a kernel.
+  finding prepare_graphs(const wiring &w, graph_launch_state &state);
+  void take_made(const graph_launch_state &state);
+  finding gave_up() const;
+  std::string describe_graphs() const;
+  finding launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
+  cudaError_t call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state);
+  finding end_failed_launch(const finding &why);
+  finding prove_running(const cudaq_dispatch_launch_state_t &state);
+  finding copy_word(void *to, const void *from, std::size_t bytes) const;
+  finding set_caller_flag(int value);
+  finding raise_shutdown();
+  cudaError_t stream_state(cudaStream_t stream) const;
+  void let_go();
+
+  cudaq_dispatch_manager_t &manager_;
+  const cudaq_dispatcher_config_t config_;
+  device_reports reports_;
+
+  // Set by the first start, constant then.
+  cudaStream_t kernel_stream_ = nullptr;
+  cudaStream_t control_stream_ = nullptr; ///< of another priority, so that it shares no hardware queue with kernels
+
+  // Of the calls that are serialised.
+  device_table table_;
+  std::uint8_t *grid_memory_ = nullptr; ///< cooperative kernels: grid_order and stage
+  volatile int *caller_flag_ = nullptr;
+  volatile int *caller_flag_host_ = nullptr; ///< the same, if the host can write it by itself
+  int flag_before_ = 0;                      ///< its value before start
+  const volatile void *held_ring_ = nullptr;
+  std::shared_ptr<ring_ledger> ledger_; ///< of the shared ring, from its first start to the next wiring
+  remote_member member_;
+  void *inbox_memory_ = nullptr; ///< mapped, from the manager: the inbox, then the decoy
+  slot_ring decoy_;              ///< a ring where nothing ever comes, for launch functions of others
+  std::uint64_t heard_beat_ = 0; ///< of the router's thread: the kernel's heartbeat, and since when it stands still
+  steady_clock::time_point heard_at_;
+  std::vector<graph_binding> graphs_;
+  cudaq_dispatch_manager_t::spare_graphs schedulers_; ///< of the run under way, or of the last one
+
+  shared_word<std::uint32_t> under_way_;          ///< a kernel was launched and its end not yet seen
+  shared_word<std::uint64_t> stats_base_;         ///< what the wired counter held before this dispatcher counted
+  shared_word<std::uint32_t> started_;            ///< some start has come as far as that
+  shared_word<std::uint32_t> own_kernel_;         ///< the present kernel is not the library's: it counts by itself
+  shared_word<const std::uint64_t *> stats_host_; ///< the wired counter, if the host can read it by itself
+
+  /// What describe tells, beside start.
+  struct account {
+    cudaq_dispatcher_options_t options{};
+    std::optional<cudaq_ringbuffer_t> ring;
+    std::uint32_t graphs = 0, schedulers = 0;
+    std::string fault;
+  };
+  mutable std::mutex reading_;
+  account account_;
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// GRAPH_LAUNCH on the device path: which graphs there are, and the schedulers that the launch function has made for them.
+#include "lib/api/device_path/device_back_end.h"
+#include "lib/base/cuda_device.h"
+#include "lib/host_dispatcher/diagnostics.h"
+#include "lib/kernel_abi/graph_params.h"
+
+#include <cinttypes>
+
+namespace cudaq::realtime::detail {
+
+finding device_back_end::prepare_graphs(const wiring &w, graph_launch_state &state) {
+  if (!launches_graphs())
+    return {};
+  int major = 0;
+  if (const cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, config_.device_id))
+    return cuda_failed("cudaDeviceGetAttribute", error);
+  if (!has_device_graphs(major))
+    return make_finding(CUDAQ_ERR_UNSUPPORTED,
+                        "config->dispatch_mode is 1 (graph launch): device %d has compute capability %d.x, and graphs "
+                        "are launched from a device from 9.0 on",
+                        config_.device_id, major);
+  if (w.graph_contexts.size() != w.table->count)
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "graph_io->num_contexts is %zu, the function table has %u entries",
+                        w.graph_contexts.size(), w.table->count);
+  for (graph_binding &b : graphs_) {
+    b.io = reinterpret_cast<std::uint64_t>(w.graph_contexts[b.entry]);
+    b.publishes = w.graph_io->graph_io_kind == CUDAQ_GRAPH_IO_PUBLISHING;
+    if (b.io == 0 || b.io % alignof(GraphIOContext) != 0)
+      return make_finding(CUDAQ_ERR_INVALID_ARG,
+                          "graph_io->contexts[%u] is %p; a GRAPH_LAUNCH entry needs the device address of its "
+                          "GraphIOContext, a multiple of 8",
+                          b.entry, w.graph_contexts[b.entry]);
+  }
+  if (const auto [a, b] = graph_of_two_contexts(graphs_); a != nullptr)
+    return make_finding(CUDAQ_ERR_INVALID_ARG,
+                        "table->entries[%u] and [%u] have one graph, but graph_io->contexts are different", a->entry,
+                        b->entry);
+  state.graphs = graphs_.data();
+  state.num_graphs = static_cast<std::uint32_t>(graphs_.size());
+  state.members = w.graph_io->num_schedulers == 0 ? kUsualMembers : w.graph_io->num_schedulers;
+  state.order_by_key = w.options.ordering == CUDAQ_ORDERING_ANY;
+  state.host_index = table_.host_index().view();
+  if (schedulers_.made == nullptr)
+    schedulers_ = manager_.take_spare_graphs(config_.device_id);
+  state.made = schedulers_.made;
+  state.destroy = schedulers_.destroy;
+  return {};
+}
+
+/// A launch function of another module, or for another kernel, has not used what was there.
+void device_back_end::take_made(const graph_launch_state &state) {
+  if (schedulers_.made != nullptr && schedulers_.made != state.made)
+    manager_.keep_spare_graphs(schedulers_);
+  schedulers_ = {config_.device_id, state.made, state.destroy};
+}
+
+finding device_back_end::gave_up() const {
+  const cudaError_t error = reports_.fault();
+  return error == cudaSuccess
+             ? finding{}
+             : cuda_failed("no scheduler of graphs could go on; what they had accepted is answered", error);
+}
+
+std::string device_back_end::describe_graphs() const {
+  account now;
+  {
+    const std::lock_guard lock(reading_);
+    now = account_;
+  }
+  std::string text;
+  if (!launches_graphs())
+    return text;
+  cudaq_dispatcher_stats_t stats{};
+  reports_.read(stats);
+  append(text,
+         "graphs: %u, %" PRIu64 " launches, by %u schedulers that have taken turns %" PRIu64 " times, %" PRIu64
+         " of them with nobody there; %" PRIu64 " requests accepted and not answered\n",
+         now.graphs, stats.launches, now.schedulers, stats.relaunches, reports_.unrelieved(), stats.in_flight);
+  return text;
+}
+
+} // namespace cudaq::realtime::detail

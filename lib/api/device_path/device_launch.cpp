@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of a device start that calls the launch function and finds out whether a kernel runs.
+#include "lib/api/device_path/device_back_end.h"
+#include "lib/base/cuda_device.h"
+#include "lib/host_dispatcher/diagnostics.h"
+
+namespace cudaq::realtime::detail {
+namespace {
+
+constexpr auto kProofDeadline = std::chrono::seconds(5);
+
+/// The dispatcher whose launch function this thread is inside of.
+thread_local const device_back_end *launching = nullptr;
+
+} // namespace
+
+const char *device_back_end::caller_is_inside() const { return launching == this ? "the launch function" : nullptr; }
+
+finding device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+  if (finding refused = set_caller_flag(0))
+    return refused;
+  if (const cudaError_t error = cudaStreamSynchronize(control_stream_))
+    return cuda_failed("clearing shutdown_flag", error);
+  state.reserved_blocks = manager_.add_resident(this, config_.device_id, blocks());
+  cudaError_t said = cudaSuccess;
+  finding threw;
+  try {
+    said = call_launch_fn(w, state);
+  } catch (...) {
+    threw = make_finding(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
+  }
+  if (said == cudaSuccess)
+    said = static_cast<cudaError_t>(state.error);
+  own_kernel_.store(state.taken == 0);
+  if (state.resident_blocks != 0) // what the library's kernel really occupies
+    manager_.add_resident(this, config_.device_id, state.resident_blocks);
+  under_way_.store(1);
+  take_made(state.graphs);
+  if (threw)
+    return end_failed_launch(threw);
+  if (said == cudaSuccess && shared() && state.taken == 0)
+    return end_failed_launch(make_finding(CUDAQ_ERR_UNSUPPORTED,
+                                          "config->shared_ring_mode is %u: the launch function launched no kernel of "
+                                          "the library, and another would take the requests of others",
+                                          config_.shared_ring_mode));
+  if (said == cudaSuccess && launches_graphs() && !state.graphs.launched)
+    return end_failed_launch(make_finding(CUDAQ_ERR_UNSUPPORTED,
+                                          "config->dispatch_mode is 1 (graph launch): the launch function launched no "
+                                          "scheduler of graphs, use cudaq_launch_dispatch_kernel_graph_v2"));
+  if (said == cudaSuccess)
+    return prove_running(state);
+  state.text[sizeof(state.text) - 1] = '\0';
+  return end_failed_launch(make_finding(said == cudaErrorCooperativeLaunchTooLarge ? CUDAQ_ERR_INVALID_ARG
+                                        : said == cudaErrorNotSupported            ? CUDAQ_ERR_UNSUPPORTED
+                                                                                   : CUDAQ_ERR_CUDA,
+                                        "launch of the dispatch kernel: %s (%s)",
+                                        state.text[0] != '\0' ? state.text : cudaGetErrorString(said),
+                                        cudaGetErrorName(said)));
+}
+
+cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+  struct scope {
+    scope(const device_back_end *who, void *s) {
+      launching = who;
+      launch_state_of_this_thread = s;
+    }
+    ~scope() {
+      launching = nullptr;
+      launch_state_of_this_thread = nullptr;
+    }
+  };
+  const scope inside(this, &state);
+  if (unified()) {
+    w.unified.launch_fn(w.unified.transport_ctx, w.table->entries, w.table->count, w.shutdown_flag, w.stats,
+                        kernel_stream_);
+    return cudaSuccess;
+  }
+  // The library's kernels take the ring from the state. Another kernel must not touch a ring that others serve.
+  const slot_ring &ring = shared() ? decoy_ : state.params.ring;
+  if (w.launch_fn != nullptr) {
+    w.launch_fn(ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data, ring.rx_stride, ring.tx_stride,
+                w.table->entries, w.table->count, w.shutdown_flag, w.stats, ring.num_slots, blocks(), threads(),
+                kernel_stream_);
+    return cudaSuccess;
+  }
+  cudaq_dispatch_launch_params_t p{};
+  p.struct_size = sizeof(p);
+  p.num_blocks = blocks();
+  p.threads_per_block = threads();
+  p.rx_flags = ring.rx_flags;
+  p.tx_flags = ring.tx_flags;
+  p.rx_data = ring.rx_data;
+  p.tx_data = ring.tx_data;
+  p.rx_stride_sz = ring.rx_stride;
+  p.tx_stride_sz = ring.tx_stride;
+  p.function_table = w.table->entries;
+  p.func_count = w.table->count;
+  p.shutdown_flag = w.shutdown_flag;
+  p.stats = w.stats;
+  p.num_slots = config_.num_slots;
+  p.stream = kernel_stream_;
+  p.state = &state;
+  return w.launch_fn_v2(&p);
+}
+
+/// The library's runtime does not see launch errors of the program's: so proof is asked for.
+finding device_back_end::prove_running(const cudaq_dispatch_launch_state_t &state) {
+  const bool ours = state.taken != 0;
+  const auto queued = [&] { return stream_state(kernel_stream_) == cudaErrorNotReady; };
+  if (ours)
+    wait_until(steady_clock::now() + kProofDeadline, [&] { return reports_.heard() || !queued(); });
+  const cudaError_t now = stream_state(kernel_stream_);
+  const bool proved = ours ? reports_.heard() : now == cudaErrorNotReady;
+  if (proved && (now == cudaErrorNotReady || now == cudaSuccess)) // success: the caller's flag has ended it already
+    return {};
+  if (now == cudaErrorNotReady) {
+    raise_shutdown();
+    std::string what;
+    if (launches_graphs())
+      append(what, "any of the blocks of %u schedulers", state.graphs.members);
+    else
+      append(what, "%u blocks of %u threads", blocks(), threads());
+    return make_finding(CUDAQ_ERR_TIMEOUT,
+                        "the dispatch kernel was queued but did not begin to run within 5 s: device %d has no room for "
+                        "%s beside what is resident, or no hardware queue is left (see CUDA_DEVICE_MAX_CONNECTIONS); "
+                        "it will end as soon as it begins",
+                        config_.device_id, what.c_str());
+  }
+  under_way_.store(0);
+  set_caller_flag(flag_before_);
+  if (now == cudaSuccess)
+    if (finding found = gave_up())
+      return found;
+  if (now != cudaSuccess)
+    return cuda_failed("the dispatch kernel ended at once", now);
+  return make_finding(CUDAQ_ERR_CUDA,
+                      "the launch function left no running kernel on its stream: its launch failed (see "
+                      "cudaGetLastError in the program), or the kernel has ended at once");
+}
+
+/// A launch function that reports an error may have launched something nevertheless.
+finding device_back_end::end_failed_launch(const finding &why) {
+  if (stream_state(kernel_stream_) == cudaErrorNotReady) {
+    raise_shutdown();
+    if (!wait_until(steady_clock::now() + kProofDeadline,
+                    [&] { return stream_state(kernel_stream_) != cudaErrorNotReady; }))
+      return {CUDAQ_ERR_TIMEOUT, why.text + "; what it left on its stream did not end within 5 s"};
+  }
+  under_way_.store(0);
+  set_caller_flag(flag_before_);
+  return why;
+}
+
+} // namespace cudaq::realtime::detail

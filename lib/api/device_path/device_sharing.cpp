@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel on a ring that other dispatchers serve, too: the common ledger, and the member that stands for the kernel there.
+#include "lib/api/device_path/device_back_end.h"
+#include "lib/base/cuda_device.h"
+#include "lib/host_dispatcher/diagnostics.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cudaq::realtime::detail {
+
+namespace {
+constexpr std::size_t kDecoyFlags = 16;                ///< bytes before its slots
+constexpr auto kQuiet = std::chrono::milliseconds(10); ///< a heartbeat that stands still so long is asked about
+} // namespace
+
+finding device_back_end::take_ring(wiring &w) {
+  if (shared() && w.rewired) { // a ring that is wired anew begins at slot 0, unless others are on it
+    ledger_.reset();
+    member_.forget_ring();
+  }
+  finding refused = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), ledger_)
+                             : manager_.reserve_ring(identity_of(*w.ring));
+  if (!refused)
+    held_ring_ = identity_of(*w.ring);
+  return refused;
+}
+
+finding device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {
+  if (!shared())
+    return {};
+  const std::size_t inbox_bytes = ring_inbox::bytes(config_.num_slots);
+  const std::size_t strides = w.ring->rx_stride_sz + std::max(w.ring->rx_stride_sz, w.ring->tx_stride_sz);
+  if (inbox_memory_ != nullptr && w.rewired) { // strides may differ
+    manager_.give_back_mapped_block(inbox_memory_);
+    inbox_memory_ = nullptr;
+  }
+  if (inbox_memory_ == nullptr)
+    if (finding refused = manager_.take_mapped_block(inbox_bytes + kDecoyFlags + strides, inbox_memory_))
+      return refused;
+  void *address = nullptr;
+  if (const cudaError_t error = cudaHostGetDevicePointer(&address, inbox_memory_, 0))
+    return cuda_failed("cudaHostGetDevicePointer", error);
+  member_.prepare({ledger_, table_.host_index(), p.rules, w.options.default_owner != 0, inbox_memory_});
+  p.inbox = ring_inbox::in(address, config_.num_slots);
+  p.sharing = ring_sharing::routed;
+  lay_decoy(p.ring, static_cast<std::uint8_t *>(address) + inbox_bytes,
+            static_cast<std::uint8_t *>(inbox_memory_) + inbox_bytes);
+  heard_beat_ = 0;
+  heard_at_ = steady_clock::now();
+  return {};
+}
+
+/// One slot like those of the ring, whose flags stay 0.
+void device_back_end::lay_decoy(const slot_ring &like, std::uint8_t *device, std::uint8_t *host) {
+  std::memset(host, 0, kDecoyFlags);
+  decoy_ = like;
+  decoy_.num_slots = 1;
+  decoy_.rx_flags = reinterpret_cast<volatile std::uint64_t *>(device);
+  decoy_.tx_flags = decoy_.rx_flags + 1;
+  decoy_.rx_data = device + kDecoyFlags;
+  decoy_.tx_data = like.in_place() ? decoy_.rx_data : decoy_.rx_data + like.rx_stride;
+  decoy_.rx_alias = 0;
+}
+
+/// Before the launch: a function that another dispatcher serves is then refused without a kernel. What is routed until
+/// the kernel runs waits in its inbox, and is given back if none does.
+finding device_back_end::join_ring(const wiring &w) {
+  if (!shared())
+    return {};
+  const cudaq_dispatcher_options_t &o = w.options;
+  return member_.join({o.dispatcher_core, o.numa_node, o.realtime_priority},
+                      static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns,
+                      [this] { return kernel_has_ended(); });
+}
+
+/// Asked by the router's thread, now and then. A kernel that turns says so by its heartbeat; only if that stands still is
+/// the driver asked, since a call of it may have to wait for another thread's. What is not certain is no end: taken back
+/// too early, a request would be answered twice.
+bool device_back_end::kernel_has_ended() {
+  cudaq_dispatcher_stats_t stats{};
+  reports_.read(stats);
+  const steady_clock::time_point now = steady_clock::now();
+  const bool told = stats.heartbeat != heard_beat_ || under_way_.load() == 0;
+  if (!told && now - heard_at_ < kQuiet)
+    return false;
+  heard_beat_ = stats.heartbeat;
+  heard_at_ = now;
+  if (told)
+    return false;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; // of this thread, whose device nobody else relies on
+  if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess || cudaSetDevice(config_.device_id) != cudaSuccess)
+    return false;
+  const cudaError_t state = cudaStreamQuery(kernel_stream_);
+  return state == cudaSuccess || ends_the_context(state);
+}
+
+void device_back_end::read_stats(cudaq_dispatcher_stats_t &out) const {
+  reports_.read(out);
+  const lane &routed = member_.counts();
+  out.received += routed.dropped();
+  out.dropped_bad_magic += routed.dropped_bad_magic.value();
+  out.dropped_unknown_function += routed.dropped_unknown_function.value();
+  out.dropped_flag_value += routed.dropped_flag_value.value();
+  out.unexpected_flag_values += routed.unexpected_flag_values.value();
+  out.tx_busy_waits += routed.tx_busy_waits.value();
+  out.cursor_jumps += routed.cursor_jumps.value();
+}
+
+std::string device_back_end::describe_sharing() const {
+  std::string text;
+  if (shared())
+    append(text, "ring: shared, routed by the host; cursors of loops count in the inbox of %u entries\n",
+           config_.num_slots);
+  return text;
+}
+
+} // namespace cudaq::realtime::detail

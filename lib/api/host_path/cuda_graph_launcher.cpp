@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/api/host_path/cuda_graph_launcher.h"
+
+#include "lib/api/host_path/host_workers.h"
+#include "lib/base/cuda_device.h"
+
+#include <algorithm>
+#include <cuda.h>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+using write_value_fn = CUresult (*)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
+
+class cuda_graph_launcher final : public graph_launcher {
+public:
+  cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup)
+      : manager_(manager), setup_(setup), workers_(setup.workers.size()) {}
+  ~cuda_graph_launcher() override {
+    const device_guard guard(setup_.device_id);
+    for (const worker &w : workers_)
+      if (w.own_stream)
+        cudaStreamDestroy(w.stream);
+    if (probe_ != nullptr)
+      cudaStreamDestroy(probe_);
+    if (done_host_ != nullptr)
+      manager_.give_back_mapped_block(done_host_);
+  }
+
+  finding prepare() {
+    return on_device(setup_.device_id, [&]() -> finding {
+      if (finding refused = check_memory())
+        return refused;
+      if (finding refused = find_write_value())
+        return refused;
+      if (finding refused = allocate_done_words())
+        return refused;
+      if (const cudaError_t error = cudaStreamCreateWithFlags(&probe_, cudaStreamNonBlocking))
+        return cuda_failed("cudaStreamCreateWithFlags", error);
+      for (std::size_t i = 0; i < workers_.size(); ++i)
+        if (finding refused = prepare_worker(i))
+          return refused;
+      return {};
+    });
+  }
+
+  void run_on_device(const std::function<void()> &body) override {
+    const device_guard guard(setup_.device_id); // prepare has tried it: launches tell of a device that is lost since
+    body();
+  }
+
+  launch_result launch(std::uint32_t index, std::uint32_t slot, std::uint64_t ticket) noexcept override {
+    worker &w = workers_[index];
+    const cudaq_host_worker_t &spec = setup_.workers[index];
+    std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
+    w.failed = cudaSetDevice(setup_.device_id); // a handler on this thread may have changed it
+    if (w.failed)
+      return {w.failed};
+    if (setup_.mailbox != nullptr)
+      store_release<void *>(setup_.mailbox[index], rx_slot);
+    if (spec.io_ctx != nullptr)
+      *static_cast<GraphIOContext *>(spec.io_ctx) = io_context(slot, rx_slot);
+    if (!run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream))
+      return {cudaErrorUnknown, true};
+    w.failed = cudaGraphLaunch(spec.graph_exec, w.stream);
+    if (w.failed)
+      return {w.failed};
+    const bool threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
+    if (spec.completion != CUDAQ_WORKER_CALLER_PUBLISHES &&
+        write_value_(w.stream, done_device_ + index * kDoneStride, ticket, 0) != CUDA_SUCCESS) {
+      // The graph runs: its request must not be answered before it has ended.
+      w.failed = cudaStreamSynchronize(w.stream);
+      if (w.failed)
+        return {w.failed, threw};
+      store_release(done_of(index), ticket);
+    }
+    return {0, threw};
+  }
+
+  const volatile std::uint64_t &done_word(std::uint32_t index) const override { return done_of(index); }
+
+  int recover(std::uint32_t index) override {
+    cudaGetLastError(); // of this thread, which has seen it
+    worker &w = workers_[index];
+    if (ends_the_context(w.failed))
+      return w.failed;
+    if (const int stuck = fault())
+      return stuck;
+    const device_guard guard(setup_.device_id);
+    cudaStream_t fresh = nullptr;
+    if (w.own_stream && cudaStreamCreateWithFlags(&fresh, cudaStreamNonBlocking) == cudaSuccess) {
+      cudaStreamDestroy(w.stream);
+      w.stream = fresh;
+    }
+    return 0;
+  }
+  // A stream may keep an error of its own, a failed capture for instance: only errors that end the context count. A stream
+  // need not notice a fault while it is empty, so streams that work are asked, a few at a time, and then one that has
+  // none of its own.
+  int fault() override {
+    const std::size_t first = asked_.peek();
+    const std::size_t count = std::min(workers_.size(), kAskedAtOnce);
+    cudaError_t found = cudaSuccess;
+    for (std::size_t n = 0; n <= count && !ends_the_context(found); ++n)
+      found = query(n == count ? probe_ : workers_[(first + n) % workers_.size()].stream);
+    asked_.set((first + count) % workers_.size());
+    return ends_the_context(found) ? found : cudaSuccess;
+  }
+  bool idle(std::uint32_t index) override { return query(workers_[index].stream) != cudaErrorNotReady; }
+
+private:
+  static constexpr std::size_t kDoneStride = 64;
+  static constexpr std::size_t kAskedAtOnce = 8;
+
+  struct worker {
+    cudaStream_t stream = nullptr;
+    bool own_stream = false;
+    cudaError_t failed = cudaSuccess; ///< what its last launch has met
+  };
+
+  /// By any thread of the process, which need not have a device current. Leaves no error behind.
+  cudaError_t query(cudaStream_t stream) const {
+    const device_guard guard(setup_.device_id);
+    const cudaError_t found = cudaStreamQuery(stream);
+    cudaGetLastError();
+    return found;
+  }
+  volatile std::uint64_t &done_of(std::uint32_t index) const { return done_host_[index * (kDoneStride / 8)]; }
+
+  GraphIOContext io_context(std::uint32_t slot, std::uint8_t *rx_slot) const {
+    const bool in_place = setup_.host_ring.in_place();
+    std::uint8_t *tx_slot = in_place ? rx_slot : setup_.ring.tx_data + slot * setup_.ring.tx_stride_sz;
+    return {rx_slot, tx_slot, setup_.ring.tx_flags + slot,
+            reinterpret_cast<std::uint64_t>(setup_.host_ring.tx_slot(slot)), setup_.host_ring.tx_stride};
+  }
+
+  // A graph that reads plain memory of the host would end the context at its first request.
+  finding check_memory() const {
+    int pageable = 0;
+    cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, setup_.device_id);
+    const auto check = [&](const char *what, const volatile void *address, bool host_writes = false) -> finding {
+      cudaPointerAttributes seen{};
+      if (address == nullptr)
+        return {};
+      if (const cudaError_t error = cudaPointerGetAttributes(&seen, const_cast<const void *>(address)))
+        return cuda_failed("cudaPointerGetAttributes", error);
+      if (host_writes && seen.type == cudaMemoryTypeDevice)
+        return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is %p, memory of the device: the dispatcher has to write it",
+                            what, const_cast<const void *>(address));
+      return check_reachable(what, address, seen, pageable != 0);
+    };
+    finding refused = check("ringbuffer->rx_data", setup_.ring.rx_data);
+    if (!refused)
+      refused = check("ringbuffer->tx_data", setup_.ring.tx_data);
+    if (!refused)
+      refused = check("the mailbox", setup_.mailbox, true);
+    for (std::size_t i = 0; i < setup_.workers.size() && !refused; ++i)
+      if (setup_.workers[i].io_ctx != nullptr) {
+        refused = check(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx, true);
+        if (!refused)
+          refused = check("ringbuffer->tx_flags", setup_.ring.tx_flags);
+      }
+    return refused;
+  }
+
+  finding find_write_value() {
+    void *symbol = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    if (const cudaError_t error =
+            cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &symbol, 12000, cudaEnableDefault, &found))
+      return cuda_failed("cudaGetDriverEntryPointByVersion", error);
+    if (found != cudaDriverEntryPointSuccess)
+      return make_finding(CUDAQ_ERR_UNSUPPORTED, "the driver has no cuStreamWriteValue64");
+    write_value_ = reinterpret_cast<write_value_fn>(symbol);
+    return {};
+  }
+
+  finding allocate_done_words() {
+    const std::size_t bytes = workers_.size() * kDoneStride;
+    void *block = nullptr, *device = nullptr;
+    if (finding refused = manager_.take_mapped_block(bytes, block))
+      return refused;
+    done_host_ = static_cast<std::uint64_t *>(block);
+    std::fill_n(done_host_, bytes / sizeof(std::uint64_t), std::uint64_t{0});
+    if (const cudaError_t error = cudaHostGetDevicePointer(&device, block, 0))
+      return cuda_failed("cudaHostGetDevicePointer", error);
+    done_device_ = reinterpret_cast<CUdeviceptr>(device);
+    return {};
+  }
+
+  finding check_stream(std::size_t i) const {
+    unsigned flags = 0;
+    if (const cudaError_t error = cudaStreamGetFlags(workers_[i].stream, &flags))
+      return cuda_failed("cudaStreamGetFlags", error);
+    if ((flags & cudaStreamNonBlocking) == 0)
+      return make_finding(
+          CUDAQ_ERR_INVALID_ARG,
+          "workers[%zu].stream is a blocking stream, which waits for work on the legacy stream: make it "
+          "with cudaStreamNonBlocking",
+          i);
+    return {};
+  }
+
+  finding prepare_worker(std::size_t i) {
+    worker &w = workers_[i];
+    w.stream = setup_.workers[i].stream;
+    if (w.stream == nullptr) {
+      if (const cudaError_t error = cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking))
+        return cuda_failed("cudaStreamCreateWithFlags", error);
+      w.own_stream = true;
+    } else if (finding refused = check_stream(i)) {
+      return refused;
+    }
+    if (const cudaError_t error = cudaGraphUpload(setup_.workers[i].graph_exec, w.stream))
+      return make_finding(CUDAQ_ERR_CUDA, "graph worker %zu: cudaGraphUpload: %s (%s)", i, cudaGetErrorString(error),
+                          cudaGetErrorName(error));
+    return {};
+  }
+
+  cudaq_dispatch_manager_t &manager_;
+  const graph_launch_setup setup_;
+  std::vector<worker> workers_;
+  cudaStream_t probe_ = nullptr;
+  shared_word<std::size_t> asked_; ///< the worker whose stream is asked next
+  write_value_fn write_value_ = nullptr;
+  std::uint64_t *done_host_ = nullptr; ///< kDoneStride bytes per worker
+  CUdeviceptr done_device_ = 0;
+};
+
+} // namespace
+
+finding make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
+                                 std::shared_ptr<graph_launcher> &out) {
+  auto launcher = std::make_shared<cuda_graph_launcher>(manager, setup);
+  if (finding refused = launcher->prepare())
+    return refused;
+  out = std::move(launcher);
+  return {};
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/api/host_path/host_back_end.h"
+
+#include "lib/api/host_path/host_workers.h"
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+#include "lib/api/host_path/cuda_graph_launcher.h"
+#include "lib/base/cuda_device.h"
+#endif
+
+namespace cudaq::realtime::detail {
+
+const char *host_back_end::missing_call(const wiring &w) const {
+  if (!w.ring)
+    return "cudaq_dispatcher_set_ringbuffer";
+  if (!w.table && w.v2.empty() && w.workers.empty())
+    return "cudaq_dispatcher_set_function_table";
+  return w.shutdown_flag == nullptr ? "cudaq_dispatcher_set_control" : nullptr;
+}
+
+finding host_back_end::acquire_ledger(wiring &w, std::shared_ptr<ring_ledger> &out) {
+  const slot_ring view = view_of(*w.ring, config_, ring_side::host);
+  const bool shared = config_.shared_ring_mode != 0;
+  if (shared && w.rewired) // a ring that is wired anew begins at slot 0, unless others are on it
+    host_.forget_ring();
+  if (finding refused = shared ? manager_.join_ring(view, out) : manager_.reserve_ring(identity_of(*w.ring)))
+    return refused;
+  held_ring_ = identity_of(*w.ring);
+  if (!shared) {
+    if (!ledger_)
+      ledger_ = manager_.make_ledger(config_.num_slots);
+    if (w.rewired)
+      ledger_->bind(view);
+    out = ledger_;
+  }
+  w.rewired = false;
+  return {};
+}
+
+void host_back_end::release_ledger() {
+  if (held_ring_ == nullptr)
+    return;
+  if (config_.shared_ring_mode != 0)
+    manager_.leave_ring(held_ring_);
+  else
+    manager_.release_ring(held_ring_);
+  held_ring_ = nullptr;
+}
+
+finding host_back_end::make_launcher(const wiring &w, host_setup &setup) {
+  if (finding found = workers_of_run(w, config_, setup.workers); found || setup.workers.empty())
+    return found;
+  if (finding found = check_ring_for_graphs(*w.ring, setup.workers))
+    return found;
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+  return make_cuda_graph_launcher(
+      manager_, {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers},
+      setup.launcher);
+#else
+  return make_finding(CUDAQ_ERR_UNSUPPORTED, "graph workers: this library was built without the CUDA runtime");
+#endif
+}
+
+finding host_back_end::begin_run(wiring &w, bool with_thread) {
+  if (finding found = host_.check_restart())
+    return found;
+  host_setup setup;
+  setup.table = w.table.value_or(cudaq_function_table_t{});
+  if (finding found = validate_host_table(setup.table))
+    return found;
+  setup.v2 = w.v2;
+  if (finding found = make_launcher(w, setup))
+    return found;
+  fault_told_ = false;
+  setup.options = w.options;
+  setup.shared_ring = config_.shared_ring_mode != 0;
+  setup.markers = config_.skip_tx_markers == 0;
+  setup.shutdown_flag = w.shutdown_flag;
+  setup.stats = w.stats;
+  shutdown_flag_ = w.shutdown_flag;
+  const int flag_before = load_acquire(*shutdown_flag_);
+  const auto take_back = [&] {
+    if (with_thread)
+      store_release(*shutdown_flag_, flag_before);
+    release_ledger();
+  };
+  finding refused;
+  try {
+    {
+      const std::lock_guard lock(reading_);
+      refused = acquire_ledger(w, setup.ledger);
+      if (!refused)
+        refused = host_.prepare(std::move(setup));
+    }
+    if (!refused && with_thread)
+      store_release(*shutdown_flag_, 0);
+    if (!refused)
+      refused = host_.start(with_thread);
+  } catch (...) {
+    take_back();
+    throw;
+  }
+  if (refused)
+    take_back();
+  return refused;
+}
+
+finding host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+  host_.request_stop();
+  store_release(*shutdown_flag_, 1);
+  if (!host_.finish(deadline))
+    return make_finding(CUDAQ_ERR_TIMEOUT,
+                        "a thread or a graph of the dispatcher did not end within %.3f s; cudaq_dispatcher_dump_state "
+                        "names the handler or the graph worker, if any",
+                        static_cast<double>(timeout_ns) * 1e-9);
+  host_.leave_ring();
+  release_ledger();
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+  if (host_.fault() != 0 && !fault_told_) {
+    fault_told_ = true;
+    return cuda_failed("a graph", static_cast<cudaError_t>(host_.fault()));
+  }
+#endif
+  return {};
+}
+
+std::uint64_t host_back_end::processed(bool running, const std::uint64_t *stats) const {
+  if (running) // the word itself lags behind by a turn
+    return host_.stats_value();
+  return stats != nullptr ? load_relaxed(*stats) : 0;
+}
+
+std::string host_back_end::describe() const {
+  const std::lock_guard lock(reading_);
+  return host_.describe();
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where threads run: cores, NUMA nodes, real-time priority.
+#pragma once
+
+#include "lib/base/error_text.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace cudaq::realtime::detail {
+
+struct thread_placement {
+  int core = CUDAQ_CORE_ANY;
+  int numa_node = CUDAQ_NUMA_NODE_ANY; ///< used where core is CUDAQ_CORE_ANY
+  int realtime_priority = 0;           ///< SCHED_FIFO; 0: policy unchanged
+};
+
+/// Applies a placement to the calling thread. A refusal is a finding that names what was refused.
+finding place_this_thread(const thread_placement &placement);
+
+/// Gives the calling thread a name of at most 15 characters (longer ones are cut).
+void name_this_thread(const char *name);
+
+/// The CPUs of a NUMA node, empty if there is no such node.
+std::vector<int> cpus_of_node(int node);
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of the CUDA runtime with errors as findings and the caller's current device left alone.
+#pragma once
+
+#include "lib/base/error_text.h"
+
+namespace cudaq::realtime::detail {
+
+inline finding cuda_failed(const char *call, cudaError_t error) {
+  return make_finding(CUDAQ_ERR_CUDA, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
+}
+
+/// Errors after which no kernel of the context runs any more. Others may be of the call alone.
+inline bool ends_the_context(cudaError_t error) {
+  switch (error) {
+  case cudaErrorIllegalAddress:
+  case cudaErrorLaunchFailure:
+  case cudaErrorLaunchTimeout:
+  case cudaErrorIllegalInstruction:
+  case cudaErrorMisalignedAddress:
+  case cudaErrorInvalidAddressSpace:
+  case cudaErrorInvalidPc:
+  case cudaErrorHardwareStackError:
+  case cudaErrorAssert:
+  case cudaErrorECCUncorrectable:
+  case cudaErrorNvlinkUncorrectable:
+  case cudaErrorContextIsDestroyed:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// Makes `device` current for its lifetime and then puts the caller's device back, whatever was made current meanwhile.
+/// It also exempts the calling thread's calls from the stream captures of other threads, which they would end otherwise.
+class device_guard {
+public:
+  explicit device_guard(int device) {
+    error_ = cudaGetDevice(&before_);
+    if (error_ == cudaSuccess && before_ != device)
+      error_ = cudaSetDevice(device);
+    if (error_ == cudaSuccess)
+      cudaThreadExchangeStreamCaptureMode(&capture_mode_);
+  }
+  ~device_guard() {
+    if (error_ == cudaSuccess)
+      cudaThreadExchangeStreamCaptureMode(&capture_mode_);
+    int now = before_;
+    if (before_ >= 0 && (cudaGetDevice(&now) != cudaSuccess || now != before_))
+      cudaSetDevice(before_);
+  }
+  device_guard(const device_guard &) = delete;
+  device_guard &operator=(const device_guard &) = delete;
+
+  cudaError_t error() const { return error_; }
+
+private:
+  int before_ = -1;
+  cudaError_t error_ = cudaSuccess;
+  cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+/// Runs `body` with `device` current and puts the caller's device back.
+template <class Body>
+finding on_device(int device, Body &&body) {
+  const device_guard guard(device);
+  if (guard.error() != cudaSuccess)
+    return cuda_failed("making the device current", guard.error());
+  return body();
+}
+
+} // namespace cudaq::realtime::detail

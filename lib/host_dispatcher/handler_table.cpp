@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/host_dispatcher/handler_table.h"
+
+namespace cudaq::realtime::detail {
+
+void expect_frame(const slot_ring &ring, std::uint32_t slot) {
+  if (!ring.in_place()) // in place the request's magic stands there
+    write_header(ring.tx_slot(slot), response{});
+}
+
+outcome frame_answer(const slot_ring &ring, std::uint32_t slot) {
+  const response frame = read_header<response>(ring.tx_slot(slot));
+  if (frame.magic != CUDAQ_RPC_MAGIC_RESPONSE)
+    return {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0};
+  return {true, frame.status, frame.result_len};
+}
+
+namespace {
+
+bool is_graph_of(const cudaq_function_entry_t &e, std::uint32_t function_id, std::uint64_t routing_key) {
+  return e.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH && e.function_id == function_id && e.routing_key == routing_key;
+}
+
+/// What the routes are made of. `positions` says where each stands in the table and the lists behind it.
+std::vector<cudaq_function_entry_t> servable_entries(const cudaq_function_table_t &table,
+                                                     const std::vector<v2_handler> &v2,
+                                                     const std::vector<cudaq_host_worker_t> &workers,
+                                                     std::vector<std::uint32_t> &positions) {
+  std::vector<cudaq_function_entry_t> entries;
+  std::uint32_t position = 0;
+  const auto add = [&](const cudaq_function_entry_t &e) {
+    entries.push_back(e);
+    positions.push_back(position);
+  };
+  const auto add_graph = [&](const cudaq_function_entry_t &e) {
+    for (const cudaq_function_entry_t &known : entries)
+      if (is_graph_of(known, e.function_id, e.routing_key))
+        return;
+    add(e);
+  };
+  for (std::uint32_t e = 0; e < table.count; ++e, ++position)
+    table.entries[e].dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH ? add_graph(table.entries[e]) : add(table.entries[e]);
+  cudaq_function_entry_t entry{};
+  entry.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
+  for (const v2_handler &h : v2) {
+    entry.function_id = h.function_id;
+    entry.schema = h.schema;
+    add(entry);
+    ++position;
+  }
+  entry = {};
+  entry.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  for (const cudaq_host_worker_t &w : workers) {
+    entry.function_id = w.function_id;
+    entry.routing_key = w.routing_key;
+    add_graph(entry);
+    ++position;
+  }
+  return entries;
+}
+
+} // namespace
+
+finding executor::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                          const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules) {
+  std::vector<std::uint32_t> positions;
+  const std::vector<cudaq_function_entry_t> entries = servable_entries(table, v2, workers, positions);
+  const auto count = static_cast<std::uint32_t>(entries.size());
+  const function_index::outcome built = index_.build(entries.data(), count);
+  if (built.what != function_index::problem::none) {
+    const std::uint32_t first = positions[built.first], second = positions[built.second];
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "function table: entries %u and %u carry function_id 0x%08x %s%s", first,
+                        second, entries[built.first].function_id,
+                        built.what == function_index::problem::duplicate ? "with the same routing key"
+                                                                         : "in different dispatch modes",
+                        first >= table.count || second >= table.count
+                            ? " (positions behind the table are v2 handlers, then graph workers)"
+                            : "");
+  }
+  view_ = index_.view();
+  rules_ = rules;
+  may_defer_ = !v2.empty() || !workers.empty();
+  handlers_.assign(view_.num_routes, {});
+  for (std::uint32_t r = 0; r < view_.num_routes; ++r) {
+    const function_route &route = view_.routes[r];
+    if (route.mode != CUDAQ_DISPATCH_HOST_CALL)
+      continue;
+    const std::uint32_t e = positions[route.entry];
+    if (e < table.count)
+      handlers_[r].v1 = entries[route.entry].handler.host_fn;
+    else
+      handlers_[r] = {nullptr, v2[e - table.count].fn, v2[e - table.count].user};
+  }
+  return {};
+}
+
+outcome executor::checked(const slot_ring &ring, std::uint32_t route, const outcome &said) const {
+  if (said.result_len > ring.max_payload())
+    return {true, CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};
+  if (rules_.check_schema && said.status == CUDAQ_RPC_OK && contradicts_results(view_.routes[route], said.result_len))
+    return {true, CUDAQ_RPC_ERR_SCHEMA_MISMATCH, 0};
+  return said;
+}
+
+outcome executor::run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
+                      std::uint64_t generation, lane &here) const noexcept {
+  const handler &h = handlers_[route];
+  if (h.v1 == nullptr && h.v2 == nullptr) // a graph that no worker carries
+    return {true, CUDAQ_RPC_ERR_WORKER_UNAVAILABLE, 0};
+  outcome said;
+  here.enter(slot, r.function_id);
+  try {
+    said = h.v2 != nullptr ? run_v2(ring, slot, r, h, generation, here) : run_v1(ring, slot, h);
+  } catch (...) {
+    said = {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0};
+  }
+  here.leave();
+  return said.now ? checked(ring, route, said) : said;
+}
+
+outcome executor::run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const {
+  expect_frame(ring, slot);
+  h.v1(ring.rx_slot(slot), ring.tx_slot(slot), ring.slot_size);
+  return frame_answer(ring, slot);
+}
+
+outcome executor::run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,
+                         std::uint64_t generation, lane &here) const {
+  const void *payload = ring.rx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
+  if (!here.scratch.empty()) // the result goes where the payload stands
+    payload = std::memcpy(here.scratch.data(), payload, r.arg_len);
+  cudaq_host_call_t call{};
+  call.payload = payload;
+  call.result = ring.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
+  call.payload_len = r.arg_len;
+  call.max_result_len = ring.max_payload();
+  call.function_id = r.function_id;
+  call.ptp_timestamp = r.ptp_timestamp;
+  call.job = {generation, slot, r.request_id};
+  const std::int32_t status = h.v2(&call, h.user);
+  return {status != CUDAQ_HOST_CALL_DEFERRED, status, call.result_len};
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The handlers of a host dispatcher: looked up, called, and their answers checked.
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/detail/ring/function_index_builder.h"
+#include "lib/ring/turn.h"
+#include "lib/shared_ring/job_table.h"
+
+namespace cudaq::realtime::detail {
+
+/// A v2 handler as the caller registered it.
+struct v2_handler {
+  std::uint32_t function_id = 0;
+  cudaq_host_handler_v2_t fn = nullptr;
+  void *user = nullptr;
+  cudaq_handler_schema_t schema{};
+};
+
+/// A handler that writes its own frame: before it runs, so that the last answer's magic does not pass for this one's, and
+/// what it has answered afterwards.
+void expect_frame(const slot_ring &ring, std::uint32_t slot);
+outcome frame_answer(const slot_ring &ring, std::uint32_t slot);
+
+/// Set up at start, then constant: any number of threads may call `run`.
+class executor {
+public:
+  /// Copies the table and the v2 handlers, and makes a route of every (function id, routing key) that the table or a
+  /// worker carries in GRAPH_LAUNCH mode; several of the same are one route. Refuses what the index refuses, with a text.
+  finding prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                  const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules);
+
+  const function_index_view &index() const { return view_; }
+  const judge_rules &rules() const { return rules_; }
+  /// Some handler may answer after it has returned.
+  bool may_defer() const { return may_defer_; }
+
+  /// Calls the handler of `r` on the calling thread. outcome.now is false if the handler deferred its answer.
+  /// `generation` goes into the job record that a v2 handler sees.
+  outcome run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
+              std::uint64_t generation, lane &here) const noexcept;
+
+  /// Turns an answer that the ring or the schema does not allow into a protocol error.
+  outcome checked(const slot_ring &ring, std::uint32_t route, const outcome &said) const;
+
+private:
+  struct handler {
+    cudaq_host_rpc_fn_t v1 = nullptr;
+    cudaq_host_handler_v2_t v2 = nullptr;
+    void *user = nullptr;
+  };
+  outcome run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const;
+  outcome run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,
+                 std::uint64_t generation, lane &here) const;
+
+  function_index index_;
+  function_index_view view_ = index_.view();
+  judge_rules rules_;
+  std::vector<handler> handlers_; ///< by route
+  bool may_defer_ = false;
+};
+
+} // namespace cudaq::realtime::detail

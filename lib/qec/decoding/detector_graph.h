@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/local_rule.h"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// The detector graph of a model: an edge for each pair of detectors that some error flips, a boundary edge for each
+/// detector that some error flips alone. Errors with equal detectors become the likeliest of them, as in the matcher.
+class detector_graph {
+public:
+  /// Refused: a component with more than two detectors.
+  static or_error<detector_graph> from_dem(const detector_error_model &model);
+  static or_error<detector_graph> from_text(std::string_view dem_text);
+
+  /// Valid as long as this object, wherever it is moved to.
+  [[nodiscard]] detector_graph_view view() const noexcept;
+  [[nodiscard]] std::size_t num_edges() const noexcept { return edges_.size() / 2; } ///< without boundary edges
+  [[nodiscard]] std::size_t num_boundary_edges() const noexcept;
+  /// Lists of observables, the empty one included.
+  [[nodiscard]] std::uint32_t num_lists() const noexcept { return static_cast<std::uint32_t>(list_first_.size() - 1); }
+
+private:
+  std::uint32_t num_detectors_ = 0;
+  std::uint32_t num_observables_ = 0;
+  std::vector<std::uint32_t> edge_first_;
+  std::vector<graph_edge> edges_;
+  std::vector<std::uint32_t> boundary_;
+  std::vector<std::uint32_t> list_first_;
+  std::vector<std::uint32_t> lists_;
+};
+
+} // namespace cudaq::qec::realtime

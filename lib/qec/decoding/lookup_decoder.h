@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/lookup_table.h"
+#include "lib/qec/decoding/or_error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+class decoder;
+
+/// Limits of a table: detectors in one part, and detectors plus observables of one part (the
+/// space that is searched while the table is built; 2^22 weights are 32 MiB).
+inline constexpr std::uint32_t kLookupMaxPartDetectors = 20;
+inline constexpr std::uint32_t kLookupMaxPartBits = 22;
+inline constexpr std::uint64_t kLookupMaxBytes = std::uint64_t{64} << 20;
+
+/// Owns the block of lookup_table.h. Immutable: any number of threads may read it.
+class lookup_table {
+public:
+  explicit lookup_table(std::vector<std::uint64_t> words) : words_(std::move(words)) {}
+
+  /// The block: header().total_bytes bytes, ready to be copied to a device.
+  const std::uint8_t *data() const noexcept {
+    return static_cast<const std::uint8_t *>(static_cast<const void *>(words_.data()));
+  }
+  const lookup_table_header &header() const noexcept {
+    return *static_cast<const lookup_table_header *>(static_cast<const void *>(words_.data()));
+  }
+  lookup_table_view view() const noexcept { return make_lookup_table_view(header(), data()); }
+
+private:
+  std::vector<std::uint64_t> words_; ///< 64-bit words for the alignment
+};
+
+/// Integer weight of an error of probability p, as PyMatching rounds it:
+/// 2 * round(log((1 - p) / p) * scale). `scale` maps the largest weight of the model to 2^24 - 1.
+std::int64_t matching_weight(double probability, double scale) noexcept;
+
+/// The table of a model. *Exact* means: for every syndrome the table holds the observables of
+/// a set of errors of least total weight among all sets that cause the syndrome, where the
+/// components of a decomposed error are errors of their own, errors with the same detectors
+/// and observables are merged as independent ones, and weights are matching_weight() with the
+/// scale of the whole model. Of several least sets, the one whose observables, read as a
+/// number with observable 0 lowest, are smallest counts.
+[[nodiscard]] or_error<lookup_table> build_lookup_table(const detector_error_model &model);
+
+/// A decoder on a table; instances may share it.
+[[nodiscard]] std::unique_ptr<decoder> make_lookup_decoder(std::shared_ptr<const lookup_table> table);
+
+} // namespace cudaq::qec::realtime

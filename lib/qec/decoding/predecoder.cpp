@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/predecoder.h"
+
+#include "lib/qec/decoding/detector_graph.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+class passthrough_predecoder final : public predecoder {
+public:
+  explicit passthrough_predecoder(predecoder_layout layout) : predecoder(layout) {}
+  const char *name() const noexcept override { return "passthrough"; }
+
+protected:
+  std::uint32_t residual_of(std::span<const std::uint64_t> fired, std::span<std::uint64_t>,
+                            std::span<std::uint64_t> residual) noexcept override {
+    std::copy(fired.begin(), fired.end(), residual.begin());
+    return 0;
+  }
+};
+
+class local_predecoder final : public predecoder {
+public:
+  local_predecoder(detector_graph graph, predecoder_layout layout, local_rule rule)
+      : predecoder(layout), graph_(std::move(graph)), rule_(rule) {}
+  const char *name() const noexcept override { return "local"; }
+
+protected:
+  std::uint32_t residual_of(std::span<const std::uint64_t> fired, std::span<std::uint64_t> frame,
+                            std::span<std::uint64_t> residual) noexcept override {
+    const detector_graph_view graph = graph_.view();
+    std::uint32_t matched = 0;
+    for (std::size_t at = 0; at < fired.size(); ++at)
+      for (std::uint64_t word = fired[at]; word != 0; word &= word - 1) {
+        const int bit = std::countr_zero(word);
+        const local_decision said = decide_locally(
+            graph, fired.data(), static_cast<std::uint32_t>(at * 64) + static_cast<std::uint32_t>(bit), rule_);
+        if (!said.matched)
+          residual[at] |= std::uint64_t{1} << bit;
+        if (!said.toggles)
+          continue;
+        ++matched;
+        for (std::uint32_t i = graph.list_first[said.observables]; i < graph.list_first[said.observables + 1]; ++i)
+          frame[graph.lists[i] / 64] ^= std::uint64_t{1} << (graph.lists[i] % 64);
+      }
+    return matched;
+  }
+
+private:
+  detector_graph graph_;
+  local_rule rule_;
+};
+
+} // namespace
+
+predecoder::predecoder(predecoder_layout layout) : layout_(layout), fired_(layout.dense_words()) {}
+
+decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std::uint64_t> output) noexcept {
+  if (output.size_bytes() < layout_.bytes())
+    return decode_status::buffer_too_small;
+  auto *const base = reinterpret_cast<std::uint8_t *>(output.data());
+  predecoder_header header{};
+  const auto say = [&](decode_status status) {
+    header.status = static_cast<std::int32_t>(status);
+    std::memcpy(base, &header, sizeof(header));
+    return status;
+  };
+  const std::size_t bytes = layout_.input_bytes();
+  if (shot.size() < bytes)
+    return say(decode_status::buffer_too_small);
+  if (!fired_.empty())
+    fired_.back() = 0; // the shot's last word may be a partial one
+  std::ranges::copy(shot.first(bytes), reinterpret_cast<std::uint8_t *>(fired_.data()));
+  const std::uint32_t tail = layout_.num_detectors % 8;
+  if ((tail != 0 && shot[bytes - 1] >> tail != 0) ||
+      std::any_of(shot.begin() + static_cast<std::ptrdiff_t>(bytes), shot.end(), [](std::uint8_t b) { return b != 0; }))
+    return say(decode_status::bad_detector_index);
+
+  const auto frame = output.subspan(layout_.frame_offset() / 8, layout_.frame_words());
+  const auto residual = output.subspan(layout_.dense_offset() / 8, layout_.dense_words());
+  std::fill(frame.begin(), frame.end(), 0);
+  std::fill(residual.begin(), residual.end(), 0);
+  header.matched = residual_of(fired_, frame, residual);
+  auto *const events = reinterpret_cast<std::uint32_t *>(base + layout_.events_offset());
+  for (std::size_t at = 0; at < residual.size(); ++at) {
+    header.input_events += static_cast<std::uint32_t>(std::popcount(fired_[at]));
+    for (std::uint64_t word = residual[at]; word != 0; word &= word - 1)
+      events[header.num_events++] =
+          static_cast<std::uint32_t>(at * 64) + static_cast<std::uint32_t>(std::countr_zero(word));
+  }
+  return say(decode_status::ok);
+}
+
+predecoder_result make_predecoder(std::string_view name, std::string_view dem_text, local_rule rule) {
+  if (name != "local" && name != "passthrough")
+    return {nullptr, "unknown predecoder \"" + std::string(name) + "\": known are local, passthrough"};
+  const or_error<detector_error_model> model = parse_dem(dem_text);
+  if (!model)
+    return {nullptr, std::string(name) + " predecoder: " + model.error};
+  const predecoder_layout layout{static_cast<std::uint32_t>(model->num_detectors),
+                                 static_cast<std::uint32_t>(model->num_observables)};
+  if (name == "passthrough")
+    return {std::make_unique<passthrough_predecoder>(layout), {}};
+  or_error<detector_graph> graph = detector_graph::from_dem(*model);
+  if (!graph)
+    return {nullptr, "local predecoder: " + graph.error};
+  return {std::make_unique<local_predecoder>(std::move(*graph), layout, rule), {}};
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/or_error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// A recorded experiment: a detector error model and shots with their true observables and
+/// PyMatching's predictions (unittests/data/README.md). Rows are bit-packed (b8).
+struct shot_set {
+  std::string name;
+  std::uint64_t distance = 0;
+  std::uint64_t rounds = 0;
+  double noise = 0;
+  std::uint64_t shots = 0;
+  std::uint64_t num_detectors = 0;
+  std::uint64_t num_observables = 0;
+  std::uint64_t offline_logical_errors = 0; ///< shots whose prediction is not the truth
+  std::string dem_text;
+  std::vector<std::uint8_t> detections;
+  std::vector<std::uint8_t> observables;
+  std::vector<std::uint8_t> predictions;
+
+  [[nodiscard]] std::size_t detection_bytes() const noexcept {
+    return static_cast<std::size_t>((num_detectors + 7) / 8);
+  }
+  [[nodiscard]] std::size_t observable_bytes() const noexcept {
+    return static_cast<std::size_t>((num_observables + 7) / 8);
+  }
+  /// Row of one shot; `shot` < shots.
+  [[nodiscard]] std::span<const std::uint8_t> detection_row(std::uint64_t shot) const noexcept {
+    return std::span(detections).subspan(static_cast<std::size_t>(shot) * detection_bytes(), detection_bytes());
+  }
+  [[nodiscard]] std::span<const std::uint8_t> observable_row(std::uint64_t shot) const noexcept {
+    return std::span(observables).subspan(static_cast<std::size_t>(shot) * observable_bytes(), observable_bytes());
+  }
+  [[nodiscard]] std::span<const std::uint8_t> prediction_row(std::uint64_t shot) const noexcept {
+    return std::span(predictions).subspan(static_cast<std::size_t>(shot) * observable_bytes(), observable_bytes());
+  }
+};
+
+/// "surface_z_d13_p0.003" for (13, "0.003").
+[[nodiscard]] std::string shot_set_name(std::uint64_t distance, std::string_view noise);
+
+/// Names of the sets in a folder (its *.meta files), sorted; empty if there are none.
+[[nodiscard]] std::vector<std::string> list_shot_sets(const std::filesystem::path &folder);
+
+/// Reads `<name>.meta`, `.dem`, `.dets.b8`, `.obs.b8` and `.pred.b8` of a folder. Sizes must fit
+/// the .meta exactly, and no bit past the last detector or observable may be set. An error text
+/// names the file.
+[[nodiscard]] or_error<shot_set> load_shot_set(const std::filesystem::path &folder, std::string_view name);
+
+} // namespace cudaq::qec::realtime

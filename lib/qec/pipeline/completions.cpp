@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/pipeline/completions.h"
+
+#include "lib/base/trace_range.h"
+
+#include <algorithm>
+
+namespace cudaq::qec::realtime::detail {
+
+using experimental::completion;
+
+namespace {
+constexpr std::size_t kLeastRoom = 1024; ///< completions of an external ring that the handler may be behind
+/// Who finds room takes some a moment later, and so do others: at most as many as there are workers. The queue has what
+/// they may exceed their bound by, then failed launches theirs, then the requests that are open at a stop.
+constexpr std::size_t kExcess = 2 * 64;
+
+bool is_protocol_error(std::int32_t status) {
+  return status <= CUDAQ_RPC_ERR_BAD_ARG_LEN && status > CUDAQ_RPC_ERR_BAD_ARG_LEN - CUDAQ_RPC_ERROR_COUNT;
+}
+} // namespace
+
+completions::completions(pipeline_ring &ring)
+    : ring_(ring), room_(std::max<std::size_t>(kLeastRoom, 4 * ring.num_slots())),
+      told_(ring.external() ? room_ + 2 * kExcess + ring.num_slots() : 1) {}
+
+void completions::tell(const answered_request &told) noexcept {
+  if (!told_.push(told))
+    lost_.add();
+}
+
+void completions::tell_unexpected(const answered_request &told) noexcept {
+  expect();
+  tell(told);
+}
+
+void completions::tell_failed_launch(const answered_request &told) noexcept {
+  const bool fits = is_below(room_ + kExcess);
+  expect();
+  if (fits)
+    tell(told);
+  else
+    lost_.add();
+}
+
+std::uint32_t completions::turn() {
+  std::uint32_t work = 0;
+  if (ring_.external()) {
+    for (answered_request r; told_.pop(r); ++work)
+      deliver(r);
+    return work;
+  }
+  const std::uint64_t drawn = ring_.drawn();
+  for (std::uint64_t t = oldest_; t != drawn; ++t)
+    if (ring_.open_ticket(t) && collect(t))
+      ++work;
+  while (oldest_ != drawn && !ring_.open_ticket(oldest_))
+    ++oldest_;
+  return work;
+}
+
+bool completions::collect(std::uint64_t ticket) {
+  const auto slot = static_cast<std::uint32_t>(ticket % ring_.num_slots());
+  int launch_error = 0;
+  const cudaq_tx_status_t flag = cudaq_host_ringbuffer_poll_tx_flag(&ring_.ring(), slot, &launch_error);
+  if (flag != CUDAQ_TX_READY && flag != CUDAQ_TX_ERROR)
+    return false;
+  // The answer's flag orders these: who wrote them did it before.
+  const slot_record &record = ring_.record(slot);
+  completion c{record.request_id, static_cast<int>(slot), false, launch_error};
+  cudaq_rpc_response_t header{};
+  if (flag == CUDAQ_TX_ERROR) {
+    c.status = CUDAQ_RPC_ERR_LAUNCH_FAILED;
+  } else if (cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), slot, &header, &c.response) == CUDAQ_OK) {
+    c.status = header.status;
+    if (c.status ==
+        CUDAQ_RPC_ERR_LAUNCH_FAILED) // else nobody has written an error, or a worker that a stop overtook does
+      c.cuda_error = record.error;
+    c.response_size = header.result_len;
+  } else {
+    c.status = CUDAQ_RPC_ERR_NO_RESPONSE;
+  }
+  c.success = c.cuda_error == 0 && !is_protocol_error(c.status);
+  deliver(c);
+  ring_.collect(ticket);
+  return true;
+}
+
+void completions::deliver(const answered_request &told) {
+  deliver({told.request_id, static_cast<int>(told.slot), told.error == 0 && !is_protocol_error(told.status), told.error,
+           told.status, nullptr, 0});
+}
+
+void completions::deliver(const completion &c) {
+  if (c.status == CUDAQ_RPC_ERR_SHUTTING_DOWN)
+    given_up_.bump();
+  if (handler_ != nullptr && *handler_) {
+    in_handler_.set(1);
+    try {
+      const cudaq::realtime::detail::trace_range range("qec completion");
+      (*handler_)(c);
+    } catch (...) {
+      handler_errors_.bump();
+    }
+    in_handler_.set(0);
+  }
+  completed_.bump();
+}
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/pipeline/graph_engine.h"
+
+#include "lib/base/trace_range.h"
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace cudaq::qec::realtime::detail {
+
+using experimental::gpu_worker_resources;
+
+graph_engine::graph_engine(pipeline_ring &ring, answers &to, const std::vector<gpu_worker_resources> &workers,
+                           bool with_cpu_stage)
+    : ring_(ring), answers_(to), with_cpu_stage_(with_cpu_stage) {
+  for (std::size_t id = 0; id < workers.size(); ++id)
+    workers_.emplace_back(*this, static_cast<int>(id), workers[id]);
+}
+
+void graph_engine::wire(cudaq_dispatcher_t *dispatcher) {
+  std::vector<cudaq_host_worker_t> graphs;
+  for (worker &w : workers_) {
+    cudaq_host_worker_t g{};
+    g.struct_size = sizeof(g);
+    g.graph_exec = w.resources.graph_exec;
+    g.stream = w.resources.stream;
+    g.function_id = w.resources.function_id;
+    g.io_ctx = w.resources.io_ctx;
+    g.completion = with_cpu_stage_ ? CUDAQ_WORKER_CALLER_PUBLISHES : CUDAQ_WORKER_LIBRARY_PUBLISHES;
+    g.pre_launch_fn = &before_launch;
+    g.pre_launch_data = &w;
+    g.post_launch_fn = &behind_launch;
+    g.post_launch_data = &w;
+    graphs.push_back(g);
+  }
+  if (cudaq_dispatcher_set_host_workers(dispatcher, graphs.data(), graphs.size()) != CUDAQ_OK)
+    throw std::runtime_error(std::string("pipeline: ") + cudaq_last_error_message());
+  dispatcher_ = dispatcher;
+}
+
+void graph_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
+  cudaq_dispatcher_set_host_workers(dispatcher, nullptr, 0);
+}
+
+// The dispatcher has stopped, so no graph runs.
+void graph_engine::settle() noexcept {
+  for (worker &w : workers_)
+    if (w.kept) {
+      cudaq_host_release_worker(dispatcher_, w.id);
+      w.kept = false;
+    }
+}
+
+void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream) {
+  auto &w = *static_cast<worker *>(self);
+  w.engine.arm(w, slot_dev);
+  if (w.resources.pre_launch_fn == nullptr)
+    return;
+  const cudaq::realtime::detail::trace_range range("qec staging");
+  w.resources.pre_launch_fn(w.resources.pre_launch_data, slot_dev, stream);
+}
+
+void graph_engine::behind_launch(void *self, void *slot_dev, cudaStream_t stream) {
+  auto &w = *static_cast<worker *>(self);
+  w.open.store(0);
+  w.launched.store(w.launched.peek() + 1); // the user's hook may throw, and the graph runs all the same
+  if (w.resources.post_launch_fn != nullptr)
+    w.resources.post_launch_fn(w.resources.post_launch_data, slot_dev, stream);
+}
+
+void graph_engine::arm(worker &w, const void *slot_dev) {
+  const auto slot = static_cast<std::uint32_t>(
+      (reinterpret_cast<std::uintptr_t>(slot_dev) - reinterpret_cast<std::uintptr_t>(ring_.ring().rx_data)) /
+      ring_.ring().rx_stride_sz);
+  cudaq_rpc_header_t header;
+  std::memcpy(&header, ring_.rx_slot(slot), sizeof(header));
+  slot_record &record = ring_.record(slot);
+  record.payload_size = header.arg_len;
+  if (with_cpu_stage_ &&
+      !ring_.in_place()) // the last answer's header would pass for one that the CPU stage has written
+    std::memset(ring_.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
+  if (!ring_.external())
+    return;
+  if (const std::uint64_t open = w.open.load(); open != 0)
+    tell_failed(w, open);
+  record.request_id = header.request_id;
+  w.slot.store(slot);
+  w.request_id.store(header.request_id);
+  w.open.store(++w.armed);
+}
+
+// On the own ring the consumer finds the dispatcher's answer.
+void graph_engine::tell_failed(worker &w, std::uint64_t open) {
+  const answered_request told{w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_LAUNCH_FAILED, cudaErrorUnknown};
+  if (w.open.claim(open, 0))
+    answers_.failed_launch(told);
+}
+
+bool graph_engine::has_job(const worker &w, cudaq_host_job_t &job) const {
+  return cudaq_host_worker_job(dispatcher_, w.id, &job) == CUDAQ_OK;
+}
+
+bool graph_engine::take(int id, std::uint32_t &slot) {
+  worker &w = workers_[static_cast<std::size_t>(id)];
+  cudaq_host_job_t job{};
+  if (w.launched.load() == w.taken) {
+    const std::uint64_t open = w.open.load();
+    if (open != 0 && !has_job(w, job))
+      tell_failed(w, open);
+    return false;
+  }
+  w.taken = w.launched.load();
+  if (!has_job(w, job)) { // the device has failed, and the dispatcher has answered everything
+    answers_.failed_launch({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
+    return false;
+  }
+  slot = job.slot;
+  ring_.record(slot).enter(job.generation, request_phase::queued);
+  return true;
+}
+
+bool graph_engine::lost(int id, std::uint64_t generation) noexcept {
+  cudaq_host_job_t job{};
+  return !has_job(workers_[static_cast<std::size_t>(id)], job) || job.generation != generation;
+}
+
+bool graph_engine::release(int id, bool ended) noexcept {
+  worker &w = workers_[static_cast<std::size_t>(id)];
+  w.kept = !ended;
+  if (ended)
+    cudaq_host_release_worker(dispatcher_, id);
+  return ended;
+}
+
+} // namespace cudaq::qec::realtime::detail

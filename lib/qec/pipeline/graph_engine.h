@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine with a GPU: workers are graph workers of the host dispatcher, which launches their graphs. A worker's thread
+// learns of a launch from the hooks that the dispatcher calls around it, and of its end from the worker's ready flag (or,
+// in poll mode, from the CPU stage).
+//
+// No CPU stage: the dispatcher publishes what the graph has written, and no worker has a thread.
+#pragma once
+
+#include "lib/qec/pipeline/stage_engine.h"
+#include "lib/qec/pipeline/stage_worker.h"
+
+#include <deque>
+
+namespace cudaq::qec::realtime::detail {
+
+class graph_engine final : public stage_engine {
+public:
+  graph_engine(pipeline_ring &ring, answers &to, const std::vector<experimental::gpu_worker_resources> &workers,
+               bool with_cpu_stage);
+
+  void wire(cudaq_dispatcher_t *dispatcher) override;
+  void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
+  void settle() noexcept override;
+  bool has_threads() const override { return with_cpu_stage_; }
+  bool take(int worker, std::uint32_t &slot) override;
+  launch_outcome launch(int, std::uint32_t) noexcept override { return {}; }
+  bool lost(int worker, std::uint64_t generation) noexcept override;
+  bool release(int worker, bool ended) noexcept override;
+
+private:
+  /// Hooks are called by the dispatcher's thread; what they hand to the worker's thread is behind `launched`.
+  struct alignas(64) worker {
+    worker(graph_engine &of, int number, const experimental::gpu_worker_resources &with)
+        : engine(of), id(number), resources(with) {}
+    graph_engine &engine;
+    const int id;
+    const experimental::gpu_worker_resources resources;
+    shared_word<std::uint64_t> launched; ///< how many launches the hooks have seen through
+    std::uint64_t taken = 0;             ///< of these, by the worker's thread
+    // External rings only: the number of a launch that has begun and is not known to have succeeded, and its request.
+    std::uint64_t armed = 0;
+    shared_word<std::uint64_t> open; ///< 0: none
+    shared_word<std::uint32_t> slot, request_id;
+    bool kept = false; ///< not given back: its graph may still run
+  };
+  static void before_launch(void *self, void *slot_dev, cudaStream_t stream);
+  static void behind_launch(void *self, void *slot_dev, cudaStream_t stream);
+  void arm(worker &w, const void *slot_dev);
+  void tell_failed(worker &w, std::uint64_t open);
+  bool has_job(const worker &w, cudaq_host_job_t &job) const;
+
+  pipeline_ring &ring_;
+  answers &answers_;
+  std::deque<worker> workers_;
+  const bool with_cpu_stage_;
+  cudaq_dispatcher_t *dispatcher_ = nullptr;
+};
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/pipeline/host_engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace cudaq::qec::realtime::detail {
+
+using cudaq::realtime::detail::store_release;
+using experimental::gpu_worker_resources;
+using experimental::host_stage_call;
+
+host_engine::host_engine(pipeline_ring &ring, const std::vector<gpu_worker_resources> &workers) : ring_(ring) {
+  for (const gpu_worker_resources &w : workers) {
+    auto known =
+        std::find_if(functions_.begin(), functions_.end(), [&](const auto &f) { return f->id == w.function_id; });
+    if (known == functions_.end())
+      known = functions_.insert(known, std::make_unique<function>(*this, w.function_id, ring.num_slots()));
+    workers_.push_back({w, known->get()});
+  }
+}
+
+void host_engine::wire(cudaq_dispatcher_t *dispatcher) {
+  for (const auto &f : functions_)
+    if (cudaq_dispatcher_set_host_handler_v2(dispatcher, f->id, &host_engine::accept, f.get(), nullptr) != CUDAQ_OK)
+      throw std::runtime_error(std::string("pipeline: ") + cudaq_last_error_message());
+}
+
+void host_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
+  for (const auto &f : functions_)
+    cudaq_dispatcher_set_host_handler_v2(dispatcher, f->id, nullptr, nullptr, nullptr);
+}
+
+std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
+  auto &f = *static_cast<function *>(to);
+  pipeline_ring &ring = f.engine.ring_;
+  const std::uint32_t slot = call->job.slot;
+  slot_record &record = ring.record(slot);
+  record.payload_size = call->payload_len;
+  if (ring.external()) // nobody has filled it in
+    record.request_id = call->job.request_id;
+  if (!ring.in_place()) // the last answer's header would pass for one that the CPU stage has written
+    std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
+  record.enter(call->job.generation, request_phase::queued);
+  // There is room: while the engine lives a slot is accepted again behind its answer only, and a worker that answers has
+  // popped it. (What a stop answers stays in the queue; the engine goes before the next start.)
+  static_cast<void>(f.queue.push(slot));
+  return CUDAQ_HOST_CALL_DEFERRED;
+}
+
+bool host_engine::take(int id, std::uint32_t &slot) {
+  return workers_[static_cast<std::size_t>(id)].serves->queue.pop(slot);
+}
+
+launch_outcome host_engine::launch(int id, std::uint32_t slot) noexcept {
+  worker &self = workers_[static_cast<std::size_t>(id)];
+  const gpu_worker_resources &w = self.resources;
+  // The payload is read in the slot: a deferred request keeps its rx flag, so nobody refills it before the answer.
+  std::uint8_t *const frame = ring_.rx_slot(slot);
+  std::uint8_t *const device_view = ring_.ring().rx_data; // none: plain memory
+  void *const slot_dev = device_view != nullptr ? device_view + slot * ring_.ring().rx_stride_sz : frame;
+  host_stage_call call{id,
+                       static_cast<int>(slot),
+                       frame + CUDAQ_RPC_HEADER_SIZE,
+                       ring_.record(slot).payload_size,
+                       ring_.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE,
+                       ring_.max_payload(),
+                       0};
+  launch_outcome said;
+  if (w.ready_flag != nullptr) // a stage that failed may have left it raised
+    store_release(*w.ready_flag, 0);
+  try {
+    if (w.pre_launch_fn != nullptr)
+      w.pre_launch_fn(w.pre_launch_data, slot_dev, nullptr);
+    said.error = w.host_stage_fn(w.host_stage_data, &call);
+    self.runs = said.error == 0 && w.ready_flag != nullptr;
+    if (said.error == 0 && w.post_launch_fn != nullptr)
+      w.post_launch_fn(w.post_launch_data, slot_dev, nullptr);
+  } catch (...) {
+    said.error = cudaErrorUnknown;
+  }
+  said.response_size = call.response_size;
+  return said;
+}
+
+bool host_engine::release(int id, bool ended) noexcept {
+  worker &self = workers_[static_cast<std::size_t>(id)];
+  self.runs = self.runs && !ended;
+  return !self.runs;
+}
+
+} // namespace cudaq::qec::realtime::detail

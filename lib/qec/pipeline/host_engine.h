@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine without a GPU: the dispatcher calls a v2 handler that defers, the slot goes into the queue of its function,
+// and the first free worker of that function runs the host stage on its own thread.
+#pragma once
+
+#include "lib/qec/pipeline/bounded_queue.h"
+#include "lib/qec/pipeline/stage_engine.h"
+
+#include <memory>
+
+namespace cudaq::qec::realtime::detail {
+
+class host_engine final : public stage_engine {
+public:
+  host_engine(pipeline_ring &ring, const std::vector<experimental::gpu_worker_resources> &workers);
+
+  void wire(cudaq_dispatcher_t *dispatcher) override;
+  void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
+  void settle() noexcept override {}
+  bool has_threads() const override { return true; }
+  bool take(int worker, std::uint32_t &slot) override;
+  launch_outcome launch(int worker, std::uint32_t slot) noexcept override;
+  bool lost(int, std::uint64_t) noexcept override { return false; }
+  bool release(int worker, bool ended) noexcept override;
+
+private:
+  struct function {
+    function(host_engine &of, std::uint32_t function_id, std::size_t capacity)
+        : engine(of), id(function_id), queue(capacity) {}
+    host_engine &engine;
+    std::uint32_t id;
+    bounded_queue<std::uint32_t> queue; ///< room for every slot: a push cannot fail
+  };
+  struct alignas(64) worker {
+    experimental::gpu_worker_resources resources;
+    function *serves;
+    bool runs = false; ///< an asynchronous stage was launched, and is not known to have ended
+  };
+  static std::int32_t accept(cudaq_host_call_t *call, void *to) noexcept;
+
+  pipeline_ring &ring_;
+  std::vector<std::unique_ptr<function>> functions_;
+  std::vector<worker> workers_;
+};
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wiring, start, deferred completions, and the pipeline as text; pipeline_stop.cpp has the way down.
+#include "lib/qec/pipeline/pipeline_core.h"
+
+#include "lib/qec/pipeline/graph_engine.h"
+#include "lib/qec/pipeline/host_engine.h"
+#include "lib/qec/pipeline/pipeline_thread.h"
+
+#include <sched.h>
+#include <stdexcept>
+#include <utility>
+
+namespace cudaq::qec::realtime::detail {
+
+using namespace experimental;
+using cudaq::realtime::detail::finding;
+using cudaq::realtime::detail::loop_thread;
+using cudaq::realtime::detail::run_loop;
+using cudaq::realtime::detail::steady_clock;
+using cudaq::realtime::detail::thread_placement;
+
+namespace {
+
+[[noreturn]] void refused(const char *what) {
+  throw std::runtime_error(std::string("pipeline: ") + what + ": " + cudaq_last_error_message());
+}
+void must(cudaq_status_t status, const char *what) {
+  if (status != CUDAQ_OK)
+    refused(what);
+}
+
+cudaq_wait_policy_t decide_wait(const pipeline_stage_config &c) {
+  switch (c.wait) {
+  case wait_policy::spin:
+    return CUDAQ_WAIT_SPIN;
+  case wait_policy::spin_yield:
+    return CUDAQ_WAIT_SPIN_YIELD;
+  case wait_policy::block:
+    return CUDAQ_WAIT_BLOCK;
+  case wait_policy::automatic:
+    break;
+  }
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  const bool known = sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
+  // Dispatcher, consumer, a producer.
+  return known && CPU_COUNT(&cpus) >= c.num_workers + 3 ? CUDAQ_WAIT_SPIN : CUDAQ_WAIT_SPIN_YIELD;
+}
+
+void start_thread(loop_thread &thread, const std::string &name, int core, std::function<void()> body) {
+  thread_placement placement;
+  placement.core = core < 0 ? CUDAQ_CORE_ANY : core;
+  if (const finding refused_placement = thread.start(name, placement, std::move(body)))
+    throw std::runtime_error("pipeline: thread " + name + ": " + refused_placement.text);
+}
+
+} // namespace
+
+pipeline_core::pipeline_core(const pipeline_stage_config &config)
+    : config_(config), wait_(decide_wait(config)), ring_(config), completions_(ring_), answers_(ring_, completions_) {
+  try {
+    create_dispatcher();
+  } catch (...) {
+    if (dispatcher_ != nullptr)
+      cudaq_dispatcher_destroy(dispatcher_);
+    if (manager_ != nullptr)
+      cudaq_dispatch_manager_destroy(manager_);
+    throw;
+  }
+}
+
+pipeline_core::~pipeline_core() {
+  cudaq_dispatcher_destroy(dispatcher_);
+  cudaq_dispatch_manager_destroy(manager_);
+}
+
+void pipeline_core::create_dispatcher() {
+  cudaq_dispatcher_config_t c{};
+  c.num_slots = ring_.num_slots();
+  c.slot_size = static_cast<std::uint32_t>(config_.slot_size);
+  c.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
+  c.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+  c.device_id = config_.device_id;
+  must(cudaq_dispatch_manager_create(&manager_), "manager");
+  must(cudaq_dispatcher_create(manager_, &c, &dispatcher_), "dispatcher");
+  if (cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_.ring()) != CUDAQ_OK)
+    throw std::invalid_argument(std::string("pipeline: ring: ") + cudaq_last_error_message());
+  must(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_), "control words");
+  answers_.answer_through(dispatcher_);
+}
+
+void pipeline_core::require_configurable(const char *call) const {
+  const std::lock_guard<std::mutex> lock(shape_);
+  if (state_ == run_state::starting || state_ == run_state::running || state_ == run_state::stuck)
+    throw std::logic_error(std::string("pipeline: ") + call + " while it runs");
+}
+
+void pipeline_core::set_gpu_stage(gpu_stage_factory factory) {
+  require_configurable("set_gpu_stage");
+  factory_ = std::move(factory);
+}
+void pipeline_core::set_cpu_stage(cpu_stage_callback callback) {
+  require_configurable("set_cpu_stage");
+  cpu_stage_ = std::move(callback);
+}
+void pipeline_core::set_completion_handler(completion_callback handler) {
+  require_configurable("set_completion_handler");
+  handler_ = std::move(handler);
+}
+
+std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
+  const pipeline_thread inside(this); // the factory is the caller's
+  std::vector<gpu_worker_resources> made;
+  for (int id = 0; id < config_.num_workers; ++id) {
+    const gpu_worker_resources &w = made.emplace_back(factory_(id));
+    const std::string who = "pipeline: worker " + std::to_string(id) + ": ";
+    const bool graph = w.graph_exec != nullptr;
+    if (graph == (w.host_stage_fn != nullptr))
+      throw std::invalid_argument(who + (graph ? "both" : "neither") + " graph_exec and host_stage_fn " +
+                                  (graph ? "are set" : "is set"));
+    if (graph != (made.front().graph_exec != nullptr))
+      throw std::invalid_argument(who + "graphs and host stages in one pipeline");
+    if (cpu_stage_ && graph && w.gpu_output != nullptr && w.ready_flag == nullptr)
+      throw std::invalid_argument(who + "gpu_output is set, ready_flag is not: nobody says when the graph is done");
+    if (cpu_stage_ && w.ready_flag != nullptr && w.gpu_output == nullptr)
+      throw std::invalid_argument(who + "ready_flag is set, gpu_output is not");
+  }
+  return made;
+}
+
+pipeline_core::run_state pipeline_core::exchange_state(run_state to) {
+  const std::lock_guard<std::mutex> lock(shape_);
+  return std::exchange(state_, to);
+}
+
+void pipeline_core::start() {
+  refuse_from_callback("start");
+  const std::lock_guard<std::mutex> one(control_);
+  require_configurable("start");
+  if (!factory_)
+    throw std::logic_error("pipeline: start without a GPU stage");
+  if (!cpu_stage_ && ring_.external())
+    throw std::logic_error("pipeline: GPU-only mode with an external ring");
+  // From here to `running` nobody may change what is being started: not the factory, nor a callback of a first request.
+  const run_state before = exchange_state(run_state::starting);
+  try {
+    start_all();
+  } catch (...) {
+    exchange_state(before);
+    throw;
+  }
+  publish({}, run_state::running);
+  ring_.open();
+}
+
+void pipeline_core::start_all() {
+  const std::vector<gpu_worker_resources> resources = make_resources();
+  if (resources.front().graph_exec != nullptr)
+    engine_ = std::make_unique<graph_engine>(ring_, answers_, resources, static_cast<bool>(cpu_stage_));
+  else
+    engine_ = std::make_unique<host_engine>(ring_, resources);
+  try {
+    engine_->wire(dispatcher_);
+    start_threads(resources);
+    start_dispatcher();
+  } catch (...) {
+    end_after_failed_start();
+    throw;
+  }
+}
+
+void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resources) {
+  answers_.give_up.store(0);
+  workers_end_.store(0);
+  consumer_ends_.store(0);
+  completions_.call(&handler_);
+  start_thread(consumer_, "qec-consumer", config_.cores.consumer, [this] {
+    const pipeline_thread inside(this);
+    run_loop([this] { return completions_.turn(); },
+             [this] { return consumer_ends_.load() != 0 && completions_.turn() == 0; }, idle());
+  });
+  for (int id = 0; id < config_.num_workers && engine_->has_threads(); ++id) {
+    auto turns = std::make_unique<stage_worker>(id, resources[static_cast<std::size_t>(id)], *engine_, ring_,
+                                                cpu_stage_, answers_);
+    stage_worker &worker = *turns;
+    loop_thread *thread = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(shape_);
+      workers_.emplace_back().turns = std::move(turns);
+      thread = &workers_.back().thread;
+    }
+    const int base = config_.cores.worker_base;
+    start_thread(*thread, "qec-worker-" + std::to_string(id), base < 0 ? -1 : base + id, [this, &worker] {
+      const pipeline_thread inside(this);
+      run_loop([&worker] { return worker.turn(); },
+               [this, &worker] { return workers_end_.load() != 0 && worker.turn() == 0 && worker.idle(); }, idle());
+    });
+  }
+}
+
+void pipeline_core::start_dispatcher() {
+  cudaq_dispatcher_options_t o;
+  must(cudaq_dispatcher_options_init(&o, sizeof(o)), "options");
+  o.wait_policy = static_cast<std::uint32_t>(wait_);
+  o.block_interval_ns = kBlockIntervalNs;
+  o.dispatcher_core = config_.cores.dispatcher < 0 ? CUDAQ_CORE_ANY : config_.cores.dispatcher;
+  o.grace_period_ns = config_.grace_period_ns;
+  o.busy_workers = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
+  o.payload_in_slot = 1; // a worker reads it there: the dispatcher need not copy what it only hands on
+  // Every ticket needs an answer. On an external ring a stranger's request is treated as any dispatcher does.
+  o.unknown_function = ring_.external() ? CUDAQ_UNKNOWN_FUNCTION_DROP : CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+  must(cudaq_dispatcher_set_options(dispatcher_, &o), "options of the dispatcher");
+  must(cudaq_dispatcher_start(dispatcher_), "start of the dispatcher");
+}
+
+void pipeline_core::end_after_failed_start() noexcept {
+  // No request has been accepted, so no callback runs.
+  workers_end_.store(1);
+  consumer_ends_.store(1);
+  {
+    const std::lock_guard<std::mutex> lock(shape_);
+    workers_.clear(); // joins
+  }
+  consumer_.join_until(steady_clock::time_point::max());
+  engine_->unwire(dispatcher_);
+  engine_.reset();
+}
+
+bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status) {
+  const auto at = static_cast<std::uint32_t>(slot);
+  const answer said = size != nullptr ? checked_answer(status, *size, ring_.max_payload())
+                                      : written_answer(ring_.tx_slot(at), ring_.max_payload());
+  return answers_.give(at, generation, said);
+}
+
+slot_record &pipeline_core::record_to_complete(int slot, int status) {
+  if (slot < 0 || slot >= config_.num_slots)
+    throw std::out_of_range("pipeline: complete_deferred: slot " + std::to_string(slot) + " of " +
+                            std::to_string(config_.num_slots));
+  if (status == CUDAQ_HOST_CALL_DEFERRED)
+    throw std::invalid_argument("pipeline: complete_deferred: status is INT32_MIN, which means deferred");
+  return ring_.record(static_cast<std::uint32_t>(slot));
+}
+
+void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
+  const answering_calls::one inside(completers_);
+  slot_record &record = record_to_complete(slot, status);
+  for (;;) {
+    const std::uint64_t word = record.word.load();
+    const request_phase phase = slot_record::phase_of(word);
+    const std::uint64_t generation = slot_record::generation_of(word);
+    const bool open = phase == request_phase::called || phase == request_phase::deferred;
+    if (!open && phase != request_phase::given_up)
+      break;
+    if (open && !record.claim(generation, phase, request_phase::none))
+      continue; // its worker has just gone on, or somebody was faster
+    if (!open || !answer_claimed(slot, generation, size, status))
+      answers_.answered_twice.add(); // by a stop: its caller could not know
+    return;
+  }
+  throw std::logic_error("pipeline: complete_deferred: slot " + std::to_string(slot) +
+                         " has no request that waits for it");
+}
+
+bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
+  const answering_calls::one inside(completers_);
+  slot_record &record = record_to_complete(slot, status);
+  // Called first: from there the worker takes it to deferred.
+  if (!record.claim(generation, request_phase::called, request_phase::none) &&
+      !record.claim(generation, request_phase::deferred, request_phase::none))
+    return false;
+  return answer_claimed(slot, generation, &size, status);
+}
+
+cudaq_dispatcher_stats_t pipeline_core::dispatcher_stats() const {
+  cudaq_dispatcher_stats_t stats{};
+  stats.struct_size = sizeof(stats);
+  cudaq_dispatcher_get_stats(dispatcher_, &stats);
+  return stats;
+}
+
+} // namespace cudaq::qec::realtime::detail

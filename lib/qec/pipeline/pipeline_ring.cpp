@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/pipeline/pipeline_ring.h"
+
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace cudaq::qec::realtime::detail {
+
+using experimental::pipeline_stage_config;
+using experimental::ring_memory;
+
+namespace {
+
+// Out of line, so that no text is made on the way of a submit that is accepted.
+[[noreturn]] void refuse(const std::string &text) { throw std::invalid_argument("pipeline: " + text); }
+
+const pipeline_stage_config &checked(const pipeline_stage_config &c) {
+  if (c.num_workers < 1 || c.num_workers > 64)
+    refuse("num_workers is " + std::to_string(c.num_workers) + ", it can be 1 to 64");
+  if (c.num_slots < 1)
+    refuse("num_slots is " + std::to_string(c.num_slots) + ", it must be at least 1");
+  if (c.slot_size < CUDAQ_RPC_HEADER_SIZE || c.slot_size > std::numeric_limits<std::uint32_t>::max() / 2)
+    refuse("slot_size is " + std::to_string(c.slot_size) + ", it can be 24 bytes to 2 GiB");
+  return c;
+}
+
+cudaq_ringbuffer_memory_t *allocate(const pipeline_stage_config &c, cudaq_ringbuffer_t &ring) {
+  cudaq_ringbuffer_options_t options;
+  cudaq_ringbuffer_options_init(&options, sizeof(options));
+  options.num_slots = static_cast<std::uint32_t>(c.num_slots);
+  options.slot_size = static_cast<std::uint32_t>(c.slot_size);
+  options.in_place = 1;
+  options.device_id = c.device_id;
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_status_t status = CUDAQ_ERR_UNSUPPORTED;
+  if (c.memory != ring_memory::host) {
+    options.memory_kind = CUDAQ_MEMORY_MAPPED;
+    status = cudaq_ringbuffer_create(&options, &memory, &ring);
+  }
+  // Without a device the pipeline serves host stages; `automatic` then takes what there is.
+  if (status != CUDAQ_OK && c.memory != ring_memory::mapped) {
+    options.memory_kind = CUDAQ_MEMORY_HOST;
+    status = cudaq_ringbuffer_create(&options, &memory, &ring);
+  }
+  if (status != CUDAQ_OK)
+    throw std::runtime_error(std::string("pipeline: no memory for the ring: ") + cudaq_last_error_message());
+  return memory;
+}
+
+} // namespace
+
+pipeline_ring::pipeline_ring(const pipeline_stage_config &config)
+    : slot_size_(checked(config).slot_size), records_(static_cast<std::size_t>(config.num_slots)) {
+  for (std::uint32_t i = 0; i < num_slots(); ++i)
+    records_[i].turn.set(i);
+  if (config.external_ringbuffer != nullptr)
+    ring_ = *static_cast<const cudaq_ringbuffer_t *>(config.external_ringbuffer);
+  else
+    memory_ = allocate(config, ring_);
+}
+
+pipeline_ring::~pipeline_ring() {
+  if (memory_ != nullptr)
+    cudaq_ringbuffer_destroy(memory_);
+}
+
+pipeline_ring::admission pipeline_ring::submit(std::uint32_t function_id, const void *payload, std::size_t size,
+                                               std::uint64_t request_id) {
+  if (size > max_payload())
+    refuse("a payload of " + std::to_string(size) + " bytes; a slot holds " + std::to_string(max_payload()));
+  if (payload == nullptr && size != 0)
+    refuse("payload is NULL, payload_size is " + std::to_string(size));
+  for (;;) {
+    const std::uint64_t ticket = next_.load();
+    if ((ticket & kClosed) != 0)
+      return admission::closed;
+    const auto slot = static_cast<std::uint32_t>(ticket % num_slots());
+    slot_record &record = records_[slot];
+    // The flags too: the dispatcher may not have cleared rx yet when the answer is collected.
+    if (record.turn.load() != ticket || cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0) {
+      if (next_.load() != ticket)
+        continue; // another injector was faster: this slot says nothing about the next one
+      return admission::full;
+    }
+    if (!next_.claim(ticket, ticket + 1))
+      continue;
+    record.request_id = request_id;
+    record.error = 0;
+    cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, function_id, payload, static_cast<std::uint32_t>(size),
+                                            static_cast<std::uint32_t>(request_id), 0);
+    submitted_.add(); // first: a snapshot never shows an end without its beginning
+    cudaq_host_ringbuffer_signal_slot(&ring_, slot);
+    return admission::accepted;
+  }
+}
+
+void pipeline_ring::collect(std::uint64_t ticket) {
+  const auto slot = static_cast<std::uint32_t>(ticket % num_slots());
+  cudaq_host_ringbuffer_clear_slot(&ring_, slot);
+  records_[slot].turn.store(ticket + num_slots());
+}
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pipeline's ring: whose slot is which, and what stands in it besides the frame.
+//
+// A ticket is the number of a submitted request; ticket t goes to slot t mod n. The flags of a slot do not say whether an
+// injector that drew an earlier ticket has still to write there, so each slot has a turn: the ticket that may use it.
+#pragma once
+
+#include "cudaq/qec/realtime/pipeline.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/detail/base/flag_word.h"
+
+#include <vector>
+
+namespace cudaq::qec::realtime::detail {
+
+using cudaq::realtime::detail::counter;
+using cudaq::realtime::detail::shared_word;
+
+/// Phase of a slot's request, in one word with the dispatcher's generation of it.
+enum class request_phase : std::uint64_t {
+  none = 0,   ///< answered, or never anything else
+  queued = 1, ///< accepted, no worker has it yet
+  staged = 2, ///< a worker has it
+  called = 3, ///< its CPU stage runs and may defer it: open to complete_deferred, which may be faster than the callback
+  deferred = 4, ///< the worker has gone on
+  given_up = 5, ///< answered by a stop, when it was called or deferred
+};
+
+/// What the pipeline knows about the request in a slot; see docs/pipeline.md for who writes what when.
+struct alignas(64) slot_record {
+  shared_word<std::uint64_t> turn;
+  shared_word<std::uint64_t> word; ///< generation << 3 | phase
+  std::uint64_t request_id = 0;
+  std::uint32_t payload_size = 0;
+  int error = 0; ///< of the GPU stage, on the own ring
+
+  static std::uint64_t pack(std::uint64_t generation, request_phase phase) {
+    return generation << 3 | static_cast<std::uint64_t>(phase);
+  }
+  static std::uint64_t generation_of(std::uint64_t word) { return word >> 3; }
+  static request_phase phase_of(std::uint64_t word) { return static_cast<request_phase>(word & 7); }
+  void enter(std::uint64_t generation, request_phase phase) { word.store(pack(generation, phase)); }
+  bool claim(std::uint64_t generation, request_phase from, request_phase to) {
+    return word.claim(pack(generation, from), pack(generation, to));
+  }
+};
+
+/// The ring's memory, its records, and the injectors' side of it.
+class pipeline_ring {
+public:
+  /// Throws std::invalid_argument or std::runtime_error.
+  explicit pipeline_ring(const experimental::pipeline_stage_config &config);
+  ~pipeline_ring();
+  pipeline_ring(const pipeline_ring &) = delete;
+  pipeline_ring &operator=(const pipeline_ring &) = delete;
+
+  const cudaq_ringbuffer_t &ring() const { return ring_; }
+  bool external() const { return memory_ == nullptr; }
+  std::uint32_t num_slots() const { return static_cast<std::uint32_t>(records_.size()); }
+  std::size_t max_payload() const { return slot_size_ - CUDAQ_RPC_HEADER_SIZE; }
+  slot_record &record(std::uint32_t slot) { return records_[slot]; }
+  const slot_record &record(std::uint32_t slot) const { return records_[slot]; }
+  std::uint8_t *rx_slot(std::uint32_t slot) const { return ring_.rx_data_host + slot * ring_.rx_stride_sz; }
+  std::uint8_t *tx_slot(std::uint32_t slot) const {
+    return in_place() ? rx_slot(slot) : ring_.tx_data_host + slot * ring_.tx_stride_sz;
+  }
+  bool in_place() const { return ring_.tx_data_host == nullptr || ring_.tx_data_host == ring_.rx_data_host; }
+
+  // --- injectors ---
+
+  enum class admission { accepted, full, closed };
+  /// Throws std::invalid_argument for a payload that does not fit.
+  admission submit(std::uint32_t function_id, const void *payload, std::size_t size, std::uint64_t request_id);
+  void close() { next_.raise_bits(kClosed); }
+  void open() { next_.clear_bits(kClosed); }
+  /// Tickets drawn: the requests there are, and those that are being written.
+  std::uint64_t drawn() const { return next_.load() & ~kClosed; }
+  /// Requests that are signalled, or in the next moment.
+  std::uint64_t submitted() const { return submitted_.value(); }
+  counter &stalls() { return stalls_; }
+  const counter &stalls() const { return stalls_; }
+
+  // --- consumer ---
+
+  /// Ticket `t` has been answered and not collected yet, or is still on its way.
+  bool open_ticket(std::uint64_t t) const { return records_[t % num_slots()].turn.peek() == t; }
+  /// Gives the slot of an answered ticket back.
+  void collect(std::uint64_t ticket);
+
+private:
+  static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
+
+  cudaq_ringbuffer_memory_t *memory_ = nullptr;
+  cudaq_ringbuffer_t ring_{};
+  std::size_t slot_size_;
+  std::vector<slot_record> records_;
+  alignas(64) shared_word<std::uint64_t> next_;
+  alignas(64) counter submitted_;
+  counter stalls_;
+};
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// The way down: close, drain, stop the dispatcher, end the threads, say what is left. docs/pipeline.md has the order and why.
+#include "lib/qec/pipeline/pipeline_core.h"
+#include "lib/qec/pipeline/pipeline_thread.h"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+namespace cudaq::qec::realtime::detail {
+
+using cudaq::realtime::detail::steady_clock;
+using cudaq::realtime::detail::wait_until;
+using experimental::stop_report;
+
+namespace {
+
+/// What a thread gets to come back from a callback, and the dispatcher to answer what is left, behind the grace period.
+constexpr auto kEndTime = std::chrono::milliseconds(500);
+
+const char *text_of(stage_worker::activity what) {
+  switch (what) {
+  case stage_worker::activity::idle:
+    return "idle";
+  case stage_worker::activity::gpu_stage:
+    return "in the GPU stage";
+  case stage_worker::activity::waiting:
+    return "waiting for the GPU stage";
+  case stage_worker::activity::cpu_stage:
+    return "in the CPU stage";
+  }
+  return "";
+}
+
+void say(stop_report &report, const std::string &text) { report.text += (report.text.empty() ? "" : "; ") + text; }
+
+} // namespace
+
+void pipeline_core::refuse_from_callback(const char *call) const {
+  if (pipeline_thread::is_of(this))
+    throw std::logic_error(std::string("pipeline: ") + call + " from a callback of the same pipeline");
+}
+
+void pipeline_core::publish(const stop_report &report, run_state state) {
+  const std::lock_guard<std::mutex> lock(shape_);
+  report_ = report;
+  state_ = state;
+}
+
+stop_report pipeline_core::last_stop() const {
+  const std::lock_guard<std::mutex> lock(shape_);
+  return report_;
+}
+
+bool pipeline_core::ended() const {
+  const std::lock_guard<std::mutex> lock(shape_);
+  return state_ == run_state::created || state_ == run_state::stopped;
+}
+
+bool pipeline_core::is_stuck() const {
+  const std::lock_guard<std::mutex> lock(shape_);
+  return state_ == run_state::stuck;
+}
+
+void pipeline_core::stop() {
+  refuse_from_callback("stop");
+  const std::lock_guard<std::mutex> one(control_);
+  ring_.close(); // first of all: a submit may wait for a slot of a pipeline that never ran
+  if (ended())
+    return;
+  stop_report report;
+  const std::uint64_t given_up_before = completions_.given_up();
+  const auto deadline = steady_clock::now() + std::chrono::nanoseconds(config_.grace_period_ns);
+  const bool again = is_stuck(); // its grace period is over, and its workers have ended
+  bool stopped = false;
+  if (ring_.external()) { // who fills it goes on: the dispatcher must not
+    stopped = stop_dispatcher(config_.grace_period_ns, report);
+  } else {
+    const bool drained = !again && drain(deadline);
+    answers_.give_up.store(drained ? 0 : 1);
+    stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
+  }
+  answers_.give_up.store(1);
+  report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
+  if (stopped) {
+    take_back_open_requests();
+    if (answers_are_told(report))
+      end_consumer(report);
+  } else { // it may still answer, and call what we gave it: only the next stop knows more
+    ++report.stuck_threads;
+  }
+  report.given_up = completions_.given_up() - given_up_before;
+  report.left_over = ring_.external() ? 0 : ring_.drawn() - completions_.completed();
+  if (report.given_up != 0)
+    say(report, std::to_string(report.given_up) + " requests answered SHUTTING_DOWN");
+  if (report.left_over != 0)
+    say(report, std::to_string(report.left_over) + " requests left in the ring");
+  if (const std::uint64_t lost = completions_.lost(); lost != lost_reported_) {
+    say(report, std::to_string(lost - lost_reported_) + " completions not delivered");
+    lost_reported_ = lost;
+  }
+  report.drained = report.text.empty();
+  const bool ended = report.stuck_threads == 0;
+  if (ended) {
+    engine_->settle();
+    engine_->unwire(dispatcher_);
+    {
+      const std::lock_guard<std::mutex> lock(shape_);
+      workers_.clear();
+    }
+    engine_.reset();
+  }
+  publish(report, ended ? run_state::stopped : run_state::stuck);
+}
+
+/// False: something was still open at the deadline.
+bool pipeline_core::drain(time_point deadline) {
+  const std::uint64_t drawn = ring_.drawn();
+  return wait_until(deadline, [&] { return completions_.completed() == drawn; });
+}
+
+/// False: it has not ended, or a graph has not.
+bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_report &report) {
+  const cudaq_status_t status = cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns);
+  if (status != CUDAQ_OK)
+    say(report, std::string("dispatcher: ") + cudaq_last_error_message());
+  return status == CUDAQ_OK || status == CUDAQ_ERR_CUDA;
+}
+
+/// Number of workers that did not end.
+int pipeline_core::join_workers(time_point deadline, stop_report &report) {
+  workers_end_.store(1);
+  int stuck = 0;
+  for (worker_thread &w : workers_) {
+    if (w.thread.join_until(deadline))
+      continue;
+    ++stuck;
+    say(report, "worker " + std::to_string(w.turns->id()) + " is stuck " + text_of(w.turns->doing()) + ", slot " +
+                    std::to_string(w.turns->slot()));
+  }
+  return stuck;
+}
+
+/// Who has claimed a request has still to answer it, or to tell the consumer that it was too late: a completer, or a worker
+/// that did not end in time. False: the consumer has to stay for them.
+bool pipeline_core::answers_are_told(stop_report &report) {
+  const auto by_workers = [this] {
+    return std::all_of(workers_.begin(), workers_.end(),
+                       [](const worker_thread &w) { return w.turns->answering().none(); });
+  };
+  if (wait_until(steady_clock::now() + kEndTime, [&] { return completers_.none() && by_workers(); }))
+    return true;
+  if (!completers_.none()) { // a worker has been reported by its name
+    ++report.stuck_threads;
+    say(report, "a complete_deferred has not come back");
+  }
+  return false;
+}
+
+void pipeline_core::end_consumer(stop_report &report) {
+  consumer_ends_.store(1);
+  if (consumer_.join_until(steady_clock::now() + kEndTime))
+    return;
+  ++report.stuck_threads;
+  say(report, completions_.in_handler() ? "the completion handler has not come back" : "the consumer has not ended");
+}
+
+/// The phase that the request of a slot was in, and is no more; none: it has been answered.
+request_phase pipeline_core::take_back(slot_record &record) {
+  for (;;) {
+    const std::uint64_t word = record.word.load();
+    const request_phase phase = slot_record::phase_of(word);
+    if (phase == request_phase::none || phase == request_phase::given_up)
+      return request_phase::none;
+    const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
+    if (record.claim(slot_record::generation_of(word), phase,
+                     may_be_completed ? request_phase::given_up : request_phase::none))
+      return phase;
+    // A worker that did not end in time has just taken it on.
+  }
+}
+
+/// Behind the dispatcher's stop, which has answered these: nobody may answer them any more, and a completion is due.
+void pipeline_core::take_back_open_requests() {
+  for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
+    slot_record &record = ring_.record(slot);
+    const request_phase was = take_back(record);
+    if (was == request_phase::none || !ring_.external())
+      continue;
+    const answered_request told{record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0};
+    if (was == request_phase::queued)
+      completions_.tell_unexpected(told);
+    else
+      completions_.tell(told);
+  }
+}
+
+std::string pipeline_core::dump() const {
+  std::ostringstream out;
+  {
+    const std::lock_guard<std::mutex> lock(shape_);
+    static constexpr const char *kStates[] = {"created", "starting", "running", "stopped", "stuck"};
+    out << "pipeline: " << kStates[static_cast<int>(state_)] << "; " << ring_.submitted() << " submitted, "
+        << completions_.completed() << " completed, " << completions_.given_up() << " given up\n";
+    if (!report_.text.empty())
+      out << "last stop: " << report_.text << "\n";
+    for (const worker_thread &w : workers_) {
+      const stage_worker::activity what = w.turns->doing();
+      out << "worker " << w.turns->id() << ": " << text_of(what);
+      if (what != stage_worker::activity::idle)
+        out << ", slot " << w.turns->slot();
+      out << "\n";
+    }
+  }
+  out << "errors: " << answers_.stage_errors.value() << " GPU stage, " << answers_.callback_errors.value()
+      << " CPU stage, " << completions_.handler_errors() << " completion handler, " << answers_.answered_twice.value()
+      << " answers to what was answered\n";
+  if (const std::string first = answers_.first_note(); !first.empty())
+    out << "first error text: " << first << "\n";
+  for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
+    static constexpr const char *kPhases[] = {"", "queued", "with a worker", "in its CPU stage", "deferred", ""};
+    const auto phase = static_cast<std::size_t>(slot_record::phase_of(ring_.record(slot).word.load()));
+    if (*kPhases[phase] != '\0')
+      out << "slot " << slot << ": " << kPhases[phase] << "\n";
+  }
+  std::string text(16384, '\0');
+  std::size_t length = 0;
+  cudaq_dispatcher_dump_state(dispatcher_, text.data(), text.size(), &length);
+  text.resize(std::min(length, text.size() - 1));
+  return out.str() + text;
+}
+
+} // namespace cudaq::qec::realtime::detail

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/pipeline/stage_worker.h"
+
+#include "lib/base/trace_range.h"
+
+#include <cstring>
+#include <exception>
+
+namespace cudaq::qec::realtime::detail {
+
+using cudaq::realtime::detail::claim_word;
+using cudaq::realtime::detail::store_release;
+using experimental::cpu_stage_context;
+using experimental::DEFERRED_COMPLETION;
+
+namespace {
+// States of a ready flag.
+constexpr int kIdle = 0, kReady = 1, kProcessing = 2;
+/// How often a worker that waits asks whether its request is lost: once in so many looks.
+constexpr std::uint32_t kLooks = 4096;
+} // namespace
+
+bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
+  // Behind the answer the slot may belong to the next request: everything is read before.
+  slot_record &record = ring_.record(slot);
+  record.error = said.stage_error;
+  answered_request told{record.request_id, slot, said.status, said.stage_error};
+  const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
+  const cudaq_status_t status = cudaq_host_complete_deferred(dispatcher_, &job, said.status, said.result_size);
+  const bool mine = status == CUDAQ_OK;
+  if (!mine && status != CUDAQ_ERR_STATE) // its slot stays occupied until stop
+    note(cudaq_last_error_message());
+  if (!mine)
+    told.status = CUDAQ_RPC_ERR_SHUTTING_DOWN;
+  if (ring_.external()) // on the own ring the consumer reads all of this from the slot
+    completions_.tell(told);
+  return mine;
+}
+
+void answers::gone(const answered_request &told) {
+  stage_errors.add();
+  if (ring_.external())
+    completions_.tell(told);
+}
+
+void answers::failed_launch(const answered_request &told) {
+  stage_errors.add();
+  if (ring_.external())
+    completions_.tell_failed_launch(told);
+}
+
+void answers::note(const char *what) noexcept {
+  if (!noted_.claim(0, 1))
+    return;
+  std::strncpy(note_.data(), what, note_.size() - 1); // the last byte stays 0
+  noted_.store(2);
+}
+
+std::string answers::first_note() const { return noted_.load() == 2 ? note_.data() : ""; }
+
+stage_worker::stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine,
+                           pipeline_ring &ring, const experimental::cpu_stage_callback &cpu_stage, answers &to)
+    : id_(id), resources_(resources), engine_(engine), ring_(ring), cpu_stage_(cpu_stage), answers_(to) {
+  if (resources_.ready_flag != nullptr)
+    store_release(*resources_.ready_flag, kIdle);
+}
+
+std::uint32_t stage_worker::turn() {
+  if (phase_ == phase::abandoned) {
+    if (resources_.ready_flag == nullptr || !claim_word(*resources_.ready_flag, kReady, kProcessing))
+      return 0;
+    phase_ = phase::ready;
+    done();
+    return 1;
+  }
+  if (phase_ == phase::idle && !begin())
+    return 0;
+  if (phase_ != phase::launched && phase_ != phase::ready) // the request has failed at once
+    return 1;
+  if (is_ready() && answer_ready())
+    return 1;
+  if (answers_.give_up.load() != 0) {
+    finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
+    return 1;
+  }
+  return ++looks_ % kLooks == 0 && forget_lost() ? 1 : 0;
+}
+
+launch_outcome stage_worker::launch() {
+  const cudaq::realtime::detail::trace_range range("qec GPU stage");
+  return engine_.launch(id_, slot_);
+}
+
+/// True: a request was taken.
+bool stage_worker::begin() {
+  if (!answers_.may_take())
+    return false;
+  {
+    const answering_calls::one inside(answering_); // it tells of launches that have failed
+    if (!engine_.take(id_, slot_))
+      return false;
+  }
+  slot_record &record = ring_.record(slot_);
+  generation_ = slot_record::generation_of(record.word.load());
+  slot_seen_.set(slot_);
+  phase_ = phase::launched;
+  // False: a stop has taken it back.
+  if (!record.claim(generation_, request_phase::queued, request_phase::staged)) {
+    done(false);
+    return true;
+  }
+  answers_.taken();
+  if (answers_.give_up.load() != 0) {
+    finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
+    return true;
+  }
+  show(activity::gpu_stage);
+  const launch_outcome said = launch();
+  if (said.error != 0) {
+    answers_.stage_errors.add();
+    finish(request_phase::staged, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, said.error}, false);
+    return true;
+  }
+  response_size_ = said.response_size;
+  show(activity::waiting);
+  return true;
+}
+
+bool stage_worker::is_ready() {
+  if (phase_ == phase::ready || resources_.ready_flag == nullptr)
+    return true;
+  if (!claim_word(*resources_.ready_flag, kReady, kProcessing))
+    return false;
+  phase_ = phase::ready;
+  return true;
+}
+
+/// False: there is no answer yet (poll mode).
+bool stage_worker::answer_ready() {
+  if (cpu_stage_)
+    return run_cpu_stage();
+  finish_framed(request_phase::staged, response_size_);
+  return true;
+}
+
+bool stage_worker::run_cpu_stage() {
+  slot_record &record = ring_.record(slot_);
+  // Before the claim: from there somebody else may answer, and the slot be the next request's.
+  const cpu_stage_context context{id_,
+                                  static_cast<int>(slot_),
+                                  resources_.gpu_output,
+                                  resources_.gpu_output != nullptr ? resources_.gpu_output_size : 0,
+                                  ring_.tx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
+                                  ring_.max_payload(),
+                                  resources_.user_context,
+                                  generation_,
+                                  ring_.rx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
+                                  record.payload_size};
+  if (!record.claim(generation_, request_phase::staged, request_phase::called)) { // a stop has taken it back
+    done(phase_ == phase::ready);
+    return true;
+  }
+  std::size_t size = 0;
+  show(activity::cpu_stage);
+  try {
+    const cudaq::realtime::detail::trace_range range("qec CPU stage");
+    size = cpu_stage_(context);
+  } catch (const std::exception &e) {
+    threw(e.what());
+    return true;
+  } catch (...) {
+    threw("an exception that is no std::exception");
+    return true;
+  }
+  show(activity::waiting);
+  if (size == DEFERRED_COMPLETION) {
+    // False: it has been completed already, which is as good.
+    record.claim(generation_, request_phase::called, request_phase::deferred);
+    done();
+    return true;
+  }
+  // A header in the slot says nothing in poll mode: a graph may have written it, and be at its bytes still.
+  if (size != 0 || resources_.gpu_output != nullptr) {
+    finish_framed(request_phase::called, size);
+    return true;
+  }
+  if (record.claim(generation_, request_phase::called, request_phase::staged))
+    return false;
+  done(); // completed by somebody else: there is nothing to ask for any more
+  return true;
+}
+
+void stage_worker::threw(const char *what) {
+  answers_.callback_errors.add();
+  answers_.note(what);
+  finish(request_phase::called, {CUDAQ_RPC_ERR_HANDLER_THREW, 0});
+}
+
+/// A device that has failed ends no stage.
+bool stage_worker::forget_lost() {
+  if (!engine_.lost(id_, generation_))
+    return false;
+  {
+    const answering_calls::one inside(answering_);
+    slot_record &record = ring_.record(slot_);
+    const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
+    if (record.claim(generation_, request_phase::staged, request_phase::none))
+      answers_.gone(told);
+  }
+  done();
+  return true;
+}
+
+/// Before anything is written: behind somebody else's answer the slot may hold the next request.
+bool stage_worker::is_mine(request_phase from) {
+  if (ring_.record(slot_).claim(generation_, from, request_phase::none))
+    return true;
+  answers_.answered_twice.add();
+  return false;
+}
+
+void stage_worker::finish(request_phase from, const answer &said, bool ended) {
+  {
+    const answering_calls::one inside(answering_);
+    if (is_mine(from))
+      answers_.give(slot_, generation_, said);
+  }
+  done(ended);
+}
+
+void stage_worker::finish_framed(request_phase from, std::size_t size) {
+  {
+    const answering_calls::one inside(answering_);
+    if (is_mine(from))
+      answers_.give(slot_, generation_, framed_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
+  }
+  done();
+}
+
+void stage_worker::done(bool ended) {
+  if (phase_ == phase::ready)
+    store_release(*resources_.ready_flag, kIdle);
+  phase_ = engine_.release(id_, ended) ? phase::idle : phase::abandoned;
+  show(phase_ == phase::idle ? activity::idle : activity::waiting);
+}
+
+} // namespace cudaq::qec::realtime::detail

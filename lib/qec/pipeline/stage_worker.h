@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// One worker: takes a request, runs the GPU stage, waits until it is ready, runs the CPU stage, answers.
+#pragma once
+
+#include "lib/qec/pipeline/completions.h"
+#include "lib/qec/pipeline/response_frame.h"
+#include "lib/qec/pipeline/stage_engine.h"
+
+#include <array>
+#include <string>
+
+namespace cudaq::qec::realtime::detail {
+
+/// Calls that answer requests, from before they claim one until the consumer has been told. Who wants them ended first sees
+/// to it that there is nothing to claim any more.
+class answering_calls {
+public:
+  bool none() const {
+    const std::uint64_t ended = ended_.value();
+    return begun_.value() == ended;
+  }
+
+  /// One of them, while it lives.
+  class one {
+  public:
+    explicit one(answering_calls &of) : of_(of) { of_.begun_.add(); }
+    ~one() { of_.ended_.add(); }
+    one(const one &) = delete;
+    one &operator=(const one &) = delete;
+
+  private:
+    answering_calls &of_;
+  };
+
+private:
+  counter begun_, ended_;
+};
+
+/// How requests are answered, for all workers and for deferred completions. The dispatcher's generations see to it that
+/// nobody answers twice.
+class answers {
+public:
+  answers(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
+  void answer_through(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
+
+  /// The caller has claimed the request: its phase is none. False: a stop was faster.
+  bool give(std::uint32_t slot, std::uint64_t generation, const answer &said);
+
+  /// The dispatcher has answered this one itself, with an error: one that a worker had taken.
+  void gone(const answered_request &told);
+  /// The same of a launch that no worker has taken. From any thread, without waiting.
+  void failed_launch(const answered_request &told);
+
+  /// A worker may take a request; when it has, it says so.
+  bool may_take() const { return !ring_.external() || completions_.has_room() || give_up.load() != 0; }
+  void taken() {
+    if (ring_.external())
+      completions_.expect();
+  }
+
+  /// From now on what is not ready is answered SHUTTING_DOWN.
+  shared_word<std::uint32_t> give_up;
+  counter stage_errors, callback_errors, answered_twice;
+  /// Keeps the first text, cut to what there is room for. From any thread.
+  void note(const char *what) noexcept;
+  /// Empty: there is none.
+  std::string first_note() const;
+
+private:
+  pipeline_ring &ring_;
+  completions &completions_;
+  cudaq_dispatcher_t *dispatcher_ = nullptr;
+  shared_word<std::uint32_t> noted_; ///< 1: being written, 2: there
+  std::array<char, 256> note_{};
+};
+
+class stage_worker {
+public:
+  stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine, pipeline_ring &ring,
+               const experimental::cpu_stage_callback &cpu_stage, answers &to);
+
+  /// Work count: 0 if there was nothing to do, or if the stage is not ready.
+  std::uint32_t turn();
+  /// It has no request. On the worker's thread.
+  bool idle() const { return phase_ == phase::idle || phase_ == phase::abandoned; }
+
+  /// For reports: 0, or slot + 1 and what the worker does there.
+  enum class activity : std::uint32_t { idle, gpu_stage, waiting, cpu_stage };
+  activity doing() const { return static_cast<activity>(doing_.peek()); }
+  std::uint32_t slot() const { return slot_seen_.peek(); }
+  int id() const { return id_; }
+  const answering_calls &answering() const { return answering_; }
+
+private:
+  /// abandoned: its request has been answered, and the stage may still run.
+  enum class phase { idle, launched, ready, abandoned };
+  bool begin();
+  launch_outcome launch();
+  bool is_ready();
+  bool answer_ready();
+  bool run_cpu_stage();
+  void threw(const char *what);
+  bool is_mine(request_phase from);
+  void finish(request_phase from, const answer &said, bool ended = true);
+  void finish_framed(request_phase from, std::size_t size);
+  void done(bool ended = true);
+  bool forget_lost();
+  void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }
+
+  const int id_;
+  const experimental::gpu_worker_resources resources_;
+  stage_engine &engine_;
+  pipeline_ring &ring_;
+  const experimental::cpu_stage_callback &cpu_stage_;
+  answers &answers_;
+
+  phase phase_ = phase::idle;
+  std::uint32_t slot_ = 0;
+  std::uint64_t generation_ = 0;
+  std::size_t response_size_ = 0;
+  std::uint32_t looks_ = 0; ///< without the stage being ready
+  shared_word<std::uint32_t> doing_, slot_seen_;
+  alignas(64) answering_calls answering_;
+};
+
+} // namespace cudaq::qec::realtime::detail

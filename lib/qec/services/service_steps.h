@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels around an inference do, one thread at a time of `threads`; a test plays them on the CPU with one.
+#pragma once
+
+#include "cudaq/qec/realtime/inference_engine.h"
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/detail/base/flag_word.h"
+#include "lib/qec/decoding/decode_status.h"
+
+#include <cstring>
+
+namespace cudaq::qec::realtime::detail {
+
+using experimental::service_queue;
+
+/// The frame of the request, and that of its answer. Both null: there is none.
+struct service_frames {
+  std::uint8_t *request, *answer;
+};
+CUDAQ_QEC_HOST_DEVICE inline service_frames frames_of(const service_queue &q) {
+  if (q.io != nullptr)
+    return {static_cast<std::uint8_t *>(q.io->rx_slot), q.io->tx_slot};
+  auto *const frame = static_cast<std::uint8_t *>(*q.mailbox);
+  return {frame, frame};
+}
+
+/// The entry that the next inference gets, when it is idle. -1: there is none any more. By one thread.
+CUDAQ_QEC_HOST_DEVICE inline int await_entry(const service_queue &q) {
+  const int entry = *q.tail;
+  while (cudaq::realtime::detail::load_acquire(q.ready[entry]) != 0)
+    if (cudaq::realtime::detail::load_acquire(*q.stop) != 0)
+      return -1;
+  return entry;
+}
+
+/// Payload to input tensor; of another size, what fits, and zeros behind it.
+CUDAQ_QEC_HOST_DEVICE inline void copy_input(const service_queue &q, const std::uint8_t *frame, std::uint32_t thread,
+                                             std::uint32_t threads) {
+  cudaq_rpc_header_t header;
+  memcpy(&header, frame, sizeof(header));
+  const std::size_t given = header.arg_len < q.input_bytes ? header.arg_len : q.input_bytes;
+  const std::size_t words = given / 8;
+  for (std::size_t i = thread; i < words; i += threads)
+    reinterpret_cast<std::uint64_t *>(q.input)[i] =
+        reinterpret_cast<const std::uint64_t *>(frame + CUDAQ_RPC_HEADER_SIZE)[i];
+  for (std::size_t i = words * 8 + thread; i < q.input_bytes; i += threads)
+    q.input[i] = i < given ? frame[CUDAQ_RPC_HEADER_SIZE + i] : 0;
+}
+
+CUDAQ_QEC_HOST_DEVICE inline void copy_bytes(std::uint8_t *to, const std::uint8_t *from, std::size_t n,
+                                             std::uint32_t thread, std::uint32_t threads) {
+  for (std::size_t i = thread; i < n / 8; i += threads) // both are 8-byte aligned
+    reinterpret_cast<std::uint64_t *>(to)[i] = reinterpret_cast<const std::uint64_t *>(from)[i];
+  for (std::size_t i = n / 8 * 8 + thread; i < n; i += threads)
+    to[i] = from[i];
+}
+
+/// Without a queue: what becomes of the request. A payload of another size than the model's input is none of its shots.
+CUDAQ_QEC_HOST_DEVICE inline std::int32_t status_of(const service_queue &q, const service_frames &frames) {
+  const std::size_t room = q.io != nullptr ? q.io->tx_stride_sz : q.slot_bytes;
+  const bool is_bounded = q.io != nullptr || q.slot_bytes != 0;
+  if (is_bounded && q.output_bytes + CUDAQ_RPC_HEADER_SIZE > room)
+    return CUDAQ_RPC_ERR_RESULT_TOO_LARGE; // of any request, whatever else is wrong with it
+  cudaq_rpc_header_t request;
+  memcpy(&request, frames.request, sizeof(request));
+  return request.arg_len != q.input_bytes ? CUDAQ_RPC_ERR_BAD_ARG_LEN : 0;
+}
+
+/// The header of the response, and with io its publication. By one thread, behind the others' bytes.
+CUDAQ_QEC_HOST_DEVICE inline void answer_request(const service_queue &q, const service_frames &frames,
+                                                 std::int32_t status) {
+  cudaq_rpc_header_t request;
+  memcpy(&request, frames.request, sizeof(request));
+  const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, status,
+                                      status == 0 ? static_cast<std::uint32_t>(q.output_bytes) : 0, request.request_id,
+                                      request.ptp_timestamp};
+  memcpy(frames.answer, &response, sizeof(response));
+  if (q.io != nullptr)
+    cudaq::realtime::detail::store_release(*q.io->tx_flag, q.io->tx_flag_value);
+}
+
+/// The entry is the CPU's. By one thread, behind the others' bytes.
+CUDAQ_QEC_HOST_DEVICE inline void publish_entry(const service_queue &q, void *frame) {
+  const int entry = *q.tail;
+  cudaq_rpc_header_t request;
+  memcpy(&request, frame, sizeof(request));
+  q.frames[entry] = frame;
+  q.sizes[entry] = request.arg_len;
+  *q.tail = entry + 1 == q.depth ? 0 : entry + 1;
+  cudaq::realtime::detail::store_release<int>(q.ready[entry], 1);
+}
+
+} // namespace cudaq::qec::realtime::detail

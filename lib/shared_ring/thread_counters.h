@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one thread of a dispatcher owns: its counters, what it is doing now, and its scratch memory.
+#pragma once
+
+#include "cudaq/realtime/detail/ring/judge.h"
+
+#include <vector>
+
+namespace cudaq::realtime::detail {
+
+/// A lane has one writing thread, except the shared lane, to which any thread adds. Everybody may read. Two cache
+/// lines' alignment: the adjacent-line prefetcher pairs lines.
+struct alignas(128) lane {
+  explicit lane(bool many_writers = false) : many_writers_(many_writers) {}
+
+  counter dispatched; ///< handed to a handler
+  counter responded;  ///< tx flags raised
+  counter refused;    ///< of these: answered without a handler
+  counter dropped_bad_magic, dropped_unknown_function, dropped_flag_value;
+  counter unexpected_flag_values;
+  counter handler_errors;
+  counter protocol_errors[CUDAQ_RPC_ERROR_COUNT];
+  counter tx_busy_waits, cursor_jumps, launches, hook_failures;
+  counter heartbeat;
+
+  /// Slot + 1 of the handler call in progress and its function id; 0: none.
+  shared_word<std::uint64_t> busy;
+  void enter(std::uint32_t slot, std::uint32_t function_id) {
+    busy.set((std::uint64_t{function_id} << 32) | (std::uint64_t{slot} + 1));
+  }
+  void leave() { busy.set(0); }
+
+  /// Input of v2 handlers that get a copy of it, on in-place rings; sized at start, slot_size bytes. Empty: no copies.
+  std::vector<std::uint64_t> scratch;
+
+  void count(counter &c, std::uint64_t n = 1) {
+    if (many_writers_)
+      c.add(n);
+    else
+      c.bump(n);
+  }
+
+  /// The reason first: whoever sees an answer counted finds its status counted too.
+  void count_response(std::int32_t status) {
+    if (status != CUDAQ_RPC_OK) [[unlikely]] {
+      const std::int64_t index = CUDAQ_RPC_ERROR_INDEX(std::int64_t{status});
+      count(index >= 0 && index < CUDAQ_RPC_ERROR_COUNT ? protocol_errors[index] : handler_errors);
+    }
+    count(responded);
+  }
+
+  void count_drop(verdict why) {
+    count(why == verdict::drop_magic     ? dropped_bad_magic
+          : why == verdict::drop_unknown ? dropped_unknown_function
+                                         : dropped_flag_value);
+  }
+
+  std::uint64_t dropped() const {
+    return dropped_bad_magic.value() + dropped_unknown_function.value() + dropped_flag_value.value();
+  }
+
+private:
+  bool many_writers_;
+};
+
+} // namespace cudaq::realtime::detail

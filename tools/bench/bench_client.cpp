@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/bench_client.h"
+
+#include "tools/services/api_objects.h"
+#include "tools/common/machine.h"
+#include "tools/common/report.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <thread>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::uint64_t kTimedEvery = 16;
+constexpr std::uint32_t kFlagsPerLine = 16; ///< a pair of cache lines, which prefetchers treat as one
+
+/// The words of request n, made where they are needed: by the sender, and again by the check.
+class payload_maker {
+public:
+  explicit payload_maker(const client_config &c) : seed_(c.seed), words_(c.payload_bytes / sizeof(std::uint64_t)) {}
+  std::span<const std::uint64_t> make(std::uint64_t n) {
+    for (std::size_t i = 0; i < words_.size(); ++i)
+      words_[i] = random_word(seed_, n * words_.size() + i);
+    return words_;
+  }
+
+private:
+  std::uint64_t seed_;
+  std::vector<std::uint64_t> words_;
+};
+
+void write(const cudaq_ringbuffer_t &ring, std::uint32_t slot, const client_config &c,
+           std::span<const std::uint64_t> payload, std::uint64_t n) {
+  const cudaq_status_t status = cudaq_host_ringbuffer_write_rpc_request(
+      &ring, slot, c.function_id, payload.data(), static_cast<std::uint32_t>(payload.size_bytes()),
+      static_cast<std::uint32_t>(n), n);
+  if (status != CUDAQ_OK) [[unlikely]]
+    require_ok(status, "cudaq_host_ringbuffer_write_rpc_request");
+}
+
+bool answered(const cudaq_ringbuffer_t &ring, std::uint32_t slot) {
+  const cudaq_tx_status_t status = cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr);
+  return status == CUDAQ_TX_READY || status == CUDAQ_TX_ERROR;
+}
+
+/// Reads and judges the reply to request n. `copy` is working memory.
+bool reply_is_good(const cudaq_ringbuffer_t &ring, std::uint32_t slot, const client_config &c,
+                   std::span<const std::uint64_t> request, std::uint64_t n, std::vector<std::uint64_t> &copy) {
+  cudaq_rpc_response_t header;
+  const void *result = nullptr;
+  if (cudaq_host_ringbuffer_read_rpc_response(&ring, slot, &header, &result) != CUDAQ_OK ||
+      header.status != CUDAQ_RPC_OK || header.result_len != request.size_bytes() ||
+      header.request_id != static_cast<std::uint32_t>(n) || header.ptp_timestamp != n)
+    return false;
+  copy.resize(request.size());
+  std::memcpy(copy.data(), result, request.size_bytes());
+  return reply_follows(c.rule, request, copy);
+}
+
+std::uint64_t to_ns(const tick_scale &scale, std::uint64_t ticks) {
+  return static_cast<std::uint64_t>(std::llround(scale.ns(ticks)));
+}
+
+std::uint32_t next_slot(std::uint32_t slot, std::uint32_t slots) { return slot + 1 == slots ? 0 : slot + 1; }
+
+void count(loop_result &result, std::uint64_t n, const client_config &c, std::uint64_t ns) {
+  if (n >= c.warm_up)
+    result.per_exchange.record(ns);
+}
+
+/// Ends a thread whose partner has failed.
+struct partner_failed {};
+
+/// Threads that begin together; the first exception of any ends all and comes out of join().
+class crew {
+public:
+  explicit crew(unsigned threads) : waiting_(threads) {}
+  ~crew() { end(); }
+  crew(const crew &) = delete;
+  crew &operator=(const crew &) = delete;
+
+  template <typename Body>
+  void launch(int core, Body body) {
+    threads_.emplace_back([this, core, body] {
+      try {
+        if (const std::string why = pin_this_thread(core); !why.empty())
+          throw usage_error("--cores: cannot pin a client thread to " + why);
+        waiting_.fetch_sub(1);
+        while (waiting_.load() != 0) {
+          check();
+          std::this_thread::yield();
+        }
+        body();
+      } catch (const partner_failed &) {
+        failed_.store(true);
+      } catch (...) {
+        if (!failed_.exchange(true))
+          error_ = std::current_exception();
+      }
+    });
+  }
+  /// To be called by the threads while they wait.
+  void check() const {
+    if (failed_.load(std::memory_order_relaxed))
+      throw partner_failed();
+  }
+  void join() {
+    for (std::thread &t : threads_)
+      t.join();
+    threads_.clear();
+    if (error_)
+      std::rethrow_exception(error_);
+  }
+
+private:
+  void end() {
+    if (threads_.empty())
+      return;
+    failed_.store(true);
+    for (std::thread &t : threads_)
+      t.join();
+  }
+
+  std::atomic<unsigned> waiting_;
+  std::atomic<bool> failed_{false};
+  std::exception_ptr error_;
+  std::vector<std::thread> threads_;
+};
+
+/// One thread of exchange_any_order and the slots that are its own.
+class any_order_client {
+public:
+  any_order_client(const cudaq_ringbuffer_t &ring, std::uint32_t first, std::uint32_t last, const client_config &config,
+                   const tick_scale &scale)
+      : ring_(ring), first_(first), config_(config), scale_(scale), payload_(config), outstanding_(last - first),
+        deadline_("any order: no answer", config.timeout_ns, config.share_core) {}
+
+  void run(crew &all) {
+    const std::uint64_t total = config_.warm_up + config_.exchanges;
+    begin_ns = now_ns();
+    while (collected_ < total) {
+      bool moved = false;
+      for (std::uint32_t i = 0; i < outstanding_.size(); ++i)
+        moved = turn(i, total) || moved;
+      if (moved) {
+        deadline_.restart();
+      } else {
+        deadline_.check();
+        all.check();
+      }
+    }
+    end_ns = now_ns();
+  }
+
+  loop_result result;
+  std::uint64_t begin_ns = 0, end_ns = 0; ///< of the measured part
+
+private:
+  static constexpr std::uint64_t kFree = UINT64_MAX;
+  struct record {
+    std::uint64_t n = kFree;
+    std::uint64_t sent_ticks = 0;
+  };
+
+  bool turn(std::uint32_t i, std::uint64_t total) {
+    record &r = outstanding_[i];
+    const std::uint32_t slot = first_ + i;
+    if (r.n == kFree) {
+      if (sent_ == total || cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0)
+        return false;
+      r.n = sent_++;
+      write(ring_, slot, config_, payload_.make(r.n), r.n);
+      if (r.n % kTimedEvery == 0)
+        r.sent_ticks = ticks();
+      cudaq_host_ringbuffer_signal_slot(&ring_, slot);
+      return true;
+    }
+    if (!answered(ring_, slot))
+      return false;
+    if (r.n % kTimedEvery == 0)
+      count(result, r.n, config_, to_ns(scale_, ticks() - r.sent_ticks));
+    result.wrong += reply_is_good(ring_, slot, config_, payload_.make(r.n), r.n, copy_) ? 0 : 1;
+    r.n = kFree;
+    cudaq_host_ringbuffer_clear_slot(&ring_, slot);
+    if (++collected_ == config_.warm_up)
+      begin_ns = now_ns();
+    return true;
+  }
+
+  const cudaq_ringbuffer_t &ring_;
+  std::uint32_t first_;
+  client_config config_;
+  const tick_scale &scale_;
+  payload_maker payload_;
+  std::vector<record> outstanding_;
+  std::vector<std::uint64_t> copy_;
+  poll_deadline deadline_;
+  std::uint64_t sent_ = 0, collected_ = 0;
+};
+
+} // namespace
+
+bool reply_follows(reply_rule rule, std::span<const std::uint64_t> request, std::span<const std::uint64_t> reply) {
+  constexpr std::uint64_t kHigh = 0x8080808080808080u, kByteOnes = 0x0101010101010101u;
+  if (request.size() != reply.size() || request.empty())
+    return false;
+  if (rule == reply_rule::last_word)
+    return static_cast<std::uint32_t>(reply.back() >> 32) == ~static_cast<std::uint32_t>(request.front());
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < request.size(); ++i) {
+    const std::uint64_t word = request[i];
+    std::uint64_t should = word;
+    if (rule == reply_rule::add_words)
+      should = ((word >> 32) + 1) << 32 | static_cast<std::uint32_t>(word + 1);
+    else if (rule == reply_rule::add_bytes) // no carry leaves a byte: the high bits are added apart
+      should = ((word & ~kHigh) + kByteOnes) ^ (word & kHigh);
+    wrong |= reply[i] ^ should;
+  }
+  return wrong == 0;
+}
+
+loop_result exchange_one_by_one(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+                                const tick_scale &scale) {
+  loop_result result;
+  poll_deadline deadline("closed loop: no answer", config.timeout_ns, config.share_core);
+  payload_maker payloads(config);
+  std::vector<std::uint64_t> copy;
+  std::uint32_t slot = 0;
+  std::uint64_t begin = now_ns();
+  for (std::uint64_t n = 0; n < config.warm_up + config.exchanges; ++n) {
+    if (n == config.warm_up)
+      begin = now_ns();
+    const std::span<const std::uint64_t> payload = payloads.make(n);
+    deadline.restart();
+    while (cudaq_host_ringbuffer_slot_available(&ring, slot) == 0)
+      deadline.check();
+    write(ring, slot, config, payload, n);
+    const std::uint64_t t0 = ticks();
+    cudaq_host_ringbuffer_signal_slot(&ring, slot);
+    while (!answered(ring, slot))
+      deadline.check();
+    const std::uint64_t t1 = ticks();
+    count(result, n, config, to_ns(scale, t1 - t0));
+    result.wrong += reply_is_good(ring, slot, config, payload, n, copy) ? 0 : 1;
+    cudaq_host_ringbuffer_clear_slot(&ring, slot);
+    slot = next_slot(slot, slots);
+  }
+  result.wall_ns = now_ns() - begin;
+  result.exchanges = config.exchanges;
+  return result;
+}
+
+loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+                                    const tick_scale &scale) {
+  loop_result result;
+  poll_deadline deadline("closed loop, counting flags: no answer", config.timeout_ns, config.share_core);
+  payload_maker payloads(config);
+  std::vector<std::uint64_t> copy;
+  std::uint32_t slot = 0;
+  std::uint64_t count_of_lap = 1;
+  const auto word = [](volatile std::uint64_t &flag) { // only the address: a floor knows no helpers of the library
+    return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t &>(flag));
+  };
+  std::uint64_t begin = now_ns();
+  for (std::uint64_t n = 0; n < config.warm_up + config.exchanges; ++n) {
+    if (n == config.warm_up)
+      begin = now_ns();
+    const std::span<const std::uint64_t> payload = payloads.make(n);
+    if (!payload.empty())
+      write(ring, slot, config, payload, n);
+    deadline.restart();
+    const std::uint64_t t0 = ticks();
+    word(ring.rx_flags_host[slot]).store(count_of_lap, std::memory_order_release);
+    while (word(ring.tx_flags_host[slot]).load(std::memory_order_acquire) != count_of_lap)
+      deadline.check();
+    const std::uint64_t t1 = ticks();
+    count(result, n, config, to_ns(scale, t1 - t0));
+    if (!payload.empty())
+      result.wrong += reply_is_good(ring, slot, config, payload, n, copy) ? 0 : 1;
+    slot = next_slot(slot, slots);
+    count_of_lap += slot == 0 ? 1 : 0;
+  }
+  result.wall_ns = now_ns() - begin;
+  result.exchanges = config.exchanges;
+  return result;
+}
+
+loop_result exchange_full_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+                               const tick_scale &scale, const std::vector<int> &cores) {
+  loop_result result;
+  const std::uint64_t total = config.warm_up + config.exchanges;
+  std::vector<std::atomic<std::uint64_t>> sent_ticks(slots);
+  // The collector may look at a slot's tx flag only for a request that has been sent: until then it could be the last one's.
+  std::atomic<std::uint64_t> sent{0};
+  std::uint64_t begin = 0;
+  crew both(2);
+  both.launch(cores.size() > 1 ? cores[0] : -1, [&] {
+    poll_deadline deadline("full ring: no free slot", config.timeout_ns, config.share_core);
+    payload_maker payloads(config);
+    for (std::uint64_t n = 0, slot = 0; n < total; ++n, slot = slot + 1 == slots ? 0 : slot + 1) {
+      const std::uint32_t s = static_cast<std::uint32_t>(slot);
+      deadline.restart();
+      while (cudaq_host_ringbuffer_slot_available(&ring, s) == 0) {
+        deadline.check();
+        both.check();
+      }
+      write(ring, s, config, payloads.make(n), n);
+      if (n % kTimedEvery == 0)
+        sent_ticks[s].store(ticks(), std::memory_order_relaxed);
+      cudaq_host_ringbuffer_signal_slot(&ring, s);
+      sent.store(n + 1, std::memory_order_release);
+    }
+  });
+  both.launch(cores.size() > 1 ? cores[1] : -1, [&] {
+    poll_deadline deadline("full ring: no answer", config.timeout_ns, config.share_core);
+    payload_maker payloads(config);
+    std::vector<std::uint64_t> copy;
+    std::uint32_t slot = 0;
+    begin = now_ns();
+    for (std::uint64_t n = 0; n < total; ++n, slot = next_slot(slot, slots)) {
+      deadline.restart();
+      while (sent.load(std::memory_order_acquire) <= n || !answered(ring, slot)) {
+        deadline.check();
+        both.check();
+      }
+      if (n % kTimedEvery == 0)
+        count(result, n, config, to_ns(scale, ticks() - sent_ticks[slot].load(std::memory_order_relaxed)));
+      result.wrong += reply_is_good(ring, slot, config, payloads.make(n), n, copy) ? 0 : 1;
+      cudaq_host_ringbuffer_clear_slot(&ring, slot);
+      if (n + 1 == config.warm_up)
+        begin = now_ns();
+    }
+    result.wall_ns = now_ns() - begin;
+  });
+  both.join();
+  result.exchanges = config.exchanges;
+  return result;
+}
+
+unsigned usable_threads(std::uint32_t slots, unsigned wanted) {
+  return std::clamp((slots + kFlagsPerLine - 1) / kFlagsPerLine, 1u, std::max(1u, wanted));
+}
+
+loop_result exchange_any_order(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+                               const tick_scale &scale, unsigned threads, const std::vector<int> &cores) {
+  threads = usable_threads(slots, threads);
+  client_config share = config;
+  share.exchanges = std::max<std::uint64_t>(1, config.exchanges / threads);
+  share.warm_up = config.warm_up / threads;
+  const std::uint32_t lines = (slots + kFlagsPerLine - 1) / kFlagsPerLine;
+  std::vector<std::unique_ptr<any_order_client>> clients;
+  for (unsigned t = 0; t < threads; ++t) {
+    share.seed = config.seed + t;
+    clients.push_back(std::make_unique<any_order_client>(ring, lines * t / threads * kFlagsPerLine,
+                                                         std::min(slots, lines * (t + 1) / threads * kFlagsPerLine),
+                                                         share, scale));
+  }
+  crew all(threads);
+  for (unsigned t = 0; t < threads; ++t)
+    all.launch(t < cores.size() ? cores[t] : -1, [&all, &client = *clients[t]] { client.run(all); });
+  all.join();
+  loop_result result;
+  std::uint64_t begin = UINT64_MAX, end = 0;
+  for (const std::unique_ptr<any_order_client> &client : clients) {
+    result.merge(client->result);
+    begin = std::min(begin, client->begin_ns);
+    end = std::max(end, client->end_ns);
+  }
+  result.exchanges = share.exchanges * threads;
+  result.wall_ns = end - begin;
+  return result;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of `bench device` as text and as JSON.
+#pragma once
+
+#include "tools/bench/bench_plan.h"
+#include "tools/common/measured_case.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct bench_result {
+  bench_case of;
+  measured_case floor;
+  measured_case ours;
+  std::vector<measured_case> other_floors; ///< for orientation
+};
+
+/// Of a case, or of a point of a curve that has a floor.
+ratio_line ratio_of(const bench_result &result);
+
+struct curve_point {
+  std::string x;
+  measured_case ours;
+  std::optional<measured_case> floor;
+};
+
+struct bench_curve {
+  std::string name;
+  std::string what;
+  std::string x_name;
+  bool rate = false; ///< exchanges per second count, not latency
+  std::vector<curve_point> points;
+};
+
+struct bench_context {
+  std::string command = "bench device";
+  std::string method;             ///< "": that of `bench device`
+  std::vector<std::string> notes; ///< what was found besides
+  std::string gpu_name;
+  std::string compute_capability;
+  std::string driver;          ///< of the kernel module, "" if it does not say
+  int cuda_driver_version = 0; ///< 1000 * major + 10 * minor
+  int cuda_runtime_version = 0;
+  int multiprocessors = 0;
+  int clock_khz = 0;              ///< highest, of the attribute
+  double measured_clock_mhz = 0;  ///< clock64 over globaltimer in a producer kernel; 0: no case needed one
+  std::vector<int> client_cores;  ///< empty: not pinned
+  unsigned any_order_threads = 0; ///< that feed a ring with ANY ordering
+  double ns_per_tick = 1;
+  double timer_overhead_ns = 0;
+  std::uint64_t involuntary_switches = 0; ///< of the measuring thread
+};
+
+void print_bench(const output &out, const bench_options &o, const bench_context &context,
+                 const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);
+json bench_json_body(const bench_options &o, const bench_context &context, const std::vector<bench_result> &results,
+                     const std::vector<bench_curve> &curves);
+
+/// Prints, writes the JSON and returns the exit_code.
+int report_bench(const output &out, const bench_options &o, const bench_context &context,
+                 const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);
+
+/// Wrong replies of all of them together.
+std::uint64_t wrong_replies(const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);
+
+} // namespace cudaq::realtime::tools

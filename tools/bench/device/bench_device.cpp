@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/bench.h"
+
+#include "tools/bench/device/bench_rigs.h"
+#include "tools/common/machine.h"
+
+#include <algorithm>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::uint64_t kCurveExchanges = 20000; ///< at most, of each point of a curve
+constexpr std::uint32_t kCurveRounds = 4;
+
+bench_options for_curves(bench_options o) {
+  o.exchanges = std::min(o.exchanges, kCurveExchanges);
+  o.rounds = std::min(o.rounds, kCurveRounds);
+  return o;
+}
+
+/// GPU, driver, clocks and cores of a run.
+bench_context describe_session(const bench_session &session) {
+  bench_context c;
+  cudaDeviceProp properties{};
+  require_cuda(cudaGetDeviceProperties(&properties, session.options().gpu), "cudaGetDeviceProperties");
+  c.gpu_name = properties.name;
+  c.compute_capability = fmt::format("{}.{}", properties.major, properties.minor);
+  c.multiprocessors = properties.multiProcessorCount;
+  c.driver = read_line("/proc/driver/nvidia/version");
+  require_cuda(cudaDriverGetVersion(&c.cuda_driver_version), "cudaDriverGetVersion");
+  require_cuda(cudaRuntimeGetVersion(&c.cuda_runtime_version), "cudaRuntimeGetVersion");
+  require_cuda(cudaDeviceGetAttribute(&c.clock_khz, cudaDevAttrClockRate, session.options().gpu),
+               "cudaDeviceGetAttribute");
+  c.client_cores = session.cores();
+  c.any_order_threads = session.any_order_threads();
+  c.ns_per_tick = session.scale().ns_per_tick();
+  c.timer_overhead_ns = session.scale().overhead_ns();
+  return c;
+}
+
+measured_case named(const char *name, const std::string &what, std::size_t payload_bytes) {
+  measured_case c;
+  c.name = name;
+  c.what = what;
+  c.payload_bytes = payload_bytes;
+  return c;
+}
+
+/// All rounds of one case.
+bench_result measure_rounds(bench_session &session, const bench_case &of, const bench_rig &rig) {
+  bench_result result{
+      of, named("floor", of.floor, rig.floor_payload_bytes), named("ours", of.what, rig.payload_bytes), {}};
+  for (const auto &[what, run] : rig.other_floors)
+    result.other_floors.push_back(named("floor", what, rig.floor_payload_bytes));
+  for (std::uint32_t round = 0; round < session.options().rounds; ++round) {
+    result.floor.add_round(rig.floor());
+    result.ours.add_round(rig.ours());
+    for (std::size_t i = 0; i < rig.other_floors.size(); ++i)
+      result.other_floors[i].add_round(rig.other_floors[i].second());
+  }
+  return result;
+}
+
+} // namespace
+
+int run_suite(const bench_suite &suite, const bench_options &options, const output &out) {
+  const bench_options o = effective(options);
+  open_gpu(o.gpu);
+  bench_session session(o);
+  bench_context context = describe_session(session);
+  context.command = suite.command;
+  context.method = suite.method;
+  const std::uint64_t switches = involuntary_switches();
+  std::vector<bench_result> results;
+  std::vector<bench_curve> curves;
+  const char *now = "curves";
+  try {
+    for (const bench_case &of : suite.cases) {
+      now = of.id;
+      results.push_back(measure_rounds(session, of, suite.make_rig(session, of)));
+    }
+    now = "curves";
+    if (o.curves) {
+      session.use(for_curves(o));
+      curves = suite.measure_curves(session, context);
+    }
+  } catch (const exchange_stalled &e) {
+    fmt::print(stderr, "cudaq-realtime {}: {}: FAILED within {} s: {}\n", suite.command, now, o.timeout_s, e.what());
+    return kExitCheckFailed;
+  }
+  context.involuntary_switches = involuntary_switches() - switches;
+  context.measured_clock_mhz = session.measured_clock_mhz;
+  return report_bench(out, o, context, results, curves);
+}
+
+int run_bench_device(const bench_options &options, const output &out) {
+  return run_suite({"bench device", "", select_cases(options.cases), make_rig, measure_curves}, options, out);
+}
+
+} // namespace cudaq::realtime::tools

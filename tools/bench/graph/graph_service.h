@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Echo graphs: several instances of one, each with its context and stream; launched bare, or as the workers of a
+// dispatcher on the host path.
+#pragma once
+
+#include "tools/bench/graph/bench_graph_gpu.h"
+#include "tools/services/device_service.h"
+
+#include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
+
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct graph_service_config {
+  int device = 0;
+  std::uint32_t num_slots = 64;
+  std::uint32_t slot_bytes = 64; ///< whole frame: header and payload
+  std::uint32_t workers = 1;
+  std::uint32_t completion = CUDAQ_WORKER_LIBRARY_PUBLISHES;
+  bool staged = false;       ///< the request is copied to device memory before the launch
+  std::uint64_t busy_ns = 0; ///< of the kernel
+  cudaq_dispatcher_options_t options{};
+};
+
+/// The function id that the workers of a graph_service serve.
+inline constexpr std::uint32_t kGraphFunctionId = fnv1a_hash("bench_graph");
+
+/// The graphs, their contexts in mapped memory, and their staging buffers.
+class echo_graphs {
+public:
+  explicit echo_graphs(const graph_service_config &config);
+  ~echo_graphs();
+  echo_graphs(const echo_graphs &) = delete;
+  echo_graphs &operator=(const echo_graphs &) = delete;
+
+  [[nodiscard]] cudaGraphExec_t exec(std::uint32_t w) const { return graphs_[w].exec(); }
+  [[nodiscard]] GraphIOContext &context(std::uint32_t w) const { return contexts_[w]; }
+  [[nodiscard]] std::uint8_t *staged(std::uint32_t w) const {
+    return staging_ ? staging_->as<std::uint8_t>() + w * slot_bytes_ : nullptr;
+  }
+  [[nodiscard]] std::uint32_t slot_bytes() const { return slot_bytes_; }
+
+private:
+  std::uint32_t slot_bytes_; ///< whole 16 bytes
+  gpu_stream stream_;
+  GraphIOContext *contexts_ = nullptr;
+  std::unique_ptr<gpu_memory> staging_;
+  std::vector<captured_graph> graphs_;
+};
+
+/// Manager, mapped ring and one dispatcher on the host path with echo graphs for workers, wired.
+class graph_service : public ring_service {
+public:
+  explicit graph_service(const graph_service_config &config);
+  ~graph_service() override;
+
+  [[nodiscard]] const cudaq_ringbuffer_t &ring() const override;
+  [[nodiscard]] std::uint32_t num_slots() const override;
+
+protected:
+  [[nodiscard]] cudaq_dispatcher_t *dispatcher() const override;
+
+private:
+  struct parts;
+  std::unique_ptr<parts> parts_;
+};
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the loops of `latency` have in common: payloads that can be checked, deadlines, and what a loop measured.
+#pragma once
+
+#include "tools/common/clock.h"
+#include "tools/common/latency_histogram.h"
+#include "tools/common/random_words.h"
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <stdexcept>
+
+namespace cudaq::realtime::tools {
+
+inline constexpr std::size_t kMaxWords = 4; ///< 32 B of payload, which with a header of 24 B fit in one cache line
+using payload_words = std::array<std::uint64_t, kMaxWords>;
+
+/// Random words of exchange `n`.
+inline payload_words make_payload(std::uint64_t seed, std::uint64_t n) noexcept {
+  payload_words words;
+  for (std::size_t i = 0; i < kMaxWords; ++i)
+    words[i] = random_word(seed, n * kMaxWords + i);
+  return words;
+}
+
+/// What every server does to every word; a reply that is the request unchanged, stale or zero does not pass.
+inline std::uint64_t transform(std::uint64_t word) noexcept { return std::rotl(word, 17) ^ 0xa5a5a5a55a5a5a5au; }
+
+inline bool reply_is_right(const payload_words &request, const payload_words &reply, std::size_t words) noexcept {
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < words; ++i)
+    wrong |= reply[i] ^ transform(request[i]);
+  return wrong == 0;
+}
+
+/// Nanoseconds per tick of ticks(), by comparison with CLOCK_MONOTONIC over 50 ms.
+class tick_scale {
+public:
+  tick_scale();
+  [[nodiscard]] double ns(std::uint64_t tick_count) const noexcept {
+    return static_cast<double>(tick_count) * ns_per_tick_;
+  }
+  [[nodiscard]] double ns_per_tick() const noexcept { return ns_per_tick_; }
+  /// Median time between two ticks() in a row: part of every measured exchange, the floor's too. Not subtracted.
+  [[nodiscard]] double overhead_ns() const noexcept { return overhead_ns_; }
+
+private:
+  double ns_per_tick_ = 1;
+  double overhead_ns_ = 0;
+};
+
+/// A wait without an end: the other side is gone or does not answer.
+class exchange_stalled : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Counts polls and looks at the clock only now and then; check() throws exchange_stalled after the deadline. With
+/// `share_core` it also gives the core away, for machines where both sides have to use one.
+class poll_deadline {
+public:
+  poll_deadline(const char *what, std::uint64_t timeout_ns, bool share_core)
+      : what_(what), timeout_ns_(timeout_ns), share_core_(share_core) {}
+  void restart() noexcept { polls_ = 0; }
+  void check() {
+    ++polls_;
+    if (share_core_)
+      std::this_thread::yield();
+    if (polls_ % kPollsPerClockRead == 0)
+      look();
+  }
+
+private:
+  static constexpr std::uint64_t kPollsPerClockRead = 1u << 16;
+  void look() {
+    const std::uint64_t now = now_ns();
+    if (polls_ == kPollsPerClockRead)
+      begin_ns_ = now;
+    else if (now - begin_ns_ > timeout_ns_)
+      throw exchange_stalled(what_);
+  }
+  const char *what_;
+  std::uint64_t timeout_ns_;
+  bool share_core_;
+  std::uint64_t polls_ = 0;
+  std::uint64_t begin_ns_ = 0;
+};
+
+/// Exchanges of one lap, whose duration is what throughput is computed from.
+inline constexpr std::uint64_t kLap = 64;
+
+/// Splits a loop into laps of kLap exchanges.
+class lap_timer {
+public:
+  lap_timer(latency_histogram &laps, const tick_scale &scale) : laps_(laps), scale_(scale), last_(ticks()) {}
+  /// After exchange number `done` (counted from 1), at time `now` in ticks.
+  void exchanged(std::uint64_t done, std::uint64_t now) noexcept {
+    if (done % kLap != 0)
+      return;
+    laps_.record(static_cast<std::uint64_t>(scale_.ns(now - last_) + 0.5));
+    last_ = now;
+  }
+
+private:
+  latency_histogram &laps_;
+  const tick_scale &scale_;
+  std::uint64_t last_;
+};
+
+/// How to run one loop.
+struct loop_config {
+  std::uint64_t exchanges = 0;
+  std::size_t words = 0; ///< payload: 0 or kMaxWords
+  std::uint64_t seed = 1;
+  std::uint64_t timeout_ns = 0;
+  bool share_core = false;
+};
+
+/// What one loop measured. `per_exchange` may hold a sample only; laps and wall_ns are about all exchanges.
+struct loop_result {
+  latency_histogram per_exchange;
+  latency_histogram laps; ///< time of each kLap exchanges
+  std::uint64_t exchanges = 0;
+  std::uint64_t wall_ns = 0;
+  std::uint64_t wrong = 0; ///< replies that were not the transformed request
+
+  void merge(const loop_result &other) {
+    per_exchange.merge(other.per_exchange);
+    laps.merge(other.laps);
+    exchanges += other.exchanges;
+    wall_ns += other.wall_ns;
+    wrong += other.wrong;
+  }
+  /// Throughput of the median lap: what the two cores do while they have both threads on them. The wall clock also
+  /// counts the milliseconds for which the system gave a core to somebody else.
+  [[nodiscard]] double per_second() const noexcept {
+    const std::uint64_t lap = laps.percentile(50);
+    return lap == 0 ? wall_per_second() : static_cast<double>(kLap) * 1e9 / static_cast<double>(lap);
+  }
+  [[nodiscard]] double wall_per_second() const noexcept {
+    return wall_ns == 0 ? 0.0 : static_cast<double>(exchanges) * 1e9 / static_cast<double>(wall_ns);
+  }
+};
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A floor or a case as it was measured in rounds, and the ratio of the two.
+#pragma once
+
+#include "tools/common/exchange.h"
+#include "tools/common/report.h"
+
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct measured_case {
+  std::string name;
+  std::string what;
+  std::size_t payload_bytes = 0;
+  loop_result total;
+  std::vector<double> round_p50;  ///< in the unit of total.per_exchange, nanoseconds unless its owner says otherwise
+  std::vector<double> round_rate; ///< exchanges per second
+
+  void add_round(const loop_result &round) {
+    total.merge(round);
+    round_p50.push_back(static_cast<double>(round.per_exchange.percentile(50)));
+    round_rate.push_back(round.per_second());
+  }
+};
+
+/// Ratio of a case to its floor: of all exchanges together, and the spread over the rounds. Without a floor: the case's
+/// own rate.
+struct ratio_line {
+  const char *id;
+  const char *what;
+  double pooled = 0;
+  double round_min = 0, round_median = 0, round_max = 0;
+  double good = 0, aim = 0; ///< 0: no target
+  bool higher_is_better = false;
+
+  [[nodiscard]] const char *verdict() const;
+};
+
+ratio_line latency_ratio(const char *id, const char *what, const measured_case &c, const measured_case &floor,
+                         double good, double aim);
+ratio_line rate_ratio(const char *id, const char *what, const measured_case &c, const measured_case &floor, double good,
+                      double aim);
+/// Exchanges per second, not a ratio.
+ratio_line plain_rate(const char *id, const char *what, const measured_case &c, double good, double aim);
+
+/// ratio, its spread and the verdict; id, good and aim where there is a target.
+json ratio_json(const ratio_line &line);
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/common/ring_client.h"
+
+#include "tools/services/api_objects.h"
+#include "tools/common/clock.h"
+
+#include <fmt/core.h>
+
+namespace cudaq::realtime::tools {
+
+const char *answer_fault_text(answer_fault fault) noexcept {
+  switch (fault) {
+  case answer_fault::none:
+    return "none";
+  case answer_fault::launch_error:
+    return "the tx flag carries a launch error instead of an answer";
+  case answer_fault::bad_frame:
+    return "the slot holds no response frame";
+  case answer_fault::wrong_id:
+    return "the answer carries another request's id";
+  case answer_fault::wrong_timestamp:
+    return "the answer does not echo the request's timestamp";
+  }
+  return "unknown";
+}
+
+bool ring_producer::try_send(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::uint32_t tag,
+                             std::uint64_t due_ns) {
+  const auto slot = static_cast<std::uint32_t>(sequence_ % ledger_.slots.size());
+  if (cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0)
+    return false;
+  const std::uint64_t sent_ns = now_ns();
+  ledger_.slots[slot] = slot_record{sequence_, sent_ns, due_ns, tag};
+  require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, function_id, payload.data(),
+                                                     static_cast<std::uint32_t>(payload.size()),
+                                                     static_cast<std::uint32_t>(sequence_), sent_ns),
+             "cudaq_host_ringbuffer_write_rpc_request");
+  cudaq_host_ringbuffer_signal_slot(&ring_, slot);
+  ledger_.sent.store(++sequence_, std::memory_order_release);
+  return true;
+}
+
+bool ring_consumer::collect(std::uint64_t sequence, answer &a) const {
+  a.slot = slot_of(sequence);
+  const cudaq_tx_status_t status = cudaq_host_ringbuffer_poll_tx_flag(&ring_, a.slot, &a.cuda_error);
+  if (status == CUDAQ_TX_EMPTY || status == CUDAQ_TX_IN_FLIGHT)
+    return false;
+  a.seen_ns = now_ns();
+  const slot_record &record = ledger_.slots[a.slot];
+  a.sequence = sequence;
+  a.tag = record.tag;
+  a.sent_ns = record.sent_ns;
+  a.due_ns = record.due_ns;
+  if (status == CUDAQ_TX_ERROR) {
+    a.fault = answer_fault::launch_error;
+    return true;
+  }
+  const void *result = nullptr;
+  if (cudaq_host_ringbuffer_read_rpc_response(&ring_, a.slot, &a.header, &result) != CUDAQ_OK) {
+    a.fault = answer_fault::bad_frame;
+    return true;
+  }
+  a.result = {static_cast<const std::uint8_t *>(result), a.header.result_len};
+  if (a.header.request_id != static_cast<std::uint32_t>(sequence) || record.sequence != sequence)
+    a.fault = answer_fault::wrong_id;
+  else if (a.header.ptp_timestamp != record.sent_ns)
+    a.fault = answer_fault::wrong_timestamp;
+  return true;
+}
+
+void ring_consumer::give_back(std::uint64_t sequence) {
+  const std::uint32_t slot = slot_of(sequence);
+  harvested_[slot] = 1;
+  ++count_;
+  if (sequence != oldest_)
+    ++out_of_order_;
+  else
+    advance();
+  // Bookkeeping first: from clear_slot on the slot is the producer's.
+  ledger_.slots[slot] = slot_record{};
+  cudaq_host_ringbuffer_clear_slot(&ring_, slot);
+}
+
+void ring_consumer::advance() {
+  // Ends at the first request that is not answered; a harvested_ entry is reset when its request leaves the window,
+  // which is before the slot can be used again for the next lap.
+  while (harvested_[slot_of(oldest_)] != 0) {
+    harvested_[slot_of(oldest_)] = 0;
+    ++oldest_;
+  }
+}
+
+std::uint32_t ring_consumer::count_leftover_answers() const {
+  std::uint32_t left = 0;
+  for (std::uint32_t slot = 0; slot < harvested_.size(); ++slot)
+    if (cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0)
+      ++left;
+  return left;
+}
+
+std::string ring_consumer::describe_outstanding(std::uint64_t now_ns) const {
+  constexpr std::uint64_t kMaxLines = 16;
+  const std::uint64_t sent = ledger_.sent.load(std::memory_order_acquire);
+  std::string text;
+  std::uint64_t lines = 0;
+  for (std::uint64_t sequence = oldest_; sequence < sent; ++sequence) {
+    const std::uint32_t slot = slot_of(sequence);
+    if (harvested_[slot] != 0)
+      continue;
+    if (++lines > kMaxLines)
+      continue;
+    const char *const names[] = {"no answer", "in flight", "error", "answered"};
+    const auto status = static_cast<unsigned>(cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr));
+    text += fmt::format("  request {} in slot {}: {} for {:.3f} s\n", sequence, slot, names[status & 3u],
+                        static_cast<double>(now_ns - ledger_.slots[slot].sent_ns) * 1e-9);
+  }
+  if (lines > kMaxLines)
+    text += fmt::format("  and {} more\n", lines - kMaxLines);
+  return text;
+}
+
+} // namespace cudaq::realtime::tools

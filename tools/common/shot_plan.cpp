@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/common/shot_plan.h"
+
+#include "tools/common/clock.h"
+#include "tools/common/machine.h"
+#include "tools/common/report.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <numeric>
+#include <random>
+
+namespace cudaq::realtime::tools {
+
+shot_plan::shot_plan(const qec::shot_set &shots, std::uint64_t seed)
+    : shots_(shots), order_(static_cast<std::size_t>(shots.shots)), expected_(shots.predictions) {
+  if (order_.empty())
+    throw usage_error(fmt::format("{} holds no shots", shots.name));
+  std::iota(order_.begin(), order_.end(), 0u);
+  if (seed != 0)
+    std::shuffle(order_.begin(), order_.end(), std::mt19937_64(seed));
+}
+
+void shot_plan::decode_offline(decode_service &service, bool use_offline) {
+  std::vector<std::uint8_t> answers(expected_.size());
+  const std::size_t bytes = shots_.observable_bytes();
+  const std::uint64_t begin = now_ns();
+  for (std::uint32_t shot = 0; shot < shots_.shots; ++shot) {
+    const auto status = service.decode(shots_.detection_row(shot), std::span(answers).subspan(shot * bytes, bytes));
+    if (status != qec::decode_status::ok)
+      throw usage_error(
+          fmt::format("{}: shot {} cannot be decoded: {}", shots_.name, shot, qec::decode_status_text(status)));
+  }
+  offline_ns_per_shot_ = static_cast<double>(now_ns() - begin) / static_cast<double>(shots_.shots);
+  offline_differences_ = 0;
+  for (std::uint32_t shot = 0; shot < shots_.shots; ++shot)
+    if (!std::ranges::equal(shots_.prediction_row(shot), std::span(answers).subspan(shot * bytes, bytes)))
+      ++offline_differences_;
+  expects_offline_ = use_offline;
+  if (use_offline)
+    expected_ = std::move(answers);
+}
+
+std::string find_data_folder(const std::string &given) {
+  if (!given.empty()) {
+    if (!std::filesystem::is_directory(given))
+      throw usage_error(fmt::format("--data {}: no such folder", given));
+    return given;
+  }
+  std::vector<std::string> places;
+  if (const char *set = std::getenv("CUDAQ_REALTIME_DATA"); set != nullptr && *set != '\0')
+    places.emplace_back(set);
+  places.push_back(program_folder() + "/../share/cudaq-realtime/data");
+  places.emplace_back(CUDAQ_REALTIME_SOURCE_DATA);
+  for (const std::string &place : places)
+    if (!qec::list_shot_sets(place).empty())
+      return place;
+  throw usage_error(fmt::format("no recorded shots found in {}; name their folder with --data (in the source tree: "
+                                "unittests/data)",
+                                fmt::join(places, ", ")));
+}
+
+qec::shot_set load_shots(const std::string &folder, unsigned distance, const std::string &noise) {
+  auto loaded = qec::load_shot_set(folder, qec::shot_set_name(distance, noise));
+  if (loaded)
+    return std::move(*loaded);
+  const auto names = qec::list_shot_sets(folder);
+  throw usage_error(fmt::format("{}\nsets in {}: {}", loaded.error, folder,
+                                names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/demo.h"
+
+#include "tools/common/clock.h"
+#include "tools/common/machine.h"
+#include "tools/demo/demo_pass.h"
+#include "tools/demo/demo_report.h"
+
+#include <algorithm>
+#include <csignal>
+#include <fmt/format.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+/// Load of the paced pass, as a multiple of the time per shot of the pass before it: about 60 % of what it can do.
+constexpr double kPacedSlack = 1.6;
+constexpr std::uint32_t kSpinsWithOwnCore = 20000;
+constexpr std::uint32_t kSpinsOnSharedCore = 200;
+
+std::atomic<bool> g_interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+
+/// Ctrl-C ends the sending, not the program; a second one ends the program.
+class interrupt_guard {
+public:
+  interrupt_guard() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { g_interrupted.store(true, std::memory_order_relaxed); };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~interrupt_guard() { sigaction(SIGINT, &before_, nullptr); }
+  interrupt_guard(const interrupt_guard &) = delete;
+  interrupt_guard &operator=(const interrupt_guard &) = delete;
+
+private:
+  struct sigaction before_ {};
+};
+
+/// What follows from the options and the machine.
+struct demo_setup {
+  unsigned distance = 13;
+  unsigned client_threads = 1;
+  std::size_t cores = 1;
+  cudaq_wait_policy_t wait = CUDAQ_WAIT_SPIN;
+  std::uint32_t client_spins = 0;
+  std::string notice; ///< what the user should know about a choice made for him
+};
+
+const char *wait_name(cudaq_wait_policy_t wait) {
+  switch (wait) {
+  case CUDAQ_WAIT_SPIN:
+    return "spin";
+  case CUDAQ_WAIT_SPIN_YIELD:
+    return "yield";
+  case CUDAQ_WAIT_BLOCK:
+    return "block";
+  }
+  return "unknown";
+}
+
+demo_setup decide(const demo_options &o) {
+  demo_setup s;
+  s.cores = allowed_cores().size();
+  if (o.distance) {
+    s.distance = *o.distance;
+  } else if (o.decoder == "lookup" || !qec::pymatching_available()) {
+    s.distance = 3;
+    s.notice = o.decoder == "lookup" ? "distance 3: the lookup decoder serves small codes only"
+                                     : "distance 3: PyMatching is not built in, and the lookup decoder serves small "
+                                       "codes only; `cudaq-realtime info` says how to get it";
+  }
+  const bool pinned_apart = o.core_producer >= 0 && o.core_consumer >= 0 && o.core_producer != o.core_consumer;
+  const std::size_t service_threads = o.device == "gpu" ? 0 : 1 + o.workers;
+  s.client_threads = o.client_threads != 0 ? o.client_threads : pinned_apart || s.cores >= service_threads + 2 ? 2 : 1;
+  const bool cores_for_all = s.cores >= service_threads + s.client_threads;
+  s.wait = o.wait == "spin"    ? CUDAQ_WAIT_SPIN
+           : o.wait == "yield" ? CUDAQ_WAIT_SPIN_YIELD
+           : o.wait == "block" ? CUDAQ_WAIT_BLOCK
+           : cores_for_all     ? CUDAQ_WAIT_SPIN
+                               : CUDAQ_WAIT_SPIN_YIELD;
+  s.client_spins = cores_for_all ? kSpinsWithOwnCore : kSpinsOnSharedCore;
+  return s;
+}
+
+std::uint32_t slot_bytes_of(const qec::shot_set &shots) {
+  return CUDAQ_RPC_HEADER_SIZE +
+         static_cast<std::uint32_t>(std::max(shots.detection_bytes(), shots.observable_bytes()));
+}
+
+host_service_config service_config(const demo_options &o, const demo_setup &s, const qec::shot_set &shots) {
+  host_service_config c;
+  c.num_slots = o.slots;
+  c.slot_bytes = slot_bytes_of(shots);
+  c.in_place = o.in_place;
+  c.options = default_options();
+  c.options.ordering = o.workers == 0 ? CUDAQ_ORDERING_FIFO : CUDAQ_ORDERING_ANY;
+  c.options.handler_pool_size = o.workers;
+  c.options.wait_policy = s.wait;
+  c.options.dispatcher_core = o.core_dispatcher;
+  c.options.handler_core_base = o.core_workers;
+  c.options.check_schema = 1;
+  c.options.strict_flag_values = 1;
+  return c;
+}
+
+pass_config first_pass(const demo_options &o, const demo_setup &s, bool show_progress) {
+  pass_config c;
+  c.label = o.cadence_us ? "pass" : "pass 1";
+  c.shots = o.shots;
+  c.duration_ns = static_cast<std::uint64_t>(o.duration_s * 1e9);
+  c.cadence_ns = static_cast<std::uint64_t>(o.cadence_us.value_or(0) * 1e3);
+  c.timeout_ns = static_cast<std::uint64_t>(o.timeout_s * 1e9);
+  c.client_threads = s.client_threads;
+  c.core_producer = o.core_producer;
+  c.core_consumer = o.core_consumer;
+  c.client_spins = s.client_spins;
+  c.show_progress = show_progress;
+  c.interrupted = &g_interrupted;
+  return c;
+}
+
+void print_header(const output &out, const demo_options &o, const demo_setup &s, const shot_plan &plan,
+                  const decode_service &service, const decode_place *place) {
+  const qec::shot_set &shots = plan.shots();
+  if (!s.notice.empty())
+    out.text("note: {}\n", s.notice);
+  out.text("shots    {}: d={}, {} rounds, p={}, {} recorded shots cycled; {} detectors = {} bytes a request\n",
+           shots.name, shots.distance, shots.rounds, o.noise, shots.shots, shots.num_detectors,
+           shots.detection_bytes());
+  out.text("decoder  {}{}; offline first: {} of {} shots answered as PyMatching's published predictions say, {} a "
+           "shot\n",
+           service.decoder_name(),
+           std::string(service.decoder_name()) == "pymatching" ? fmt::format(" {}", qec::pymatching_version()) : "",
+           shots.shots - plan.offline_differences(), shots.shots, format_ns(plan.offline_ns_per_shot()));
+  const std::string server =
+      place != nullptr
+          ? "decoded " + place->text
+          : fmt::format("handlers {}; dispatcher waits by {}",
+                        o.workers == 0 ? "inline" : fmt::format("on {} workers", o.workers), wait_name(s.wait));
+  out.text("ring     {} slots{}; {}; client {} thread{}; {} core{}\n", o.slots, o.in_place ? ", in place" : "", server,
+           s.client_threads, s.client_threads == 1 ? "" : "s", s.cores, s.cores == 1 ? "" : "s");
+}
+
+json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan, const decode_service &service,
+               const std::vector<pass_result> &passes, bool ok) {
+  const qec::shot_set &shots = plan.shots();
+  json j = {{"command", "demo"},
+            {"ok", ok},
+            {"interrupted", g_interrupted.load()},
+            {"method", "latency: from the clock read just before the request frame is written to the clock read after "
+                       "the answer's flag was seen (CLOCK_MONOTONIC); since due: from the scheduled time"},
+            {"data",
+             {{"name", shots.name},
+              {"distance", shots.distance},
+              {"rounds", shots.rounds},
+              {"noise", shots.noise},
+              {"shots", shots.shots},
+              {"detectors", shots.num_detectors},
+              {"request_bytes", shots.detection_bytes()}}},
+            {"decoder",
+             {{"name", service.decoder_name()},
+              {"pymatching_version", qec::pymatching_version()},
+              {"instances", service.instances()},
+              {"offline_ns_per_shot", plan.offline_ns_per_shot()},
+              {"offline_differences_from_pymatching", plan.offline_differences()}}},
+            {"config",
+             {{"device", o.device},
+              {"slots", o.slots},
+              {"workers", o.workers},
+              {"wait", wait_name(s.wait)},
+              {"in_place", o.in_place},
+              {"client_threads", s.client_threads},
+              {"seed", o.seed},
+              {"core_producer", o.core_producer},
+              {"core_consumer", o.core_consumer},
+              {"core_dispatcher", o.core_dispatcher},
+              {"core_workers", o.core_workers},
+              {"notice", s.notice}}}};
+  j["passes"] = json::array();
+  for (const pass_result &r : passes)
+    j["passes"].push_back(pass_json(r, plan));
+  return j;
+}
+
+} // namespace
+
+int run_demo(const demo_options &o, const output &out, const decode_place *place) {
+  const interrupt_guard guard;
+  g_interrupted.store(false);
+  const demo_setup setup = decide(o);
+  const qec::shot_set shots = load_shots(find_data_folder(o.data_folder), setup.distance, o.noise);
+  shot_plan plan(shots, o.seed);
+  // One decoder for each thread that may run handlers: the pool's, and the dispatcher's own.
+  const auto decoders = std::make_shared<decode_service>(o.decoder, shots, o.workers + 1);
+  plan.decode_offline(*decoders, std::string(decoders->decoder_name()) != "pymatching");
+  print_header(out, o, setup, plan, *decoders, place);
+  if (place != nullptr)
+    place->prepare(shots);
+
+  const cudaq_handler_schema_t schema = decoders->schema();
+  std::vector<pass_result> passes;
+  pass_config config = first_pass(o, setup, true);
+  bool ok = true;
+  const auto run = [&] {
+    const std::unique_ptr<ring_service> service =
+        place != nullptr ? place->make(schema, slot_bytes_of(shots))
+                         : std::make_unique<host_service>(service_config(o, setup, shots), kDecodeFunctionId,
+                                                          &decode_service::handle, decoders, &schema);
+    const pass_result &r = passes.emplace_back(run_pass(*service, plan, config));
+    print_pass(out, r, plan);
+    out.write_hgrm(fmt::format("pass{}", passes.size()), r.from_sent);
+    ok = ok && r.problems.empty();
+    if (!r.dump.empty())
+      fmt::print(stderr, "state at the stall:\n{}", r.dump);
+  };
+  run();
+  if (!o.cadence_us && ok && !g_interrupted.load() && passes[0].answered != 0) {
+    config.label = "pass 2";
+    config.cadence_ns = static_cast<std::uint64_t>(kPacedSlack * 1e9 / passes[0].shots_per_second());
+    run();
+  }
+  out.write_json(demo_json(o, setup, plan, *decoders, passes, ok));
+  if (ok) {
+    out.text("\nok: every shot answered once, every answer right\n");
+    return kExitOk;
+  }
+  fmt::print(stderr, "cudaq-realtime demo: FAILED: {}\n", fmt::join(passes.back().problems, "; "));
+  for (const std::string &note : passes.back().notes)
+    fmt::print(stderr, "  {}\n", note);
+  return kExitCheckFailed;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass of the demo: threads that send and collect, and what they saw.
+#pragma once
+
+#include "tools/services/api_objects.h"
+#include "tools/common/latency_histogram.h"
+#include "tools/common/shot_plan.h"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct pass_config {
+  std::string label;
+  std::uint64_t shots = 0;       ///< requests to send; 0: until duration_ns
+  std::uint64_t duration_ns = 0; ///< 0: until all shots are sent
+  std::uint64_t cadence_ns = 0;  ///< 0: as fast as it goes
+  std::uint64_t timeout_ns = 0;  ///< longest time without progress
+  unsigned client_threads = 1;   ///< 1: one thread sends and collects; 2: one each
+  int core_producer = -1, core_consumer = -1;
+  std::uint32_t client_spins = 0; ///< before a client thread begins to yield its core
+  bool show_progress = true;
+  const std::atomic<bool> *interrupted = nullptr; ///< set by Ctrl-C: send no more, collect what is out
+};
+
+struct pass_result {
+  pass_config config;
+  std::uint64_t sent = 0;
+  std::uint64_t answered = 0;
+  std::uint64_t wall_ns = 0;               ///< first request sent to last answer collected
+  latency_histogram from_sent;             ///< frame written to answer seen
+  latency_histogram from_due;              ///< cadence only: moment the shot was due to answer seen
+  std::uint64_t out_of_order = 0;          ///< answers collected while an older one was still to come
+  std::uint64_t involuntary_switches = 0;  ///< times the client's threads lost their core: their latencies hold that
+  std::uint64_t stalls = 0;                ///< requests that found their slot taken (backpressure)
+  std::uint64_t stalled_ns = 0;            ///< time the producer waited for slots
+  std::uint64_t faults = 0;                ///< answers with a wrong frame, id or timestamp
+  std::uint64_t bad_status = 0;            ///< answers that carry an error
+  std::uint64_t mismatches = 0;            ///< wrong length or not the expected correction
+  std::uint64_t logical_errors = 0;        ///< corrections that are not the true observables
+  std::uint64_t golden_logical_errors = 0; ///< the same for PyMatching's published predictions of these shots
+  std::uint64_t golden_differences = 0;    ///< corrections that are not PyMatching's published prediction
+  std::uint64_t leftover_answers = 0;      ///< answers nobody asked for
+  bool stalled = false;
+  cudaq_dispatcher_stats_t stats{};
+  std::uint64_t processed = 0;
+  std::vector<std::string> notes;    ///< the first few wrong answers, described
+  std::vector<std::string> problems; ///< why the pass failed; empty: it did not
+  std::string dump;                  ///< state of client and dispatcher after a stall
+
+  [[nodiscard]] double shots_per_second() const noexcept {
+    return wall_ns == 0 ? 0.0 : static_cast<double>(answered) * 1e9 / static_cast<double>(wall_ns);
+  }
+};
+
+/// Starts the service, runs the pass, stops the service, and compares both sides' counts.
+pass_result run_pass(ring_service &service, const shot_plan &plan, const pass_config &config);
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/demo/demo_report.h"
+
+#include "tools/common/terminal.h"
+
+namespace cudaq::realtime::tools {
+namespace {
+
+std::string load_text(const pass_config &config) {
+  return config.cadence_ns == 0 ? "as fast as it goes"
+                                : fmt::format("one shot each {}", format_ns(static_cast<double>(config.cadence_ns)));
+}
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::uint64_t drops(const cudaq_dispatcher_stats_t &s) {
+  return s.dropped_bad_magic + s.dropped_unknown_function + s.dropped_flag_value;
+}
+
+} // namespace
+
+void print_pass(const output &out, const pass_result &r, const shot_plan &plan) {
+  const double per_shot = r.answered == 0 ? 0 : static_cast<double>(r.wall_ns) / static_cast<double>(r.answered);
+  out.text("\n{}: {}\n", r.config.label, load_text(r.config));
+  out.text("  shots         {} sent, {} answered in {}: {}/s ({} a shot; the decoder alone {})\n", r.sent, r.answered,
+           format_ns(static_cast<double>(r.wall_ns)), format_rate(r.shots_per_second()), format_ns(per_shot),
+           format_ns(plan.offline_ns_per_shot()));
+  out.text("  latency       {}\n", latency_line(r.from_sent));
+  if (r.config.cadence_ns != 0)
+    out.text("    since due   {}\n", latency_line(r.from_due));
+  out.raw(draw_histogram(r.from_sent));
+  out.text("  corrections   {} of {} as expected ({}); {} differ from PyMatching's published ones\n",
+           r.answered - r.faults - r.bad_status - r.mismatches, r.answered,
+           plan.expects_offline() ? "the same decoder, offline" : "PyMatching's published ones", r.golden_differences);
+  out.text("  logical       {} errors, rate {:.5f}; PyMatching offline on the same shots: {}, rate {:.5f}\n",
+           r.logical_errors, ratio(r.logical_errors, r.answered), r.golden_logical_errors,
+           ratio(r.golden_logical_errors, r.answered));
+  out.text("  backpressure  {} shots found their slot taken, {} waited in all; {} answers collected out of turn\n",
+           r.stalls, format_ns(static_cast<double>(r.stalled_ns)), r.out_of_order);
+  out.text("  dispatcher    {} received, {} answered, {} dropped{}\n", r.stats.received, r.stats.responded,
+           drops(r.stats), r.problems.empty() ? "; agrees with the client" : "");
+  if (r.involuntary_switches != 0)
+    out.text("  note          the client lost its core {} times to other programs; the latencies hold that too\n",
+             r.involuntary_switches);
+  for (const std::string &note : r.notes)
+    out.text("    {}\n", note);
+  for (const std::string &problem : r.problems)
+    out.text("  FAILED        {}\n", problem);
+}
+
+json stats_json(const cudaq_dispatcher_stats_t &s) {
+  json protocol = json::object();
+  for (int i = 0; i < CUDAQ_RPC_ERROR_COUNT; ++i)
+    if (s.protocol_errors[i] != 0)
+      protocol[std::to_string(-1000 - i)] = s.protocol_errors[i];
+  return {{"received", s.received},
+          {"dispatched", s.dispatched},
+          {"responded", s.responded},
+          {"in_flight", s.in_flight},
+          {"dropped_bad_magic", s.dropped_bad_magic},
+          {"dropped_unknown_function", s.dropped_unknown_function},
+          {"dropped_flag_value", s.dropped_flag_value},
+          {"unexpected_flag_values", s.unexpected_flag_values},
+          {"handler_errors", s.handler_errors},
+          {"protocol_errors", protocol},
+          {"tx_busy_waits", s.tx_busy_waits},
+          {"cursor_jumps", s.cursor_jumps}};
+}
+
+json pass_json(const pass_result &r, const shot_plan &plan) {
+  json j = {{"label", r.config.label},
+            {"cadence_ns", r.config.cadence_ns},
+            {"client_threads", r.config.client_threads},
+            {"shots_sent", r.sent},
+            {"shots_answered", r.answered},
+            {"wall_ns", r.wall_ns},
+            {"shots_per_second", r.shots_per_second()},
+            {"latency_ns", latency_json(r.from_sent)}};
+  if (r.config.cadence_ns != 0)
+    j["latency_since_due_ns"] = latency_json(r.from_due);
+  j.update({{"mismatches", r.mismatches},
+            {"wrong_frames", r.faults},
+            {"error_statuses", r.bad_status},
+            {"expected_answers", plan.expects_offline() ? "same decoder offline" : "PyMatching published"},
+            {"differences_from_pymatching", r.golden_differences},
+            {"logical_errors", r.logical_errors},
+            {"logical_error_rate", ratio(r.logical_errors, r.answered)},
+            {"pymatching_offline_logical_errors", r.golden_logical_errors},
+            {"pymatching_offline_logical_error_rate", ratio(r.golden_logical_errors, r.answered)},
+            {"lost", r.sent - r.answered},
+            {"duplicates", r.leftover_answers},
+            {"drops", drops(r.stats)},
+            {"out_of_order", r.out_of_order},
+            {"involuntary_context_switches_client", r.involuntary_switches},
+            {"backpressure_stalls", r.stalls},
+            {"backpressure_ns", r.stalled_ns},
+            {"stalled", r.stalled},
+            {"dispatcher", stats_json(r.stats)},
+            {"dispatcher_processed", r.processed},
+            {"notes", r.notes},
+            {"problems", r.problems}});
+  return j;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The demo's results as text and as JSON.
+#pragma once
+
+#include "tools/common/report.h"
+#include "tools/demo/demo_pass.h"
+
+namespace cudaq::realtime::tools {
+
+void print_pass(const output &out, const pass_result &result, const shot_plan &plan);
+json pass_json(const pass_result &result, const shot_plan &plan);
+json stats_json(const cudaq_dispatcher_stats_t &stats);
+
+} // namespace cudaq::realtime::tools

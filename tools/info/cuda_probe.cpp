@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/info/cuda_probe.h"
+
+#include <dlfcn.h>
+#include <fmt/core.h>
+#include <memory>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+// Of cuda.h, which the toolkit may not bring along where this is built.
+constexpr int kAttributeHostNativeAtomics = 86;
+constexpr int kAttributeCapabilityMajor = 75;
+constexpr int kAttributeCapabilityMinor = 76;
+constexpr int kNoDevice = 100;
+
+/// The few driver functions that are asked for; null where the driver has none of that name.
+struct driver {
+  explicit driver(void *library)
+      : init(reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"))),
+        get_version(reinterpret_cast<int (*)(int *)>(dlsym(library, "cuDriverGetVersion"))),
+        get_count(reinterpret_cast<int (*)(int *)>(dlsym(library, "cuDeviceGetCount"))),
+        get_device(reinterpret_cast<int (*)(int *, int)>(dlsym(library, "cuDeviceGet"))),
+        get_name(reinterpret_cast<int (*)(char *, int, int)>(dlsym(library, "cuDeviceGetName"))),
+        get_memory(reinterpret_cast<int (*)(std::size_t *, int)>(dlsym(library, "cuDeviceTotalMem_v2"))),
+        get_attribute(reinterpret_cast<int (*)(int *, int, int)>(dlsym(library, "cuDeviceGetAttribute"))),
+        get_error_string(reinterpret_cast<int (*)(int, const char **)>(dlsym(library, "cuGetErrorString"))) {}
+
+  [[nodiscard]] bool complete() const noexcept {
+    return init != nullptr && get_version != nullptr && get_count != nullptr && get_device != nullptr &&
+           get_name != nullptr && get_memory != nullptr && get_attribute != nullptr && get_error_string != nullptr;
+  }
+  [[nodiscard]] std::string text(int error) const {
+    const char *words = nullptr;
+    get_error_string(error, &words);
+    return fmt::format("{} (CUresult {})", words == nullptr ? "unknown error" : words, error);
+  }
+
+  int (*init)(unsigned);
+  int (*get_version)(int *);
+  int (*get_count)(int *);
+  int (*get_device)(int *, int);
+  int (*get_name)(char *, int, int);
+  int (*get_memory)(std::size_t *, int);
+  int (*get_attribute)(int *, int, int);
+  int (*get_error_string)(int, const char **);
+};
+
+cuda_device ask_device(const driver &cuda, int ordinal) {
+  cuda_device d;
+  int handle = 0;
+  if (cuda.get_device(&handle, ordinal) != 0)
+    return d;
+  char name[128] = "";
+  if (cuda.get_name(name, sizeof name, handle) == 0)
+    d.name = name;
+  int atomics = 0;
+  cuda.get_attribute(&d.major, kAttributeCapabilityMajor, handle);
+  cuda.get_attribute(&d.minor, kAttributeCapabilityMinor, handle);
+  cuda.get_attribute(&atomics, kAttributeHostNativeAtomics, handle);
+  cuda.get_memory(&d.memory_bytes, handle);
+  d.host_native_atomics = atomics != 0;
+  return d;
+}
+
+} // namespace
+
+cuda_probe probe_cuda() {
+  cuda_probe probe;
+  // Kept open: a driver that was initialised does not like to be unloaded.
+  void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    probe.error = "no driver: libcuda.so.1 cannot be loaded";
+    return probe;
+  }
+  probe.driver_found = true;
+  const driver cuda(library);
+  if (!cuda.complete()) {
+    probe.error = "libcuda.so.1 lacks functions that every driver has";
+    return probe;
+  }
+  cuda.get_version(&probe.driver_version);
+  if (const int error = cuda.init(0); error != 0) {
+    probe.error = error == kNoDevice ? "the driver sees no device" : "the driver does not start: " + cuda.text(error);
+    return probe;
+  }
+  int count = 0;
+  if (const int error = cuda.get_count(&count); error != 0 || count == 0) {
+    probe.error = error == 0 ? "the driver sees no device" : cuda.text(error);
+    return probe;
+  }
+  for (int ordinal = 0; ordinal < count; ++ordinal)
+    probe.devices.push_back(ask_device(cuda, ordinal));
+  return probe;
+}
+
+} // namespace cudaq::realtime::tools

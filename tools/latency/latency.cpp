@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/latency/latency.h"
+
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "tools/services/api_objects.h"
+#include "tools/common/machine.h"
+#include "tools/latency/latency_client.h"
+#include "tools/latency/latency_floor.h"
+#include "tools/latency/latency_report.h"
+
+#include <functional>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::uint32_t kTransformId = fnv1a_hash("latency_transform");
+constexpr std::uint64_t kWarmUpExchanges = 4096; ///< before each loop, not counted
+
+constexpr std::size_t kLineSets = 64;
+
+/// Both sides of every case, on fixed cores. Each loop is whole laps of the ring, so that the next server, whoever it
+/// is, finds the next request in slot 0, where a bare server begins and where the dispatcher's cursor stands again.
+class bench {
+public:
+  bench(const latency_options &o, int client_core, int server_core, bool share_core)
+      : slots_(o.slots), server_core_(server_core), share_core_(share_core),
+        service_(service_config(o, server_core, share_core), kTransformId, &transform_handler, nullptr, nullptr),
+        timeout_ns_(static_cast<std::uint64_t>(o.timeout_s * 1e9)), seed_(o.seed) {
+    if (const std::string why = pin_this_thread(client_core); !why.empty())
+      throw usage_error("--cores: cannot pin the client to " + why);
+  }
+
+  loop_result floor_two_flags(std::size_t words, std::uint64_t exchanges) {
+    // Other lines in each round: what a line costs depends on the cache slice its address falls to (here 250 to 350 ns
+    // for one exchange), and a ring's slots are spread over all slices.
+    exchange_lines &lines = lines_[next_lines_++ % lines_.size()];
+    const auto server = server_thread::two_flags(lines, words, server_core_, share_core_);
+    return warm_then_measure(words, exchanges,
+                             [&](const loop_config &c) { return exchange_two_flags(lines, c, scale_); });
+  }
+  loop_result floor_ring(std::size_t words, std::uint64_t exchanges, bool pipelined) {
+    const auto server = server_thread::bare_ring(service_.ring(), slots_, words, server_core_, share_core_);
+    return exchange(words, exchanges, pipelined);
+  }
+  loop_result dispatcher(std::size_t words, std::uint64_t exchanges, bool pipelined) {
+    service_.start();
+    loop_result result = exchange(words, exchanges, pipelined);
+    service_.stop();
+    return result;
+  }
+
+  [[nodiscard]] const tick_scale &scale() const noexcept { return scale_; }
+  [[nodiscard]] const host_service &service() const noexcept { return service_; }
+
+private:
+  static host_service_config service_config(const latency_options &o, int server_core, bool share_core) {
+    host_service_config c;
+    c.num_slots = o.slots;
+    c.slot_bytes = CUDAQ_RPC_HEADER_SIZE + static_cast<std::uint32_t>(sizeof(payload_words));
+    c.in_place = o.in_place;
+    c.options = default_options();
+    c.options.wait_policy = share_core ? CUDAQ_WAIT_SPIN_YIELD : CUDAQ_WAIT_SPIN;
+    c.options.dispatcher_core = server_core;
+    return c;
+  }
+
+  loop_result exchange(std::size_t words, std::uint64_t exchanges, bool pipelined) {
+    return warm_then_measure(words, exchanges, [&](const loop_config &c) {
+      return pipelined ? exchange_pipelined(service_.ring(), slots_, kTransformId, c, scale_)
+                       : exchange_closed_loop(service_.ring(), slots_, kTransformId, c, scale_);
+    });
+  }
+
+  template <typename Loop>
+  loop_result warm_then_measure(std::size_t words, std::uint64_t exchanges, Loop loop) {
+    const auto whole_laps = [this](std::uint64_t n) { return (n + slots_ - 1) / slots_ * slots_; };
+    loop_config c{whole_laps(std::min(kWarmUpExchanges, exchanges)), words, seed_, timeout_ns_, share_core_};
+    const loop_result warm = loop(c);
+    c.exchanges = whole_laps(exchanges);
+    c.seed = ++seed_;
+    loop_result result = loop(c);
+    result.wrong += warm.wrong;
+    return result;
+  }
+
+  std::uint32_t slots_;
+  int server_core_;
+  bool share_core_;
+  tick_scale scale_;
+  host_service service_;
+  std::vector<exchange_lines> lines_{kLineSets};
+  std::size_t next_lines_ = 0;
+  std::uint64_t timeout_ns_;
+  std::uint64_t seed_;
+};
+
+std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
+  struct planned {
+    const char *name;
+    const char *what;
+    std::size_t words;
+    std::function<loop_result(std::size_t, std::uint64_t)> run;
+  };
+  const auto two_flags = [&b](std::size_t w, std::uint64_t n) { return b.floor_two_flags(w, n); };
+  const auto ring_closed = [&b](std::size_t w, std::uint64_t n) { return b.floor_ring(w, n, false); };
+  const auto host_closed = [&b](std::size_t w, std::uint64_t n) { return b.dispatcher(w, n, false); };
+  const auto ring_piped = [&b](std::size_t w, std::uint64_t n) { return b.floor_ring(w, n, true); };
+  const auto host_piped = [&b](std::size_t w, std::uint64_t n) { return b.dispatcher(w, n, true); };
+  const std::vector<planned> plan = {
+      {kTwoFlags0, "floor (a): two flags, no payload", 0, two_flags},
+      {kHostClosed0, "HOST_CALL, closed loop, empty", 0, host_closed},
+      {kTwoFlags32, "floor (a): two flags + one line each way", kMaxWords, two_flags},
+      {kRingClosed32, "ring without dispatch, closed loop, 32 B", kMaxWords, ring_closed},
+      {kHostClosed32, "HOST_CALL, closed loop, 32 B", kMaxWords, host_closed},
+      {kRingPiped0, "floor (b): ring without dispatch, pipelined, empty", 0, ring_piped},
+      {kHostPiped0, "HOST_CALL, pipelined, empty", 0, host_piped},
+      {kRingPiped32, "floor (b): ring without dispatch, pipelined, 32 B", kMaxWords, ring_piped},
+      {kHostPiped32, "HOST_CALL, pipelined, 32 B", kMaxWords, host_piped}};
+  std::vector<latency_case> cases;
+  for (const planned &p : plan)
+    cases.push_back({p.name, p.what, p.words * sizeof(std::uint64_t), {}, {}, {}});
+  const std::uint64_t per_round = (o.exchanges + o.rounds - 1) / o.rounds;
+  for (std::uint32_t round = 0; round < o.rounds; ++round)
+    for (std::size_t i = 0; i < plan.size(); ++i)
+      cases[i].add_round(plan[i].run(plan[i].words, per_round));
+  return cases;
+}
+
+} // namespace
+
+int run_latency(const latency_options &options, const output &out) {
+  latency_options o = options;
+  if (o.quick) {
+    o.exchanges = 4000;
+    o.rounds = 2;
+  }
+  const auto allowed = allowed_cores();
+  const auto [client, server] = o.cores.empty() ? pick_two_cores(allowed) : std::pair(o.cores[0], o.cores[1]);
+  latency_context context;
+  context.client_core = client;
+  context.server_core = server;
+  context.share_core = client == server;
+  std::unique_ptr<bench> b = std::make_unique<bench>(o, client, server, context.share_core);
+  context.ns_per_tick = b->scale().ns_per_tick();
+  context.timer_overhead_ns = b->scale().overhead_ns();
+  const std::uint64_t switches = involuntary_switches();
+  std::vector<latency_case> cases;
+  try {
+    cases = run_rounds(*b, o);
+  } catch (const exchange_stalled &e) {
+    fmt::print(stderr, "cudaq-realtime latency: FAILED: {} within {} s\n{}", e.what(), o.timeout_s,
+               b->service().dump());
+    return kExitCheckFailed;
+  }
+  context.involuntary_switches = involuntary_switches() - switches;
+  print_latency(out, o, context, cases);
+  for (const latency_case &c : cases)
+    out.write_hgrm(c.name, c.total.per_exchange);
+  out.write_json(latency_json_body(o, context, cases));
+  std::uint64_t wrong = 0;
+  for (const latency_case &c : cases)
+    wrong += c.total.wrong;
+  if (wrong == 0)
+    return kExitOk;
+  fmt::print(stderr, "cudaq-realtime latency: FAILED: {} wrong replies\n", wrong);
+  return kExitCheckFailed;
+}
+
+} // namespace cudaq::realtime::tools

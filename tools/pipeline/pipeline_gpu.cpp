@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/pipeline/pipeline_gpu.h"
+
+#include "kernels/qec/gpu_worker.h"
+#include "tools/services/device_service.h"
+
+namespace cudaq::realtime::tools {
+namespace {
+
+namespace gpu = cudaq::qec::realtime::gpu;
+
+class predecoding_stage final : public gpu_stage {
+public:
+  predecoding_stage(const pipeline_options &o, const pipeline_shots &shots, int workers, std::size_t slot_size) {
+    open_gpu(o.gpu);
+    const qec::shot_set &set = shots.shots();
+    const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
+                                        static_cast<std::uint32_t>(set.num_observables)};
+    std::shared_ptr<const gpu::device_graph> graph;
+    if (o.engine == "local") {
+      const auto on_host = qec::detector_graph::from_text(set.dem_text);
+      if (!on_host)
+        throw usage_error(on_host.error);
+      graph = std::make_shared<gpu::device_graph>(*on_host);
+    }
+    const gpu::staging how = o.staging == "dma"      ? gpu::staging::dma
+                             : o.staging == "mapped" ? gpu::staging::mapped
+                                                     : gpu::staging::automatic;
+    const qec::local_rule rule = o.rule == "plain" ? qec::local_rule::plain : qec::local_rule::guarded;
+    for (int id = 0; id < workers; ++id)
+      workers_.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, rule, how, slot_size));
+  }
+  qec::experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) override {
+    return workers_[static_cast<std::size_t>(id)]->resources(function_id, user_context);
+  }
+  [[nodiscard]] const char *staging() const override {
+    return workers_.front()->is_staged() ? "copied by DMA" : "read in their slots";
+  }
+
+private:
+  std::vector<std::unique_ptr<gpu::predecoding_worker>> workers_;
+};
+
+} // namespace
+
+std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &options, const pipeline_shots &shots, int workers,
+                                          std::size_t slot_size) {
+  return std::make_unique<predecoding_stage>(options, shots, workers, slot_size);
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/pipeline/pipeline_report.h"
+
+#include "tools/common/machine.h"
+
+namespace cudaq::realtime::tools {
+namespace {
+
+/// What a run with this engine must be told about its answers; empty: they are the matcher's.
+std::string accuracy_warning(const std::string &engine, const std::string &rule) {
+  if (engine == "passthrough")
+    return "";
+  return fmt::format(
+      "the local predecoder ({}) makes more logical errors than matching alone: measured {} as many for d 7 "
+      "to 13 and p 0.001 to 0.003",
+      rule, rule == "plain" ? "2 to 5.5 times" : "1.2 to 2.4 times");
+}
+
+double events_taken(const pipeline_shots &shots) {
+  return shots.events_per_shot() == 0 ? 0 : 1 - shots.residual_per_shot() / shots.events_per_shot();
+}
+
+json stage_json(const latency_histogram &stage, const pipeline_result &r) {
+  json j = latency_json(stage);
+  j["share_of_mean"] = r.from_submit.mean() == 0 ? 0 : stage.mean() / r.from_submit.mean();
+  return j;
+}
+
+} // namespace
+
+void print_pipeline_header(const output &out, const pipeline_options &o, const qec::decoding_config &config,
+                           const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
+                           const std::string &staging) {
+  const qec::shot_set &set = shots.shots();
+  out.text(
+      "config    {}: d={}, {} rounds, {} basis, p={}; {} recorded shots cycled, {} detectors = {} bytes a request\n",
+      config.name, config.distance, config.rounds, config.basis, o.noise, set.shots, set.num_detectors,
+      set.detection_bytes());
+  out.text("engine    {} on the {}: {:.1f} events a shot become {:.1f} ({:.0f} % taken away)\n", shots.engine(),
+           staging.empty() ? "CPU" : "GPU, requests " + staging, shots.events_per_shot(), shots.residual_per_shot(),
+           100 * events_taken(shots));
+  if (const std::string warning = accuracy_warning(shots.engine(), o.rule); !warning.empty())
+    out.text("accuracy  {}\n", warning);
+  out.text("offline   {} a shot with it, {} by the matcher alone\n", format_ns(shots.offline_ns_per_shot()),
+           format_ns(shots.matcher_ns_per_shot()));
+  out.text("pipeline  {} workers, {} slots of {} bytes; {}; {} cores\n\n", stages.num_workers, stages.num_slots,
+           stages.slot_size, o.rate == 0 ? "as fast as it goes" : format_rate(o.rate) + " shots/s offered",
+           allowed_cores().size());
+}
+
+void print_pipeline_result(const output &out, const qec::decoding_config &config, const pipeline_shots &shots,
+                           const pipeline_result &r) {
+  out.text("submitted {}   completed {}   timed out {}   wrong {}\n", r.submitted, r.completed, r.timed_out,
+           r.mismatches + r.failed + r.error_status);
+  out.text("throughput          {} shots/s\n", format_rate(r.shots_per_second()));
+  out.text("backpressure        {} submissions waited, {} in all\n", r.backpressure_stalls,
+           format_ns(static_cast<double>(r.stalled_ns)));
+  out.text("latency             {}\n", latency_line(r.from_submit));
+  out.text("                    mean {}  stddev {}  per round (/{}) {}\n", format_ns(r.from_submit.mean()),
+           format_ns(r.standard_deviation()), config.rounds, format_ns(r.from_submit.mean() / config.rounds));
+  if (r.from_due.max() != r.from_submit.max())
+    out.text("since it was due    {}\n", latency_line(r.from_due));
+  const auto stage = [&](const char *name, const latency_histogram &h) {
+    out.text("{} mean {:>8}  ({:4.1f} %)   {}\n", name, format_ns(h.mean()),
+             r.from_submit.mean() == 0 ? 0 : 100 * h.mean() / r.from_submit.mean(), latency_line(h));
+  };
+  stage("A dispatch, engine ", r.stage_a);
+  stage("B matching         ", r.stage_b);
+  stage("C consumer         ", r.stage_c);
+  const paired_errors &e = shots.errors();
+  out.text("logical errors      {} of {} recorded shots with {}, {} by the matcher alone", e.with, e.shots,
+           shots.engine(), e.without);
+  if (e.with != 0 && e.without != 0) {
+    const auto [low, high] = e.ratio_interval();
+    out.text("; ratio {:.2f} (95 %: {:.2f} to {:.2f})", e.ratio(), low, high);
+  }
+  out.text("\n");
+}
+
+json pipeline_json(const pipeline_options &o, const qec::decoding_config &config,
+                   const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
+                   const pipeline_result &r) {
+  const paired_errors &e = shots.errors();
+  json errors = {{"shots", e.shots},
+                 {"with_predecoder", e.with},
+                 {"matcher_alone", e.without},
+                 {"only_with_predecoder", e.only_with},
+                 {"only_matcher_alone", e.only_without}};
+  if (e.with != 0 && e.without != 0) {
+    const auto [low, high] = e.ratio_interval();
+    errors["ratio"] = e.ratio();
+    errors["ratio_95_percent"] = {low, high};
+  }
+  return {{"command", "pipeline"},
+          {"ok", r.problems.empty()},
+          {"problems", r.problems},
+          {"method",
+           "latency: from the clock read just before the accepted submission to the clock read in the completion "
+           "handler (CLOCK_MONOTONIC); stage A ends where the CPU stage begins, stage C begins where it ends; "
+           "every answer is compared with the same decode done offline"},
+          {"config",
+           {{"name", config.name},
+            {"distance", config.distance},
+            {"rounds", config.rounds},
+            {"basis", std::string(1, config.basis)},
+            {"noise", shots.shots().noise},
+            {"detectors", config.num_detectors()},
+            {"request_bytes", shots.shots().detection_bytes()},
+            {"slot_size", stages.slot_size},
+            {"slots", stages.num_slots},
+            {"workers", stages.num_workers},
+            {"engine", shots.engine()},
+            {"rule", o.rule},
+            {"device", o.device},
+            {"staging", o.staging},
+            {"rate", o.rate},
+            {"wait", o.wait},
+            {"seed", o.seed},
+            {"core_producer", o.core_producer},
+            {"core_consumer", o.core_consumer},
+            {"core_dispatcher", o.core_dispatcher},
+            {"core_workers", o.core_workers}}},
+          {"offline_ns_per_shot", shots.offline_ns_per_shot()},
+          {"matcher_alone_ns_per_shot", shots.matcher_ns_per_shot()},
+          {"events_per_shot", shots.events_per_shot()},
+          {"residual_events_per_shot", shots.residual_per_shot()},
+          {"event_reduction", events_taken(shots)},
+          {"accuracy_warning", accuracy_warning(shots.engine(), o.rule)},
+          {"logical_errors", errors},
+          {"submitted", r.submitted},
+          {"completed", r.completed},
+          {"timed_out", r.timed_out},
+          {"failed", r.failed},
+          {"error_statuses", r.error_status},
+          {"mismatches", r.mismatches},
+          {"out_of_turn", r.out_of_turn},
+          {"backpressure_stalls", r.backpressure_stalls},
+          {"stalled_ns", r.stalled_ns},
+          {"wall_ns", r.wall_ns},
+          {"shots_per_second", r.shots_per_second()},
+          {"latency_ns", latency_json(r.from_submit)},
+          {"latency_stddev_ns", r.standard_deviation()},
+          {"latency_per_round_ns", r.from_submit.mean() / config.rounds},
+          {"latency_since_due_ns", latency_json(r.from_due)},
+          {"stage_a_ns", stage_json(r.stage_a, r)},
+          {"stage_b_ns", stage_json(r.stage_b, r)},
+          {"stage_c_ns", stage_json(r.stage_c, r)}};
+}
+
+} // namespace cudaq::realtime::tools

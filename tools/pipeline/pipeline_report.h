@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of `pipeline` as text and as JSON.
+#pragma once
+
+#include "tools/pipeline/pipeline_run.h"
+
+namespace cudaq::realtime::tools {
+
+void print_pipeline_header(const output &out, const pipeline_options &options, const qec::decoding_config &config,
+                           const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
+                           const std::string &staging);
+void print_pipeline_result(const output &out, const qec::decoding_config &config, const pipeline_shots &shots,
+                           const pipeline_result &result);
+json pipeline_json(const pipeline_options &options, const qec::decoding_config &config,
+                   const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
+                   const pipeline_result &result);
+/// Nothing with an empty path. Throws usage_error when the file cannot be written.
+void write_pipeline_html(const std::string &path, const json &report, const pipeline_result &result);
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/pipeline/pipeline_run.h"
+
+#include "tools/common/clock.h"
+#include "tools/common/machine.h"
+#include "tools/common/shot_plan.h"
+#include "tools/pipeline/pipeline_report.h"
+
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+namespace pipe = cudaq::qec::realtime::experimental;
+constexpr std::uint32_t kFunctionId = fnv1a_hash("qec_decode");
+constexpr int kMostWorkersByDefault = 8;
+
+/// When something happened to the request in a slot, or with a number. Who writes an entry hands it on with the request.
+struct moments {
+  explicit moments(std::size_t num_slots) : sent(2 * num_slots), due(2 * num_slots), begin(num_slots), end(num_slots) {}
+  // By request number, modulo twice the slots: a request is stamped while the one before it in its slot may still be open.
+  std::vector<std::uint64_t> sent, due;
+  std::vector<std::uint64_t> begin, end; ///< of the CPU stage, by slot
+};
+
+class run {
+public:
+  run(const pipeline_options &o, const pipe::pipeline_stage_config &config, const pipeline_shots &shots, gpu_stage *gpu)
+      : options_(o), shots_(shots), num_slots_(static_cast<std::uint64_t>(config.num_slots)),
+        moments_(static_cast<std::size_t>(config.num_slots)), due_(static_cast<std::size_t>(config.num_slots)),
+        pipeline_(config) {
+    for (int id = 0; id < config.num_workers; ++id)
+      workers_.push_back(shots.make_worker());
+    for (std::size_t slot = 0; slot < due_.size(); ++slot)
+      due_[slot] = slot;
+    pipeline_.set_gpu_stage([this, gpu](int id) {
+      qec::decoding_worker &worker = *workers_[static_cast<std::size_t>(id)];
+      return gpu != nullptr ? gpu->resources(id, kFunctionId, &worker) : worker.resources(kFunctionId);
+    });
+    pipeline_.set_cpu_stage([this](const pipe::cpu_stage_context &c) {
+      const auto slot = static_cast<std::size_t>(c.origin_slot);
+      moments_.begin[slot] = now_ns();
+      const std::size_t size = qec::decoding_worker::match(c);
+      moments_.end[slot] = now_ns();
+      return size;
+    });
+    pipeline_.set_completion_handler([this](const pipe::completion &c) { complete(c); });
+  }
+
+  pipeline_result go() {
+    if (const std::string refused = pin_this_thread(options_.core_producer); !refused.empty())
+      throw usage_error(refused);
+    pipeline_.start();
+    const std::uint64_t begin = now_ns();
+    inject(begin);
+    if (result_.problems.empty())
+      wait_for_the_rest();
+    const std::uint64_t end = last_completion_.load();
+    if (!result_.problems.empty())
+      result_.dump = pipeline_.dump();
+    pipeline_.stop();
+    result_.wall_ns = end > begin ? end - begin : 0;
+    judge();
+    return std::move(result_);
+  }
+
+private:
+  void inject(std::uint64_t begin) {
+    pipe::ring_buffer_injector injector = pipeline_.create_injector();
+    const auto timeout_ns = static_cast<std::uint64_t>(options_.timeout_s * 1e9);
+    spin_then_yield idle(200);
+    for (std::uint64_t k = 0; k < options_.shots; ++k) {
+      const auto at = static_cast<std::size_t>(k % (2 * num_slots_));
+      const std::uint64_t due =
+          options_.rate == 0 ? 0 : begin + static_cast<std::uint64_t>(static_cast<double>(k) * 1e9 / options_.rate);
+      while (due != 0 && now_ns() < due)
+        idle.idle();
+      const auto row = shots_.shots().detection_row(shots_.shot_of(k));
+      const std::uint64_t first = now_ns();
+      bool stalled = false;
+      for (;;) {
+        const std::uint64_t now = now_ns();
+        moments_.sent[at] = now;
+        moments_.due[at] = due == 0 ? now : due;
+        if (injector.try_submit(kFunctionId, row.data(), row.size(), k))
+          break;
+        stalled = true;
+        if (now - first > timeout_ns) {
+          result_.problems.push_back(fmt::format("no free slot for {}: {} of {} completed",
+                                                 format_ns(static_cast<double>(timeout_ns)),
+                                                 pipeline_.stats().completed, k));
+          return;
+        }
+        idle.idle();
+      }
+      idle.worked();
+      ++result_.submitted;
+      result_.backpressure_stalls += stalled;
+      result_.stalled_ns += stalled ? now_ns() - first : 0;
+    }
+  }
+
+  void wait_for_the_rest() {
+    const auto timeout_ns = static_cast<std::uint64_t>(options_.timeout_s * 1e9);
+    std::uint64_t seen = pipeline_.stats().completed, since = now_ns();
+    for (spin_then_yield idle(200); seen != result_.submitted; idle.idle()) {
+      const std::uint64_t completed = pipeline_.stats().completed, now = now_ns();
+      if (completed != seen) {
+        seen = completed;
+        since = now;
+      } else if (now - since > timeout_ns) {
+        result_.problems.push_back(fmt::format("{} of {} completed, and no more for {}", seen, result_.submitted,
+                                               format_ns(static_cast<double>(timeout_ns))));
+        return;
+      }
+    }
+  }
+
+  /// On the consumer's thread, which owns the histograms and the counts of answers until stop.
+  void complete(const pipe::completion &c) {
+    const std::uint64_t now = now_ns();
+    const auto slot = static_cast<std::size_t>(c.slot);
+    // One injector: request k is in slot k mod n, and the requests of a slot come in order.
+    result_.out_of_turn += c.request_id != due_[slot];
+    due_[slot] = c.request_id + num_slots_;
+    if (c.status == CUDAQ_RPC_ERR_SHUTTING_DOWN) {
+      ++result_.timed_out;
+      return;
+    }
+    ++result_.completed;
+    const auto at = static_cast<std::size_t>(c.request_id % (2 * num_slots_));
+    const std::uint64_t sent = moments_.sent[at], latency = now - sent;
+    result_.from_submit.record(latency);
+    result_.sum_of_squares += static_cast<double>(latency) * static_cast<double>(latency);
+    result_.from_due.record(now - std::min(now, moments_.due[at]));
+    result_.failed += !c.success;
+    result_.error_status += c.success && c.status != 0;
+    if (c.success) {
+      result_.stage_a.record(moments_.begin[slot] - sent);
+      result_.stage_b.record(moments_.end[slot] - moments_.begin[slot]);
+      result_.stage_c.record(now - moments_.end[slot]);
+      const auto expected = shots_.expected(shots_.shot_of(c.request_id));
+      const auto *bytes = static_cast<const std::uint8_t *>(c.response);
+      result_.mismatches += !std::equal(expected.begin(), expected.end(), bytes, bytes + c.response_size);
+    }
+    last_completion_.store(now);
+  }
+
+  void judge() {
+    const auto must_be_zero = [this](std::uint64_t n, const char *what) {
+      if (n != 0)
+        result_.problems.push_back(fmt::format("{} {}", n, what));
+    };
+    must_be_zero(result_.failed, "requests failed");
+    must_be_zero(result_.error_status, "answers with an error of the decoder");
+    must_be_zero(result_.mismatches, "answers that are not the offline decode");
+    must_be_zero(result_.out_of_turn, "completions out of turn");
+    must_be_zero(result_.timed_out, "requests timed out");
+    if (result_.completed + result_.timed_out != result_.submitted)
+      result_.problems.push_back(
+          fmt::format("{} submitted, {} completed", result_.submitted, result_.completed + result_.timed_out));
+  }
+
+  const pipeline_options &options_;
+  const pipeline_shots &shots_;
+  const std::uint64_t num_slots_;
+  moments moments_;
+  std::vector<std::uint64_t> due_; ///< the request whose completion comes next, by slot
+  std::vector<std::unique_ptr<qec::decoding_worker>> workers_;
+  pipeline_result result_;
+  std::atomic<std::uint64_t> last_completion_{0};
+  pipe::realtime_pipeline pipeline_;
+};
+
+pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::decoding_config &config) {
+  pipe::pipeline_stage_config c;
+  const int cores = static_cast<int>(allowed_cores().size());
+  // Dispatcher, consumer and producer want cores, too.
+  c.num_workers = o.workers != 0 ? o.workers : std::clamp(cores - 3, 1, kMostWorkersByDefault);
+  c.num_slots = o.slots;
+  c.slot_size = config.slot_size;
+  c.cores = {o.core_dispatcher, o.core_consumer, o.core_workers};
+  c.memory = o.device == "gpu" ? pipe::ring_memory::mapped : pipe::ring_memory::host;
+  c.device_id = o.gpu;
+  c.wait = o.wait == "spin"    ? pipe::wait_policy::spin
+           : o.wait == "yield" ? pipe::wait_policy::spin_yield
+           : o.wait == "block" ? pipe::wait_policy::block
+                               : pipe::wait_policy::automatic;
+  return c;
+}
+
+} // namespace
+
+double pipeline_result::standard_deviation() const noexcept {
+  const auto n = static_cast<double>(from_submit.count());
+  const double mean = from_submit.mean();
+  return n == 0 ? 0 : std::sqrt(std::max(0.0, sum_of_squares / n - mean * mean));
+}
+
+int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker make_gpu_stage) {
+  const qec::decoding_config *const config = qec::find_decoding_config(o.config);
+  if (config == nullptr)
+    throw usage_error(fmt::format("--config {}: there is no such configuration", o.config));
+  const pipeline_shots shots(*config, o.noise, find_data_folder(o.data_folder), o.engine, o.decoder,
+                             o.rule == "plain" ? qec::local_rule::plain : qec::local_rule::guarded, o.seed);
+  const pipe::pipeline_stage_config stages = stage_config(o, *config);
+  std::unique_ptr<gpu_stage> gpu;
+  if (o.device == "gpu")
+    gpu = make_gpu_stage(o, shots, stages.num_workers, stages.slot_size);
+  print_pipeline_header(out, o, *config, stages, shots, gpu == nullptr ? "" : gpu->staging());
+  const pipeline_result result = run(o, stages, shots, gpu.get()).go();
+  print_pipeline_result(out, *config, shots, result);
+  out.write_hgrm("pipeline", result.from_submit);
+  const json report = pipeline_json(o, *config, stages, shots, result);
+  write_pipeline_html(o.html_file, report, result);
+  out.write_json(report);
+  if (result.problems.empty()) {
+    out.text("\nok: every shot completed once, every answer equals the offline decode\n");
+    return kExitOk;
+  }
+  if (!result.dump.empty())
+    fmt::print(stderr, "state at the stall:\n{}", result.dump);
+  fmt::print(stderr, "cudaq-realtime pipeline: FAILED: {}\n", fmt::join(result.problems, "; "));
+  return kExitCheckFailed;
+}
+
+} // namespace cudaq::realtime::tools

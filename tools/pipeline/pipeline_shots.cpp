@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/pipeline/pipeline_shots.h"
+
+#include "tools/common/clock.h"
+#include "tools/common/report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+#include <numeric>
+#include <random>
+
+namespace cudaq::realtime::tools {
+
+double paired_errors::ratio() const noexcept { return static_cast<double>(with) / static_cast<double>(without); }
+
+paired_errors::interval paired_errors::ratio_interval() const noexcept {
+  const double a = static_cast<double>(with), b = static_cast<double>(without);
+  const double deviation = std::sqrt(static_cast<double>(only_with + only_without) / (a * b));
+  constexpr double kTwoSided95 = 1.959964;
+  return {ratio() * std::exp(-kTwoSided95 * deviation), ratio() * std::exp(kTwoSided95 * deviation)};
+}
+
+pipeline_shots::pipeline_shots(const qec::decoding_config &config, const std::string &noise, const std::string &folder,
+                               std::string engine, std::string decoder, qec::local_rule rule, std::uint64_t seed)
+    : engine_(std::move(engine)), decoder_(std::move(decoder)), rule_(rule) {
+  const std::string name = config.shot_set_name(noise);
+  auto loaded = qec::load_shot_set(folder, name);
+  if (!loaded) {
+    const auto names = qec::list_shot_sets(folder);
+    throw usage_error(
+        fmt::format("{}\nsets in {}: {}\nsets of all configurations: unittests/data/make_data.py --pipeline "
+                    "FOLDER --noise {}, then --data FOLDER",
+                    loaded.error, folder, fmt::join(names, ", "), noise));
+  }
+  shots_ = std::move(*loaded);
+  if (shots_.shots == 0 || shots_.num_detectors != config.num_detectors())
+    throw usage_error(fmt::format("{}: {} shots of {} detectors; {} has {} detectors", name, shots_.shots,
+                                  shots_.num_detectors, config.name, config.num_detectors()));
+  order_.resize(static_cast<std::size_t>(shots_.shots));
+  std::iota(order_.begin(), order_.end(), 0u);
+  if (seed != 0)
+    std::shuffle(order_.begin(), order_.end(), std::mt19937_64(seed));
+  decode_offline();
+}
+
+std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine) const {
+  qec::predecoder_result first = qec::make_predecoder(engine, shots_.dem_text, rule_);
+  qec::decoder_result second = qec::make_decoder(decoder_, shots_.dem_text);
+  if (!first || !second)
+    throw usage_error(fmt::format("{}: {}", shots_.name, first ? second.error : first.error));
+  return std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance));
+}
+
+void pipeline_shots::decode_offline() {
+  const auto with = make_worker(engine_), without = make_worker("passthrough");
+  response_bytes_ = with->stage().response_bytes();
+  expected_.resize(response_bytes_ * order_.size());
+  std::vector<std::uint8_t> alone(response_bytes_);
+  errors_.shots = shots_.shots;
+  for (std::uint32_t shot = 0; shot < shots_.shots; ++shot) {
+    const auto row = shots_.detection_row(shot);
+    const auto answer = std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
+    qec::decode_status said{}, said_alone{};
+    const std::uint64_t begin = now_ns();
+    with->decode(row, answer, said);
+    const std::uint64_t middle = now_ns();
+    without->decode(row, alone, said_alone);
+    matcher_ns_ += now_ns() - middle;
+    offline_ns_ += middle - begin;
+    if (said != qec::decode_status::ok || said_alone != qec::decode_status::ok)
+      throw usage_error(fmt::format("{}: shot {} cannot be decoded: {}", shots_.name, shot,
+                                    qec::decode_status_text(said != qec::decode_status::ok ? said : said_alone)));
+    qec::predecoder_header header;
+    std::memcpy(&header, with->predecoded().data(), sizeof(header));
+    input_events_ += header.input_events;
+    residual_events_ += header.num_events;
+    const auto truth = shots_.observable_row(shot);
+    const auto wrong = [&](const std::uint8_t *response) {
+      return !std::equal(truth.begin(), truth.end(), response + sizeof(qec::DecodeResponse));
+    };
+    const bool wrong_with = wrong(answer.data()), wrong_without = wrong(alone.data());
+    errors_.with += wrong_with;
+    errors_.without += wrong_without;
+    errors_.only_with += wrong_with && !wrong_without;
+    errors_.only_without += wrong_without && !wrong_with;
+  }
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorded shots of a decoding configuration, decoded offline before any ring is there: the answers that the pipeline must
+// give, and what the predecoder is worth on them.
+#pragma once
+
+#include "lib/qec/decoding/decoding_config.h"
+#include "lib/qec/decoding/shot_file.h"
+#include "lib/qec/stages/decoding_worker.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+namespace qec = cudaq::qec::realtime;
+
+/// Wrong answers of the same shots by two decoders.
+struct paired_errors {
+  std::uint64_t shots = 0;
+  std::uint64_t with = 0;    ///< with the predecoder
+  std::uint64_t without = 0; ///< by the matcher alone
+  std::uint64_t only_with = 0, only_without = 0;
+
+  struct interval {
+    double low, high;
+  };
+  [[nodiscard]] double ratio() const noexcept;
+  /// Of the ratio, 95 %: normal on its logarithm, with the variance of paired proportions. NaN without errors on both sides.
+  [[nodiscard]] interval ratio_interval() const noexcept;
+};
+
+class pipeline_shots {
+public:
+  /// Throws usage_error: no such set, not the configuration's size, or a shot that cannot be decoded.
+  pipeline_shots(const qec::decoding_config &config, const std::string &noise, const std::string &folder,
+                 std::string engine, std::string decoder, qec::local_rule rule, std::uint64_t seed);
+
+  /// A worker of its own for each thread.
+  [[nodiscard]] std::unique_ptr<qec::decoding_worker> make_worker() const { return make_worker(engine_); }
+
+  [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
+  [[nodiscard]] std::uint32_t shot_of(std::uint64_t request) const noexcept {
+    return order_[static_cast<std::size_t>(request % order_.size())];
+  }
+  /// The response, without its header.
+  [[nodiscard]] std::span<const std::uint8_t> expected(std::uint32_t shot) const noexcept {
+    return std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
+  }
+  [[nodiscard]] const paired_errors &errors() const noexcept { return errors_; }
+  [[nodiscard]] double events_per_shot() const noexcept { return per_shot(input_events_); }
+  [[nodiscard]] double residual_per_shot() const noexcept { return per_shot(residual_events_); }
+  [[nodiscard]] double offline_ns_per_shot() const noexcept { return per_shot(offline_ns_); }
+  [[nodiscard]] double matcher_ns_per_shot() const noexcept { return per_shot(matcher_ns_); }
+  [[nodiscard]] const std::string &engine() const noexcept { return engine_; }
+
+private:
+  std::unique_ptr<qec::decoding_worker> make_worker(const std::string &engine) const;
+  void decode_offline();
+  double per_shot(std::uint64_t sum) const noexcept {
+    return static_cast<double>(sum) / static_cast<double>(shots_.shots);
+  }
+
+  qec::shot_set shots_;
+  std::string engine_, decoder_;
+  qec::local_rule rule_;
+  std::vector<std::uint32_t> order_;
+  std::size_t response_bytes_ = 0;
+  std::vector<std::uint8_t> expected_;
+  paired_errors errors_;
+  std::uint64_t input_events_ = 0, residual_events_ = 0, offline_ns_ = 0, matcher_ns_ = 0;
+};
+
+} // namespace cudaq::realtime::tools

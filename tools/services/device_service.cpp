@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/services/device_service.h"
+
+#include "tools/common/clock.h"
+#include "tools/common/report.h"
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr auto kStreamPoll = std::chrono::microseconds(50);
+constexpr std::size_t kControlBytes = 256; ///< shutdown word and counter, each on a line of its own
+constexpr std::size_t kCounterAt = 128;
+
+} // namespace
+
+void require_cuda(cudaError_t error, const char *call) {
+  if (error == cudaSuccess)
+    return;
+  throw gpu_error(std::string(call) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")");
+}
+
+void abandon(const std::string &what) {
+  fmt::print(stderr, "cudaq-realtime: {}; the program ends without freeing anything\n", what);
+  std::fflush(nullptr);
+  _exit(kExitRefused);
+}
+
+void open_gpu(int device) {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
+    throw gpu_error(std::string("no GPU can be used here: ") + cudaGetErrorString(error) +
+                    "; `cudaq-realtime info` says what is missing");
+  if (device < 0 || device >= count)
+    throw gpu_error("there is no GPU number " + std::to_string(device) + "; this machine has " + std::to_string(count));
+  require_cuda(cudaSetDevice(device), "cudaSetDevice");
+  int blocks = 0;
+  require_cuda(cudaq_dispatch_kernel_query_occupancy(&blocks, 32), "loading the dispatch kernels");
+  require_cuda(cudaq_dispatch_kernel_cooperative_query_occupancy(&blocks, 128), "loading the dispatch kernels");
+}
+
+gpu_stream::gpu_stream() {
+  require_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+}
+gpu_stream::~gpu_stream() { cudaStreamDestroy(stream_); }
+
+bool gpu_stream::wait(std::uint64_t limit_ns) const {
+  const std::uint64_t begin = now_ns();
+  for (;;) {
+    const cudaError_t state = cudaStreamQuery(stream_);
+    if (state != cudaErrorNotReady) {
+      require_cuda(state, "a kernel of the benchmark");
+      return true;
+    }
+    if (now_ns() - begin > limit_ns)
+      return false;
+    std::this_thread::sleep_for(kStreamPoll);
+  }
+}
+
+gpu_memory::gpu_memory(std::size_t bytes, const gpu_stream &stream) {
+  require_cuda(cudaMallocAsync(&memory_, bytes, stream.get()), "cudaMallocAsync");
+  if (cudaError_t error = cudaMemsetAsync(memory_, 0, bytes, stream.get());
+      error != cudaSuccess || (error = cudaStreamSynchronize(stream.get())) != cudaSuccess) {
+    cudaFree(memory_);
+    require_cuda(error, "clearing device memory");
+  }
+}
+gpu_memory::~gpu_memory() { cudaFree(memory_); }
+
+/// Members are in the order of their creation; the dispatcher keeps pointers into all of them.
+struct device_service::parts : api_handles {
+  explicit parts(const device_service_config &c)
+      : num_slots(c.num_slots), control(kControlBytes, stream),
+        table(std::size_t{c.functions} * sizeof(cudaq_function_entry_t), stream) {}
+
+  std::uint32_t num_slots;
+  gpu_stream stream;
+  gpu_memory control;
+  gpu_memory table;
+
+  void fill_table(const device_service_config &c) {
+    for (std::uint32_t i = 0; i < c.functions; ++i)
+      require_cuda(c.fill(table.as<cudaq_function_entry_t>() + i, i, stream.get()), "filling the function table");
+    require_cuda(cudaStreamSynchronize(stream.get()), "filling the function table");
+  }
+
+  void launch_graphs(const device_service_config &c) {
+    const cudaq_dispatch_graph_io_t io{sizeof io, static_cast<std::uint32_t>(c.graph_io_kind), 0,
+                                       static_cast<std::uint32_t>(c.graph_contexts.size()), c.graph_contexts.data()};
+    require_ok(cudaq_dispatcher_set_graph_io(dispatcher, &io), "cudaq_dispatcher_set_graph_io");
+    require_ok(cudaq_dispatcher_set_launch_fn_v2(dispatcher, &cudaq_launch_dispatch_kernel_graph_v2),
+               "cudaq_dispatcher_set_launch_fn_v2");
+  }
+
+  void wire(const device_service_config &c) {
+    require_ok(cudaq_dispatch_manager_create(&manager), "cudaq_dispatch_manager_create");
+    cudaq_dispatcher_config_t config{};
+    config.device_id = c.device;
+    config.num_blocks = c.blocks;
+    config.threads_per_block = c.threads;
+    config.num_slots = c.num_slots;
+    config.slot_size = c.slot_bytes;
+    config.kernel_type = c.kernel;
+    config.dispatch_mode = c.graph_contexts.empty() ? CUDAQ_DISPATCH_DEVICE_CALL : CUDAQ_DISPATCH_GRAPH_LAUNCH;
+    config.dispatch_path = CUDAQ_DISPATCH_PATH_DEVICE;
+    require_ok(cudaq_dispatcher_create(manager, &config, &dispatcher), "cudaq_dispatcher_create");
+    require_ok(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring), "cudaq_dispatcher_set_ringbuffer");
+    const cudaq_function_table_t view{table.as<cudaq_function_entry_t>(), c.functions};
+    require_ok(cudaq_dispatcher_set_function_table(dispatcher, &view), "cudaq_dispatcher_set_function_table");
+    auto *const words = control.as<std::uint8_t>();
+    require_ok(cudaq_dispatcher_set_control(dispatcher, reinterpret_cast<volatile int *>(words),
+                                            reinterpret_cast<std::uint64_t *>(words + kCounterAt)),
+               "cudaq_dispatcher_set_control");
+    if (!c.graph_contexts.empty())
+      launch_graphs(c);
+    else
+      require_ok(cudaq_dispatcher_set_launch_fn(dispatcher, c.kernel == CUDAQ_KERNEL_COOPERATIVE
+                                                                ? &cudaq_launch_dispatch_kernel_cooperative
+                                                                : &cudaq_launch_dispatch_kernel_regular),
+                 "cudaq_dispatcher_set_launch_fn");
+    require_ok(cudaq_dispatcher_set_options(dispatcher, &c.options), "cudaq_dispatcher_set_options");
+  }
+};
+
+device_service::device_service(const device_service_config &config) : parts_(std::make_unique<parts>(config)) {
+  try {
+    create_ring(config.device, config.num_slots, config.slot_bytes, config.memory, config.in_place, &parts_->memory,
+                &parts_->ring);
+    parts_->fill_table(config);
+    parts_->wire(config);
+  } catch (...) {
+    parts_->release(); // nothing has been started
+    throw;
+  }
+}
+
+device_service::~device_service() {
+  if (!parts_->release())
+    abandon(std::string("the dispatch kernel does not end: ") + cudaq_last_error_message());
+}
+
+const cudaq_ringbuffer_t &device_service::ring() const { return parts_->ring; }
+std::uint32_t device_service::num_slots() const { return parts_->num_slots; }
+cudaq_dispatcher_t *device_service::dispatcher() const { return parts_->dispatcher; }
+
+bare_ring::bare_ring(int device, std::uint32_t num_slots, std::uint32_t slot_bytes, cudaq_memory_kind_t memory)
+    : num_slots_(num_slots) {
+  create_ring(device, num_slots, slot_bytes, memory, false, &memory_, &ring_);
+}
+bare_ring::~bare_ring() { cudaq_ringbuffer_destroy(memory_); }
+
+void bare_ring::reset(const gpu_stream &stream) const {
+  const std::size_t bytes = num_slots_ * sizeof(std::uint64_t);
+  for (volatile std::uint64_t *flags : {ring_.rx_flags, ring_.tx_flags})
+    require_cuda(cudaMemsetAsync(const_cast<std::uint64_t *>(flags), 0, bytes, stream.get()), "clearing ring flags");
+  require_cuda(cudaStreamSynchronize(stream.get()), "clearing ring flags");
+}
+
+} // namespace cudaq::realtime::tools

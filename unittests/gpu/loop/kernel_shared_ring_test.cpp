@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host dispatchers and kernels on one ring.
+#include "unittests/gpu/support/checked_device_functions.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+[[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); // kernels that stay, side by side
+
+constexpr std::uint32_t kEach = 2;         ///< functions of a dispatcher
+constexpr std::uint32_t kFirstHostId = 40; ///< device functions: 1, 2, ...
+
+gpu_setup shared_setup(const kernel_kind &kind, const host_ring &ring, std::uint32_t first_function) {
+  gpu_setup setup = setup_of(kind, ring);
+  setup.entries = checked_device_functions::table(kind, first_function, kEach);
+  setup.shared_ring = true;
+  return setup;
+}
+
+struct flavour {
+  const char *name;
+  ring_shape shape;
+  std::vector<kernel_kind> kernels;
+  std::uint32_t messages = 100000;
+  bool kernel_is_default_owner = false;
+};
+void PrintTo(const flavour &f, std::ostream *out) { *out << f.name; }
+
+class KernelSharedRing : public gpu_test, public ::testing::WithParamInterface<flavour> {};
+
+TEST_P(KernelSharedRing, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
+  const flavour &f = GetParam();
+  const std::uint32_t messages = messages_or(f.messages);
+  const auto of_kernels = static_cast<std::uint32_t>(f.kernels.size()) * kEach;
+  const host_ring ring(f.shape, CUDAQ_MEMORY_MAPPED);
+  const manager_handle manager;
+  checked_device_functions functions(of_kernels, messages);
+  std::vector<std::unique_ptr<checked_function>> on_host;
+  const auto host = make_shared_host(manager.get, ring, 0, !f.kernel_is_default_owner);
+  traffic_plan plan;
+  for (std::uint32_t k = 0; k < of_kernels; ++k)
+    plan.functions.push_back(functions.function(k));
+  for (std::uint32_t k = 0; k < kEach; ++k) {
+    on_host.push_back(std::make_unique<checked_function>(kFirstHostId + k, messages));
+    serve_checked(*host, *on_host[k]);
+    plan.functions.push_back(on_host[k].get());
+  }
+  plan.messages = messages;
+  plan.unknown_of_100 = 10;
+  std::vector<std::unique_ptr<gpu_dispatcher>> kernels;
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+  for (std::uint32_t n = 0; n < f.kernels.size(); ++n) {
+    kernels.push_back(std::make_unique<gpu_dispatcher>(manager.get, shared_setup(f.kernels[n], ring, n * kEach)));
+    kernels[n]->options.default_owner = n == 0 && f.kernel_is_default_owner;
+    kernels[n]->options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+    ASSERT_NO_FATAL_FAILURE(kernels[n]->expect_start());
+  }
+  traffic load(ring, plan);
+  load.run();
+  std::uint64_t responded = 0;
+  for (const auto &kernel : kernels) {
+    CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(kernel->get));
+    const cudaq_dispatcher_stats_t stats = kernel->stats();
+    EXPECT_EQ(stats.received, stats.responded);
+    EXPECT_EQ(stats.in_flight, 0u);
+    EXPECT_EQ(stats.unexpected_flag_values, 0u);
+    EXPECT_GT(stats.responded, 0u);
+    responded += stats.responded;
+  }
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
+  functions.collect();
+  load.expect_clean();
+  EXPECT_EQ(responded + host->stats().responded, messages);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flavours, KernelSharedRing,
+    ::testing::Values(flavour{"TwoSlots", {2, 128, false}, {kFifo32}}, flavour{"FourSlots", {4, 128, false}, {kFifo32}},
+                      flavour{"ManySlots", {64, 256, false}, {kFifo32}},
+                      flavour{"ManySlotsInPlace", {64, 512, true}, {kFifo128}},
+                      flavour{"LongFrames", {32, 4096, false}, {kFifo256}, 10000},
+                      flavour{"Cooperative", {64, 256, false}, {kCooperative1x128}},
+                      flavour{"CooperativeGrid", {16, 256, false}, {kCooperative4x64}},
+                      flavour{"TwoRegular", {64, 128, false}, {kFifo32, kFifo128}},
+                      flavour{"RegularAndCooperative", {64, 128, true}, {kFifo32, kCooperative4x64}},
+                      flavour{"KernelIsDefaultOwner", {64, 128, false}, {kFifo32}, 100000, true}),
+    [](const auto &tested) { return std::string(tested.param.name); });
+
+class KernelSharedRingMember : public gpu_test {
+protected:
+  void SetUp() override {
+    gpu_test::SetUp();
+    if (IsSkipped() || HasFatalFailure())
+      return;
+    ring_ = std::make_unique<host_ring>(ring_shape{8, 128, false}, CUDAQ_MEMORY_MAPPED);
+    manager_ = std::make_unique<manager_handle>();
+    functions_ = std::make_unique<checked_device_functions>(2 * kEach, 100000);
+  }
+  std::unique_ptr<host_ring> ring_;
+  std::unique_ptr<manager_handle> manager_;
+  std::unique_ptr<checked_device_functions> functions_;
+};
+
+TEST_F(KernelSharedRingMember, Row14_IsRefusedAFunctionThatAnotherServes) {
+  gpu_dispatcher first(manager_->get, shared_setup(kFifo32, *ring_, 0));
+  gpu_dispatcher same(manager_->get, shared_setup(kCooperative1x128, *ring_, 1));
+  ASSERT_NO_FATAL_FAILURE(first.expect_start());
+  const call_result refused = same.start();
+  EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(refused.text.find("function_id 0x00000002: another dispatcher"), std::string::npos) << refused.text;
+  const auto host = make_shared_host(manager_->get, *ring_);
+  serve_checked(*host, *functions_->function(0));
+  EXPECT_EQ(cudaq_dispatcher_start(host->get), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(std::strstr(cudaq_last_error_message(), "0x00000001"), nullptr) << cudaq_last_error_message();
+}
+
+TEST_F(KernelSharedRingMember, Row14_AndAKernelWithoutTheModeExcludeEachOther) {
+  gpu_dispatcher shared(manager_->get, shared_setup(kFifo32, *ring_, 0));
+  gpu_dispatcher alone(manager_->get, setup_of(kFifo32, *ring_));
+  ASSERT_NO_FATAL_FAILURE(shared.expect_start());
+  EXPECT_EQ(alone.start().status, CUDAQ_ERR_STATE);
+  CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(shared.get));
+  ASSERT_NO_FATAL_FAILURE(alone.expect_start());
+  EXPECT_EQ(shared.start().status, CUDAQ_ERR_STATE);
+}
+
+const volatile std::uint64_t *flags_given = nullptr;
+void launch_and_tell(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data, uint8_t *tx_data,
+                     size_t rx_stride, size_t tx_stride, cudaq_function_entry_t *table, size_t count,
+                     volatile int *shutdown_flag, uint64_t *stats, size_t num_slots, uint32_t blocks, uint32_t threads,
+                     cudaStream_t stream) {
+  flags_given = rx_flags;
+  launch_own_kernel(rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, table, count, shutdown_flag, stats,
+                    num_slots, blocks, threads, stream);
+}
+
+TEST_F(KernelSharedRingMember, Row14_OfTheProgramIsRefused) {
+  gpu_dispatcher dispatcher(manager_->get, shared_setup(kFifo32, *ring_, 0));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_launch_fn(dispatcher.get, launch_and_tell));
+  const call_result refused = dispatcher.start();
+  EXPECT_EQ(refused.status, CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_NE(flags_given, nullptr);
+  EXPECT_NE(flags_given, ring_->ring.rx_flags) << "what it launches must not see a ring that others serve";
+  EXPECT_NE(refused.text.find("launched no kernel of the library"), std::string::npos) << refused.text;
+}
+
+TEST_F(KernelSharedRingMember, Row14_StopsAndRestartsInTraffic) {
+  const auto host =
+      make_shared_host(manager_->get, *ring_, 0, false); // a default owner would answer while the kernel is away
+  checked_function on_host(kFirstHostId, 100000);
+  serve_checked(*host, on_host);
+  gpu_dispatcher kernel(manager_->get, shared_setup(kFifo32, *ring_, 0));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+  ASSERT_NO_FATAL_FAILURE(kernel.expect_start());
+  traffic_plan plan;
+  plan.functions = {functions_->function(0), functions_->function(1), &on_host};
+  plan.messages = messages_or(100000);
+  traffic load(*ring_, plan);
+  load.run_in_background();
+  while (load.collected() < plan.messages && !HasFailure()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(kernel.get));
+    EXPECT_EQ(kernel.start().status, CUDAQ_OK);
+  }
+  load.wait();
+  CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(kernel.get));
+  functions_->collect();
+  load.expect_clean();
+}
+
+TEST_F(KernelSharedRingMember, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultOwner) {
+  const auto host = make_shared_host(manager_->get, *ring_);
+  gpu_dispatcher kernel(manager_->get, shared_setup(kFifo32, *ring_, 0));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+  ASSERT_NO_FATAL_FAILURE(kernel.expect_start());
+  gpu_client client(ring_->ring, ring_->shape().num_slots);
+  EXPECT_NE(client.call(1, some_bytes(16, 1), 1).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+  kernel.raise_callers_flag();
+  EXPECT_TRUE(eventually([&] { return kernel.state() == CUDAQ_DISPATCHER_STOPPED; }));
+  for (std::uint32_t id = 2; id < 20; ++id) // several laps, nobody has called stop
+    EXPECT_EQ(client.call(1, some_bytes(16, id), id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+}
+
+// cudaq_dispatch_kernel_set_shared_ring_mode is for launches without a dispatcher.
+TEST_F(KernelSharedRingMember, Row14_LaunchedDirectlyLeavesOthersRequestsInPlace) {
+  int occupancy = 0;
+  CUDA_ASSERT_OK(cudaq_dispatch_kernel_query_occupancy(&occupancy, 32)); // loads the kernels
+  const cudaq_ringbuffer_t &r = ring_->ring;
+  for (const kernel_kind &kind : {kFifo32, kCooperative1x128}) {
+    SCOPED_TRACE(kind.name);
+    const auto launch =
+        kind.cooperative() ? cudaq_launch_dispatch_kernel_cooperative : cudaq_launch_dispatch_kernel_regular;
+    const device_array<cudaq_function_entry_t> table(checked_device_functions::table(kind, 0, kEach));
+    const side_stream stream;
+    volatile int *const flag = mapped_word<int>();
+    auto *const stats = mapped_word<std::uint64_t>();
+    CUDA_EXPECT_OK(cudaq_dispatch_kernel_set_shared_ring_mode(1));
+    launch(r.rx_flags, r.tx_flags, r.rx_data, r.tx_data, r.rx_stride_sz, r.tx_stride_sz, table.get, kEach, flag, stats,
+           ring_->shape().num_slots, kind.blocks, kind.threads, stream.get);
+    CUDA_EXPECT_OK(cudaq_dispatch_kernel_set_shared_ring_mode(0));
+    gpu_client client(r, ring_->shape().num_slots);
+    const std::uint32_t foreign = client.send(kFirstHostId, some_bytes(16, 0), 1);
+    for (std::uint32_t id = 2; id < 8; ++id)
+      EXPECT_EQ(client.call(1 + id % kEach, some_bytes(16, id), id).header.request_id, id);
+    EXPECT_NE(client.slots->rx_flag(foreign), 0u);
+    EXPECT_EQ(client.slots->tx_flag(foreign), 0u);
+    store_release(r.rx_flags_host[foreign], std::uint64_t{0}); // its dispatcher has served it
+    client.set_next_slot(foreign);
+    EXPECT_EQ(client.call(2, some_bytes(16, 9), 9).header.request_id, 9u) << "the refill";
+    store_release(*flag, 1);
+    CUDA_EXPECT_OK(stream.wait());
+    EXPECT_EQ(detail::load_relaxed(*stats), 7u);
+  }
+}
+
+class KernelSharedRingFault : public gpu_test {};
+
+// Nothing is freed: there is no device any more.
+TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
+  cudaq_dispatch_manager_t *manager = nullptr;
+  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
+  auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // not deleted
+  gpu_client client(ring->ring, 4);
+  const auto host = make_shared_host(manager, *ring);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+  {
+    gpu_setup setup = setup_of(kFifo32, *ring);
+    setup.shared_ring = true;
+    gpu_dispatcher dispatcher(manager, setup);
+    dispatcher.fault_expected = true;
+    ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
+    EXPECT_NE(client.call(id_of(handler::reverse), some_bytes(4, 1), 1).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+    const std::uint32_t trapped = client.send(id_of(handler::trap), some_bytes(4, 1), 2);
+    EXPECT_EQ(client.collect(trapped).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+    EXPECT_EQ(dispatcher.state(), CUDAQ_DISPATCHER_FAILED);
+    for (std::uint32_t id = 3; id < 12; ++id)
+      EXPECT_EQ(client.call(id_of(handler::reverse), some_bytes(4, id), id).header.status,
+                CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+    EXPECT_EQ(CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get)).status, CUDAQ_ERR_CUDA);
+    (void)CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_destroy(dispatcher.get));
+    dispatcher.get = nullptr; // it is gone, or will stay
+  }
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

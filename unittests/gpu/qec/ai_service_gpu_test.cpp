@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The AI services on a GPU, with the engine that copies its input: graph of the base class, and the queue to the CPU.
+#include "kernels/qec/passthrough_engine.h"
+#include "kernels/qec/service_device.h"
+#include "unittests/gpu/graphs/host_graph_rig.h"
+#include "unittests/gpu/support/gpu_test.h"
+
+#include "cudaq/qec/realtime/ai_predecoder_service.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+namespace pipe = cudaq::qec::realtime::experimental;
+
+constexpr std::size_t kBytes = 2016; // d7, INT32 measurements
+
+/// Frames in mapped memory, and the mailbox.
+struct frames {
+  explicit frames(std::size_t n) : ring(n * kStride), mailbox(1) {}
+  static constexpr std::size_t kStride = 2048;
+  std::uint8_t *at(std::size_t k) const { return ring.host + k * kStride; }
+  void fill(std::size_t k, std::uint32_t request) const {
+    const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, 1, kBytes, request, request};
+    std::memcpy(at(k), &header, sizeof(header));
+    for (std::uint32_t i = 0; i < kBytes / 4; ++i) {
+      const std::uint32_t word = request * 1000003 + i;
+      std::memcpy(at(k) + sizeof(header) + 4 * i, &word, 4);
+    }
+  }
+  static bool right(const void *bytes, std::uint32_t request) {
+    const auto *words = static_cast<const std::uint32_t *>(bytes);
+    for (std::uint32_t i = 0; i < kBytes / 4; ++i)
+      if (words[i] != request * 1000003 + i)
+        return false;
+    return true;
+  }
+  mapped_array<std::uint8_t> ring;
+  mapped_array<void *> mailbox;
+};
+
+class AiServiceOnGpu : public gpu_test {};
+
+TEST_F(AiServiceOnGpu, TheGraphOfTheBaseClassAnswersInTheFrame) {
+  frames f(1);
+  pipe::ai_decoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
+                                   qec::realtime::gpu::cuda_service_device(), f.mailbox.dev);
+  service.set_slot_size(frames::kStride);
+  service.capture_graph();
+  f.mailbox.host[0] = f.ring.dev;
+  side_stream stream;
+  for (std::uint32_t request = 1; request <= 100; ++request) {
+    f.fill(0, request);
+    CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
+    CUDA_ASSERT_OK(stream.wait());
+    cudaq_rpc_response_t header;
+    std::memcpy(&header, f.at(0), sizeof(header));
+    ASSERT_EQ(header.magic, CUDAQ_RPC_MAGIC_RESPONSE);
+    ASSERT_EQ(header.request_id, request);
+    ASSERT_EQ(header.result_len, kBytes);
+    ASSERT_TRUE(frames::right(f.at(0) + sizeof(header), request));
+  }
+}
+
+TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
+  constexpr int kDepth = 4;
+  constexpr std::uint32_t kRequests = 2000;
+  frames f(2 * kDepth);
+  pipe::ai_predecoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
+                                      qec::realtime::gpu::cuda_service_device(), f.mailbox.dev, kDepth);
+  service.capture_graph();
+  service.set_ring({f.ring.host, f.ring.dev}, frames::kStride);
+  side_stream stream;
+  std::uint32_t received = 0, wrong = 0;
+  pipe::predecoder_job job;
+  const auto poll = [&] {
+    if (!service.poll_next_job(job))
+      return;
+    wrong += job.origin_slot != static_cast<int>(received % (2 * kDepth)) ||
+             job.ring_buffer_ptr != f.at(received % (2 * kDepth)) || !frames::right(job.inference_data, received);
+    service.release_job(job.slot_idx);
+    ++received;
+  };
+  for (std::uint32_t k = 0; k < kRequests; ++k) {
+    f.fill(k % (2 * kDepth), k);
+    f.mailbox.host[0] = f.ring.dev + k % (2 * kDepth) * frames::kStride;
+    CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
+    // The mailbox has one word: the next launch must not overtake this one.
+    ASSERT_TRUE(eventually([&] { return cudaStreamQuery(stream.get) != cudaErrorNotReady; }));
+    if (k >= kDepth - 1)
+      poll();
+  }
+  EXPECT_TRUE(eventually([&] {
+    poll();
+    return received == kRequests;
+  }));
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(service.refused(), 0);
+}
+
+TEST_F(AiServiceOnGpu, AFullQueueMakesTheGraphWaitUntilAnEntryIsFreeOrAStop) {
+  frames f(1);
+  pipe::ai_predecoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
+                                      qec::realtime::gpu::cuda_service_device(), f.mailbox.dev, 1);
+  service.capture_graph();
+  f.fill(0, 7);
+  f.mailbox.host[0] = f.ring.dev;
+  side_stream stream;
+  for (int k = 0; k < 2; ++k)
+    CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
+  pipe::predecoder_job job;
+  ASSERT_TRUE(eventually([&] { return service.poll_next_job(job); }));
+  EXPECT_EQ(stream.wait(std::chrono::milliseconds(50)), cudaErrorNotReady);
+  service.release_job(job.slot_idx);
+  CUDA_EXPECT_OK(stream.wait());
+  ASSERT_TRUE(service.poll_next_job(job)) << "the second";
+  CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
+  EXPECT_EQ(stream.wait(std::chrono::milliseconds(50)), cudaErrorNotReady);
+  service.stop();
+  CUDA_EXPECT_OK(stream.wait());
+  EXPECT_EQ(service.refused(), 1);
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every configuration with its slot size, on a ring of the pipeline's own and on one of somebody else: the local predecoder
+// on the GPU, the matcher behind it. The larger ones are recorded by make_data.py --pipeline; CUDAQ_REALTIME_DATA names the
+// folder.
+#include "unittests/gpu/graphs/host_graph_rig.h"
+#include "unittests/gpu/qec/pipeline_gpu_rig.h"
+
+#include "lib/qec/decoding/decoding_config.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+struct config_case {
+  std::string config;
+  bool external;
+};
+void PrintTo(const config_case &c, std::ostream *out) { *out << c.config << (c.external ? "External" : "Own"); }
+
+class PipelineConfigsOnGpu : public gpu_test, public ::testing::WithParamInterface<config_case> {};
+
+TEST_P(PipelineConfigsOnGpu, EveryShotCompletesOnceAndIsDecodedAsOffline) {
+  constexpr int kWorkers = 8;
+  constexpr std::uint32_t kSlots = 32;
+  constexpr std::uint64_t kShots = 3000;
+  const qec::decoding_config &config = *qec::find_decoding_config(GetParam().config);
+  const char *const folder = std::getenv("CUDAQ_REALTIME_DATA");
+  const auto found =
+      qec::load_shot_set(folder != nullptr ? folder : CUDAQ_TEST_DATA_DIR, config.shot_set_name("0.003"));
+  if (!found)
+    GTEST_SKIP() << found.error;
+  const qec::shot_set &set = *found;
+  const auto expected = offline_answers(set, *offline_worker(set, "local", qec::local_rule::guarded));
+  const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
+                                      static_cast<std::uint32_t>(set.num_observables)};
+  const auto graph = std::make_shared<const gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text));
+  std::vector<std::unique_ptr<gpu::predecoding_worker>> workers;
+  std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
+  for (int id = 0; id < kWorkers; ++id) {
+    workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, qec::local_rule::guarded,
+                                                                gpu::staging::automatic, config.slot_size));
+    matchers.push_back(offline_worker(set, "local", qec::local_rule::guarded));
+  }
+  const host_ring ring({kSlots, static_cast<std::uint32_t>(config.slot_size), false}, CUDAQ_MEMORY_MAPPED);
+  cudaq_ringbuffer_t view = ring.ring;
+  pipe::pipeline_stage_config settings = gpu_pipeline(kWorkers, kSlots, config.slot_size);
+  if (GetParam().external)
+    settings.external_ringbuffer = &view;
+  const auto right = [&](std::uint64_t k, const void *answer, std::size_t bytes) {
+    const auto &wanted = expected[k % set.shots];
+    return bytes == wanted.size() && std::memcmp(answer, wanted.data(), bytes) == 0;
+  };
+  const auto row = [&](std::uint64_t k) { return set.detection_row(k % set.shots); };
+  seen_by_request seen(kShots);
+  pipe::realtime_pipeline p(settings);
+  p.set_gpu_stage([&](int id) {
+    const auto w = static_cast<std::size_t>(id);
+    return workers[w]->resources(kDecode, matchers[w].get());
+  });
+  p.set_cpu_stage([](const pipe::cpu_stage_context &c) { return qec::decoding_worker::match(c); });
+  p.set_completion_handler([&](const pipe::completion &c) { // on an external ring its owner has the answer
+    seen.record(c, c.response == nullptr || right(c.request_id, c.response, c.response_size));
+  });
+  ASSERT_NO_FATAL_FAILURE(expect_start(p));
+  if (GetParam().external) {
+    EXPECT_EQ(exchange_on_ring(view, kSlots, kShots, row, right), 0u);
+  } else {
+    auto injector = p.create_injector();
+    for (std::uint64_t k = 0; k < kShots; ++k)
+      ASSERT_TRUE(submit(injector, row(k).data(), row(k).size(), k)) << p.dump();
+  }
+  expect_stop(p);
+  EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
+  seen.expect_each_once();
+}
+
+std::vector<config_case> every_config() {
+  std::vector<config_case> all;
+  for (const qec::decoding_config &c : qec::kDecodingConfigs)
+    for (const bool external : {false, true})
+      all.push_back({std::string(c.name), external});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Configs, PipelineConfigsOnGpu, ::testing::ValuesIn(every_config()),
+                         ::testing::PrintToStringParamName());
+
+} // namespace
+} // namespace cudaq::realtime::test

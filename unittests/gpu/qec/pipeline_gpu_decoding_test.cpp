@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorded shots through the pipeline with predecoders on a GPU: their output is the CPU's byte for byte, and every answer
+// is that of the same decode offline.
+#include "unittests/gpu/qec/pipeline_gpu_rig.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+struct engine_case {
+  const char *name, *set, *engine;
+  qec::local_rule rule = qec::local_rule::guarded;
+  gpu::staging staging = gpu::staging::mapped;
+  int workers = 4;
+};
+void PrintTo(const engine_case &c, std::ostream *out) { *out << c.name; }
+
+class PipelineOnGpu : public gpu_test, public ::testing::WithParamInterface<engine_case> {
+protected:
+  void SetUp() override {
+    gpu_test::SetUp();
+    if (IsSkipped() || HasFatalFailure())
+      return;
+    const engine_case &c = GetParam();
+    set = recorded(c.set);
+    layout = {static_cast<std::uint32_t>(set.num_detectors), static_cast<std::uint32_t>(set.num_observables)};
+    if (c.engine == std::string("local"))
+      graph = std::make_shared<gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text));
+    slot_size = (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(set.detection_bytes() + 8, 64) + 63) / 64 * 64;
+    for (int id = 0; id < c.workers; ++id)
+      workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, c.rule, c.staging, slot_size));
+  }
+  std::unique_ptr<qec::decoding_worker> offline() const {
+    return offline_worker(set, GetParam().engine, GetParam().rule);
+  }
+
+  qec::shot_set set;
+  qec::predecoder_layout layout;
+  std::size_t slot_size = 0;
+  std::shared_ptr<const gpu::device_graph> graph;
+  std::vector<std::unique_ptr<gpu::predecoding_worker>> workers;
+};
+
+TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
+  struct compared {
+    std::unique_ptr<qec::predecoder> cpu;
+    std::vector<std::uint64_t> expected;
+    std::uint64_t different = 0;
+  };
+  std::deque<compared> by_worker;
+  for (std::size_t id = 0; id < workers.size(); ++id) {
+    by_worker.push_back({qec::make_predecoder(GetParam().engine, set.dem_text, GetParam().rule).instance, {}, 0});
+    by_worker.back().expected.resize((layout.bytes() + 7) / 8);
+  }
+  constexpr std::uint64_t kShots = 3000;
+  seen_by_request seen(kShots);
+  pipe::realtime_pipeline p(gpu_pipeline(GetParam().workers, 16, slot_size));
+  p.set_gpu_stage([&](int id) {
+    const auto w = static_cast<std::size_t>(id);
+    return workers[w]->resources(kDecode, &by_worker[w]);
+  });
+  p.set_cpu_stage([&](const pipe::cpu_stage_context &c) -> std::size_t {
+    auto &with = *static_cast<compared *>(c.user_context);
+    (void)with.cpu->run({static_cast<const std::uint8_t *>(c.payload), c.payload_size}, with.expected);
+    qec::predecoder_header header;
+    std::memcpy(&header, with.expected.data(), sizeof(header));
+    const std::size_t bytes = header.status != 0 ? sizeof(header) : layout.events_offset() + 4 * header.num_events;
+    with.different += std::memcmp(c.gpu_output, with.expected.data(), bytes) != 0;
+    return 1;
+  });
+  p.set_completion_handler([&](const pipe::completion &c) { seen.record(c, c.response_size == 1); });
+  ASSERT_NO_FATAL_FAILURE(expect_start(p));
+  auto injector = p.create_injector();
+  std::vector<std::uint8_t> row;
+  for (std::uint64_t k = 0; k < kShots; ++k) {
+    const auto shot = set.detection_row(k % set.shots);
+    row.assign(shot.begin(), shot.end());
+    if (k % 17 == 3)
+      row.pop_back(); // too short
+    if (k % 17 == 5)
+      row.back() = 0xff; // bits behind the last detector, where the last byte has room for them
+    ASSERT_TRUE(submit(injector, row.data(), row.size(), k)) << p.dump();
+  }
+  expect_stop(p);
+  EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
+  seen.expect_each_once();
+  for (const compared &with : by_worker)
+    EXPECT_EQ(with.different, 0u);
+}
+
+TEST_P(PipelineOnGpu, EveryAnswerEqualsTheOfflineDecode) {
+  const auto expected = offline_answers(set, *offline());
+  std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
+  for (std::size_t id = 0; id < workers.size(); ++id)
+    matchers.push_back(offline());
+  constexpr std::uint64_t kShots = 5000;
+  for (int run = 0; run < 2; ++run) { // again after a stop
+    seen_by_request seen(kShots);
+    pipe::realtime_pipeline p(gpu_pipeline(GetParam().workers, 16, slot_size));
+    p.set_gpu_stage([&](int id) {
+      const auto w = static_cast<std::size_t>(id);
+      return workers[w]->resources(kDecode, matchers[w].get());
+    });
+    p.set_cpu_stage([](const pipe::cpu_stage_context &c) { return qec::decoding_worker::match(c); });
+    p.set_completion_handler([&](const pipe::completion &c) {
+      const auto &right = expected[c.request_id % set.shots];
+      seen.record(c, c.response_size == right.size() && std::memcmp(c.response, right.data(), right.size()) == 0);
+    });
+    ASSERT_NO_FATAL_FAILURE(expect_start(p));
+    auto injector = p.create_injector();
+    for (std::uint64_t k = 0; k < kShots; ++k) {
+      const auto row = set.detection_row(k % set.shots);
+      ASSERT_TRUE(submit(injector, row.data(), row.size(), k)) << p.dump();
+    }
+    expect_stop(p);
+    EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
+    seen.expect_each_once();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Engines, PipelineOnGpu,
+                         ::testing::Values(engine_case{"LocalD3", "surface_z_d3_p0.005", "local"},
+                                           engine_case{"LocalD3OneWorker", "surface_z_d3_p0.005", "local",
+                                                       qec::local_rule::guarded, gpu::staging::mapped, 1},
+                                           engine_case{"PlainD3Staged", "surface_z_d3_p0.003", "local",
+                                                       qec::local_rule::plain, gpu::staging::dma},
+                                           engine_case{"PassthroughD3", "surface_z_d3_p0.005", "passthrough"},
+                                           engine_case{"LocalD7", "surface_z_d7_p0.005", "local"},
+                                           engine_case{"LocalD7Staged64", "surface_z_d7_p0.005", "local",
+                                                       qec::local_rule::guarded, gpu::staging::dma, 64},
+                                           engine_case{"PlainD13", "surface_z_d13_p0.005", "local",
+                                                       qec::local_rule::plain},
+                                           engine_case{"PassthroughD13Staged", "surface_z_d13_p0.005", "passthrough",
+                                                       qec::local_rule::guarded, gpu::staging::dma}),
+                         [](const auto &tested) { return std::string(tested.param.name); });
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pipeline with graphs on a GPU, its traffic, and what came back.
+#pragma once
+
+#include "kernels/qec/gpu_worker.h"
+#include "lib/qec/decoding/shot_file.h"
+#include "lib/qec/stages/decoding_worker.h"
+#include "unittests/gpu/support/gpu_test.h"
+
+#include "cudaq/qec/realtime/pipeline.h"
+
+#include <cstring>
+#include <deque>
+#include <span>
+
+namespace cudaq::realtime::test {
+
+namespace qec = cudaq::qec::realtime;
+namespace pipe = cudaq::qec::realtime::experimental;
+namespace gpu = cudaq::qec::realtime::gpu;
+
+inline constexpr std::uint32_t kDecode = fnv1a_hash("qec_decode");
+
+inline qec::shot_set recorded(const std::string &name) {
+  auto set = qec::load_shot_set(CUDAQ_TEST_DATA_DIR, name);
+  EXPECT_TRUE(set) << set.error;
+  return std::move(*set);
+}
+
+inline pipe::pipeline_stage_config gpu_pipeline(int workers, int slots, std::size_t slot_size) {
+  pipe::pipeline_stage_config c;
+  c.num_workers = workers;
+  c.num_slots = slots;
+  c.slot_size = slot_size;
+  c.memory = pipe::ring_memory::mapped;
+  c.wait = pipe::wait_policy::spin_yield; // tests run beside others
+  return c;
+}
+
+/// What the completion handler has seen, by request.
+struct seen_by_request {
+  explicit seen_by_request(std::size_t n) : times(n) {}
+  void record(const pipe::completion &c, bool right) {
+    if (c.request_id >= times.size()) {
+      ++strangers;
+      return;
+    }
+    ++times[c.request_id];
+    failed += !c.success;
+    wrong += c.success && !right;
+    if (!c.success)
+      last_error = c.cuda_error;
+    ++all;
+  }
+  void expect_each_once(std::size_t expected_failed = 0) const {
+    std::size_t not_once = 0;
+    for (const int n : times)
+      not_once += n != 1;
+    EXPECT_EQ(not_once, 0u);
+    EXPECT_EQ(strangers, 0u);
+    EXPECT_EQ(wrong, 0u);
+    EXPECT_EQ(failed, expected_failed);
+  }
+
+  std::vector<int> times; ///< of the consumer's thread until stop
+  std::size_t strangers = 0, failed = 0, wrong = 0;
+  int last_error = 0;
+  std::atomic<std::size_t> all{0};
+};
+
+inline void expect_stop(pipe::realtime_pipeline &p, std::chrono::nanoseconds limit = kDeadline) {
+  EXPECT_TRUE(finishes_within(limit, "stop", [&] { p.stop(); }));
+}
+inline void expect_start(pipe::realtime_pipeline &p) {
+  std::string why;
+  EXPECT_TRUE(finishes_within(kStartLimit, "start", [&] {
+    try {
+      p.start();
+    } catch (const std::exception &e) {
+      why = e.what();
+    }
+  }));
+  ASSERT_EQ(why, "");
+}
+
+/// Submits with a deadline: false if the pipeline takes nothing for 20 s.
+inline bool submit(pipe::ring_buffer_injector &to, const void *payload, std::size_t size, std::uint64_t id) {
+  return eventually([&] { return to.try_submit(kDecode, payload, size, id); });
+}
+
+/// The owner of an external ring: puts requests 0..n-1 into it, in order, and takes what comes back. request(k): its bytes.
+/// right(k, result, result_len): whether that is its answer. Returns how many answers were wrong; n, if not all came.
+template <class Request, class Right>
+std::uint64_t exchange_on_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint64_t n,
+                               Request &&request, Right &&right) {
+  std::uint64_t sent = 0, received = 0, wrong = 0;
+  const bool all = eventually([&] {
+    const auto to = static_cast<std::uint32_t>(sent % num_slots);
+    if (sent < n && cudaq_host_ringbuffer_slot_available(&ring, to) != 0) {
+      const std::span<const std::uint8_t> bytes = request(sent);
+      cudaq_host_ringbuffer_write_rpc_request(&ring, to, kDecode, bytes.data(),
+                                              static_cast<std::uint32_t>(bytes.size()),
+                                              static_cast<std::uint32_t>(sent), sent);
+      cudaq_host_ringbuffer_signal_slot(&ring, to);
+      ++sent;
+    }
+    const auto from = static_cast<std::uint32_t>(received % num_slots);
+    if (received < sent && cudaq_host_ringbuffer_poll_tx_flag(&ring, from, nullptr) == CUDAQ_TX_READY) {
+      cudaq_rpc_response_t header{};
+      const void *result = nullptr;
+      wrong += cudaq_host_ringbuffer_read_rpc_response(&ring, from, &header, &result) != CUDAQ_OK ||
+               header.request_id != received || !right(received, result, header.result_len);
+      cudaq_host_ringbuffer_clear_slot(&ring, from);
+      ++received;
+    }
+    return received == n;
+  });
+  return all ? wrong : n;
+}
+
+/// The same decode, offline.
+inline std::unique_ptr<qec::decoding_worker> offline_worker(const qec::shot_set &set, const std::string &engine,
+                                                            qec::local_rule rule) {
+  auto first = qec::make_predecoder(engine, set.dem_text, rule);
+  auto second = qec::make_decoder("auto", set.dem_text);
+  EXPECT_TRUE(first && second) << first.error << second.error;
+  return std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance));
+}
+/// What it answers, shot by shot.
+inline std::vector<std::vector<std::uint8_t>> offline_answers(const qec::shot_set &set, qec::decoding_worker &by) {
+  std::vector<std::vector<std::uint8_t>> answers;
+  for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
+    answers.emplace_back(by.stage().response_bytes());
+    qec::decode_status said{};
+    by.decode(set.detection_row(shot), answers.back(), said);
+    EXPECT_EQ(said, qec::decode_status::ok) << "shot " << shot;
+  }
+  return answers;
+}
+
+} // namespace cudaq::realtime::test

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every GPU test stands on: a device or a reason to skip, kernel kinds, calls with a deadline.
+#pragma once
+
+#include "unittests/gpu/support/handlers.h"
+#include "unittests/support/host_fixture.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cuda_runtime_api.h>
+#include <ostream>
+
+namespace cudaq::realtime::test {
+
+#define CUDA_EXPECT_OK(call) EXPECT_STREQ(cudaGetErrorName(call), "cudaSuccess")
+#define CUDA_ASSERT_OK(call) ASSERT_STREQ(cudaGetErrorName(call), "cudaSuccess")
+
+/// A device to test on, or the test is skipped. Environment CUDAQ_REQUIRE_GPU=n: with fewer than n devices, a test that
+/// needs no more than n fails instead.
+class gpu_test : public ::testing::Test {
+protected:
+  explicit gpu_test(int devices_needed = 1) : devices_needed_(devices_needed) {}
+
+  void SetUp() override {
+    int devices = 0;
+    const cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error == cudaSuccess && devices >= devices_needed_)
+      return;
+    const std::string why = "needs " + std::to_string(devices_needed_) + " CUDA device(s), found " +
+                            std::to_string(devices) + " (" + cudaGetErrorName(error) + ")";
+    const char *required = std::getenv("CUDAQ_REQUIRE_GPU");
+    if (required != nullptr && std::atoi(required) >= devices_needed_)
+      FAIL() << why;
+    GTEST_SKIP() << why;
+  }
+
+private:
+  const int devices_needed_;
+};
+
+/// A kernel and how it is launched.
+struct kernel_kind {
+  const char *name;
+  cudaq_kernel_type_t type;
+  std::uint32_t blocks, threads;
+  std::uint32_t ordering = CUDAQ_ORDERING_FIFO;
+
+  bool cooperative() const { return type == CUDAQ_KERNEL_COOPERATIVE; }
+  bool unified() const { return type == CUDAQ_KERNEL_UNIFIED; }
+  bool fifo() const { return ordering == CUDAQ_ORDERING_FIFO; }
+};
+inline void PrintTo(const kernel_kind &kind, std::ostream *out) { *out << kind.name; }
+inline std::string name_of_kind(const ::testing::TestParamInfo<kernel_kind> &tested) { return tested.param.name; }
+
+inline constexpr kernel_kind kFifo32{"Fifo32", CUDAQ_KERNEL_REGULAR, 1, 32};
+inline constexpr kernel_kind kFifo128{"Fifo128", CUDAQ_KERNEL_REGULAR, 1, 128};
+inline constexpr kernel_kind kFifo256{"Fifo256", CUDAQ_KERNEL_REGULAR, 1, 256};
+inline constexpr kernel_kind kFifo512{"Fifo512", CUDAQ_KERNEL_REGULAR, 1, 512};
+inline constexpr kernel_kind kFifo2x64{"Fifo2x64", CUDAQ_KERNEL_REGULAR, 2, 64}; // the second block has no work
+inline constexpr kernel_kind kAny4x64{"Any4x64", CUDAQ_KERNEL_REGULAR, 4, 64, CUDAQ_ORDERING_ANY};
+inline constexpr kernel_kind kCooperative1x128{"Cooperative1x128", CUDAQ_KERNEL_COOPERATIVE, 1, 128};
+inline constexpr kernel_kind kCooperative4x64{"Cooperative4x64", CUDAQ_KERNEL_COOPERATIVE, 4, 64};
+inline constexpr kernel_kind kUnified{"Unified", CUDAQ_KERNEL_UNIFIED, 1, 32};
+
+/// One of each kind, and every way to launch them.
+inline std::vector<kernel_kind> each_kind() {
+  return {kFifo32, kAny4x64, kCooperative1x128, kCooperative4x64, kUnified};
+}
+inline std::vector<kernel_kind> every_launch() {
+  return {kFifo32, kFifo128, kFifo256, kFifo512, kFifo2x64, kAny4x64, kCooperative1x128, kCooperative4x64, kUnified};
+}
+
+/// What a call of the C API returned.
+struct call_result {
+  cudaq_status_t status = CUDAQ_ERR_INTERNAL;
+  std::string text; ///< the reason, if it failed
+};
+
+/// Runs `body` on a thread of its own, with the caller's device current. False if it takes longer than `limit`; if it does
+/// not return at all, the process ends, and its kernels with it.
+template <class Body>
+bool finishes_within(std::chrono::nanoseconds limit, const char *what, Body &&body) {
+  int device = 0;
+  CUDA_EXPECT_OK(cudaGetDevice(&device));
+  std::atomic<bool> done{false};
+  std::thread caller([&] {
+    cudaSetDevice(device);
+    body();
+    done.store(true);
+  });
+  const bool in_time = eventually([&] { return done.load(); }, limit);
+  if (!in_time && !eventually([&] { return done.load(); })) {
+    std::fprintf(stderr, "%s hangs; the process gives up\n", what);
+    std::_Exit(1);
+  }
+  caller.join();
+  return in_time;
+}
+
+/// The same for a call of the C API: a test failure if it is late.
+template <class Call>
+call_result call_within(std::chrono::nanoseconds limit, const char *what, Call &&call) {
+  call_result result;
+  EXPECT_TRUE(finishes_within(limit, what,
+                              [&] {
+                                result.status = call();
+                                if (result.status != CUDAQ_OK)
+                                  result.text = cudaq_last_error_message();
+                              }))
+      << what << " took longer than " << std::chrono::duration<double>(limit).count() << " s";
+  return result;
+}
+
+#define CUDAQ_RESULT_WITHIN(limit, call) call_within((limit), #call, [&] { return (call); })
+#define CUDAQ_EXPECT_OK_WITHIN(limit, call)                                                                            \
+  do {                                                                                                                 \
+    const call_result result_of_call = CUDAQ_RESULT_WITHIN(limit, call);                                               \
+    EXPECT_EQ(result_of_call.status, CUDAQ_OK) << result_of_call.text;                                                 \
+  } while (false)
+
+inline constexpr auto kOneSecond = std::chrono::seconds(1);
+inline constexpr auto kStartLimit = std::chrono::seconds(15); ///< a context may have to be made first
+
+/// A non-blocking stream: nothing on it waits for kernels that run for ever.
+class side_stream {
+public:
+  side_stream() { CUDA_EXPECT_OK(cudaStreamCreateWithFlags(&get, cudaStreamNonBlocking)); }
+  ~side_stream() { cudaStreamDestroy(get); }
+  side_stream(const side_stream &) = delete;
+  side_stream &operator=(const side_stream &) = delete;
+
+  /// Waits until everything on the stream is done.
+  cudaError_t wait(std::chrono::nanoseconds limit = kDeadline) const {
+    cudaError_t state = cudaErrorNotReady;
+    eventually([&] { return (state = cudaStreamQuery(get)) != cudaErrorNotReady; }, limit);
+    return state;
+  }
+  cudaStream_t get = nullptr;
+};
+
+/// An array in device memory, zeroed; made and freed in stream order, so that no kernel is waited for.
+template <class T>
+class device_array {
+public:
+  explicit device_array(std::size_t n) : size_(n) {
+    CUDA_EXPECT_OK(cudaMallocAsync(reinterpret_cast<void **>(&get), bytes(), stream_.get));
+    upload(std::vector<T>(n));
+  }
+  explicit device_array(const std::vector<T> &values) : device_array(values.size()) { upload(values); }
+  ~device_array() {
+    cudaFreeAsync(get, stream_.get);
+    stream_.wait();
+  }
+  device_array(const device_array &) = delete;
+  device_array &operator=(const device_array &) = delete;
+
+  void upload(const std::vector<T> &values) {
+    CUDA_EXPECT_OK(cudaMemcpyAsync(get, values.data(), bytes(), cudaMemcpyHostToDevice, stream_.get));
+    CUDA_EXPECT_OK(stream_.wait());
+  }
+  std::vector<T> download() const {
+    std::vector<T> values(size_);
+    CUDA_EXPECT_OK(cudaMemcpyAsync(values.data(), get, bytes(), cudaMemcpyDeviceToHost, stream_.get));
+    CUDA_EXPECT_OK(stream_.wait());
+    return values;
+  }
+  T *get = nullptr;
+
+private:
+  std::size_t bytes() const { return size_ * sizeof(T); }
+  side_stream stream_;
+  std::size_t size_;
+};
+
+/// A word that CPU and device share. Never freed: that call would wait for every kernel of the device.
+template <class T>
+T *mapped_word() {
+  void *word = nullptr;
+  CUDA_EXPECT_OK(cudaHostAlloc(&word, sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable));
+  return word == nullptr ? nullptr : new (word) T{};
+}
+
+/// Makes a device current for the life of the object.
+class current_device {
+public:
+  explicit current_device(int device) {
+    CUDA_EXPECT_OK(cudaGetDevice(&before_));
+    CUDA_EXPECT_OK(cudaSetDevice(device));
+  }
+  ~current_device() { cudaSetDevice(before_); }
+  current_device(const current_device &) = delete;
+  current_device &operator=(const current_device &) = delete;
+
+private:
+  int before_ = 0;
+};
+
+} // namespace cudaq::realtime::test

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph scheduler compiled for the CPU: members of a rotation are threads, graphs are jobs of a few worker threads.
+// What the CUDA runtime does about launches is imitated: so many per execution, none of a graph that still runs, and a
+// relaunch that waits for everything launched.
+#pragma once
+
+#include "kernels/graphs/graph_block.h"
+#include "kernels/graphs/graph_handlers.h"
+#include "unittests/loop/loop_host.h"
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+
+namespace cudaq::realtime::test {
+
+inline constexpr std::uint32_t kRuntimeLimit = 120; ///< launches per execution
+
+/// A graph: answers one request at a time.
+struct fake_graph {
+  checked_function *function = nullptr;
+  GraphIOContextV2 own_context{};
+  GraphIOContextV2 *context = &own_context; ///< several graphs may share one
+  bool publishes = false;
+  std::atomic<bool> uploaded{true};
+  std::chrono::microseconds wait{0};       ///< before it reads the request
+  std::chrono::microseconds linger{0};     ///< after its signal
+  const std::atomic<bool> *gate = nullptr; ///< waits for it before it reads the request
+  std::uint64_t key = 0;                   ///< the last key that it has seen, if requests carry one
+  std::uint32_t launches = 0;
+  std::atomic<int> running{0};
+
+  void run() {
+    rest(wait);
+    while (gate != nullptr && !gate->load())
+      rest(std::chrono::microseconds(100));
+    const GraphIOContextV2 own = *context;
+    const auto *slot = static_cast<const std::uint8_t *>(own.io.rx_slot);
+    const request r = read_header<request>(slot);
+    std::vector<std::uint8_t> payload(slot + CUDAQ_RPC_HEADER_SIZE, slot + CUDAQ_RPC_HEADER_SIZE + r.arg_len);
+    std::vector<std::uint8_t> result(own.io.tx_stride_sz - CUDAQ_RPC_HEADER_SIZE);
+    cudaq_host_call_t call{};
+    call.payload = payload.data();
+    call.payload_len = r.arg_len;
+    call.result = result.data();
+    call.max_result_len = static_cast<std::uint32_t>(result.size());
+    std::int32_t status = 0;
+    if (function != nullptr)
+      status = checked_function::serve(&call, function);
+    else if (r.arg_len >= sizeof(key))
+      std::memcpy(&key, payload.data(), sizeof(key));
+    write_response(own.io.tx_slot, r, status, call.result_len);
+    std::memcpy(own.io.tx_slot + CUDAQ_RPC_HEADER_SIZE, result.data(), call.result_len);
+    store_release(*own.io.tx_flag, own.io.tx_flag_value);
+    if (publishes)
+      store_release(*own.done, own.done_value);
+    rest(linger);
+  }
+
+private:
+  static void rest(std::chrono::microseconds time) {
+    if (time.count() != 0)
+      std::this_thread::sleep_for(time);
+  }
+};
+
+/// Runs graphs that were launched.
+class graph_workers {
+public:
+  explicit graph_workers(std::uint32_t count) {
+    for (std::uint32_t w = 0; w < count; ++w)
+      threads_.emplace_back([this] { work(); });
+  }
+  ~graph_workers() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    more_.notify_all();
+    for (std::thread &t : threads_)
+      t.join();
+  }
+  void push(fake_graph *graph, std::atomic<int> *children) {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({graph, children});
+    more_.notify_one();
+  }
+
+private:
+  struct job {
+    fake_graph *graph;
+    std::atomic<int> *children;
+  };
+  void work() {
+    for (;;) {
+      std::unique_lock lock(mutex_);
+      more_.wait(lock, [this] { return ends_ || !queue_.empty(); });
+      if (queue_.empty())
+        return;
+      const job j = queue_.front();
+      queue_.pop_front();
+      lock.unlock();
+      j.graph->run();
+      j.graph->running.store(0);
+      j.children->fetch_sub(1);
+    }
+  }
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::deque<job> queue_;
+  std::vector<std::thread> threads_;
+  bool ends_ = false;
+};
+
+/// One execution of a member, as the runtime sees it.
+struct fake_execution {
+  graph_workers *workers = nullptr;
+  int relaunch_error = 0;
+  std::atomic<int> children{0};
+  std::uint32_t launches = 0;
+  std::uint32_t relaunches = 0; ///< pending ones: the runtime allows one
+  std::atomic<std::uint64_t> *over_limit = nullptr;
+  std::atomic<std::uint32_t> *relaunches_refused = nullptr;
+};
+
+struct fake_launcher {
+  fake_execution *execution;
+
+  int launch(std::uint64_t exec) const {
+    auto &graph = *reinterpret_cast<fake_graph *>(exec);
+    if (execution->launches >= kRuntimeLimit) {
+      ++*execution->over_limit;
+      return 1;
+    }
+    if (!graph.uploaded || graph.running.exchange(1) != 0) {
+      return 1;
+    }
+    ++execution->launches;
+    ++graph.launches;
+    execution->children.fetch_add(1);
+    execution->workers->push(&graph, &execution->children);
+    return 0;
+  }
+  int relaunch() const {
+    if (execution->relaunch_error != 0)
+      ++*execution->relaunches_refused;
+    else
+      ++execution->relaunches;
+    return execution->relaunch_error;
+  }
+  /// Slow, so that a thread that has lost its core between a graph's signal and its end makes no failure.
+  static std::uint64_t now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) / 20;
+  }
+};
+
+/// An entry of the table: a graph, or a checked function of loop_host.
+struct graph_entry {
+  std::uint32_t function_id = 0;
+  std::uint64_t key = 0;
+  fake_graph *graph = nullptr;
+};
+
+class graph_host {
+public:
+  using handler_set = graph_handler_set<fake_launcher>;
+  using transport = graph_ring_transport<yielding_team, cuda::thread_scope_system>;
+
+  /// one_context: all graphs share one.
+  graph_host(const host_ring &ring, const std::vector<graph_entry> &what, std::uint32_t members,
+             std::uint32_t num_workers = 2, bool order_by_key = false, bool one_context = false)
+      : base(ring, 1, 1, 3), workers_(num_workers), members_(members) {
+    static const DeviceRPCFunction kCalls[] = {handler<1>, handler<2>, handler<3>};
+    for (const graph_entry &e : what) {
+      cudaq_function_entry_t entry{};
+      entry.function_id = e.function_id;
+      entry.routing_key = e.key;
+      entry.dispatch_mode = e.graph != nullptr ? CUDAQ_DISPATCH_GRAPH_LAUNCH : CUDAQ_DISPATCH_DEVICE_CALL;
+      entry.handler.device_fn_ptr =
+          e.graph != nullptr ? static_cast<void *>(e.graph) : reinterpret_cast<void *>(kCalls[e.function_id - 1]);
+      entries_.push_back(entry);
+    }
+    std::vector<cudaq_function_entry_t> unique = entries_;
+    keep_one_of_each_pool(unique);
+    EXPECT_EQ(index_.build(unique.data(), static_cast<std::uint32_t>(unique.size())).what,
+              function_index::problem::none);
+    const function_index_view index = index_.view();
+    for (std::uint32_t r = 0; r < index.num_routes; ++r)
+      handlers_.push_back(reinterpret_cast<std::uint64_t>(unique[index.routes[r].entry].handler.device_fn_ptr));
+    plan_.graphs = bind_graphs(entries_, index);
+    for (graph_binding &b : plan_.graphs) {
+      auto &graph = *reinterpret_cast<fake_graph *>(b.exec);
+      if (one_context)
+        graph.context = &what.front().graph->own_context;
+      b.io = reinterpret_cast<std::uint64_t>(graph.context);
+      b.publishes = graph.publishes;
+    }
+    base.params.index = index;
+    base.params.handlers = handlers_.data();
+    base.params.rules.served_modes |= 1u << CUDAQ_DISPATCH_GRAPH_LAUNCH;
+    plan_.dispatch = base.params;
+    plan_.members = members;
+    plan_.order_by_key = order_by_key;
+    block_ = make_graph_block(plan_, index, layout_);
+    new (&words()) graph_rotation_words{};
+    words().token = kTokenFree;
+  }
+
+  void start() {
+    for (std::uint32_t k = 0; k < members_; ++k)
+      bring(k);
+  }
+  /// Puts one member on the device.
+  void bring(std::uint32_t k) {
+    threads_.emplace_back([this, k] { serve(k); });
+  }
+  /// Ends as a stop does.
+  void stop() {
+    store_release(base.library_word, std::uint32_t{1});
+    join();
+  }
+  /// Waits for an end that comes by itself.
+  void join() {
+    for (std::thread &t : threads_)
+      t.join();
+    threads_.clear();
+  }
+  /// Ready to start again where it stopped.
+  void renew() {
+    store_release(base.library_word, std::uint32_t{0});
+    state().stopping = 0;
+    base.reports[0].fault = 0;
+    new (&words()) graph_rotation_words{};
+    words().token = kTokenFree;
+  }
+
+  const graph_state &state() const { return *reinterpret_cast<const graph_state *>(block_.data()); }
+  graph_state &state() { return *reinterpret_cast<graph_state *>(block_.data()); }
+
+  loop_host base;
+  std::atomic<std::uint64_t> over_limit{0};
+  std::atomic<std::uint32_t> relaunches_refused{0};
+  std::array<std::uint32_t, kMostMembers> shifts{}; ///< of each member; written by who holds the token
+  std::array<std::atomic<int>, kMostMembers> relaunch_errors{};
+  std::array<std::atomic<bool>, kMostMembers> detained{}; ///< does not come back from its relaunch while this is set
+
+  std::uint32_t token() { return load_acquire<std::uint32_t, kLedgerScope>(words().token); }
+  std::uint32_t fault() const { return base.reports[0].fault; }
+  std::uint32_t members_that_served() const {
+    return static_cast<std::uint32_t>(std::count_if(shifts.begin(), shifts.end(), [](auto n) { return n != 0; }));
+  }
+
+private:
+  std::uint8_t *block() { return block_.data(); }
+  graph_rotation_words &words() { return *reinterpret_cast<graph_rotation_words *>(block() + layout_.rotation); }
+
+  /// What kernels/graphs/graph_scheduler.cuh does with a block of two warps.
+  void serve(std::uint32_t k) {
+    const graph_rotation rotation(words(), base.reports[0].fault, k, members_);
+    for (;;) {
+      rotation.arrive();
+      graph_rotation::call said = graph_rotation::call::wait;
+      while ((said = rotation.look()) == graph_rotation::call::wait)
+        std::this_thread::sleep_for(std::chrono::microseconds(50)); // tests share few cores
+      if (said == graph_rotation::call::leave)
+        return;
+      fake_execution execution;
+      execution.workers = &workers_;
+      execution.over_limit = &over_limit;
+      execution.relaunches_refused = &relaunches_refused;
+      execution.relaunch_error = relaunch_errors[k].load();
+      ++shifts[k];
+      const shift_outcome outcome = serve_shift(k, rotation, execution);
+      if (outcome.why == shift_end::stop) {
+        rotation.end(outcome.gave_up ? outcome.stranded : 0);
+      } else if (outcome.why == shift_end::relaunch) {
+        rotation.set_free();
+      } else {
+        rotation.pass(outcome.successor);
+        if (fake_launcher{&execution}.relaunch() != 0)
+          rotation.lose();
+      }
+      EXPECT_LE(execution.relaunches, 1u);
+      EXPECT_TRUE(outcome.why != shift_end::stop || execution.relaunches == 0) << "it would come back for ever";
+      while (execution.children.load() != 0 || detained[k].load()) // a relaunch waits for every child
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      if (execution.relaunches == 0)
+        return;
+    }
+  }
+
+  shift_outcome serve_shift(std::uint32_t k, const graph_rotation &rotation, fake_execution &execution) {
+    shift_outcome outcome;
+    graph_block image(layout_.image_bytes);
+    std::memcpy(image.data(), block(), layout_.image_bytes);
+    const graph_ledger_view view(layout_, image.data(), block());
+    graph_ledger<fake_launcher> ledger(view, base.params.ring, fake_launcher{&execution});
+    ledger.begin_shift();
+    std::uint32_t harvest_ends = 0;
+    std::thread harvester([&] {
+      graph_harvester<yielding_team, cuda::thread_scope_system> h(view, base.params.ring);
+      while (load_acquire<std::uint32_t, kLedgerScope>(harvest_ends) == 0) {
+        h.round();
+        std::this_thread::sleep_for(std::chrono::microseconds(10));
+      }
+    });
+    const table_handler_set table(base.params.index, base.params.handlers);
+    const handler_set handlers(table, ledger, rotation, k, outcome);
+    solo_crew<yielding_team> crew;
+    desk d(base.params.ring.slot_size);
+    loop<handler_set, false, transport>(base.params, 0, d.loop, transport(base.params.ring, view), handlers, crew)
+        .run(1);
+    store_release<std::uint32_t, kLedgerScope>(harvest_ends, std::uint32_t{1});
+    harvester.join();
+    std::memcpy(block(), image.data(), layout_.image_bytes);
+    return outcome;
+  }
+
+  struct desk {
+    explicit desk(std::uint32_t slot_size) {
+      const std::uint32_t stage = round16(slot_size);
+      memory.resize(2 * stage / sizeof(word16));
+      loop.in = reinterpret_cast<std::uint8_t *>(memory.data());
+      loop.out = loop.in + stage;
+      loop.stage_bytes = stage;
+    }
+    loop_desk loop{};
+    std::vector<word16> memory;
+  };
+
+  std::vector<cudaq_function_entry_t> entries_;
+  function_index index_;
+  std::vector<std::uint64_t> handlers_;
+  graph_plan plan_;
+  graph_layout layout_;
+  graph_block block_{0};
+  graph_workers workers_;
+  const std::uint32_t members_;
+  std::vector<std::thread> threads_;
+};
+
+} // namespace cudaq::realtime::test

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// The body of the predecoding kernel, played on the CPU by teams of several sizes, against the predecoder of the CPU.
+#include "kernels/qec/predecode_body.h"
+
+#include "lib/qec/decoding/detector_graph.h"
+#include "lib/qec/decoding/predecoder.h"
+#include "unittests/qec/qec_test_support.h"
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <thread>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+/// What a block's threads share, on the CPU.
+struct shared_team {
+  explicit shared_team(std::uint32_t n) : counts(n), barrier(n) {}
+  std::vector<std::uint32_t> counts;
+  std::atomic<bool> any{false};
+  std::barrier<> barrier;
+};
+
+class cpu_team {
+public:
+  cpu_team(shared_team &of, std::uint32_t thread) : of_(of), thread_(thread) {}
+  std::uint32_t thread() const { return thread_; }
+  std::uint32_t threads() const { return static_cast<std::uint32_t>(of_.counts.size()); }
+  void sync() const { of_.barrier.arrive_and_wait(); }
+  bool any(bool mine) const {
+    if (mine)
+      of_.any = true;
+    sync();
+    return of_.any;
+  }
+  std::uint32_t exclusive_sum(std::uint32_t mine, std::uint32_t &total) const {
+    of_.counts[thread_] = mine;
+    sync();
+    std::uint32_t before = 0;
+    total = 0;
+    for (std::uint32_t t = 0; t < threads(); ++t) {
+      before += t < thread_ ? of_.counts[t] : 0;
+      total += of_.counts[t];
+    }
+    sync();
+    return before;
+  }
+  void clear_bits(std::uint32_t &word, std::uint32_t bits) const { std::atomic_ref(word) &= ~bits; }
+  void flip_bits(std::uint32_t &word, std::uint32_t bits) const { std::atomic_ref(word) ^= bits; }
+  void add(std::uint32_t &word, std::uint32_t n) const { std::atomic_ref(word) += n; }
+
+private:
+  shared_team &of_;
+  const std::uint32_t thread_;
+};
+
+struct both {
+  both(const std::string &name, const std::string &dem, local_rule rule)
+      : cpu(std::move(make_predecoder(name, dem, rule).instance)), graph(detector_graph::from_text(dem)) {
+    job.layout = cpu->layout();
+    job.rule = rule;
+    if (name == "local")
+      job.graph = graph->view();
+  }
+  std::vector<std::uint64_t> room() const {
+    return std::vector<std::uint64_t>((cpu->layout().bytes() + 15) / 8, 0xEEEEEEEEEEEEEEEEu);
+  }
+  /// Compares what both say about a payload.
+  void expect_equal(const std::vector<std::uint8_t> &shot, std::uint32_t threads) {
+    std::vector<std::uint64_t> expected = room(), said = room();
+    const decode_status status = cpu->run(shot, expected);
+    // The frame stands in a slot that begins with a header and has words behind the payload that are not the request's.
+    std::vector<std::uint64_t> slot(3 + std::max(shot.size() / 8 + 1, job.layout.dense_words()), ~std::uint64_t{0});
+    const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, 1, static_cast<std::uint32_t>(shot.size()), 2, 3};
+    std::memcpy(slot.data(), &header, sizeof(header));
+    std::ranges::copy(shot, reinterpret_cast<std::uint8_t *>(slot.data() + 3));
+    std::vector<std::uint64_t> scratch(gpu::predecode_scratch::bytes(job.layout) / 8, 0xDDDDDDDDDDDDDDDDu);
+    job.output = reinterpret_cast<std::uint8_t *>(said.data());
+    shared_team team(threads);
+    std::vector<std::thread> others;
+    for (std::uint32_t t = 1; t < threads; ++t)
+      others.emplace_back([&, t] { gpu::predecode(cpu_team(team, t), job, slot.data(), scratch.data()); });
+    gpu::predecode(cpu_team(team, 0), job, slot.data(), scratch.data());
+    for (std::thread &t : others)
+      t.join();
+    if (status == decode_status::ok)
+      ASSERT_EQ(said, expected);
+    else
+      ASSERT_EQ(said[0], static_cast<std::uint64_t>(status)) << "status, and no event";
+  }
+
+  std::unique_ptr<predecoder> cpu;
+  or_error<detector_graph> graph;
+  gpu::predecode_job job;
+};
+
+class PredecodeBody : public testing::TestWithParam<std::string> {};
+
+TEST_P(PredecodeBody, WritesWhatTheCpuWritesForRecordedShots) {
+  const shot_set set = load_committed(GetParam());
+  for (const char *name : {"local", "passthrough"})
+    for (const local_rule rule : {local_rule::guarded, local_rule::plain}) {
+      both compared(name, set.dem_text, rule);
+      for (std::uint64_t shot = 0; shot < std::min<std::uint64_t>(set.shots, 40); ++shot) {
+        const auto row = set.detection_row(shot);
+        ASSERT_NO_FATAL_FAILURE(
+            compared.expect_equal({row.begin(), row.end()}, static_cast<std::uint32_t>(1 + shot % 3)));
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, PredecodeBody, testing::ValuesIn(committed_sets()), kind_name);
+
+TEST(PredecodeBody, MoreEventsThanTheTeamListsComeOutInOrder) {
+  std::string dem; // pairs and boundaries in a long row
+  for (int d = 0; d < 9000; d += 3)
+    dem += "error(0.1) D" + std::to_string(d) + " D" + std::to_string(d + 1) + " L" + std::to_string(d % 70) + "\n" +
+           "error(0.1) D" + std::to_string(d + 2) + " L3\n";
+  both compared("local", dem, local_rule::guarded);
+  std::mt19937_64 random(1);
+  for (const unsigned density : {0u, 40u, 60u, 90u, 100u}) {
+    std::vector<std::uint8_t> shot(9000 / 8);
+    for (int d = 0; d < 9000; ++d)
+      shot[static_cast<std::size_t>(d / 8)] |= static_cast<std::uint8_t>((random() % 100 < density) << d % 8);
+    ASSERT_NO_FATAL_FAILURE(compared.expect_equal(shot, 2)) << density;
+  }
+}
+
+TEST(PredecodeBody, ShotsThatCannotBeAreRefusedAsOnTheCpu) {
+  const std::string dem = "error(0.1) D0 D1 L0\nerror(0.1) D9\n"; // 10 detectors, 2 bytes
+  for (const std::uint32_t threads : {1u, 3u}) {
+    both compared("local", dem, local_rule::guarded);
+    for (const std::vector<std::uint8_t> &shot : std::vector<std::vector<std::uint8_t>>{{},
+                                                                                        {0x03},
+                                                                                        {0x03, 0x00},
+                                                                                        {0x03, 0x04},
+                                                                                        {0x03, 0x80},
+                                                                                        {0x03, 0x00, 0x01},
+                                                                                        {0x03, 0x02, 0x00},
+                                                                                        {0, 0, 0, 0, 0, 0, 0, 0, 1},
+                                                                                        {3, 0, 0, 0, 0, 0, 0, 0, 0}})
+      ASSERT_NO_FATAL_FAILURE(compared.expect_equal(shot, threads)) << shot.size();
+  }
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host dispatchers and the loop of the device kernels, run by a CPU thread, on one ring.
+#include "lib/api/manager.h"
+#include "lib/shared_ring/device_member.h"
+#include "unittests/loop/loop_host.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+constexpr std::uint32_t kEach = 2; ///< functions of a dispatcher
+
+/// What the device back end does for a kernel on a shared ring.
+class cpu_kernel {
+public:
+  cpu_kernel(const manager_handle &manager, const host_ring &ring, std::uint32_t first_id, bool default_owner = false)
+      : manager_(manager), ring_(ring), first_id_(first_id), default_owner_(default_owner),
+        memory_(ring_inbox::bytes(ring.shape().num_slots) / 8) {}
+  ~cpu_kernel() { stop(); }
+  cpu_kernel(const cpu_kernel &) = delete;
+  cpu_kernel &operator=(const cpu_kernel &) = delete;
+
+  finding start() {
+    host_ = std::make_unique<loop_host>(ring_, 1, first_id_, kEach);
+    ended_.store(false);
+    std::shared_ptr<ring_ledger> ledger;
+    if (finding refused = manager_.get->join_ring(host_->params.ring, ledger))
+      return refused;
+    member.prepare({ledger, host_->index, host_->params.rules, default_owner_, memory_.data(), first_sequence});
+    finding refused = member.join({}, wait_policy, 100'000, [this] { return ended_.load(); });
+    if (refused) {
+      manager_.get->leave_ring(ring_.ring.rx_flags_host);
+      return refused;
+    }
+    host_->start_with<false>(inbox_transport<yielding_team>(
+        host_->params.ring, ring_inbox::in(memory_.data(), ring_.shape().num_slots), looked_, first_sequence));
+    running_ = true;
+    return {};
+  }
+  void stop() {
+    if (!running_)
+      return;
+    member.begin_leaving();
+    store_release(host_->library_word, std::uint32_t{1});
+    host_->join();
+    member.leave();
+    manager_.get->leave_ring(ring_.ring.rx_flags_host);
+    responded_before_ += host_->reports[0].responded;
+    running_ = false;
+  }
+  /// Ends the loop as a caller may, by his own flag; nobody calls stop.
+  void end_by_callers_flag() {
+    store_release(host_->caller_word, 1);
+    host_->join();
+    ended_.store(true);
+  }
+  /// Of all runs, after stop.
+  std::uint64_t responded() const { return responded_before_; }
+  const loop_report &report() const { return host_->reports[0]; }
+
+  remote_member member;
+  std::uint64_t first_sequence = 1;
+  cudaq_wait_policy_t wait_policy = CUDAQ_WAIT_SPIN_YIELD;
+
+private:
+  const manager_handle &manager_;
+  const host_ring &ring_;
+  const std::uint32_t first_id_;
+  const bool default_owner_;
+  std::vector<std::uint64_t> memory_;
+  std::uint32_t looked_[inbox_transport<yielding_team>::kLooked] = {};
+  std::unique_ptr<loop_host> host_;
+  std::atomic<bool> ended_{false};
+  bool running_ = false;
+  std::uint64_t responded_before_ = 0;
+};
+
+/// Functions 1 .. count, and traffic for all of them.
+struct checked_functions {
+  checked_functions(std::uint32_t count, std::uint32_t messages) {
+    plan.messages = messages;
+    plan.unknown_of_100 = 10;
+    for (std::uint32_t id = 1; id <= count; ++id) {
+      all.push_back(std::make_unique<checked_function>(id, messages));
+      checked_function::v1_by_id[id] = all.back().get();
+      plan.functions.push_back(all.back().get());
+    }
+  }
+  std::vector<std::unique_ptr<checked_function>> all;
+  traffic_plan plan;
+};
+
+struct flavour {
+  const char *name;
+  ring_shape shape;
+  std::uint32_t kernels = 1;
+  std::uint32_t pool = 0;
+  bool kernel_is_default_owner = false;
+  bool random_slots = false;
+  std::uint64_t first_sequence = 1;
+};
+
+class DeviceLoopShared : public ::testing::TestWithParam<flavour> {};
+
+TEST_P(DeviceLoopShared, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
+  const flavour &f = GetParam();
+  const host_ring ring(f.shape);
+  const manager_handle manager;
+  checked_functions functions((f.kernels + 1) * kEach, fewer_if_sanitized(f.shape.num_slots == 1 ? 20000 : 100000));
+  functions.plan.random_slots = f.random_slots;
+  const auto host = make_shared_host(manager.get, ring, f.pool, !f.kernel_is_default_owner);
+  for (std::uint32_t k = 0; k < kEach; ++k)
+    serve_checked(*host, *functions.all[k]);
+  std::vector<std::unique_ptr<cpu_kernel>> kernels;
+  for (std::uint32_t n = 0; n < f.kernels; ++n)
+    kernels.push_back(std::make_unique<cpu_kernel>(manager, ring, (n + 1) * kEach + 1, f.kernel_is_default_owner));
+  for (const auto &kernel : kernels)
+    kernel->first_sequence = f.first_sequence;
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+  for (const auto &kernel : kernels) {
+    const finding refused = kernel->start();
+    ASSERT_FALSE(refused) << refused.text;
+  }
+  traffic load(ring, functions.plan);
+  load.run();
+  std::uint64_t responded = 0;
+  for (const auto &kernel : kernels) {
+    kernel->stop();
+    EXPECT_EQ(kernel->report().refused != 0, f.kernel_is_default_owner);
+    EXPECT_EQ(kernel->member.counts().dropped(), 0u);
+    EXPECT_GT(kernel->responded(), 0u);
+    responded += kernel->responded();
+  }
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
+  load.expect_clean(!f.random_slots);
+  EXPECT_EQ(responded + host->stats().responded, functions.plan.messages);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flavours, DeviceLoopShared,
+    ::testing::Values(flavour{"OneSlot", {1, 128, false}}, flavour{"TwoSlots", {2, 128, false}},
+                      flavour{"FourSlots", {4, 128, false}}, flavour{"ManySlots", {64, 256, false}},
+                      flavour{"TwoSlotsInPlace", {2, 128, true}}, flavour{"ManySlotsInPlace", {64, 128, true}},
+                      flavour{"HostPool", {16, 128, false}, 1, 2}, flavour{"TwoKernels", {64, 128, false}, 2},
+                      flavour{"KernelIsDefaultOwner", {16, 128, false}, 1, 0, true},
+                      flavour{"RandomSlots", {16, 128, false}, 1, 0, false, true},
+                      flavour{"SequencesComeRound", {8, 128, false}, 1, 0, false, true, ring_inbox::kLast - 3}),
+    [](const auto &tested) { return std::string(tested.param.name); });
+
+TEST(DeviceLoopShared, Row14_StopsAndRestartsInTraffic) {
+  const host_ring ring({8, 128, false});
+  const manager_handle manager;
+  checked_functions functions(2 * kEach, fewer_if_sanitized(100000));
+  functions.plan.unknown_of_100 = 0;
+  const auto host =
+      make_shared_host(manager.get, ring, 0, false); // a default owner would answer while the kernel is away
+  for (std::uint32_t k = 0; k < kEach; ++k)
+    serve_checked(*host, *functions.all[k]);
+  cpu_kernel kernel(manager, ring, kEach + 1);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+  ASSERT_FALSE(kernel.start());
+  traffic load(ring, functions.plan);
+  load.run_in_background();
+  std::mt19937 random(7);
+  while (load.collected() < functions.plan.messages && !HasFailure()) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+    if (random() % 2 == 0) {
+      kernel.stop();
+      EXPECT_FALSE(kernel.start());
+    } else {
+      CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
+      CUDAQ_EXPECT_OK(cudaq_dispatcher_start(host->get));
+    }
+  }
+  load.wait();
+  load.expect_clean();
+}
+
+// A host dispatcher that is in a handler routes nothing: the kernel's own thread has to.
+TEST(DeviceLoopShared, Row14_ServesOnWhileTheHostDispatcherIsStuckInAHandler) {
+  const host_ring ring({8, 128, false});
+  const manager_handle manager;
+  checked_functions functions(2 * kEach, 100);
+  const auto host = make_shared_host(manager.get, ring);
+  spin_gate gate;
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(
+      host->get, 1,
+      [](cudaq_host_call_t *, void *user) -> std::int32_t {
+        static_cast<spin_gate *>(user)->pass();
+        return 0;
+      },
+      &gate, nullptr));
+  cpu_kernel kernel(manager, ring, kEach + 1);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+  ASSERT_FALSE(kernel.start());
+  ring_client client(ring);
+  const std::uint32_t stuck = client.send(1, {}, 0);
+  ASSERT_TRUE(eventually([&] { return gate.waiting.load() == 1; }));
+  for (std::uint32_t id = 1; id < 8; ++id)
+    EXPECT_EQ(client.call(kEach + 1, {}, id).header.request_id, id);
+  gate.open.store(true);
+  client.collect(stuck);
+}
+
+TEST(DeviceLoopShared, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultOwner) {
+  const host_ring ring({4, 128, false});
+  const manager_handle manager;
+  checked_functions functions(2 * kEach, 100);
+  const auto host = make_shared_host(manager.get, ring);
+  serve_checked(*host, *functions.all[0]);
+  cpu_kernel kernel(manager, ring, kEach + 1);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+  ASSERT_FALSE(kernel.start());
+  ring_client client(ring);
+  EXPECT_EQ(client.call(kEach + 1, {}, 1).header.status, 0);
+  kernel.end_by_callers_flag();
+  for (std::uint32_t id = 2; id < 12; ++id) // several laps; the first ones may be in the inbox already
+    EXPECT_EQ(client.call(kEach + 1, {}, id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+}
+
+// A producer who does not fill slots in ring order waits for a look over the ring; a router that sleeps takes it each time.
+TEST(DeviceLoopShared, Row14_ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
+  const host_ring ring({16, 128, false});
+  const manager_handle manager;
+  checked_functions functions(kEach, 100);
+  cpu_kernel kernel(manager, ring, 1);
+  kernel.wait_policy = CUDAQ_WAIT_BLOCK; // 0.1 ms
+  ASSERT_FALSE(kernel.start());
+  ring_client client(ring);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50)); // asleep
+  const auto begun = std::chrono::steady_clock::now();
+  for (std::uint32_t id = 1; id < 40; ++id) {
+    client.set_next_slot((id * 7) % 16);
+    EXPECT_EQ(client.call(1, {}, id).header.request_id, id);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1)) << "256 sleeps each would be this long";
+}
+
+/// A loop that nobody routes for: what cudaq_dispatch_kernel_set_shared_ring_mode makes of a direct launch.
+class LeavingLoop : public ::testing::Test {
+protected:
+  void start(loop_host &host) {
+    host.start_with<false>(
+        leaving_transport<yielding_team>(host.params.ring, 0, host.params.index, host.params.rules.served_modes));
+  }
+  void stop(loop_host &host) {
+    store_release(host.library_word, std::uint32_t{1});
+    host.join();
+  }
+};
+
+TEST_F(LeavingLoop, Row14_LeavesOthersAndBadFramesInPlaceAndSeesTheirRefill) {
+  const host_ring ring({4, 128, false});
+  checked_functions functions(kEach, 100);
+  loop_host host(ring, 1, 1, kEach);
+  start(host);
+  ring_client client(ring);
+  CUDAQ_ASSERT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, 0, 1, nullptr, 0, 1, 0));
+  ring.rx_slot(0)[0] ^= 1; // no magic any more
+  cudaq_host_ringbuffer_signal_slot(&ring.ring, 0);
+  client.set_next_slot(1);
+  const std::uint32_t foreign = client.send(9, {}, 2);
+  EXPECT_EQ(client.call(2, {}, 3).header.request_id, 3u);
+  EXPECT_EQ(client.call(1, {}, 4).header.request_id, 4u);
+  const slot_ring view = host_view(ring);
+  EXPECT_TRUE(view.ready(0) != 0 && view.collected(0)) << "the bad frame";
+  EXPECT_TRUE(view.ready(foreign) != 0 && view.collected(foreign)) << "another's request";
+  for (std::uint32_t id = 5; id < 8; ++id) { // both served by somebody else, and refilled
+    view.release_rx(0);
+    view.release_rx(foreign);
+    client.set_next_slot(0);
+    EXPECT_EQ(client.call(1, {}, id).header.request_id, id);
+    EXPECT_EQ(client.call(2, {}, id).header.request_id, id);
+    client.set_next_slot(0);
+    client.send(9, {}, id);
+    client.send(9, {}, id);
+  }
+  stop(host);
+  const loop_report &r = host.reports[0];
+  EXPECT_EQ(r.dropped_unknown_function + r.dropped_bad_magic + r.refused, 0u);
+}
+
+// Two of them, each the other's foreigner. No order is promised.
+TEST_F(LeavingLoop, Row14_TwoOfThemAnswerEveryRequestOnce) {
+  for (const ring_shape &shape : {ring_shape{2, 128, false}, ring_shape{64, 128, false}}) {
+    const host_ring ring(shape);
+    checked_functions functions(2 * kEach, fewer_if_sanitized(50000));
+    functions.plan.unknown_of_100 = 0;
+    loop_host one(ring, 1, 1, kEach), other(ring, 1, 1 + kEach, kEach);
+    start(one);
+    start(other);
+    traffic load(ring, functions.plan);
+    load.run();
+    stop(one);
+    stop(other);
+    load.expect_clean(false);
+    EXPECT_EQ(one.reports[0].responded + other.reports[0].responded, functions.plan.messages);
+  }
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

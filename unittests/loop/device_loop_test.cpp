@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// include/cudaq/realtime/detail/loop/dispatch_loop.cuh run by CPU threads over the rings that the host dispatcher serves: teams of one thread, one
+// of them with FIFO ordering, several with ANY.
+#include "unittests/loop/loop_host.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+struct flavour {
+  const char *name;
+  ring_shape shape;
+  std::uint32_t teams = 1;
+  bool random_slots = false;
+};
+
+class DeviceLoopOnHost : public ::testing::TestWithParam<flavour> {};
+
+TEST_P(DeviceLoopOnHost, Row02_LosesDoublesTearsAndReordersNothing) {
+  const flavour &f = GetParam();
+  host_ring ring(f.shape);
+  traffic_plan plan;
+  plan.messages = fewer_if_sanitized(f.shape.num_slots < 8 ? 5000 : 30000);
+  plan.unknown_of_100 = 2;
+  plan.random_slots = f.random_slots;
+  std::vector<std::unique_ptr<checked_function>> functions;
+  for (std::uint32_t id = 1; id <= 3; ++id) {
+    functions.push_back(std::make_unique<checked_function>(id, plan.messages));
+    checked_function::v1_by_id[id] = functions.back().get();
+    plan.functions.push_back(functions.back().get());
+  }
+  loop_host host(ring, f.teams);
+  f.teams > 1 ? host.start<true>() : host.start<false>();
+  traffic load(ring, plan);
+  load.run();
+  store_release(host.library_word, std::uint32_t{1});
+  host.join();
+  load.expect_clean(f.teams == 1 && !f.random_slots, f.teams == 1);
+  std::uint64_t responded = 0, dispatched = 0, refused = 0;
+  for (const loop_report &r : host.reports) {
+    responded += r.responded, dispatched += r.dispatched;
+    refused += r.protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION)];
+  }
+  EXPECT_EQ(responded, plan.messages);
+  EXPECT_EQ(dispatched + refused, plan.messages);
+  EXPECT_EQ(host.processed, plan.messages);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flavours, DeviceLoopOnHost,
+    ::testing::Values(flavour{"OneSlot", {1, 64, false}}, flavour{"OneSlotInPlace", {1, 256, true}},
+                      flavour{"ThreeSlots", {3, 72, false}}, flavour{"ManySlots", {64, 1024, false}},
+                      flavour{"ManySlotsInPlace", {64, 512, true}}, flavour{"RandomSlots", {16, 256, false}, 1, true},
+                      flavour{"AnyTwoTeams", {16, 64, false}, 2}, flavour{"AnyTwoTeamsInPlace", {15, 256, true}, 2},
+                      flavour{"AnyThreeTeamsRandomSlots", {64, 1024, false}, 3, true}),
+    [](const auto &tested) { return std::string(tested.param.name); });
+
+TEST(DeviceLoopStop, Row01_TheCallersOwnFlagEndsIt) {
+  host_ring ring({4, 64, false});
+  loop_host host(ring, 1);
+  host.start<false>();
+  ASSERT_TRUE(eventually([&] { return load_relaxed(host.reports[0].heartbeat) >= 3; })) << "no heartbeat while idle";
+  store_release(host.caller_word, 1);
+  host.join();
+}
+
+/// Handlers known at compile time answer like those of a table.
+struct echo_handler {
+  static constexpr std::uint32_t function_id = 7;
+  static int call(const void *in, void *out, std::uint32_t arg_len, std::uint32_t, std::uint32_t *result_len) {
+    std::memcpy(out, in, arg_len);
+    *result_len = arg_len;
+    return 5;
+  }
+};
+
+TEST(DeviceLoopTurn, ServesAHandlerThatIsKnownAtCompileTimeAndRefusesOthers) {
+  host_ring ring({2, 64, false});
+  loop_host host(ring, 1);
+  const static_handler_set<echo_handler> handlers;
+  solo_crew<yielding_team> crew;
+  loop_desk desk{};
+  std::vector<word16> memory(8);
+  desk.in = reinterpret_cast<std::uint8_t *>(memory.data());
+  desk.out = desk.in + 64;
+  desk.stage_bytes = 64;
+  loop<static_handler_set<echo_handler>, false> served(host.params, 0, desk, own_transport(host.params.ring, 0),
+                                                       handlers, crew);
+  ring_client client(ring);
+  EXPECT_EQ(served.turn(), 0u);
+  client.send(7, {1, 2, 3}, 42, 9);
+  EXPECT_EQ(served.turn(), 1u);
+  const answer known = client.collect(0);
+  EXPECT_EQ(known.header.status, 5);
+  EXPECT_EQ(known.header.request_id, 42u);
+  EXPECT_EQ(known.header.ptp_timestamp, 9u);
+  EXPECT_EQ(known.result, (std::vector<std::uint8_t>{1, 2, 3}));
+  client.send(8, {}, 43);
+  EXPECT_EQ(served.turn(), 1u);
+  EXPECT_EQ(client.collect(1).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/dem.h"
+#include "unittests/qec/qec_test_support.h"
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+/// "p D.. L..; p D.." of the unrolled components.
+std::string text_of(const detector_error_model &model) {
+  std::string text;
+  for (const dem_component &c : model.components) {
+    text += text.empty() ? "" : "; ";
+    text += std::to_string(c.probability).substr(0, 4);
+    for (const std::uint64_t d : model.detectors_of(c))
+      text += " D" + std::to_string(d);
+    for (const std::uint64_t o : model.observables_of(c))
+      text += " L" + std::to_string(o);
+  }
+  return text;
+}
+
+std::string parsed(std::string_view dem) {
+  const auto model = parse_dem(dem);
+  return model ? text_of(*model) : model.error;
+}
+
+TEST(DemParser, SplitsDecomposedErrorsIntoComponents) {
+  EXPECT_EQ(parsed("error(0.25) D3 D1 L2 ^ D4 ^ L1 D0"), "0.25 D1 D3 L2; 0.25 D4; 0.25 D0 L1");
+}
+
+TEST(DemParser, ReadsCommentsTagsCaseBlanksAndLineEnds) {
+  EXPECT_EQ(parsed("# first\r\n\n  ERROR[a tag (x) \\C](0.5)\td1 l0 # why\r\n\tError( 2.5e-1 ) D0#x"),
+            "0.50 D1 L0; 0.25 D0");
+  EXPECT_EQ(parsed("error(0.5)"), ""); // allowed, does nothing
+}
+
+TEST(DemParser, UnrollsNestedLoopsAndShifts) {
+  constexpr const char *dem = R"(
+repeat[outer] 2 {
+    error(0.5) D0
+    repeat 3 {
+        error(0.25) D0 D1
+        shift_detectors(0, 1) 1
+    }
+    shift_detectors 10
+}
+shift_detectors(1.5)
+detector(1, 2) D4
+error(0.5) D0
+)";
+  const auto model = parse_dem(dem);
+  ASSERT_TRUE(model) << model.error;
+  EXPECT_EQ(text_of(*model), "0.50 D0; 0.25 D0 D1; 0.25 D1 D2; 0.25 D2 D3; "
+                             "0.50 D13; 0.25 D13 D14; 0.25 D14 D15; 0.25 D15 D16; 0.50 D26");
+  EXPECT_EQ(model->num_detectors, 31U);
+}
+
+TEST(DemParser, CountsDeclaredAndImpossibleTargets) {
+  const auto model = parse_dem("detector D7\nlogical_observable L3 L5\nerror(0) D9 L8\n");
+  ASSERT_TRUE(model) << model.error;
+  EXPECT_EQ(model->num_detectors, 10U);
+  EXPECT_EQ(model->num_observables, 9U);
+  EXPECT_TRUE(model->components.empty());
+}
+
+TEST(DemParser, KnowsTheLineOfEachComponent) {
+  const auto model = parse_dem("\nrepeat 2 {\n\n error(0.1) D0 ^ D1\n}\nerror(0.1) D2");
+  ASSERT_TRUE(model) << model.error;
+  ASSERT_EQ(model->components.size(), 5U);
+  EXPECT_EQ(model->components[3].line, 4U);
+  EXPECT_EQ(model->components[4].line, 6U);
+}
+
+TEST(DemParser, ReadsEveryCommittedModelAtItsSize) {
+  for (const std::string &name : committed_sets()) {
+    const shot_set set = load_committed(name);
+    const auto model = parse_dem(set.dem_text);
+    ASSERT_TRUE(model) << name << ": " << model.error;
+    EXPECT_EQ(model->num_detectors, set.num_detectors) << name;
+    EXPECT_EQ(model->num_observables, set.num_observables) << name;
+  }
+}
+
+struct bad_model {
+  const char *dem;
+  const char *error;
+};
+
+TEST(DemParser, RefusesBadTextWithLineAndReason) {
+  const std::vector<bad_model> models{
+      {"\n\nfault(0.1) D0", "line 3: unknown instruction \"fault\""},
+      {"(0.1) D0", "line 1: expected an instruction, found '('"},
+      {"error D0", "line 1: error takes one argument, its probability"},
+      {"error(0.1, 0.2) D0", "line 1: error takes one argument, its probability"},
+      {"error(1.5) D0", "line 1: the probability is not between 0 and 1"},
+      {"error(-0.5) D0", "line 1: the probability is not between 0 and 1"},
+      {"error(nan) D0", "line 1: the probability is not between 0 and 1"},
+      {"error(x) D0", "line 1: expected a number between ( and )"},
+      {"error(0.1 D0", "line 1: expected , or ) after a number"},
+      {"error[tag(0.1) D0\n", "line 1: a tag has no ]"},
+      {"error(0.1) D", "line 1: expected the number of a detector"},
+      {"error(0.1) L-1", "line 1: expected the number of an observable"},
+      {"error(0.1) X0", "line 1: unexpected 'X', known targets are D, L and ^"},
+      {"error(0.1) 5", "line 1: unexpected '5', known targets are D, L and ^"},
+      {"error(0.1) D0D1", "line 1: expected a blank between targets"},
+      {"error(0.1) D0 ^", "line 1: an empty component after ^"},
+      {"error(0.1) ^ D0", "line 1: an empty component at ^"},
+      {"error(0.1) D0 ^ ^ D1", "line 1: an empty component at ^"},
+      {"error(0.1) D1 D1", "line 1: a target stands twice in one component"},
+      {"error(0.1) L1 D0 L1", "line 1: a target stands twice in one component"},
+      {"error(0.1) D99999999999999999999", "line 1: the number of a detector is too large"},
+      {"error(0.1) D16777216", "line 1: the index of D16777216 is too large"},
+      {"error(0.1) L1048576", "line 1: the index of L1048576 is too large"},
+      {"shift_detectors 16777216\nerror(0.1) D0", "line 2: the index of D16777216 is too large"},
+      {"shift_detectors 2 3", "line 1: unexpected text after shift_detectors"},
+      {"shift_detectors D1", "line 1: expected the number of detectors to shift by"},
+      {"detector", "line 1: expected a target D"},
+      {"detector L0", "line 1: expected only targets D"},
+      {"logical_observable D0", "line 1: expected only targets L"},
+      {"logical_observable(1) L0", "line 1: logical_observable takes no arguments"},
+      {"repeat {\n}", "line 1: expected the number of repetitions"},
+      {"repeat 2\n{\n}", "line 1: expected { after the repeat count"},
+      {"repeat 0 {\n}", "line 1: repeat 0 is not allowed"},
+      {"repeat(2) 2 {\n}", "line 1: repeat takes a count and a block"},
+      {"error(0.1) D0\nrepeat 2 {\nerror(0.1) D0\n", "line 4: the repeat block opened in line 2 has no }"},
+      {"error(0.1) D0\n}", "line 2: } without a repeat block"},
+      {"repeat 1000000000000 {\n}", "line 1: the model has too many instructions when unrolled"},
+  };
+  for (const bad_model &bad : models)
+    EXPECT_EQ(parsed(bad.dem), bad.error) << bad.dem;
+}
+
+TEST(DemParser, RefusesEndlessNesting) {
+  std::string dem;
+  for (int k = 0; k < 100000; ++k)
+    dem += "repeat 1 {\n";
+  EXPECT_EQ(parsed(dem), "line 65: repeat blocks are nested too deep");
+}
+
+TEST(DemParser, SurvivesEveryTruncationOfARealModel) {
+  const std::string dem = load_committed(shot_set_name(3, "0.003")).dem_text.substr(0, 2000);
+  for (std::size_t length = 0; length < dem.size(); ++length) {
+    const auto model = parse_dem(std::string_view(dem).substr(0, length));
+    EXPECT_TRUE(model || model.error.starts_with("line ")) << model.error;
+  }
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoding/lookup_decoder.h"
+#include "unittests/qec/qec_test_support.h"
+
+#include <cmath>
+#include <map>
+#include <random>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+struct random_error {
+  std::uint64_t detectors; ///< as a mask
+  std::uint64_t observables;
+  double probability;
+};
+
+std::string dem_of(const std::vector<random_error> &errors) {
+  std::string dem;
+  for (const random_error &e : errors) {
+    dem += "error(" + std::to_string(e.probability) + ")";
+    for (std::uint64_t bit = 0; bit < 64; ++bit)
+      if ((e.detectors >> bit & 1U) != 0)
+        dem += " D" + std::to_string(bit);
+    for (std::uint64_t bit = 0; bit < 64; ++bit)
+      if ((e.observables >> bit & 1U) != 0)
+        dem += " L" + std::to_string(bit);
+    dem += "\n";
+  }
+  return dem;
+}
+
+std::vector<std::uint64_t> indices_of(std::uint64_t mask) {
+  std::vector<std::uint64_t> result;
+  for (; mask != 0; mask &= mask - 1)
+    result.push_back(static_cast<std::uint64_t>(std::countr_zero(mask)));
+  return result;
+}
+
+/// Least weight of every (syndrome, observables), by trying every set of errors.
+using weights = std::map<std::uint64_t, std::map<std::uint64_t, double>>;
+weights try_every_set(const std::vector<random_error> &errors) {
+  weights least;
+  for (std::uint64_t set = 0; set < std::uint64_t{1} << errors.size(); ++set) {
+    std::uint64_t syndrome = 0;
+    std::uint64_t observables = 0;
+    double weight = 0;
+    for (const std::uint64_t k : indices_of(set)) {
+      syndrome ^= errors[k].detectors;
+      observables ^= errors[k].observables;
+      weight += std::log((1 - errors[k].probability) / errors[k].probability);
+    }
+    auto [at, is_new] = least[syndrome].try_emplace(observables, weight);
+    if (!is_new)
+      at->second = std::min(at->second, weight);
+  }
+  return least;
+}
+
+/// Distinct errors on a few detectors; `max_probability` above 1/2 makes weights negative.
+std::vector<random_error> random_model(std::mt19937 &random, std::size_t max_detectors, double max_probability) {
+  constexpr std::uint64_t kDetectors = 6;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, double> errors;
+  while (errors.size() < 11) {
+    std::uint64_t detectors = 0;
+    for (std::size_t k = 0; k < max_detectors; ++k)
+      detectors |= std::uint64_t{1} << (random() % kDetectors);
+    const double probability = std::uniform_real_distribution(0.01, max_probability)(random);
+    errors[{detectors, random() % 4}] = probability;
+  }
+  std::vector<random_error> result;
+  for (const auto &[key, p] : errors)
+    result.push_back({key.first, key.second, std::round(p * 1e6) / 1e6}); // what dem_of prints
+  return result;
+}
+
+void expect_least(const std::vector<random_error> &errors) {
+  constexpr double kRounding = 1e-4; // weights are rounded to some 2^-20 of the largest
+  const auto with = make_or_throw("lookup", dem_of(errors));
+  const weights least = try_every_set(errors);
+  for (std::uint64_t syndrome = 0; syndrome < std::uint64_t{1} << with->num_detectors(); ++syndrome) {
+    const answer got = decode(*with, indices_of(syndrome));
+    const auto known = least.find(syndrome);
+    if (known == least.end()) {
+      EXPECT_EQ(got.status, decode_status::no_solution) << dem_of(errors) << "syndrome " << syndrome;
+      continue;
+    }
+    ASSERT_EQ(got.status, decode_status::ok) << dem_of(errors) << "syndrome " << syndrome;
+    double best = known->second.begin()->second;
+    for (const auto &[observables, weight] : known->second)
+      best = std::min(best, weight);
+    const std::uint64_t flipped = got.observables.empty() ? 0 : got.observables[0];
+    ASSERT_TRUE(known->second.contains(flipped)) << dem_of(errors) << "syndrome " << syndrome;
+    EXPECT_NEAR(known->second.at(flipped), best, kRounding) << dem_of(errors) << "syndrome " << syndrome;
+  }
+}
+
+TEST(LookupDecoder, FindsTheLeastSetOfEverySyndromeOfRandomGraphs) {
+  std::mt19937 random(3);
+  for (int model = 0; model < 60; ++model)
+    expect_least(random_model(random, 2, 0.4));
+}
+
+TEST(LookupDecoder, FindsTheLeastSetWithErrorsOfManyDetectors) {
+  std::mt19937 random(4);
+  for (int model = 0; model < 30; ++model)
+    expect_least(random_model(random, 4, 0.4));
+}
+
+TEST(LookupDecoder, FindsTheLeastSetWithErrorsLikelierThanNot) {
+  std::mt19937 random(5);
+  for (int model = 0; model < 30; ++model)
+    expect_least(random_model(random, 2, 0.95));
+}
+
+TEST(LookupDecoder, GivesATieToTheSmallestObservables) {
+  // D0 as L1, or as L0 and L1, or as L2: all of the same weight.
+  for (const char *dem : {"error(0.1) D0 L1\nerror(0.1) D0 L0 L1\nerror(0.1) D0 L2\n",
+                          "error(0.1) D0 L2\nerror(0.1) D0 L0 L1\nerror(0.1) D0 L1\n"})
+    EXPECT_EQ(decode(*make_or_throw("lookup", dem), {0}).observables, bits(3, {1}));
+}
+
+/// Least weight of every (observable, syndrome) of the part of a model that carries its one
+/// observable, by relaxing over single errors until nothing changes: shares nothing with the
+/// table but the parser.
+class relaxed_weights {
+public:
+  explicit relaxed_weights(const detector_error_model &model) {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, double> merged;
+    for (const dem_component &c : model.components) {
+      std::uint64_t mask = 0;
+      for (const std::uint64_t d : model.detectors_of(c))
+        mask |= std::uint64_t{1} << d;
+      double &p = merged[{mask, c.observables}];
+      p = p + c.probability - 2 * p * c.probability;
+    }
+    std::uint64_t part = 0;
+    for (std::uint64_t before = 1; before != part;) {
+      before = part;
+      for (const auto &[key, p] : merged)
+        if (key.second != 0 || (key.first & part) != 0)
+          part |= key.first;
+    }
+    detectors = indices_of(part);
+    best_.assign(std::size_t{2} << detectors.size(), kFar);
+    best_[0] = 0;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto &[key, p] : merged)
+        if ((key.first & part) != 0)
+          changed = relax(row_of(key.first) | key.second << detectors.size(), std::log((1 - p) / p)) || changed;
+    }
+  }
+
+  /// Without and with the observable, for bit b of `row` meaning detectors[b].
+  std::pair<double, double> of(std::uint64_t row) const {
+    return {best_[row], best_[row | std::uint64_t{1} << detectors.size()]};
+  }
+
+  std::vector<std::uint64_t> detectors;
+
+private:
+  static constexpr double kFar = 1e9;
+
+  bool relax(std::uint64_t flip, double weight) {
+    bool changed = false;
+    for (std::uint64_t state = 0; state < best_.size(); ++state)
+      if (best_[state ^ flip] + weight < best_[state] - 1e-9) {
+        best_[state] = best_[state ^ flip] + weight;
+        changed = true;
+      }
+    return changed;
+  }
+
+  std::uint64_t row_of(std::uint64_t mask) const {
+    std::uint64_t row = 0;
+    for (std::uint64_t bit = 0; bit < detectors.size(); ++bit)
+      row |= (mask >> detectors[bit] & 1U) << bit;
+    return row;
+  }
+
+  std::vector<double> best_;
+};
+
+class LookupGolden : public testing::TestWithParam<std::string> {};
+
+TEST_P(LookupGolden, EqualsPyMatchingsPredictionsAtDistance3) {
+  const shot_set set = load_committed(shot_set_name(3, GetParam()));
+  const auto with = make_or_throw("lookup", set.dem_text);
+  std::vector<std::uint64_t> events(set.num_detectors);
+  for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
+    const std::size_t count = unpack_events(set.detection_row(shot), set.num_detectors, events).count;
+    std::uint8_t out = 0;
+    ASSERT_EQ(with->decode(std::span(events).first(count), {&out, 1}), decode_status::ok);
+    EXPECT_EQ(out, set.prediction_row(shot)[0]) << "shot " << shot;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Noise, LookupGolden, testing::Values("0.003", "0.005"), kind_name);
+
+class LookupAllSyndromes : public testing::TestWithParam<std::string> {};
+
+TEST_P(LookupAllSyndromes, AgreeWithExactWeightsAndDifferFromPyMatchingOnlyOnTies) {
+  constexpr double kRounding = 1e-4;
+  const shot_set set = load_committed(shot_set_name(3, GetParam()));
+  const auto lookup = make_or_throw("lookup", set.dem_text);
+  const auto other = make_or_throw("auto", set.dem_text); // PyMatching where it was built in
+  const relaxed_weights exact(*parse_dem(set.dem_text));
+  ASSERT_EQ(exact.detectors.size(), 16U);
+  int ties = 0;
+  for (std::uint64_t row = 0; row < 1U << 16; ++row) {
+    std::vector<std::uint64_t> events;
+    for (const std::uint64_t bit : indices_of(row))
+      events.push_back(exact.detectors[bit]);
+    const auto [without, with] = exact.of(row);
+    const bool tie = std::abs(without - with) < kRounding;
+    ties += tie;
+    if (tie)
+      continue;
+    const answer expected{decode_status::ok,
+                          bits(1, with < without ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{})};
+    ASSERT_EQ(decode(*lookup, events), expected) << "row " << row;
+    ASSERT_EQ(decode(*other, events), expected) << "row " << row;
+  }
+  RecordProperty("ties", ties);
+}
+
+INSTANTIATE_TEST_SUITE_P(Noise, LookupAllSyndromes, testing::Values("0.003", "0.005"), kind_name);
+
+TEST(LookupDecoder, RefusesACodeThatIsTooLargeAndSaysWhatToDo) {
+  const decoder_result made = make_decoder("lookup", load_committed(shot_set_name(5, "0.003")).dem_text);
+  EXPECT_FALSE(made);
+  EXPECT_NE(made.error.find("a table holds at most 20 detectors"), std::string::npos) << made.error;
+  EXPECT_NE(made.error.find("use the pymatching decoder"), std::string::npos) << made.error;
+}
+
+TEST(LookupDecoder, RefusesMorePartsThanAViewHolds) {
+  std::string dem;
+  for (int k = 0; k < 17; ++k)
+    dem += "error(0.1) D" + std::to_string(k) + " L" + std::to_string(k) + "\n";
+  EXPECT_FALSE(make_decoder("lookup", dem));
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test

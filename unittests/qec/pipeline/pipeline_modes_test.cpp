@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unittests/qec/pipeline/foreign_ring.h"
+
+#include <mutex>
+#include <queue>
+#include <sched.h>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+TEST(PipelineModes, PollModeAsksUntilThereIsAResult) {
+  pipeline_rig rig(pipeline_rig::small(2), 300);
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.gpu_output = nullptr;
+    return r;
+  });
+  std::vector<int> asked(8);
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
+    EXPECT_EQ(c.gpu_output, nullptr);
+    EXPECT_EQ(c.gpu_output_size, 0u);
+    int &times = asked[static_cast<std::size_t>(c.origin_slot)];
+    if (++times < 3)
+      return 0;
+    times = 0;
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
+TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
+  pipeline_rig rig(pipeline_rig::small(1));
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.gpu_output = nullptr;
+    return r;
+  });
+  std::atomic<int> asked{0};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
+    const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 5, 0, 0, 0};
+    std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - sizeof(header), &header, sizeof(header));
+    return ++asked < 3 ? 0 : 4;
+  });
+  std::atomic<int> status{0};
+  rig.pipeline->set_completion_handler([&](const completion &c) { status = c.status; });
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  EXPECT_TRUE(eventually([&] { return status == 5; }));
+  EXPECT_EQ(asked, 3);
+}
+
+/// A stage that is done later, by another thread: it plays the GPU.
+class later {
+public:
+  explicit later(std::chrono::microseconds delay) : thread_([this, delay] { run(delay); }) {}
+  ~later() {
+    ends_ = true;
+    thread_.join();
+  }
+  void finish(int *flag) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    flags_.push(flag);
+  }
+
+private:
+  void run(std::chrono::microseconds delay) {
+    while (!ends_) {
+      std::this_thread::sleep_for(delay);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (flags_.empty())
+        continue;
+      std::atomic_ref<int>(*flags_.front()).store(1, std::memory_order_release);
+      flags_.pop();
+    }
+  }
+  std::mutex mutex_;
+  std::queue<int *> flags_;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+struct later_worker {
+  copy_worker *copy;
+  later *gpu;
+  static int launch(void *self, host_stage_call *call) {
+    auto &w = *static_cast<later_worker *>(self);
+    EXPECT_EQ(std::atomic_ref<int>(w.copy->ready).load(), 0) << "a launch while the last output is in use";
+    copy_worker::copy(w.copy, call);
+    w.gpu->finish(&w.copy->ready);
+    return 0;
+  }
+};
+
+TEST(PipelineModes, ReadyFlagIsClaimedOncePerRequest) {
+  later gpu(std::chrono::microseconds(20));
+  pipeline_rig rig(pipeline_rig::small(3, 8), 300);
+  std::deque<later_worker> launchers;
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    copy_worker &w = rig.workers[static_cast<std::size_t>(id)];
+    r.host_stage_data = &launchers.emplace_back(later_worker{&w, &gpu});
+    r.host_stage_fn = &later_worker::launch;
+    r.ready_flag = &w.ready;
+    return r;
+  });
+  rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) {
+    auto &w = *static_cast<copy_worker *>(c.user_context);
+    EXPECT_EQ(c.gpu_output, w.output.data());
+    EXPECT_EQ(c.gpu_output_size, w.output.size());
+    EXPECT_EQ(std::atomic_ref<int>(w.ready).load(), 2) << "processing";
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+  for (copy_worker &w : rig.workers)
+    EXPECT_EQ(w.ready, 0);
+}
+
+TEST(PipelineModes, GpuOnlyAnswersWithTheStagesOwnResult) {
+  pipeline_rig rig(pipeline_rig::small(2), 300);
+  rig.pipeline->set_cpu_stage(nullptr);
+  rig.pipeline->set_gpu_stage([](int) {
+    gpu_worker_resources r;
+    r.function_id = kFunction;
+    r.host_stage_fn = [](void *, host_stage_call *call) {
+      // The payload stands where the answer goes, on this ring.
+      std::memmove(call->response_buffer, call->payload, call->payload_size);
+      call->response_size = call->payload_size;
+      return 0;
+    };
+    return r;
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+}
+
+TEST(PipelineModes, HooksAreCalledAroundEveryLaunch) {
+  struct hooks {
+    std::atomic<int> before{0}, behind{0}, wrong{0};
+    realtime_pipeline::ring_buffer_bases bases{};
+  } seen;
+  pipeline_rig rig(pipeline_rig::small(1, 4, 256), 50);
+  seen.bases = rig.pipeline->ringbuffer_bases();
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.pre_launch_data = r.post_launch_data = &seen;
+    r.pre_launch_fn = [](void *to, void *slot, cudaStream_t) {
+      auto &s = *static_cast<hooks *>(to);
+      const auto offset = static_cast<std::uint8_t *>(slot) - s.bases.rx_data_host;
+      s.wrong += s.before != s.behind || offset < 0 || offset >= 4 * 256 || offset % 256 != 0;
+      ++s.before;
+    };
+    r.post_launch_fn = [](void *to, void *, cudaStream_t) { ++static_cast<hooks *>(to)->behind; };
+    return r;
+  });
+  rig.pipeline->start();
+  rig.submit_all();
+  rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+  EXPECT_EQ(seen.before, 50);
+  EXPECT_EQ(seen.behind, 50);
+  EXPECT_EQ(seen.wrong, 0);
+}
+
+// A ring that a device sees elsewhere: nobody here looks at those addresses.
+TEST(PipelineModes, HooksOfAHostStageGetTheDevicesAddressOfTheSlot) {
+  foreign_ring foreign(4, true);
+  auto *const device = reinterpret_cast<std::uint8_t *>(std::uintptr_t{1} << 40);
+  foreign.ring.rx_data = device;
+  pipeline_stage_config config = pipeline_rig::small(1, 4);
+  config.external_ringbuffer = &foreign.ring;
+  pipeline_rig rig(config);
+  std::vector<void *> slots;
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.pre_launch_data = r.post_launch_data = &slots;
+    r.pre_launch_fn = r.post_launch_fn = [](void *to, void *slot, cudaStream_t) {
+      static_cast<std::vector<void *> *>(to)->push_back(slot);
+    };
+    return r;
+  });
+  rig.pipeline->start();
+  for (std::uint64_t k = 0; k < 5; ++k) {
+    ASSERT_TRUE(foreign.send(k));
+    ASSERT_TRUE(eventually([&] { return foreign.receive(k); }));
+    ASSERT_TRUE(eventually([&] { return foreign.is_free(k); }));
+  }
+  rig.pipeline->stop();
+  ASSERT_EQ(slots.size(), 10u);
+  for (std::size_t k = 0; k < 10; ++k)
+    EXPECT_EQ(slots[k], device + k / 2 % 4 * foreign.ring.rx_stride_sz) << k;
+}
+
+TEST(PipelineModes, ThreadsRunWhereTheyArePinned) {
+  const int core = sched_getcpu();
+  ASSERT_GE(core, 0);
+  pipeline_stage_config config = pipeline_rig::small(1);
+  config.cores = {core, core, core};
+  pipeline_rig rig(config, 20);
+  std::atomic<int> elsewhere{0};
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    elsewhere += sched_getcpu() != core;
+    return pipeline_rig::echo(c);
+  });
+  rig.pipeline->start();
+  for (const char *name : {"cudaq-dispatch", "qec-consumer", "qec-worker-0"}) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    ASSERT_EQ(sched_getaffinity(thread_named(name), sizeof(cores), &cores), 0) << name;
+    EXPECT_TRUE(CPU_COUNT(&cores) == 1 && CPU_ISSET(static_cast<std::size_t>(core), &cores)) << name;
+  }
+  rig.submit_all();
+  rig.pipeline->stop();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+  EXPECT_EQ(elsewhere, 0);
+}
+
+TEST(PipelineModes, ACoreThatDoesNotExistIsAnErrorOfStart) {
+  for (int core_pinning::*which : {&core_pinning::dispatcher, &core_pinning::consumer, &core_pinning::worker_base}) {
+    pipeline_stage_config config = pipeline_rig::small(1);
+    config.cores.*which = 1023;
+    pipeline_rig rig(config);
+    EXPECT_THROW(rig.pipeline->start(), std::runtime_error);
+  }
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test

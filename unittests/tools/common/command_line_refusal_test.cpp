@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unittests/tools/common/run_program.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+void expect_usage_error(const std::string &arguments, const std::string &text) {
+  const program_result r = run_program(arguments);
+  EXPECT_EQ(r.exit_code, 2) << arguments << "\n" << r.err;
+  EXPECT_TRUE(contains(r.err, text)) << arguments << "\n" << r.err;
+}
+
+TEST(CommandLine, RefusesWhatItDoesNotKnow) {
+  expect_usage_error("", "subcommand");
+  expect_usage_error("decode", "decode");
+  expect_usage_error("latency --turbo", "--turbo");
+  expect_usage_error("info --distance 3", "--distance");
+}
+
+TEST(CommandLine, RefusesValuesOutOfRangeAndNamesTheOption) {
+  expect_usage_error("latency --slots 0", "--slots");
+  expect_usage_error("latency --cores 0", "--cores");
+  expect_usage_error("latency --cores 0,99999", "--cores");
+  expect_usage_error("latency --exchanges -5", "--exchanges");
+  expect_usage_error("latency --quick --cores 4000,4001", "core");
+}
+
+TEST(CommandLine, RefusesBenchValuesOutOfRangeAndNamesTheOption) {
+  expect_usage_error("bench", "subcommand");
+  expect_usage_error("bench host", "subcommand");
+  expect_usage_error("bench device --cases P1,P7", "P7");
+  expect_usage_error("bench device --rounds 0", "--rounds");
+  expect_usage_error("bench device --exchanges 0", "--exchanges");
+  expect_usage_error("bench device --timeout nan", "--timeout");
+  expect_usage_error("bench device --gpu -1", "--gpu");
+}
+
+TEST(CommandLine, SaysWhatTheDevicePathLacksHere) {
+  if (run_program("info --json").json().at("cuda").value("devices", nlohmann::json::array()).size() != 0)
+    GTEST_SKIP() << "there is a GPU";
+  for (const char *arguments : {"bench device --quick", "demo --device gpu --distance 3", "pipeline --device gpu"}) {
+    const program_result r = run_program(arguments);
+    EXPECT_EQ(r.exit_code, 3) << arguments << "\n" << r.err;
+    EXPECT_TRUE(contains(r.err, "no GPU can be used") || contains(r.err, "no device kernels")) << r.err;
+  }
+}
+
+TEST(CommandLine, RefusesDemoValuesOutOfRangeAndNamesTheOption) {
+  if (run_program("demo --help").exit_code != 0)
+    GTEST_SKIP() << "this build has no decoders, so no demo";
+  expect_usage_error("demo --workers 65", "--workers");
+  expect_usage_error("demo --wait sometimes", "--wait");
+  expect_usage_error("demo --decoder guess", "--decoder");
+  expect_usage_error("demo --shots 0", "--shots");
+  expect_usage_error("demo --shots 5 --duration 1", "--shots");
+  expect_usage_error("demo --cadence-us nan", "--cadence-us");
+  expect_usage_error("demo --core-producer -3", "--core-producer");
+  expect_usage_error("demo --distance 3 --shots 10 --core-producer 4000", "core 4000");
+  expect_usage_error("demo --device tpu", "--device");
+}
+
+TEST(CommandLine, TeachesWithExamples) {
+  for (const std::string command : {"", "demo", "latency", "bench device", "info"}) {
+    const program_result r = run_program(command + " --help");
+    if (command == "demo" && r.exit_code != 0)
+      continue; // no decoders in this build
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(contains(r.out, "cudaq-realtime " + (command.empty() ? "demo" : command))) << r.out;
+  }
+}
+
+TEST(CommandLine, SaysWhenAReportCannotBeWritten) {
+  expect_usage_error("info --json /nonexistent/report.json", "/nonexistent/report.json");
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

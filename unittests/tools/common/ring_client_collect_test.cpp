@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// The client against a dispatcher whose handler defers, so that the test decides in which order answers come.
+#include "tools/services/api_objects.h"
+#include "tools/common/clock.h"
+#include "tools/common/ring_client.h"
+
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <mutex>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::uint32_t kEcho = fnv1a_hash("deferred_echo");
+constexpr std::uint32_t kSlots = 4;
+constexpr std::uint64_t kDeadlineNs = 20'000'000'000u;
+
+/// Takes requests and keeps them; the test completes them one by one.
+class RingClient : public ::testing::Test {
+protected:
+  RingClient() : service_(config(), kEcho, &keep, std::shared_ptr<void>(this, [](void *) {}), nullptr) {
+    service_.start();
+  }
+  ~RingClient() override { service_.stop(); }
+
+  static host_service_config config() {
+    host_service_config c;
+    c.num_slots = kSlots;
+    c.slot_bytes = 64;
+    c.options = default_options();
+    c.options.wait_policy = CUDAQ_WAIT_SPIN_YIELD;
+    c.options.ordering = CUDAQ_ORDERING_ANY;
+    return c;
+  }
+
+  static std::int32_t keep(cudaq_host_call_t *call, void *user) {
+    auto &self = *static_cast<RingClient *>(user);
+    std::memcpy(call->result, call->payload, call->payload_len);
+    const std::lock_guard lock(self.mutex_);
+    self.kept_.push_back(call->job);
+    return CUDAQ_HOST_CALL_DEFERRED;
+  }
+
+  bool send(std::uint8_t value) { return producer_.try_send(kEcho, {&value, 1}, value, now_ns()); }
+
+  /// Completes request `id` once the handler has it.
+  void answer(std::uint32_t id) {
+    for (const std::uint64_t begin = now_ns(); now_ns() - begin < kDeadlineNs; std::this_thread::yield()) {
+      const std::lock_guard lock(mutex_);
+      for (const cudaq_host_job_t &job : kept_)
+        if (job.request_id == id) {
+          require_ok(service_.complete(job, CUDAQ_RPC_OK, 1), "cudaq_host_complete_deferred");
+          return;
+        }
+    }
+    FAIL() << "request " << id << " did not reach the handler";
+  }
+
+  /// Collects until something came; the values of the answers in the order of collection.
+  std::vector<int> collect() {
+    std::vector<int> values;
+    for (const std::uint64_t begin = now_ns(); values.empty() && now_ns() - begin < kDeadlineNs;)
+      consumer_.harvest([&](const tools::answer &a) {
+        EXPECT_EQ(a.fault, answer_fault::none) << answer_fault_text(a.fault);
+        EXPECT_EQ(a.result.size(), 1u);
+        EXPECT_EQ(a.result[0], a.tag);
+        values.push_back(a.result[0]);
+      });
+    return values;
+  }
+
+  std::mutex mutex_;
+  std::vector<cudaq_host_job_t> kept_;
+  host_service service_;
+  client_ledger ledger_{kSlots};
+  ring_producer producer_{service_.ring(), ledger_};
+  ring_consumer consumer_{service_.ring(), ledger_};
+};
+
+TEST_F(RingClient, CollectsAnswersInTheOrderTheyCome) {
+  for (std::uint8_t i = 0; i < kSlots; ++i)
+    ASSERT_TRUE(send(i));
+  EXPECT_FALSE(send(kSlots)) << "a full ring must refuse";
+  for (const int id : {2, 0, 3, 1}) {
+    answer(static_cast<std::uint32_t>(id));
+    EXPECT_EQ(collect(), std::vector<int>{id});
+  }
+  EXPECT_EQ(consumer_.harvested(), kSlots);
+  EXPECT_EQ(consumer_.out_of_order(), 2u);
+  EXPECT_EQ(consumer_.oldest(), kSlots);
+  EXPECT_EQ(consumer_.count_leftover_answers(), 0u);
+}
+
+TEST_F(RingClient, KeepsRingOrderBehindALateAnswer) {
+  for (std::uint8_t i = 0; i < kSlots; ++i)
+    ASSERT_TRUE(send(i));
+  for (const std::uint32_t id : {1u, 2u, 3u}) {
+    answer(id);
+    EXPECT_EQ(collect().size(), 1u);
+  }
+  EXPECT_FALSE(send(4)) << "slot 0 is still taken, although three others are free";
+  EXPECT_NE(consumer_.describe_outstanding(now_ns()).find("request 0 in slot 0"), std::string::npos);
+  answer(0);
+  EXPECT_EQ(collect(), std::vector<int>{0});
+  for (std::uint8_t i = 4; i < 8; ++i)
+    ASSERT_TRUE(send(i));
+  for (const std::uint32_t id : {7u, 6u, 5u, 4u}) {
+    answer(id);
+    EXPECT_EQ(collect(), std::vector<int>{static_cast<int>(id)});
+  }
+  EXPECT_EQ(consumer_.harvested(), 8u);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools

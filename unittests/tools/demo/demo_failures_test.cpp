@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// A demo that cannot fail shows nothing: wrong golden answers and unreadable data must be found and named.
+#include "unittests/tools/common/run_program.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr char kSet[] = "surface_z_d3_p0.005";
+
+class DemoFailures : public ::testing::Test {
+protected:
+  DemoFailures() {
+    for (const auto &entry : fs::directory_iterator(CUDAQ_TEST_DATA))
+      if (entry.path().filename().string().rfind(kSet, 0) == 0)
+        fs::copy_file(entry.path(), scratch_.path() / entry.path().filename());
+  }
+  [[nodiscard]] fs::path file(const std::string &suffix) const { return scratch_.path() / (kSet + suffix); }
+  void flip_bit(const std::string &suffix, std::size_t byte) {
+    std::string content = read_file(file(suffix));
+    content.at(byte) = static_cast<char>(content.at(byte) ^ 1);
+    std::ofstream(file(suffix), std::ios::binary) << content;
+  }
+  [[nodiscard]] program_result run(const std::string &options) const {
+    return run_program("demo --distance 3 --noise 0.005 --shots 1000 --cadence-us 0 --data '" +
+                       scratch_.path().string() + "' " + options);
+  }
+  [[nodiscard]] static bool has_pymatching() {
+    return run_program("info --json").json().at("pieces").at("PyMatching").at("present") == true;
+  }
+  scratch_folder scratch_;
+};
+
+TEST_F(DemoFailures, PassesOnAnUntouchedCopy) { EXPECT_EQ(run("").exit_code, 0); }
+
+TEST_F(DemoFailures, FailsWhenOneGoldenAnswerIsWrongAndNamesTheShot) {
+  if (!has_pymatching())
+    GTEST_SKIP() << "PyMatching is not built in: the lookup decoder is judged by its own offline answers";
+  flip_bit(".pred.b8", 123);
+  const program_result r = run("--json");
+  EXPECT_EQ(r.exit_code, 1) << r.out;
+  EXPECT_TRUE(contains(r.err, "shot 123 of the set")) << r.err;
+  const auto j = r.json();
+  ASSERT_FALSE(j.is_discarded()) << "a failed run reports too";
+  EXPECT_EQ(j.at("ok"), false);
+  EXPECT_EQ(j.at("passes").at(0).at("mismatches"), 1);
+}
+
+TEST_F(DemoFailures, CountsADifferenceFromPyMatchingBesideTheLookupDecodersOwnAnswers) {
+  const auto count = [this] {
+    const program_result r = run("--decoder lookup --json");
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    return r.json().at("passes").at(0).at("differences_from_pymatching").get<int>();
+  };
+  const int before = count();
+  flip_bit(".pred.b8", 123);
+  EXPECT_EQ(std::abs(count() - before), 1);
+}
+
+TEST_F(DemoFailures, RefusesTruncatedDataAndNamesTheFile) {
+  fs::resize_file(file(".dets.b8"), fs::file_size(file(".dets.b8")) - 1);
+  const program_result r = run("");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "dets.b8")) << r.err;
+}
+
+TEST_F(DemoFailures, RefusesAMissingFileAndNamesIt) {
+  fs::remove(file(".dem"));
+  const program_result r = run("");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, ".dem")) << r.err;
+}
+
+TEST_F(DemoFailures, RefusesAFolderThatIsNotThere) {
+  const program_result r = run_program("demo --data /nonexistent/shots");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "/nonexistent/shots")) << r.err;
+}
+
+TEST_F(DemoFailures, ListsTheSetsWhenTheOneAskedForIsNotThere) {
+  const program_result r = run_program("demo --distance 4 --data '" + scratch_.path().string() + "'");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, kSet)) << r.err;
+}
+
+TEST_F(DemoFailures, SaysThatTheLookupDecoderIsForSmallCodes) {
+  const program_result r = run_program("demo --decoder lookup --distance 13 --data '" CUDAQ_TEST_DATA "'");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "--decoder lookup")) << r.err;
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cudaq-realtime pipeline` as its users see it.
+#include "lib/qec/decoding/decoder.h"
+#include "unittests/tools/common/run_program.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+nlohmann::json run_good(const std::string &options) {
+  auto j = run_good_program("pipeline --json --data '" CUDAQ_TEST_DATA "' " + options);
+  if (j.is_discarded())
+    return j;
+  EXPECT_EQ(j.at("submitted"), j.at("completed")) << options;
+  for (const char *zero : {"timed_out", "failed", "error_statuses", "mismatches", "out_of_turn"})
+    EXPECT_EQ(j.at(zero), 0) << options << " " << zero;
+  EXPECT_EQ(j.at("latency_ns").at("count"), j.at("completed"));
+  return j;
+}
+
+TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
+  if (!qec::realtime::pymatching_available())
+    GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
+  for (const char *engine : {"local", "passthrough"}) {
+    const auto j = run_good(std::string("--config d7 --noise 0.005 --shots 3000 --workers 2 --engine ") + engine);
+    ASSERT_FALSE(j.is_discarded());
+    EXPECT_EQ(j.at("completed"), 3000);
+    const bool local = std::string(engine) == "local";
+    EXPECT_EQ(j.at("event_reduction").get<double>() > 0.3, local);
+    EXPECT_EQ(j.at("logical_errors").at("matcher_alone"), 12) << "as the set's manifest says";
+    if (!local) {
+      EXPECT_EQ(j.at("logical_errors").at("with_predecoder"), 12);
+      EXPECT_EQ(j.at("logical_errors").at("ratio"), 1.0);
+    }
+    // The stages are the latency, cut in three.
+    double sum = 0;
+    for (const char *stage : {"stage_a_ns", "stage_b_ns", "stage_c_ns"})
+      sum += j.at(stage).at("mean").get<double>();
+    EXPECT_NEAR(sum, j.at("latency_ns").at("mean").get<double>(), 1.0);
+  }
+}
+
+TEST(PipelineProgram, NothingIsPredecodedUnlessAskedFor) {
+  if (!qec::realtime::pymatching_available())
+    GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
+  const auto j = run_good("--config d7 --noise 0.005 --shots 500 --workers 1");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_EQ(j.at("config").at("engine"), "passthrough");
+  EXPECT_EQ(j.at("event_reduction"), 0.0);
+  EXPECT_EQ(j.at("logical_errors").at("with_predecoder"), j.at("logical_errors").at("matcher_alone"));
+  EXPECT_EQ(j.at("accuracy_warning"), "");
+}
+
+TEST(PipelineProgram, Row40_HelpAndReportSayWhatThePredecoderCosts) {
+  const program_result help = run_program("pipeline --help");
+  EXPECT_TRUE(contains(help.out, "1.2 to 2.4 times as many logical errors")) << help.out;
+  if (!qec::realtime::pymatching_available())
+    GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
+  const std::string run = "pipeline --engine local --shots 200 --data '" CUDAQ_TEST_DATA "' --rule ";
+  const program_result guarded = run_program(run + "guarded"), plain = run_program(run + "plain");
+  EXPECT_TRUE(contains(guarded.out, "more logical errors than matching alone: measured 1.2 to 2.4 times"))
+      << guarded.out;
+  EXPECT_TRUE(contains(plain.out, "more logical errors than matching alone: measured 2 to 5.5 times")) << plain.out;
+  const auto j = run_good("--engine local --shots 200");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_NE(j.at("accuracy_warning"), "");
+}
+
+TEST(PipelineProgram, ARateIsKept) {
+  if (!qec::realtime::pymatching_available())
+    GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
+  const auto j = run_good("--config d7 --rate 2000 --shots 1000 --workers 1");
+  ASSERT_FALSE(j.is_discarded());
+  EXPECT_GE(j.at("wall_ns").get<double>(), 0.499e9);
+  EXPECT_GE(j.at("latency_since_due_ns").at("mean").get<double>(), j.at("latency_ns").at("mean").get<double>());
+}
+
+TEST(PipelineProgram, TextReportNamesTheFigures) {
+  if (!qec::realtime::pymatching_available())
+    GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
+  const program_result r = run_program("pipeline --shots 500 --data '" CUDAQ_TEST_DATA "'");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  for (const char *part : {"submitted 500   completed 500   timed out 0   wrong 0", "throughput", "p99.9", "stddev",
+                           "per round (/7)", "A dispatch, engine", "B matching", "C consumer", "logical errors",
+                           "backpressure", "ok: every shot completed once"})
+    EXPECT_TRUE(contains(r.out, part)) << part << "\n" << r.out;
+}
+
+TEST(PipelineProgram, ASetThatIsNotThereIsAUsageErrorThatSaysHowToGetIt) {
+  const program_result r = run_program("pipeline --config d31 --data '" CUDAQ_TEST_DATA "'");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "make_data.py --pipeline")) << r.err;
+  EXPECT_EQ(run_program("pipeline --config d8").exit_code, 2);
+  EXPECT_EQ(run_program("pipeline --workers 65").exit_code, 2);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
