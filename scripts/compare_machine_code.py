@@ -54,9 +54,9 @@ def functions_of(text):
                 yield name, body
             name, body = (section.group(1).strip('"') if section else None), []
         elif name:
-            instruction = re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?;)", line) or re.match(r"(\.L[\w]+:)", line)
-            if instruction:
-                body.append(instruction.group(1))
+            instruction = re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?;)", line) or re.match(r"(\.L_\w+:)", line)
+            if instruction:  # without the remarks and the blanks that nvdisasm lines up
+                body.append(" ".join(re.sub(r"\(\*.*?\*\)", "", instruction.group(1)).split()))
     if name:
         yield name, body
 
@@ -86,7 +86,7 @@ def plain(body, function):
             names.append(name)
         return match.group(0).replace(name, f"name{names.index(name)}")
 
-    lines = [re.sub(r"\.L[\w]+", label, line) for line in body]
+    lines = [re.sub(r"\.L_\w+", label, line) for line in body]
     return [REFERENCE.sub(reference, line) for line in lines], names
 
 

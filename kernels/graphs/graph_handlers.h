@@ -54,9 +54,9 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { return ledger_.anything_landed(); }
   CUDAQ_REALTIME_HOST_DEVICE bool backlog() const { return ledger_.backlog(); }
   CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return ledger_.anything_to_try(); }
-  template <class Team>
+  template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() const {
-    return ledger_.template collect<Team>();
+    return ledger_.template collect<Group>();
   }
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) const {
@@ -73,30 +73,30 @@ public:
 
   CUDAQ_REALTIME_HOST_DEVICE loop_report &counts() const { return state().counts; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint64_t polls() const { return state().polls; }
-  CUDAQ_REALTIME_HOST_DEVICE bool told_to_stop() const { return state().stopping != 0; }
+  CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() const { return state().stopping != 0; }
   CUDAQ_REALTIME_HOST_DEVICE bool asks_caller() const { return state().shift % kAskCallerShifts == 0; }
 
-  /// By the whole team.
-  template <class Team>
+  /// By the whole group.
+  template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE bool shift_ends(bool stopped) const {
-    Team::sync(); // the first lane writes the ledger
+    Group::sync(); // the first lane writes the ledger
     if ((stopped || outcome_.gave_up) && ledger_.drained()) {
       outcome_.why = shift_end::stop;
       return true;
     }
     if (outcome_.gave_up || !ledger_.spent())
       return false;
-    outcome_.successor = rotation_.template successor<Team>();
+    outcome_.successor = rotation_.template successor<Group>();
     if (outcome_.successor != number_) {
       outcome_.why = shift_end::pass;
       return true;
     }
     if (outcome_.stranded != 0 && !ledger_.may_launch()) // a stop does not wait for one who may never come
-      outcome_.gave_up = (stopped && ledger_.backlog()) || rotation_.template alone<Team>();
+      outcome_.gave_up = (stopped && ledger_.backlog()) || rotation_.template alone<Group>();
     if (outcome_.stranded != 0 || !ledger_.may_relaunch())
       return false;
     outcome_.why = shift_end::relaunch;
-    outcome_.stranded = Team::from(Team::lane() == 0 ? ledger_.relaunch() : 0, 0);
+    outcome_.stranded = Group::from(Group::lane() == 0 ? ledger_.relaunch() : 0, 0);
     return outcome_.stranded == 0;
   }
   /// What the next shift has to know. One lane.
@@ -119,9 +119,9 @@ private:
 };
 
 /// The ring of a scheduler that has no other dispatcher beside it.
-template <class Team, cuda::thread_scope Scope>
-class graph_ring_transport : public ring_transport<Team, Scope> {
-  using base = ring_transport<Team, Scope>;
+template <class Group, cuda::thread_scope Scope>
+class graph_ring_transport : public ring_transport<Group, Scope> {
+  using base = ring_transport<Group, Scope>;
 
 public:
   using typename base::message;
@@ -135,7 +135,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 0}; }
   /// Not beyond a slot in flight: it may be answered and refilled already.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
-    return Team::ballot(Team::lane() == 0 && ledger_.holds(base::slot_at(0))) == 0 &&
+    return Group::ballot(Group::lane() == 0 && ledger_.holds(base::slot_at(0))) == 0 &&
            base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },
                          [this](std::uint32_t k) { return ledger_.holds(base::slot_at(k)); });
   }

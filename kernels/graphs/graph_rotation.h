@@ -38,22 +38,22 @@ public:
 
   // --- who holds the token ---
 
-  /// A member that can take it, or this one if there is none. By the whole team.
-  template <class Team>
+  /// A member that can take it, or this one if there is none. By the whole group.
+  template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t successor() const {
-    for (std::uint32_t d = 1; d < members_; d += Team::kWidth) {
-      const std::uint32_t there = others<Team>(d, graph_presence::there);
+    for (std::uint32_t d = 1; d < members_; d += Group::kWidth) {
+      const std::uint32_t there = others<Group>(d, graph_presence::there);
       if (there != 0)
         return (number_ + d + lowest_bit(there)) % members_;
     }
     return number_;
   }
-  /// None of the others will ever come back. By the whole team.
-  template <class Team>
+  /// None of the others will ever come back. By the whole group.
+  template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE bool alone() const {
     std::uint32_t lost = 0;
-    for (std::uint32_t d = 1; d < members_; d += Team::kWidth)
-      lost += count_bits(others<Team>(d, graph_presence::lost));
+    for (std::uint32_t d = 1; d < members_; d += Group::kWidth)
+      lost += count_bits(others<Group>(d, graph_presence::lost));
     return lost == members_ - 1;
   }
   CUDAQ_REALTIME_HOST_DEVICE void pass(std::uint32_t to) const {
@@ -77,12 +77,12 @@ private:
     store_release<std::uint32_t, kDevice>(words_.presence[number_], static_cast<std::uint32_t>(what));
   }
   /// Bit k: member d + k behind this one is so.
-  template <class Team>
+  template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t others(std::uint32_t d, graph_presence what) const {
-    const std::uint32_t mine = d + Team::lane();
-    return Team::ballot(mine < members_ &&
-                        load_acquire<std::uint32_t, kDevice>(words_.presence[(number_ + mine) % members_]) ==
-                            static_cast<std::uint32_t>(what));
+    const std::uint32_t mine = d + Group::lane();
+    return Group::ballot(mine < members_ &&
+                         load_acquire<std::uint32_t, kDevice>(words_.presence[(number_ + mine) % members_]) ==
+                             static_cast<std::uint32_t>(what));
   }
 
   graph_rotation_words &words_;

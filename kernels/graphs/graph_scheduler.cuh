@@ -46,16 +46,16 @@ __device__ shift_outcome serve_shift(const graph_params &p, std::uint8_t *memory
                                      const graph_ledger_view &view, const graph_rotation &rotation) {
   shift_outcome outcome;
   graph_ledger<device_launcher> ledger(view, p.dispatch.ring);
-  if (warp_team::lane() == 0)
+  if (warp_thread_group::lane() == 0)
     ledger.begin_shift();
   __syncwarp();
   using handler_set = graph_handler_set<device_launcher>;
-  using transport = graph_ring_transport<warp_team, Scope>;
+  using transport = graph_ring_transport<warp_thread_group, Scope>;
   const handler_set handlers(table, ledger, rotation, p.number, outcome);
-  solo_crew<warp_team> crew;
-  loop_desk &desk = lay_desk(memory, 0, p.dispatch.ring.slot_size);
-  dispatch_loop<warp_team, transport, handler_set, solo_crew<warp_team>, false> loop(
-      p.dispatch, 0, desk, transport(p.dispatch.ring, view), handlers, crew);
+  no_helpers<warp_thread_group> helpers;
+  loop_workspace &workspace = make_workspace(memory, 0, p.dispatch.ring.slot_size);
+  dispatch_loop<warp_thread_group, transport, handler_set, no_helpers<warp_thread_group>, false> loop(
+      p.dispatch, 0, workspace, transport(p.dispatch.ring, view), handlers, helpers);
   loop.run(1);
   return outcome;
 }
@@ -82,13 +82,13 @@ __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
     copy_image(image, p.block, p.layout.image_bytes);
   const graph_ledger_view view(p.layout, image, p.block);
   shift_outcome outcome;
-  if (threadIdx.x < warp_team::kWidth) {
+  if (threadIdx.x < warp_thread_group::kWidth) {
     outcome = serve_shift<decltype(table), Scope>(p, memory, table, view, rotation);
     if (threadIdx.x == 0)
       store_release<std::uint32_t, kLedgerScope>(board.harvest_ends, std::uint32_t{1});
   } else {
-    graph_harvester<warp_team, Scope> harvester(view, p.dispatch.ring);
-    while (warp_team::ballot(load_relaxed(board.harvest_ends) != 0) == 0)
+    graph_harvester<warp_thread_group, Scope> harvester(view, p.dispatch.ring);
+    while (warp_thread_group::ballot(load_relaxed(board.harvest_ends) != 0) == 0)
       harvester.round();
   }
   __syncthreads();

@@ -123,7 +123,7 @@ public:
         fail_first(v_.lanes[lane], fail);
   }
 
-  // --- the whole team ---
+  // --- the whole group ---
 
   /// Another attempt will soon help: an instance has just landed for a request that waits, or was refused just now.
   CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return v_.state.hurry != 0 && anything_to_try(); }
@@ -134,20 +134,20 @@ public:
     return load_relaxed(v_.state.landed) != v_.state.collected;
   }
   /// Instances that have landed become idle. Returns how many, to every lane.
-  template <class Team>
+  template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() {
     std::uint32_t found = 0;
-    for (std::uint32_t first = 0; first < v_.num_graphs; first += Team::kWidth) {
-      const std::uint32_t i = first + Team::lane();
-      const std::uint32_t landed = Team::ballot(i < v_.num_graphs && phase_of(v_.graphs[i]) == graph_phase::landed);
+    for (std::uint32_t first = 0; first < v_.num_graphs; first += Group::kWidth) {
+      const std::uint32_t i = first + Group::lane();
+      const std::uint32_t landed = Group::ballot(i < v_.num_graphs && phase_of(v_.graphs[i]) == graph_phase::landed);
       found += count_bits(landed);
-      if (Team::lane() == 0)
+      if (Group::lane() == 0)
         for (std::uint32_t rest = landed; rest != 0; rest &= rest - 1)
           land(first + lowest_bit(rest));
     }
-    if (Team::lane() == 0)
+    if (Group::lane() == 0)
       v_.state.collected += found;
-    Team::sync();
+    Group::sync();
     return found;
   }
 
@@ -338,7 +338,7 @@ private:
 };
 
 /// Watches the completion words beside the scheduler, so that an answer does not wait for a look at the ring.
-template <class Team, cuda::thread_scope Scope>
+template <class Group, cuda::thread_scope Scope>
 class graph_harvester {
 public:
   CUDAQ_REALTIME_HOST_DEVICE graph_harvester(const graph_ledger_view &view, const slot_ring &r) : v_(view) {
@@ -346,20 +346,20 @@ public:
     ring_.rx_stride = r.rx_stride, ring_.tx_stride = r.tx_stride;
   }
 
-  /// Looks at every instance once. All lanes of the team.
+  /// Looks at every instance once. All lanes of the group.
   CUDAQ_REALTIME_HOST_DEVICE void round() {
-    for (std::uint32_t first = 0; first < v_.num_graphs; first += Team::kWidth) {
-      const std::uint32_t i = first + Team::lane();
+    for (std::uint32_t first = 0; first < v_.num_graphs; first += Group::kWidth) {
+      const std::uint32_t i = first + Group::lane();
       job of;
       const bool mine = i < v_.num_graphs && lands(v_.graphs[i], v_.ends[i], of);
-      const std::uint32_t landed = count_bits(Team::ballot(mine));
+      const std::uint32_t landed = count_bits(Group::ballot(mine));
       if (landed == 0)
         continue;
-      if (Team::lane() == 0)
+      if (Group::lane() == 0)
         store_release<std::uint32_t, kLedgerScope>(v_.state.landed, v_.state.landed + landed);
       if (mine)
         finish(of);
-      Team::sync();
+      Group::sync();
     }
   }
 

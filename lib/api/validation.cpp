@@ -217,12 +217,12 @@ finding check_overlap(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config
 
 finding check_staging(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   const std::size_t usable = usable_slot_bytes(r, c, ring_side::device);
-  if (!is_in_place(r, ring_side::device) || usable <= kDeviceStageBytes)
+  if (!is_in_place(r, ring_side::device) || usable <= kDeviceStagingBytes)
     return {};
   return make_finding(CUDAQ_ERR_INVALID_ARG,
                       "ringbuffer->tx_data is rx_data (in place) with slots of %zu usable bytes: "
                       "on the device path an in-place slot has at most %u",
-                      usable, kDeviceStageBytes);
+                      usable, kDeviceStagingBytes);
 }
 
 finding validate_host_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {

@@ -16,7 +16,7 @@ static_assert(offsetof(dispatch_params, library_shutdown) == 96);
 static_assert(offsetof(dispatch_params, caller_shutdown) == 104);
 static_assert(offsetof(dispatch_params, caller_stats) == 112);
 static_assert(offsetof(dispatch_params, reports) == 120);
-static_assert(offsetof(dispatch_params, order) == 128);
+static_assert(offsetof(dispatch_params, command) == 128);
 static_assert(offsetof(dispatch_params, inbox.entries) == 160);
 static_assert(offsetof(dispatch_params, inbox.answers) == 168);
 

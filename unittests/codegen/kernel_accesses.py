@@ -118,9 +118,9 @@ def allowed(kernel, cooperative, scope):
                "st.relaxed.sys.b32": ("reports",),
                "atom.add.relaxed.gpu.b64": ("caller_stats",)}
     may = {**flag, **control}
-    if cooperative:  # the ticket of an order; arrivals
+    if cooperative:  # the sequence number of a command; arrivals
         for what in ("ld.acquire.gpu.b64", "st.release.gpu.b64", "ld.acquire.gpu.b32", "atom.add.release.gpu.b32"):
-            may[what] = (*may.get(what, ()), "order")
+            may[what] = (*may.get(what, ()), "command")
     return may
 
 
@@ -191,7 +191,7 @@ def self_test(ptx, members):
     ptx, kernels = f".entry {name}(\n{body}\n}}\n", [short(name)]
     source = provenance(name, body, members)
 
-    def of_flag(access):  # not an order to the blocks of a grid
+    def of_flag(access):  # not a command to the blocks of a grid
         return next(match for match in re.finditer(rf"^\s*{access}\.(\w+)\.b64[^\[]*\[(%\w+).*$", ptx, flags=re.M)
                     if source.of(match.group(2)) & set(FLAGS + INBOX))
 

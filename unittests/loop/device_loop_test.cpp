@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// include/cudaq/realtime/detail/loop/dispatch_loop.cuh run by CPU threads over the rings that the host dispatcher serves: teams of one thread, one
+// include/cudaq/realtime/detail/loop/dispatch_loop.cuh run by CPU threads over the rings that the host dispatcher serves: groups of one thread, one
 // of them with FIFO ordering, several with ANY.
 #include "unittests/loop/loop_host.h"
 
@@ -9,7 +9,7 @@ namespace {
 struct flavour {
   const char *name;
   ring_shape shape;
-  std::uint32_t teams = 1;
+  std::uint32_t groups = 1;
   bool random_slots = false;
 };
 
@@ -28,13 +28,13 @@ TEST_P(DeviceLoopOnHost, Row02_LosesDoublesTearsAndReordersNothing) {
     checked_function::v1_by_id[id] = functions.back().get();
     plan.functions.push_back(functions.back().get());
   }
-  loop_host host(ring, f.teams);
-  f.teams > 1 ? host.start<true>() : host.start<false>();
+  loop_host host(ring, f.groups);
+  f.groups > 1 ? host.start<true>() : host.start<false>();
   traffic load(ring, plan);
   load.run();
   store_release(host.library_word, std::uint32_t{1});
   host.join();
-  load.expect_clean(f.teams == 1 && !f.random_slots, f.teams == 1);
+  load.expect_clean(f.groups == 1 && !f.random_slots, f.groups == 1);
   std::uint64_t responded = 0, dispatched = 0, refused = 0;
   for (const loop_report &r : host.reports) {
     responded += r.responded, dispatched += r.dispatched;
@@ -77,14 +77,14 @@ TEST(DeviceLoopTurn, ServesAHandlerThatIsKnownAtCompileTimeAndRefusesOthers) {
   host_ring ring({2, 64, false});
   loop_host host(ring, 1);
   const static_handler_set<echo_handler> handlers;
-  solo_crew<yielding_team> crew;
-  loop_desk desk{};
+  no_helpers<yielding_team> helpers;
+  loop_workspace workspace{};
   std::vector<word16> memory(8);
-  desk.in = reinterpret_cast<std::uint8_t *>(memory.data());
-  desk.out = desk.in + 64;
-  desk.stage_bytes = 64;
-  loop<static_handler_set<echo_handler>, false> served(host.params, 0, desk, own_transport(host.params.ring, 0),
-                                                       handlers, crew);
+  workspace.in = reinterpret_cast<std::uint8_t *>(memory.data());
+  workspace.out = workspace.in + 64;
+  workspace.staging_bytes = 64;
+  loop<static_handler_set<echo_handler>, false> served(host.params, 0, workspace, own_transport(host.params.ring, 0),
+                                                       handlers, helpers);
   ring_client client(ring);
   EXPECT_EQ(served.turn(), 0u);
   client.send(7, {1, 2, 3}, 42, 9);

@@ -14,7 +14,7 @@ namespace cudaq::realtime::test {
 using namespace detail;
 
 /// Tests share few cores.
-struct yielding_team : lone_team {
+struct yielding_team : single_thread_group {
   static std::uint32_t ballot(bool vote) {
     if (!vote)
       std::this_thread::yield();
@@ -23,7 +23,7 @@ struct yielding_team : lone_team {
 };
 using own_transport = ring_transport<yielding_team, cuda::thread_scope_system>;
 template <class Handlers, bool Any, class Transport = own_transport>
-using loop = dispatch_loop<yielding_team, Transport, Handlers, solo_crew<yielding_team>, Any>;
+using loop = dispatch_loop<yielding_team, Transport, Handlers, no_helpers<yielding_team>, Any>;
 
 /// The checked function with this id behind the signature of a device handler.
 template <std::uint32_t Id>
@@ -40,11 +40,11 @@ int handler(const void *in, void *out, std::uint32_t arg_len, std::uint32_t max_
 
 inline slot_ring host_view(const host_ring &r) { return view_of(r.ring, host_config(r.shape()), ring_side::host); }
 
-/// What start() prepares for a kernel, for a number of teams. Functions first_id .. first_id + count - 1, of 1..6.
+/// What start() prepares for a kernel, for a number of groups. Functions first_id .. first_id + count - 1, of 1..6.
 class loop_host {
 public:
-  loop_host(const host_ring &ring, std::uint32_t teams, std::uint32_t first_id = 1, std::uint32_t count = 3)
-      : reports(teams), desks_(teams) {
+  loop_host(const host_ring &ring, std::uint32_t groups, std::uint32_t first_id = 1, std::uint32_t count = 3)
+      : reports(groups), desks_(groups) {
     const DeviceRPCFunction functions[] = {handler<1>, handler<2>, handler<3>, handler<4>, handler<5>, handler<6>};
     std::vector<cudaq_function_entry_t> entries(count);
     for (std::uint32_t e = 0; e < count; ++e) {
@@ -62,14 +62,14 @@ public:
     params.reports = reports.data();
     params.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
     params.rules.answer_unknown = true;
-    params.any_order = teams > 1;
-    const std::uint32_t stage = (ring.shape().slot_size + 15) & ~15u;
-    for (desk &d : desks_) {
-      d.memory.resize(2 * stage / 16 + 32 * 4);
+    params.any_order = groups > 1;
+    const std::uint32_t staging = (ring.shape().slot_size + 15) & ~15u;
+    for (workspace &d : desks_) {
+      d.memory.resize(2 * staging / 16 + 32 * 4);
       d.loop.in = reinterpret_cast<std::uint8_t *>(d.memory.data());
-      d.loop.out = d.loop.in + stage;
-      d.loop.stage_bytes = stage;
-      d.loop.out_pitch = params.any_order && stage <= 64 ? stage : 0;
+      d.loop.out = d.loop.in + staging;
+      d.loop.staging_bytes = staging;
+      d.loop.out_pitch = params.any_order && staging <= 64 ? staging : 0;
     }
   }
 
@@ -78,8 +78,8 @@ public:
     for (std::uint32_t t = 0; t < desks_.size(); ++t)
       threads_.emplace_back([this, t, transport] {
         const table_handler_set handlers(params.index, params.handlers);
-        solo_crew<yielding_team> crew;
-        loop<table_handler_set, Any, Transport>(params, t, desks_[t].loop, transport, handlers, crew)
+        no_helpers<yielding_team> helpers;
+        loop<table_handler_set, Any, Transport>(params, t, desks_[t].loop, transport, handlers, helpers)
             .run(static_cast<std::uint32_t>(desks_.size()));
       });
   }
@@ -101,12 +101,12 @@ public:
   std::vector<loop_report> reports;
 
 private:
-  struct desk {
-    loop_desk loop{};
+  struct workspace {
+    loop_workspace loop{};
     std::vector<word16> memory;
   };
   std::vector<std::uint64_t> handlers_;
-  std::vector<desk> desks_;
+  std::vector<workspace> desks_;
   std::vector<std::thread> threads_;
 };
 

@@ -228,7 +228,7 @@ finding device_back_end::prepare_reports(const wiring &w, dispatch_params &p) {
 }
 
 finding device_back_end::prepare_grid(dispatch_params &p) {
-  constexpr std::size_t kBytes = sizeof(grid_order) + 2 * std::size_t{kDeviceStageBytes};
+  constexpr std::size_t kBytes = sizeof(grid_command) + 2 * std::size_t{kDeviceStagingBytes};
   cudaError_t error = cudaSuccess;
   if (grid_memory_ == nullptr) {
     void *memory = nullptr;
@@ -242,8 +242,8 @@ finding device_back_end::prepare_grid(dispatch_params &p) {
     error = cudaStreamSynchronize(control_stream_);
   if (error != cudaSuccess)
     return cuda_failed("memory of the cooperative grid", error);
-  p.order = reinterpret_cast<grid_order *>(grid_memory_);
-  p.grid_stage = grid_memory_ + sizeof(grid_order);
+  p.command = reinterpret_cast<grid_command *>(grid_memory_);
+  p.grid_staging = grid_memory_ + sizeof(grid_command);
   return {};
 }
 

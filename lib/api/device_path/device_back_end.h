@@ -79,7 +79,7 @@ private:
 
   // Of the calls that are serialised.
   device_table table_;
-  std::uint8_t *grid_memory_ = nullptr; ///< cooperative kernels: grid_order and stage
+  std::uint8_t *grid_memory_ = nullptr; ///< cooperative kernels: grid_command and staging
   volatile int *caller_flag_ = nullptr;
   volatile int *caller_flag_host_ = nullptr; ///< the same, if the host can write it by itself
   int flag_before_ = 0;                      ///< its value before start

@@ -64,7 +64,7 @@ TEST_P(FifoOrder, RunsOneHandlerAtATime) {
 
 TEST_P(AnyOrder, RunsHandlersAtTheSameTime) {
   constexpr std::uint32_t kSlots = 128;
-  for (const std::size_t bytes : {sizeof(meet_request), std::size_t{400}}) { // short requests, and such as take a team
+  for (const std::size_t bytes : {sizeof(meet_request), std::size_t{400}}) { // short requests, and such as take a group
     const device_array<std::uint32_t> calls(1);
     const meet_request request{10'000'000'000ull, reinterpret_cast<std::uint64_t>(calls.get), 2};
     std::vector<std::uint8_t> payload = bytes_of(request);

@@ -307,9 +307,9 @@ private:
     });
     const table_handler_set table(base.params.index, base.params.handlers);
     const handler_set handlers(table, ledger, rotation, k, outcome);
-    solo_crew<yielding_team> crew;
-    desk d(base.params.ring.slot_size);
-    loop<handler_set, false, transport>(base.params, 0, d.loop, transport(base.params.ring, view), handlers, crew)
+    no_helpers<yielding_team> helpers;
+    workspace d(base.params.ring.slot_size);
+    loop<handler_set, false, transport>(base.params, 0, d.loop, transport(base.params.ring, view), handlers, helpers)
         .run(1);
     store_release<std::uint32_t, kLedgerScope>(harvest_ends, std::uint32_t{1});
     harvester.join();
@@ -317,15 +317,15 @@ private:
     return outcome;
   }
 
-  struct desk {
-    explicit desk(std::uint32_t slot_size) {
+  struct workspace {
+    explicit workspace(std::uint32_t slot_size) {
       const std::uint32_t stage = round16(slot_size);
       memory.resize(2 * stage / sizeof(word16));
       loop.in = reinterpret_cast<std::uint8_t *>(memory.data());
       loop.out = loop.in + stage;
-      loop.stage_bytes = stage;
+      loop.staging_bytes = stage;
     }
-    loop_desk loop{};
+    loop_workspace loop{};
     std::vector<word16> memory;
   };
 

@@ -64,7 +64,7 @@ protected:
   void land(std::uint32_t graph) {
     view_->graphs[graph].phase = static_cast<std::uint32_t>(graph_phase::landed);
     ++view_->state.landed;
-    ledger->collect<lone_team>();
+    ledger->collect<single_thread_group>();
   }
   std::vector<std::uint32_t> pump() {
     std::vector<std::uint32_t> failed;
@@ -75,7 +75,7 @@ protected:
   /// The graph raises its word, and the harvester looks once.
   void answer(std::uint32_t graph) {
     view_->ends[graph] = view_->graphs[graph].ticket;
-    graph_harvester<lone_team, cuda::thread_scope_system>(*view_, plan_.dispatch.ring).round();
+    graph_harvester<single_thread_group, cuda::thread_scope_system>(*view_, plan_.dispatch.ring).round();
   }
   std::uint64_t &rx_flag(std::uint32_t slot) { return flags_[slot]; }
   std::uint64_t tx_flag(std::uint32_t slot) const { return tx_flags_[slot]; }
@@ -117,14 +117,14 @@ TEST_F(GraphLedger, TheHarvesterGivesTheSlotUpAndTheSchedulerTakesTheGraphBack) 
   EXPECT_FALSE(view().holds(3));
   EXPECT_TRUE(view().holds(5));
   EXPECT_EQ(view().graphs[0].phase, static_cast<std::uint32_t>(graph_phase::landed));
-  EXPECT_EQ(ledger->collect<lone_team>(), 1u);
+  EXPECT_EQ(ledger->collect<single_thread_group>(), 1u);
   pump();
   EXPECT_EQ(flying(), numbers{0});
   EXPECT_EQ(view().graphs[0].slot, 5u);
   EXPECT_FALSE(ledger->backlog());
   EXPECT_EQ(tx_flag(5), 0u);
   answer(0);
-  EXPECT_EQ(ledger->collect<lone_team>(), 1u);
+  EXPECT_EQ(ledger->collect<single_thread_group>(), 1u);
   EXPECT_TRUE(ledger->drained());
   EXPECT_FALSE(view().holds(5));
 }

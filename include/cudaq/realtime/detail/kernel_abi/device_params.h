@@ -9,7 +9,7 @@ namespace cudaq::realtime::detail {
 
 /// Bytes of a request, and of a response, that a kernel stages in shared memory. Longer ones are read and written in the
 /// slot itself, byte by byte as the handler goes.
-inline constexpr std::uint32_t kDeviceStageBytes = 16384 + 128;
+inline constexpr std::uint32_t kDeviceStagingBytes = 16384 + 128;
 
 /// What one loop (a leading warp) tells the host, in mapped memory: posted stores close behind the answers that they count.
 /// One loop writes, the host reads at any time; sums over the loops of a dispatcher are its counters.
@@ -29,10 +29,11 @@ struct alignas(128) loop_report {
 static_assert(sizeof(loop_report) == 256);
 
 /// How the blocks of a cooperative grid follow the loop of the first one; device memory.
-struct alignas(128) grid_order {
-  std::uint64_t ticket;   ///< counts orders in its low half; high half: bytes of the frame that is staged for all, or 0
-  std::uint32_t arrivals; ///< counts blocks that have carried one out
-  std::uint32_t kind, route; ///< the order itself
+struct alignas(128) grid_command {
+  std::uint64_t
+      sequence; ///< counts commands in its low half; high half: bytes of the frame that is staged for all, or 0
+  std::uint32_t arrivals;    ///< counts blocks that have carried one out
+  std::uint32_t kind, route; ///< the command itself
   std::uint32_t arg_len, max_result_len;
   std::uint64_t input, output; ///< device addresses; no input if it is staged
 };
@@ -53,8 +54,8 @@ struct dispatch_params {
   volatile int *caller_shutdown = nullptr;
   std::uint64_t *caller_stats = nullptr; ///< the loops add to it
   loop_report *reports = nullptr;        ///< num_loops(...) of them
-  grid_order *order = nullptr;           ///< cooperative kernels
-  std::uint8_t *grid_stage = nullptr;    ///< cooperative kernels of several blocks: kDeviceStageBytes in, as many out
+  grid_command *command = nullptr;       ///< cooperative kernels
+  std::uint8_t *grid_staging = nullptr;  ///< cooperative kernels of several blocks: kDeviceStagingBytes in, as many out
   std::uint32_t first_slot = 0;
   judge_rules rules;
   bool any_order = false;

@@ -2,8 +2,8 @@
 // The dispatch kernel: who of a grid does what, and where its working memory lies.
 #pragma once
 
-#include "cudaq/realtime/detail/loop/helper_threads.cuh"
 #include "cudaq/realtime/detail/loop/handler_sets.h"
+#include "cudaq/realtime/detail/loop/helper_threads.cuh"
 #include "cudaq/realtime/detail/loop/shared_ring_transport.h"
 
 namespace cudaq::realtime::detail {
@@ -18,48 +18,48 @@ struct block_index {
   function_bucket buckets[2 * kSharedRoutes];
 };
 
-/// Shared memory of a block; the desks of its teams follow, and then their stages.
+/// Shared memory of a block; the workspaces of its groups follow, and then their staging.
 struct block_memory {
-  crew_board board;
+  command_block board;
   block_index index;
 };
 
-/// Bytes of a frame that a team stages: a slot, or the most there is.
-CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t stage_bytes(std::uint32_t slot_size) {
-  return slot_size < kDeviceStageBytes ? round16(slot_size) : kDeviceStageBytes;
+/// Bytes of a frame that a group stages: a slot, or the most there is.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t staging_bytes(std::uint32_t slot_size) {
+  return slot_size < kDeviceStagingBytes ? round16(slot_size) : kDeviceStagingBytes;
 }
-/// Desks hold counters that are aligned to a line.
+/// Workspaces hold counters that are aligned to a line.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round_line(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes + 127) & ~std::size_t{127});
 }
-/// Distance of the answers of a group, 0 where they are put together one by one.
+/// Distance of the answers of a batch, 0 where they are put together one by one.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t out_pitch(std::uint32_t slot_size) {
   return slot_size <= 512 ? round16(slot_size) + 16 : 0; // 16 more: another memory bank for each
 }
-CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t team_memory(std::uint32_t slot_size) {
-  const std::uint32_t answers = out_pitch(slot_size) != 0 ? 32 * out_pitch(slot_size) : stage_bytes(slot_size);
-  return round_line(sizeof(loop_desk)) + round_line(stage_bytes(slot_size) + answers);
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t group_memory(std::uint32_t slot_size) {
+  const std::uint32_t answers = out_pitch(slot_size) != 0 ? 32 * out_pitch(slot_size) : staging_bytes(slot_size);
+  return round_line(sizeof(loop_workspace)) + round_line(staging_bytes(slot_size) + answers);
 }
-CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t kernel_memory(std::uint32_t slot_size, std::uint32_t teams) {
-  return round_line(sizeof(block_memory)) + teams * team_memory(slot_size);
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t kernel_memory(std::uint32_t slot_size, std::uint32_t groups) {
+  return round_line(sizeof(block_memory)) + groups * group_memory(slot_size);
 }
 
-/// Where the desk of team `number` of the block lies, and behind it its stage.
-__device__ inline std::uint8_t *desk_memory(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
-  return memory + round_line(sizeof(block_memory)) + number * team_memory(slot_size);
+/// Where the workspace of group `number` of the block lies, and after it its staging.
+__device__ inline std::uint8_t *workspace_memory(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
+  return memory + round_line(sizeof(block_memory)) + number * group_memory(slot_size);
 }
-/// The desk of team `number` of the block.
-__device__ inline loop_desk &lay_desk(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
-  std::uint8_t *const at = desk_memory(memory, number, slot_size);
-  auto &desk = *reinterpret_cast<loop_desk *>(at);
-  if (warp_team::lane() == 0) {
-    desk.stage_bytes = stage_bytes(slot_size);
-    desk.in = at + round_line(sizeof(loop_desk));
-    desk.out = desk.in + desk.stage_bytes;
-    desk.out_pitch = out_pitch(slot_size);
+/// The workspace of group `number` of the block.
+__device__ inline loop_workspace &make_workspace(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
+  std::uint8_t *const at = workspace_memory(memory, number, slot_size);
+  auto &workspace = *reinterpret_cast<loop_workspace *>(at);
+  if (warp_thread_group::lane() == 0) {
+    workspace.staging_bytes = staging_bytes(slot_size);
+    workspace.in = at + round_line(sizeof(loop_workspace));
+    workspace.out = workspace.in + workspace.staging_bytes;
+    workspace.out_pitch = out_pitch(slot_size);
   }
   __syncwarp();
-  return desk;
+  return workspace;
 }
 
 /// Handlers of a kernel: `prepare` is called by all threads of a block, once. kSharesRings: the kernel comes in forms for
@@ -93,18 +93,18 @@ struct compile_time_handlers {
 /// Where a kernel's requests come from. `behind`: shared memory behind that of kernel_memory, if there is more.
 template <cuda::thread_scope Scope>
 struct own_ring {
-  using transport = ring_transport<warp_team, Scope>;
+  using transport = ring_transport<warp_thread_group, Scope>;
   __device__ static transport open(const dispatch_params &p, std::uint8_t *) { return {p.ring, p.first_slot}; }
 };
 struct routed_ring {
-  using transport = inbox_transport<warp_team>;
+  using transport = inbox_transport<warp_thread_group>;
   static constexpr std::uint32_t kBytesBehind = transport::kLooked * sizeof(std::uint32_t);
   __device__ static transport open(const dispatch_params &p, std::uint8_t *behind) {
     return {p.ring, p.inbox, reinterpret_cast<std::uint32_t *>(behind)};
   }
 };
 struct common_ring {
-  using transport = leaving_transport<warp_team>;
+  using transport = leaving_transport<warp_thread_group>;
   __device__ static transport open(const dispatch_params &p, std::uint8_t *) {
     return {p.ring, p.first_slot, p.index, p.rules.served_modes};
   }
@@ -115,38 +115,39 @@ template <class Kernel, class Handlers, class Ring>
 __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
   const auto handlers = Handlers::prepare(p, shared.index);
-  block_crew<Kernel> crew(shared.board, desk_memory(memory, 0, p.ring.slot_size) + round_line(sizeof(loop_desk)), p);
+  helper_threads<Kernel> helpers(shared.board,
+                                 workspace_memory(memory, 0, p.ring.slot_size) + round_line(sizeof(loop_workspace)), p);
   if (blockIdx.x != 0) {
     if constexpr (Kernel::is_cooperative)
-      crew.assist_from_afar(handlers);
+      helpers.follow_grid_commands(handlers);
     return;
   }
-  if (threadIdx.x >= warp_team::kWidth) {
-    crew.assist(handlers);
+  if (threadIdx.x >= warp_thread_group::kWidth) {
+    helpers.follow_commands(handlers);
     return;
   }
-  loop_desk &desk = lay_desk(memory, 0, p.ring.slot_size);
-  dispatch_loop<warp_team, typename Ring::transport, typename Handlers::set, block_crew<Kernel>, false> loop(
-      p, 0, desk, Ring::open(p, memory + kernel_memory(p.ring.slot_size, 1)), handlers, crew);
+  loop_workspace &workspace = make_workspace(memory, 0, p.ring.slot_size);
+  dispatch_loop<warp_thread_group, typename Ring::transport, typename Handlers::set, helper_threads<Kernel>, false>
+      loop(p, 0, workspace, Ring::open(p, memory + kernel_memory(p.ring.slot_size, 1)), handlers, helpers);
   loop.run(1);
-  crew.dismiss();
+  helpers.send_end();
 }
 
-/// ANY: every warp is a team of its own; `teams` of them in all.
+/// ANY: every warp is a group of its own; `groups` of them in all.
 template <class Handlers, cuda::thread_scope Scope>
-__device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memory, std::uint32_t teams) {
+__device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memory, std::uint32_t groups) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
   const auto handlers = Handlers::prepare(p, shared.index);
-  const std::uint32_t here = threadIdx.x / warp_team::kWidth;
-  const std::uint32_t number = blockIdx.x * (blockDim.x / warp_team::kWidth) + here;
-  if (number >= teams)
+  const std::uint32_t here = threadIdx.x / warp_thread_group::kWidth;
+  const std::uint32_t number = blockIdx.x * (blockDim.x / warp_thread_group::kWidth) + here;
+  if (number >= groups)
     return;
-  using transport = ring_transport<warp_team, Scope>;
-  loop_desk &desk = lay_desk(memory, here, p.ring.slot_size);
-  solo_crew<warp_team> crew;
-  dispatch_loop<warp_team, transport, typename Handlers::set, solo_crew<warp_team>, true> loop(
-      p, number, desk, transport(p.ring, 0), handlers, crew);
-  loop.run(teams);
+  using transport = ring_transport<warp_thread_group, Scope>;
+  loop_workspace &workspace = make_workspace(memory, here, p.ring.slot_size);
+  no_helpers<warp_thread_group> helpers;
+  dispatch_loop<warp_thread_group, transport, typename Handlers::set, no_helpers<warp_thread_group>, true> loop(
+      p, number, workspace, transport(p.ring, 0), handlers, helpers);
+  loop.run(groups);
 }
 
 /// Internal linkage: each module that instantiates the kernel launches its own.
@@ -165,9 +166,9 @@ static __global__ void __launch_bounds__(MaxThreads, 1)
 }
 template <class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)
-    dispatch_side_by_side_kernel(const __grid_constant__ dispatch_params p, std::uint32_t teams) {
+    dispatch_side_by_side_kernel(const __grid_constant__ dispatch_params p, std::uint32_t groups) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
-  serve_side_by_side<Handlers, Scope>(p, cudaq_dispatch_memory, teams);
+  serve_side_by_side<Handlers, Scope>(p, cudaq_dispatch_memory, groups);
 }
 
 } // namespace cudaq::realtime::detail

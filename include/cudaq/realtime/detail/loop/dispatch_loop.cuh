@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatch loop: a team finds requests, judges them, has their handlers run and publishes the answers. Regular,
+// The dispatch loop: a group finds requests, judges them, has their handlers run and publishes the answers. Regular,
 // cooperative and unified kernels are this loop with other parameters; a CPU thread can run it too.
 //
 // What costs time on a device is a read over the bus, about 1.2 us each if one waits for the other. A request that finds
@@ -11,7 +11,7 @@
 //
 //   Transport   include/cudaq/realtime/detail/loop/ring_transport.h, include/cudaq/realtime/detail/loop/shared_ring_transport.h: where requests come from
 //   Handlers    include/cudaq/realtime/detail/loop/handler_sets.h: which handlers there are
-//   Crew        include/cudaq/realtime/detail/loop/helper_threads.cuh: further threads that help to copy, or that run every handler (cooperative)
+//   Helpers        include/cudaq/realtime/detail/loop/helper_threads.cuh: further threads that help to copy, or that run every handler (cooperative)
 #pragma once
 
 #include "cudaq/realtime/detail/loop/fetch.h"
@@ -19,63 +19,65 @@
 
 namespace cudaq::realtime::detail {
 
-template <class Team, class Transport, class Handlers, class Crew, bool kAny>
-class dispatch_loop : request_server<Team, Transport, Handlers, Crew> {
-  using base = request_server<Team, Transport, Handlers, Crew>;
+template <class Group, class Transport, class Handlers, class Helpers, bool kAny>
+class dispatch_loop : request_server<Group, Transport, Handlers, Helpers> {
+  using base = request_server<Group, Transport, Handlers, Helpers>;
   using base::answer_plain;
   using base::count;
   using base::counters_;
-  using base::crew_;
-  using base::desk_;
+  using base::flush_counts;
   using base::handlers_;
+  using base::helpers_;
   using base::in_;
   using base::out_;
   using base::p_;
   using base::serve_alone;
   using base::serve_together;
-  using base::settle_counts;
   using base::staged_out_;
   using base::transport_;
+  using base::workspace_;
   using typename base::message;
   using typename base::outcome;
 
 public:
-  CUDAQ_REALTIME_HOST_DEVICE dispatch_loop(const dispatch_params &params, std::uint32_t number, loop_desk &desk,
-                                           const Transport &transport, const Handlers &handlers, Crew &crew)
-      : base(params, params.reports + number, desk, transport, handlers, crew), first_look_(number * Team::kWidth) {
-    front_.expect(kLookBytes - CUDAQ_RPC_HEADER_SIZE, transport, desk.stage_bytes);
+  CUDAQ_REALTIME_HOST_DEVICE dispatch_loop(const dispatch_params &params, std::uint32_t number,
+                                           loop_workspace &workspace, const Transport &transport,
+                                           const Handlers &handlers, Helpers &helpers)
+      : base(params, params.reports + number, workspace, transport, handlers, helpers),
+        first_look_(number * Group::kWidth) {
+    front_.expect(kLookBytes - CUDAQ_RPC_HEADER_SIZE, transport, workspace.staging_bytes);
   }
 
-  /// Serves until a shutdown word is set. `teams`: how many run beside each other (ANY ordering).
-  CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t teams) {
+  /// Serves until a shutdown word is set. `groups`: how many run beside each other (ANY ordering).
+  CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t groups) {
     if constexpr (Handlers::kDefers)
       take_over();
-    keep_house();
+    poll_control();
     for (std::uint32_t empty = 0; !ends();) { // looks since the last request
       ++polls_;
       if constexpr (Handlers::kDefers)
         attend();
-      empty = !takes() || (kAny ? round(teams) : turn()) != 0 ? 0 : empty + kGlances;
+      empty = !takes() || (kAny ? round(groups) : turn()) != 0 ? 0 : empty + kIdlePolls;
       if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
       if ((Handlers::kDefers || !stopped_) && empty % kClockPolls == 0 &&
           overdue(empty != 0 ? kIdleCycles : kBusyCycles))
-        keep_house();
+        poll_control();
     }
-    settle_counts();
+    flush_counts();
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
     if constexpr (Handlers::kDefers)
-      if (Team::lane() == 0)
+      if (Group::lane() == 0)
         handlers_.note_shift(transport_.cursor(), polls_, stopped_);
   }
 
   /// FIFO: looks at the messages behind the cursor; those that are there are seen through in order. As long as they come one
-  /// by one, or not at all for kGlances looks, the next look follows at once. Returns how many.
+  /// by one, or not at all for kIdlePolls looks, the next look follows at once. Returns how many.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
     for (std::uint32_t served = 0, empty = 0;; ++polls_) {
-      Team::sync(); // the last stores come before this look
+      Group::sync(); // the last stores come before this look
       message mine;
-      const std::uint32_t there = Team::ballot(Team::lane() < look_ && transport_.poll(Team::lane(), mine));
+      const std::uint32_t there = Group::ballot(Group::lane() < look_ && transport_.poll(Group::lane(), mine));
       const bool single = (there & 3u) == 1;
       if (likely(single && serve_front(mine))) {
         ++served;
@@ -83,46 +85,46 @@ public:
         if (Handlers::kDefers)
           return served;
       } else if ((there & 1u) != 0 && !stopped_) {
-        return served + serve_group(single, there, mine);
+        return served + serve_batch(single, there, mine);
       } else {
-        settle_counts();
+        flush_counts();
         look_ = few_at(transport_.cursor());
-        if (stopped_ || ++empty == kGlances)
+        if (stopped_ || ++empty == kIdlePolls)
           return served;
       }
     }
   }
 
-  /// ANY: one look at every slot that falls to this team. Returns how many requests it served.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t round(std::uint32_t teams) {
+  /// ANY: one look at every slot that falls to this group. Returns how many requests it served.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t round(std::uint32_t groups) {
     std::uint32_t served = 0;
-    for (std::uint64_t first = first_look_; first < transport_.num_slots() && !told_to_stop();
-         first += std::uint64_t{teams} * Team::kWidth) {
-      Team::sync(); // the last look's stores come before this one
+    for (std::uint64_t first = first_look_; first < transport_.num_slots() && !stop_requested();
+         first += std::uint64_t{groups} * Group::kWidth) {
+      Group::sync(); // the last look's stores come before this one
       transport_.look_at(static_cast<std::uint32_t>(first));
       message mine;
       const std::uint32_t there =
-          Team::ballot(Team::lane() < transport_.window() && transport_.poll(Team::lane(), mine));
+          Group::ballot(Group::lane() < transport_.window() && transport_.poll(Group::lane(), mine));
       if (there == 0)
         continue;
       served += count_bits(there);
-      serve_side_by_side(there, mine, fetch_several<Team>(desk_, transport_, there, mine));
+      serve_side_by_side(there, mine, fetch_several<Group>(workspace_, transport_, there, mine));
     }
     return served;
   }
 
 private:
   /// Looks that find nothing before the loop does anything else. A look is answered late by what is done between two.
-  static constexpr std::uint32_t kGlances = kAny || Handlers::kDefers             ? 1
-                                            : Transport::kSeekPolls < kClockPolls ? Transport::kSeekPolls
-                                                                                  : kClockPolls;
+  static constexpr std::uint32_t kIdlePolls = kAny || Handlers::kDefers             ? 1
+                                              : Transport::kSeekPolls < kClockPolls ? Transport::kSeekPolls
+                                                                                    : kClockPolls;
 
   // --- handlers that answer later: the loop goes on where another one has left it ---
 
   /// Told to stop, or, if requests are answered later, when they all are; or it is another loop's turn.
   CUDAQ_REALTIME_HOST_DEVICE bool ends() const {
     if constexpr (Handlers::kDefers)
-      return handlers_.template shift_ends<Team>(stopped_);
+      return handlers_.template shift_ends<Group>(stopped_);
     else
       return stopped_;
   }
@@ -135,36 +137,36 @@ private:
   }
   CUDAQ_REALTIME_HOST_DEVICE void take_over() {
     polls_ = handlers_.polls();
-    stopped_ = handlers_.told_to_stop();
+    stopped_ = handlers_.stop_requested();
     counters_.post_relaunches();
     if (!handlers_.asks_caller()) // his word may be far away: not in every shift
       asked_ = clock();
   }
   /// What is answered meanwhile, and what waits. What will soon be over is looked at again before the ring: that is slower.
   CUDAQ_REALTIME_HOST_DEVICE void attend() {
-    Team::sync();
-    if (handlers_.gave_up() && Team::lane() == 0)
+    Group::sync();
+    if (handlers_.gave_up() && Group::lane() == 0)
       handlers_.fail_waiting([this](std::uint32_t slot) { answer_failed(slot); });
-    if (Team::ballot(Team::lane() == 0 && (handlers_.anything_landed() || handlers_.anything_to_try())) == 0)
+    if (Group::ballot(Group::lane() == 0 && (handlers_.anything_landed() || handlers_.anything_to_try())) == 0)
       return;
-    const long long begun = Team::common_cycles();
+    const long long begun = Group::common_cycles();
     std::uint32_t looks = kHurriedLooks;
     do {
       attend_once();
-    } while (--looks != 0 && handlers_.hurries() && Team::common_cycles() - begun < kHurriedCycles);
+    } while (--looks != 0 && handlers_.hurries() && Group::common_cycles() - begun < kHurriedCycles);
   }
   CUDAQ_REALTIME_HOST_DEVICE void collect_landed(bool now) {
-    if (Team::ballot(Team::lane() == 0 && now && handlers_.anything_landed()) != 0)
-      counters_.count_answered(handlers_.template collect<Team>());
+    if (Group::ballot(Group::lane() == 0 && now && handlers_.anything_landed()) != 0)
+      counters_.count_answered(handlers_.template collect<Group>());
   }
   CUDAQ_REALTIME_HOST_DEVICE void attend_once() {
     collect_landed(true);
     if (!handlers_.anything_to_try())
       return;
-    Team::sync();
-    if (Team::lane() == 0)
+    Group::sync();
+    if (Group::lane() == 0)
       handlers_.pump([this](std::uint32_t slot) { answer_failed(slot); });
-    Team::sync();
+    Group::sync();
   }
   CUDAQ_REALTIME_HOST_DEVICE void answer_failed(std::uint32_t slot) {
     const message m = transport_.of_slot(slot);
@@ -175,7 +177,7 @@ private:
 
   /// A thread's clock would be no measure of a turn: there, each look counts as a while.
   CUDAQ_REALTIME_HOST_DEVICE long long clock() const {
-    return Team::kWidth == 1 ? static_cast<long long>(polls_) * (kIdleCycles / 8) : Team::common_cycles();
+    return Group::kWidth == 1 ? static_cast<long long>(polls_) * (kIdleCycles / 8) : Group::common_cycles();
   }
   /// A clock that has stepped back counts as overdue.
   CUDAQ_REALTIME_HOST_DEVICE bool overdue(long long cycles) const {
@@ -183,21 +185,21 @@ private:
   }
 
   /// Away from the requests: counters, heartbeat, shutdown words.
-  CUDAQ_REALTIME_HOST_DEVICE void keep_house() {
+  CUDAQ_REALTIME_HOST_DEVICE void poll_control() {
     kept_ = clock();
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
     const bool ask_caller =
         static_cast<unsigned long long>(kept_ - asked_) >= kCallerCycles; // his word may be far away
     asked_ = ask_caller ? kept_ : asked_;
     bool stop = false;
-    if (Team::lane() == 0)
+    if (Group::lane() == 0)
       stop = load_acquire(*p_.library_shutdown) != 0 || (ask_caller && load_acquire(*p_.caller_shutdown) != 0);
-    stopped_ = Team::ballot(stop) != 0 || stopped_; // a stop is not taken back
+    stopped_ = Group::ballot(stop) != 0 || stopped_; // a stop is not taken back
   }
   /// The same between slow requests of one look. True: told to stop; what is not served yet stays in its slot.
-  CUDAQ_REALTIME_HOST_DEVICE bool told_to_stop() {
+  CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() {
     if (unlikely(overdue(kBusyCycles)))
-      keep_house();
+      poll_control();
     return stopped_;
   }
 
@@ -211,19 +213,21 @@ private:
   }
 
   /// Where the fetched part of message k stands.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *desk_of(std::uint32_t k) const { return desk_.requests + k * kLookPitch; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *fetched_frame(std::uint32_t k) const {
+    return workspace_.requests + k * kLookPitch;
+  }
 
   /// FIFO: the first messages of the last look, or one that serve_front has left at in_. Returns how many were served.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_group(bool single, std::uint32_t there, const message &mine) {
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_batch(bool single, std::uint32_t there, const message &mine) {
     const std::uint32_t ready = single ? 1 : there == ~0u ? 32 : lowest_bit(~there);
     std::uint32_t fetched = left_bytes_;
     if (!single) {
-      settle_counts();
-      fetched = fetch_several<Team>(desk_, transport_, low_bits(ready), mine);
+      flush_counts();
+      fetched = fetch_several<Group>(workspace_, transport_, low_bits(ready), mine);
       if constexpr (Handlers::kDefers)
         collect_landed(!handlers_.backlog()); // what others wait for is not these requests' turn
     }
-    const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? in_ : desk_.requests);
+    const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? in_ : workspace_.requests);
     transport_.advance(served);
     look_ = single ? few_at(transport_.cursor()) : transport_.window(); // who is ahead of us has more
     return served;
@@ -233,47 +237,47 @@ private:
   /// left_bytes_ of it stand at in_.
   CUDAQ_REALTIME_HOST_DEVICE bool serve_front(const message &mine) {
     bool expected = true, late = false;
-    Team::sync(); // nobody reads the last request any more
-    const request r = front_.fetch(in_, transport_.front(mine).request, transport_.wide(), crew_, [&] {
-      look_ = few_at(transport_.foresee());
+    Group::sync(); // nobody reads the last request any more
+    const request r = front_.fetch(in_, transport_.front(mine).request, transport_.wide(), helpers_, [&] {
+      look_ = few_at(transport_.precompute_next());
       expected = transport_.expected(mine);
-      if (!Handlers::kDefers && Team::lane() == 0)
+      if (!Handlers::kDefers && Group::lane() == 0)
         counters_.post_busy(transport_.number(mine));
-      settle_counts();
+      flush_counts();
       late = overdue(kBusyCycles);
       if constexpr (Handlers::kDefers)
         collect_landed(!handlers_.backlog());
     });
     if (unlikely(late)) { // in front of the handler, which may take long
-      keep_house();
+      poll_control();
       if (stopped_)
         return false;
-      if (!Handlers::kDefers && Team::lane() == 0)
-        counters_.post_busy(transport_.number(mine)); // again: the house says that nothing is in work
+      if (!Handlers::kDefers && Group::lane() == 0)
+        counters_.post_busy(transport_.number(mine)); // again: poll_control has reported that nothing is in work
     }
-    if constexpr (Crew::kEverybodyCalls) {
+    if constexpr (Helpers::kAllThreadsCall) {
       const std::uint32_t fetched = front_.bytes();
-      crew_.spread(fetched);
-      if (const std::uint32_t arg_len = Team::from(r.arg_len, 0); unlikely(!front_.expects(arg_len)))
-        front_.expect(arg_len, transport_, desk_.stage_bytes);
-      expected = Team::from(expected, 0);
+      helpers_.spread(fetched);
+      if (const std::uint32_t arg_len = Group::from(r.arg_len, 0); unlikely(!front_.expects(arg_len)))
+        front_.expect(arg_len, transport_, workspace_.staging_bytes);
+      expected = Group::from(expected, 0);
       const outcome o = serve_together(transport_.at(0), expected, in_, fetched);
-      crew_.finish_spreading(); // of what was not served
+      helpers_.finish_spread(); // of what was not served
       publish_front(o.answered(), mine);
       count(o, expected);
     } else {
       std::uint32_t rest = base::kNotPlain;
-      if (Team::lane() == 0)
+      if (Group::lane() == 0)
         rest = answer_plain(mine, r, expected, front_.bytes());
-      if (unlikely(Team::ballot(Team::lane() == 0 && (rest != 0 || !front_.expects(r.arg_len))) != 0)) {
-        rest = Team::from(rest, 0);
+      if (unlikely(Group::ballot(Group::lane() == 0 && (rest != 0 || !front_.expects(r.arg_len))) != 0)) {
+        rest = Group::from(rest, 0);
         left_bytes_ = front_.bytes();
-        front_.expect(Team::from(r.arg_len, 0), transport_, desk_.stage_bytes);
+        front_.expect(Group::from(r.arg_len, 0), transport_, workspace_.staging_bytes);
         if (rest == base::kNotPlain)
           return false;
         if (rest != 0) {
-          Team::sync();
-          crew_.copy(transport_.front(mine).response, out_, rest, transport_.wide());
+          Group::sync();
+          helpers_.copy(transport_.front(mine).response, out_, rest, transport_.wide());
           publish_front(true, mine);
         }
       }
@@ -282,20 +286,20 @@ private:
     return true;
   }
 
-  /// FIFO: the first lane runs the handlers in order; the team helps with long frames, or takes over where every thread
-  /// calls. Answers are published in groups, so that none waits long. Returns how many: all, unless the loop is to stop.
+  /// FIFO: the first lane runs the handlers in order; the group helps with long frames, or takes over where every thread
+  /// calls. Answers are published in batches, so that none waits long. Returns how many: all, unless the loop is to stop.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
                                                           std::uint32_t fetched, std::uint8_t *bytes) {
-    const std::uint32_t expected = Team::ballot(transport_.expected(mine));
-    const bool by_one = !Crew::kEverybodyCalls && staged_out_;
-    for (std::uint32_t k = 0, group = 0; k < ready; group = k) {
-      const long long begun = Team::common_cycles();
+    const std::uint32_t expected = Group::ballot(transport_.expected(mine));
+    const bool by_one = !Helpers::kAllThreadsCall && staged_out_;
+    for (std::uint32_t k = 0, batch_start = 0; k < ready; batch_start = k) {
+      const long long begun = Group::common_cycles();
       progress now{k, 0, 0, 0, 0};
       do {
         const std::uint32_t first = now.done;
         if (by_one)
           now = serve_some(now, ready, expected, bytes, fetched, begun);
-        if (now.done == first) { // this one takes the team
+        if (now.done == first) { // this one takes the group
           const bool as_expected = expected >> first & 1u;
           const outcome o = serve_together(transport_.at(first), as_expected, bytes + first * kLookPitch, fetched);
           count(o, as_expected);
@@ -303,17 +307,17 @@ private:
           now.later |= std::uint32_t{o.later} << first;
           ++now.done;
         }
-      } while (now.done < ready && Team::common_cycles() - begun < kGroupCycles);
+      } while (now.done < ready && Group::common_cycles() - begun < kBatchCycles);
       k = now.done;
-      publish(low_bits(k) & ~low_bits(group) & ~now.later, now.answered, mine);
+      publish(low_bits(k) & ~low_bits(batch_start) & ~now.later, now.answered, mine);
       counters_.count_served(now.plain);
-      if (k < ready && told_to_stop())
+      if (k < ready && stop_requested())
         return k;
     }
     return ready;
   }
 
-  /// How far a group is.
+  /// How far a batch is.
   struct progress {
     std::uint32_t done;     ///< first message that is not served
     std::uint32_t answered; ///< bit k: message k has an answer
@@ -326,9 +330,9 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE progress serve_some(progress now, std::uint32_t ready, std::uint32_t expected,
                                                  const std::uint8_t *bytes, std::uint32_t fetched, long long begun) {
     now.long_bytes = 0;
-    if (Team::lane() == 0) {
+    if (Group::lane() == 0) {
       for (bool more = true; more;
-           more = now.done < ready && now.long_bytes == 0 && Team::cycles() - begun < kGroupCycles) {
+           more = now.done < ready && now.long_bytes == 0 && Group::cycles() - begun < kBatchCycles) {
         const message m = transport_.at(now.done);
         const bool as_expected = expected >> now.done & 1u;
         if (!Handlers::kDefers)
@@ -349,60 +353,62 @@ private:
         ++now.done;
       }
     }
-    now = Team::from(now, 0);
+    now = Group::from(now, 0);
     if (unlikely(now.long_bytes != 0)) {
-      Team::sync();
-      crew_.copy(transport_.response(transport_.at(now.done - 1)), out_, now.long_bytes, transport_.wide());
-      Team::sync();
+      Group::sync();
+      helpers_.copy(transport_.response(transport_.at(now.done - 1)), out_, now.long_bytes, transport_.wide());
+      Group::sync();
     }
     return now;
   }
 
   CUDAQ_REALTIME_HOST_DEVICE void publish_front(bool answered, const message &mine) {
-    Team::sync(); // the lanes' writes come before the release
-    if (Team::lane() == 0)
+    Group::sync(); // the lanes' writes come before the release
+    if (Group::lane() == 0)
       answered ? transport_.send_front(mine) : transport_.discard(mine);
   }
   /// Lane k publishes message k of `mask`, all at once; those that have no answer are given back.
   CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t mask, std::uint32_t answered, const message &mine) {
-    Team::sync(); // the lanes' writes come before each lane's release
-    if ((mask & answered) >> Team::lane() & 1u)
+    Group::sync(); // the lanes' writes come before each lane's release
+    if ((mask & answered) >> Group::lane() & 1u)
       transport_.send(mine);
-    else if (mask >> Team::lane() & 1u)
+    else if (mask >> Group::lane() & 1u)
       transport_.discard(mine);
   }
 
   // --- ANY ordering ---
 
-  /// Each lane serves its message, all at once; what is too long for that, one after another by the team.
+  /// Each lane serves its message, all at once; what is too long for that, one after another by the group.
   CUDAQ_REALTIME_HOST_DEVICE void serve_side_by_side(std::uint32_t mask, const message &mine, std::uint32_t fetched) {
-    const std::uint32_t lane = Team::lane();
+    const std::uint32_t lane = Group::lane();
     const bool taken = mask >> lane & 1u;
     const bool expected = taken && transport_.expected(mine);
-    std::uint8_t *const out = desk_.out_pitch != 0 ? desk_.out + lane * desk_.out_pitch : transport_.response(mine);
+    std::uint8_t *const out =
+        workspace_.out_pitch != 0 ? workspace_.out + lane * workspace_.out_pitch : transport_.response(mine);
     if (lane == lowest_bit(mask))
       counters_.post_busy(transport_.number(mine));
     outcome o;
     if (taken)
-      o = serve_alone(mine, read_header<request>(desk_of(lane)), expected, desk_of(lane), fetched, out);
-    const std::uint32_t left = Team::ballot(taken && o.left), done = mask & ~left;
-    const std::uint32_t plain = Team::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);
+      o = serve_alone(mine, read_header<request>(fetched_frame(lane)), expected, fetched_frame(lane), fetched, out);
+    const std::uint32_t left = Group::ballot(taken && o.left), done = mask & ~left;
+    const std::uint32_t plain =
+        Group::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);
     counters_.count_served(count_bits(plain));
     for (std::uint32_t odd = done & ~plain; odd != 0; odd &= odd - 1) {
-      const outcome its = Team::from(o, lowest_bit(odd));
-      counters_.count(its.what, Team::from(expected, lowest_bit(odd)), its.status);
+      const outcome its = Group::from(o, lowest_bit(odd));
+      counters_.count(its.what, Group::from(expected, lowest_bit(odd)), its.status);
     }
-    for (std::uint32_t tall = Team::ballot(taken && o.long_bytes != 0); tall != 0; tall &= tall - 1) {
+    for (std::uint32_t tall = Group::ballot(taken && o.long_bytes != 0); tall != 0; tall &= tall - 1) {
       const std::uint32_t k = lowest_bit(tall);
-      Team::sync();
-      crew_.copy(transport_.response(Team::from(mine, k)), desk_.out + k * desk_.out_pitch, Team::from(o.long_bytes, k),
-                 transport_.wide());
+      Group::sync();
+      helpers_.copy(transport_.response(Group::from(mine, k)), workspace_.out + k * workspace_.out_pitch,
+                    Group::from(o.long_bytes, k), transport_.wide());
     }
-    publish(done, Team::ballot(taken && o.answered()), mine);
-    for (std::uint32_t rest = left; rest != 0 && !told_to_stop(); rest &= rest - 1) {
+    publish(done, Group::ballot(taken && o.answered()), mine);
+    for (std::uint32_t rest = left; rest != 0 && !stop_requested(); rest &= rest - 1) {
       const std::uint32_t k = lowest_bit(rest);
-      const bool as_expected = Team::from(expected, k);
-      const outcome its = serve_together(Team::from(mine, k), as_expected, desk_of(k), fetched);
+      const bool as_expected = Group::from(expected, k);
+      const outcome its = serve_together(Group::from(mine, k), as_expected, fetched_frame(k), fetched);
       count(its, as_expected);
       publish(1u << k, std::uint32_t{its.answered()} << k, mine);
     }
@@ -410,9 +416,9 @@ private:
 
   const std::uint32_t first_look_;
   std::uint32_t look_ = 1; ///< messages to look at next
-  front_fetcher<Team> front_;
+  front_fetcher<Group> front_;
   std::uint32_t left_bytes_ = 0;   ///< of a request that serve_front did not serve
-  long long kept_ = 0, asked_ = 0; ///< clock() of the last house keeping, and of the caller's word
+  long long kept_ = 0, asked_ = 0; ///< clock() of the last poll_control, and of the last look at the caller's word
   std::uint64_t polls_ = 0;
   bool stopped_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How requests come from the ring to a team's desk. A read over the bus takes about 1.2 us however much is under way.
+// How requests come from the ring to a group's workspace. A read over the bus takes about 1.2 us however much is under way.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/loop_workspace.h"
@@ -13,21 +13,21 @@ CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable_words(const Transport &transpo
 }
 
 /// Fetches the first `bytes` bytes of up to 32 messages, all at once. `from`: the calling lane's message, or null.
-template <class Team, class Word>
+template <class Group, class Word>
 CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes) {
   constexpr std::uint32_t kEach = kLookBytes / sizeof(Word), kSteps = kEach; // kWidth messages of kEach words
   Word held[kSteps];
   std::uint32_t taken = 0; // bit u: there is something in step u
-  const std::uint32_t within = Team::lane() % kEach * sizeof(Word);
-  const std::uint32_t lane = Team::lane() / kEach;
-  constexpr std::uint32_t kStride = Team::kWidth >= kEach ? Team::kWidth / kEach : 1;
+  const std::uint32_t within = Group::lane() % kEach * sizeof(Word);
+  const std::uint32_t lane = Group::lane() / kEach;
+  constexpr std::uint32_t kStride = Group::kWidth >= kEach ? Group::kWidth / kEach : 1;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
   for (std::uint32_t u = 0; u < kSteps; ++u) {
-    const std::uint32_t k = Team::kWidth == 1 ? 0 : lane + u * kStride;
-    const std::uint32_t at = Team::kWidth == 1 ? u * sizeof(Word) : within;
-    const std::uint8_t *const its = Team::from(from, k);
+    const std::uint32_t k = Group::kWidth == 1 ? 0 : lane + u * kStride;
+    const std::uint32_t at = Group::kWidth == 1 ? u * sizeof(Word) : within;
+    const std::uint8_t *const its = Group::from(from, k);
     taken |= std::uint32_t{its != nullptr && at < bytes} << u;
     if ((taken >> u & 1u) != 0)
       held[u] = *reinterpret_cast<const Word *>(its + at);
@@ -36,48 +36,48 @@ CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *fro
 #pragma unroll
 #endif
   for (std::uint32_t u = 0; u < kSteps; ++u) {
-    const std::uint32_t k = Team::kWidth == 1 ? 0 : lane + u * kStride;
-    const std::uint32_t at = Team::kWidth == 1 ? u * sizeof(Word) : within;
+    const std::uint32_t k = Group::kWidth == 1 ? 0 : lane + u * kStride;
+    const std::uint32_t at = Group::kWidth == 1 ? u * sizeof(Word) : within;
     if ((taken >> u & 1u) != 0)
       *reinterpret_cast<Word *>(to + k * kLookPitch + at) = held[u];
   }
 }
 
-/// Fetches the first bytes of the messages of `mask`, which the calling lane has one of, to desk.requests. Returns how many
+/// Fetches the first bytes of the messages of `mask`, which the calling lane has one of, to workspace.requests. Returns how many
 /// bytes of each.
-template <class Team, class Transport>
-CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch_several(loop_desk &desk, const Transport &transport, std::uint32_t mask,
-                                                       const typename Transport::message &mine) {
+template <class Group, class Transport>
+CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch_several(loop_workspace &workspace, const Transport &transport,
+                                                       std::uint32_t mask, const typename Transport::message &mine) {
   const std::uint32_t whole = readable_words(transport);
   const std::uint32_t bytes = kLookBytes < whole ? kLookBytes : whole;
-  const std::uint8_t *const from = (mask >> Team::lane() & 1u) != 0 ? transport.request(mine) : nullptr;
-  Team::sync(); // nobody reads the last requests any more
+  const std::uint8_t *const from = (mask >> Group::lane() & 1u) != 0 ? transport.request(mine) : nullptr;
+  Group::sync(); // nobody reads the last requests any more
   if (transport.wide())
-    gather<Team, word16>(desk.requests, from, bytes);
+    gather<Group, word16>(workspace.requests, from, bytes);
   else
-    gather<Team, std::uint64_t>(desk.requests, from, bytes);
-  Team::sync();
+    gather<Group, std::uint64_t>(workspace.requests, from, bytes);
+  Group::sync();
   return bytes;
 }
 
 /// Fetches one message, as many bytes of it as the last one had.
-template <class Team>
+template <class Group>
 class front_fetcher {
 public:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t bytes() const { return bytes_; }
 
   /// Fetches the message at `from` to `in`, which nobody reads any more, and returns its header: the first lane has it.
   /// `meanwhile` is done while it is on its way.
-  template <class Crew, class Meanwhile>
-  CUDAQ_REALTIME_HOST_DEVICE request fetch(std::uint8_t *in, const std::uint8_t *from, bool wide, Crew &crew,
+  template <class Helpers, class Meanwhile>
+  CUDAQ_REALTIME_HOST_DEVICE request fetch(std::uint8_t *in, const std::uint8_t *from, bool wide, Helpers &helpers,
                                            Meanwhile &&meanwhile) const {
     request r;
     if (unlikely(!at_once_)) {
-      crew.copy_beside(in, from, bytes_, wide, meanwhile);
-      Team::sync();
+      helpers.copy_while(in, from, bytes_, wide, meanwhile);
+      Group::sync();
       return read_header<request>(in);
     }
-    const std::uint32_t at = Team::lane() * static_cast<std::uint32_t>(sizeof(word16));
+    const std::uint32_t at = Group::lane() * static_cast<std::uint32_t>(sizeof(word16));
     const word16 held = *reinterpret_cast<const word16 *>(from + (at < bytes_ ? at : 0));
     const word16 second = *reinterpret_cast<const word16 *>(from + sizeof(word16));
     meanwhile();
@@ -85,20 +85,21 @@ public:
       *reinterpret_cast<word16 *>(in + at) = held;
     r.magic = held.part[0], r.function_id = held.part[1], r.arg_len = held.part[2], r.request_id = held.part[3];
     std::memcpy(&r.ptp_timestamp, &second, sizeof(r.ptp_timestamp));
-    Team::sync();
+    Group::sync();
     return r;
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool expects(std::uint32_t arg_len) const { return arg_len == arg_len_; }
   /// The next request is probably as long as one with `arg_len`, which may be nonsense.
   template <class Transport>
-  CUDAQ_REALTIME_HOST_DEVICE void expect(std::uint32_t arg_len, const Transport &transport, std::uint32_t stage_bytes) {
+  CUDAQ_REALTIME_HOST_DEVICE void expect(std::uint32_t arg_len, const Transport &transport,
+                                         std::uint32_t staging_bytes) {
     arg_len_ = arg_len;
     const std::uint32_t probable = round16(CUDAQ_RPC_HEADER_SIZE + arg_len), whole = readable_words(transport);
-    const std::uint32_t little = kLookBytes < stage_bytes ? kLookBytes : stage_bytes;
-    bytes_ = probable >= kLeastBytes && probable <= stage_bytes ? probable : little;
+    const std::uint32_t little = kLookBytes < staging_bytes ? kLookBytes : staging_bytes;
+    bytes_ = probable >= kLeastBytes && probable <= staging_bytes ? probable : little;
     bytes_ = bytes_ < whole ? bytes_ : whole;
-    at_once_ = Team::kWidth > 1 && transport.wide() && bytes_ <= Team::kWidth * sizeof(word16);
+    at_once_ = Group::kWidth > 1 && transport.wide() && bytes_ <= Group::kWidth * sizeof(word16);
   }
 
 private:

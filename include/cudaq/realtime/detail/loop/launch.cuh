@@ -141,8 +141,8 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
                 "cooperative launch of %u blocks of %u threads failed", blocks, threads);
 }
 
-/// As many teams as were asked for, unless fewer cover the ring, or fewer can be resident: a team that never runs would
-/// leave its slots behind. Where the stages of a block take more shared memory than there is, it has fewer warps.
+/// As many groups as were asked for, unless fewer cover the ring, or fewer can be resident: a group that never runs would
+/// leave its slots unserved. Where the staging of a block takes more shared memory than there is, it has fewer warps.
 template <class Kernel, class Handlers>
 cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
                                 cudaStream_t stream, const launch_report &report) {
@@ -165,14 +165,14 @@ cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blo
   if (room == 0)
     return report(cudaErrorLaunchOutOfResources, "no room for a block of %u warps beside %u resident blocks", each,
                   reserved);
-  std::uint32_t teams = std::min(num_loops(true, blocks, threads), (params.ring.num_slots + 31) / 32);
-  const std::uint32_t grid = std::min((teams + each - 1) / each, room);
-  teams = std::min(teams, grid * each);
+  std::uint32_t groups = std::min(num_loops(true, blocks, threads), (params.ring.num_slots + 31) / 32);
+  const std::uint32_t grid = std::min((groups + each - 1) / each, room);
+  groups = std::min(groups, grid * each);
   dispatch_params copy = params;
-  void *arguments[] = {&copy, &teams};
+  void *arguments[] = {&copy, &groups};
   report.will_hold(grid);
   return report(cudaLaunchKernel(symbol, dim3(grid), dim3(each * 32), arguments, memory, stream),
-                "launch of %u warps failed", teams);
+                "launch of %u warps failed", groups);
 }
 
 template <class Kernel, class Handlers>
@@ -199,9 +199,9 @@ inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_f
   if (r.num_slots == 0 || r.slot_size < CUDAQ_RPC_HEADER_SIZE || r.slot_size > r.rx_stride || r.slot_size > r.tx_stride)
     return report(cudaErrorInvalidValue, "%u slots of %u bytes, strides %zu and %zu", r.num_slots, r.slot_size,
                   r.rx_stride, r.tx_stride);
-  if (r.in_place() && (r.slot_size > kDeviceStageBytes || r.rx_stride != r.tx_stride))
+  if (r.in_place() && (r.slot_size > kDeviceStagingBytes || r.rx_stride != r.tx_stride))
     return report(cudaErrorInvalidValue, "in place: slots of %u bytes, at most %u; strides %zu and %zu", r.slot_size,
-                  kDeviceStageBytes, r.rx_stride, r.tx_stride);
+                  kDeviceStagingBytes, r.rx_stride, r.tx_stride);
   return cudaSuccess;
 }
 
@@ -235,15 +235,15 @@ cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispat
     return refused.cuda != cudaSuccess ? refused.cuda : cudaErrorInvalidValue;
   }
   table.fill(params);
-  constexpr std::size_t kOrderAt = sizeof(loop_report), kStageAt = kOrderAt + sizeof(grid_order);
-  const std::size_t bytes = cooperative ? kStageAt + 2 * kDeviceStageBytes : kOrderAt;
+  constexpr std::size_t kCommandAt = sizeof(loop_report), kStagingAt = kCommandAt + sizeof(grid_command);
+  const std::size_t bytes = cooperative ? kStagingAt + 2 * kDeviceStagingBytes : kCommandAt;
   void *block = nullptr;
   cudaError_t error = cudaMallocAsync(&block, bytes, a.stream);
   if (error == cudaSuccess) {
     auto *const base = static_cast<std::uint8_t *>(block);
     params.reports = reinterpret_cast<loop_report *>(base);
-    params.order = reinterpret_cast<grid_order *>(base + kOrderAt);
-    params.grid_stage = base + kStageAt;
+    params.command = reinterpret_cast<grid_command *>(base + kCommandAt);
+    params.grid_staging = base + kStagingAt;
     error = cudaMemsetAsync(block, 0, bytes, a.stream);
     if (error == cudaSuccess)
       error = launch_with(params);

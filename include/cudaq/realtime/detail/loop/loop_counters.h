@@ -7,8 +7,8 @@
 
 namespace cudaq::realtime::detail {
 
-/// The counts stand in the team's working memory and belong to lane 0.
-template <class Team>
+/// The counts stand in the group's working memory and belong to lane 0.
+template <class Group>
 class loop_counters {
 public:
   /// go_on: the counts are those of a loop that this one takes over from, and posted.
@@ -18,7 +18,7 @@ public:
     if (!lead())
       return;
     if (go_on)
-      told_ = processed();
+      posted_ = processed();
     else
       c_ = {};
   }
@@ -86,9 +86,9 @@ public:
     store_relaxed(report_->cursor, cursor);
     store_relaxed(report_->busy, std::uint64_t{0});
     const std::uint64_t now = processed();
-    if (now != told_) {
-      add_relaxed(*caller_stats_, now - told_);
-      told_ = now;
+    if (now != posted_) {
+      add_relaxed(*caller_stats_, now - posted_);
+      posted_ = now;
     }
   }
 
@@ -123,12 +123,12 @@ private:
     store_relaxed(report_->dispatched, c_.dispatched);
     store_relaxed(report_->responded, c_.responded);
   }
-  CUDAQ_REALTIME_HOST_DEVICE static bool lead() { return Team::lane() == 0; }
+  CUDAQ_REALTIME_HOST_DEVICE static bool lead() { return Group::lane() == 0; }
 
   loop_report &c_;
   loop_report *report_;
   std::uint64_t *caller_stats_;
-  std::uint64_t told_ = 0; ///< added to the caller's word so far
+  std::uint64_t posted_ = 0; ///< added to the caller's word so far
 };
 
 } // namespace cudaq::realtime::detail

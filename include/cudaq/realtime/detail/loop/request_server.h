@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one request is seen through, up to its publication: by one lane, or by the whole team.
+// How one request is seen through, up to its publication: by one lane, or by the whole group.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/loop_workspace.h"
@@ -8,16 +8,17 @@
 
 namespace cudaq::realtime::detail {
 
-template <class Team, class Transport, class Handlers, class Crew>
+template <class Group, class Transport, class Handlers, class Helpers>
 class request_server {
 protected:
   using message = typename Transport::message;
 
-  CUDAQ_REALTIME_HOST_DEVICE request_server(const dispatch_params &params, loop_report *report, loop_desk &desk,
-                                            const Transport &transport, const Handlers &handlers, Crew &crew)
-      : p_(params), desk_(desk), transport_(transport), handlers_(handlers), crew_(crew),
-        counters_(counts_of(handlers, desk), report, params.caller_stats, Handlers::kDefers), in_(desk.in),
-        out_(desk.out), staged_out_(transport.slot_size() <= desk.stage_bytes) {
+  CUDAQ_REALTIME_HOST_DEVICE request_server(const dispatch_params &params, loop_report *report,
+                                            loop_workspace &workspace, const Transport &transport,
+                                            const Handlers &handlers, Helpers &helpers)
+      : p_(params), workspace_(workspace), transport_(transport), handlers_(handlers), helpers_(helpers),
+        counters_(counts_of(handlers, workspace), report, params.caller_stats, Handlers::kDefers), in_(workspace.in),
+        out_(workspace.out), staged_out_(transport.slot_size() <= workspace.staging_bytes) {
     const std::uint32_t whole = transport.slot_size() & ~15u, brief = whole < kLookBytes ? whole : kLookBytes;
     brief_end_ = transport.wide() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
   }
@@ -25,10 +26,10 @@ protected:
   /// What one lane did with a request.
   struct outcome {
     verdict what = verdict::serve;
-    bool left = false;  ///< nothing: the frame is not on the desk as a whole, or it takes the team
+    bool left = false;  ///< nothing: the frame is not on the workspace as a whole, or it takes the group
     bool later = false; ///< accepted; somebody else will answer it
     std::int32_t status = 0;
-    std::uint32_t long_bytes = 0; ///< the answer is framed at `out`, and the team has to copy it
+    std::uint32_t long_bytes = 0; ///< the answer is framed at `out`, and the group has to copy it
     CUDAQ_REALTIME_HOST_DEVICE bool answered() const { return what == verdict::serve || what == verdict::answer; }
   };
 
@@ -54,7 +55,7 @@ protected:
 
   /// The first lane answers the message at the front, publication included, if it is plain: the short way of what
   /// serve_alone does. `fetched` bytes of it stand at in_. Otherwise kNotPlain, and nothing is done; or the length of an
-  /// answer framed at out_, which the team has to copy and publish.
+  /// answer framed at out_, which the group has to copy and publish.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_plain(const message &m, const request &r, bool expected,
                                                         std::uint32_t fetched) {
     if (unlikely(!is_plain(r, expected, plain_end_)))
@@ -87,14 +88,14 @@ protected:
       long_bytes = CUDAQ_RPC_HEADER_SIZE + result_len;
     }
     if (likely(status == CUDAQ_RPC_OK))
-      owed_ = 1; // the answer does not wait for its count, nor does the next look
+      uncounted_ = 1; // the answer does not wait for its count, nor does the next look
     else
       counters_.count(verdict::serve, true, status);
     return long_bytes;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void settle_counts() {
-    counters_.count_served(owed_);
-    owed_ = 0;
+  CUDAQ_REALTIME_HOST_DEVICE void flush_counts() {
+    counters_.count_served(uncounted_);
+    uncounted_ = 0;
   }
 
   /// One lane by itself sees a request through, up to its publication. `fetched` bytes of it stand in `bytes`; the
@@ -116,7 +117,7 @@ protected:
       }
       if (Handlers::kDefers) // here only: nothing is posted in front of a launch
         counters_.post_busy(transport_.number(m));
-      std::uint32_t &length = desk_.result_len[Team::lane()];
+      std::uint32_t &length = workspace_.result_len[Group::lane()];
       length = 0;
       const auto callee = j.route == known_route_ ? known_callee_ : handlers_.callee(j.route);
       o.status = handlers_.call(callee, bytes + CUDAQ_RPC_HEADER_SIZE, out + CUDAQ_RPC_HEADER_SIZE, r.arg_len,
@@ -157,45 +158,46 @@ protected:
       store_word16(to + CUDAQ_RPC_HEADER_SIZE + at, *reinterpret_cast<const word16 *>(result + at));
   }
 
-  /// The whole team sees one request through, up to its publication. Nothing is counted yet.
+  /// The whole group sees one request through, up to its publication. Nothing is counted yet.
   CUDAQ_REALTIME_HOST_DEVICE outcome serve_together(const message &m, bool expected, std::uint8_t *bytes,
                                                     std::uint32_t fetched) {
     const request r = read_header<request>(bytes);
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
-    Team::sync(); // everybody has the header: in_ may be written
+    Group::sync(); // everybody has the header: in_ may be written
     outcome o{j.what, false, false, j.status, 0};
     if (!o.answered())
       return o;
     if (j.what == verdict::serve && defers(j.route)) {
-      if (Team::lane() == 0)
+      if (Group::lane() == 0)
         accept(m, j.route);
       o.later = true;
       return o;
     }
-    std::uint8_t *const out = staged_out_ ? crew_.out(out_) : transport_.response(m);
+    std::uint8_t *const out = staged_out_ ? helpers_.out(out_) : transport_.response(m);
     std::uint32_t result_len = 0;
     if (j.what == verdict::serve) {
       const std::uint32_t needed = CUDAQ_RPC_HEADER_SIZE + r.arg_len;
       const std::uint8_t *in = bytes;
       if (needed > fetched) { // whole words: the stride of a slot is a multiple of them
-        in = needed <= desk_.stage_bytes ? in_ : transport_.request(m);
+        in = needed <= workspace_.staging_bytes ? in_ : transport_.request(m);
         if (in == in_)
-          crew_.copy(in_, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
-                     transport_.wide());
-        Team::sync();
+          helpers_.copy(in_, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
+                        transport_.wide());
+        Group::sync();
       }
-      if (Team::lane() == 0)
+      if (Group::lane() == 0)
         counters_.post_busy(transport_.number(m));
-      o.status = crew_.call(
-          handlers_, {j.route, r.arg_len, transport_.max_payload(), in, out, needed <= desk_.stage_bytes}, result_len);
+      o.status = helpers_.call(
+          handlers_, {j.route, r.arg_len, transport_.max_payload(), in, out, needed <= workspace_.staging_bytes},
+          result_len);
       o.status = settle(j.route, o.status, result_len);
     }
-    if (Team::lane() == 0)
+    if (Group::lane() == 0)
       write_response(out, r, o.status, result_len);
-    Team::sync();
+    Group::sync();
     if (staged_out_)
-      crew_.copy(transport_.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport_.wide());
-    Team::sync();
+      helpers_.copy(transport_.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport_.wide());
+    Group::sync();
     return o;
   }
   CUDAQ_REALTIME_HOST_DEVICE void count(const outcome &o, bool expected) {
@@ -219,21 +221,21 @@ protected:
   }
 
   const dispatch_params &p_;
-  loop_desk &desk_;
+  loop_workspace &workspace_;
   Transport transport_;
   const Handlers &handlers_;
-  Crew &crew_;
-  loop_counters<Team> counters_;
-  std::uint8_t *const in_, *const out_; ///< of the desk
-  const bool staged_out_;               ///< answers are put together on the desk
+  Helpers &helpers_;
+  loop_counters<Group> counters_;
+  std::uint8_t *const in_, *const out_; ///< of the workspace
+  const bool staged_out_;               ///< answers are put together on the workspace
   std::uint32_t brief_end_; ///< shorter results are written with the header, in whole words that stay in the slot
 
 private:
-  CUDAQ_REALTIME_HOST_DEVICE static loop_report &counts_of(const Handlers &handlers, loop_desk &desk) {
+  CUDAQ_REALTIME_HOST_DEVICE static loop_report &counts_of(const Handlers &handlers, loop_workspace &workspace) {
     if constexpr (Handlers::kDefers)
       return handlers.counts();
     else
-      return desk.counts;
+      return workspace.counts;
   }
   CUDAQ_REALTIME_HOST_DEVICE bool defers([[maybe_unused]] std::uint32_t route) const {
     if constexpr (Handlers::kDefers)
@@ -255,7 +257,7 @@ private:
 
   using callee_type = decltype(std::declval<const Handlers &>().callee(0));
 
-  std::uint32_t owed_ = 0; ///< plain answers that are not counted yet
+  std::uint32_t uncounted_ = 0; ///< plain answers that are not counted yet
   // The function served last. arg_len of its requests is less than known_end_, 0 if there is none; of those that
   // answer_plain takes, less than plain_end_.
   std::uint32_t known_id_ = 0, known_end_ = 0, plain_end_ = 0, known_route_ = function_index_view::kNone;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A transport: how a dispatch loop finds requests and gives answers back. This one is a ring of slots with flags. Another
-// one (a NIC's queue pair, say) is a type with the same members; all of them are called by all lanes of a team together,
+// one (a NIC's queue pair, say) is a type with the same members; all of them are called by all lanes of a group together,
 // lane k speaking of message k behind the cursor:
 //
 //   message              what is known of a message, trivially copyable
-//   window()             messages that one look can find, at most the team's width; lanes below it may look
+//   window()             messages that one look can find, at most the group's width; lanes below it may look
 //   poll(k, m)           true, and m is filled in, if message k is there
 //   at(k)                message k of the last look, as far as request() and response() need it; any lane
 //   request(m)           its frame: readable() bytes may be read, aligned to 16 if wide(), else to 8
@@ -13,7 +13,7 @@
 //   discard(m)           gives the place back without an answer
 //   advance(n)           n messages are done with
 //   front(m)             request and response of m, message 0 of the last look; on all lanes
-//   foresee()            called once between a look and advance_one(), while a request is on its way: time to work out
+//   precompute_next()            called once between a look and advance_one(), while a request is on its way: time to work out
 //                        where the next one is. Returns the cursor() behind advance_one()
 //   send_front(m), advance_one()   the same as send(m) and advance(1), for message 0
 //   seek()               nothing was there for kSeekPolls looks: look elsewhere; true if the cursor moved
@@ -21,11 +21,12 @@
 //   number(m)            names it in diagnostics, less than 2^24
 #pragma once
 
+#include "cudaq/realtime/detail/loop/thread_group.h"
 #include "cudaq/realtime/detail/ring/slot_ring.h"
 
 namespace cudaq::realtime::detail {
 
-template <class Team, cuda::thread_scope Scope>
+template <class Group, cuda::thread_scope Scope>
 class ring_transport {
 public:
   static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two elsewhere in the ring
@@ -52,7 +53,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t window() const {
     const std::uint32_t left = end_ - cursor_;
     const std::uint32_t slots = end_ == 0 ? ring_.num_slots : left;
-    return slots < Team::kWidth ? slots : Team::kWidth;
+    return slots < Group::kWidth ? slots : Group::kWidth;
   }
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
     m.slot = slot_at(k);
@@ -74,9 +75,9 @@ public:
     store_release<std::uint64_t, Scope>(*here_.tx_flag, reinterpret_cast<std::uint64_t>(here_.response));
     store_release<std::uint64_t, Scope>(*here_.rx_flag, std::uint64_t{0}); // the order: slot_ring.h
   }
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t foresee() {
-    next_slot_ = Team::from(slot_at(1), 0); // one lane's result is remembered, not worked out again
-    next_ = Team::from(words_of(next_slot_), 0);
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t precompute_next() {
+    next_slot_ = Group::from(slot_at(1), 0); // one lane's result is remembered, not worked out again
+    next_ = Group::from(words_of(next_slot_), 0);
     return next_slot_;
   }
   CUDAQ_REALTIME_HOST_DEVICE void advance_one() {
@@ -110,17 +111,17 @@ protected:
   template <class Poll, class Stops>
   CUDAQ_REALTIME_HOST_DEVICE bool seek_by(Poll &&is_there, Stops &&stops) {
     message m;
-    const std::uint32_t k = sought_ + Team::lane();
-    const std::uint32_t seen = Team::ballot(k < ring_.num_slots && is_there(k, m));
-    sought_ = ring_.num_slots - sought_ <= Team::kWidth ? 0 : sought_ + Team::kWidth;
+    const std::uint32_t k = sought_ + Group::lane();
+    const std::uint32_t seen = Group::ballot(k < ring_.num_slots && is_there(k, m));
+    sought_ = ring_.num_slots - sought_ <= Group::kWidth ? 0 : sought_ + Group::kWidth;
     if (seen == 0)
       return false;
-    Team::sync(); // what one lane saw orders the others' second look
-    for (std::uint32_t from = 0; from < ring_.num_slots; from += Team::kWidth) {
-      const std::uint32_t again = from + Team::lane();
+    Group::sync(); // what one lane saw orders the others' second look
+    for (std::uint32_t from = 0; from < ring_.num_slots; from += Group::kWidth) {
+      const std::uint32_t again = from + Group::lane();
       const bool stop = again < ring_.num_slots && stops(again); // asked once: others may change their mind
-      const std::uint32_t stopping = Team::ballot(stop);
-      const std::uint32_t there = stopping | Team::ballot(!stop && again < ring_.num_slots && is_there(again, m));
+      const std::uint32_t stopping = Group::ballot(stop);
+      const std::uint32_t there = stopping | Group::ballot(!stop && again < ring_.num_slots && is_there(again, m));
       if (there != 0) {
         const std::uint32_t first = from + lowest_bit(there);
         if ((stopping >> lowest_bit(there) & 1u) != 0)
@@ -159,7 +160,7 @@ private:
     here_ = words_of(slot);
   }
 
-  slot_words here_, next_ = {}; ///< of the cursor; of the slot behind it, once foreseen
+  slot_words here_, next_ = {}; ///< of the cursor; of the slot behind it, once precomputed
   std::uint32_t cursor_, next_slot_ = 0;
   std::uint32_t end_ = 0;    ///< ANY: the look does not wrap
   std::uint32_t sought_ = 0; ///< seek goes on so many slots behind the cursor

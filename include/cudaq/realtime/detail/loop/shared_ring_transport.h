@@ -12,9 +12,9 @@ namespace cudaq::realtime::detail {
 
 /// The host's router says which requests are ours, in order: one look at the inbox instead of the flags, and nothing is
 /// read of other dispatchers' requests.
-template <class Team>
-class inbox_transport : public ring_transport<Team, cuda::thread_scope_system> {
-  using base = ring_transport<Team, cuda::thread_scope_system>;
+template <class Group>
+class inbox_transport : public ring_transport<Group, cuda::thread_scope_system> {
+  using base = ring_transport<Group, cuda::thread_scope_system>;
   using base::ring_;
 
 public:
@@ -23,7 +23,7 @@ public:
   };
   static constexpr std::uint32_t kLooked = 32; ///< slots of the last look, by message
 
-  /// `looked`: kLooked words that the team shares. `first`: the sequence that the router begins with.
+  /// `looked`: kLooked words that the group shares. `first`: the sequence that the router begins with.
   CUDAQ_REALTIME_HOST_DEVICE inbox_transport(const slot_ring &r, const ring_inbox &inbox, std::uint32_t *looked,
                                              std::uint64_t first = 1)
       : base(r, 0), inbox_(inbox), looked_(looked), sequence_(first) {}
@@ -53,7 +53,7 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE typename base::frames front(const message &) const { return base::frames_of(looked_[0]); }
   CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &m) const { send(m); }
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t foresee() const { return base::slot_at(1); }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t precompute_next() const { return base::slot_at(1); }
   CUDAQ_REALTIME_HOST_DEVICE void advance_one() { advance(1); }
   /// The router looks elsewhere.
   CUDAQ_REALTIME_HOST_DEVICE static bool seek() { return false; }
@@ -67,9 +67,9 @@ private:
 /// Nobody routes: the kernel reads the flags and headers of all requests, and takes those of its functions. What another
 /// dispatcher has served and the producer refilled looks like before, so only slots that nobody refills meanwhile are
 /// sure to be served in order.
-template <class Team>
-class leaving_transport : public ring_transport<Team, cuda::thread_scope_system> {
-  using base = ring_transport<Team, cuda::thread_scope_system>;
+template <class Group>
+class leaving_transport : public ring_transport<Group, cuda::thread_scope_system> {
+  using base = ring_transport<Group, cuda::thread_scope_system>;
   using base::ring_;
 
 public:

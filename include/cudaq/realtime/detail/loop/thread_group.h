@@ -8,8 +8,8 @@
 
 namespace cudaq::realtime::detail {
 
-/// One thread: every operation among the team is what it is for a team of one.
-struct lone_team {
+/// One thread: every operation among the group is what it is for a group of one.
+struct single_thread_group {
   static constexpr std::uint32_t kWidth = 1;
   CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t lane() { return 0; }
   CUDAQ_REALTIME_HOST_DEVICE static void sync() {}
@@ -24,7 +24,7 @@ struct lone_team {
 
 #if defined(__CUDACC__)
 /// A warp of a one-dimensional block. All lanes make every call together.
-struct warp_team {
+struct warp_thread_group {
   static constexpr std::uint32_t kWidth = 32;
   __device__ static std::uint32_t lane() { return threadIdx.x % kWidth; }
   /// What one lane wrote before is seen by the others behind it, and by whoever acquires what they release.
