@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger of a graph scheduler as it is before the first launch. Host code.
+// The state of a graph scheduler as it is before the first launch. Host code.
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/graph_bindings.h"
@@ -10,7 +10,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// Host memory with the alignment that the ledger's parts ask for.
+/// Host memory with the alignment that the state's parts ask for.
 class graph_block {
 public:
   explicit graph_block(std::size_t bytes) : lines_((bytes + sizeof(line) - 1) / sizeof(line)) {}
@@ -30,32 +30,32 @@ struct graph_plan {
   dispatch_params dispatch;
   std::vector<graph_binding> graphs;
   std::uint32_t members = kUsualMembers;
-  bool order_by_key = false;             ///< ANY ordering: each route is a lane of its own
+  bool order_by_key = false;             ///< ANY ordering: each route has a queue of its own
   bool own_streams = false;              ///< of the members; else one launch puts all of them on the device
   std::uint8_t *shutdown_word = nullptr; ///< that of dispatch.library_shutdown for the host, without a dispatcher
 };
 
-/// The ledger's block as it is before the first launch.
+/// The state's block as it is before the first launch.
 inline graph_block make_graph_block(const graph_plan &plan, const function_index_view &host_index,
                                     graph_layout &layout) {
-  std::vector<std::uint32_t> lane_of(host_index.num_routes);
-  std::uint32_t lanes = 0;
+  std::vector<std::uint32_t> queue_of(host_index.num_routes);
+  std::uint32_t num_queues = 0;
   for (std::uint32_t r = 0; r < host_index.num_routes; ++r) { // sorted by function id
     const bool same = r != 0 && host_index.routes[r].function_id == host_index.routes[r - 1].function_id;
-    lane_of[r] = same && !plan.order_by_key ? lanes - 1 : lanes++;
+    queue_of[r] = same && !plan.order_by_key ? num_queues - 1 : num_queues++;
   }
-  layout = make_graph_layout(static_cast<std::uint32_t>(plan.graphs.size()), host_index.num_routes, lanes,
+  layout = make_graph_layout(static_cast<std::uint32_t>(plan.graphs.size()), host_index.num_routes, num_queues,
                              plan.dispatch.ring.num_slots);
   graph_block block(layout.bytes);
-  auto &state = *new (block.data()) graph_state{};
+  auto &state = *new (block.data()) graph_scheduler_words{};
   state.cursor = plan.dispatch.first_slot;
   state.first_waiting = state.last_waiting = kNoGraph;
   auto *pools = reinterpret_cast<graph_pool *>(block.data() + layout.pools);
   for (std::uint32_t r = 0; r < layout.num_pools; ++r)
-    pools[r] = {kNoGraph, kNoGraph, lane_of[r], 0, 0, 0, 0};
-  auto *of_lane = reinterpret_cast<graph_lane *>(block.data() + layout.lanes);
-  for (std::uint32_t l = 0; l < lanes; ++l)
-    of_lane[l] = {kNoGraph, kNoGraph, kUnlisted, 0};
+    pools[r] = {kNoGraph, kNoGraph, queue_of[r], 0, 0, 0, 0};
+  auto *queues = reinterpret_cast<wait_queue *>(block.data() + layout.queues);
+  for (std::uint32_t l = 0; l < num_queues; ++l)
+    queues[l] = {kNoGraph, kNoGraph, kUnlisted, 0};
   auto *graphs = reinterpret_cast<graph_instance *>(block.data() + layout.graphs);
   std::unordered_map<std::uint64_t, std::uint32_t> first_with; ///< a context: instance
   for (std::uint32_t g = 0; g < layout.num_graphs; ++g) {

@@ -10,7 +10,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// The scheduler graphs of one dispatcher with their ledger.
+/// The scheduler graphs of one dispatcher with their state.
 class scheduler_graphs {
 public:
   scheduler_graphs() = default;
@@ -62,7 +62,7 @@ public:
     params_.dispatch = plan.dispatch;
     params_.members = plan.members;
     if (const cudaError_t error = allocate(block, stream))
-      return report(error, "memory of the graph ledger (%zu bytes)", block.size());
+      return report(error, "memory of the graph scheduler's state (%zu bytes)", block.size());
     for (std::uint32_t k = 0; k < plan.members; ++k)
       if (const cudaError_t error = add_member(kernel, memory, k, plan.own_streams, stream))
         return report(error, "making scheduler graph %u", k);
@@ -145,7 +145,7 @@ private:
                                         : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>);
   }
 
-  /// The ledger; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a memset
+  /// The state; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a memset
   /// might be a kernel that has to be loaded first.
   cudaError_t allocate(const graph_block &block, cudaStream_t stream) {
     cudaError_t error = own_ == nullptr ? cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking) : cudaSuccess;
@@ -233,8 +233,8 @@ private:
     cudaError_t error =
         cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words), cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess)
-      error = cudaMemcpyAsync(params_.block + offsetof(graph_state, stopping), &no, sizeof(no), cudaMemcpyHostToDevice,
-                              stream);
+      error = cudaMemcpyAsync(params_.block + offsetof(graph_scheduler_words, stopping), &no, sizeof(no),
+                              cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess && own_report())
       error = cudaMemcpyAsync(&params_.dispatch.reports->fault, &no, sizeof(no), cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph scheduler's kernel: the dispatch loop on a ledger, in shifts. It is the one node of a device graph; several of
+// The graph scheduler's kernel: the dispatch loop on its state, in executions of limited length. It is the one node of a device graph; several of
 // these take turns (kernels/graphs/graph_rotation.h).
 //
-//   wait for the token -> ledger into shared memory -> warp 0: the loop; warp 1: the harvester
-//   -> ledger back -> token to the successor -> relaunch behind everything that this execution has launched
+//   wait for the token -> state into shared memory -> warp 0: the loop; warp 1: the poller
+//   -> state back -> token to the successor -> relaunch behind everything that this execution has launched
 #pragma once
 
 #include "cudaq/realtime/detail/loop/dispatch_body.cuh"
@@ -26,13 +26,13 @@ struct device_launcher {
 };
 
 /// Shared memory beside that of the loop, in front of the image.
-struct alignas(128) shift_board {
+struct alignas(128) scheduler_block {
   graph_rotation::call said;
-  std::uint32_t harvest_ends;
+  std::uint32_t poller_ends;
 };
 
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t scheduler_memory(std::uint32_t slot_size, std::uint32_t image) {
-  return round_line(kernel_memory(slot_size, 1)) + static_cast<std::uint32_t>(sizeof(shift_board)) + image;
+  return round_line(kernel_memory(slot_size, 1)) + static_cast<std::uint32_t>(sizeof(scheduler_block)) + image;
 }
 
 __device__ inline void copy_image(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes) {
@@ -42,65 +42,65 @@ __device__ inline void copy_image(std::uint8_t *to, const std::uint8_t *from, st
 
 /// Warp 0.
 template <class Table, cuda::thread_scope Scope>
-__device__ shift_outcome serve_shift(const graph_params &p, std::uint8_t *memory, const Table &table,
-                                     const graph_ledger_view &view, const graph_rotation &rotation) {
-  shift_outcome outcome;
-  graph_ledger<device_launcher> ledger(view, p.dispatch.ring);
+__device__ execution_result serve_execution(const graph_params &p, std::uint8_t *memory, const Table &table,
+                                            const graph_state_view &view, const graph_rotation &rotation) {
+  execution_result result;
+  graph_scheduler_state<device_launcher> graphs(view, p.dispatch.ring);
   if (warp_thread_group::lane() == 0)
-    ledger.begin_shift();
+    graphs.begin_execution();
   __syncwarp();
   using handler_set = graph_handler_set<device_launcher>;
   using transport = graph_ring_transport<warp_thread_group, Scope>;
-  const handler_set handlers(table, ledger, rotation, p.number, outcome);
+  const handler_set handlers(table, graphs, rotation, p.number, result);
   no_helpers<warp_thread_group> helpers;
   loop_workspace &workspace = make_workspace(memory, 0, p.dispatch.ring.slot_size);
   dispatch_loop<warp_thread_group, transport, handler_set, no_helpers<warp_thread_group>, false> loop(
       p.dispatch, 0, workspace, transport(p.dispatch.ring, view), handlers, helpers);
   loop.run(1);
-  return outcome;
+  return result;
 }
 
 template <class Handlers, cuda::thread_scope Scope>
 __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
   const auto table = Handlers::prepare(p.dispatch, reinterpret_cast<block_memory *>(memory)->index);
   std::uint8_t *const behind = memory + round_line(kernel_memory(p.dispatch.ring.slot_size, 1));
-  auto &board = *reinterpret_cast<shift_board *>(behind);
+  auto &shared = *reinterpret_cast<scheduler_block *>(behind);
   auto &words = *reinterpret_cast<graph_rotation_words *>(p.block + p.layout.rotation);
   const graph_rotation rotation(words, p.dispatch.reports->fault, p.number, p.members);
   if (threadIdx.x == 0) {
     rotation.arrive();
-    while ((board.said = rotation.look()) == graph_rotation::call::wait) {
+    while ((shared.said = rotation.look()) == graph_rotation::call::wait) {
     }
-    board.harvest_ends = 0;
+    shared.poller_ends = 0;
   }
   __syncthreads();
-  if (board.said == graph_rotation::call::leave)
+  if (shared.said == graph_rotation::call::leave)
     return;
   const bool copied = p.layout.shared();
-  std::uint8_t *const image = copied ? behind + sizeof(shift_board) : p.block;
+  std::uint8_t *const image = copied ? behind + sizeof(scheduler_block) : p.block;
   if (copied)
     copy_image(image, p.block, p.layout.image_bytes);
-  const graph_ledger_view view(p.layout, image, p.block);
-  shift_outcome outcome;
+  const graph_state_view view(p.layout, image, p.block);
+  execution_result result;
   if (threadIdx.x < warp_thread_group::kWidth) {
-    outcome = serve_shift<decltype(table), Scope>(p, memory, table, view, rotation);
+    result = serve_execution<decltype(table), Scope>(p, memory, table, view, rotation);
     if (threadIdx.x == 0)
-      store_release<std::uint32_t, kLedgerScope>(board.harvest_ends, std::uint32_t{1});
+      store_release<std::uint32_t, kGraphScope>(shared.poller_ends, std::uint32_t{1});
   } else {
-    graph_harvester<warp_thread_group, Scope> harvester(view, p.dispatch.ring);
-    while (warp_thread_group::ballot(load_relaxed(board.harvest_ends) != 0) == 0)
-      harvester.round();
+    completion_poller<warp_thread_group, Scope> poller(view, p.dispatch.ring);
+    while (warp_thread_group::ballot(load_relaxed(shared.poller_ends) != 0) == 0)
+      poller.round();
   }
   __syncthreads();
   if (copied)
     copy_image(p.block, image, p.layout.image_bytes);
   if (threadIdx.x != 0)
     return;
-  if (outcome.why == shift_end::stop)
-    return rotation.end(outcome.gave_up ? outcome.stranded : 0);
-  if (outcome.why == shift_end::relaunch) // which is on its way
+  if (result.why == execution_end::stop)
+    return rotation.end(result.gave_up ? result.stranded : 0);
+  if (result.why == execution_end::relaunch) // which is on its way
     return rotation.set_free();
-  rotation.pass(outcome.successor);
+  rotation.pass(result.successor);
   if (device_launcher::relaunch() != 0)
     rotation.lose();
 }

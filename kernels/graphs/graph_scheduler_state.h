@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger of the graph scheduler: which requests are accepted, which graph serves them, who waits for one.
+// The state of the graph scheduler: which requests are accepted, which graph serves them, who waits for one.
 //
 //   accept(slot, route)   an idle instance of the route is launched, if nobody waits before; else the request waits
-//   pump()                waiting requests: the first of each lane, where there is an idle instance
-//   harvester::round()    another warp: a graph has raised its completion word: it has landed, its answer is published,
+//   pump()                waiting requests: the first of each queue, where there is an idle instance
+//   poller::round()    another warp: a graph has raised its completion word: it has completed, its answer is published,
 //                         its slot is given up
-//   collect()             instances that have landed are idle again
+//   collect()             instances that have completed are idle again
 //
 // Instances with one context are never in flight together: a launch takes all of them from their pools' lists of idle ones,
-// and the landing puts all of them back.
+// and the completion puts all of them back.
 //
-// One thread writes the ledger. The harvester takes `phase` from flying to landed, and only then does what takes a way over
+// One thread writes the state. The poller takes `phase` from in_flight to completed, and only then does what takes a way over
 // the bus, with which the graph has nothing to do any more. It clears the held bit after the rx flag, as
 // docs/ring_protocol.md section 7 wants it. Host and device code; what is
 // special to a device is the Launcher: launch(exec) and relaunch(), of this execution behind its own end, 0 or an error;
@@ -22,13 +22,16 @@
 
 namespace cudaq::realtime::detail {
 
-/// Where the ledger's parts are. `image` may be a copy of the block's beginning.
-struct graph_ledger_view {
-  CUDAQ_REALTIME_HOST_DEVICE graph_ledger_view(const graph_layout &l, std::uint8_t *image, std::uint8_t *block)
-      : state(*reinterpret_cast<graph_state *>(image)), graphs(reinterpret_cast<graph_instance *>(image + l.graphs)),
-        pools(reinterpret_cast<graph_pool *>(image + l.pools)), lanes(reinterpret_cast<graph_lane *>(image + l.lanes)),
+/// Where the state's parts are. `image` may be a copy of the block's beginning.
+struct graph_state_view {
+  CUDAQ_REALTIME_HOST_DEVICE graph_state_view(const graph_layout &l, std::uint8_t *image, std::uint8_t *block)
+      : state(*reinterpret_cast<graph_scheduler_words *>(image)),
+        graphs(reinterpret_cast<graph_instance *>(image + l.graphs)),
+        pools(reinterpret_cast<graph_pool *>(image + l.pools)),
+        queues(reinterpret_cast<wait_queue *>(image + l.queues)),
         held(reinterpret_cast<std::uint32_t *>(image + l.held)), jobs(reinterpret_cast<graph_job *>(block + l.jobs)),
-        ends(reinterpret_cast<std::uint64_t *>(block + l.ends)), num_graphs(l.num_graphs), num_lanes(l.num_lanes) {}
+        done_words(reinterpret_cast<std::uint64_t *>(block + l.done_words)), num_graphs(l.num_graphs),
+        num_queues(l.num_queues) {}
 
   /// The request in the slot is accepted, and its rx flag not cleared.
   CUDAQ_REALTIME_HOST_DEVICE bool holds(std::uint32_t slot) const {
@@ -41,21 +44,21 @@ struct graph_ledger_view {
     clear_device_bits(held[slot / 32], 1u << slot % 32);
   }
 
-  graph_state &state;
+  graph_scheduler_words &state;
   graph_instance *graphs;
   graph_pool *pools;
-  graph_lane *lanes;
+  wait_queue *queues;
   std::uint32_t *held;
   graph_job *jobs;
-  std::uint64_t *ends;
-  std::uint32_t num_graphs, num_lanes;
+  std::uint64_t *done_words;
+  std::uint32_t num_graphs, num_queues;
 };
 
-inline constexpr auto kLedgerScope = cuda::thread_scope_device; ///< scheduler, harvester and graphs run on one device
+inline constexpr auto kGraphScope = cuda::thread_scope_device; ///< scheduler, poller and graphs run on one device
 
 /// The scheduler's side.
 template <class Launcher>
-class graph_ledger {
+class graph_scheduler_state {
 public:
   static constexpr std::uint64_t kBusyNs = 1000000000;   ///< an exec that was launched before and refuses still runs
   static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< before that another execution tries to launch it
@@ -64,10 +67,11 @@ public:
   static constexpr std::uint64_t kMostPauseNs =
       1000000; ///< between two attempts, else half of the time since the first
 
-  CUDAQ_REALTIME_HOST_DEVICE graph_ledger(const graph_ledger_view &view, const slot_ring &ring, Launcher launcher = {})
+  CUDAQ_REALTIME_HOST_DEVICE graph_scheduler_state(const graph_state_view &view, const slot_ring &ring,
+                                                   Launcher launcher = {})
       : v_(view), ring_(ring), launcher_(launcher) {}
 
-  CUDAQ_REALTIME_HOST_DEVICE const graph_ledger_view &view() const { return v_; }
+  CUDAQ_REALTIME_HOST_DEVICE const graph_state_view &view() const { return v_; }
   CUDAQ_REALTIME_HOST_DEVICE bool drained() const { return v_.state.accepted == 0; }
   /// Time to look for a successor.
   CUDAQ_REALTIME_HOST_DEVICE bool spent() const { return v_.state.launches >= kPassAtLaunches || in_doubt(); }
@@ -80,70 +84,71 @@ public:
 
   // --- one thread ---
 
-  /// This execution begins to work on the ledger.
-  CUDAQ_REALTIME_HOST_DEVICE void begin_shift() {
-    graph_state &s = v_.state;
-    ++s.shift;
+  /// This execution begins to work on the state.
+  CUDAQ_REALTIME_HOST_DEVICE void begin_execution() {
+    graph_scheduler_words &s = v_.state;
+    ++s.execution;
     s.launches = s.mine = s.doubt = 0;
   }
 
-  /// The launch comes first, what is to be noted about it behind it; but for the held bit, which the harvester clears.
+  /// The launch comes first, what is to be noted about it behind it; but for the held bit, which the poller clears.
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) {
-    const std::uint32_t lane = v_.pools[route].lane;
+    const std::uint32_t queue = v_.pools[route].queue;
     v_.hold(slot);
-    const bool waits = v_.lanes[lane].first_job != kNoGraph || start(slot, route) != start_result::started;
+    const bool waits = v_.queues[queue].first_job != kNoGraph || start(slot, route) != start_result::started;
     ++v_.state.accepted;
     if (unlikely(waits))
-      append(lane, slot, route);
+      append(queue, slot, route);
   }
 
-  /// Tries the first request of each lane that has an idle instance. fail(slot): its launch has failed for good; it must
+  /// Tries the first request of each queue that has an idle instance. fail(slot): its launch has failed for good; it must
   /// be answered, and is given up.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) {
-    graph_state &s = v_.state;
-    s.hurry = 0;
+    graph_scheduler_words &s = v_.state;
+    s.retry_soon = 0;
     const std::uint64_t now = launcher_.now_ns();
     for (std::uint32_t n = s.waiting; n != 0 && may_launch(); --n) {
-      const std::uint32_t lane = s.first_waiting;
-      graph_lane &l = v_.lanes[lane];
-      remove_first_lane(l);
+      const std::uint32_t queue = s.first_waiting;
+      wait_queue &l = v_.queues[queue];
+      remove_first_queue(l);
       if (v_.pools[l.route].next_try <= now)
         start_first(l, fail);
-      list(lane);
+      list(queue);
     }
   }
   /// Nobody will be able to launch anything: what waits has failed.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) {
     while (v_.state.waiting != 0)
-      remove_first_lane(v_.lanes[v_.state.first_waiting]);
-    for (std::uint32_t lane = 0; lane < v_.num_lanes; ++lane)
-      while (v_.lanes[lane].first_job != kNoGraph)
-        fail_first(v_.lanes[lane], fail);
+      remove_first_queue(v_.queues[v_.state.first_waiting]);
+    for (std::uint32_t queue = 0; queue < v_.num_queues; ++queue)
+      while (v_.queues[queue].first_job != kNoGraph)
+        fail_first(v_.queues[queue], fail);
   }
 
   // --- the whole group ---
 
-  /// Another attempt will soon help: an instance has just landed for a request that waits, or was refused just now.
-  CUDAQ_REALTIME_HOST_DEVICE bool hurries() const { return v_.state.hurry != 0 && anything_to_try(); }
+  /// Another attempt will soon help: an instance has just completed for a request that waits, or was refused just now.
+  CUDAQ_REALTIME_HOST_DEVICE bool retries_soon() const { return v_.state.retry_soon != 0 && anything_to_try(); }
   /// A request waits, an instance is idle, and this execution may launch.
   CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return v_.state.waiting != 0 && may_launch(); }
-  /// Something has landed since the last collect.
-  CUDAQ_REALTIME_HOST_DEVICE bool anything_landed() const { // collect orders what it takes
-    return load_relaxed(v_.state.landed) != v_.state.collected;
+  /// Something has completed since the last collect.
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_completed() const { // collect orders what it takes
+    return load_relaxed(v_.state.completed) != v_.state.collected;
   }
-  /// Instances that have landed become idle. Returns how many, to every lane.
+  /// Instances that have completed become idle. Returns how many, to every lane.
   template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() {
     std::uint32_t found = 0;
     for (std::uint32_t first = 0; first < v_.num_graphs; first += Group::kWidth) {
       const std::uint32_t i = first + Group::lane();
-      const std::uint32_t landed = Group::ballot(i < v_.num_graphs && phase_of(v_.graphs[i]) == graph_phase::landed);
-      found += count_bits(landed);
+      const std::uint32_t completed =
+          Group::ballot(i < v_.num_graphs && phase_of(v_.graphs[i]) == graph_phase::completed);
+      found += count_bits(completed);
       if (Group::lane() == 0)
-        for (std::uint32_t rest = landed; rest != 0; rest &= rest - 1)
-          land(first + lowest_bit(rest));
+        for (std::uint32_t rest = completed; rest != 0; rest &= rest - 1)
+          complete(first + lowest_bit(rest));
     }
     if (Group::lane() == 0)
       v_.state.collected += found;
@@ -155,7 +160,7 @@ private:
   enum class start_result { started, later, failed };
 
   CUDAQ_REALTIME_HOST_DEVICE static graph_phase phase_of(const graph_instance &g) {
-    return static_cast<graph_phase>(load_acquire<std::uint32_t, kLedgerScope>(g.phase));
+    return static_cast<graph_phase>(load_acquire<std::uint32_t, kGraphScope>(g.phase));
   }
 
   /// Perhaps this execution may launch less often than is known. One that has launched nothing has all its launches.
@@ -163,7 +168,7 @@ private:
   /// Launches an idle instance for the request, if there is one and it can be launched now.
   CUDAQ_REALTIME_HOST_DEVICE start_result start(std::uint32_t slot, std::uint32_t route) {
     graph_pool &pool = v_.pools[route];
-    graph_state &s = v_.state;
+    graph_scheduler_words &s = v_.state;
     if (!may_launch() || pool.first_idle == kNoGraph)
       return start_result::later;
     std::uint32_t proven = 0;
@@ -193,12 +198,12 @@ private:
       return start_result::failed;
     }
     const bool fresh = refused < kFreshNs;
-    s.hurry |= fresh;
+    s.retry_soon |= fresh;
     pool.next_try = fresh ? 0 : now + (refused / 2 < kMostPauseNs ? refused / 2 : kMostPauseNs);
     return start_result::later;
   }
   template <class Fail>
-  CUDAQ_REALTIME_HOST_DEVICE void start_first(graph_lane &l, Fail &fail) {
+  CUDAQ_REALTIME_HOST_DEVICE void start_first(wait_queue &l, Fail &fail) {
     const start_result result = start(l.first_job, l.route);
     if (result == start_result::started)
       take_first_job(l);
@@ -206,7 +211,7 @@ private:
       fail_first(l, fail);
   }
   template <class Fail>
-  CUDAQ_REALTIME_HOST_DEVICE void fail_first(graph_lane &l, Fail &fail) {
+  CUDAQ_REALTIME_HOST_DEVICE void fail_first(wait_queue &l, Fail &fail) {
     const std::uint32_t slot = l.first_job;
     take_first_job(l);
     fail(slot);
@@ -216,7 +221,7 @@ private:
 
   CUDAQ_REALTIME_HOST_DEVICE bool launch(std::uint32_t i, std::uint32_t slot) {
     graph_instance &g = v_.graphs[i];
-    const std::uint64_t ticket = g.ticket + 1;
+    const std::uint64_t launch_number = g.launch_number + 1;
     auto &io = *reinterpret_cast<GraphIOContextV2 *>(g.io);
     io.io.rx_slot = ring_.rx_slot(slot);
     io.io.tx_slot = ring_.tx_slot(slot);
@@ -224,27 +229,27 @@ private:
     if (g.publishes != 0) {
       io.io.tx_flag = &ring_.tx_flags[slot];
       io.io.tx_flag_value = reinterpret_cast<std::uint64_t>(ring_.tx_slot(slot));
-      io.done = &v_.ends[i];
-      io.done_value = ticket;
+      io.done = &v_.done_words[i];
+      io.done_value = launch_number;
     } else {
-      io.io.tx_flag = &v_.ends[i];
-      io.io.tx_flag_value = ticket;
+      io.io.tx_flag = &v_.done_words[i];
+      io.io.tx_flag_value = launch_number;
     }
     if (launcher_.launch(g.exec) != 0)
       return false;
-    store_relaxed(g.ticket, ticket);
+    store_relaxed(g.launch_number, launch_number);
     g.slot = slot;
-    g.shift = v_.state.shift;
-    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::flying));
+    g.execution = v_.state.execution;
+    store_release<std::uint32_t, kGraphScope>(g.phase, static_cast<std::uint32_t>(graph_phase::in_flight));
     return true;
   }
 
-  CUDAQ_REALTIME_HOST_DEVICE void land(std::uint32_t i) {
+  CUDAQ_REALTIME_HOST_DEVICE void complete(std::uint32_t i) {
     graph_instance &g = v_.graphs[i];
-    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::idle));
+    store_release<std::uint32_t, kGraphScope>(g.phase, static_cast<std::uint32_t>(graph_phase::idle));
     --v_.state.in_flight;
     --v_.state.accepted;
-    v_.state.mine -= g.shift == v_.state.shift;
+    v_.state.mine -= g.execution == v_.state.execution;
     std::uint32_t k = i; // this one at last: so they take turns
     do {
       k = v_.graphs[k].sibling;
@@ -258,11 +263,11 @@ private:
     --pool.taken;
     put_idle(pool, i);
     pool.refused_since = pool.next_try = 0;
-    const graph_lane &l = v_.lanes[pool.lane];
+    const wait_queue &l = v_.queues[pool.queue];
     if (l.first_job == kNoGraph || l.route != route)
       return;
-    v_.state.hurry = 1;
-    list(pool.lane);
+    v_.state.retry_soon = 1;
+    list(pool.queue);
   }
   /// Instance i has been launched.
   CUDAQ_REALTIME_HOST_DEVICE void take_siblings(std::uint32_t i) {
@@ -298,50 +303,50 @@ private:
     pool.last_idle = i;
     ++pool.idle;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void append(std::uint32_t lane, std::uint32_t slot, std::uint32_t route) {
-    graph_lane &l = v_.lanes[lane];
+  CUDAQ_REALTIME_HOST_DEVICE void append(std::uint32_t queue, std::uint32_t slot, std::uint32_t route) {
+    wait_queue &l = v_.queues[queue];
     v_.jobs[slot] = {kNoGraph, route};
     if (l.first_job == kNoGraph) {
       l.first_job = slot;
       l.route = route;
-      list(lane);
+      list(queue);
     } else {
       v_.jobs[l.last_job].next = slot;
     }
     l.last_job = slot;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void take_first_job(graph_lane &l) {
+  CUDAQ_REALTIME_HOST_DEVICE void take_first_job(wait_queue &l) {
     l.first_job = v_.jobs[l.first_job].next;
     if (l.first_job != kNoGraph)
       l.route = v_.jobs[l.first_job].route;
   }
-  /// Lanes without an idle instance cost nothing: they are listed again when one lands.
-  CUDAQ_REALTIME_HOST_DEVICE void list(std::uint32_t lane) {
-    graph_state &s = v_.state;
-    graph_lane &l = v_.lanes[lane];
+  /// Queues without an idle instance cost nothing: they are listed again when one completes.
+  CUDAQ_REALTIME_HOST_DEVICE void list(std::uint32_t queue) {
+    graph_scheduler_words &s = v_.state;
+    wait_queue &l = v_.queues[queue];
     if (l.next_waiting != kUnlisted || l.first_job == kNoGraph || v_.pools[l.route].first_idle == kNoGraph)
       return;
     l.next_waiting = kNoGraph;
-    (s.first_waiting == kNoGraph ? s.first_waiting : v_.lanes[s.last_waiting].next_waiting) = lane;
-    s.last_waiting = lane;
+    (s.first_waiting == kNoGraph ? s.first_waiting : v_.queues[s.last_waiting].next_waiting) = queue;
+    s.last_waiting = queue;
     ++s.waiting;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void remove_first_lane(graph_lane &l) {
+  CUDAQ_REALTIME_HOST_DEVICE void remove_first_queue(wait_queue &l) {
     v_.state.first_waiting = l.next_waiting;
     l.next_waiting = kUnlisted;
     --v_.state.waiting;
   }
 
-  graph_ledger_view v_;
+  graph_state_view v_;
   slot_ring ring_;
   Launcher launcher_;
 };
 
 /// Watches the completion words beside the scheduler, so that an answer does not wait for a look at the ring.
 template <class Group, cuda::thread_scope Scope>
-class graph_harvester {
+class completion_poller {
 public:
-  CUDAQ_REALTIME_HOST_DEVICE graph_harvester(const graph_ledger_view &view, const slot_ring &r) : v_(view) {
+  CUDAQ_REALTIME_HOST_DEVICE completion_poller(const graph_state_view &view, const slot_ring &r) : v_(view) {
     ring_.rx_flags = r.rx_flags, ring_.tx_flags = r.tx_flags, ring_.rx_data = r.rx_data, ring_.tx_data = r.tx_data;
     ring_.rx_stride = r.rx_stride, ring_.tx_stride = r.tx_stride;
   }
@@ -351,12 +356,12 @@ public:
     for (std::uint32_t first = 0; first < v_.num_graphs; first += Group::kWidth) {
       const std::uint32_t i = first + Group::lane();
       job of;
-      const bool mine = i < v_.num_graphs && lands(v_.graphs[i], v_.ends[i], of);
-      const std::uint32_t landed = count_bits(Group::ballot(mine));
-      if (landed == 0)
+      const bool mine = i < v_.num_graphs && completes(v_.graphs[i], v_.done_words[i], of);
+      const std::uint32_t completed = count_bits(Group::ballot(mine));
+      if (completed == 0)
         continue;
       if (Group::lane() == 0)
-        store_release<std::uint32_t, kLedgerScope>(v_.state.landed, v_.state.landed + landed);
+        store_release<std::uint32_t, kGraphScope>(v_.state.completed, v_.state.completed + completed);
       if (mine)
         finish(of);
       Group::sync();
@@ -364,22 +369,22 @@ public:
   }
 
 private:
-  /// Of a graph that has landed, which may serve another one already.
+  /// Of a graph that has completed, which may serve another one already.
   struct job {
     std::uint32_t slot = 0;
     bool published = false;
   };
 
-  CUDAQ_REALTIME_HOST_DEVICE bool lands(graph_instance &g, const std::uint64_t &end, job &of) {
-    constexpr auto kFlying = static_cast<std::uint32_t>(graph_phase::flying);
+  CUDAQ_REALTIME_HOST_DEVICE bool completes(graph_instance &g, const std::uint64_t &end, job &of) {
+    constexpr auto kInFlight = static_cast<std::uint32_t>(graph_phase::in_flight);
     // An acquire empties the cache of the multiprocessor, in which the scheduler launches: only where something is found.
-    if (load_relaxed(g.phase) != kFlying || load_relaxed(end) != load_relaxed(g.ticket))
+    if (load_relaxed(g.phase) != kInFlight || load_relaxed(end) != load_relaxed(g.launch_number))
       return false;
-    if (load_acquire<std::uint32_t, kLedgerScope>(g.phase) != kFlying ||
-        load_acquire<std::uint64_t, kLedgerScope>(end) != load_relaxed(g.ticket))
+    if (load_acquire<std::uint32_t, kGraphScope>(g.phase) != kInFlight ||
+        load_acquire<std::uint64_t, kGraphScope>(end) != load_relaxed(g.launch_number))
       return false;
     of = {g.slot, g.publishes != 0};
-    store_release<std::uint32_t, kLedgerScope>(g.phase, static_cast<std::uint32_t>(graph_phase::landed));
+    store_release<std::uint32_t, kGraphScope>(g.phase, static_cast<std::uint32_t>(graph_phase::completed));
     return true;
   }
   CUDAQ_REALTIME_HOST_DEVICE void finish(const job &of) {
@@ -389,7 +394,7 @@ private:
     v_.give_up(of.slot);
   }
 
-  graph_ledger_view v_;
+  graph_state_view v_;
   scoped_slot_ring<Scope> ring_;
 };
 

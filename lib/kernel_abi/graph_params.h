@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host prepares for the graph scheduler: its ledger, in one block of device memory, and its kernel argument.
+// What the host prepares for the graph scheduler: its state, in one block of device memory, and its kernel argument.
 //
 //   image    what the scheduler that holds the token works on, in shared memory where it fits, and hands on
-//     state      one graph_state
+//     state      one graph_scheduler_words
 //     graphs     one graph_instance for each GRAPH_LAUNCH entry of the table
 //     pools      one graph_pool for each route: the instances under one (function id, routing key)
-//     lanes      one graph_lane for each order that is to be kept: a function, or with ANY ordering a route
+//     queues      one wait_queue for each order that is to be kept: a function, or with ANY ordering a route
 //     held       a bit for each slot whose request is accepted and whose rx flag is not cleared
 //   behind it, always in device memory
-//     jobs       one graph_job for each slot: the queue of a lane
-//     ends       one completion word for each instance
+//     jobs       one graph_job for each slot: the queue of a queue
+//     done_words one completion word for each instance
 //     rotation   the token
 #pragma once
 
@@ -17,8 +17,8 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;   ///< end of a list: no instance, no lane, no job
-inline constexpr std::uint32_t kUnlisted = 0xFFFFFFFEu;  ///< a lane that is in no list
+inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;   ///< end of a list: no instance, no queue, no job
+inline constexpr std::uint32_t kUnlisted = 0xFFFFFFFEu;  ///< a queue that is in no list
 inline constexpr std::uint32_t kMostMembers = 32;        ///< scheduler graphs of a rotation
 inline constexpr std::uint32_t kUsualMembers = 8;        ///< measured: fewer stall behind slow graphs, more cost polls
 inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< a scheduler looks for a successor from here on
@@ -28,41 +28,41 @@ inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay
 /// Device graphs come with compute capability 9.0.
 constexpr bool has_device_graphs(int major) { return major >= 9; }
 
-/// How far the job of an instance is. The scheduler takes it from idle to flying and from landed to idle, the harvester
-/// from flying to landed.
-enum class graph_phase : std::uint32_t { idle, flying, landed };
+/// How far the job of an instance is. The scheduler takes it from idle to in_flight and from completed to idle, the poller
+/// from in_flight to completed.
+enum class graph_phase : std::uint32_t { idle, in_flight, completed };
 
 /// One graph exec.
 struct alignas(16) graph_instance {
   std::uint64_t exec;
-  std::uint64_t io;     ///< device address of its GraphIOContext, or of a GraphIOContextV2 if it publishes by itself
-  std::uint64_t ticket; ///< of the last job: what its completion word holds when the job has ended
+  std::uint64_t io; ///< device address of its GraphIOContext, or of a GraphIOContextV2 if it publishes by itself
+  std::uint64_t launch_number; ///< of the last job: what its completion word holds when the job has ended
   std::uint32_t pool;
   std::uint32_t next;      ///< in the pool's list of idle ones
   std::uint32_t slot;      ///< of the last job
   std::uint32_t phase;     ///< graph_phase
-  std::uint32_t shift;     ///< in which execution of a scheduler it was launched
+  std::uint32_t execution; ///< in which execution of a scheduler it was launched
   std::uint32_t publishes; ///< the graph raises the ring's tx flag by itself
   std::uint32_t sibling;   ///< the next instance with the same context, round in a circle: this one, if it has its own
   std::uint32_t proven;    ///< a launch of the exec has succeeded
 };
 static_assert(sizeof(graph_instance) == 64);
 
-/// The instances of one route. Idle ones in the order of their landing: who has rested longest goes first. An instance whose
+/// The instances of one route. Idle ones in the order of their completion: who has rested longest goes first. An instance whose
 /// context is taken by another one is not idle.
 struct alignas(16) graph_pool {
   std::uint32_t first_idle, last_idle;
-  std::uint32_t lane;
+  std::uint32_t queue;
   std::uint32_t idle;  ///< length of the list
   std::uint32_t taken; ///< instances that are not in it
   std::uint64_t
-      refused_since; ///< ns; no instance could be launched since then; 0: no refusal since the last success or landing
+      refused_since; ///< ns; no instance could be launched since then; 0: no refusal since the last success or completion
   std::uint64_t next_try; ///< ns; after a refusal
 };
 static_assert(sizeof(graph_pool) == 48);
 
 /// Requests that wait for an instance, in the order of their arrival.
-struct graph_lane {
+struct wait_queue {
   std::uint32_t first_job, last_job;
   std::uint32_t next_waiting; ///< in the list of lanes whose first job has an idle instance; or kUnlisted
   std::uint32_t route;        ///< of the first job
@@ -73,29 +73,29 @@ struct graph_job {
   std::uint32_t route;
 };
 
-struct graph_state {
+struct graph_scheduler_words {
   loop_report counts;
   std::uint64_t polls;
   std::uint32_t cursor;
-  std::uint32_t accepted;                             ///< requests that wait, or whose graph has not landed
+  std::uint32_t accepted;                             ///< requests that wait, or whose graph has not completed
   std::uint32_t in_flight;                            ///< of these, the ones that a graph has
-  std::uint32_t landed;                               ///< counts landings; the harvester's
-  std::uint32_t collected;                            ///< landings that the scheduler has seen
-  std::uint32_t first_waiting, last_waiting, waiting; ///< lanes that an attempt to launch can help
-  std::uint32_t shift;                                ///< counts executions that held the token; of this one:
+  std::uint32_t completed;                            ///< counts completions; the poller's
+  std::uint32_t collected;                            ///< completions that the scheduler has seen
+  std::uint32_t first_waiting, last_waiting, waiting; ///< queues that an attempt to launch can help
+  std::uint32_t execution;                            ///< counts executions that held the token; of this one:
   std::uint32_t launches;                             ///< successful ones
-  std::uint32_t mine;                                 ///< of these, the ones that have not landed
+  std::uint32_t mine;                                 ///< of these, the ones that have not completed
   std::uint32_t doubt; ///< refused for long, and no success since: perhaps the limit is another one
   std::uint32_t stopping;
-  std::uint32_t hurry; ///< see graph_ledger::hurries
+  std::uint32_t retry_soon; ///< see graph_scheduler_state::retries_soon
 };
 
 /// Where the parts of the block are, in bytes from its beginning.
 struct graph_layout {
-  std::uint32_t num_graphs = 0, num_pools = 0, num_lanes = 0, num_slots = 0;
-  std::uint32_t graphs = 0, pools = 0, lanes = 0, held = 0;
+  std::uint32_t num_graphs = 0, num_pools = 0, num_queues = 0, num_slots = 0;
+  std::uint32_t graphs = 0, pools = 0, queues = 0, held = 0;
   std::uint32_t image_bytes = 0; ///< a multiple of 16
-  std::uint64_t jobs = 0, ends = 0, rotation = 0, bytes = 0;
+  std::uint64_t jobs = 0, done_words = 0, rotation = 0, bytes = 0;
 
   CUDAQ_REALTIME_HOST_DEVICE bool shared() const { return image_bytes <= kMostSharedImage; }
 };
@@ -116,12 +116,12 @@ inline constexpr std::uint32_t kTokenShut = 0xFFFFFFFDu; ///< not all members ar
 inline constexpr std::uint32_t kTokenFree = 0xFFFFFFFEu; ///< any member takes it
 inline constexpr std::uint32_t kTokenEnd = 0xFFFFFFFFu;  ///< all leave
 
-inline graph_layout make_graph_layout(std::uint32_t num_graphs, std::uint32_t num_pools, std::uint32_t num_lanes,
+inline graph_layout make_graph_layout(std::uint32_t num_graphs, std::uint32_t num_pools, std::uint32_t num_queues,
                                       std::uint32_t num_slots) {
   const auto up = [](std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; };
   graph_layout l;
-  l.num_graphs = num_graphs, l.num_pools = num_pools, l.num_lanes = num_lanes, l.num_slots = num_slots;
-  std::uint64_t at = up(sizeof(graph_state), 16);
+  l.num_graphs = num_graphs, l.num_pools = num_pools, l.num_queues = num_queues, l.num_slots = num_slots;
+  std::uint64_t at = up(sizeof(graph_scheduler_words), 16);
   const auto place = [&](std::uint64_t bytes, std::uint64_t align) {
     at = up(at, align);
     const std::uint64_t here = at;
@@ -130,12 +130,12 @@ inline graph_layout make_graph_layout(std::uint32_t num_graphs, std::uint32_t nu
   };
   l.graphs = static_cast<std::uint32_t>(place(num_graphs * sizeof(graph_instance), 16));
   l.pools = static_cast<std::uint32_t>(place(num_pools * sizeof(graph_pool), 16));
-  l.lanes = static_cast<std::uint32_t>(place(num_lanes * sizeof(graph_lane), 16));
+  l.queues = static_cast<std::uint32_t>(place(num_queues * sizeof(wait_queue), 16));
   l.held = static_cast<std::uint32_t>(place(up(num_slots, 32) / 8, 16));
   at = up(at, 16);
   l.image_bytes = static_cast<std::uint32_t>(at);
   l.jobs = place(num_slots * sizeof(graph_job), 128);
-  l.ends = place(num_graphs * sizeof(std::uint64_t), 128);
+  l.done_words = place(num_graphs * sizeof(std::uint64_t), 128);
   l.rotation = place(sizeof(graph_rotation_words), 128);
   l.bytes = up(at, 128);
   return l;

@@ -124,8 +124,8 @@ def allowed(kernel, cooperative, scope):
     return may
 
 
-def ledger(kernel):
-    """The same to places that come from no named member: the ledger of a graph scheduler, wherever it is, and its words."""
+def scheduler_state(kernel):
+    """The same to places that come from no named member: the state of a graph scheduler, wherever it is, and its words."""
     words = ("ld.acquire.gpu.b32", "ld.acquire.gpu.b64", "st.release.gpu.b32", "ld.relaxed.sys.b32", "ld.relaxed.sys.b64",
              "st.relaxed.sys.b32", "st.relaxed.sys.b64", *HELD, TOKEN)
     return words if kernel.startswith("graph_") else ()
@@ -144,7 +144,7 @@ def check_entry(name, body, members):
         what = re.sub(r"\.[us]64\b", ".b64", re.sub(r"\.[us]32\b", ".b32", match.group(1)))
         to = source.of(match.group(2))
         if what.startswith(("atom", "red")) or re.search(r"\.(?:acquire|release|relaxed|acq_rel)\b", what):
-            if what in ledger(kernel) and not to:
+            if what in scheduler_state(kernel) and not to:
                 claims += what == TOKEN
                 continue
             if what not in may or len(to) != 1 or not to <= set(may[what]):

@@ -235,20 +235,21 @@ public:
     words().token = kTokenFree;
   }
 
-  const graph_state &state() const { return *reinterpret_cast<const graph_state *>(block_.data()); }
-  graph_state &state() { return *reinterpret_cast<graph_state *>(block_.data()); }
+  const graph_scheduler_words &state() const { return *reinterpret_cast<const graph_scheduler_words *>(block_.data()); }
+  graph_scheduler_words &state() { return *reinterpret_cast<graph_scheduler_words *>(block_.data()); }
 
   loop_host base;
   std::atomic<std::uint64_t> over_limit{0};
   std::atomic<std::uint32_t> relaunches_refused{0};
-  std::array<std::uint32_t, kMostMembers> shifts{}; ///< of each member; written by who holds the token
+  std::array<std::uint32_t, kMostMembers> executions{}; ///< of each member; written by who holds the token
   std::array<std::atomic<int>, kMostMembers> relaunch_errors{};
   std::array<std::atomic<bool>, kMostMembers> detained{}; ///< does not come back from its relaunch while this is set
 
-  std::uint32_t token() { return load_acquire<std::uint32_t, kLedgerScope>(words().token); }
+  std::uint32_t token() { return load_acquire<std::uint32_t, kGraphScope>(words().token); }
   std::uint32_t fault() const { return base.reports[0].fault; }
   std::uint32_t members_that_served() const {
-    return static_cast<std::uint32_t>(std::count_if(shifts.begin(), shifts.end(), [](auto n) { return n != 0; }));
+    return static_cast<std::uint32_t>(
+        std::count_if(executions.begin(), executions.end(), [](auto n) { return n != 0; }));
   }
 
 private:
@@ -270,19 +271,19 @@ private:
       execution.over_limit = &over_limit;
       execution.relaunches_refused = &relaunches_refused;
       execution.relaunch_error = relaunch_errors[k].load();
-      ++shifts[k];
-      const shift_outcome outcome = serve_shift(k, rotation, execution);
-      if (outcome.why == shift_end::stop) {
-        rotation.end(outcome.gave_up ? outcome.stranded : 0);
-      } else if (outcome.why == shift_end::relaunch) {
+      ++executions[k];
+      const execution_result result = serve_execution(k, rotation, execution);
+      if (result.why == execution_end::stop) {
+        rotation.end(result.gave_up ? result.stranded : 0);
+      } else if (result.why == execution_end::relaunch) {
         rotation.set_free();
       } else {
-        rotation.pass(outcome.successor);
+        rotation.pass(result.successor);
         if (fake_launcher{&execution}.relaunch() != 0)
           rotation.lose();
       }
       EXPECT_LE(execution.relaunches, 1u);
-      EXPECT_TRUE(outcome.why != shift_end::stop || execution.relaunches == 0) << "it would come back for ever";
+      EXPECT_TRUE(result.why != execution_end::stop || execution.relaunches == 0) << "it would come back for ever";
       while (execution.children.load() != 0 || detained[k].load()) // a relaunch waits for every child
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       if (execution.relaunches == 0)
@@ -290,31 +291,31 @@ private:
     }
   }
 
-  shift_outcome serve_shift(std::uint32_t k, const graph_rotation &rotation, fake_execution &execution) {
-    shift_outcome outcome;
+  execution_result serve_execution(std::uint32_t k, const graph_rotation &rotation, fake_execution &execution) {
+    execution_result result;
     graph_block image(layout_.image_bytes);
     std::memcpy(image.data(), block(), layout_.image_bytes);
-    const graph_ledger_view view(layout_, image.data(), block());
-    graph_ledger<fake_launcher> ledger(view, base.params.ring, fake_launcher{&execution});
-    ledger.begin_shift();
-    std::uint32_t harvest_ends = 0;
-    std::thread harvester([&] {
-      graph_harvester<yielding_team, cuda::thread_scope_system> h(view, base.params.ring);
-      while (load_acquire<std::uint32_t, kLedgerScope>(harvest_ends) == 0) {
+    const graph_state_view view(layout_, image.data(), block());
+    graph_scheduler_state<fake_launcher> graphs(view, base.params.ring, fake_launcher{&execution});
+    graphs.begin_execution();
+    std::uint32_t poller_ends = 0;
+    std::thread poller([&] {
+      completion_poller<yielding_team, cuda::thread_scope_system> h(view, base.params.ring);
+      while (load_acquire<std::uint32_t, kGraphScope>(poller_ends) == 0) {
         h.round();
         std::this_thread::sleep_for(std::chrono::microseconds(10));
       }
     });
     const table_handler_set table(base.params.index, base.params.handlers);
-    const handler_set handlers(table, ledger, rotation, k, outcome);
+    const handler_set handlers(table, graphs, rotation, k, result);
     no_helpers<yielding_team> helpers;
     workspace d(base.params.ring.slot_size);
     loop<handler_set, false, transport>(base.params, 0, d.loop, transport(base.params.ring, view), handlers, helpers)
         .run(1);
-    store_release<std::uint32_t, kLedgerScope>(harvest_ends, std::uint32_t{1});
-    harvester.join();
+    store_release<std::uint32_t, kGraphScope>(poller_ends, std::uint32_t{1});
+    poller.join();
     std::memcpy(block(), image.data(), layout_.image_bytes);
-    return outcome;
+    return result;
   }
 
   struct workspace {

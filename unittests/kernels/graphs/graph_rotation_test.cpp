@@ -50,8 +50,8 @@ TEST_F(GraphRotation, WhoeverIsThereFirstServes) {
   calls(50);
   host->bring(1);
   host->stop();
-  EXPECT_EQ(host->shifts[2], 1u);
-  EXPECT_EQ(host->shifts[0], 0u);
+  EXPECT_EQ(host->executions[2], 1u);
+  EXPECT_EQ(host->executions[0], 0u);
 }
 
 // Its place on the device is somebody else's when it wants to come back.
@@ -67,7 +67,7 @@ TEST_F(GraphRotation, AnotherTakesTheTokenOfAMemberThatDoesNotComeBack) {
   calls(50);
   host->detained[0].store(false);
   host->stop();
-  EXPECT_EQ(host->shifts[1], 1u);
+  EXPECT_EQ(host->executions[1], 1u);
   EXPECT_EQ(host->state().counts.unrelieved, 1u);
 }
 
@@ -77,7 +77,7 @@ TEST_F(GraphRotation, AMemberThatCannotRelaunchItselfIsDoneWithout) {
   host->start();
   calls(1000);
   host->stop();
-  EXPECT_LE(host->shifts[1], 1u);
+  EXPECT_LE(host->executions[1], 1u);
   EXPECT_EQ(host->fault(), 0u);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ledger by itself: when it tries again, and when it does not.
+// The state by itself: when it tries again, and when it does not.
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
 #include "kernels/graphs/graph_block.h"
 #include "kernels/graphs/graph_scheduler_state.h"
@@ -35,7 +35,7 @@ using numbers = std::vector<std::uint32_t>;
 
 /// Function 1 is the pool of the first `first` graphs, each further function has one. Graph g has exec g + 1 and context g,
 /// or what it is told.
-class GraphLedger : public ::testing::Test {
+class GraphSchedulerState : public ::testing::Test {
 protected:
   void make(std::uint32_t graphs, std::uint32_t first = 1, const numbers &context_of = {},
             const numbers &exec_of = {}) {
@@ -55,42 +55,42 @@ protected:
     for (graph_binding &b : plan_.graphs)
       b.io = reinterpret_cast<std::uint64_t>(&contexts_[context_of.empty() ? b.entry : context_of[b.entry]]);
     block_ = make_graph_block(plan_, index_.view(), layout_);
-    view_ = std::make_unique<graph_ledger_view>(layout_, block_.data(), block_.data());
-    ledger = std::make_unique<graph_ledger<told_launcher>>(*view_, plan_.dispatch.ring, told_launcher{&says});
-    ledger->begin_shift();
+    view_ = std::make_unique<graph_state_view>(layout_, block_.data(), block_.data());
+    scheduler = std::make_unique<graph_scheduler_state<told_launcher>>(*view_, plan_.dispatch.ring, told_launcher{&says});
+    scheduler->begin_execution();
   }
   /// Route r belongs to function r + 1: they are sorted by id.
-  void accept(std::uint32_t slot, std::uint32_t function) { ledger->accept(slot, function - 1); }
-  void land(std::uint32_t graph) {
-    view_->graphs[graph].phase = static_cast<std::uint32_t>(graph_phase::landed);
-    ++view_->state.landed;
-    ledger->collect<single_thread_group>();
+  void accept(std::uint32_t slot, std::uint32_t function) { scheduler->accept(slot, function - 1); }
+  void complete(std::uint32_t graph) {
+    view_->graphs[graph].phase = static_cast<std::uint32_t>(graph_phase::completed);
+    ++view_->state.completed;
+    scheduler->collect<single_thread_group>();
   }
   std::vector<std::uint32_t> pump() {
     std::vector<std::uint32_t> failed;
-    ledger->pump([&](std::uint32_t slot) { failed.push_back(slot); });
+    scheduler->pump([&](std::uint32_t slot) { failed.push_back(slot); });
     return failed;
   }
-  graph_state &state() { return view_->state; }
-  /// The graph raises its word, and the harvester looks once.
+  graph_scheduler_words &state() { return view_->state; }
+  /// The graph raises its word, and the poller looks once.
   void answer(std::uint32_t graph) {
-    view_->ends[graph] = view_->graphs[graph].ticket;
-    graph_harvester<single_thread_group, cuda::thread_scope_system>(*view_, plan_.dispatch.ring).round();
+    view_->done_words[graph] = view_->graphs[graph].launch_number;
+    completion_poller<single_thread_group, cuda::thread_scope_system>(*view_, plan_.dispatch.ring).round();
   }
   std::uint64_t &rx_flag(std::uint32_t slot) { return flags_[slot]; }
   std::uint64_t tx_flag(std::uint32_t slot) const { return tx_flags_[slot]; }
-  numbers flying() const {
+  numbers in_flight() const {
     numbers found;
     for (std::uint32_t g = 0; g < view_->num_graphs; ++g)
-      if (view_->graphs[g].phase == static_cast<std::uint32_t>(graph_phase::flying))
+      if (view_->graphs[g].phase == static_cast<std::uint32_t>(graph_phase::in_flight))
         found.push_back(g);
     return found;
   }
 
-  const graph_ledger_view &view() const { return *view_; }
+  const graph_state_view &view() const { return *view_; }
 
   runtime says;
-  std::unique_ptr<graph_ledger<told_launcher>> ledger;
+  std::unique_ptr<graph_scheduler_state<told_launcher>> scheduler;
 
 private:
   std::uint64_t flags_[kSlots] = {}, tx_flags_[kSlots] = {};
@@ -100,100 +100,100 @@ private:
   graph_plan plan_;
   graph_layout layout_;
   graph_block block_{0};
-  std::unique_ptr<graph_ledger_view> view_;
+  std::unique_ptr<graph_state_view> view_;
 };
 
-TEST_F(GraphLedger, TheHarvesterGivesTheSlotUpAndTheSchedulerTakesTheGraphBack) {
+TEST_F(GraphSchedulerState, TheHarvesterGivesTheSlotUpAndTheSchedulerTakesTheGraphBack) {
   make(1);
   rx_flag(3) = 7;
   EXPECT_FALSE(view().holds(3));
   accept(3, 1);
   accept(5, 1); // waits
   EXPECT_TRUE(view().holds(3) && view().holds(5));
-  EXPECT_TRUE(ledger->backlog());
+  EXPECT_TRUE(scheduler->backlog());
   answer(0);
   EXPECT_EQ(rx_flag(3), 0u);
   EXPECT_NE(tx_flag(3), 0u);
   EXPECT_FALSE(view().holds(3));
   EXPECT_TRUE(view().holds(5));
-  EXPECT_EQ(view().graphs[0].phase, static_cast<std::uint32_t>(graph_phase::landed));
-  EXPECT_EQ(ledger->collect<single_thread_group>(), 1u);
+  EXPECT_EQ(view().graphs[0].phase, static_cast<std::uint32_t>(graph_phase::completed));
+  EXPECT_EQ(scheduler->collect<single_thread_group>(), 1u);
   pump();
-  EXPECT_EQ(flying(), numbers{0});
+  EXPECT_EQ(in_flight(), numbers{0});
   EXPECT_EQ(view().graphs[0].slot, 5u);
-  EXPECT_FALSE(ledger->backlog());
+  EXPECT_FALSE(scheduler->backlog());
   EXPECT_EQ(tx_flag(5), 0u);
   answer(0);
-  EXPECT_EQ(ledger->collect<single_thread_group>(), 1u);
-  EXPECT_TRUE(ledger->drained());
+  EXPECT_EQ(scheduler->collect<single_thread_group>(), 1u);
+  EXPECT_TRUE(scheduler->drained());
   EXPECT_FALSE(view().holds(5));
 }
 
-TEST_F(GraphLedger, ABacklogWithoutAnIdleInstanceIsNeitherTriedNorHurriedFor) {
+TEST_F(GraphSchedulerState, ABacklogWithoutAnIdleInstanceIsNeitherTriedNorHurriedFor) {
   make(2);
   accept(0, 1);
   accept(1, 1); // waits
   accept(2, 2);
-  land(1);
-  EXPECT_FALSE(ledger->anything_to_try());
-  EXPECT_FALSE(ledger->hurries());
+  complete(1);
+  EXPECT_FALSE(scheduler->anything_to_try());
+  EXPECT_FALSE(scheduler->retries_soon());
   const std::uint32_t before = says.attempts;
   pump();
   EXPECT_EQ(says.attempts, before);
-  land(0);
-  EXPECT_TRUE(ledger->hurries());
+  complete(0);
+  EXPECT_TRUE(scheduler->retries_soon());
   EXPECT_TRUE(pump().empty());
   EXPECT_EQ(says.attempts, before + 1);
-  EXPECT_FALSE(ledger->anything_to_try());
+  EXPECT_FALSE(scheduler->anything_to_try());
 }
 
-TEST_F(GraphLedger, NothingIsTriedBeyondTheBudgetOrWhileTheOnlyContextIsTaken) {
+TEST_F(GraphSchedulerState, NothingIsTriedBeyondTheBudgetOrWhileTheOnlyContextIsTaken) {
   make(2, 1, {0, 0});
   accept(0, 1);
   accept(1, 2);
-  EXPECT_FALSE(ledger->anything_to_try());
-  land(0);
-  EXPECT_TRUE(ledger->anything_to_try());
+  EXPECT_FALSE(scheduler->anything_to_try());
+  complete(0);
+  EXPECT_TRUE(scheduler->anything_to_try());
   state().launches = kMostLaunches;
-  EXPECT_FALSE(ledger->anything_to_try());
-  EXPECT_FALSE(ledger->hurries());
+  EXPECT_FALSE(scheduler->anything_to_try());
+  EXPECT_FALSE(scheduler->retries_soon());
 }
 
-TEST_F(GraphLedger, OnlyWhatSharesAContextWaitsForIt) {
+TEST_F(GraphSchedulerState, OnlyWhatSharesAContextWaitsForIt) {
   make(3, 1, {0, 0, 1});
   accept(0, 1);
   accept(1, 2); // waits
   accept(2, 3);
-  EXPECT_EQ(flying(), (numbers{0, 2}));
-  land(2);
-  EXPECT_FALSE(ledger->anything_to_try());
+  EXPECT_EQ(in_flight(), (numbers{0, 2}));
+  complete(2);
+  EXPECT_FALSE(scheduler->anything_to_try());
   accept(3, 3);
-  land(0);
-  EXPECT_TRUE(ledger->hurries());
+  complete(0);
+  EXPECT_TRUE(scheduler->retries_soon());
   EXPECT_TRUE(pump().empty());
-  EXPECT_EQ(flying(), (numbers{1, 2}));
-  EXPECT_FALSE(ledger->anything_to_try());
+  EXPECT_EQ(in_flight(), (numbers{1, 2}));
+  EXPECT_FALSE(scheduler->anything_to_try());
 }
 
-TEST_F(GraphLedger, OnesThatShareAContextTakeTurns) {
+TEST_F(GraphSchedulerState, OnesThatShareAContextTakeTurns) {
   make(3, 1, {0, 0, 0});
   for (std::uint32_t slot = 0; slot < 12; ++slot)
     accept(slot, 1 + slot / 4);
   numbers served_by{0};
-  for (int landings = 1; landings < 12; ++landings) {
-    land(flying().at(0));
+  for (int completions = 1; completions < 12; ++completions) {
+    complete(in_flight().at(0));
     EXPECT_TRUE(pump().empty());
-    ASSERT_EQ(flying().size(), 1u);
-    served_by.push_back(view().graphs[flying()[0]].pool);
+    ASSERT_EQ(in_flight().size(), 1u);
+    served_by.push_back(view().graphs[in_flight()[0]].pool);
   }
   for (std::uint32_t n = 0; n < 9; ++n) // while all of them have requests
     EXPECT_EQ(std::count(served_by.begin() + n / 3 * 3, served_by.begin() + n / 3 * 3 + 3, n % 3), 1) << n;
-  land(flying().at(0));
-  EXPECT_TRUE(ledger->drained());
+  complete(in_flight().at(0));
+  EXPECT_TRUE(scheduler->drained());
 }
 
 // In a pool, whichever place the instance has in the list.
-TEST_F(GraphLedger, APoolGoesOnWithoutTheInstanceWhoseContextIsTaken) {
+TEST_F(GraphSchedulerState, APoolGoesOnWithoutTheInstanceWhoseContextIsTaken) {
   for (std::uint32_t shared = 0; shared < 3; ++shared) {
     make(4, 3, {0, 1, 2, shared});
     accept(0, 2);
@@ -201,83 +201,83 @@ TEST_F(GraphLedger, APoolGoesOnWithoutTheInstanceWhoseContextIsTaken) {
       accept(slot, 1);
     numbers others{0, 1, 2, 3};
     others.erase(others.begin() + shared);
-    EXPECT_EQ(flying(), others);
-    EXPECT_FALSE(ledger->anything_to_try());
-    land(3);
+    EXPECT_EQ(in_flight(), others);
+    EXPECT_FALSE(scheduler->anything_to_try());
+    complete(3);
     EXPECT_TRUE(pump().empty());
-    EXPECT_EQ(flying(), (numbers{0, 1, 2}));
+    EXPECT_EQ(in_flight(), (numbers{0, 1, 2}));
     for (std::uint32_t graph = 0; graph < 3; ++graph)
-      land(graph);
+      complete(graph);
     for (std::uint32_t slot = 1; slot < 4; ++slot)
       accept(slot, 1);
-    EXPECT_EQ(flying(), (numbers{0, 1, 2}));
+    EXPECT_EQ(in_flight(), (numbers{0, 1, 2}));
     accept(0, 2); // its context is taken again
-    EXPECT_EQ(flying(), (numbers{0, 1, 2}));
-    land(shared);
+    EXPECT_EQ(in_flight(), (numbers{0, 1, 2}));
+    complete(shared);
     EXPECT_TRUE(pump().empty());
-    EXPECT_EQ(flying(), others);
+    EXPECT_EQ(in_flight(), others);
   }
 }
 
 // A graph that goes on after its signal for a tenth of a second, and then ends.
-TEST_F(GraphLedger, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesThem) {
+TEST_F(GraphSchedulerState, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesThem) {
   make(1);
   accept(0, 1);
-  land(0);
+  complete(0);
   says.refuses = {1};
   accept(1, 1);
-  EXPECT_TRUE(ledger->hurries());
+  EXPECT_TRUE(scheduler->retries_soon());
   for (int look = 0; look < 100'000; ++look, says.now += 1000)
     EXPECT_TRUE(pump().empty());
-  EXPECT_FALSE(ledger->hurries());
+  EXPECT_FALSE(scheduler->retries_soon());
   EXPECT_GT(says.attempts, 100u);
   EXPECT_LT(says.attempts, 300u);
   says.refuses.clear();
-  says.now += graph_ledger<told_launcher>::kMostPauseNs;
+  says.now += graph_scheduler_state<told_launcher>::kMostPauseNs;
   pump();
   EXPECT_EQ(state().in_flight, 1u);
   EXPECT_EQ(state().doubt, 0u);
 }
 
 // Perhaps the runtime allows fewer launches than we know: the next execution finds out before the request fails.
-TEST_F(GraphLedger, LongRefusalsEndAShiftThatHasLaunchedSomethingBeforeTheyAreBelieved) {
-  using tested = graph_ledger<told_launcher>;
+TEST_F(GraphSchedulerState, LongRefusalsEndAShiftThatHasLaunchedSomethingBeforeTheyAreBelieved) {
+  using tested = graph_scheduler_state<told_launcher>;
   make(2);
   accept(0, 1);
-  land(0);
+  complete(0);
   says.refuses = {1};
   accept(1, 1);
-  EXPECT_FALSE(ledger->spent());
+  EXPECT_FALSE(scheduler->spent());
   says.now += tested::kDoubtNs;
   EXPECT_TRUE(pump().empty());
-  EXPECT_TRUE(ledger->spent());
-  EXPECT_TRUE(ledger->may_relaunch());
+  EXPECT_TRUE(scheduler->spent());
+  EXPECT_TRUE(scheduler->may_relaunch());
   accept(2, 2); // others can be launched: it is the graph
-  EXPECT_FALSE(ledger->spent());
-  land(1);
-  ledger->begin_shift();
+  EXPECT_FALSE(scheduler->spent());
+  complete(1);
+  scheduler->begin_execution();
   says.now += tested::kDoubtNs;
   EXPECT_TRUE(pump().empty());
-  EXPECT_FALSE(ledger->spent()) << "nothing was launched in this shift: it has all its launches";
+  EXPECT_FALSE(scheduler->spent()) << "nothing was launched in this execution: it has all its launches";
   says.refuses.clear();
   says.now += tested::kMostPauseNs;
   EXPECT_TRUE(pump().empty());
-  EXPECT_EQ(flying(), numbers{0});
+  EXPECT_EQ(in_flight(), numbers{0});
 }
 
-TEST_F(GraphLedger, Row07_WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether) {
+TEST_F(GraphSchedulerState, Row07_WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether) {
   make(1);
   says.refuses = {1};
   for (std::uint32_t slot = 0; slot < 5; ++slot)
     accept(slot, 1);
   EXPECT_TRUE(pump().empty());
-  says.now += graph_ledger<told_launcher>::kRetryNs;
+  says.now += graph_scheduler_state<told_launcher>::kRetryNs;
   std::vector<std::uint32_t> failed;
   for (int look = 0; look < 5; ++look)
     for (const std::uint32_t slot : pump())
       failed.push_back(slot);
   EXPECT_EQ(failed, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
-  EXPECT_TRUE(ledger->drained());
+  EXPECT_TRUE(scheduler->drained());
   accept(5, 1); // nothing has changed
   EXPECT_EQ(pump(), std::vector<std::uint32_t>{5});
   says.refuses.clear();
@@ -285,82 +285,82 @@ TEST_F(GraphLedger, Row07_WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether) {
   EXPECT_EQ(state().in_flight, 1u);
 }
 
-TEST_F(GraphLedger, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFailure) {
+TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFailure) {
   make(1);
   accept(0, 1);
-  land(0);
+  complete(0);
   says.refuses = {1};
   accept(1, 1);
   says.now -= 1000; // another member's
   EXPECT_TRUE(pump().empty());
-  says.now += graph_ledger<told_launcher>::kBusyNs / 2;
+  says.now += graph_scheduler_state<told_launcher>::kBusyNs / 2;
   EXPECT_TRUE(pump().empty());
-  says.now += graph_ledger<told_launcher>::kBusyNs;
+  says.now += graph_scheduler_state<told_launcher>::kBusyNs;
   EXPECT_EQ(pump(), std::vector<std::uint32_t>{1});
 }
 
 // The function is new, the graph is not.
-TEST_F(GraphLedger, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnother) {
+TEST_F(GraphSchedulerState, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnother) {
   make(3, 1, {0, 0, 0}, {1, 1, 2});
   accept(0, 1);
-  land(0);
+  complete(0);
   says.refuses = {1, 2};
   accept(1, 2);
   accept(2, 3); // the same context, another graph
-  says.now += graph_ledger<told_launcher>::kRetryNs;
+  says.now += graph_scheduler_state<told_launcher>::kRetryNs;
   EXPECT_EQ(pump(), numbers{2});
-  says.now += graph_ledger<told_launcher>::kBusyNs / 2;
+  says.now += graph_scheduler_state<told_launcher>::kBusyNs / 2;
   EXPECT_TRUE(pump().empty());
   says.refuses.clear();
-  says.now += graph_ledger<told_launcher>::kMostPauseNs;
+  says.now += graph_scheduler_state<told_launcher>::kMostPauseNs;
   EXPECT_TRUE(pump().empty());
-  EXPECT_EQ(flying(), numbers{1});
+  EXPECT_EQ(in_flight(), numbers{1});
 }
 
 // One is broken, the other was at work for long, and is not quite over when it has answered.
-TEST_F(GraphLedger, ALandingGivesAPoolItsTimeAnew) {
+TEST_F(GraphSchedulerState, ALandingGivesAPoolItsTimeAnew) {
   make(2, 2);
   says.refuses = {1};
   accept(0, 1);
   accept(1, 1);
-  EXPECT_EQ(flying(), numbers{1});
-  says.now += 2 * graph_ledger<told_launcher>::kBusyNs;
+  EXPECT_EQ(in_flight(), numbers{1});
+  says.now += 2 * graph_scheduler_state<told_launcher>::kBusyNs;
   says.refuses = {1, 2};
-  land(1);
+  complete(1);
   EXPECT_TRUE(pump().empty());
   says.refuses = {1};
   EXPECT_TRUE(pump().empty());
-  EXPECT_EQ(flying(), numbers{1});
+  EXPECT_EQ(in_flight(), numbers{1});
 }
 
-TEST_F(GraphLedger, AnInstanceThatLandsIsTriedAtOnceBesideOneThatRefuses) {
+TEST_F(GraphSchedulerState, AnInstanceThatLandsIsTriedAtOnceBesideOneThatRefuses) {
   make(2, 2);
   accept(0, 1);
   accept(1, 1);
   says.refuses = {1};
-  land(0);
+  complete(0);
   accept(2, 1);
   says.now += 1'000'000;
   EXPECT_TRUE(pump().empty());
-  land(1);
+  complete(1);
   EXPECT_TRUE(pump().empty());
   EXPECT_EQ(state().in_flight, 1u);
-  EXPECT_FALSE(ledger->anything_to_try());
+  EXPECT_FALSE(scheduler->anything_to_try());
 }
 
-TEST_F(GraphLedger, FailsEverythingThatWaits) {
+TEST_F(GraphSchedulerState, FailsEverythingThatWaits) {
   make(3);
   for (std::uint32_t function = 1; function <= 3; ++function)
     accept(function, function);
   says.refuses = {2};
-  land(1);
+  complete(1);
   for (std::uint32_t function = 1; function <= 3; ++function)
     accept(4 + function, function);
   std::set<std::uint32_t> failed;
-  ledger->fail_waiting([&](std::uint32_t slot) { failed.insert(slot); });
+  scheduler->fail_waiting([&](std::uint32_t slot) { failed.insert(slot); });
   EXPECT_EQ(failed, (std::set<std::uint32_t>{5, 6, 7}));
   EXPECT_EQ(state().accepted, 2u);
-  EXPECT_FALSE(ledger->anything_to_try());
+  EXPECT_FALSE(scheduler->anything_to_try());
 }
 
 TEST(GraphBindings, OneGraphHasOneContext) {

@@ -68,7 +68,7 @@ public:
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
     if constexpr (Handlers::kDefers)
       if (Group::lane() == 0)
-        handlers_.note_shift(transport_.cursor(), polls_, stopped_);
+        handlers_.note_execution(transport_.cursor(), polls_, stopped_);
   }
 
   /// FIFO: looks at the messages behind the cursor; those that are there are seen through in order. As long as they come one
@@ -124,7 +124,7 @@ private:
   /// Told to stop, or, if requests are answered later, when they all are; or it is another loop's turn.
   CUDAQ_REALTIME_HOST_DEVICE bool ends() const {
     if constexpr (Handlers::kDefers)
-      return handlers_.template shift_ends<Group>(stopped_);
+      return handlers_.template execution_ends<Group>(stopped_);
     else
       return stopped_;
   }
@@ -139,7 +139,7 @@ private:
     polls_ = handlers_.polls();
     stopped_ = handlers_.stop_requested();
     counters_.post_relaunches();
-    if (!handlers_.asks_caller()) // his word may be far away: not in every shift
+    if (!handlers_.asks_caller()) // his word may be far away: not in every execution
       asked_ = clock();
   }
   /// What is answered meanwhile, and what waits. What will soon be over is looked at again before the ring: that is slower.
@@ -147,20 +147,20 @@ private:
     Group::sync();
     if (handlers_.gave_up() && Group::lane() == 0)
       handlers_.fail_waiting([this](std::uint32_t slot) { answer_failed(slot); });
-    if (Group::ballot(Group::lane() == 0 && (handlers_.anything_landed() || handlers_.anything_to_try())) == 0)
+    if (Group::ballot(Group::lane() == 0 && (handlers_.anything_completed() || handlers_.anything_to_try())) == 0)
       return;
     const long long begun = Group::common_cycles();
     std::uint32_t looks = kHurriedLooks;
     do {
       attend_once();
-    } while (--looks != 0 && handlers_.hurries() && Group::common_cycles() - begun < kHurriedCycles);
+    } while (--looks != 0 && handlers_.retries_soon() && Group::common_cycles() - begun < kHurriedCycles);
   }
-  CUDAQ_REALTIME_HOST_DEVICE void collect_landed(bool now) {
-    if (Group::ballot(Group::lane() == 0 && now && handlers_.anything_landed()) != 0)
+  CUDAQ_REALTIME_HOST_DEVICE void collect_completed(bool now) {
+    if (Group::ballot(Group::lane() == 0 && now && handlers_.anything_completed()) != 0)
       counters_.count_answered(handlers_.template collect<Group>());
   }
   CUDAQ_REALTIME_HOST_DEVICE void attend_once() {
-    collect_landed(true);
+    collect_completed(true);
     if (!handlers_.anything_to_try())
       return;
     Group::sync();
@@ -225,7 +225,7 @@ private:
       flush_counts();
       fetched = fetch_several<Group>(workspace_, transport_, low_bits(ready), mine);
       if constexpr (Handlers::kDefers)
-        collect_landed(!handlers_.backlog()); // what others wait for is not these requests' turn
+        collect_completed(!handlers_.backlog()); // what others wait for is not these requests' turn
     }
     const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? in_ : workspace_.requests);
     transport_.advance(served);
@@ -246,7 +246,7 @@ private:
       flush_counts();
       late = overdue(kBusyCycles);
       if constexpr (Handlers::kDefers)
-        collect_landed(!handlers_.backlog());
+        collect_completed(!handlers_.backlog());
     });
     if (unlikely(late)) { // in front of the handler, which may take long
       poll_control();

@@ -7,12 +7,13 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kLookBytes = 64;        ///< fetched of each request when several are ready
-inline constexpr std::uint32_t kLeastBytes = 32;       ///< fetched of a single request: header and first payload word
-inline constexpr std::uint32_t kLookPitch = 80;        ///< where the next one begins: spreads them over memory banks
-inline constexpr std::uint32_t kClockPolls = 8;        ///< empty looks between two looks at the clock
-inline constexpr std::uint32_t kSectorFlags = 4;       ///< flags that are read at the price of one
-inline constexpr long long kIdleCycles = 100000;       ///< about how often the loop polls its control words while nothing comes
+inline constexpr std::uint32_t kLookBytes = 64;  ///< fetched of each request when several are ready
+inline constexpr std::uint32_t kLeastBytes = 32; ///< fetched of a single request: header and first payload word
+inline constexpr std::uint32_t kLookPitch = 80;  ///< where the next one begins: spreads them over memory banks
+inline constexpr std::uint32_t kClockPolls = 8;  ///< empty looks between two looks at the clock
+inline constexpr std::uint32_t kSectorFlags = 4; ///< flags that are read at the price of one
+inline constexpr long long kIdleCycles =
+    100000; ///< about how often the loop polls its control words while nothing comes
 inline constexpr long long kBusyCycles = 200000;       ///< and while requests come
 inline constexpr long long kCallerCycles = 1000000;    ///< how often it reads the caller's shutdown word
 inline constexpr long long kBatchCycles = 10000;       ///< about how long an answer waits for others of its batch
