@@ -40,8 +40,8 @@ finding destroy(cudaq_dispatcher_t *dispatcher) {
   {
     const std::lock_guard lock(dispatcher->manager.mutex);
     dispatcher->manager.dispatchers.erase(dispatcher);
-    if (dispatcher->manager.dispatchers.empty()) // nobody is left who could complete a job of theirs
-      dispatcher->manager.retired_ledgers.clear();
+    if (dispatcher->manager.dispatchers.empty()) // nothing is left that could complete a job of theirs
+      dispatcher->manager.retired_routers.clear();
   }
   delete dispatcher;
   return {};

@@ -12,16 +12,16 @@
 
 using namespace cudaq::realtime::detail;
 
-std::shared_ptr<ring_ledger> cudaq_dispatch_manager_t::make_ledger(std::uint32_t num_slots) {
+std::shared_ptr<job_table> cudaq_dispatch_manager_t::make_jobs(std::uint32_t num_slots) {
   const std::lock_guard lock(mutex);
-  return make_ledger_locked(num_slots);
+  return make_jobs_locked(num_slots);
 }
 
-std::shared_ptr<ring_ledger> cudaq_dispatch_manager_t::make_ledger_locked(std::uint32_t num_slots) {
-  return std::make_shared<ring_ledger>(num_slots, next_generation++ << 40);
+std::shared_ptr<job_table> cudaq_dispatch_manager_t::make_jobs_locked(std::uint32_t num_slots) {
+  return std::make_shared<job_table>(num_slots, next_generation++ << 40);
 }
 
-finding cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_ptr<ring_ledger> &out) {
+finding cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_ptr<ring_router> &out) {
   const std::lock_guard lock(mutex);
   if (exclusive_rings.count(ring.rx_flags) != 0)
     return make_finding(CUDAQ_ERR_STATE, "shared_ring_mode: a dispatcher without it runs on this ring");
@@ -31,24 +31,25 @@ finding cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_p
            r.rx_data == ring.rx_data && r.tx_data == ring.tx_data && r.rx_stride == ring.rx_stride &&
            r.tx_stride == ring.tx_stride && r.rx_alias == ring.rx_alias;
   };
-  if (known.running != 0 && !same(known.ledger->ring))
+  if (known.running != 0 && !same(known.router->jobs()->ring))
     return make_finding(
         CUDAQ_ERR_INVALID_ARG,
         "shared_ring_mode: another dispatcher runs on this ring with %u slots of %u bytes, this one has "
         "%u of %u, or other arrays",
-        known.ledger->ring.num_slots, known.ledger->ring.slot_size, ring.num_slots, ring.slot_size);
-  const bool nobody_wired = known.ledger && known.ledger.use_count() == 1;
-  if (known.ledger && same(known.ledger->ring)) {
-    if (nobody_wired)
-      known.ledger->bind(ring);
+        known.router->jobs()->ring.num_slots, known.router->jobs()->ring.slot_size, ring.num_slots, ring.slot_size);
+  const bool none_wired = known.router && known.router.use_count() == 1;
+  if (known.router && same(known.router->jobs()->ring)) {
+    if (none_wired)
+      known.router->jobs()->bind(ring);
   } else {
-    std::shared_ptr<ring_ledger> fresh = make_ledger_locked(ring.num_slots);
-    fresh->bind(ring);
-    if (known.ledger)
-      retired_ledgers.push_back(known.ledger);
-    known.ledger = std::move(fresh);
+    std::shared_ptr<job_table> jobs = make_jobs_locked(ring.num_slots);
+    jobs->bind(ring);
+    auto fresh = std::make_shared<ring_router>(std::move(jobs));
+    if (known.router)
+      retired_routers.push_back(known.router);
+    known.router = std::move(fresh);
   }
-  out = known.ledger;
+  out = known.router;
   ++known.running;
   return {};
 }

@@ -2,7 +2,7 @@
 // The manager: which dispatchers there are, and which of them share a ring.
 #pragma once
 
-#include "lib/shared_ring/job_table.h"
+#include "lib/shared_ring/ring_router.h"
 
 #include <map>
 #include <mutex>
@@ -14,12 +14,12 @@ struct cudaq_dispatch_manager_t {
 
   /// A ring that dispatchers share, and how many of them run on it: from join_ring to leave_ring.
   struct shared_ring {
-    std::shared_ptr<cudaq::realtime::detail::ring_ledger> ledger;
+    std::shared_ptr<cudaq::realtime::detail::ring_router> router;
     std::uint32_t running = 0;
   };
   std::map<const volatile void *, shared_ring> shared_rings; ///< by rx flags
-  /// Ledgers that were replaced. They live until no dispatcher is left, since a late completion may still name one.
-  std::vector<std::shared_ptr<cudaq::realtime::detail::ring_ledger>> retired_ledgers;
+  /// Routers that were replaced. They live until no dispatcher is left, since a late completion may still name a job of theirs.
+  std::vector<std::shared_ptr<cudaq::realtime::detail::ring_router>> retired_routers;
   /// Rings that a running dispatcher has for itself, by identity_of.
   std::set<const volatile void *> exclusive_rings;
   std::uint64_t next_generation = 1;
@@ -49,14 +49,14 @@ struct cudaq_dispatch_manager_t {
   cudaq_dispatch_manager_t &operator=(const cudaq_dispatch_manager_t &) = delete;
   ~cudaq_dispatch_manager_t();
 
-  /// A ledger whose generations no other ledger of this manager uses.
-  std::shared_ptr<cudaq::realtime::detail::ring_ledger> make_ledger(std::uint32_t num_slots);
+  /// A job table whose generations no other table of this manager uses.
+  std::shared_ptr<cudaq::realtime::detail::job_table> make_jobs(std::uint32_t num_slots);
   /// The same for callers that hold the mutex.
-  std::shared_ptr<cudaq::realtime::detail::ring_ledger> make_ledger_locked(std::uint32_t num_slots);
-  /// The common ledger of a shared ring; refused if others run on it with another geometry, or one has it for itself. A
+  std::shared_ptr<cudaq::realtime::detail::job_table> make_jobs_locked(std::uint32_t num_slots);
+  /// The common router of a shared ring; refused if others run on it with another geometry, or one has it for itself. A
   /// ring to which no dispatcher is wired any more begins anew.
   cudaq::realtime::detail::finding join_ring(const cudaq::realtime::detail::slot_ring &ring,
-                                             std::shared_ptr<cudaq::realtime::detail::ring_ledger> &out);
+                                             std::shared_ptr<cudaq::realtime::detail::ring_router> &out);
   void leave_ring(const volatile void *ring);
   /// Reserves a ring for one dispatcher, host or device; refused if another one runs on it.
   cudaq::realtime::detail::finding reserve_ring(const volatile void *ring);

@@ -11,7 +11,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-const char *phase_name(slot_phase phase) {
+const char *phase_name(job_phase phase) {
   static constexpr const char *names[] = {"open",           "queued",           "running",        "deferred",
                                           "answered early", "answered early",   "answered early", "completing",
                                           "parked",         "given to a device"};
@@ -31,18 +31,18 @@ void append(std::string &text, const char *format, ...) {
 
 std::uint64_t host_dispatcher::processed() const {
   std::uint64_t sum = 0;
-  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l)
-    sum += lanes_[l].responded.value() + lanes_[l].dropped();
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    sum += counters_[l].responded.value() + counters_[l].dropped();
   return sum;
 }
 
 void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
   // Ends before beginnings, so that in_flight is never negative.
   std::uint64_t refused = 0;
-  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l)
-    out.responded += lanes_[l].responded.value();
-  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l) {
-    const lane &from = lanes_[l];
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    out.responded += counters_[l].responded.value();
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l) {
+    const thread_counters &from = counters_[l];
     out.dispatched += from.dispatched.value();
     refused += from.refused.value();
     out.dropped_bad_magic += from.dropped_bad_magic.value();
@@ -62,10 +62,10 @@ void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
   out.received =
       out.dispatched + refused + out.dropped_bad_magic + out.dropped_unknown_function + out.dropped_flag_value;
   out.in_flight = out.dispatched + refused - out.responded;
-  if (const ring_ledger *ledger = ledger_.load()) {
-    out.cursor = ledger->cursor.peek();
+  if (const job_table *jobs = jobs_.load()) {
+    out.cursor = jobs->cursor.peek();
     // A reader that loses its core between the sums counts what has come and gone in the meantime.
-    out.in_flight = out.in_flight < ledger->num_slots ? out.in_flight : ledger->num_slots;
+    out.in_flight = out.in_flight < jobs->num_slots ? out.in_flight : jobs->num_slots;
   }
 }
 
@@ -89,7 +89,7 @@ std::string host_dispatcher::describe_options() const {
   static constexpr const char *busy[] = {"hold up the ring", "hold up their function", "hold up their routing key"};
   if (!graphs_.none())
     append(text, "options: busy graph workers %s\n", busy[o.busy_workers]);
-  append(text, "ring: %s, markers %s\n", setup_.shared_ring ? "shared" : "not shared", setup_.markers ? "on" : "off");
+  append(text, "ring: %s, markers %s\n", shared() ? "shared" : "not shared", setup_.markers ? "on" : "off");
   return text;
 }
 
@@ -118,11 +118,11 @@ std::string host_dispatcher::describe() const {
   cudaq_dispatcher_stats_t stats{};
   read_stats(stats);
   text += describe_counters(stats);
-  for (std::uint32_t l = kLoopLane; l < lanes_used_.peek(); ++l) {
-    const std::uint64_t busy = lanes_[l].busy.peek();
+  for (std::uint32_t l = kLoopCounters; l < counters_used_.peek(); ++l) {
+    const std::uint64_t busy = counters_[l].busy.peek();
     append(text, "thread %s: heartbeat %" PRIu64 ", ",
-           l == kLoopLane ? "dispatcher" : ("pool " + std::to_string(l - kFirstPoolLane)).c_str(),
-           lanes_[l].heartbeat.value());
+           l == kLoopCounters ? "dispatcher" : ("pool " + std::to_string(l - kFirstPoolCounters)).c_str(),
+           counters_[l].heartbeat.value());
     if (busy == 0)
       text += "no handler running\n";
     else
@@ -130,18 +130,18 @@ std::string host_dispatcher::describe() const {
              static_cast<std::uint32_t>(busy) - 1);
   }
   text += describe_workers();
-  const ring_ledger *ledger = ledger_.load();
-  if (ledger == nullptr)
+  const job_table *jobs = jobs_.load();
+  if (jobs == nullptr)
     return text;
-  const slot_ring &ring = ledger->ring;
-  append(text, "cursor: slot %u of %u\n", ledger->cursor.peek(), ring.num_slots);
+  const slot_ring &ring = jobs->ring;
+  append(text, "cursor: slot %u of %u\n", jobs->cursor.peek(), ring.num_slots);
   for (std::uint32_t i = 0; i < ring.num_slots; ++i) {
     const std::uint64_t rx = ring.ready(i), tx = ring.answer(i);
-    const slot_state &state = ledger->slots[i].state;
-    slot_phase phase = state.phase();
-    if (phase == slot_phase::given && rx == 0) // answered: the router notes that when the slot is used again
-      phase = slot_phase::open;
-    if (rx != 0 || tx != 0 || phase != slot_phase::open)
+    const job_state &state = (*jobs)[i].state;
+    job_phase phase = state.phase();
+    if (phase == job_phase::given && rx == 0) // answered: the router notes that when the slot is used again
+      phase = job_phase::open;
+    if (rx != 0 || tx != 0 || phase != job_phase::open)
       append(text, "slot %u: rx 0x%016" PRIx64 " tx 0x%016" PRIx64 " job %s, generation %" PRIu64 "\n", i, rx, tx,
              phase_name(phase), state.generation());
   }

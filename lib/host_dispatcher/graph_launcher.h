@@ -34,9 +34,9 @@ public:
   /// Runs `body`, the dispatcher's loop, on the calling thread with the workers' device current.
   virtual void run_on_device(const std::function<void()> &body) = 0;
   /// Starts the worker's graph, with its hooks, for the request in `slot`. Unless the caller publishes for this worker,
-  /// done_word(worker) becomes `ticket` when the graph has ended, and what it wrote is visible then. A pre-launch hook that
+  /// done_word(worker) becomes `launch_number` when the graph has ended, and what it wrote is visible then. A pre-launch hook that
   /// throws stops the launch; a post-launch hook that throws does not undo it.
-  virtual launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) noexcept = 0;
+  virtual launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number) noexcept = 0;
   virtual const volatile std::uint64_t &done_word(std::uint32_t worker) const = 0;
 
   // Off the hot path.

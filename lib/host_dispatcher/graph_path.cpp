@@ -7,11 +7,11 @@
 
 namespace cudaq::realtime::detail {
 
-std::uint32_t host_dispatcher::collect_graphs(lane &here) {
+std::uint32_t host_dispatcher::collect_graphs(thread_counters &here) {
   return graphs_.collect([&](std::uint32_t worker, const cudaq_host_job_t &job) { graph_ended(worker, job, here); });
 }
 
-std::uint32_t host_dispatcher::graph_turn(lane &here) {
+std::uint32_t host_dispatcher::graph_turn(thread_counters &here) {
   std::uint32_t work = 0;
   if (graphs_.busy())
     work += collect_graphs(here);
@@ -22,7 +22,7 @@ std::uint32_t host_dispatcher::graph_turn(lane &here) {
       fail_waiting(CUDAQ_RPC_ERR_DEVICE_FAULT, here);
     else if (give_up_.load() != 0)
       fail_waiting(CUDAQ_RPC_ERR_SHUTTING_DOWN, here);
-    for (graph_workers::start next; fault() == 0 && graphs_.next_start(*setup_.ledger, next); ++work)
+    for (graph_workers::start next; fault() == 0 && graphs_.next_start(*setup_.jobs, next); ++work)
       launch(next, here);
   }
   if (work != 0)
@@ -34,19 +34,19 @@ std::uint32_t host_dispatcher::graph_turn(lane &here) {
 
 // docs/ring_protocol.md section 4: marker, launch, rx. A completion by another thread during the launch is kept, since the
 // job is in phase running.
-void host_dispatcher::launch(const graph_workers::start &what, lane &here) {
-  const slot_ring &ring = setup_.ledger->ring;
-  slot_record &record = setup_.ledger->slots[what.slot];
+void host_dispatcher::launch(const graph_workers::start &what, thread_counters &here) {
+  const slot_ring &ring = setup_.jobs->ring;
+  job_record &record = (*setup_.jobs)[what.slot];
   const std::uint64_t generation = record.state.generation();
   record.library_answers.set(graphs_.spec(what.worker).completion != CUDAQ_WORKER_CALLER_PUBLISHES);
-  record.state.enter(slot_phase::running);
+  record.state.enter(job_phase::running);
   if (graphs_.spec(what.worker).completion == CUDAQ_WORKER_LIBRARY_PUBLISHES)
     expect_frame(ring, what.slot);
   if (setup_.markers)
     ring.mark_in_flight(what.slot);
-  const std::uint64_t ticket = graphs_.begin(what.worker, {generation, what.slot, record.req.request_id});
+  const std::uint64_t launch_number = graphs_.begin(what.worker, {generation, what.slot, record.req.request_id});
   here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
-  const launch_result said = graphs_.launcher().launch(what.worker, what.slot, ticket);
+  const launch_result said = graphs_.launcher().launch(what.worker, what.slot, launch_number);
   here.leave();
   if (said.hook_threw)
     here.hook_failures.bump();
@@ -65,7 +65,7 @@ void host_dispatcher::launch(const graph_workers::start &what, lane &here) {
 
 // What a hook has queued may read the slot, so the request is answered when that is over. Others need not wait for it, nor
 // for many questions to the driver: at once it is asked about a launch that has just failed, and now and then later.
-std::uint32_t host_dispatcher::answer_failed_launches(lane &here) {
+std::uint32_t host_dispatcher::answer_failed_launches(thread_counters &here) {
   constexpr std::chrono::microseconds kPeriod{50};
   int stuck = 0;
   const std::uint32_t count = graphs_.collect_failed(
@@ -82,27 +82,28 @@ std::uint32_t host_dispatcher::answer_failed_launches(lane &here) {
   return count;
 }
 
-void host_dispatcher::answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status, lane &here) {
-  slot_record &record = setup_.ledger->slots[job.slot];
-  const outcome failed{true, status, 0};
-  if (record.state.claim(job.generation, slot_phase::running, slot_phase::completing)) {
+void host_dispatcher::answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status,
+                                           thread_counters &here) {
+  job_record &record = (*setup_.jobs)[job.slot];
+  const handler_result failed{true, status, 0};
+  if (record.state.claim(job.generation, job_phase::running, job_phase::completing)) {
     record.cuda_error = static_cast<std::uint32_t>(error);
-    publish(*setup_.ledger, job.slot, failed, here);
+    publish(*setup_.jobs, job.slot, failed, here);
   } else {
     handler_returned(job.slot, job.generation, failed, here); // somebody has answered it already
   }
 }
 
-void host_dispatcher::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here) {
-  ring_ledger &ledger = *setup_.ledger;
+void host_dispatcher::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here) {
+  job_table &jobs = *setup_.jobs;
   const bool marker_stands = setup_.markers && !answered_elsewhere(job);
   switch (graphs_.spec(worker).completion) {
   case CUDAQ_WORKER_LIBRARY_PUBLISHES:
-    complete(ledger, job.slot, job.generation, frame_answer(ledger.ring, job.slot));
+    complete(jobs, job.slot, job.generation, frame_answer(jobs.ring, job.slot));
     return;
   case CUDAQ_WORKER_GRAPH_PUBLISHES:
     if (marker_stands) { // it did not
-      complete(ledger, job.slot, job.generation, {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0});
+      complete(jobs, job.slot, job.generation, {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0});
       return;
     }
     break;
@@ -115,31 +116,31 @@ void host_dispatcher::graph_ended(std::uint32_t worker, const cudaq_host_job_t &
 
 /// Somebody else has raised the tx flag of a job that was launched. Nobody can tell without markers.
 bool host_dispatcher::answered_elsewhere(const cudaq_host_job_t &job) const {
-  return setup_.markers && setup_.ledger->ring.answer(job.slot) != CUDAQ_TX_FLAG_IN_FLIGHT;
+  return setup_.markers && setup_.jobs->ring.answer(job.slot) != CUDAQ_TX_FLAG_IN_FLIGHT;
 }
 
 // The frame may be collected already, so nothing is known of its status.
-void host_dispatcher::close_answered(const cudaq_host_job_t &job, lane &here) {
-  ring_ledger &ledger = *setup_.ledger;
-  if (!ledger.slots[job.slot].state.claim(job.generation, slot_phase::deferred, slot_phase::completing))
+void host_dispatcher::close_answered(const cudaq_host_job_t &job, thread_counters &here) {
+  job_table &jobs = *setup_.jobs;
+  if (!jobs[job.slot].state.claim(job.generation, job_phase::deferred, job_phase::completing))
     return;
   here.count_response(CUDAQ_RPC_OK);
-  end_job(ledger, job.slot);
+  end_job(jobs, job.slot);
 }
 
-void host_dispatcher::fail_waiting(std::int32_t status, lane &here) {
+void host_dispatcher::fail_waiting(std::int32_t status, thread_counters &here) {
   for (std::uint32_t slot = 0; graphs_.next_to_fail(slot);) {
-    slot_record &record = setup_.ledger->slots[slot];
+    job_record &record = (*setup_.jobs)[slot];
     if (status == CUDAQ_RPC_ERR_DEVICE_FAULT) {
       record.cuda_error = static_cast<std::uint32_t>(fault());
       if (setup_.markers)
-        setup_.ledger->ring.mark_in_flight(slot); // the sentinel replaces nothing else
+        setup_.jobs->ring.mark_in_flight(slot); // the sentinel replaces nothing else
     }
-    publish(*setup_.ledger, slot, {true, status, 0}, here);
+    publish(*setup_.jobs, slot, {true, status, 0}, here);
   }
 }
 
-void host_dispatcher::watch_for_fault(lane &here) {
+void host_dispatcher::watch_for_fault(thread_counters &here) {
   constexpr std::chrono::milliseconds kPeriod{10};
   const steady_clock::time_point now = steady_clock::now();
   const bool begins = fault_watch_ == kNotWatching; // graphs that come to their ends are not asked about
@@ -154,7 +155,7 @@ void host_dispatcher::watch_for_fault(lane &here) {
 
 // A fault is the context's: no graph of any worker will run again. A job whose worker was given back is with the caller,
 // who has its result.
-void host_dispatcher::fail_all_graphs(int error, lane &here) {
+void host_dispatcher::fail_all_graphs(int error, thread_counters &here) {
   collect_graphs(here);
   fault_.store(error);
   graphs_.collect_failed([](std::uint32_t) { return true; },
@@ -167,11 +168,11 @@ void host_dispatcher::fail_all_graphs(int error, lane &here) {
       close_answered(job, here);
       return;
     }
-    slot_record &record = setup_.ledger->slots[job.slot];
-    if (!record.state.claim(job.generation, slot_phase::deferred, slot_phase::completing))
+    job_record &record = (*setup_.jobs)[job.slot];
+    if (!record.state.claim(job.generation, job_phase::deferred, job_phase::completing))
       return; // the caller has answered it
     record.cuda_error = static_cast<std::uint32_t>(error);
-    publish(*setup_.ledger, job.slot, {true, CUDAQ_RPC_ERR_DEVICE_FAULT, 0}, here);
+    publish(*setup_.jobs, job.slot, {true, CUDAQ_RPC_ERR_DEVICE_FAULT, 0}, here);
   });
 }
 
@@ -186,7 +187,7 @@ void host_dispatcher::drain_graphs() {
   const std::chrono::nanoseconds grace{std::min<std::uint64_t>(setup_.options.grace_period_ns, INT64_MAX)};
   run_loop(
       [this, begin, grace] {
-        const std::uint32_t work = graph_turn(lanes_[kLoopLane]);
+        const std::uint32_t work = graph_turn(counters_[kLoopCounters]);
         if (!own_thread_ && work == 0 && give_up_.load() == 0 && steady_clock::now() - begin >= grace)
           give_up_.store(1);
         return work;
@@ -202,7 +203,7 @@ void host_dispatcher::drain_graphs() {
 void host_dispatcher::settle_graphs() {
   if (graphs_.none() || !graphs_.busy() || fault() != 0)
     return;
-  lane &here = lanes_[kLoopLane];
+  thread_counters &here = counters_[kLoopCounters];
   collect_graphs(here);
   answer_failed_launches(here);
   if (const int stuck = graphs_.launcher().fault())

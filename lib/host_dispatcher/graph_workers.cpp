@@ -38,7 +38,7 @@ void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const
 }
 
 // One queue after the other has the first choice.
-bool graph_workers::next_start(const ring_ledger &ledger, start &out) {
+bool graph_workers::next_start(const job_table &jobs, start &out) {
   // A released worker is used when its release has been seen to.
   const std::uint64_t idle = idle_.load() & ~(lent_ | failed_);
   if (idle == 0)
@@ -48,7 +48,7 @@ bool graph_workers::next_start(const ring_ledger &ledger, start &out) {
     first_queue_ = first_queue_ + 1 == queues_.size() ? 0 : first_queue_ + 1;
     if (!has_head(q))
       continue;
-    const std::uint64_t fit = idle & workers_of_route_[ledger.slots[q.head].what.route];
+    const std::uint64_t fit = idle & workers_of_route_[jobs[q.head].what.route];
     if (fit == 0)
       continue;
     out = {q.head, static_cast<std::uint32_t>(std::countr_zero(fit))};

@@ -4,7 +4,7 @@
 //
 //   push (thread that reads the ring) -> queue -> next_start -> begin -> launch ... ended -> end (idle again)
 //
-// A worker that runs is freed by the dispatcher when its done word carries the launch's ticket, or, where the caller
+// A worker that runs is freed by the dispatcher when its done word carries the launch's launch_number, or, where the caller
 // publishes, by release from any thread. One whose launch has failed is idle again when what its hook has queued is over.
 #pragma once
 
@@ -22,17 +22,17 @@ inline constexpr std::uint32_t kMaxGraphWorkers = 64;
 /// What a worker works on. Written by the dispatcher's thread before the launch; read by any thread.
 class alignas(128) worker_record {
 public:
-  /// The ticket is published last: whoever sees it sees the job. The others are released, too: whoever sees one of them
+  /// The launch_number is published last: whoever sees it sees the job. The others are released, too: whoever sees one of them
   /// sees the end of the job before.
-  void begin(const cudaq_host_job_t &job, std::uint64_t ticket) {
+  void begin(const cudaq_host_job_t &job, std::uint64_t launch_number) {
     slot_.store(job.slot);
     request_id_.store(job.request_id);
     generation_.store(job.generation);
-    ticket_.store(ticket);
+    ticket_.store(launch_number);
   }
   void end() { ticket_.store(0); }
   /// 0: idle.
-  std::uint64_t ticket() const { return ticket_.load(); }
+  std::uint64_t launch_number() const { return ticket_.load(); }
   /// False: the worker is idle, or became so, or began another job, while this looked.
   bool read(cudaq_host_job_t &out) const {
     const std::uint64_t before = ticket_.load();
@@ -83,10 +83,10 @@ public:
   };
   /// The next request that an idle worker can take, in the order that the option asks for. False: none. Must be followed
   /// by begin.
-  bool next_start(const ring_ledger &ledger, start &out);
+  bool next_start(const job_table &jobs, start &out);
   /// Takes a waiting request without a worker, to fail it. False: none waits.
   bool next_to_fail(std::uint32_t &slot);
-  /// Publishes the job record. Returns the ticket for the launch.
+  /// Publishes the job record. Returns the launch_number for the launch.
   std::uint64_t begin(std::uint32_t worker, const cudaq_host_job_t &job);
   /// After begin: the launch has failed with `error`.
   void fail(std::uint32_t worker, int error);
@@ -112,7 +112,7 @@ public:
     std::uint32_t count = 0;
     for (std::uint64_t left = running_; left != 0; left &= left - 1) {
       const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
-      if (load_acquire(*done_words_[w]) != records_[w].ticket())
+      if (load_acquire(*done_words_[w]) != records_[w].launch_number())
         continue;
       ended(w, job(w));
       end(w);
@@ -193,7 +193,7 @@ private:
   std::uint64_t lent_ = 0;    ///< workers that the caller frees
   std::uint64_t failed_ = 0;  ///< workers whose launch has failed
   std::array<int, kMaxGraphWorkers> errors_{};
-  std::uint64_t launches_ = 0; ///< tickets; they outlive a run, so that no old done word fits
+  std::uint64_t launches_ = 0; ///< launch_numbers; they outlive a run, so that no old done word fits
   std::uint32_t first_queue_ = 0;
 };
 

@@ -8,7 +8,7 @@ void expect_frame(const slot_ring &ring, std::uint32_t slot) {
     write_header(ring.tx_slot(slot), response{});
 }
 
-outcome frame_answer(const slot_ring &ring, std::uint32_t slot) {
+handler_result frame_answer(const slot_ring &ring, std::uint32_t slot) {
   const response frame = read_header<response>(ring.tx_slot(slot));
   if (frame.magic != CUDAQ_RPC_MAGIC_RESPONSE)
     return {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0};
@@ -61,12 +61,12 @@ std::vector<cudaq_function_entry_t> servable_entries(const cudaq_function_table_
 
 } // namespace
 
-finding executor::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
-                          const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules) {
+finding handler_table::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                               const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules) {
   std::vector<std::uint32_t> positions;
   const std::vector<cudaq_function_entry_t> entries = servable_entries(table, v2, workers, positions);
   const auto count = static_cast<std::uint32_t>(entries.size());
-  const function_index::outcome built = index_.build(entries.data(), count);
+  const function_index::build_result built = index_.build(entries.data(), count);
   if (built.what != function_index::problem::none) {
     const std::uint32_t first = positions[built.first], second = positions[built.second];
     return make_finding(CUDAQ_ERR_INVALID_ARG, "function table: entries %u and %u carry function_id 0x%08x %s%s", first,
@@ -94,7 +94,7 @@ finding executor::prepare(const cudaq_function_table_t &table, const std::vector
   return {};
 }
 
-outcome executor::checked(const slot_ring &ring, std::uint32_t route, const outcome &said) const {
+handler_result handler_table::checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const {
   if (said.result_len > ring.max_payload())
     return {true, CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};
   if (rules_.check_schema && said.status == CUDAQ_RPC_OK && contradicts_results(view_.routes[route], said.result_len))
@@ -102,12 +102,12 @@ outcome executor::checked(const slot_ring &ring, std::uint32_t route, const outc
   return said;
 }
 
-outcome executor::run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
-                      std::uint64_t generation, lane &here) const noexcept {
+handler_result handler_table::run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
+                                  std::uint64_t generation, thread_counters &here) const noexcept {
   const handler &h = handlers_[route];
   if (h.v1 == nullptr && h.v2 == nullptr) // a graph that no worker carries
     return {true, CUDAQ_RPC_ERR_WORKER_UNAVAILABLE, 0};
-  outcome said;
+  handler_result said;
   here.enter(slot, r.function_id);
   try {
     said = h.v2 != nullptr ? run_v2(ring, slot, r, h, generation, here) : run_v1(ring, slot, h);
@@ -118,14 +118,14 @@ outcome executor::run(const slot_ring &ring, std::uint32_t slot, const request &
   return said.now ? checked(ring, route, said) : said;
 }
 
-outcome executor::run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const {
+handler_result handler_table::run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const {
   expect_frame(ring, slot);
   h.v1(ring.rx_slot(slot), ring.tx_slot(slot), ring.slot_size);
   return frame_answer(ring, slot);
 }
 
-outcome executor::run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,
-                         std::uint64_t generation, lane &here) const {
+handler_result handler_table::run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,
+                                     std::uint64_t generation, thread_counters &here) const {
   const void *payload = ring.rx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
   if (!here.scratch.empty()) // the result goes where the payload stands
     payload = std::memcpy(here.scratch.data(), payload, r.arg_len);

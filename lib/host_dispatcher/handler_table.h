@@ -4,7 +4,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
-#include "lib/ring/turn.h"
+#include "lib/base/error_text.h"
 #include "lib/shared_ring/job_table.h"
 
 namespace cudaq::realtime::detail {
@@ -20,10 +20,10 @@ struct v2_handler {
 /// A handler that writes its own frame: before it runs, so that the last answer's magic does not pass for this one's, and
 /// what it has answered afterwards.
 void expect_frame(const slot_ring &ring, std::uint32_t slot);
-outcome frame_answer(const slot_ring &ring, std::uint32_t slot);
+handler_result frame_answer(const slot_ring &ring, std::uint32_t slot);
 
 /// Set up at start, then constant: any number of threads may call `run`.
-class executor {
+class handler_table {
 public:
   /// Copies the table and the v2 handlers, and makes a route of every (function id, routing key) that the table or a
   /// worker carries in GRAPH_LAUNCH mode; several of the same are one route. Refuses what the index refuses, with a text.
@@ -35,13 +35,13 @@ public:
   /// Some handler may answer after it has returned.
   bool may_defer() const { return may_defer_; }
 
-  /// Calls the handler of `r` on the calling thread. outcome.now is false if the handler deferred its answer.
+  /// Calls the handler of `r` on the calling thread. handler_result.now is false if the handler deferred its answer.
   /// `generation` goes into the job record that a v2 handler sees.
-  outcome run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
-              std::uint64_t generation, lane &here) const noexcept;
+  handler_result run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
+                     std::uint64_t generation, thread_counters &here) const noexcept;
 
   /// Turns an answer that the ring or the schema does not allow into a protocol error.
-  outcome checked(const slot_ring &ring, std::uint32_t route, const outcome &said) const;
+  handler_result checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const;
 
 private:
   struct handler {
@@ -49,9 +49,9 @@ private:
     cudaq_host_handler_v2_t v2 = nullptr;
     void *user = nullptr;
   };
-  outcome run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const;
-  outcome run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,
-                 std::uint64_t generation, lane &here) const;
+  handler_result run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const;
+  handler_result run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,
+                        std::uint64_t generation, thread_counters &here) const;
 
   function_index index_;
   function_index_view view_ = index_.view();

@@ -8,10 +8,10 @@ thread_local const host_dispatcher *serving_for = nullptr;
 } // namespace
 
 host_dispatcher::host_dispatcher() {
-  lanes_.reserve(kFirstPoolLane + kMaxPoolThreads);
-  lanes_.emplace_back(true);
-  for (std::uint32_t i = 1; i < kFirstPoolLane + kMaxPoolThreads; ++i)
-    lanes_.emplace_back(false);
+  counters_.reserve(kFirstPoolCounters + kMaxPoolThreads);
+  counters_.emplace_back(true);
+  for (std::uint32_t i = 1; i < kFirstPoolCounters + kMaxPoolThreads; ++i)
+    counters_.emplace_back(false);
 }
 
 finding host_dispatcher::prepare(host_setup setup) {
@@ -23,26 +23,26 @@ finding host_dispatcher::prepare(host_setup setup) {
   rules.answer_unknown = o.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   rules.check_schema = o.check_schema != 0;
   rules.strict_flag_values = o.strict_flag_values != 0;
-  if (finding refused = executor_.prepare(setup.table, setup.v2, setup.workers, rules))
+  if (finding refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules))
     return refused;
-  const slot_ring &ring = setup.ledger->ring;
-  graphs_.reset(setup.workers, executor_.index(), ring.num_slots, static_cast<cudaq_busy_workers_t>(o.busy_workers),
+  const slot_ring &ring = setup.jobs->ring;
+  graphs_.reset(setup.workers, handlers_.index(), ring.num_slots, static_cast<cudaq_busy_workers_t>(o.busy_workers),
                 setup.launcher);
   const bool pool = o.handler_pool_size != 0;
   const bool per_function = pool && o.ordering == CUDAQ_ORDERING_FIFO;
   // One queue more than routes: for requests of a shared ring that are answered without a handler.
-  queues_.reset(per_function ? executor_.index().num_routes + 1 : 1, ring.num_slots, per_function);
+  queues_.reset(per_function ? handlers_.index().num_routes + 1 : 1, ring.num_slots, per_function);
   const bool copies = ring.in_place() && o.payload_in_slot == 0;
   const std::size_t scratch_words = copies ? (ring.slot_size + 7) / 8 : 0;
-  const std::uint32_t lanes_now = kFirstPoolLane + o.handler_pool_size;
-  for (std::uint32_t l = 0; l < lanes_now; ++l)
-    lanes_[l].scratch.assign(scratch_words, 0);
-  if (lanes_now > lanes_used_.peek())
-    lanes_used_.set(lanes_now);
+  const std::uint32_t counters_now = kFirstPoolCounters + o.handler_pool_size;
+  for (std::uint32_t l = 0; l < counters_now; ++l)
+    counters_[l].scratch.assign(scratch_words, 0);
+  if (counters_now > counters_used_.peek())
+    counters_used_.set(counters_now);
   queued_ = pool || setup.shared_ring;
-  tracks_jobs_ = queued_ || executor_.may_defer();
+  tracks_jobs_ = queued_ || handlers_.may_defer();
   max_result_len_.set(ring.max_payload());
-  ledger_.store(setup.ledger.get());
+  jobs_.store(setup.jobs.get());
   setup_ = std::move(setup);
   stats_base_.set(load_relaxed(*setup_.stats) - processed());
   stop_.store(0);
@@ -62,8 +62,8 @@ finding host_dispatcher::start(bool with_thread) {
   finding refused;
   try {
     refused = start_threads(with_thread);
-    if (!refused && setup_.shared_ring)
-      refused = setup_.ledger->attach(*this);
+    if (!refused && shared())
+      refused = setup_.router->attach(*this);
   } catch (...) {
     abandon_start();
     throw;
@@ -82,7 +82,7 @@ finding host_dispatcher::start_threads(bool with_thread) {
     if (finding refused = pool_[p].start("cudaq-pool-" + std::to_string(p), placement(core), [this, p] {
           wait_for_go();
           serving_for = this;
-          run_loop([this, p] { return serve_queued(lanes_[kFirstPoolLane + p]); },
+          run_loop([this, p] { return serve_queued(counters_[kFirstPoolCounters + p]); },
                    [this] { return intake_closed_.load() != 0 && queues_.empty(); },
                    idle_strategy(static_cast<cudaq_wait_policy_t>(setup_.options.wait_policy),
                                  setup_.options.block_interval_ns));
@@ -131,9 +131,9 @@ void host_dispatcher::loop() {
     graphs_.launcher().run_on_device(serve_ring);
   serving_for = outer;
   // Ended by the caller's flag, nobody may call stop for long: the ring must not wait for that.
-  while (setup_.shared_ring && has_jobs() && stop_.load() == 0)
+  while (shared() && has_jobs() && stop_.load() == 0)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-  if (setup_.shared_ring && !has_jobs())
+  if (shared() && !has_jobs())
     leave_ring();
 }
 
@@ -146,19 +146,19 @@ bool host_dispatcher::stop_seen() {
 bool host_dispatcher::is_own_thread() const { return serving_for == this; }
 
 std::uint32_t host_dispatcher::turn() {
-  lane &here = lanes_[kLoopLane];
-  ring_ledger &ledger = *setup_.ledger;
+  thread_counters &here = counters_[kLoopCounters];
+  job_table &jobs = *setup_.jobs;
   std::uint32_t work = graphs_.none() ? 0 : graph_turn(here);
-  if (setup_.shared_ring) {
-    work += ledger.route(kBatch, *this, here);
+  if (shared()) {
+    work += setup_.router->route(kBatch, *this, here);
     if (setup_.options.handler_pool_size == 0)
       work += serve_queued(here);
   } else {
-    std::uint32_t i = ledger.cursor.peek();
+    std::uint32_t i = jobs.cursor.peek();
     while (work < kBatch && (work == 0 || !stop_requested()) && !holds_intake() &&
-           take_turn(ledger.ring, i, executor_.index(), executor_.rules(), *this) > turn_result::waiting) {
-      i = ledger.ring.next(i);
-      ledger.cursor.set(i);
+           take_turn(jobs.ring, i, handlers_.index(), handlers_.rules(), *this) > turn_result::waiting) {
+      i = jobs.ring.next(i);
+      jobs.cursor.set(i);
       ++work;
       if (graphs_.backlog())
         graph_turn(here);
@@ -174,7 +174,7 @@ std::uint32_t host_dispatcher::turn() {
 }
 
 void host_dispatcher::idle_turn() {
-  lane &here = lanes_[kLoopLane];
+  thread_counters &here = counters_[kLoopCounters];
   learn_collected();
   // A look over the ring costs a poll of every slot. Once turns are sleeps, it costs nothing beside them.
   const bool sleeping = setup_.options.wait_policy == CUDAQ_WAIT_BLOCK && empty_turns_ >= idle_strategy::kSpins;
@@ -182,7 +182,7 @@ void host_dispatcher::idle_turn() {
     return;
   here.heartbeat.bump();
   store_relaxed(*setup_.stats, stats_value());
-  if (setup_.shared_ring ? setup_.ledger->resync_shared_cursor() : setup_.ledger->resync_cursor())
+  if (shared() ? setup_.router->resync_shared_cursor() : setup_.jobs->resync_cursor())
     here.cursor_jumps.bump();
 }
 
@@ -190,52 +190,52 @@ void host_dispatcher::idle_turn() {
 // until the slot's next answer. So it is looked at while there is nothing to do: when a request has come, its cache line,
 // in which the consumer writes, would have to be waited for.
 void host_dispatcher::learn_collected() {
-  const ring_ledger &ledger = *setup_.ledger;
-  const std::uint32_t i = ledger.cursor.peek();
-  if (collected_slot_ != i && !setup_.shared_ring && no_job(i) && ledger.ring.collected(i))
+  const job_table &jobs = *setup_.jobs;
+  const std::uint32_t i = jobs.cursor.peek();
+  if (collected_slot_ != i && !shared() && no_job(i) && jobs.ring.collected(i))
     collected_slot_ = i;
 }
 
 bool host_dispatcher::may_take(std::uint32_t i) {
   const bool known = collected_slot_ == i;
   collected_slot_ = function_index_view::kNone;
-  if (known || setup_.ledger->ring.collected(i)) [[likely]]
+  if (known || setup_.jobs->ring.collected(i)) [[likely]]
     return true;
   if (busy_slot_ != i)
-    lanes_[kLoopLane].tx_busy_waits.bump();
+    counters_[kLoopCounters].tx_busy_waits.bump();
   busy_slot_ = i;
   return false;
 }
 
 void host_dispatcher::note_taken(std::uint32_t, const request &, bool expected_flag) {
-  lane &here = lanes_[kLoopLane];
+  thread_counters &here = counters_[kLoopCounters];
   here.heartbeat.bump();
   if (!expected_flag)
     here.unexpected_flag_values.bump();
   busy_slot_ = function_index_view::kNone;
 }
 
-void host_dispatcher::note_dropped(verdict why) { lanes_[kLoopLane].count_drop(why); }
+void host_dispatcher::note_dropped(verdict why) { counters_[kLoopCounters].count_drop(why); }
 
-outcome host_dispatcher::serve(std::uint32_t i, const request &r, std::uint32_t route) {
+handler_result host_dispatcher::serve(std::uint32_t i, const request &r, std::uint32_t route) {
   if (queued_ || is_graph(route)) {
     accept(i, r, {verdict::serve, CUDAQ_RPC_OK, route});
     return {false};
   }
-  lane &here = lanes_[kLoopLane];
+  thread_counters &here = counters_[kLoopCounters];
   here.dispatched.bump();
   if (!tracks_jobs_)
-    return executor_.run(setup_.ledger->ring, i, r, route, 0, here);
-  write_record(setup_.ledger->slots[i], r, {verdict::serve, CUDAQ_RPC_OK, route}, false);
+    return handlers_.run(setup_.jobs->ring, i, r, route, 0, here);
+  write_record((*setup_.jobs)[i], r, {verdict::serve, CUDAQ_RPC_OK, route}, false);
   run_job(i, here);
   return {false};
 }
 
-void host_dispatcher::note_refused() { lanes_[kLoopLane].refused.bump(); }
+void host_dispatcher::note_refused() { counters_[kLoopCounters].refused.bump(); }
 
-void host_dispatcher::note_answered(std::int32_t status) { lanes_[kLoopLane].count_response(status); }
+void host_dispatcher::note_answered(std::int32_t status) { counters_[kLoopCounters].count_response(status); }
 
-void host_dispatcher::write_record(slot_record &record, const request &r, const judgement &what, bool marked) {
+void host_dispatcher::write_record(job_record &record, const request &r, const judgement &what, bool marked) {
   record.req = r;
   record.what = what;
   record.owner.set(this);
@@ -245,12 +245,12 @@ void host_dispatcher::write_record(slot_record &record, const request &r, const 
 }
 
 void host_dispatcher::accept(std::uint32_t slot, const request &r, const judgement &what) {
-  ring_ledger &ledger = *setup_.ledger;
+  job_table &jobs = *setup_.jobs;
   const bool graph = what.what == verdict::serve && is_graph(what.route);
   const bool marked = setup_.markers && !graph && setup_.options.handler_pool_size != 0;
-  write_record(ledger.slots[slot], r, what, marked);
-  ledger.slots[slot].state.enter(slot_phase::queued);
-  lane &counts = setup_.shared_ring ? lanes_[kSharedLane] : lanes_[kLoopLane];
+  write_record(jobs[slot], r, what, marked);
+  jobs[slot].state.enter(job_phase::queued);
+  thread_counters &counts = shared() ? counters_[kSharedCounters] : counters_[kLoopCounters];
   counts.count(what.what == verdict::serve ? counts.dispatched : counts.refused);
   if (graph) {
     graphs_.push(slot, what.route);
@@ -259,13 +259,13 @@ void host_dispatcher::accept(std::uint32_t slot, const request &r, const judgeme
   const bool routed = what.route != function_index_view::kNone;
   const std::uint32_t queue = queues_.size() == 1 ? 0 : routed ? what.route : queues_.size() - 1;
   if (marked) { // IN_FLIGHT holds the slot, so rx can go before anybody can answer
-    ledger.ring.mark_in_flight(slot);
-    ledger.ring.release_rx(slot);
+    jobs.ring.mark_in_flight(slot);
+    jobs.ring.release_rx(slot);
   }
   queues_.push(queue, slot);
 }
 
-std::uint32_t host_dispatcher::serve_queued(lane &here) {
+std::uint32_t host_dispatcher::serve_queued(thread_counters &here) {
   work_queues::item item;
   if (!queues_.pop(static_cast<std::uint32_t>(here.heartbeat.value() % queues_.size()), item))
     return 0;
@@ -276,88 +276,90 @@ std::uint32_t host_dispatcher::serve_queued(lane &here) {
 }
 
 // On the thread that serves the slot. Nobody else publishes before this returns.
-void host_dispatcher::run_job(std::uint32_t slot, lane &here) {
-  ring_ledger &ledger = *setup_.ledger;
-  slot_record &record = ledger.slots[slot];
+void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
+  job_table &jobs = *setup_.jobs;
+  job_record &record = jobs[slot];
   const std::uint64_t generation = record.state.generation();
-  const outcome said{true, record.what.status, 0};
+  const handler_result said{true, record.what.status, 0};
   if (record.what.what == verdict::serve) {
-    record.state.enter(slot_phase::running); // from here on the handler may hand the job to other threads
-    handler_returned(slot, generation,
-                     executor_.run(ledger.ring, slot, record.req, record.what.route, generation, here), here);
+    record.state.enter(job_phase::running); // from here on the handler may hand the job to other threads
+    handler_returned(slot, generation, handlers_.run(jobs.ring, slot, record.req, record.what.route, generation, here),
+                     here);
     return;
   }
-  publish(ledger, slot, said, here);
+  publish(jobs, slot, said, here);
 }
 
-void host_dispatcher::handler_returned(std::uint32_t slot, std::uint64_t generation, outcome said, lane &here) {
-  ring_ledger &ledger = *setup_.ledger;
-  slot_record &record = ledger.slots[slot];
+void host_dispatcher::handler_returned(std::uint32_t slot, std::uint64_t generation, handler_result said,
+                                       thread_counters &here) {
+  job_table &jobs = *setup_.jobs;
+  job_record &record = jobs[slot];
   // A completion that came while the handler ran goes before whatever the handler returned: it was accepted.
-  if (record.state.claim(generation, slot_phase::running, said.now ? slot_phase::completing : slot_phase::deferred)) {
+  if (record.state.claim(generation, job_phase::running, said.now ? job_phase::completing : job_phase::deferred)) {
     if (!said.now)
       return;
-  } else if (record.state.claim(generation, slot_phase::early, slot_phase::passed_on)) {
+  } else if (record.state.claim(generation, job_phase::early, job_phase::passed_on)) {
     return;
   } else {
     said = record.early;
   }
-  publish(ledger, slot, said, here);
+  publish(jobs, slot, said, here);
 }
 
-bool host_dispatcher::complete(ring_ledger &ledger, std::uint32_t slot, std::uint64_t generation, const outcome &said) {
-  slot_record &record = ledger.slots[slot];
-  slot_state &state = record.state;
-  bool mine = state.claim(generation, slot_phase::deferred, slot_phase::completing);
-  if (!mine && state.claim(generation, slot_phase::running, slot_phase::early)) {
+bool host_dispatcher::complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation,
+                               const handler_result &said) {
+  job_record &record = jobs[slot];
+  job_state &state = record.state;
+  bool mine = state.claim(generation, job_phase::deferred, job_phase::completing);
+  if (!mine && state.claim(generation, job_phase::running, job_phase::early)) {
     record.early = said;
-    if (state.claim(generation, slot_phase::early, slot_phase::left))
+    if (state.claim(generation, job_phase::early, job_phase::left))
       return true;
     // The handler has returned in the meantime.
-    mine = state.claim(generation, slot_phase::passed_on, slot_phase::completing);
+    mine = state.claim(generation, job_phase::passed_on, job_phase::completing);
   } else if (!mine) { // it may have deferred between the two looks
-    mine = state.claim(generation, slot_phase::deferred, slot_phase::completing);
+    mine = state.claim(generation, job_phase::deferred, job_phase::completing);
   }
   if (mine)
-    publish(ledger, slot, said, lanes_[kSharedLane]);
+    publish(jobs, slot, said, counters_[kSharedCounters]);
   return mine;
 }
 
-void host_dispatcher::publish(ring_ledger &ledger, std::uint32_t slot, outcome said, lane &counts) {
-  slot_record &record = ledger.slots[slot];
+void host_dispatcher::publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts) {
+  job_record &record = jobs[slot];
   if (record.what.what == verdict::serve)
-    said = executor_.checked(ledger.ring, record.what.route, said);
+    said = handlers_.checked(jobs.ring, record.what.route, said);
   const bool sentinel = record.cuda_error != 0 && setup_.markers;
   if (!sentinel)
-    write_response(ledger.ring.tx_slot(slot), record.req, said.status, said.result_len);
+    write_response(jobs.ring.tx_slot(slot), record.req, said.status, said.result_len);
   counts.count_response(said.status);
   if (sentinel)
-    ledger.ring.publish_error(slot, record.cuda_error);
+    jobs.ring.publish_error(slot, record.cuda_error);
   else
-    ledger.ring.publish_tx(slot);
-  end_job(ledger, slot);
+    jobs.ring.publish_tx(slot);
+  end_job(jobs, slot);
 }
 
-void host_dispatcher::end_job(ring_ledger &ledger, std::uint32_t slot) {
-  if (!ledger.slots[slot].marked)
-    ledger.ring.release_rx(slot);
-  ledger.slots[slot].state.finish();
+void host_dispatcher::end_job(job_table &jobs, std::uint32_t slot) {
+  if (!jobs[slot].marked)
+    jobs.ring.release_rx(slot);
+  jobs[slot].state.finish();
 }
 
 finding host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) {
-  ring_ledger *ledger = ledger_.load();
-  if (ledger == nullptr)
+  job_table *jobs = jobs_.load();
+  if (jobs == nullptr)
     return make_finding(CUDAQ_ERR_STATE, "the dispatcher was never started");
-  if (job.slot >= ledger->num_slots)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "job->slot is %u, the ring has %u slots", job.slot, ledger->num_slots);
+  if (job.slot >= jobs->num_slots)
+    return make_finding(CUDAQ_ERR_INVALID_ARG, "job->slot is %u, the ring has %u slots", job.slot, jobs->num_slots);
   if (result_len > max_result_len_.peek())
     return make_finding(CUDAQ_ERR_INVALID_ARG, "result_len is %u, a slot holds %u bytes of result", result_len,
                         max_result_len_.peek());
   if (status == CUDAQ_HOST_CALL_DEFERRED)
     return make_finding(CUDAQ_ERR_INVALID_ARG, "status is CUDAQ_HOST_CALL_DEFERRED; a completion cannot be deferred");
   // Nothing else of the slot's record is read before the claim: it may belong to another request by now.
-  const slot_record &record = ledger->slots[job.slot];
-  const slot_state::snapshot seen = record.state.look();
+  const job_record &record = (*jobs)[job.slot];
+  const job_state::snapshot seen = record.state.look();
   if (seen.generation == job.generation && record.owner.peek() != this)
     return make_finding(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u is another dispatcher's",
                         job.request_id, job.slot);
@@ -366,7 +368,7 @@ finding host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int
                         "the job of request %u in slot %u is a graph's whose worker does not have completion "
                         "CALLER_PUBLISHES",
                         job.request_id, job.slot);
-  if (!complete(*ledger, job.slot, job.generation, {true, status, result_len}))
+  if (!complete(*jobs, job.slot, job.generation, {true, status, result_len}))
     return make_finding(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,
                         job.slot);
   return {};

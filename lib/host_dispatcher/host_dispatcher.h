@@ -2,7 +2,7 @@
 // The host dispatcher: one thread that reads the ring, and optionally a pool that runs handlers.
 //
 //             no pool                      pool                          shared ring
-//   read      take_turn                    take_turn                     ledger.route, by whichever member has the role
+//   read      take_turn                    take_turn                     router.route, by whichever member has the role
 //   serve     in the same turn             queue -> pool threads         queue -> own thread, or pool threads
 //   answer    in the same turn             complete()                    complete()
 //
@@ -13,9 +13,10 @@
 #pragma once
 
 #include "lib/base/runner.h"
-#include "lib/host_dispatcher/handler_table.h"
 #include "lib/host_dispatcher/graph_workers.h"
+#include "lib/host_dispatcher/handler_table.h"
 #include "lib/host_dispatcher/work_queues.h"
+#include "lib/shared_ring/ring_router.h"
 
 namespace cudaq::realtime::detail {
 
@@ -23,7 +24,8 @@ inline constexpr std::uint32_t kMaxPoolThreads = 64;
 
 /// Everything a run needs, validated.
 struct host_setup {
-  std::shared_ptr<ring_ledger> ledger;
+  std::shared_ptr<job_table> jobs;
+  std::shared_ptr<ring_router> router; ///< on a shared ring
   cudaq_function_table_t table{};
   std::vector<v2_handler> v2;
   std::vector<cudaq_host_worker_t> workers;
@@ -51,8 +53,11 @@ public:
   /// Waits for threads and accepted requests. False: a handler did not come back by the deadline; call again.
   /// Deferred requests that are still open then are answered CUDAQ_RPC_ERR_SHUTTING_DOWN.
   bool finish(steady_clock::time_point deadline);
-  /// Lets go of the ring of the last run; late completions of its jobs are still refused properly.
-  void forget_ring() { setup_.ledger.reset(); }
+  /// Gives up the ring of the last run; late completions of its jobs are still refused properly.
+  void forget_ring() {
+    setup_.jobs.reset();
+    setup_.router.reset();
+  }
   /// When everything accepted is answered: on a shared ring, gives up the membership. May be called again.
   void leave_ring();
   /// The loop has left its last turn, by stop or by the caller's flag. Any thread.
@@ -86,28 +91,27 @@ public:
   std::string describe() const;
 
   // --- ring_member, called by the thread that reads the ring ---
-  const function_index_view &index() const override { return executor_.index(); }
-  const judge_rules &rules() const override { return executor_.rules(); }
+  const function_index_view &index() const override { return handlers_.index(); }
+  const judge_rules &rules() const override { return handlers_.rules(); }
   bool is_default_owner() const override { return setup_.options.default_owner != 0; }
   void accept(std::uint32_t slot, const request &r, const judgement &what) override;
-  lane &shared_lane() override { return lanes_[kSharedLane]; }
+  thread_counters &shared_counters() override { return counters_[kSharedCounters]; }
 
   // --- Server of take_turn ---
-  bool no_job(std::uint32_t i) const {
-    return !tracks_jobs_ || setup_.ledger->slots[i].state.phase() == slot_phase::open;
-  }
+  bool no_job(std::uint32_t i) const { return !tracks_jobs_ || (*setup_.jobs)[i].state.phase() == job_phase::open; }
   bool may_take(std::uint32_t i);
   void note_taken(std::uint32_t i, const request &r, bool expected_flag);
   void note_dropped(verdict why);
   void note_refused();
   void note_answered(std::int32_t status);
-  outcome serve(std::uint32_t i, const request &r, std::uint32_t route);
+  handler_result serve(std::uint32_t i, const request &r, std::uint32_t route);
 
 private:
-  static constexpr std::uint32_t kSharedLane = 0, kLoopLane = 1, kFirstPoolLane = 2;
+  static constexpr std::uint32_t kSharedCounters = 0, kLoopCounters = 1, kFirstPoolCounters = 2;
   static constexpr std::uint32_t kBatch = 32;        ///< slots per turn at most
   static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between looks over the whole ring
 
+  bool shared() const { return setup_.shared_ring; }
   finding start_threads(bool with_thread);
   void abandon_start();
   void wait_for_go() const;
@@ -116,32 +120,32 @@ private:
   void learn_collected();
   void idle_turn();
   /// Takes one request from the queues and sees it through: a turn of a pool thread. Returns its work count.
-  std::uint32_t serve_queued(lane &here);
+  std::uint32_t serve_queued(thread_counters &here);
   std::string describe_options() const;
-  void write_record(slot_record &record, const request &r, const judgement &what, bool marked);
-  void run_job(std::uint32_t slot, lane &here);
+  void write_record(job_record &record, const request &r, const judgement &what, bool marked);
+  void run_job(std::uint32_t slot, thread_counters &here);
   /// The handler, or the launch, of a job in phase running has returned and said this.
-  void handler_returned(std::uint32_t slot, std::uint64_t generation, outcome said, lane &here);
+  void handler_returned(std::uint32_t slot, std::uint64_t generation, handler_result said, thread_counters &here);
   // host_graphs.cpp
   bool is_graph(std::uint32_t route) const { return route != function_index_view::kNone && graphs_.serves(route); }
-  std::uint32_t graph_turn(lane &here);
-  std::uint32_t collect_graphs(lane &here);
-  void launch(const graph_workers::start &what, lane &here);
-  std::uint32_t answer_failed_launches(lane &here);
-  void answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status, lane &here);
-  void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, lane &here);
+  std::uint32_t graph_turn(thread_counters &here);
+  std::uint32_t collect_graphs(thread_counters &here);
+  void launch(const graph_workers::start &what, thread_counters &here);
+  std::uint32_t answer_failed_launches(thread_counters &here);
+  void answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status, thread_counters &here);
+  void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here);
   bool answered_elsewhere(const cudaq_host_job_t &job) const;
-  void close_answered(const cudaq_host_job_t &job, lane &here);
-  void fail_waiting(std::int32_t status, lane &here);
-  void watch_for_fault(lane &here);
-  void fail_all_graphs(int error, lane &here);
+  void close_answered(const cudaq_host_job_t &job, thread_counters &here);
+  void fail_waiting(std::int32_t status, thread_counters &here);
+  void watch_for_fault(thread_counters &here);
+  void fail_all_graphs(int error, thread_counters &here);
   void drain_graphs();
   void settle_graphs();
   std::string describe_workers() const;
-  bool complete(ring_ledger &ledger, std::uint32_t slot, std::uint64_t generation, const outcome &said);
-  void publish(ring_ledger &ledger, std::uint32_t slot, outcome said, lane &counts);
+  bool complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation, const handler_result &said);
+  void publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts);
   /// The slot's request is answered: frees its request side and closes the job.
-  void end_job(ring_ledger &ledger, std::uint32_t slot);
+  void end_job(job_table &jobs, std::uint32_t slot);
   /// A graph request waits for a worker, and later ones shall not pass it.
   bool holds_intake() const { return setup_.options.busy_workers == CUDAQ_BUSY_WORKERS_WAIT && graphs_.backlog(); }
   void close_intake();
@@ -151,15 +155,15 @@ private:
   thread_placement placement(int core) const;
 
   host_setup setup_;
-  executor executor_;
+  handler_table handlers_;
   work_queues queues_;
   graph_workers graphs_;
-  std::vector<lane> lanes_;
-  shared_word<ring_ledger *> ledger_;                     ///< for calls from other threads; set by prepare
-  shared_word<std::uint32_t> max_result_len_;             ///< the same
-  shared_word<std::uint32_t> lanes_used_{kFirstPoolLane}; ///< largest number so far: counters outlive a run
-  bool queued_ = false;                                   ///< requests go through the queues
-  bool own_thread_ = false;                               ///< the loop runs on a thread of this object's
+  std::vector<thread_counters> counters_;
+  shared_word<job_table *> jobs_;                                ///< for calls from other threads; set by prepare
+  shared_word<std::uint32_t> max_result_len_;                    ///< the same
+  shared_word<std::uint32_t> counters_used_{kFirstPoolCounters}; ///< largest number so far: counters outlive a run
+  bool queued_ = false;                                          ///< requests go through the queues
+  bool own_thread_ = false;                                      ///< the loop runs on a thread of this object's
   bool tracks_jobs_ = false; ///< slots have job records; otherwise every request is answered within its turn
   shared_word<std::uint64_t> stats_base_; ///< what *stats held before this dispatcher counted
 

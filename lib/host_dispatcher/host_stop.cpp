@@ -5,19 +5,19 @@
 namespace cudaq::realtime::detail {
 
 void host_dispatcher::close_intake() {
-  if (setup_.shared_ring)
-    setup_.ledger->begin_leaving(*this);
+  if (shared())
+    setup_.router->begin_leaving(*this);
   intake_closed_.store(1);
   if (setup_.options.handler_pool_size == 0)
-    while (serve_queued(lanes_[kLoopLane]) != 0) {
+    while (serve_queued(counters_[kLoopCounters]) != 0) {
     }
   drain_graphs();
   store_relaxed(*setup_.stats, stats_value());
 }
 
 void host_dispatcher::leave_ring() {
-  if (setup_.shared_ring)
-    setup_.ledger->remove(*this);
+  if (shared())
+    setup_.router->remove(*this);
 }
 
 bool host_dispatcher::finish(steady_clock::time_point deadline) {
@@ -43,7 +43,7 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
     return false;
   settle_graphs();
   const auto idle = [this] { return !has_jobs(); };
-  if (setup_.ledger && !wait_until(deadline, idle)) {
+  if (setup_.jobs && !wait_until(deadline, idle)) {
     give_up_deferred_jobs();
     // What is left now is being published by the thread that completed it, which runs no handler.
     if (!wait_until(steady_clock::now() + std::chrono::seconds(1), idle))
@@ -62,18 +62,18 @@ bool host_dispatcher::graph_runs() const {
 }
 
 bool host_dispatcher::in_handler() const {
-  for (std::uint32_t l = 0; l < lanes_used_.peek(); ++l)
-    if (lanes_[l].busy.peek() != 0)
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    if (counters_[l].busy.peek() != 0)
       return true;
   return false;
 }
 
 /// A job of this dispatcher is not answered, or its answer is not out yet.
 bool host_dispatcher::has_jobs() const {
-  const ring_ledger &ledger = *setup_.ledger;
-  for (std::uint32_t i = 0; i < ledger.num_slots; ++i) {
-    const slot_phase phase = ledger.slots[i].state.phase();
-    if (phase != slot_phase::open && phase != slot_phase::parked && ledger.slots[i].owner.peek() == this)
+  const job_table &jobs = *setup_.jobs;
+  for (std::uint32_t i = 0; i < jobs.num_slots; ++i) {
+    const job_phase phase = jobs[i].state.phase();
+    if (phase != job_phase::open && phase != job_phase::parked && jobs[i].owner.peek() == this)
       return true;
   }
   return false;
@@ -81,16 +81,16 @@ bool host_dispatcher::has_jobs() const {
 
 // Only deferred jobs can be left here: every thread that runs handlers has ended.
 void host_dispatcher::give_up_deferred_jobs() {
-  ring_ledger &ledger = *setup_.ledger;
-  for (std::uint32_t i = 0; i < ledger.num_slots; ++i) {
-    const slot_record &record = ledger.slots[i];
-    const slot_state::snapshot seen = record.state.look(); // before the owner: a later job has another generation
-    if (seen.phase != slot_phase::deferred || record.owner.peek() != this)
+  job_table &jobs = *setup_.jobs;
+  for (std::uint32_t i = 0; i < jobs.num_slots; ++i) {
+    const job_record &record = jobs[i];
+    const job_state::snapshot seen = record.state.look(); // before the owner: a later job has another generation
+    if (seen.phase != job_phase::deferred || record.owner.peek() != this)
       continue;
-    if (record.marked && ledger.ring.answer(i) != CUDAQ_TX_FLAG_IN_FLIGHT) // raised, but its worker was not given back
-      close_answered({seen.generation, i, record.req.request_id}, lanes_[kSharedLane]);
+    if (record.marked && jobs.ring.answer(i) != CUDAQ_TX_FLAG_IN_FLIGHT) // raised, but its worker was not given back
+      close_answered({seen.generation, i, record.req.request_id}, counters_[kSharedCounters]);
     else
-      complete(ledger, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+      complete(jobs, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
   }
 }
 

@@ -10,7 +10,7 @@
 //   void     note_dropped(verdict)
 //   void     note_refused()                   it will be answered without a handler
 //   void     note_answered(status)            after publication
-//   outcome  serve(i, r, route)               run the handler, or start it
+//   handler_result  serve(i, r, route)               run the handler, or start it
 #pragma once
 
 #include "cudaq/realtime/detail/ring/judge.h"
@@ -27,7 +27,7 @@ enum class turn_result : std::uint8_t {
 };
 
 /// What a Server says of a request that it was given.
-struct outcome {
+struct handler_result {
   bool now = true; ///< false: taken, it will be answered later and not by this turn
   std::int32_t status = CUDAQ_RPC_OK;
   std::uint32_t result_len = 0;
@@ -54,7 +54,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline turn_result take_turn(const slot_ring &ring, s
   const request r = read_header<request>(ring.rx_slot(i));
   server.note_taken(i, r, ring.is_own_address(i, flag));
   const judgement j = judge_slot(ring, i, flag, r, index, rules);
-  outcome done{true, j.status, 0};
+  handler_result done{true, j.status, 0};
   if (j.what == verdict::serve) {
     done = server.serve(i, r, j.route);
     if (!done.now)

@@ -5,10 +5,10 @@
 
 namespace cudaq::realtime::detail {
 
-void remote_member::prepare(setup s) {
+void device_member::prepare(setup s) {
   setup_ = std::move(s);
   index_ = setup_.index.view();
-  const std::uint32_t slots = setup_.ledger->num_slots;
+  const std::uint32_t slots = setup_.router->jobs()->num_slots;
   std::memset(setup_.inbox_memory, 0, ring_inbox::bytes(slots));
   inbox_ = ring_inbox::in(setup_.inbox_memory, slots);
   given_.assign(slots, 0);
@@ -20,7 +20,7 @@ void remote_member::prepare(setup s) {
 }
 
 // The ring is joined last, as by a host dispatcher: what is handed over must find somebody who can give it back.
-finding remote_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
+finding device_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
                             std::uint64_t block_interval_ns, std::function<bool()> ended) {
   ended_ = std::move(ended);
   asked_ = steady_clock::now();
@@ -30,7 +30,7 @@ finding remote_member::join(const thread_placement &placement, cudaq_wait_policy
   });
   if (refused)
     return refused;
-  refused = setup_.ledger->attach(*this);
+  refused = setup_.router->attach(*this);
   if (refused)
     leave();
   else
@@ -38,20 +38,20 @@ finding remote_member::join(const thread_placement &placement, cudaq_wait_policy
   return refused;
 }
 
-std::uint32_t remote_member::turn() {
+std::uint32_t device_member::turn() {
   if (joined_.load() == 0)
     return 0;
-  const std::uint32_t routed = setup_.ledger->route(kBatch, *this, counts_);
+  const std::uint32_t routed = setup_.router->route(kBatch, *this, counts_);
   if (routed != 0) {
     empty_turns_ = 0;
-  } else if ((++empty_turns_ % kResyncTurns == 0 || asleep()) && setup_.ledger->resync_shared_cursor()) {
+  } else if ((++empty_turns_ % kResyncTurns == 0 || asleep()) && setup_.router->resync_shared_cursor()) {
     counts_.count(counts_.cursor_jumps);
   }
   return routed;
 }
 
 // A kernel that was ended by the caller's flag, or by a fault, must not hold up the ring until somebody calls stop.
-bool remote_member::stop_seen() {
+bool device_member::stop_seen() {
   if (stop_.load() != 0)
     return true;
   if (++turns_ % kAskTurns != 0 && !asleep())
@@ -62,32 +62,32 @@ bool remote_member::stop_seen() {
   asked_ = now;
   if (!ended_())
     return false;
-  setup_.ledger->begin_leaving(*this);
-  setup_.ledger->remove(*this);
+  setup_.router->begin_leaving(*this);
+  setup_.router->remove(*this);
   return true;
 }
 
-void remote_member::begin_leaving() {
-  if (setup_.ledger)
-    setup_.ledger->begin_leaving(*this);
+void device_member::begin_leaving() {
+  if (setup_.router)
+    setup_.router->begin_leaving(*this);
 }
 
-void remote_member::leave() {
+void device_member::leave() {
   stop_.store(1);
   thread_.join_until(steady_clock::time_point::max());
-  if (setup_.ledger)
-    setup_.ledger->remove(*this);
+  if (setup_.router)
+    setup_.router->remove(*this);
 }
 
 // The kernel judges the request again: it has to read the header anyway.
-void remote_member::accept(std::uint32_t slot, const request &, const judgement &) {
-  slot_record &record = setup_.ledger->slots[slot];
+void device_member::accept(std::uint32_t slot, const request &, const judgement &) {
+  job_record &record = (*setup_.router->jobs())[slot];
   record.owner.set(this);
-  record.state.enter(slot_phase::given);
+  record.state.enter(job_phase::given);
   given_[slot] = sequence_;
   inbox_.put(position_, sequence_, slot);
   sequence_ = ring_inbox::after(sequence_, 1);
-  position_ = setup_.ledger->ring.next(position_);
+  position_ = setup_.router->jobs()->ring.next(position_);
 }
 
 } // namespace cudaq::realtime::detail

@@ -7,25 +7,25 @@
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
 #include "cudaq/realtime/detail/ring/ring_inbox.h"
 #include "lib/base/runner.h"
-#include "lib/shared_ring/job_table.h"
+#include "lib/shared_ring/ring_router.h"
 
 namespace cudaq::realtime::detail {
 
-class remote_member final : public ring_member {
+class device_member final : public ring_member {
 public:
   /// What a run needs.
   struct setup {
-    std::shared_ptr<ring_ledger> ledger;
+    std::shared_ptr<ring_router> router;
     function_index index;
     judge_rules rules;
     bool default_owner = false;
     void *inbox_memory = nullptr;     ///< ring_inbox::bytes, seen by the device, kept to the next prepare
     std::uint64_t first_sequence = 1; ///< what the device is told
   };
-  remote_member() = default;
-  ~remote_member() { leave(); }
-  remote_member(const remote_member &) = delete;
-  remote_member &operator=(const remote_member &) = delete;
+  device_member() = default;
+  ~device_member() { leave(); }
+  device_member(const device_member &) = delete;
+  device_member &operator=(const device_member &) = delete;
   /// Prepares a run with an empty inbox. Not while one is under way.
   void prepare(setup s);
 
@@ -37,11 +37,11 @@ public:
   void begin_leaving();
   /// After the end of the kernel: leaves the ring with what it did not answer. May be called again.
   void leave();
-  /// Lets go of the ring of the last run.
-  void forget_ring() { setup_.ledger.reset(); }
+  /// Gives up the ring of the last run.
+  void forget_ring() { setup_.router.reset(); }
 
   /// What routing has counted: requests that were disposed of, and what was remarkable about the others.
-  const lane &counts() const { return counts_; }
+  const thread_counters &counts() const { return counts_; }
 
   // --- ring_member, called under the router role ---
   const function_index_view &index() const override { return index_; }
@@ -49,7 +49,7 @@ public:
   bool is_default_owner() const override { return setup_.default_owner; }
   void accept(std::uint32_t slot, const request &r, const judgement &what) override;
   bool has_answered(std::uint32_t slot) const override { return inbox_.answered(slot) == given_[slot]; }
-  lane &shared_lane() override { return counts_; }
+  thread_counters &shared_counters() override { return counts_; }
 
 private:
   static constexpr std::uint32_t kBatch = 32;        ///< slots per turn at most
@@ -65,7 +65,7 @@ private:
   setup setup_;
   function_index_view index_;
   ring_inbox inbox_;
-  lane counts_{true};
+  thread_counters counts_{true};
   loop_thread thread_;
   shared_word<std::uint32_t> joined_; ///< the thread routes only from then on
   shared_word<std::uint32_t> stop_;

@@ -1,66 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/shared_ring/job_table.h"
+#include "lib/shared_ring/ring_router.h"
 
 #include <chrono>
 #include <thread>
 
 namespace cudaq::realtime::detail {
 
-ring_ledger::ring_ledger(std::uint32_t slots_of_ring, std::uint64_t first_generation)
-    : num_slots(slots_of_ring), slots(std::make_unique<slot_record[]>(slots_of_ring)) {
-  ring.num_slots = num_slots;
-  for (std::uint32_t i = 0; i < num_slots; ++i)
-    slots[i].state.start_at(first_generation);
-}
-
-void ring_ledger::bind(const slot_ring &r) {
-  ring = r;
-  cursor.set(0);
-  for (std::uint32_t i = 0; i < ring.num_slots; ++i)
-    slots[i].state.enter(slot_phase::open);
-}
-
-// docs/ring_protocol.md section 6, "looking over the ring".
-bool ring_ledger::resync_cursor() {
-  const std::uint32_t here = cursor.peek();
-  const auto passed_over = [this](std::uint32_t i) { // in this order: the job, then rx
-    const slot_phase phase = settled_phase(i);
-    return phase == slot_phase::parked || (phase == slot_phase::open && ring.ready(i) == 0);
-  };
-  if (!passed_over(here))
-    return false;
-  std::uint32_t found = ring.next(here);
-  while (found != here && passed_over(found))
-    found = ring.next(found);
-  if (found == here || !untaken(found))
-    return false;
-  // Having seen `found` we see everything that was signalled before it: look again at what was passed over.
-  std::uint32_t first = here;
-  while (first != found && passed_over(first))
-    first = ring.next(first);
-  cursor.set(first);
-  return first != here;
-}
-
-/// The phase of slot i, its job closed if a device has answered it: a device cannot do that itself.
-slot_phase ring_ledger::settled_phase(std::uint32_t i) {
-  slot_state &state = slots[i].state;
-  if (state.phase() == slot_phase::given && slots[i].owner.peek()->has_answered(i))
-    state.finish();
-  return state.phase();
-}
-
 // Sleeps, since the holder may be a thread of lower priority on the same core.
-ring_ledger::control_role::control_role(ring_ledger &ledger) : ledger_(ledger) {
-  for (int i = 0; !ledger_.router_.claim(0, 1); ++i)
+ring_router::control_role::control_role(ring_router &router) : router_(router) {
+  for (int i = 0; !router_.role_.claim(0, 1); ++i)
     i < 100 ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
-ring_ledger::control_role::~control_role() { ledger_.router_.store(0); }
+ring_router::control_role::~control_role() { router_.role_.store(0); }
 
 /// The member that a request for this function is handed to. Null: it is left in place. Whoever only knows the function,
 /// in another mode, answers so if nobody serves it.
-ring_member *ring_ledger::receiver_of(std::uint32_t function_id) const {
+ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
   ring_member *fallback = nullptr, *knows = nullptr;
   for (const seat &s : seats_) {
     if (s.member == nullptr)
@@ -75,7 +31,7 @@ ring_member *ring_ledger::receiver_of(std::uint32_t function_id) const {
   return knows != nullptr ? knows : fallback;
 }
 
-finding ring_ledger::attach(ring_member &member) {
+finding ring_router::attach(ring_member &member) {
   const control_role role(*this);
   finding refused;
   seat *place = nullptr;
@@ -104,108 +60,108 @@ finding ring_ledger::attach(ring_member &member) {
 }
 
 // What was left in place stands in ring order from the cursor on.
-void ring_ledger::hand_out_parked() {
-  std::uint32_t i = cursor.peek();
-  for (std::uint32_t n = 0; n < ring.num_slots; ++n, i = ring.next(i)) {
-    if (slots[i].state.phase() != slot_phase::parked)
+void ring_router::hand_out_parked() {
+  std::uint32_t i = table_.cursor.peek();
+  for (std::uint32_t n = 0; n < table_.ring.num_slots; ++n, i = table_.ring.next(i)) {
+    if (table_[i].state.phase() != job_phase::parked)
       continue;
-    const std::uint64_t flag = ring.ready(i);
+    const std::uint64_t flag = table_.ring.ready(i);
     if (flag == 0) { // somebody else has answered it meanwhile: a dispatcher that had the ring for itself
-      slots[i].state.enter(slot_phase::open);
+      table_[i].state.enter(job_phase::open);
       continue;
     }
-    const request r = read_header<request>(ring.rx_slot(i));
+    const request r = read_header<request>(table_.ring.rx_slot(i));
     if (ring_member *receiver = receiver_of(r.function_id))
       hand_over(i, r, flag, *receiver);
   }
 }
 
-void ring_ledger::begin_leaving(const ring_member &member) {
+void ring_router::begin_leaving(const ring_member &member) {
   const control_role role(*this);
   for (seat &s : seats_)
     s.leaving = s.leaving || s.member == &member;
 }
 
-void ring_ledger::remove(const ring_member &member) {
+void ring_router::remove(const ring_member &member) {
   const control_role role(*this);
   for (seat &s : seats_)
     if (s.member == &member)
       s = {};
-  for (std::uint32_t i = 0; i < ring.num_slots; ++i)
-    if (settled_phase(i) == slot_phase::given && slots[i].owner.peek() == &member)
+  for (std::uint32_t i = 0; i < table_.ring.num_slots; ++i)
+    if (table_.settled_phase(i) == job_phase::given && table_[i].owner.peek() == &member)
       take_back(i);
   hand_out_parked();
 }
 
 /// A device that has ended does not serve this slot any more. If a fault ended it behind the answer, that one stands.
-void ring_ledger::take_back(std::uint32_t i) {
-  if (ring.collected(i)) {
-    slots[i].state.enter(slot_phase::parked);
+void ring_router::take_back(std::uint32_t i) {
+  if (table_.ring.collected(i)) {
+    table_[i].state.enter(job_phase::parked);
     return;
   }
-  ring.release_rx(i);
-  slots[i].state.finish();
+  table_.ring.release_rx(i);
+  table_[i].state.finish();
 }
 
-void ring_ledger::hand_over(std::uint32_t i, const request &r, std::uint64_t flag, ring_member &to) {
-  lane &counts = to.shared_lane();
-  if (!ring.is_own_address(i, flag))
+void ring_router::hand_over(std::uint32_t i, const request &r, std::uint64_t flag, ring_member &to) {
+  thread_counters &counts = to.shared_counters();
+  if (!table_.ring.is_own_address(i, flag))
     counts.count(counts.unexpected_flag_values);
-  const judgement what = judge_slot(ring, i, flag, r, to.index(), to.rules());
+  const judgement what = judge_slot(table_.ring, i, flag, r, to.index(), to.rules());
   if (what.what == verdict::serve || what.what == verdict::answer) {
     to.accept(i, r, what);
     return;
   }
   counts.count_drop(what.what);
-  slots[i].state.enter(slot_phase::open);
-  ring.release_rx(i);
+  table_[i].state.enter(job_phase::open);
+  table_.ring.release_rx(i);
 }
 
-bool ring_ledger::route_one(std::uint32_t i, const ring_member &by, lane &counts) {
-  if (settled_phase(i) != slot_phase::open) // before rx, as in untaken
+bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_counters &counts) {
+  if (table_.settled_phase(i) != job_phase::open) // before rx, as in untaken
     return false;
-  const std::uint64_t flag = ring.ready(i);
+  const std::uint64_t flag = table_.ring.ready(i);
   if (flag == 0)
     return false;
-  if (!ring.collected(i)) {
+  if (!table_.ring.collected(i)) {
     if (busy_slot_ != i)
       counts.count(counts.tx_busy_waits);
     busy_slot_ = i;
     return false;
   }
   busy_slot_ = kNoSlot;
-  const request r = read_header<request>(ring.rx_slot(i));
+  const request r = read_header<request>(table_.ring.rx_slot(i));
   if (r.magic != CUDAQ_RPC_MAGIC_REQUEST) { // belongs to nobody for certain, so whoever sees it disposes of it
-    if (!ring.is_own_address(i, flag))
+    if (!table_.ring.is_own_address(i, flag))
       counts.count(counts.unexpected_flag_values);
-    counts.count_drop(judge_slot(ring, i, flag, r, by.index(), by.rules()).what);
-    ring.release_rx(i);
+    counts.count_drop(judge_slot(table_.ring, i, flag, r, by.index(), by.rules()).what);
+    table_.ring.release_rx(i);
   } else if (ring_member *receiver = receiver_of(r.function_id)) {
     hand_over(i, r, flag, *receiver);
   } else {
-    slots[i].state.enter(slot_phase::parked);
+    table_[i].state.enter(job_phase::parked);
   }
   return true;
 }
 
-std::uint32_t ring_ledger::route(std::uint32_t budget, const ring_member &by, lane &counts) {
+std::uint32_t ring_router::route(std::uint32_t budget, const ring_member &by, thread_counters &counts) {
   // Looked at before the claim: on an idle ring the members shall not fight for the role's cache line.
-  if (ring.ready(cursor.peek()) == 0 || !router_.claim(0, 1))
+  if (table_.ring.ready(table_.cursor.peek()) == 0 || !role_.claim(0, 1))
     return 0;
   std::uint32_t routed = 0;
-  for (std::uint32_t i = cursor.peek(); routed < budget && route_one(i, by, counts); ++routed) {
-    i = ring.next(i);
-    cursor.set(i);
+  for (std::uint32_t i = table_.cursor.peek(); routed < budget && route_one(i, by, counts); ++routed) {
+    i = table_.ring.next(i);
+    table_.cursor.set(i);
   }
-  router_.store(0);
+  role_.store(0);
   return routed;
 }
 
-bool ring_ledger::resync_shared_cursor() {
-  if (!router_.claim(0, 1))
+bool ring_router::resync_shared_cursor() {
+  if (!role_.claim(0, 1))
     return false;
-  const bool moved = resync_cursor();
-  router_.store(0);
+  const bool moved = table_.resync_cursor();
+  role_.store(0);
   return moved;
 }
 

@@ -8,10 +8,10 @@
 
 namespace cudaq::realtime::detail {
 
-/// A lane has one writing thread, except the shared lane, to which any thread adds. Everybody may read. Two cache
-/// lines' alignment: the adjacent-line prefetcher pairs lines.
-struct alignas(128) lane {
-  explicit lane(bool many_writers = false) : many_writers_(many_writers) {}
+/// Written by one thread, except the shared counters, to which any thread adds. Any thread may read. Two cache lines'
+/// alignment: the adjacent-line prefetcher pairs lines.
+struct alignas(128) thread_counters {
+  explicit thread_counters(bool many_writers = false) : many_writers_(many_writers) {}
 
   counter dispatched; ///< handed to a handler
   counter responded;  ///< tx flags raised

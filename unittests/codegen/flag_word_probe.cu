@@ -14,7 +14,7 @@ struct echo_server {
   __device__ void note_refused() {}
   __device__ void note_answered(std::int32_t) {}
   template <class Route>
-  __device__ probe::outcome serve(std::uint32_t, const probe::request &, Route) {
+  __device__ probe::handler_result serve(std::uint32_t, const probe::request &, Route) {
     return {};
   }
 };

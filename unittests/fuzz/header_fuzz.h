@@ -34,8 +34,8 @@ public:
     graph.routing_key = 42;
     entries_ = {v1, graph};
     detail::host_setup setup;
-    setup.ledger = std::make_shared<detail::ring_ledger>(num_slots, 1u << 20);
-    setup.ledger->bind(slots_.view);
+    setup.jobs = std::make_shared<detail::job_table>(num_slots, 1u << 20);
+    setup.jobs->bind(slots_.view);
     setup.table = {entries_.data(), 2};
     setup.v2 = {{kV2, echo_v2, nullptr, {}}};
     setup.options.strict_flag_values = strict;

@@ -36,11 +36,12 @@ public:
   }
 
   void run_on_device(const std::function<void()> &body) override { body(); }
-  detail::launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t ticket) noexcept override {
+  detail::launch_result launch(std::uint32_t worker, std::uint32_t slot,
+                               std::uint64_t launch_number) noexcept override {
     const cudaq_host_worker_t &w = workers_[worker];
     if (!detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr))
       return {cudaErrorUnknown, true};
-    if (const int error = enqueue({worker, slot, ticket}))
+    if (const int error = enqueue({worker, slot, launch_number}))
       return {error};
     return {0, !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr)};
   }
@@ -92,7 +93,7 @@ public:
 private:
   struct run {
     std::uint32_t worker, slot;
-    std::uint64_t ticket;
+    std::uint64_t launch_number;
   };
   struct alignas(64) done_line {
     volatile std::uint64_t word = 0;
@@ -147,7 +148,7 @@ private:
   /// The stream-memory write. The lock is released first where the caller's thread goes on with it.
   void finish(const run &r) {
     if (workers_[r.worker].completion != CUDAQ_WORKER_CALLER_PUBLISHES) {
-      detail::store_release<std::uint64_t>(done_[r.worker].word, r.ticket);
+      detail::store_release<std::uint64_t>(done_[r.worker].word, r.launch_number);
       return;
     }
     mutex_.unlock();
@@ -179,8 +180,8 @@ struct graph_rig_plan {
   std::uint64_t grace_period_ns = 5'000'000'000;
   bool own_thread = true; ///< false: the test runs dispatcher.loop
   std::vector<detail::v2_handler> v2;
-  const host_ring *ring = nullptr; ///< of another rig, with its ledger: a shared ring
-  std::shared_ptr<detail::ring_ledger> ledger;
+  const host_ring *ring = nullptr; ///< of another rig, with its router: a shared ring
+  std::shared_ptr<detail::ring_router> router;
   bool shared = false, default_owner = false;
 };
 
@@ -200,9 +201,10 @@ public:
       : plan_(std::move(plan)), own_ring_(plan_.ring == nullptr ? std::make_unique<host_ring>(plan_.shape) : nullptr),
         ring(own_ring_ ? *own_ring_ : *plan_.ring),
         view_(detail::view_of(ring.ring, host_config(plan_.shape), detail::ring_side::host)) {
-    if (!plan_.ledger) {
-      plan_.ledger = std::make_shared<detail::ring_ledger>(plan_.shape.num_slots, std::uint64_t{1} << 40);
-      plan_.ledger->bind(view_);
+    if (!plan_.router) {
+      plan_.router = std::make_shared<detail::ring_router>(
+          std::make_shared<detail::job_table>(plan_.shape.num_slots, std::uint64_t{1} << 40));
+      plan_.router->jobs()->bind(view_);
     }
     device = std::make_shared<fake_device>(view_, plan_.workers, plan_.device_threads);
     device->ready = [this](std::uint32_t worker) { answer_by_caller(worker); };
@@ -219,7 +221,8 @@ public:
     if (detail::finding refused = dispatcher.check_restart())
       return refused;
     detail::host_setup setup;
-    setup.ledger = plan_.ledger;
+    setup.jobs = plan_.router->jobs();
+    setup.router = plan_.router;
     setup.table = {plan_.table.data(), static_cast<std::uint32_t>(plan_.table.size())};
     setup.v2 = plan_.v2;
     setup.workers = plan_.workers;
@@ -246,7 +249,7 @@ public:
     dispatcher.leave_ring();
     return true;
   }
-  const std::shared_ptr<detail::ring_ledger> &ledger() const { return plan_.ledger; }
+  const std::shared_ptr<detail::ring_router> &router() const { return plan_.router; }
   cudaq_dispatcher_stats_t stats() const {
     cudaq_dispatcher_stats_t out{};
     dispatcher.read_stats(out);

@@ -66,7 +66,7 @@ TEST_F(GraphMix, Row14_GraphsAndHandlersOfTwoDispatchersShareARing) {
     other.shape = plan.shape;
     other.shared = true;
     other.ring = &graphs.ring;
-    other.ledger = graphs.ledger();
+    other.router = graphs.router();
     other.v2 = {handler(), handler()};
     other.device_threads = 1;
     graph_rig handlers(other);

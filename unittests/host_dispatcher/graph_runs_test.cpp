@@ -227,12 +227,12 @@ TEST_F(GraphRun, RunsFollowEachOtherOnTheSameRing) {
 
 TEST_F(GraphRun, Row12_StopWaitsForTheCallerWhoHasAWorker) {
   graph_rig rig(plan);
-  std::atomic<bool> let_go{false}, waits{false};
+  std::atomic<bool> release_ring{false}, waits{false};
   rig.device->ready = [&](std::uint32_t worker) {
     cudaq_host_job_t job{};
     EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
     waits = true;
-    eventually([&] { return let_go.load(); });
+    eventually([&] { return release_ring.load(); });
     EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
     EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 8, 0));
   };
@@ -241,7 +241,7 @@ TEST_F(GraphRun, Row12_StopWaitsForTheCallerWhoHasAWorker) {
   ASSERT_TRUE(eventually([&] { return waits.load() && rig.stats().dispatched == 2; }));
   std::thread opener([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    let_go = true;
+    release_ring = true;
   });
   EXPECT_TRUE(rig.stop());
   opener.join();

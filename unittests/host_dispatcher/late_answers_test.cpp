@@ -108,7 +108,7 @@ protected:
   ring_client client{ring};
 };
 
-// One ledger, two dispatchers: a job belongs to the one whose handler was given it.
+// One job table, two dispatchers: a job belongs to the one whose handler was given it.
 TEST_F(SharedDeferred, IsRefusedOnAnotherDispatcherOfTheRing) {
   keeper kept;
   const auto a = make(1, keeper::serve, &kept), b = make(2, at_once, nullptr);

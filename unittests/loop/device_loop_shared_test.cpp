@@ -22,10 +22,10 @@ public:
   finding start() {
     host_ = std::make_unique<loop_host>(ring_, 1, first_id_, kEach);
     ended_.store(false);
-    std::shared_ptr<ring_ledger> ledger;
-    if (finding refused = manager_.get->join_ring(host_->params.ring, ledger))
+    std::shared_ptr<ring_router> router;
+    if (finding refused = manager_.get->join_ring(host_->params.ring, router))
       return refused;
-    member.prepare({ledger, host_->index, host_->params.rules, default_owner_, memory_.data(), first_sequence});
+    member.prepare({router, host_->index, host_->params.rules, default_owner_, memory_.data(), first_sequence});
     finding refused = member.join({}, wait_policy, 100'000, [this] { return ended_.load(); });
     if (refused) {
       manager_.get->leave_ring(ring_.ring.rx_flags_host);
@@ -57,7 +57,7 @@ public:
   std::uint64_t responded() const { return responded_before_; }
   const loop_report &report() const { return host_->reports[0]; }
 
-  remote_member member;
+  device_member member;
   std::uint64_t first_sequence = 1;
   cudaq_wait_policy_t wait_policy = CUDAQ_WAIT_SPIN_YIELD;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of one job whose handler may defer its answer (lib/shared_ring/job_table.h, slot_phase).
+/* The life of one job whose handler may defer its answer (lib/shared_ring/job_table.h, job_phase).
  *
  * One thread runs the handler; it ends by deferring or by an answer of its own. Two completers try to answer the job,
  * each before, while or after the handler returns, and a stop gives the job up at some moment after the handler returned.

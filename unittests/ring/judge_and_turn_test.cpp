@@ -139,7 +139,7 @@ struct fake_server {
   void note_dropped(verdict) { log += "d"; }
   void note_refused() { log += "r"; }
   void note_answered(std::int32_t status) { log += "a" + std::to_string(status); }
-  outcome serve(std::uint32_t i, const request &, std::uint32_t) {
+  handler_result serve(std::uint32_t i, const request &, std::uint32_t) {
     log += "s";
     if (!defer)
       std::memset(ring->tx_slot(i) + CUDAQ_RPC_HEADER_SIZE, 0x77, 16);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// White box: the ledger of a shared ring with members on a device, whose part the test plays by the words of their inboxes.
+// White box: the router of a shared ring with members on a device, whose part the test plays by the words of their inboxes.
 #include "lib/api/back_end.h"
 #include "lib/shared_ring/device_member.h"
 #include "unittests/host_dispatcher/traffic.h"
@@ -13,9 +13,10 @@ constexpr ring_shape kShape{4, 128, false};
 
 /// A member and its device: takes its requests in order and answers when told to.
 struct played_device {
-  played_device(const std::shared_ptr<ring_ledger> &ledger, std::vector<std::uint32_t> ids, bool default_owner = false,
+  played_device(const std::shared_ptr<ring_router> &router, std::vector<std::uint32_t> ids, bool default_owner = false,
                 bool answer_unknown = true, std::uint8_t mode = CUDAQ_DISPATCH_DEVICE_CALL)
-      : slots(ledger->num_slots), memory(ring_inbox::bytes(slots) / 8), inbox(ring_inbox::in(memory.data(), slots)) {
+      : slots(router->jobs()->num_slots), memory(ring_inbox::bytes(slots) / 8),
+        inbox(ring_inbox::in(memory.data(), slots)) {
     std::vector<cudaq_function_entry_t> entries(ids.size());
     for (std::size_t e = 0; e < ids.size(); ++e) {
       entries[e].function_id = ids[e];
@@ -27,7 +28,7 @@ struct played_device {
     judge_rules rules;
     rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
     rules.answer_unknown = answer_unknown;
-    member.prepare({ledger, index, rules, default_owner, memory.data(), 1});
+    member.prepare({router, index, rules, default_owner, memory.data(), 1});
   }
   /// Takes the next request of the inbox; its slot, or -1.
   int take() {
@@ -42,16 +43,16 @@ struct played_device {
   const std::uint32_t slots;
   std::vector<std::uint64_t> memory;
   ring_inbox inbox;
-  remote_member member;
+  device_member member;
   std::uint32_t position = 0;
   std::uint64_t sequence = 1, taken_as = 0;
 };
 
-class RemoteMember : public ::testing::Test {
+class DeviceMember : public ::testing::Test {
 protected:
   std::uint32_t route() {
-    lane counts;
-    return ledger->route(32, by->member, counts);
+    thread_counters counts;
+    return router->route(32, by->member, counts);
   }
   /// A request of function `id`, routed.
   std::uint32_t send(std::uint32_t id) {
@@ -60,7 +61,7 @@ protected:
     route();
     return slot;
   }
-  slot_phase phase(std::uint32_t slot) const { return ledger->slots[slot].state.phase(); }
+  job_phase phase(std::uint32_t slot) const { return (*router->jobs())[slot].state.phase(); }
   void publish(int slot) const {
     write_response(view.tx_slot(static_cast<std::uint32_t>(slot)), {}, 0, 0);
     view.publish(static_cast<std::uint32_t>(slot));
@@ -75,58 +76,58 @@ protected:
   host_ring ring{kShape};
   ring_client client{ring};
   const slot_ring view = view_of(ring.ring, host_config(kShape), ring_side::host);
-  std::shared_ptr<ring_ledger> ledger = [this] {
-    auto made = std::make_shared<ring_ledger>(kShape.num_slots, 1);
-    made->bind(view);
+  std::shared_ptr<ring_router> router = [this] {
+    auto made = std::make_shared<ring_router>(std::make_shared<job_table>(kShape.num_slots, 1));
+    made->jobs()->bind(view);
     return made;
   }();
-  played_device device{ledger, {1, 2}};
+  played_device device{router, {1, 2}};
   played_device *by = nullptr; ///< who routes
   std::uint32_t sent = 0;
 };
 
-TEST_F(RemoteMember, Row14_IsRefusedAFunctionOrADefaultOwnershipThatAnotherHas) {
-  ASSERT_FALSE(ledger->attach(device.member));
-  played_device same(ledger, {3, 2});
-  const finding refused = ledger->attach(same.member);
+TEST_F(DeviceMember, Row14_IsRefusedAFunctionOrADefaultOwnershipThatAnotherHas) {
+  ASSERT_FALSE(router->attach(device.member));
+  played_device same(router, {3, 2});
+  const finding refused = router->attach(same.member);
   EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
   EXPECT_NE(refused.text.find("function_id 0x00000002: another dispatcher"), std::string::npos) << refused.text;
-  ledger->begin_leaving(device.member);
-  EXPECT_NE(ledger->attach(same.member).text.find("still stopping"), std::string::npos);
-  ledger->remove(device.member);
-  EXPECT_FALSE(ledger->attach(same.member));
-  played_device owner(ledger, {4}, true), second(ledger, {5}, true);
-  EXPECT_FALSE(ledger->attach(owner.member));
-  EXPECT_NE(ledger->attach(second.member).text.find("default_owner"), std::string::npos);
+  router->begin_leaving(device.member);
+  EXPECT_NE(router->attach(same.member).text.find("still stopping"), std::string::npos);
+  router->remove(device.member);
+  EXPECT_FALSE(router->attach(same.member));
+  played_device owner(router, {4}, true), second(router, {5}, true);
+  EXPECT_FALSE(router->attach(owner.member));
+  EXPECT_NE(router->attach(second.member).text.find("default_owner"), std::string::npos);
 }
 
-TEST_F(RemoteMember, Row14_IsGivenItsRequestsInOrderAndNoOthers) {
-  ASSERT_FALSE(ledger->attach(device.member));
+TEST_F(DeviceMember, Row14_IsGivenItsRequestsInOrderAndNoOthers) {
+  ASSERT_FALSE(router->attach(device.member));
   const std::uint32_t own = send(2), foreign = send(9), next = send(1);
   EXPECT_EQ(device.take(), static_cast<int>(own));
   EXPECT_EQ(device.take(), static_cast<int>(next));
   EXPECT_EQ(device.take(), -1);
-  EXPECT_EQ(phase(foreign), slot_phase::parked);
+  EXPECT_EQ(phase(foreign), job_phase::parked);
 }
 
 // Until the device's word says so, a slot that is free or set again is the device's.
-TEST_F(RemoteMember, Row14_KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
-  played_device other(ledger, {7});
-  ASSERT_FALSE(ledger->attach(device.member));
-  ASSERT_FALSE(ledger->attach(other.member));
+TEST_F(DeviceMember, Row14_KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
+  played_device other(router, {7});
+  ASSERT_FALSE(router->attach(device.member));
+  ASSERT_FALSE(router->attach(other.member));
   for (int lap = 0; lap < 10; ++lap) {
     const auto slot = static_cast<std::uint32_t>(lap % 2);
     client.set_next_slot(slot);
-    ledger->cursor.set(slot);
+    router->jobs()->cursor.set(slot);
     ASSERT_EQ(send(1), slot);
     ASSERT_EQ(device.take(), static_cast<int>(slot));
     publish(static_cast<int>(slot));
     (void)client.collect(slot);
     client.set_next_slot(slot);
-    ledger->cursor.set(slot);
+    router->jobs()->cursor.set(slot);
     client.send(7, {}, 0); // its refill, for another
     EXPECT_EQ(route(), 0u);
-    EXPECT_FALSE(ledger->resync_cursor());
+    EXPECT_FALSE(router->jobs()->resync_cursor());
     EXPECT_EQ(other.take(), -1);
     device.inbox.tell_answered(slot, device.taken_as);
     EXPECT_EQ(route(), 1u);
@@ -135,66 +136,66 @@ TEST_F(RemoteMember, Row14_KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
   }
 }
 
-TEST_F(RemoteMember, Row14_ThatLeavesGivesBackWhatItHasNotAnsweredAndNothingElse) {
-  ASSERT_FALSE(ledger->attach(device.member));
+TEST_F(DeviceMember, Row14_ThatLeavesGivesBackWhatItHasNotAnsweredAndNothingElse) {
+  ASSERT_FALSE(router->attach(device.member));
   for (int n = 0; n < 3; ++n)
     send(1);
   ASSERT_NO_FATAL_FAILURE(answer(device)); // slot 0; nobody has looked at its word yet
   ASSERT_EQ(device.take(), 1);             // in its handler when the kernel was ended
-  ledger->begin_leaving(device.member);
+  router->begin_leaving(device.member);
   send(1);
-  EXPECT_EQ(phase(3), slot_phase::parked) << "left in place for the member that leaves";
-  ledger->remove(device.member);
-  EXPECT_EQ(phase(0), slot_phase::open);
+  EXPECT_EQ(phase(3), job_phase::parked) << "left in place for the member that leaves";
+  router->remove(device.member);
+  EXPECT_EQ(phase(0), job_phase::open);
   for (const std::uint32_t slot : {1u, 2u, 3u})
-    EXPECT_EQ(phase(slot), slot_phase::parked);
-  played_device back(ledger, {1});
-  ASSERT_FALSE(ledger->attach(back.member));
+    EXPECT_EQ(phase(slot), job_phase::parked);
+  played_device back(router, {1});
+  ASSERT_FALSE(router->attach(back.member));
   for (const int slot : {1, 2, 3})
     EXPECT_EQ(back.take(), slot) << "oldest first";
   EXPECT_EQ(back.take(), -1);
 }
 
 // As a fault between the answer and the end of its request leaves it.
-TEST_F(RemoteMember, Row14_AnAnswerThatIsOutStandsWhenItsDeviceHasEnded) {
-  played_device owner(ledger, {7}, true);
-  ASSERT_FALSE(ledger->attach(device.member));
-  ASSERT_FALSE(ledger->attach(owner.member));
+TEST_F(DeviceMember, Row14_AnAnswerThatIsOutStandsWhenItsDeviceHasEnded) {
+  played_device owner(router, {7}, true);
+  ASSERT_FALSE(router->attach(device.member));
+  ASSERT_FALSE(router->attach(owner.member));
   const std::uint32_t slot = send(1);
   ASSERT_EQ(device.take(), static_cast<int>(slot));
   write_response(view.tx_slot(slot), {}, 5, 0);
   view.publish_tx(slot);
-  ledger->begin_leaving(device.member);
-  ledger->remove(device.member);
+  router->begin_leaving(device.member);
+  router->remove(device.member);
   EXPECT_EQ(owner.take(), -1);
   EXPECT_EQ(view.ready(slot), 0u);
-  EXPECT_EQ(phase(slot), slot_phase::open);
+  EXPECT_EQ(phase(slot), job_phase::open);
   EXPECT_EQ(client.collect(slot).header.status, 5);
 }
 
 // Its table may name what others serve in their mode.
-TEST_F(RemoteMember, Row14_OwnsWhatItServesInItsModeOnly) {
-  played_device other(ledger, {1}, false, true, CUDAQ_DISPATCH_HOST_CALL);
-  ASSERT_FALSE(ledger->attach(other.member)) << "knows function 1, and does not serve it";
+TEST_F(DeviceMember, Row14_OwnsWhatItServesInItsModeOnly) {
+  played_device other(router, {1}, false, true, CUDAQ_DISPATCH_HOST_CALL);
+  ASSERT_FALSE(router->attach(other.member)) << "knows function 1, and does not serve it";
   by = &other;
   const std::uint32_t unserved = send(1);
   EXPECT_EQ(other.take(), static_cast<int>(unserved)) << "to be answered so";
-  ASSERT_FALSE(ledger->attach(device.member));
+  ASSERT_FALSE(router->attach(device.member));
   const std::uint32_t served = send(1);
   EXPECT_EQ(device.take(), static_cast<int>(served));
   EXPECT_EQ(other.take(), -1);
 }
 
-TEST_F(RemoteMember, Row14_ThatIsGoneLeavesItsRequestsToTheDefaultOwner) {
-  played_device owner(ledger, {7}, true);
-  ASSERT_FALSE(ledger->attach(device.member));
-  ASSERT_FALSE(ledger->attach(owner.member));
+TEST_F(DeviceMember, Row14_ThatIsGoneLeavesItsRequestsToTheDefaultOwner) {
+  played_device owner(router, {7}, true);
+  ASSERT_FALSE(router->attach(device.member));
+  ASSERT_FALSE(router->attach(owner.member));
   send(1);
   EXPECT_EQ(owner.take(), -1);
-  ledger->begin_leaving(device.member);
+  router->begin_leaving(device.member);
   send(2);
   EXPECT_EQ(owner.take(), -1) << "it may come back";
-  ledger->remove(device.member);
+  router->remove(device.member);
   EXPECT_EQ(owner.take(), 0);
   EXPECT_EQ(owner.take(), 1);
   by = &owner;
@@ -203,10 +204,10 @@ TEST_F(RemoteMember, Row14_ThatIsGoneLeavesItsRequestsToTheDefaultOwner) {
 }
 
 // On the host, by whoever routes: a kernel disposes of nothing.
-TEST_F(RemoteMember, Row14_SeesNeitherBadFramesNorUnknownIdsThatAreDropped) {
-  played_device owner(ledger, {7}, true, false);
-  ASSERT_FALSE(ledger->attach(device.member));
-  ASSERT_FALSE(ledger->attach(owner.member));
+TEST_F(DeviceMember, Row14_SeesNeitherBadFramesNorUnknownIdsThatAreDropped) {
+  played_device owner(router, {7}, true, false);
+  ASSERT_FALSE(router->attach(device.member));
+  ASSERT_FALSE(router->attach(owner.member));
   send(1);
   CUDAQ_ASSERT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, 1, 1, nullptr, 0, 1, 0));
   ring.rx_slot(1)[0] ^= 1;

@@ -193,7 +193,7 @@ TEST_F(SharedRingMember, Row14_WhosePoolCouldNotStartLosesNoRequest) {
   EXPECT_EQ(got.header.request_id, 9u);
 }
 
-// The ledger of the ring must not remember what others did with it meanwhile.
+// The router of the ring must not remember what others did with it meanwhile.
 TEST_F(SharedRingMember, Row14_DoesNotServeAgainWhatADispatcherWithoutTheModeServed) {
   const auto a = make({1}), owner = make({2}), alone = make({2}, false);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(a->get));
@@ -234,7 +234,7 @@ TEST_F(SharedRingMember, Row14_BeginsAtSlotZeroOfARingThatNobodyIsWiredToAnyMore
   EXPECT_EQ(seen.ids, (std::vector<std::uint32_t>{100, 101, 102, 103, 104, 105, 106, 107}));
 }
 
-// The counters may be read at any time; the ledger that they come from is replaced by a start with another geometry.
+// The counters may be read at any time; the job table that they come from is replaced by a start with another geometry.
 TEST_F(SharedRingMember, Row14_CanBeObservedWhileItsRingIsWiredAnew) {
   host_ring other(kShape);
   cudaq_ringbuffer_t rings[2] = {ring.ring, ring.ring};

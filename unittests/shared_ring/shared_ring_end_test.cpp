@@ -51,7 +51,7 @@ TEST(SharedRingMember, Row12_WiredAnewManyTimesDoesNotGrow) {
   const std::size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
   for (int i = 0; i < 100; ++i)
     cycle();
-  EXPECT_LT(mallinfo2().uordblks + mallinfo2().hblkhd, before + 100000) << "one ledger alone takes 500 kB";
+  EXPECT_LT(mallinfo2().uordblks + mallinfo2().hblkhd, before + 100000) << "one job table alone takes 500 kB";
 }
 
 } // namespace

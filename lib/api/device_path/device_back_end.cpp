@@ -87,17 +87,17 @@ finding device_back_end::start(wiring &w) {
     });
   } catch (...) {
     if (under_way_.load() == 0)
-      let_go();
+      release_ring();
     throw;
   }
   if (under_way_.load() == 0)
-    let_go();
+    release_ring();
   if (!refused)
     w.rewired = false;
   return refused;
 }
 
-void device_back_end::let_go() {
+void device_back_end::release_ring() {
   manager_.remove_resident(this);
   if (held_ring_ == nullptr)
     return;
@@ -308,7 +308,7 @@ finding device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_poi
                         static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
   const cudaError_t state = stream_state(kernel_stream_);
   under_way_.store(0);
-  let_go();
+  release_ring();
   finding fault =
       state != cudaSuccess ? cuda_failed("the dispatch kernel was ended by a fault of its device", state) : gave_up();
   if (!fault)

@@ -67,7 +67,7 @@ private:
   finding set_caller_flag(int value);
   finding raise_shutdown();
   cudaError_t stream_state(cudaStream_t stream) const;
-  void let_go();
+  void release_ring();
 
   cudaq_dispatch_manager_t &manager_;
   const cudaq_dispatcher_config_t config_;
@@ -84,8 +84,8 @@ private:
   volatile int *caller_flag_host_ = nullptr; ///< the same, if the host can write it by itself
   int flag_before_ = 0;                      ///< its value before start
   const volatile void *held_ring_ = nullptr;
-  std::shared_ptr<ring_ledger> ledger_; ///< of the shared ring, from its first start to the next wiring
-  remote_member member_;
+  std::shared_ptr<ring_router> router_; ///< of the shared ring, from its first start to the next wiring
+  device_member member_;
   void *inbox_memory_ = nullptr; ///< mapped, from the manager: the inbox, then the decoy
   slot_ring decoy_;              ///< a ring where nothing ever comes, for launch functions of others
   std::uint64_t heard_beat_ = 0; ///< of the router's thread: the kernel's heartbeat, and since when it stands still

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel on a ring that other dispatchers serve, too: the common ledger, and the member that stands for the kernel there.
+// A kernel on a ring that other dispatchers serve, too: the common router, and the member that stands for the kernel there.
 #include "lib/api/device_path/device_back_end.h"
 #include "lib/base/cuda_device.h"
 #include "lib/host_dispatcher/diagnostics.h"
@@ -16,10 +16,10 @@ constexpr auto kQuiet = std::chrono::milliseconds(10); ///< a heartbeat that sta
 
 finding device_back_end::take_ring(wiring &w) {
   if (shared() && w.rewired) { // a ring that is wired anew begins at slot 0, unless others are on it
-    ledger_.reset();
+    router_.reset();
     member_.forget_ring();
   }
-  finding refused = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), ledger_)
+  finding refused = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), router_)
                              : manager_.reserve_ring(identity_of(*w.ring));
   if (!refused)
     held_ring_ = identity_of(*w.ring);
@@ -41,7 +41,7 @@ finding device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {
   void *address = nullptr;
   if (const cudaError_t error = cudaHostGetDevicePointer(&address, inbox_memory_, 0))
     return cuda_failed("cudaHostGetDevicePointer", error);
-  member_.prepare({ledger_, table_.host_index(), p.rules, w.options.default_owner != 0, inbox_memory_});
+  member_.prepare({router_, table_.host_index(), p.rules, w.options.default_owner != 0, inbox_memory_});
   p.inbox = ring_inbox::in(address, config_.num_slots);
   p.sharing = ring_sharing::routed;
   lay_decoy(p.ring, static_cast<std::uint8_t *>(address) + inbox_bytes,
@@ -97,7 +97,7 @@ bool device_back_end::kernel_has_ended() {
 
 void device_back_end::read_stats(cudaq_dispatcher_stats_t &out) const {
   reports_.read(out);
-  const lane &routed = member_.counts();
+  const thread_counters &routed = member_.counts();
   out.received += routed.dropped();
   out.dropped_bad_magic += routed.dropped_bad_magic.value();
   out.dropped_unknown_function += routed.dropped_unknown_function.value();

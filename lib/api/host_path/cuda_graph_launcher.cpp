@@ -49,7 +49,7 @@ public:
     body();
   }
 
-  launch_result launch(std::uint32_t index, std::uint32_t slot, std::uint64_t ticket) noexcept override {
+  launch_result launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number) noexcept override {
     worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
@@ -67,12 +67,12 @@ public:
       return {w.failed};
     const bool threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
     if (spec.completion != CUDAQ_WORKER_CALLER_PUBLISHES &&
-        write_value_(w.stream, done_device_ + index * kDoneStride, ticket, 0) != CUDA_SUCCESS) {
+        write_value_(w.stream, done_device_ + index * kDoneStride, launch_number, 0) != CUDA_SUCCESS) {
       // The graph runs: its request must not be answered before it has ended.
       w.failed = cudaStreamSynchronize(w.stream);
       if (w.failed)
         return {w.failed, threw};
-      store_release(done_of(index), ticket);
+      store_release(done_of(index), launch_number);
     }
     return {0, threw};
   }

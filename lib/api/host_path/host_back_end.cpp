@@ -17,26 +17,28 @@ const char *host_back_end::missing_call(const wiring &w) const {
   return w.shutdown_flag == nullptr ? "cudaq_dispatcher_set_control" : nullptr;
 }
 
-finding host_back_end::acquire_ledger(wiring &w, std::shared_ptr<ring_ledger> &out) {
+finding host_back_end::acquire_ring(wiring &w, host_setup &setup) {
   const slot_ring view = view_of(*w.ring, config_, ring_side::host);
   const bool shared = config_.shared_ring_mode != 0;
   if (shared && w.rewired) // a ring that is wired anew begins at slot 0, unless others are on it
     host_.forget_ring();
-  if (finding refused = shared ? manager_.join_ring(view, out) : manager_.reserve_ring(identity_of(*w.ring)))
+  if (finding refused = shared ? manager_.join_ring(view, setup.router) : manager_.reserve_ring(identity_of(*w.ring)))
     return refused;
   held_ring_ = identity_of(*w.ring);
-  if (!shared) {
-    if (!ledger_)
-      ledger_ = manager_.make_ledger(config_.num_slots);
+  if (shared) {
+    setup.jobs = setup.router->jobs();
+  } else {
+    if (!jobs_)
+      jobs_ = manager_.make_jobs(config_.num_slots);
     if (w.rewired)
-      ledger_->bind(view);
-    out = ledger_;
+      jobs_->bind(view);
+    setup.jobs = jobs_;
   }
   w.rewired = false;
   return {};
 }
 
-void host_back_end::release_ledger() {
+void host_back_end::release_ring() {
   if (held_ring_ == nullptr)
     return;
   if (config_.shared_ring_mode != 0)
@@ -81,13 +83,13 @@ finding host_back_end::begin_run(wiring &w, bool with_thread) {
   const auto take_back = [&] {
     if (with_thread)
       store_release(*shutdown_flag_, flag_before);
-    release_ledger();
+    release_ring();
   };
   finding refused;
   try {
     {
       const std::lock_guard lock(reading_);
-      refused = acquire_ledger(w, setup.ledger);
+      refused = acquire_ring(w, setup);
       if (!refused)
         refused = host_.prepare(std::move(setup));
     }
@@ -113,7 +115,7 @@ finding host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point
                         "names the handler or the graph worker, if any",
                         static_cast<double>(timeout_ns) * 1e-9);
   host_.leave_ring();
-  release_ledger();
+  release_ring();
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
   if (host_.fault() != 0 && !fault_told_) {
     fault_told_ = true;

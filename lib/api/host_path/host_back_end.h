@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host path behind the state machine: which ledger a ring has, and the runs of a host_dispatcher.
+// The host path behind the state machine: which jobs a ring has, and the runs of a host_dispatcher.
 #pragma once
 
 #include "lib/api/back_end.h"
@@ -38,15 +38,15 @@ public:
 
 private:
   finding begin_run(wiring &w, bool with_thread);
-  finding acquire_ledger(wiring &w, std::shared_ptr<ring_ledger> &out);
-  void release_ledger();
+  finding acquire_ring(wiring &w, host_setup &setup);
+  void release_ring();
   finding make_launcher(const wiring &w, host_setup &setup);
 
   cudaq_dispatch_manager_t &manager_;
   const cudaq_dispatcher_config_t config_;
   host_dispatcher host_;
-  mutable std::mutex reading_; ///< describe against the few lines of start that rebind the ring
-  std::shared_ptr<ring_ledger> ledger_;
+  mutable std::mutex reading_;               ///< describe against the few lines of start that rebind the ring
+  std::shared_ptr<job_table> jobs_;          ///< of a ring that is not shared
   volatile int *shutdown_flag_ = nullptr;    ///< of the run
   const volatile void *held_ring_ = nullptr; ///< reserved with the manager, or joined
   bool fault_told_ = false;

@@ -63,7 +63,7 @@ TEST_F(DeviceGraph, APoolServesSideBySide) {
   run_mixed({32, 256, false}, {pool, graph_of(101), call_of(1)}, 20000, 32, {}, false);
 }
 
-// 200,000 slots: the ledger does not fit into shared memory with as many graphs.
+// 200,000 slots: the scheduler's state does not fit into shared memory with as many graphs.
 TEST_F(DeviceGraph, ServesWithALedgerInDeviceMemory) {
   run_mixed({200000, 128, false}, {graph_of(100), graph_of(101), call_of(1)}, 20000, 64);
 }

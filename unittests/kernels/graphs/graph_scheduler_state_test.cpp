@@ -56,7 +56,8 @@ protected:
       b.io = reinterpret_cast<std::uint64_t>(&contexts_[context_of.empty() ? b.entry : context_of[b.entry]]);
     block_ = make_graph_block(plan_, index_.view(), layout_);
     view_ = std::make_unique<graph_state_view>(layout_, block_.data(), block_.data());
-    scheduler = std::make_unique<graph_scheduler_state<told_launcher>>(*view_, plan_.dispatch.ring, told_launcher{&says});
+    scheduler =
+        std::make_unique<graph_scheduler_state<told_launcher>>(*view_, plan_.dispatch.ring, told_launcher{&says});
     scheduler->begin_execution();
   }
   /// Route r belongs to function r + 1: they are sorted by id.

@@ -51,7 +51,7 @@ public:
         return {"table->entries[" + std::to_string(e) + "].handler.graph_exec is NULL"};
       entry_of = keep_one_of_each_pool(copy);
     }
-    const function_index::outcome built = index_.build(copy.data(), static_cast<std::uint32_t>(copy.size()));
+    const function_index::build_result built = index_.build(copy.data(), static_cast<std::uint32_t>(copy.size()));
     const auto name = [&](std::uint32_t kept) { return std::to_string(entry_of.empty() ? kept : entry_of[kept]); };
     if (built.what != function_index::problem::none)
       return {"function table: entries " + name(built.first) + " and " + name(built.second) +

@@ -37,7 +37,7 @@ class dispatch_loop : request_server<Group, Transport, Handlers, Helpers> {
   using base::transport_;
   using base::workspace_;
   using typename base::message;
-  using typename base::outcome;
+  using typename base::served_request;
 
 public:
   CUDAQ_REALTIME_HOST_DEVICE dispatch_loop(const dispatch_params &params, std::uint32_t number,
@@ -261,7 +261,7 @@ private:
       if (const std::uint32_t arg_len = Group::from(r.arg_len, 0); unlikely(!front_.expects(arg_len)))
         front_.expect(arg_len, transport_, workspace_.staging_bytes);
       expected = Group::from(expected, 0);
-      const outcome o = serve_together(transport_.at(0), expected, in_, fetched);
+      const served_request o = serve_together(transport_.at(0), expected, in_, fetched);
       helpers_.finish_spread(); // of what was not served
       publish_front(o.answered(), mine);
       count(o, expected);
@@ -301,7 +301,8 @@ private:
           now = serve_some(now, ready, expected, bytes, fetched, begun);
         if (now.done == first) { // this one takes the group
           const bool as_expected = expected >> first & 1u;
-          const outcome o = serve_together(transport_.at(first), as_expected, bytes + first * kLookPitch, fetched);
+          const served_request o =
+              serve_together(transport_.at(first), as_expected, bytes + first * kLookPitch, fetched);
           count(o, as_expected);
           now.answered |= std::uint32_t{o.answered()} << first;
           now.later |= std::uint32_t{o.later} << first;
@@ -338,7 +339,7 @@ private:
         if (!Handlers::kDefers)
           counters_.post_busy(transport_.number(m));
         const std::uint8_t *const frame = bytes + now.done * kLookPitch;
-        const outcome o = serve_alone(m, read_header<request>(frame), as_expected, frame, fetched, out_);
+        const served_request o = serve_alone(m, read_header<request>(frame), as_expected, frame, fetched, out_);
         if (unlikely(o.left))
           break;
         now.answered |= std::uint32_t{o.answered()} << now.done;
@@ -387,7 +388,7 @@ private:
         workspace_.out_pitch != 0 ? workspace_.out + lane * workspace_.out_pitch : transport_.response(mine);
     if (lane == lowest_bit(mask))
       counters_.post_busy(transport_.number(mine));
-    outcome o;
+    served_request o;
     if (taken)
       o = serve_alone(mine, read_header<request>(fetched_frame(lane)), expected, fetched_frame(lane), fetched, out);
     const std::uint32_t left = Group::ballot(taken && o.left), done = mask & ~left;
@@ -395,7 +396,7 @@ private:
         Group::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);
     counters_.count_served(count_bits(plain));
     for (std::uint32_t odd = done & ~plain; odd != 0; odd &= odd - 1) {
-      const outcome its = Group::from(o, lowest_bit(odd));
+      const served_request its = Group::from(o, lowest_bit(odd));
       counters_.count(its.what, Group::from(expected, lowest_bit(odd)), its.status);
     }
     for (std::uint32_t tall = Group::ballot(taken && o.long_bytes != 0); tall != 0; tall &= tall - 1) {
@@ -408,7 +409,7 @@ private:
     for (std::uint32_t rest = left; rest != 0 && !stop_requested(); rest &= rest - 1) {
       const std::uint32_t k = lowest_bit(rest);
       const bool as_expected = Group::from(expected, k);
-      const outcome its = serve_together(Group::from(mine, k), as_expected, fetched_frame(k), fetched);
+      const served_request its = serve_together(Group::from(mine, k), as_expected, fetched_frame(k), fetched);
       count(its, as_expected);
       publish(1u << k, std::uint32_t{its.answered()} << k, mine);
     }

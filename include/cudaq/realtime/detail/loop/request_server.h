@@ -24,7 +24,7 @@ protected:
   }
 
   /// What one lane did with a request.
-  struct outcome {
+  struct served_request {
     verdict what = verdict::serve;
     bool left = false;  ///< nothing: the frame is not on the workspace as a whole, or it takes the group
     bool later = false; ///< accepted; somebody else will answer it
@@ -100,10 +100,11 @@ protected:
 
   /// One lane by itself sees a request through, up to its publication. `fetched` bytes of it stand in `bytes`; the
   /// answer is put together at `out`, which may be the slot itself.
-  CUDAQ_REALTIME_HOST_DEVICE outcome serve_alone(const message &m, const request &r, bool expected,
-                                                 const std::uint8_t *bytes, std::uint32_t fetched, std::uint8_t *out) {
+  CUDAQ_REALTIME_HOST_DEVICE served_request serve_alone(const message &m, const request &r, bool expected,
+                                                        const std::uint8_t *bytes, std::uint32_t fetched,
+                                                        std::uint8_t *out) {
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
-    outcome o{j.what, false, false, j.status, 0};
+    served_request o{j.what, false, false, j.status, 0};
     std::uint32_t result_len = 0;
     if (j.what == verdict::serve) {
       if (defers(j.route)) {
@@ -159,12 +160,12 @@ protected:
   }
 
   /// The whole group sees one request through, up to its publication. Nothing is counted yet.
-  CUDAQ_REALTIME_HOST_DEVICE outcome serve_together(const message &m, bool expected, std::uint8_t *bytes,
-                                                    std::uint32_t fetched) {
+  CUDAQ_REALTIME_HOST_DEVICE served_request serve_together(const message &m, bool expected, std::uint8_t *bytes,
+                                                           std::uint32_t fetched) {
     const request r = read_header<request>(bytes);
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
     Group::sync(); // everybody has the header: in_ may be written
-    outcome o{j.what, false, false, j.status, 0};
+    served_request o{j.what, false, false, j.status, 0};
     if (!o.answered())
       return o;
     if (j.what == verdict::serve && defers(j.route)) {
@@ -200,7 +201,7 @@ protected:
     Group::sync();
     return o;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void count(const outcome &o, bool expected) {
+  CUDAQ_REALTIME_HOST_DEVICE void count(const served_request &o, bool expected) {
     if (o.later)
       counters_.count_accepted(expected);
     else

@@ -13,13 +13,13 @@ namespace cudaq::realtime::detail {
 class function_index {
 public:
   enum class problem { none, duplicate, mixed_modes };
-  struct outcome {
+  struct build_result {
     problem what = problem::none;
     std::uint32_t first = 0, second = 0; ///< positions of the two entries that contradict each other
   };
 
   /// Refuses two entries with the same (function id, routing key) and one id in two dispatch modes.
-  outcome build(const cudaq_function_entry_t *entries, std::uint32_t count) {
+  build_result build(const cudaq_function_entry_t *entries, std::uint32_t count) {
     routes_.clear();
     for (std::uint32_t e = 0; e < count; ++e)
       routes_.push_back(make_route(entries[e], e));

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// White box: the queues between the thread that reads the ring and those that run handlers.
+#include "lib/host_dispatcher/work_queues.h"
+#include "unittests/host_dispatcher/traffic.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+using detail::work_queues;
+
+/// One pusher, several poppers, as many slots in the queues at a time as there are.
+void push_and_pop(bool exclusive, std::uint32_t queues, std::uint32_t slots, int poppers) {
+  work_queues work;
+  work.reset(queues, slots, exclusive);
+  const std::uint32_t total = fewer_if_sanitized(200000);
+  std::vector<std::atomic<std::uint32_t>> launch_number(slots), inside(queues), last(queues);
+  std::vector<std::atomic<std::uint8_t>> held(slots);
+  std::atomic<std::uint32_t> popped{0}, disorder{0}, crowd{0}, foreign{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < poppers; ++t)
+    threads.emplace_back([&, t] {
+      eventually([&] {
+        work_queues::item item;
+        while (work.pop(static_cast<std::uint32_t>(t) % queues, item)) {
+          crowd += exclusive && inside[item.queue].fetch_add(1) != 0;
+          const std::uint32_t number = launch_number[item.slot].load();
+          foreign += number % queues != item.queue;
+          disorder += exclusive && last[item.queue].exchange(number) > number;
+          inside[item.queue].fetch_sub(exclusive);
+          foreign += held[item.slot].exchange(0) != 1;
+          ++popped;
+          work.done(item);
+        }
+        return popped.load() >= total;
+      });
+    });
+  std::uint32_t slot = 0;
+  for (std::uint32_t n = 0; n < total; ++n, slot = (slot + 1) % slots) {
+    ASSERT_TRUE(eventually([&] { return held[slot].load() == 0; }));
+    held[slot].store(1);
+    launch_number[slot].store(n);
+    work.push(n % queues, slot);
+  }
+  for (std::thread &t : threads)
+    t.join();
+  EXPECT_EQ(popped.load(), total);
+  EXPECT_EQ(disorder.load(), 0u);
+  EXPECT_EQ(crowd.load(), 0u);
+  EXPECT_EQ(foreign.load(), 0u) << "popped twice, or from another queue";
+  EXPECT_TRUE(work.empty());
+}
+
+TEST(WorkQueues, HandEachItemToOneThread) { push_and_pop(false, 1, 16, 3); }
+TEST(WorkQueues, HandEachItemToOneThreadWithOneSlot) { push_and_pop(false, 1, 1, 3); }
+TEST(WorkQueues, KeepTheOrderOfEachQueueAndOneThreadInIt) { push_and_pop(true, 5, 7, 3); }
+
+} // namespace
+} // namespace cudaq::realtime::test
