@@ -115,7 +115,7 @@ handler_result handler_table::run(const slot_ring &ring, std::uint32_t slot, con
     said = {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0};
   }
   here.leave();
-  return said.now ? checked(ring, route, said) : said;
+  return said;
 }
 
 handler_result handler_table::run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const {

@@ -35,12 +35,14 @@ public:
   /// Some handler may answer after it has returned.
   bool may_defer() const { return may_defer_; }
 
-  /// Calls the handler of `r` on the calling thread. handler_result.now is false if the handler deferred its answer.
+  /// Calls the handler of `r` on the calling thread and returns what it said, unchecked. handler_result::now is false if the
+  /// handler deferred its answer.
   /// `generation` goes into the job record that a v2 handler sees.
   handler_result run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
                      std::uint64_t generation, thread_counters &here) const noexcept;
 
-  /// Turns an answer that the ring or the schema does not allow into a protocol error.
+  /// Turns an answer that the ring or the schema does not allow into a protocol error. Each answer of a handler passes here
+  /// once, before its publication.
   handler_result checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const;
 
 private:

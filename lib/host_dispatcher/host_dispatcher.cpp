@@ -224,8 +224,10 @@ handler_result host_dispatcher::serve(std::uint32_t i, const request &r, std::ui
   }
   thread_counters &here = counters_[kLoopCounters];
   here.dispatched.bump();
-  if (!tracks_jobs_)
-    return handlers_.run(setup_.jobs->ring, i, r, route, 0, here);
+  if (!tracks_jobs_) {
+    const slot_ring &ring = setup_.jobs->ring;
+    return handlers_.checked(ring, route, handlers_.run(ring, i, r, route, 0, here));
+  }
   write_record((*setup_.jobs)[i], r, {verdict::serve, CUDAQ_RPC_OK, route}, false);
   run_job(i, here);
   return {false};
@@ -329,15 +331,9 @@ void host_dispatcher::publish(job_table &jobs, std::uint32_t slot, handler_resul
   job_record &record = jobs[slot];
   if (record.what.what == verdict::serve)
     said = handlers_.checked(jobs.ring, record.what.route, said);
-  const bool sentinel = record.cuda_error != 0 && setup_.markers;
-  if (!sentinel)
-    write_response(jobs.ring.tx_slot(slot), record.req, said.status, said.result_len);
   counts.count_response(said.status);
-  if (sentinel)
-    jobs.ring.publish_error(slot, record.cuda_error);
-  else
-    jobs.ring.publish_tx(slot);
-  end_job(jobs, slot);
+  publish_answer(jobs.ring, slot, record.req, said, {record.marked, setup_.markers ? record.cuda_error : 0});
+  record.state.finish();
 }
 
 void host_dispatcher::end_job(job_table &jobs, std::uint32_t slot) {

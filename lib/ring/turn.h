@@ -33,11 +33,24 @@ struct handler_result {
   std::uint32_t result_len = 0;
 };
 
-/// Frames and publishes the answer to a request that was not put in flight.
-CUDAQ_REALTIME_HOST_DEVICE inline void answer_now(const slot_ring &ring, std::uint32_t i, const request &r,
-                                                  std::int32_t status, std::uint32_t result_len) {
-  write_response(ring.tx_slot(i), r, status, result_len);
-  ring.publish(i);
+/// How an answer goes out that is not simply a frame in a slot whose request side is still held.
+struct publication {
+  bool rx_released = false;     ///< the IN_FLIGHT marker has held the slot since the launch
+  std::uint32_t cuda_error = 0; ///< not 0: the error sentinel takes the place of the marker, and there is no frame
+};
+
+/// Every answer of the host goes through here: frames it, raises the tx flag, frees the request side. Status and length of
+/// `said` are final: what a handler has said was checked before, once.
+CUDAQ_REALTIME_HOST_DEVICE inline void publish_answer(const slot_ring &ring, std::uint32_t i, const request &r,
+                                                      const handler_result &said, const publication &how = {}) {
+  if (how.cuda_error != 0) {
+    ring.publish_error(i, how.cuda_error);
+  } else {
+    write_response(ring.tx_slot(i), r, said.status, said.result_len);
+    ring.publish_tx(i);
+  }
+  if (!how.rx_released)
+    ring.release_rx(i);
 }
 
 template <class Server>
@@ -66,7 +79,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline turn_result take_turn(const slot_ring &ring, s
     ring.release_rx(i);
     return turn_result::dropped;
   }
-  answer_now(ring, i, r, done.status, done.result_len);
+  publish_answer(ring, i, r, done);
   server.note_answered(done.status);
   return turn_result::answered;
 }
