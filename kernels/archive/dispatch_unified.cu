@@ -31,15 +31,8 @@ extern "C" void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_func
     return;
   }
   dispatch_params params = state != nullptr ? state->params : dispatch_params{};
-  params.ring = {r.rx_flags,
-                 r.tx_flags,
-                 r.rx_data,
-                 r.tx_data,
-                 r.rx_stride_sz,
-                 r.tx_stride_sz,
-                 reinterpret_cast<std::uint64_t>(r.rx_data_host),
-                 context.num_slots,
-                 slot_size};
+  params.ring = device_view(r, context.num_slots, slot_size);
+  params.ring.rx_alias = reinterpret_cast<std::uint64_t>(r.rx_data_host);
   if (check_ring(params.ring, shutdown_flag, report) != cudaSuccess)
     return;
   if (params.first_slot >= context.num_slots)

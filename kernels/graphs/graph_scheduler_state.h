@@ -346,10 +346,8 @@ private:
 template <class Group, cuda::thread_scope Scope>
 class completion_poller {
 public:
-  CUDAQ_REALTIME_HOST_DEVICE completion_poller(const graph_state_view &view, const slot_ring &r) : v_(view) {
-    ring_.rx_flags = r.rx_flags, ring_.tx_flags = r.tx_flags, ring_.rx_data = r.rx_data, ring_.tx_data = r.tx_data;
-    ring_.rx_stride = r.rx_stride, ring_.tx_stride = r.tx_stride;
-  }
+  CUDAQ_REALTIME_HOST_DEVICE completion_poller(const graph_state_view &view, const slot_ring &r)
+      : v_(view), ring_(r.template with_scope<Scope>()) {}
 
   /// Looks at every instance once. All lanes of the group.
   CUDAQ_REALTIME_HOST_DEVICE void round() {

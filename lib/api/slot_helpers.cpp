@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Producer's and consumer's side of the host view, for software that plays the control system.
 #include "cudaq/realtime/detail/ring/frame.h"
+#include "cudaq/realtime/detail/ring/ring_view.h"
 #include "lib/api/validation.h"
 
 using namespace cudaq::realtime::detail;
@@ -8,16 +9,7 @@ using namespace cudaq::realtime::detail;
 namespace {
 
 /// The host view as a slot_ring of unknown length.
-slot_ring view_of(const cudaq_ringbuffer_t &rb) {
-  slot_ring ring;
-  ring.rx_flags = rb.rx_flags_host;
-  ring.tx_flags = rb.tx_flags_host;
-  ring.rx_data = rb.rx_data_host;
-  ring.tx_data = is_in_place(rb, ring_side::host) ? rb.rx_data_host : rb.tx_data_host;
-  ring.rx_stride = rb.rx_stride_sz;
-  ring.tx_stride = is_in_place(rb, ring_side::host) ? rb.rx_stride_sz : rb.tx_stride_sz;
-  return ring;
-}
+slot_ring view_of(const cudaq_ringbuffer_t &rb) { return with_answers_in_place(host_view(rb, 0, 0)); }
 
 bool has_host_view(const cudaq_ringbuffer_t *rb) {
   return rb != nullptr && rb->rx_flags_host != nullptr && rb->tx_flags_host != nullptr && rb->rx_data_host != nullptr;

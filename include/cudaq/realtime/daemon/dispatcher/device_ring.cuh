@@ -11,6 +11,7 @@
 #define CUDAQ_REALTIME_DEVICE_RING_CUH
 
 #include "cudaq/realtime/detail/ring/frame.h"
+#include "cudaq/realtime/detail/ring/ring_view.h"
 
 namespace cudaq::realtime {
 
@@ -75,16 +76,10 @@ public:
   /// From the device views of `ring`. Strides are multiples of 8 from 24 on and flags and slots are aligned to 8, as
   /// cudaq_dispatcher_set_ringbuffer demands. slot_size: usable bytes, 0: the smaller stride.
   device_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint32_t slot_size = 0) {
-    const bool in_place = ring.tx_data == nullptr || ring.tx_data == ring.rx_data;
-    view_.rx_flags = ring.rx_flags;
-    view_.tx_flags = ring.tx_flags;
-    view_.rx_data = ring.rx_data;
-    view_.tx_data = in_place ? ring.rx_data : ring.tx_data;
-    view_.rx_stride = ring.rx_stride_sz;
-    view_.tx_stride = in_place ? ring.rx_stride_sz : ring.tx_stride_sz;
+    view_ = detail::with_answers_in_place(detail::device_view(ring, num_slots, slot_size)).template with_scope<Scope>();
     const std::size_t smaller = view_.rx_stride < view_.tx_stride ? view_.rx_stride : view_.tx_stride;
-    view_.num_slots = num_slots;
-    view_.slot_size = slot_size == 0 || slot_size > smaller ? static_cast<std::uint32_t>(smaller) : slot_size;
+    if (slot_size == 0 || slot_size > smaller)
+      view_.slot_size = static_cast<std::uint32_t>(smaller);
   }
 
   __host__ __device__ std::uint32_t num_slots() const { return view_.num_slots; }

@@ -5,6 +5,7 @@
 #include "cudaq/realtime/detail/kernel_abi/device_table.h"
 #include "cudaq/realtime/detail/kernel_abi/launch_state.h"
 #include "cudaq/realtime/detail/loop/dispatch_body.cuh"
+#include "cudaq/realtime/detail/ring/ring_view.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -210,15 +211,7 @@ inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &o
   const std::size_t slot = std::min(a.rx_stride_sz, a.tx_stride_sz);
   if (a.num_slots > ring_inbox::kMostSlots || slot > UINT32_MAX || a.stats == nullptr)
     return cudaErrorInvalidValue;
-  out = {a.rx_flags,
-         a.tx_flags,
-         a.rx_data,
-         a.tx_data,
-         a.rx_stride_sz,
-         a.tx_stride_sz,
-         0,
-         static_cast<std::uint32_t>(a.num_slots),
-         static_cast<std::uint32_t>(slot)};
+  out = device_view(a, static_cast<std::uint32_t>(a.num_slots), static_cast<std::uint32_t>(slot));
   return check_ring(out, a.shutdown_flag, launch_report{nullptr});
 }
 

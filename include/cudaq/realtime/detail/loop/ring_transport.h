@@ -39,10 +39,8 @@ public:
     std::uint8_t *response;
   };
 
-  CUDAQ_REALTIME_HOST_DEVICE ring_transport(const slot_ring &r, std::uint32_t first) : cursor_(first) {
-    ring_.rx_flags = r.rx_flags, ring_.tx_flags = r.tx_flags, ring_.rx_data = r.rx_data, ring_.tx_data = r.tx_data;
-    ring_.rx_stride = r.rx_stride, ring_.tx_stride = r.tx_stride, ring_.rx_alias = r.rx_alias;
-    ring_.num_slots = r.num_slots, ring_.slot_size = r.slot_size;
+  CUDAQ_REALTIME_HOST_DEVICE ring_transport(const slot_ring &r, std::uint32_t first)
+      : ring_(r.template with_scope<Scope>()), cursor_(first) {
     wide_ = (reinterpret_cast<std::uint64_t>(r.rx_data) | reinterpret_cast<std::uint64_t>(r.tx_data) | r.rx_stride |
              r.tx_stride) %
                 16 ==

@@ -28,6 +28,12 @@ struct scoped_slot_ring {
   std::uint32_t num_slots = 0;
   std::uint32_t slot_size = 0; ///< usable bytes of a slot, header included
 
+  /// The same view for flags that are accessed with another scope.
+  template <cuda::thread_scope Other>
+  CUDAQ_REALTIME_HOST_DEVICE scoped_slot_ring<Other> with_scope() const {
+    return {rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, rx_alias, num_slots, slot_size};
+  }
+
   CUDAQ_REALTIME_HOST_DEVICE bool in_place() const { return rx_data == tx_data; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return slot_size - CUDAQ_RPC_HEADER_SIZE; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *rx_slot(std::uint32_t i) const { return rx_data + i * rx_stride; }
