@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the machine code of device functions before and after a change that should leave it alone (a move, a renaming):
+"""Compares the machine code of device functions before and after a move or a renaming:
 
     scripts/compare_machine_code.py OLD NEW
 
-OLD and NEW are build folders (their archives and shared libraries with device code), single files with device code (.a, .o,
-.so, .cubin), or what nvdisasm has printed (.nvdisasm). Functions are compared by their instructions. Their names do not
-count, but what a call or an address refers to does: a function of the same file stands for its instructions, any other
-function of the project for its place among the names, the rest for its name. cuobjdump and nvdisasm must be on the path.
-Exit status: 0 the same, 1 different, 2 nothing to compare.
+OLD and NEW are build folders (their archives and shared libraries with device code), single files with device code (.a,
+.o, .so, .cubin), or text that nvdisasm has printed (.nvdisasm). For all but text, cuobjdump and nvdisasm must be on the
+path.
+
+Functions are compared by their instructions. Their own names do not count. What a call or an address refers to counts:
+a function of the same file by its instructions and by what it refers to, DEPTH steps far; data of the same file by its
+bytes; any other function of the project by its place among the names; the rest by its name.
+Not compared: registers, stack and shared memory that a function declares, and banks of constants (c[3], c[4]).
+Exit status: 0 the same, 1 different, 2 nothing could be compared.
 """
 import collections
 import hashlib
@@ -18,8 +22,24 @@ import subprocess
 import sys
 import tempfile
 
+DEPTH = 8
 OURS = re.compile(r"cudaq|probe_|_kernel")
-REFERENCE = re.compile(r"(?:`|@lo|@hi|@fdesc)\(+(?P<name>[A-Za-z_$][\w$.]*)")
+# `(name), 32@lo(name), 32@lo((name + .L_x_0@srel)), 32@lo(fun@unified(name)); and a word of data that is an address.
+REFERENCE = re.compile(r"(?:\(|\.dword )(?P<name>[A-Za-z_$][\w$.]*)(?![\w$.@(])")
+LABEL = re.compile(r"\.L\w+")
+Function = collections.namedtuple("Function", "name length itself with_references")
+
+
+def run(*command, **options):
+    try:
+        return subprocess.run(command, capture_output=True, text=True, **options)
+    except OSError as error:
+        fail(f"{command[0]}: {error.strerror}; it comes with the CUDA toolkit and must be on the path")
+
+
+def fail(text):
+    print(text, file=sys.stderr)
+    sys.exit(2)
 
 
 def disassembled(path):
@@ -27,107 +47,122 @@ def disassembled(path):
     if path.suffix == ".nvdisasm":
         return [path.read_text()]
     if path.suffix == ".cubin":
-        return [run("nvdisasm", path)]
+        return [run("nvdisasm", path, check=True).stdout]
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["cuobjdump", "-xelf", "all", path.resolve()], cwd=folder, capture_output=True)
-        return [run("nvdisasm", cubin) for cubin in sorted(pathlib.Path(folder).iterdir())]
-
-
-def run(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        run("cuobjdump", "-xelf", "all", path.resolve(), cwd=folder)  # fails where there is no device code
+        return [run("nvdisasm", cubin, check=True).stdout for cubin in sorted(pathlib.Path(folder).iterdir())]
 
 
 def files_of(where):
     """What there is to read under a command line argument, by the name that both sides have."""
-    if where.is_file():
-        return {where.name: where}
-    return {p.name: p for pattern in ("**/*.a", "**/*.so") for p in where.glob(pattern)}
+    if not where.exists():
+        fail(f"{where} does not exist")
+    files = collections.defaultdict(list)
+    for path in [where] if where.is_file() else [*where.glob("**/*.a"), *where.glob("**/*.so")]:
+        if "install" not in path.relative_to(where).parts:  # copies that the tests made
+            files[path.name].append(path)
+    return files
 
 
-def functions_of(text):
-    """(name, lines) of each function of a module; encodings and addresses are left out."""
-    name, body = None, []
+def parts_of(text):
+    """The functions of a module and its data, {name: lines} each; without encodings, places and padding of columns."""
+    functions, data, name, part = {}, {}, None, None
     for line in text.split("\n"):
-        section = re.match(r'\s*\.section\s+\.text\.([^,]+),', line)
-        if section or re.match(r"\s*\.section\s", line):
-            if name:
-                yield name, body
-            name, body = (section.group(1).strip('"') if section else None), []
-        elif name:
-            instruction = re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?;)", line) or re.match(r"(\.L_\w+:)", line)
-            if instruction:  # without the remarks and the blanks that nvdisasm lines up
-                body.append(" ".join(re.sub(r"\(\*.*?\*\)", "", instruction.group(1)).split()))
-    if name:
-        yield name, body
-
-
-def module_signatures(text):
-    """[(signature, name, instructions)] of the functions of a module."""
-    bodies = list(functions_of(text))
-    own = {name: digest(plain(body, name)[0]) for name, body in bodies}
-    for name, body in bodies:
-        lines, names = plain(body, name)
-        referred = [own.get(n) or ("ours" if OURS.search(n) else n) for n in names]
-        yield digest(lines + referred), name, sum(not line.endswith(":") for line in lines)
+        section = re.match(r'\s*\.section\s+"?(\.text\.)?([^,"]+)', line)
+        if section:
+            name, part = None, data if section.group(2) in (".nv.global", ".nv.global.init") else None
+            if section.group(1):
+                name, part = section.group(2), functions
+                part[name] = []
+            continue
+        label = re.match(r"([A-Za-z_$][\w$.]*):$", line)
+        if part is data and label:
+            name = label.group(1)
+            part[name] = []
+        elif name and part is data:
+            value = re.match(r"\s*(?:/\*[0-9a-f]{4,}\*/\s*)?(\.(?:byte|short|word|dword|zero)\b.*)", line)
+            if value:
+                part[name].append(" ".join(value.group(1).split()))
+        elif part is functions:
+            instruction = re.match(r"\s*/\*[0-9a-f]{4,}\*/\s+(.*?;)", line) or re.match(r"(\.L\w+:)", line)
+            if instruction:
+                part[name].append(" ".join(instruction.group(1).split()))
+    return functions, data
 
 
 def plain(body, function):
     """Labels and names replaced by numbers in the order of their appearance; the names in that order."""
-    labels, names = {}, []
-
-    def label(match):
-        return f"L{labels.setdefault(match.group(0), len(labels))}"
+    labels, names = {}, {}
 
     def reference(match):
         name = match.group("name")
-        if name.split("$")[0] == function or name == function:
-            return match.group(0).replace(name, "self")
-        if name not in names:
-            names.append(name)
-        return match.group(0).replace(name, f"name{names.index(name)}")
+        place = "self" if name == function else f"name{names.setdefault(name, len(names))}"
+        return match.group(0).replace(name, place)
 
-    lines = [re.sub(r"\.L_\w+", label, line) for line in body]
-    return [REFERENCE.sub(reference, line) for line in lines], names
+    lines = [LABEL.sub(lambda match: f"@{labels.setdefault(match.group(0), len(labels))}", line) for line in body]
+    return [REFERENCE.sub(reference, line) for line in lines], list(names)
 
 
 def digest(parts):
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
-def signatures(path):
-    """A multiset of signatures, and (name, instructions) of their functions."""
-    counted, named = collections.Counter(), {}
-    for text in disassembled(path):
-        for signature, name, length in module_signatures(text):
-            counted[signature] += 1
-            named.setdefault(signature, []).append((name, length))
-    return counted, named
+def functions_of(paths):
+    """Every device function of some files, as it is compared."""
+    itself, names, functions, modules_with = {}, {}, {}, collections.defaultdict(list)
+    for module, text in enumerate(text for path in paths for text in disassembled(path)):
+        code, data = parts_of(text)
+        for name, body in [*code.items(), *data.items()]:
+            lines, names[module, name] = plain(body, name)
+            itself[module, name] = digest(lines)
+            modules_with[name].append(module)
+            if name in code:
+                functions[module, name] = sum(not line.startswith("@") for line in lines)
+
+    def meant(module, name, level):
+        """What a name in a module stands for. Modules may each have a function of that name; their own comes first."""
+        known = [module] if (module, name) in level else modules_with.get(name, ())
+        return min((level[other, name] for other in known), default="ours" if OURS.search(name) else name)
+
+    level = itself
+    for _ in range(DEPTH):
+        level = {(module, name): digest([own, *(meant(module, n, level) for n in names[module, name])])
+                 for (module, name), own in itself.items()}
+    return [Function(name, length, itself[module, name], level[module, name])
+            for (module, name), length in functions.items()]
+
+
+def only_in(one, other):
+    """The functions of one side that the other side lacks, and whether it lacks them only for what they refer to."""
+    rest, same_by_itself = collections.Counter(f.with_references for f in other), {f.itself for f in other}
+    for function in sorted(one):
+        if rest[function.with_references]:
+            rest[function.with_references] -= 1
+        else:
+            yield function, function.itself in same_by_itself
 
 
 def main(arguments):
     if len(arguments) != 2:
-        sys.exit(__doc__)
-    old, new = (files_of(pathlib.Path(a)) for a in arguments)
+        fail(__doc__)
+    old, new = (files_of(pathlib.Path(argument)) for argument in arguments)
     if len(old) == len(new) == 1:
         old = dict(zip(new, old.values()))
     compared = different = 0
     for label in sorted({*old, *new}):
-        (count_old, named_old), (count_new, named_new) = (signatures(side[label]) if label in side else
-                                                          (collections.Counter(), {}) for side in (old, new))
-        total = sum(count_new.values())
-        if not total and not count_old:
-            continue
-        gone, come = count_old - count_new, count_new - count_old
-        compared += total
-        print(f"{label}: {total} functions, {total - sum(come.values())} the same")
-        for what, rest, named in (("only before", gone, named_old), ("only after ", come, named_new)):
-            for name, length in (f for signature in rest for f in named[signature][:rest[signature]]):
-                different += 1
-                print(f"  {what}  {length:6} instructions  {name}")
+        before, after = (functions_of(side.get(label, ())) for side in (old, new))
+        gone, come = list(only_in(before, after)), list(only_in(after, before))
+        compared += len(before) + len(after)
+        different += len(gone) + len(come)
+        if before or after:
+            print(f"{label}: {len(after)} functions, {len(after) - len(come)} the same")
+        for what, functions in (("only before", gone), ("only after ", come)):
+            for function, references in functions:
+                why = "  (by what it refers to)" if references else ""
+                print(f"  {what}  {function.length:6} instructions  {function.name}{why}")
     if not compared:
-        print("no device function was found")
-        sys.exit(2)
-    print(f"{different} differences" if different else f"{compared} functions: the same machine code")
+        fail("no device function was found")
+    print(f"{different} differences" if different else f"{compared // 2} functions: the same machine code")
     sys.exit(bool(different))
 
 

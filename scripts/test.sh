@@ -1,26 +1,88 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds every variant and runs every test in one ctest run: scripts/test.sh [--variants "release tsan"] [ctest option...]
+# Builds every variant and runs every test in one ctest run, or less than that:
+#   scripts/test.sh [ctest option...]                               all variants, all tests
+#   scripts/test.sh --variants "release tsan" [ctest option...]     these variants, all of their tests
+#   scripts/test.sh --quick [room...] [ctest option...]             release only, only these rooms of unittests/
+# --quick is for a change that is being made. It builds what the tests of these rooms need, in build/release like the other
+# calls. Without a room it takes all but those that take long: abi, codegen, fuzz, gpu, headers, install, model.
 # Installs what is missing. A second run builds nothing that has not changed. CUDAQ_JOBS: parallel jobs (all cores).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-variants="release tsan asan aarch64"
-if [ "${1:-}" = --variants ]; then
-  variants=$2
-  shift 2
-fi
-read -ra list <<<"$variants"
 jobs=${CUDAQ_JOBS:-$(nproc)}
+ctest_options=(--output-on-failure --no-label-summary --no-tests=error -j "$jobs")
 
-scripts/bootstrap.sh test "${list[@]}"
-for variant in "${list[@]}"; do
-  echo "== $variant"
-  cmake --preset "$variant" --log-level=WARNING >/dev/null
-  cmake --build "build/$variant" -j "$jobs" -- --quiet
+configure() { cmake --preset "$1" --log-level=WARNING >/dev/null; } # variant
+
+build() { # variant, targets
+  cmake --build "build/$1" -j "$jobs" --target "${@:2}" -- --quiet
   echo "   built after $SECONDS s"
-done
+}
 
-# The variants become the folders of one test tree, whose tests differ by the prefix of the variant.
-echo "subdirs(${list[*]})" >build/CTestTestfile.cmake
-exec ctest --test-dir build --output-on-failure --no-label-summary --no-tests=error -j "$jobs" "$@"
+test_all() {
+  scripts/bootstrap.sh test "${variants[@]}"
+  local variant
+  for variant in "${variants[@]}"; do
+    echo "== $variant"
+    configure "$variant"
+    build "$variant" all
+  done
+  # The variants become the folders of one test tree, whose tests differ by the prefix of the variant.
+  echo "subdirs(${variants[*]})" >build/CTestTestfile.cmake
+  exec ctest --test-dir build "${ctest_options[@]}" "$@"
+}
+
+# Rooms that --quick takes only by name: they take long, need a GPU, or look at the installed build.
+by_name_only=" abi codegen fuzz gpu headers install model "
+
+test_rooms() {
+  local all=() rooms=() targets=() room
+  mapfile -t all < <(cd unittests && dirname -- */CMakeLists.txt)
+  while [ $# -gt 0 ] && [[ $1 != -* ]]; do
+    if [[ " ${all[*]} " != *" $1 "* ]]; then
+      echo "scripts/test.sh: unittests has no room '$1'; the rooms are: ${all[*]}" >&2
+      exit 2
+    fi
+    rooms+=("$1")
+    shift
+  done
+  if [ ${#rooms[@]} -eq 0 ]; then
+    for room in "${all[@]}"; do
+      [[ $by_name_only == *" $room "* ]] || rooms+=("$room")
+    done
+  fi
+  # The headers are tested as they were installed, by a test of the room install.
+  [[ " ${rooms[*]} " != *" headers "* || " ${rooms[*]} " == *" install "* ]] || rooms+=(install)
+
+  scripts/bootstrap.sh test release
+  echo "== release: ${rooms[*]}"
+  configure release
+  for room in "${rooms[@]}"; do
+    if [ ! -e "build/release/unittests/$room/CTestTestfile.cmake" ]; then
+      echo "scripts/test.sh: this build has no room '$room' (the room gpu needs nvcc)" >&2
+      exit 2
+    fi
+    case $room in
+      abi | install) targets+=(all) ;;
+      *) targets+=("unittests/$room/all") ;;
+    esac
+  done
+  build release "${targets[@]}"
+  mkdir -p build/quick
+  printf 'subdirs("%s")\n' "${rooms[@]/#/$PWD/build/release/unittests/}" >build/quick/CTestTestfile.cmake
+  exec ctest --test-dir build/quick "${ctest_options[@]}" "$@"
+}
+
+variants=(release tsan asan aarch64)
+case ${1:-} in
+  --quick)
+    test_rooms "${@:2}"
+    ;;
+  --variants)
+    read -ra variants <<<"${2:?the names of variants}"
+    test_all "${@:3}"
+    ;;
+  *)
+    test_all "$@"
+    ;;
+esac

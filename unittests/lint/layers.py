@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders are layers: a room includes only the rooms below it (docs/design.md)."""
+"""Folders are layers: a room includes only the rooms below it (docs/design.md). A folder without a rule, an
+#include "..." that leads nowhere, and a header without a reader are errors too."""
 import re
 
 import tree
 
 DETAIL = "include/cudaq/realtime/detail"
-# A room is the longest of these beginnings of a file's path. "include" stands for the public headers outside detail/.
+ANY = "*"
+# A room is the longest of these beginnings of a file's path. A name in a rule stands for that room and the rooms in it.
+# "include" is different: it stands for the public headers outside detail/, "include/*.cuh" for those that need nvcc.
 BELOW = {
     f"{DETAIL}/base": {"include"},
     f"{DETAIL}/ring": {f"{DETAIL}/base", "include"},
@@ -32,21 +35,29 @@ BELOW = {
     "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include"},
     "tools": {"lib/qec", "kernels/qec", "include/*.cuh", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
-    "unittests/install": {"include", "include/*.cuh"},  # sees the installed headers only
-    "unittests": {""},
+    "unittests/install": {"include", "include/*.cuh"},  # sees nothing but what is installed
+    "unittests": {ANY},
+}
+
+
+# An #include "..." of these is of another project.
+OUTSIDE = ("pymatching/",)
+# Headers that no #include names: path: reason.
+READ_OTHERWISE = {
+    "unittests/codegen/dispatch_params_offsets.h": "a compiler option of the codegen tests includes it",
 }
 
 
 def room(path):
     text = str(path)
-    if text.startswith("include/") and path.suffix == ".cuh" and not text.startswith(DETAIL):
-        return "include/*.cuh"
-    return max((r for r in BELOW if text.startswith(r + "/")), key=len, default=None)
+    if text.startswith("include/") and not text.startswith(DETAIL + "/"):
+        return "include/*.cuh" if path.suffix == ".cuh" else "include"
+    return max((r for r in BELOW if r != "include" and text.startswith(r + "/")), key=len, default=None)
 
 
 def may_include(here, there):
-    return here == there or any(there == r or there.startswith(r + "/") if r else True
-                                for r in BELOW[here] if r != "include") or (there == "include" and "include" in BELOW[here])
+    return here == there or any(rule in (ANY, there) or (rule != "include" and there.startswith(rule + "/"))
+                                for rule in BELOW[here])
 
 
 project = set(tree.files())
@@ -63,25 +74,34 @@ def resolve(path, name):
 
 problems = []
 looked_at = 0
-included = set()
+readers = {}  # of each header: the first parts of the paths of the files that include it
 for path in tree.code():
     here = room(path)
     if here is None:
         problems.append(f"{path}: a room without a rule; name what it may include in unittests/lint/layers.py")
         continue
     for number, line in enumerate(tree.without_comments(path).split("\n"), 1):
-        match = re.match(r'\s*#\s*include\s*["<]([^">]+)[">]', line)
-        target = resolve(path, match.group(1)) if match else None
+        match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+        if not match:
+            continue
+        quote, name = match.groups()
+        target = resolve(path, name)
         if not target:
+            if quote == '"' and not name.startswith(OUTSIDE):
+                problems.append(f"{path}:{number}: {name} is not a file of the project")
             continue
         looked_at += 1
         if target != path:
-            included.add(target)
+            readers.setdefault(target, set()).add(path.parts[0])
         there = room(target)
         if there is not None and not may_include(here, there):
-            problems.append(f"{path}:{number}: {here} must not include {there} ({match.group(1)})")
+            problems.append(f"{path}:{number}: {here} must not include {there} ({name})")
 
-for path in tree.code("include/", "lib/", "kernels/", "tools/"):
-    if path.suffix in (".h", ".hpp", ".cuh") and path not in included:
+for path in tree.code():
+    if path.suffix not in (".h", ".hpp", ".cuh") or str(path) in READ_OTHERWISE:
+        continue
+    if path not in readers:
         problems.append(f"{path}: no file includes this header")
+    elif readers[path] == {"unittests"} and (path.parts[0] in ("lib", "kernels", "tools") or DETAIL in str(path)):
+        problems.append(f"{path}: only tests include this header")
 tree.report(problems, looked_at, "includes go downwards, and every header is used")

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Folders stay small enough to read, and a file's name says which file it is: no folder has more than MOST_FILES files
+of its own, and no two files of the code, nor two of the tests, have the same name."""
+import fnmatch
+
+import tree
+
+MOST_FILES = 25
+# Path of a folder: reason.
+MAY_BE_LARGE = {
+    "unittests/data": "a recorded set is five files of one name, and the program finds all sets flat in one folder",
+}
+# Rooms in which a name stands for one file.
+NAMES_ARE_UNIQUE_IN = (("include/", "lib/", "kernels/", "tools/"), ("unittests/",))
+# Path: reason. A * also stands for folders.
+MAY_SHARE_A_NAME = {
+    "*/CMakeLists.txt": "CMake wants this name",
+    "unittests/install/*": "each consumer is a small project of its own, with a main file",
+}
+problems = []
+folders, names = {}, {}
+for path in tree.files():
+    folders.setdefault(str(path.parent), []).append(path)
+    if any(fnmatch.fnmatchcase(str(path), pattern) for pattern in MAY_SHARE_A_NAME):
+        continue
+    for rooms in NAMES_ARE_UNIQUE_IN:
+        if str(path).startswith(rooms):
+            names.setdefault((rooms, path.name), []).append(path)
+
+for folder, files in folders.items():
+    if len(files) > MOST_FILES and folder not in MAY_BE_LARGE:
+        problems.append(f"{folder}: {len(files)} files, at most {MOST_FILES}; divide it by subject")
+for first, *others in names.values():
+    problems += [f"{path}: has the name of {first}" for path in others]
+tree.report(problems, len(folders), "folders are small, and each file has a name of its own")

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Shows that a check of this folder notices what it forbids: self_test.py CHECK (its name without .py). A small tree that
+passes is made in a scratch folder. Then one offence at a time is planted; the check must fail and name the file."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+CODE, SCRIPT, TEXT = f"// {SPDX}\n", f"# {SPDX}\n", f"<!-- {SPDX} -->\n"
+REALTIME = "include/cudaq/realtime"
+FLAG_WORD = f"{REALTIME}/detail/base/flag_word.h"
+C_API = f"{REALTIME}/daemon/dispatcher/cudaq_realtime.h"
+
+
+def including(*names):
+    return CODE + "".join(f'#include "{name}"\n' for name in names)
+
+
+def lines(head, number):
+    return head + "\n" * (number - head.count("\n") - 1) + "// end\n"
+
+
+def many(folder, number):
+    return {f"{folder}/file_{i}.txt": SCRIPT for i in range(number)}
+
+
+TREE = {
+    "README.md": "# A tree\n\nSee [its rooms](docs/design.md#the-rooms).\n",
+    "docs/design.md": f"{TEXT}# Design\n\n## The rooms\n\n```c\nint main(void) {{ return 0; }}\n```\n",
+    "docs/examples/program.c": CODE + "int main(void) { return 0; }\n",
+    C_API: CODE,
+    FLAG_WORD: CODE + "#include <atomic>\n",
+    "lib/base/text.h": including("cudaq/realtime/detail/base/flag_word.h"),
+    "lib/api/call.cpp": including("lib/base/text.h", "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"),
+    "unittests/api/call_test.cpp": including("lib/base/text.h"),
+}
+
+# Check: (files to write into the tree, what the check must print), one offence each. None: this is allowed, and the
+# check must pass.
+OFFENCES = {
+    "layers": (
+        ({"lib/base/up.cpp": CODE + '\n#include "lib/api/call.h"\n', "lib/api/call.h": CODE},
+         "lib/base/up.cpp:3: lib/base must not include lib/api"),
+        ({C_API: including("../../detail/base/flag_word.h")},
+         f"{C_API}:2: include must not include {REALTIME}/detail/base"),
+        ({"lib/qec/stages/up.cpp": including("lib/base/text.h")},
+         "lib/qec/stages/up.cpp:2: lib/qec/stages must not include lib/base"),
+        ({"lib/new_room/call.cpp": CODE}, "lib/new_room/call.cpp: a room without a rule"),
+        ({f"{REALTIME}/detail/new_room/call.h": CODE}, f"{REALTIME}/detail/new_room/call.h: a room without a rule"),
+        ({"lib/base/unused.h": CODE}, "lib/base/unused.h: no file includes this header"),
+        ({"lib/base/selfish.h": including("lib/base/selfish.h")}, "lib/base/selfish.h: no file includes this header"),
+        ({"lib/base/tested.h": CODE, "unittests/base/tested_test.cpp": including("lib/base/tested.h")},
+         "lib/base/tested.h: only tests include this header"),
+        ({"lib/base/lost.cpp": including("lib/base/gone.h")}, "lib/base/lost.cpp:2: lib/base/gone.h is not a file"),
+        ({"lib/base/comment.cpp": CODE + '// #include "lib/api/call.h"\n'}, None),
+        ({"lib/api/down.cpp": including("lib/base/text.h")}, None),
+    ),
+    "small": (
+        ({"lib/base/long.cpp": lines(CODE, 401)}, "lib/base/long.cpp: 401 lines, at most 400"),
+        ({"scripts/long.sh": lines(SCRIPT, 401)}, "scripts/long.sh: 401 lines, at most 400"),
+        ({"cmake/Long.cmake": lines(SCRIPT, 401)}, "cmake/Long.cmake: 401 lines, at most 400"),
+        ({"unittests/lint/long.py": lines(SCRIPT, 401)}, "unittests/lint/long.py: 401 lines, at most 400"),
+        ({"include/cudaq/realtime/long.h": lines(CODE, 401)}, "include/cudaq/realtime/long.h: 401 lines, at most 400"),
+        ({C_API: lines(CODE, 701)}, f"{C_API}: 701 lines, at most 700"),
+        ({"unittests/model/long.pml": lines(CODE, 601)}, "unittests/model/long.pml: 601 lines, at most 600"),
+        ({"lib/base/open.cpp": CODE + "// TO" "DO: more\n"}, "lib/base/open.cpp:2: unfinished"),
+        ({"lib/base/blank.cpp": CODE + "int i; \n"}, "lib/base/blank.cpp:2: blanks"),
+        ({"lib/base/tab.cpp": CODE + "\tint i;\n"}, "lib/base/tab.cpp:2: a tab"),
+        ({"lib/base/cut.cpp": CODE + "int i;"}, "lib/base/cut.cpp: must end with one newline"),
+        ({"lib/base/long.cpp": lines(CODE, 400), C_API: lines(CODE, 700), "unittests/model/long.pml": lines(CODE, 600),
+          "docs/long.md": lines(TEXT, 2000), "unittests/abi/long.abi": lines(TEXT, 2000)}, None),
+    ),
+    "folders": (
+        (many("lib/base", 25), "lib/base: 26 files, at most 25"),
+        (many("docs/notes", 26), "docs/notes: 26 files, at most 25"),
+        ({"tools/text.h": CODE}, "tools/text.h: has the name of lib/base/text.h"),
+        ({"unittests/base/call_test.cpp": CODE}, "call_test.cpp: has the name of unittests/api/call_test.cpp"),
+        ({**many("lib/base", 23), **many("unittests/data", 26), "unittests/text.h": CODE,
+          "lib/CMakeLists.txt": SCRIPT, "lib/base/CMakeLists.txt": SCRIPT,
+          "unittests/install/c/main.c": CODE, "unittests/install/cxx/main.c": CODE}, None),
+    ),
+    "one_word": (
+        ({"lib/base/order.cpp": CODE + "auto order = std::memory_order_acquire;\n"},
+         "lib/base/order.cpp:2: 'memory_order'"),
+        ({"kernels/fence.cu": CODE + "void f() { __threadfence_system(); }\n"},
+         "kernels/fence.cu:2: '__threadfence_system'"),
+        ({"include/cast.h": CODE + "int f(volatile int *p) { return *const_cast<int *>(p); }\n"}, "include/cast.h:2: "),
+        ({"unittests/api/builtin_test.cpp": CODE + "int i = __atomic_load_n(&j, 2);\n"},
+         "unittests/api/builtin_test.cpp:2: '__atomic_load_n'"),
+        ({"unittests/api/own_test.cpp": CODE + "std::atomic<int> own; // not __atomic_load_n\n"}, None),
+    ),
+    "quiet": (
+        ({"lib/base/loud.cpp": CODE + 'void f() { std::fprintf(stderr, "text"); }\n'},
+         "lib/base/loud.cpp:2: std::fprintf"),
+        ({"kernels/end.cu": CODE + "void f() { abort(); }\n"}, "kernels/end.cu:2: abort"),
+        ({"include/check.h": CODE + "#include <cassert>\n"}, "include/check.h:2: #include <cassert>"),
+        ({"tools/main.cpp": CODE + 'int main() { puts("text"); }\n',
+          "lib/base/text.cpp": CODE + "void f() { snprintf(0); }\n"}, None),
+    ),
+    "spdx": (
+        ({"lib/base/nobody.cpp": "int i;\n"}, "lib/base/nobody.cpp: no SPDX line"),
+        ({"scripts/late.sh": f"#!/bin/sh\n\n{SCRIPT}"}, "scripts/late.sh: no SPDX line"),
+        ({"docs/page.md": "# A page\n"}, None),
+    ),
+    "links": (
+        ({"docs/page.md": f"{TEXT}[gone](gone.md)\n"}, "docs/page.md: gone.md does not exist"),
+        ({"docs/design.md": f"{TEXT}# Design\n"}, "README.md: docs/design.md#the-rooms: no such heading"),
+        ({"docs/page.md": f"{TEXT}`[gone](gone.md)` and [there](https://example.com/gone)\n"}, None),
+    ),
+    "snippets": (
+        ({"docs/examples/program.c": CODE + "int main(void) { return 1; }\n"},
+         "docs/design.md:6: not found word for word"),
+        ({"docs/page.md": f"{TEXT}```c\nint i;\n"}, "docs/page.md:2: the block does not end"),
+        ({"docs/page.md": f"{TEXT}```text\nno code\n```\n"}, None),
+    ),
+}
+
+# The same for subjects of commits: what is committed on top of the first commit.
+SUBJECTS = (
+    ("Long " + "x" * 68, "a subject of 73 characters, at most 72: Long x"),
+    ("A sentence.", "a subject that ends in a period: A sentence."),
+    ("Long " + "x" * 67 + "\n\nThe body may have lines of any length, and ends in a period: " + "x" * 72 + ".", None),
+)
+# Nothing of the caller's repository or configuration. A hook of git, for example, sets GIT_DIR.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+ENVIRONMENT.update({"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"})
+
+
+def git(root, *arguments):
+    subprocess.run(["git", "-C", root, "-c", "user.name=nobody", "-c", "user.email=nobody@example.com", *arguments],
+                   check=True, capture_output=True, env=ENVIRONMENT)
+
+
+def write(root, files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def run(check, root, *arguments, status, text=""):
+    """Whether the check ends otherwise than it must."""
+    done = subprocess.run([sys.executable, HERE / f"{check}.py", root, *arguments], capture_output=True, text=True,
+                          env=ENVIRONMENT)
+    if done.returncode == status and text in done.stdout:
+        return False
+    print(f"{check}.py must end with {status} and print '{text}'; it ended with {done.returncode} and printed:\n"
+          f"{done.stdout}{done.stderr}")
+    return True
+
+
+def test_files(check, folder):
+    failed = 0
+    for number, (files, text) in enumerate((({}, None), *OFFENCES[check])):
+        root = folder / str(number)
+        write(root, {**TREE, **files})
+        git(root, "init", "--quiet")
+        failed += run(check, root, status=1 if text else 0, text=text or "")
+    return failed
+
+
+def test_subjects(check, folder):
+    root = folder / "repository"
+    write(root, TREE)
+    git(folder, "init", "--quiet", "repository")
+    git(root, "add", ".")
+    git(root, "commit", "--quiet", "-m", "x" * 80)
+    git(root, "tag", "first")
+    failed = run(check, root, "first", status=0)
+    for message, text in SUBJECTS:
+        git(root, "commit", "--quiet", "--allow-empty", "-m", message)
+        failed += run(check, root, "first", status=1 if text else 0, text=text or "")
+        git(root, "reset", "--quiet", "--hard", "first")
+    git(root, "checkout", "--quiet", "-b", "other")
+    git(root, "commit", "--quiet", "--allow-empty", "-m", "On a branch")
+    git(root, "checkout", "--quiet", "-")
+    git(root, "merge", "--quiet", "--no-ff", "-m", "x" * 80, "other")
+    failed += run(check, root, "first", status=0)
+    git(folder, "clone", "--quiet", "--depth", "1", root.as_uri(), "shallow")
+    failed += run(check, folder / "shallow", status=77, text="skipped: the history does not reach back")
+    shutil.rmtree(root / ".git")
+    failed += run(check, root, status=77, text="skipped: the tree was exported without its history")
+    return failed
+
+
+def main(check):
+    if not shutil.which("git"):
+        print("skipped: git is not installed")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        failed = (test_subjects if check == "commits" else test_files)(check, pathlib.Path(folder))
+    print(f"{check}.py: {failed} failures" if failed else f"{check}.py notices each offence")
+    sys.exit(bool(failed))
+
+
+main(sys.argv[1])
