@@ -15,25 +15,35 @@
 #pragma once
 
 #include "cudaq/realtime/detail/loop/fetch.h"
-#include "cudaq/realtime/detail/loop/request_server.h"
+#include "cudaq/realtime/detail/loop/loop_control.h"
 
 namespace cudaq::realtime::detail {
 
 template <class Group, class Transport, class Handlers, class Helpers, bool kAny>
-class dispatch_loop : request_server<Group, Transport, Handlers, Helpers> {
-  using base = request_server<Group, Transport, Handlers, Helpers>;
+class dispatch_loop : loop_control<Group, Transport, Handlers, Helpers, kAny> {
+  using base = loop_control<Group, Transport, Handlers, Helpers, kAny>;
   using base::answer_plain;
+  using base::collect_completed;
   using base::count;
   using base::counters_;
+  using base::ends;
+  using base::first_look_;
   using base::flush_counts;
   using base::handlers_;
   using base::helpers_;
   using base::in_;
   using base::out_;
-  using base::p_;
+  using base::overdue;
+  using base::poll_control;
+  using base::poll_deferred;
+  using base::polls_;
   using base::serve_alone;
   using base::serve_together;
   using base::staged_out_;
+  using base::stop_requested;
+  using base::stopped_;
+  using base::take_over;
+  using base::takes;
   using base::transport_;
   using base::workspace_;
   using typename base::message;
@@ -43,8 +53,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE dispatch_loop(const dispatch_params &params, std::uint32_t number,
                                            loop_workspace &workspace, const Transport &transport,
                                            const Handlers &handlers, Helpers &helpers)
-      : base(params, params.reports + number, workspace, transport, handlers, helpers),
-        first_look_(number * Group::kWidth) {
+      : base(params, number, workspace, transport, handlers, helpers) {
     front_.expect(kLookBytes - CUDAQ_RPC_HEADER_SIZE, transport, workspace.staging_bytes);
   }
 
@@ -56,7 +65,7 @@ public:
     for (std::uint32_t empty = 0; !ends();) { // looks since the last request
       ++polls_;
       if constexpr (Handlers::kDefers)
-        attend();
+        poll_deferred();
       empty = !takes() || (kAny ? round(groups) : turn()) != 0 ? 0 : empty + kIdlePolls;
       if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
@@ -118,90 +127,6 @@ private:
   static constexpr std::uint32_t kIdlePolls = kAny || Handlers::kDefers             ? 1
                                               : Transport::kSeekPolls < kClockPolls ? Transport::kSeekPolls
                                                                                     : kClockPolls;
-
-  // --- handlers that answer later: the loop goes on where another one has left it ---
-
-  /// Told to stop, or, if requests are answered later, when they all are; or it is another loop's turn.
-  CUDAQ_REALTIME_HOST_DEVICE bool ends() const {
-    if constexpr (Handlers::kDefers)
-      return handlers_.template execution_ends<Group>(stopped_);
-    else
-      return stopped_;
-  }
-  /// Takes requests up. Told to stop, it only waits for those that it has accepted.
-  CUDAQ_REALTIME_HOST_DEVICE bool takes() const {
-    if constexpr (Handlers::kDefers)
-      return !stopped_ && !handlers_.gave_up();
-    else
-      return true;
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void take_over() {
-    polls_ = handlers_.polls();
-    stopped_ = handlers_.stop_requested();
-    counters_.post_relaunches();
-    if (!handlers_.asks_caller()) // his word may be far away: not in every execution
-      asked_ = clock();
-  }
-  /// What is answered meanwhile, and what waits. What will soon be over is looked at again before the ring: that is slower.
-  CUDAQ_REALTIME_HOST_DEVICE void attend() {
-    Group::sync();
-    if (handlers_.gave_up() && Group::lane() == 0)
-      handlers_.fail_waiting([this](std::uint32_t slot) { answer_failed(slot); });
-    if (Group::ballot(Group::lane() == 0 && (handlers_.anything_completed() || handlers_.anything_to_try())) == 0)
-      return;
-    const long long begun = Group::common_cycles();
-    std::uint32_t looks = kHurriedLooks;
-    do {
-      attend_once();
-    } while (--looks != 0 && handlers_.retries_soon() && Group::common_cycles() - begun < kHurriedCycles);
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void collect_completed(bool now) {
-    if (Group::ballot(Group::lane() == 0 && now && handlers_.anything_completed()) != 0)
-      counters_.count_answered(handlers_.template collect<Group>());
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void attend_once() {
-    collect_completed(true);
-    if (!handlers_.anything_to_try())
-      return;
-    Group::sync();
-    if (Group::lane() == 0)
-      handlers_.pump([this](std::uint32_t slot) { answer_failed(slot); });
-    Group::sync();
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void answer_failed(std::uint32_t slot) {
-    const message m = transport_.of_slot(slot);
-    write_response(transport_.response(m), read_header<request>(transport_.request(m)), CUDAQ_RPC_ERR_LAUNCH_FAILED, 0);
-    transport_.send(m);
-    counters_.count_failed(CUDAQ_RPC_ERR_LAUNCH_FAILED);
-  }
-
-  /// A thread's clock would be no measure of a turn: there, each look counts as a while.
-  CUDAQ_REALTIME_HOST_DEVICE long long clock() const {
-    return Group::kWidth == 1 ? static_cast<long long>(polls_) * (kIdleCycles / 8) : Group::common_cycles();
-  }
-  /// A clock that has stepped back counts as overdue.
-  CUDAQ_REALTIME_HOST_DEVICE bool overdue(long long cycles) const {
-    return static_cast<unsigned long long>(clock() - kept_) >= static_cast<unsigned long long>(cycles);
-  }
-
-  /// Away from the requests: counters, heartbeat, shutdown words.
-  CUDAQ_REALTIME_HOST_DEVICE void poll_control() {
-    kept_ = clock();
-    counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
-    const bool ask_caller =
-        static_cast<unsigned long long>(kept_ - asked_) >= kCallerCycles; // his word may be far away
-    asked_ = ask_caller ? kept_ : asked_;
-    bool stop = false;
-    if (Group::lane() == 0)
-      stop = load_acquire(*p_.library_shutdown) != 0 || (ask_caller && load_acquire(*p_.caller_shutdown) != 0);
-    stopped_ = Group::ballot(stop) != 0 || stopped_; // a stop is not taken back
-  }
-  /// The same between slow requests of one look. True: told to stop; what is not served yet stays in its slot.
-  CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() {
-    if (unlikely(overdue(kBusyCycles)))
-      poll_control();
-    return stopped_;
-  }
 
   // --- fetching ---
 
@@ -415,13 +340,9 @@ private:
     }
   }
 
-  const std::uint32_t first_look_;
   std::uint32_t look_ = 1; ///< messages to look at next
   front_fetcher<Group> front_;
-  std::uint32_t left_bytes_ = 0;   ///< of a request that serve_front did not serve
-  long long kept_ = 0, asked_ = 0; ///< clock() of the last poll_control, and of the last look at the caller's word
-  std::uint64_t polls_ = 0;
-  bool stopped_ = false;
+  std::uint32_t left_bytes_ = 0; ///< of a request that serve_front did not serve
 };
 
 } // namespace cudaq::realtime::detail

@@ -17,8 +17,8 @@ inline constexpr long long kIdleCycles =
 inline constexpr long long kBusyCycles = 200000;       ///< and while requests come
 inline constexpr long long kCallerCycles = 1000000;    ///< how often it reads the caller's shutdown word
 inline constexpr long long kBatchCycles = 10000;       ///< about how long an answer waits for others of its batch
-inline constexpr std::uint32_t kHurriedLooks = 32;     ///< at what will be answered later, between two at the ring
-inline constexpr long long kHurriedCycles = 3000;      ///< but no longer than a look at the ring over the bus
+inline constexpr std::uint32_t kRetryLooks = 32;       ///< at what will be answered later, between two at the ring
+inline constexpr long long kRetryCycles = 3000;        ///< but no longer than a look at the ring over the bus
 inline constexpr std::uint32_t kGroupCopyBytes = 4096; ///< what a group copies faster by itself than with helpers
 
 /// One call of a handler. Frames, not payloads.
