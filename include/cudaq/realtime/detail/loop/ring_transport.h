@@ -45,7 +45,7 @@ public:
              r.tx_stride) %
                 16 ==
             0;
-    here_ = words_of(cursor_);
+    here_ = ring_.slot(cursor_);
   }
 
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t window() const {
@@ -69,13 +69,10 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t cursor() const { return cursor_; }
 
   CUDAQ_REALTIME_HOST_DEVICE frames front(const message &) const { return {here_.request, here_.response}; }
-  CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &) const {
-    store_release<std::uint64_t, Scope>(*here_.tx_flag, reinterpret_cast<std::uint64_t>(here_.response));
-    store_release<std::uint64_t, Scope>(*here_.rx_flag, std::uint64_t{0}); // the order: slot_ring.h
-  }
+  CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &) const { here_.publish(); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t precompute_next() {
     next_slot_ = Group::from(slot_at(1), 0); // one lane's result is remembered, not worked out again
-    next_ = Group::from(words_of(next_slot_), 0);
+    next_ = Group::from(ring_.slot(next_slot_), 0);
     return next_slot_;
   }
   CUDAQ_REALTIME_HOST_DEVICE void advance_one() {
@@ -145,20 +142,12 @@ protected:
   scoped_slot_ring<Scope> ring_;
 
 private:
-  /// Where a slot lies. Remembered: to work it out takes longer than to serve a short request.
-  struct slot_words {
-    volatile std::uint64_t *rx_flag, *tx_flag;
-    std::uint8_t *request, *response;
-  };
-  CUDAQ_REALTIME_HOST_DEVICE slot_words words_of(std::uint32_t slot) const {
-    return {ring_.rx_flags + slot, ring_.tx_flags + slot, ring_.rx_slot(slot), ring_.tx_slot(slot)};
-  }
   CUDAQ_REALTIME_HOST_DEVICE void go_to(std::uint32_t slot) {
     cursor_ = slot;
-    here_ = words_of(slot);
+    here_ = ring_.slot(slot);
   }
 
-  slot_words here_, next_ = {}; ///< of the cursor; of the slot behind it, once precomputed
+  slot_words<Scope> here_, next_ = {}; ///< of the cursor; of the slot behind it, once precomputed
   std::uint32_t cursor_, next_slot_ = 0;
   std::uint32_t end_ = 0;    ///< ANY: the look does not wrap
   std::uint32_t sought_ = 0; ///< seek goes on so many slots behind the cursor

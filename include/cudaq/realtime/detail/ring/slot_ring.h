@@ -14,6 +14,25 @@
 
 namespace cudaq::realtime::detail {
 
+/// Where one slot lies, for those who use it more than once: on a device, working it out takes longer than a short request.
+template <cuda::thread_scope Scope>
+struct slot_words {
+  volatile std::uint64_t *rx_flag, *tx_flag;
+  std::uint8_t *request, *response;
+
+  /// Answer first, then free the request side: the other order would show the producer a free slot for a moment.
+  CUDAQ_REALTIME_HOST_DEVICE void publish() const {
+    publish_tx();
+    release_rx();
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void publish_tx() const {
+    store_release<std::uint64_t, Scope>(*tx_flag, reinterpret_cast<std::uint64_t>(response));
+  }
+  CUDAQ_REALTIME_HOST_DEVICE void release_rx() const {
+    store_release<std::uint64_t, Scope>(*rx_flag, std::uint64_t{0});
+  }
+};
+
 /// One side's view (host or device) of a ring. Plain data; copies are views of the same ring. Scope: system, unless
 /// everybody who touches the flags runs on one device.
 template <cuda::thread_scope Scope>
@@ -38,6 +57,9 @@ struct scoped_slot_ring {
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return slot_size - CUDAQ_RPC_HEADER_SIZE; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *rx_slot(std::uint32_t i) const { return rx_data + i * rx_stride; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *tx_slot(std::uint32_t i) const { return tx_data + i * tx_stride; }
+  CUDAQ_REALTIME_HOST_DEVICE slot_words<Scope> slot(std::uint32_t i) const {
+    return {rx_flags + i, tx_flags + i, rx_slot(i), tx_slot(i)};
+  }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t next(std::uint32_t i) const { return i + 1 == num_slots ? 0 : i + 1; }
 
   // --- producer ---
@@ -64,17 +86,9 @@ struct scoped_slot_ring {
   CUDAQ_REALTIME_HOST_DEVICE bool collected(std::uint32_t i) const {
     return load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;
   }
-  /// Answer first, then free the request side: the other order would show the producer a free slot for a moment.
-  CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t i) const {
-    publish_tx(i);
-    release_rx(i);
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void publish_tx(std::uint32_t i) const {
-    store_release<std::uint64_t, Scope>(tx_flags[i], reinterpret_cast<std::uint64_t>(tx_slot(i)));
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void release_rx(std::uint32_t i) const {
-    store_release<std::uint64_t, Scope>(rx_flags[i], std::uint64_t{0});
-  }
+  CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t i) const { slot(i).publish(); }
+  CUDAQ_REALTIME_HOST_DEVICE void publish_tx(std::uint32_t i) const { slot(i).publish_tx(); }
+  CUDAQ_REALTIME_HOST_DEVICE void release_rx(std::uint32_t i) const { slot(i).release_rx(); }
   /// Before the launch, so that it can never overwrite an answer.
   CUDAQ_REALTIME_HOST_DEVICE void mark_in_flight(std::uint32_t i) const {
     store_release<std::uint64_t, Scope>(tx_flags[i], std::uint64_t{CUDAQ_TX_FLAG_IN_FLIGHT});
