@@ -116,7 +116,7 @@ bool graph_engine::take(int id, std::uint32_t &slot) {
     return false;
   }
   slot = job.slot;
-  ring_.record(slot).enter(job.generation, request_phase::queued);
+  ring_.record(slot).state.start_at(job.generation, request_phase::queued);
   return true;
 }
 

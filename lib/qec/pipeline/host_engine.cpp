@@ -43,7 +43,7 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
     record.request_id = call->job.request_id;
   if (!ring.in_place()) // the last answer's header would pass for one that the CPU stage has written
     std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
-  record.enter(call->job.generation, request_phase::queued);
+  record.state.start_at(call->job.generation, request_phase::queued);
   // There is room: while the engine lives a slot is accepted again behind its answer only, and a worker that answers has
   // popped it. (What a stop answers stays in the queue; the engine goes before the next start.)
   static_cast<void>(f.queue.push(slot));

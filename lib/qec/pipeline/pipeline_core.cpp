@@ -246,13 +246,11 @@ void pipeline_core::complete_deferred(int slot, const std::size_t *size, int sta
   const answering_calls::one inside(completers_);
   slot_record &record = record_to_complete(slot, status);
   for (;;) {
-    const std::uint64_t word = record.word.load();
-    const request_phase phase = slot_record::phase_of(word);
-    const std::uint64_t generation = slot_record::generation_of(word);
+    const auto [generation, phase] = record.state.look();
     const bool open = phase == request_phase::called || phase == request_phase::deferred;
     if (!open && phase != request_phase::given_up)
       break;
-    if (open && !record.claim(generation, phase, request_phase::none))
+    if (open && !record.state.claim(generation, phase, request_phase::none))
       continue; // its worker has just gone on, or somebody was faster
     if (!open || !answer_claimed(slot, generation, size, status))
       answers_.answered_twice.add(); // by a stop: its caller could not know
@@ -266,8 +264,8 @@ bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::s
   const answering_calls::one inside(completers_);
   slot_record &record = record_to_complete(slot, status);
   // Called first: from there the worker takes it to deferred.
-  if (!record.claim(generation, request_phase::called, request_phase::none) &&
-      !record.claim(generation, request_phase::deferred, request_phase::none))
+  if (!record.state.claim(generation, request_phase::called, request_phase::none) &&
+      !record.state.claim(generation, request_phase::deferred, request_phase::none))
     return false;
   return answer_claimed(slot, generation, &size, status);
 }

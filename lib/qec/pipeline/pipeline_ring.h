@@ -8,6 +8,7 @@
 #include "cudaq/qec/realtime/pipeline.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
+#include "lib/base/generation_word.h"
 
 #include <vector>
 
@@ -26,23 +27,17 @@ enum class request_phase : std::uint64_t {
   given_up = 5, ///< answered by a stop, when it was called or deferred
 };
 
+/// The generation is the dispatcher's, which has 60 bits. Of one that a user hands to complete_deferred the lower 61 count.
+using request_state = cudaq::realtime::detail::generation_word<request_phase, 3>;
+static_assert(request_state::fits(request_phase::given_up));
+
 /// What the pipeline knows about the request in a slot; see docs/pipeline.md for who writes what when.
 struct alignas(64) slot_record {
   shared_word<std::uint64_t> turn;
-  shared_word<std::uint64_t> word; ///< generation << 3 | phase
+  request_state state;
   std::uint64_t request_id = 0;
   std::uint32_t payload_size = 0;
   int error = 0; ///< of the GPU stage, on the own ring
-
-  static std::uint64_t pack(std::uint64_t generation, request_phase phase) {
-    return generation << 3 | static_cast<std::uint64_t>(phase);
-  }
-  static std::uint64_t generation_of(std::uint64_t word) { return word >> 3; }
-  static request_phase phase_of(std::uint64_t word) { return static_cast<request_phase>(word & 7); }
-  void enter(std::uint64_t generation, request_phase phase) { word.store(pack(generation, phase)); }
-  bool claim(std::uint64_t generation, request_phase from, request_phase to) {
-    return word.claim(pack(generation, from), pack(generation, to));
-  }
 };
 
 /// The ring's memory, its records, and the injectors' side of it.

@@ -168,13 +168,11 @@ void pipeline_core::end_consumer(stop_report &report) {
 /// The phase that the request of a slot was in, and is no more; none: it has been answered.
 request_phase pipeline_core::take_back(slot_record &record) {
   for (;;) {
-    const std::uint64_t word = record.word.load();
-    const request_phase phase = slot_record::phase_of(word);
+    const auto [generation, phase] = record.state.look();
     if (phase == request_phase::none || phase == request_phase::given_up)
       return request_phase::none;
     const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
-    if (record.claim(slot_record::generation_of(word), phase,
-                     may_be_completed ? request_phase::given_up : request_phase::none))
+    if (record.state.claim(generation, phase, may_be_completed ? request_phase::given_up : request_phase::none))
       return phase;
     // A worker that did not end in time has just taken it on.
   }
@@ -219,7 +217,7 @@ std::string pipeline_core::dump() const {
     out << "first error text: " << first << "\n";
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     static constexpr const char *kPhases[] = {"", "queued", "with a worker", "in its CPU stage", "deferred", ""};
-    const auto phase = static_cast<std::size_t>(slot_record::phase_of(ring_.record(slot).word.load()));
+    const auto phase = static_cast<std::size_t>(ring_.record(slot).state.phase());
     if (*kPhases[phase] != '\0')
       out << "slot " << slot << ": " << kPhases[phase] << "\n";
   }

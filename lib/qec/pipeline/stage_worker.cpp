@@ -101,11 +101,11 @@ bool stage_worker::begin() {
       return false;
   }
   slot_record &record = ring_.record(slot_);
-  generation_ = slot_record::generation_of(record.word.load());
+  generation_ = record.state.generation();
   slot_seen_.set(slot_);
   phase_ = phase::launched;
   // False: a stop has taken it back.
-  if (!record.claim(generation_, request_phase::queued, request_phase::staged)) {
+  if (!record.state.claim(generation_, request_phase::queued, request_phase::staged)) {
     done(false);
     return true;
   }
@@ -156,7 +156,7 @@ bool stage_worker::run_cpu_stage() {
                                   generation_,
                                   ring_.rx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
                                   record.payload_size};
-  if (!record.claim(generation_, request_phase::staged, request_phase::called)) { // a stop has taken it back
+  if (!record.state.claim(generation_, request_phase::staged, request_phase::called)) { // a stop has taken it back
     done(phase_ == phase::ready);
     return true;
   }
@@ -175,7 +175,7 @@ bool stage_worker::run_cpu_stage() {
   show(activity::waiting);
   if (size == DEFERRED_COMPLETION) {
     // False: it has been completed already, which is as good.
-    record.claim(generation_, request_phase::called, request_phase::deferred);
+    record.state.claim(generation_, request_phase::called, request_phase::deferred);
     done();
     return true;
   }
@@ -184,7 +184,7 @@ bool stage_worker::run_cpu_stage() {
     finish_framed(request_phase::called, size);
     return true;
   }
-  if (record.claim(generation_, request_phase::called, request_phase::staged))
+  if (record.state.claim(generation_, request_phase::called, request_phase::staged))
     return false;
   done(); // completed by somebody else: there is nothing to ask for any more
   return true;
@@ -204,7 +204,7 @@ bool stage_worker::forget_lost() {
     const answering_calls::one inside(answering_);
     slot_record &record = ring_.record(slot_);
     const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
-    if (record.claim(generation_, request_phase::staged, request_phase::none))
+    if (record.state.claim(generation_, request_phase::staged, request_phase::none))
       answers_.gone(told);
   }
   done();
@@ -213,7 +213,7 @@ bool stage_worker::forget_lost() {
 
 /// Before anything is written: behind somebody else's answer the slot may hold the next request.
 bool stage_worker::is_mine(request_phase from) {
-  if (ring_.record(slot_).claim(generation_, from, request_phase::none))
+  if (ring_.record(slot_).state.claim(generation_, from, request_phase::none))
     return true;
   answers_.answered_twice.add();
   return false;
