@@ -66,7 +66,7 @@ bool completions::collect(std::uint64_t ticket) {
   if (flag != CUDAQ_TX_READY && flag != CUDAQ_TX_ERROR)
     return false;
   // The answer's flag orders these: who wrote them did it before.
-  const slot_record &record = ring_.record(slot);
+  const request_record &record = ring_.record(slot);
   completion c{record.request_id, static_cast<int>(slot), false, launch_error};
   cudaq_rpc_response_t header{};
   if (flag == CUDAQ_TX_ERROR) {

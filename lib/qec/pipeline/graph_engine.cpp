@@ -75,7 +75,7 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
       ring_.ring().rx_stride_sz);
   cudaq_rpc_header_t header;
   std::memcpy(&header, ring_.rx_slot(slot), sizeof(header));
-  slot_record &record = ring_.record(slot);
+  request_record &record = ring_.record(slot);
   record.payload_size = header.arg_len;
   if (with_cpu_stage_ &&
       !ring_.in_place()) // the last answer's header would pass for one that the CPU stage has written

@@ -37,7 +37,7 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   auto &f = *static_cast<function *>(to);
   pipeline_ring &ring = f.engine.ring_;
   const std::uint32_t slot = call->job.slot;
-  slot_record &record = ring.record(slot);
+  request_record &record = ring.record(slot);
   record.payload_size = call->payload_len;
   if (ring.external()) // nobody has filled it in
     record.request_id = call->job.request_id;

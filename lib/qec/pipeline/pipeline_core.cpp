@@ -233,7 +233,7 @@ bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std
   return answers_.give(at, generation, said);
 }
 
-slot_record &pipeline_core::record_to_complete(int slot, int status) {
+request_record &pipeline_core::record_to_complete(int slot, int status) {
   if (slot < 0 || slot >= config_.num_slots)
     throw std::out_of_range("pipeline: complete_deferred: slot " + std::to_string(slot) + " of " +
                             std::to_string(config_.num_slots));
@@ -244,7 +244,7 @@ slot_record &pipeline_core::record_to_complete(int slot, int status) {
 
 void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
   const answering_calls::one inside(completers_);
-  slot_record &record = record_to_complete(slot, status);
+  request_record &record = record_to_complete(slot, status);
   for (;;) {
     const auto [generation, phase] = record.state.look();
     const bool open = phase == request_phase::called || phase == request_phase::deferred;
@@ -262,7 +262,7 @@ void pipeline_core::complete_deferred(int slot, const std::size_t *size, int sta
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
   const answering_calls::one inside(completers_);
-  slot_record &record = record_to_complete(slot, status);
+  request_record &record = record_to_complete(slot, status);
   // Called first: from there the worker takes it to deferred.
   if (!record.state.claim(generation, request_phase::called, request_phase::none) &&
       !record.state.claim(generation, request_phase::deferred, request_phase::none))

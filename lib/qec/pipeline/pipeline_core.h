@@ -67,11 +67,11 @@ private:
   int join_workers(time_point deadline, experimental::stop_report &report);
   bool answers_are_told(experimental::stop_report &report);
   void end_consumer(experimental::stop_report &report);
-  static request_phase take_back(slot_record &record);
+  static request_phase take_back(request_record &record);
   void take_back_open_requests();
   void publish(const experimental::stop_report &report, run_state state);
 
-  slot_record &record_to_complete(int slot, int status);
+  request_record &record_to_complete(int slot, int status);
   bool answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status);
 
   static constexpr std::uint64_t kBlockIntervalNs = 500000;

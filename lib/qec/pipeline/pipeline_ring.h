@@ -2,7 +2,7 @@
 // The pipeline's ring: whose slot is which, and what stands in it besides the frame.
 //
 // A ticket is the number of a submitted request; ticket t goes to slot t mod n. The flags of a slot do not say whether an
-// injector that drew an earlier ticket has still to write there, so each slot has a turn: the ticket that may use it.
+// injector that drew an earlier ticket has still to write there, so each slot names the ticket that it admits.
 #pragma once
 
 #include "cudaq/qec/realtime/pipeline.h"
@@ -32,8 +32,8 @@ using request_state = cudaq::realtime::detail::generation_word<request_phase, 3>
 static_assert(request_state::fits(request_phase::given_up));
 
 /// What the pipeline knows about the request in a slot; see docs/pipeline.md for who writes what when.
-struct alignas(64) slot_record {
-  shared_word<std::uint64_t> turn;
+struct alignas(64) request_record {
+  shared_word<std::uint64_t> admitted_ticket; ///< that may use the slot next, or has it
   request_state state;
   std::uint64_t request_id = 0;
   std::uint32_t payload_size = 0;
@@ -53,8 +53,8 @@ public:
   bool external() const { return memory_ == nullptr; }
   std::uint32_t num_slots() const { return static_cast<std::uint32_t>(records_.size()); }
   std::size_t max_payload() const { return slot_size_ - CUDAQ_RPC_HEADER_SIZE; }
-  slot_record &record(std::uint32_t slot) { return records_[slot]; }
-  const slot_record &record(std::uint32_t slot) const { return records_[slot]; }
+  request_record &record(std::uint32_t slot) { return records_[slot]; }
+  const request_record &record(std::uint32_t slot) const { return records_[slot]; }
   std::uint8_t *rx_slot(std::uint32_t slot) const { return ring_.rx_data_host + slot * ring_.rx_stride_sz; }
   std::uint8_t *tx_slot(std::uint32_t slot) const {
     return in_place() ? rx_slot(slot) : ring_.tx_data_host + slot * ring_.tx_stride_sz;
@@ -78,7 +78,7 @@ public:
   // --- consumer ---
 
   /// Ticket `t` has been answered and not collected yet, or is still on its way.
-  bool open_ticket(std::uint64_t t) const { return records_[t % num_slots()].turn.peek() == t; }
+  bool open_ticket(std::uint64_t t) const { return records_[t % num_slots()].admitted_ticket.peek() == t; }
   /// Gives the slot of an answered ticket back.
   void collect(std::uint64_t ticket);
 
@@ -88,7 +88,7 @@ private:
   cudaq_ringbuffer_memory_t *memory_ = nullptr;
   cudaq_ringbuffer_t ring_{};
   std::size_t slot_size_;
-  std::vector<slot_record> records_;
+  std::vector<request_record> records_;
   alignas(64) shared_word<std::uint64_t> next_;
   alignas(64) counter submitted_;
   counter stalls_;

@@ -166,7 +166,7 @@ void pipeline_core::end_consumer(stop_report &report) {
 }
 
 /// The phase that the request of a slot was in, and is no more; none: it has been answered.
-request_phase pipeline_core::take_back(slot_record &record) {
+request_phase pipeline_core::take_back(request_record &record) {
   for (;;) {
     const auto [generation, phase] = record.state.look();
     if (phase == request_phase::none || phase == request_phase::given_up)
@@ -181,7 +181,7 @@ request_phase pipeline_core::take_back(slot_record &record) {
 /// Behind the dispatcher's stop, which has answered these: nobody may answer them any more, and a completion is due.
 void pipeline_core::take_back_open_requests() {
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
-    slot_record &record = ring_.record(slot);
+    request_record &record = ring_.record(slot);
     const request_phase was = take_back(record);
     if (was == request_phase::none || !ring_.external())
       continue;

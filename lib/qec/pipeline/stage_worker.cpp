@@ -22,7 +22,7 @@ constexpr std::uint32_t kLooks = 4096;
 
 bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
   // Behind the answer the slot may belong to the next request: everything is read before.
-  slot_record &record = ring_.record(slot);
+  request_record &record = ring_.record(slot);
   record.error = said.stage_error;
   answered_request told{record.request_id, slot, said.status, said.stage_error};
   const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
@@ -100,7 +100,7 @@ bool stage_worker::begin() {
     if (!engine_.take(id_, slot_))
       return false;
   }
-  slot_record &record = ring_.record(slot_);
+  request_record &record = ring_.record(slot_);
   generation_ = record.state.generation();
   slot_seen_.set(slot_);
   phase_ = phase::launched;
@@ -144,7 +144,7 @@ bool stage_worker::answer_ready() {
 }
 
 bool stage_worker::run_cpu_stage() {
-  slot_record &record = ring_.record(slot_);
+  request_record &record = ring_.record(slot_);
   // Before the claim: from there somebody else may answer, and the slot be the next request's.
   const cpu_stage_context context{id_,
                                   static_cast<int>(slot_),
@@ -202,7 +202,7 @@ bool stage_worker::forget_lost() {
     return false;
   {
     const answering_calls::one inside(answering_);
-    slot_record &record = ring_.record(slot_);
+    request_record &record = ring_.record(slot_);
     const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
     if (record.state.claim(generation_, request_phase::staged, request_phase::none))
       answers_.gone(told);
