@@ -50,7 +50,7 @@ private:
 /// Null in a warm-up run.
 __device__ const std::uint8_t *request_frame(const request_source &from) {
   const auto *slot = static_cast<const std::uint8_t *>(from.io->rx_slot);
-  return slot == nullptr || from.staged == nullptr ? slot : from.staged;
+  return slot == nullptr || from.staging == nullptr ? slot : from.staging;
 }
 
 /// By all threads of the block, whose writes come before the flag.

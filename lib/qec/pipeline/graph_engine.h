@@ -23,7 +23,7 @@ public:
   void settle() noexcept override;
   bool has_threads() const override { return with_cpu_stage_; }
   bool take(int worker, std::uint32_t &slot) override;
-  launch_outcome launch(int, std::uint32_t) noexcept override { return {}; }
+  stage_launch launch(int, std::uint32_t) noexcept override { return {}; }
   bool lost(int worker, std::uint64_t generation) noexcept override;
   bool release(int worker, bool ended) noexcept override;
 

@@ -54,7 +54,7 @@ bool host_engine::take(int id, std::uint32_t &slot) {
   return workers_[static_cast<std::size_t>(id)].serves->queue.pop(slot);
 }
 
-launch_outcome host_engine::launch(int id, std::uint32_t slot) noexcept {
+stage_launch host_engine::launch(int id, std::uint32_t slot) noexcept {
   worker &self = workers_[static_cast<std::size_t>(id)];
   const gpu_worker_resources &w = self.resources;
   // The payload is read in the slot: a deferred request keeps its rx flag, so nobody refills it before the answer.
@@ -68,7 +68,7 @@ launch_outcome host_engine::launch(int id, std::uint32_t slot) noexcept {
                        ring_.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE,
                        ring_.max_payload(),
                        0};
-  launch_outcome said;
+  stage_launch said;
   if (w.ready_flag != nullptr) // a stage that failed may have left it raised
     store_release(*w.ready_flag, 0);
   try {

@@ -19,9 +19,9 @@ using cudaq::realtime::detail::shared_word;
 
 /// Phase of a slot's request, in one word with the dispatcher's generation of it.
 enum class request_phase : std::uint64_t {
-  none = 0,   ///< answered, or never anything else
-  queued = 1, ///< accepted, no worker has it yet
-  staged = 2, ///< a worker has it
+  none = 0,        ///< answered, or never anything else
+  queued = 1,      ///< accepted, no worker has it yet
+  with_worker = 2, ///< a worker has taken it, its CPU stage does not run
   called = 3, ///< its CPU stage runs and may defer it: open to complete_deferred, which may be faster than the callback
   deferred = 4, ///< the worker has gone on
   given_up = 5, ///< answered by a stop, when it was called or deferred

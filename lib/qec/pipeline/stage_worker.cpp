@@ -80,13 +80,13 @@ std::uint32_t stage_worker::turn() {
   if (is_ready() && answer_ready())
     return 1;
   if (answers_.give_up.load() != 0) {
-    finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
+    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
     return 1;
   }
   return ++looks_ % kLooks == 0 && forget_lost() ? 1 : 0;
 }
 
-launch_outcome stage_worker::launch() {
+stage_launch stage_worker::launch() {
   const cudaq::realtime::detail::trace_range range("qec GPU stage");
   return engine_.launch(id_, slot_);
 }
@@ -105,20 +105,20 @@ bool stage_worker::begin() {
   slot_seen_.set(slot_);
   phase_ = phase::launched;
   // False: a stop has taken it back.
-  if (!record.state.claim(generation_, request_phase::queued, request_phase::staged)) {
+  if (!record.state.claim(generation_, request_phase::queued, request_phase::with_worker)) {
     done(false);
     return true;
   }
   answers_.taken();
   if (answers_.give_up.load() != 0) {
-    finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
+    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
     return true;
   }
   show(activity::gpu_stage);
-  const launch_outcome said = launch();
+  const stage_launch said = launch();
   if (said.error != 0) {
     answers_.stage_errors.add();
-    finish(request_phase::staged, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, said.error}, false);
+    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, said.error}, false);
     return true;
   }
   response_size_ = said.response_size;
@@ -139,7 +139,7 @@ bool stage_worker::is_ready() {
 bool stage_worker::answer_ready() {
   if (cpu_stage_)
     return run_cpu_stage();
-  finish_framed(request_phase::staged, response_size_);
+  finish_framed(request_phase::with_worker, response_size_);
   return true;
 }
 
@@ -156,7 +156,7 @@ bool stage_worker::run_cpu_stage() {
                                   generation_,
                                   ring_.rx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
                                   record.payload_size};
-  if (!record.state.claim(generation_, request_phase::staged, request_phase::called)) { // a stop has taken it back
+  if (!record.state.claim(generation_, request_phase::with_worker, request_phase::called)) { // a stop has taken it back
     done(phase_ == phase::ready);
     return true;
   }
@@ -184,7 +184,7 @@ bool stage_worker::run_cpu_stage() {
     finish_framed(request_phase::called, size);
     return true;
   }
-  if (record.state.claim(generation_, request_phase::called, request_phase::staged))
+  if (record.state.claim(generation_, request_phase::called, request_phase::with_worker))
     return false;
   done(); // completed by somebody else: there is nothing to ask for any more
   return true;
@@ -204,7 +204,7 @@ bool stage_worker::forget_lost() {
     const answering_calls::one inside(answering_);
     request_record &record = ring_.record(slot_);
     const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
-    if (record.state.claim(generation_, request_phase::staged, request_phase::none))
+    if (record.state.claim(generation_, request_phase::with_worker, request_phase::none))
       answers_.gone(told);
   }
   done();

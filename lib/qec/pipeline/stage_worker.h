@@ -95,7 +95,7 @@ private:
   /// abandoned: its request has been answered, and the stage may still run.
   enum class phase { idle, launched, ready, abandoned };
   bool begin();
-  launch_outcome launch();
+  stage_launch launch();
   bool is_ready();
   bool answer_ready();
   bool run_cpu_stage();

@@ -9,7 +9,7 @@ namespace cudaq::qec::realtime::test {
 namespace {
 
 /// One request, and what became of it.
-struct outcome {
+struct request_result {
   bool success = true;
   int cuda_error = 0, status = 0;
   std::vector<std::uint8_t> response;
@@ -24,7 +24,7 @@ protected:
       ++rig.seen.all;
     });
   }
-  outcome one(std::uint64_t k, std::uint32_t function = kFunction) {
+  request_result one(std::uint64_t k, std::uint32_t function = kFunction) {
     const std::uint64_t before = rig.seen.all;
     ring_buffer_injector injector = rig.pipeline->create_injector();
     const std::vector<std::uint8_t> payload = payload_of(k, 16);
@@ -33,13 +33,13 @@ protected:
     return last;
   }
   void expect_good(std::uint64_t k) {
-    const outcome o = one(k);
-    EXPECT_TRUE(o.success);
-    EXPECT_EQ(o.response, payload_of(k, 16));
+    const request_result r = one(k);
+    EXPECT_TRUE(r.success);
+    EXPECT_EQ(r.response, payload_of(k, 16));
   }
 
   pipeline_rig rig{pipeline_rig::small(1, 2)};
-  outcome last;
+  request_result last;
 };
 
 TEST_F(PipelineFailures, Row34_AStageThatFailsIsAFailedCompletionAndTheWorkerGoesOn) {
@@ -59,11 +59,11 @@ TEST_F(PipelineFailures, Row34_AStageThatFailsIsAFailedCompletionAndTheWorkerGoe
   rig.pipeline->start();
   expect_good(1);
   for (const auto &[k, error] : {std::pair{13, 700}, std::pair{14, int{cudaErrorUnknown}}}) {
-    const outcome o = one(static_cast<std::uint64_t>(k));
-    EXPECT_FALSE(o.success);
-    EXPECT_EQ(o.cuda_error, error);
-    EXPECT_EQ(o.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
-    EXPECT_TRUE(o.response.empty());
+    const request_result r = one(static_cast<std::uint64_t>(k));
+    EXPECT_FALSE(r.success);
+    EXPECT_EQ(r.cuda_error, error);
+    EXPECT_EQ(r.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+    EXPECT_TRUE(r.response.empty());
     expect_good(2); // the other slot
     expect_good(3); // the slot that failed
   }
@@ -162,10 +162,10 @@ TEST_F(PipelineFailures, Row17_ACpuStageThatThrowsIsAnErrorAnswer) {
   });
   rig.pipeline->start();
   for (const std::uint64_t k : {13u, 14u, 13u}) {
-    const outcome o = one(k);
-    EXPECT_FALSE(o.success);
-    EXPECT_EQ(o.cuda_error, 0);
-    EXPECT_EQ(o.status, CUDAQ_RPC_ERR_HANDLER_THREW);
+    const request_result r = one(k);
+    EXPECT_FALSE(r.success);
+    EXPECT_EQ(r.cuda_error, 0);
+    EXPECT_EQ(r.status, CUDAQ_RPC_ERR_HANDLER_THREW);
     expect_good(1);
   }
   EXPECT_NE(rig.pipeline->dump().find("odd parity"), std::string::npos);
@@ -185,9 +185,9 @@ TEST_F(PipelineFailures, AResultThatDoesNotFitIsAnErrorAnswer) {
 
 TEST_F(PipelineFailures, AnUnknownFunctionIsAnswered) {
   rig.pipeline->start();
-  const outcome o = one(1, kFunction + 1);
-  EXPECT_FALSE(o.success);
-  EXPECT_EQ(o.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+  const request_result r = one(1, kFunction + 1);
+  EXPECT_FALSE(r.success);
+  EXPECT_EQ(r.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
   expect_good(2);
 }
 
@@ -220,14 +220,14 @@ TEST_F(PipelineFailures, AHeaderOfTheCpuStagesOwnCarriesItsStatus) {
   });
   rig.pipeline->start();
   for (where = 0; where < 2; ++where) {
-    const outcome o = one(1);
-    EXPECT_TRUE(o.success) << "a status of its own is no protocol error";
-    EXPECT_EQ(o.status, 5);
-    EXPECT_EQ(o.response, (std::vector<std::uint8_t>{'g', 'o', 'o', 'd'}));
+    const request_result r = one(1);
+    EXPECT_TRUE(r.success) << "a status of its own is no protocol error";
+    EXPECT_EQ(r.status, 5);
+    EXPECT_EQ(r.response, (std::vector<std::uint8_t>{'g', 'o', 'o', 'd'}));
   }
-  const outcome o = one(1);
-  EXPECT_EQ(o.status, 0);
-  EXPECT_EQ(o.response.size(), 29u);
+  const request_result r = one(1);
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.response.size(), 29u);
 }
 
 TEST(PipelinePausedWorker, Row34_AnswersTheRequestThatItTook) {

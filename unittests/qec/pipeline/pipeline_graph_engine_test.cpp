@@ -41,7 +41,7 @@ struct graph_rig {
     gpu_worker_resources r = rig.resources(id);
     r.host_stage_fn = nullptr;
     r.graph_exec = reinterpret_cast<cudaGraphExec_t>(this);
-    r.pre_launch_fn = [](void *self, void *, cudaStream_t) { ++static_cast<graph_rig *>(self)->staged; };
+    r.pre_launch_fn = [](void *self, void *, cudaStream_t) { ++static_cast<graph_rig *>(self)->hook_calls; };
     r.pre_launch_data = this;
     r.ready_flag = &rig.workers[static_cast<std::size_t>(id)].ready;
     return r;
@@ -62,19 +62,19 @@ struct graph_rig {
 
   std::function<void(int worker)> before_work;
   bool reads_request = true;
-  std::atomic<std::uint64_t> staged{0};
+  std::atomic<std::uint64_t> hook_calls{0};
   fake_graph_workers fake;
   pipeline_rig rig;
 };
 
-TEST(PipelineGraphs, AnswerEveryRequestOnceAndStageEach) {
+TEST(PipelineGraphs, AnswerEveryRequestOnceAndCallTheHookBeforeEachLaunch) {
   for (const int workers : {1, 3, 64}) {
     graph_rig g(pipeline_rig::small(workers, 16), 2000);
     g.rig.pipeline->start();
     g.rig.submit_all();
     g.rig.pipeline->stop();
     CUDAQ_EXPECT_ALL_GOOD(g.rig);
-    EXPECT_EQ(g.staged, 2000u);
+    EXPECT_EQ(g.hook_calls, 2000u);
     EXPECT_TRUE(g.rig.pipeline->last_stop().drained) << g.rig.pipeline->last_stop().text;
   }
 }
