@@ -15,7 +15,7 @@ namespace cudaq::qec::realtime::detail {
 
 class graph_engine final : public stage_engine {
 public:
-  graph_engine(pipeline_ring &ring, answers &to, const std::vector<experimental::gpu_worker_resources> &workers,
+  graph_engine(pipeline_ring &ring, responder &to, const std::vector<experimental::gpu_worker_resources> &workers,
                bool with_cpu_stage);
 
   void wire(cudaq_dispatcher_t *dispatcher) override;
@@ -44,13 +44,13 @@ private:
     bool kept = false; ///< not given back: its graph may still run
   };
   static void before_launch(void *self, void *slot_dev, cudaStream_t stream);
-  static void behind_launch(void *self, void *slot_dev, cudaStream_t stream);
+  static void after_launch(void *self, void *slot_dev, cudaStream_t stream);
   void arm(worker &w, const void *slot_dev);
   void tell_failed(worker &w, std::uint64_t open);
   bool has_job(const worker &w, cudaq_host_job_t &job) const;
 
   pipeline_ring &ring_;
-  answers &answers_;
+  responder &responder_;
   std::deque<worker> workers_;
   const bool with_cpu_stage_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;

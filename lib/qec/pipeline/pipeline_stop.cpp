@@ -77,10 +77,10 @@ void pipeline_core::stop() {
     stopped = stop_dispatcher(config_.grace_period_ns, report);
   } else {
     const bool drained = !again && drain(deadline);
-    answers_.give_up.store(drained ? 0 : 1);
+    responder_.give_up.store(drained ? 0 : 1);
     stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
   }
-  answers_.give_up.store(1);
+  responder_.give_up.store(1);
   report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
   if (stopped) {
     take_back_open_requests();
@@ -146,7 +146,7 @@ int pipeline_core::join_workers(time_point deadline, stop_report &report) {
 bool pipeline_core::answers_are_told(stop_report &report) {
   const auto by_workers = [this] {
     return std::all_of(workers_.begin(), workers_.end(),
-                       [](const worker_thread &w) { return w.turns->answering().none(); });
+                       [](const worker_thread &w) { return w.turns->in_flight().none(); });
   };
   if (wait_until(steady_clock::now() + kEndTime, [&] { return completers_.none() && by_workers(); }))
     return true;
@@ -210,10 +210,10 @@ std::string pipeline_core::dump() const {
       out << "\n";
     }
   }
-  out << "errors: " << answers_.stage_errors.value() << " GPU stage, " << answers_.callback_errors.value()
-      << " CPU stage, " << completions_.handler_errors() << " completion handler, " << answers_.answered_twice.value()
+  out << "errors: " << responder_.stage_errors.value() << " GPU stage, " << responder_.callback_errors.value()
+      << " CPU stage, " << completions_.handler_errors() << " completion handler, " << responder_.answered_twice.value()
       << " answers to what was answered\n";
-  if (const std::string first = answers_.first_note(); !first.empty())
+  if (const std::string first = responder_.first_note(); !first.empty())
     out << "first error text: " << first << "\n";
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     static constexpr const char *kPhases[] = {"", "queued", "with a worker", "in its CPU stage", "deferred", ""};

@@ -65,7 +65,7 @@ TEST(PipelineStop, DrainsWhatWasSubmitted) {
 }
 
 TEST(PipelineStop, InMidStreamNothingIsLostOrDoubled) {
-  for (int turn = 0; turn < 10; ++turn) {
+  for (int run = 0; run < 10; ++run) {
     pipeline_rig rig(pipeline_rig::small(2, 8), 100000);
     rig.pipeline->start();
     std::atomic<std::uint64_t> accepted{0};
@@ -79,7 +79,7 @@ TEST(PipelineStop, InMidStreamNothingIsLostOrDoubled) {
         EXPECT_FALSE(injector.try_submit(kFunction, payload.data(), payload.size(), 1));
       }
     });
-    EXPECT_TRUE(eventually([&] { return accepted > static_cast<std::uint64_t>(turn) * 17; }));
+    EXPECT_TRUE(eventually([&] { return accepted > static_cast<std::uint64_t>(run) * 17; }));
     rig.pipeline->stop();
     injecting.join();
     EXPECT_EQ(rig.seen.all, accepted);
