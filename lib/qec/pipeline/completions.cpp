@@ -74,7 +74,7 @@ bool completions::collect(std::uint64_t ticket) {
   } else if (cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), slot, &header, &c.response) == CUDAQ_OK) {
     c.status = header.status;
     if (c.status ==
-        CUDAQ_RPC_ERR_LAUNCH_FAILED) // else nobody has written an error, or a worker that a stop overtook does
+        CUDAQ_RPC_ERR_LAUNCH_FAILED) // else no error was written, or a worker that a stop overtook writes it
       c.cuda_error = record.error;
     c.response_size = header.result_len;
   } else {

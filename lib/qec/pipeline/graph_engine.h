@@ -28,14 +28,14 @@ public:
   bool release(int worker, bool ended) noexcept override;
 
 private:
-  /// Hooks are called by the dispatcher's thread; what they hand to the worker's thread is behind `launched`.
+  /// Hooks are called by the dispatcher's thread; `launched` publishes what they hand to the worker's thread.
   struct alignas(64) worker {
     worker(graph_engine &of, int number, const experimental::gpu_worker_resources &with)
         : engine(of), id(number), resources(with) {}
     graph_engine &engine;
     const int id;
     const experimental::gpu_worker_resources resources;
-    shared_word<std::uint64_t> launched; ///< how many launches the hooks have seen through
+    shared_word<std::uint64_t> launched; ///< launches that after_launch has reported
     std::uint64_t taken = 0;             ///< of these, by the worker's thread
     // External rings only: the number of a launch that has begun and is not known to have succeeded, and its request.
     std::uint64_t armed = 0;

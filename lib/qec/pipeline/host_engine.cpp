@@ -39,12 +39,12 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   const std::uint32_t slot = call->job.slot;
   request_record &record = ring.record(slot);
   record.payload_size = call->payload_len;
-  if (ring.external()) // nobody has filled it in
+  if (ring.external()) // no injector has filled it in
     record.request_id = call->job.request_id;
   if (!ring.in_place()) // the last answer's header would pass for one that the CPU stage has written
     std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
   record.state.start_at(call->job.generation, request_phase::queued);
-  // There is room: while the engine lives a slot is accepted again behind its answer only, and a worker that answers has
+  // There is room: while the engine lives a slot is accepted again after its answer only, and a worker that answers has
   // popped it. (What a stop answers stays in the queue; the engine goes before the next start.)
   static_cast<void>(f.queue.push(slot));
   return CUDAQ_HOST_CALL_DEFERRED;
@@ -57,7 +57,7 @@ bool host_engine::take(int id, std::uint32_t &slot) {
 stage_launch host_engine::launch(int id, std::uint32_t slot) noexcept {
   worker &self = workers_[static_cast<std::size_t>(id)];
   const gpu_worker_resources &w = self.resources;
-  // The payload is read in the slot: a deferred request keeps its rx flag, so nobody refills it before the answer.
+  // The payload is read in the slot: a deferred request keeps its rx flag, so it is not refilled before the answer.
   std::uint8_t *const frame = ring_.rx_slot(slot);
   std::uint8_t *const device_view = ring_.ring().rx_data; // none: plain memory
   void *const slot_dev = device_view != nullptr ? device_view + slot * ring_.ring().rx_stride_sz : frame;

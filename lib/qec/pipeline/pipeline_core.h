@@ -93,7 +93,7 @@ private:
   std::unique_ptr<stage_engine> engine_;
   cudaq::realtime::detail::loop_thread consumer_;
   shared_word<std::uint32_t> workers_end_, consumer_ends_;
-  std::uint64_t lost_reported_ = 0;        ///< completions, by stops so far
+  std::uint64_t lost_reported_ = 0;              ///< completions, by stops so far
   alignas(64) in_flight_completions completers_; ///< calls of complete_deferred
 
   std::mutex control_;       ///< held by start and stop

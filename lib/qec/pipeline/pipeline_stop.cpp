@@ -15,7 +15,7 @@ using experimental::stop_report;
 
 namespace {
 
-/// What a thread gets to come back from a callback, and the dispatcher to answer what is left, behind the grace period.
+/// What a thread gets to come back from a callback, and the dispatcher to answer what is left, after the grace period.
 constexpr auto kEndTime = std::chrono::milliseconds(500);
 
 const char *text_of(stage_worker::activity what) {
@@ -178,7 +178,7 @@ request_phase pipeline_core::take_back(request_record &record) {
   }
 }
 
-/// Behind the dispatcher's stop, which has answered these: nobody may answer them any more, and a completion is due.
+/// After the dispatcher's stop, which has answered these: they must not be answered again, and a completion is due.
 void pipeline_core::take_back_open_requests() {
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     request_record &record = ring_.record(slot);

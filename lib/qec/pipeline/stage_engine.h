@@ -27,7 +27,7 @@ public:
   /// Makes the workers' functions known to a dispatcher that does not run, and forgets them again.
   virtual void wire(cudaq_dispatcher_t *dispatcher) = 0;
   virtual void unwire(cudaq_dispatcher_t *dispatcher) noexcept = 0;
-  /// Behind the dispatcher's stop and the workers' end: no stage runs any more.
+  /// After the dispatcher's stop and the workers' end: no stage runs any more.
   virtual void settle() noexcept = 0;
   /// Workers have threads; false: the dispatcher answers by itself.
   virtual bool has_threads() const = 0;

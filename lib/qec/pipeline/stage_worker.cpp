@@ -21,7 +21,7 @@ constexpr std::uint32_t kLooks = 4096;
 } // namespace
 
 bool responder::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
-  // Behind the answer the slot may belong to the next request: everything is read before.
+  // After the answer the slot may belong to the next request: everything is read before.
   request_record &record = ring_.record(slot);
   record.error = said.stage_error;
   answered_request told{record.request_id, slot, said.status, said.stage_error};
@@ -211,7 +211,7 @@ bool stage_worker::forget_lost() {
   return true;
 }
 
-/// Before anything is written: behind somebody else's answer the slot may hold the next request.
+/// Before anything is written: after somebody else's answer the slot may hold the next request.
 bool stage_worker::is_mine(request_phase from) {
   if (ring_.record(slot_).state.claim(generation_, from, request_phase::none))
     return true;

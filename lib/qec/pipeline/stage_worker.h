@@ -11,8 +11,8 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// Calls that answer requests, from before they claim one until the consumer has been told. Who wants them ended first sees
-/// to it that there is nothing to claim any more.
+/// Calls that answer requests, from before they claim one until the consumer has been told. Who waits for their end makes
+/// sure first that there is nothing to claim any more.
 class in_flight_completions {
 public:
   bool none() const {
@@ -36,8 +36,8 @@ private:
   counter begun_, ended_;
 };
 
-/// How requests are answered, for all workers and for deferred completions. The dispatcher's generations see to it that
-/// nobody answers twice.
+/// How requests are answered, for all workers and for deferred completions. The dispatcher's generations make sure
+/// that no request is answered twice.
 class responder {
 public:
   responder(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
