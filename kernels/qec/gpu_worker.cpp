@@ -41,14 +41,14 @@ device_graph::device_graph(const detector_graph &graph) : view_(graph.view()) {
 
 gpu_worker::gpu_worker(staging how, std::size_t slot_size, std::size_t frame_bytes, std::size_t output_bytes,
                        std::size_t output_offset)
-    : staged_bytes_(decide(how, frame_bytes) == staging::dma ? frame_bytes : 0), output_bytes_(output_bytes),
+    : staging_bytes_(decide(how, frame_bytes) == staging::dma ? frame_bytes : 0), output_bytes_(output_bytes),
       output_offset_(output_offset), output_(round16(output_bytes + output_offset)),
       control_(kReadyOffset + sizeof(int)) {
   if (frame_bytes > slot_size)
     throw std::runtime_error("the engine's requests have " + std::to_string(frame_bytes) + " bytes, a slot has " +
                              std::to_string(slot_size));
-  if (staged_bytes_ != 0)
-    staging_ = device_block(round16(staged_bytes_));
+  if (staging_bytes_ != 0)
+    staging_ = device_block(round16(staging_bytes_));
 }
 
 request_source gpu_worker::source() const {
@@ -57,9 +57,9 @@ request_source gpu_worker::source() const {
 }
 
 // A copy that cannot be queued throws, which fails the request.
-void gpu_worker::stage(void *self, void *slot_dev, cudaStream_t stream) {
+void gpu_worker::copy_to_staging(void *self, void *slot_dev, cudaStream_t stream) {
   const auto &w = *static_cast<gpu_worker *>(self);
-  require(cudaMemcpyAsync(w.staging_.as<void>(), slot_dev, w.staged_bytes_, cudaMemcpyDefault, stream),
+  require(cudaMemcpyAsync(w.staging_.as<void>(), slot_dev, w.staging_bytes_, cudaMemcpyDefault, stream),
           "staging of a request");
 }
 
@@ -72,8 +72,8 @@ gpu_worker_resources gpu_worker::resources(std::uint32_t function_id, void *user
   r.gpu_output_size = output_bytes_;
   r.ready_flag = reinterpret_cast<int *>(control_.host<std::uint8_t>() + kReadyOffset);
   r.io_ctx = control_.host<void>();
-  if (is_staged()) {
-    r.pre_launch_fn = &stage;
+  if (has_staging()) {
+    r.pre_launch_fn = &copy_to_staging;
     r.pre_launch_data = this;
   }
   return r;
@@ -87,7 +87,7 @@ predecoding_worker::predecoding_worker(predecoder_layout layout, std::shared_ptr
     throw std::runtime_error("the predecoder's kernel has no room for " + std::to_string(layout.num_detectors) +
                              " detectors");
   predecode_job job{layout, graph_ != nullptr ? graph_->view() : detector_graph_view{}, rule, output_dev()};
-  if (is_staged())
+  if (has_staging())
     job.readable = static_cast<std::uint32_t>(layout.dense_words() * sizeof(std::uint64_t));
   capture([&](cudaStream_t stream) { return launch_predecode(source(), job, stream); });
 }

@@ -49,7 +49,7 @@ public:
   /// This object must outlive the run; the user_context is the caller's.
   experimental::gpu_worker_resources resources(std::uint32_t function_id, void *user_context);
   const void *output() const { return output_.host<std::uint8_t>() + output_offset_; }
-  bool is_staged() const { return staged_bytes_ != 0; }
+  bool has_staging() const { return staging_bytes_ != 0; }
 
 protected:
   /// frame_bytes: of a request, header included. output_offset: where the engine's output begins.
@@ -65,9 +65,9 @@ protected:
   std::uint8_t *output_dev() const { return output_.device<std::uint8_t>(); }
 
 private:
-  static void stage(void *self, void *slot_dev, cudaStream_t stream);
+  static void copy_to_staging(void *self, void *slot_dev, cudaStream_t stream);
 
-  std::size_t staged_bytes_, output_bytes_, output_offset_;
+  std::size_t staging_bytes_, output_bytes_, output_offset_;
   device_block staging_;
   mapped_block output_, control_; ///< control: io context, ready flag
   cudaq::realtime::captured_graph graph_;

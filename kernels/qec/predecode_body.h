@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The predecoder of one block: from a request's frame to the output that the decode stage reads (predecoder_output.h), byte
-// for byte what the predecoder on the CPU writes. The body knows its threads as a Team only, so that a test can play it on
+// for byte what the predecoder on the CPU writes. The body knows its threads as a Group only, so that a test can play it on
 // a CPU.
 //
 //   1  frame -> fired words, checked                    a word per thread and step
-//   2  fired words -> list of events                    counted, summed over the team, listed
+//   2  fired words -> list of events                    counted, summed over the group, listed
 //   3  each event decided by local_rule.h               an event per thread and step
 //   4  residual words -> dense form, list -> sparse     events ascend, since a thread's words stand together
 #pragma once
@@ -24,10 +24,10 @@ struct predecode_job {
   std::uint32_t readable = UINT32_MAX; ///< payload bytes that the frame's memory has; longer requests are refused
 };
 
-/// Events that a team lists in its own memory; more of them are found in the words, which is slower.
+/// Events that a group lists in its own memory; more of them are found in the words, which is slower.
 inline constexpr std::uint32_t kListedEvents = 4096;
 
-/// A team's own memory, laid over one block of it.
+/// A group's own memory, laid over one block of it.
 struct predecode_scratch {
   std::uint64_t *fired, *residual, *frame;
   std::uint32_t *matched, *list;
@@ -67,22 +67,22 @@ CUDAQ_QEC_HOST_DEVICE inline std::uint64_t low_bits(std::uint32_t n) {
 struct word_range {
   std::uint32_t first, last;
 };
-template <class Team>
-CUDAQ_QEC_HOST_DEVICE word_range words_of(const Team &team, std::uint32_t words) {
-  const std::uint32_t each = (words + team.threads() - 1) / team.threads();
-  const std::uint32_t first = team.thread() * each < words ? team.thread() * each : words;
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE word_range words_of(const Group &group, std::uint32_t words) {
+  const std::uint32_t each = (words + group.threads() - 1) / group.threads();
+  const std::uint32_t first = group.thread() * each < words ? group.thread() * each : words;
   return {first, first + each < words ? first + each : words};
 }
 
 /// Writes the ascending indices of the set bits to `list` if they are `room` at most. Returns how many there are.
-template <class Team>
-CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Team &team, const std::uint64_t *words, std::uint32_t num_words,
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Group &group, const std::uint64_t *words, std::uint32_t num_words,
                                               std::uint32_t *list, std::uint32_t room) {
-  const word_range mine = words_of(team, num_words);
+  const word_range mine = words_of(group, num_words);
   std::uint32_t count = 0, total = 0;
   for (std::uint32_t w = mine.first; w < mine.last; ++w)
     count += count_bits(words[w]);
-  std::uint32_t at = team.exclusive_sum(count, total);
+  std::uint32_t at = group.exclusive_sum(count, total);
   if (total <= room)
     for (std::uint32_t w = mine.first; w < mine.last; ++w)
       for (std::uint64_t word = words[w]; word != 0; word &= word - 1)
@@ -91,98 +91,99 @@ CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Team &team, const std::uint6
 }
 
 /// Reads the request. Words of the payload beyond the detectors' must be zero, as on the CPU.
-template <class Team>
-CUDAQ_QEC_HOST_DEVICE decode_status load_shot(const Team &team, const predecoder_layout &layout, std::uint32_t readable,
-                                              const std::uint64_t *frame, std::uint64_t *fired) {
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE decode_status load_shot(const Group &group, const predecoder_layout &layout,
+                                              std::uint32_t readable, const std::uint64_t *frame,
+                                              std::uint64_t *fired) {
   const auto words = static_cast<std::uint32_t>(layout.dense_words());
   const std::uint64_t *const payload = frame + CUDAQ_RPC_HEADER_SIZE / sizeof(std::uint64_t);
   // Asked for together with the header: on a mapped slot each round trip is a microsecond.
-  const std::uint64_t early = team.thread() < words ? payload[team.thread()] : 0;
+  const std::uint64_t early = group.thread() < words ? payload[group.thread()] : 0;
   const auto arg_len = static_cast<std::uint32_t>(frame[1]);
   if (arg_len < layout.input_bytes())
     return decode_status::buffer_too_small;
   if (arg_len > readable)
     return decode_status::bad_detector_index;
   bool bad = false;
-  for (std::uint32_t w = team.thread(); w < (arg_len + 7) / 8; w += team.threads()) {
-    const bool known = w == team.thread() && w < words;
+  for (std::uint32_t w = group.thread(); w < (arg_len + 7) / 8; w += group.threads()) {
+    const bool known = w == group.thread() && w < words;
     const std::uint64_t word = (known ? early : payload[w]) & low_bits(8 * (arg_len - 8 * w));
     const std::uint64_t legal = w < words ? low_bits(layout.num_detectors - 64 * w) : 0;
     bad = bad || (word & ~legal) != 0;
     if (w < words)
       fired[w] = word;
   }
-  return team.any(bad) ? decode_status::bad_detector_index : decode_status::ok;
+  return group.any(bad) ? decode_status::bad_detector_index : decode_status::ok;
 }
 
-template <class Team>
-CUDAQ_QEC_HOST_DEVICE void decide(const Team &team, const predecode_job &job, const predecode_scratch &s,
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE void decide(const Group &group, const predecode_job &job, const predecode_scratch &s,
                                   std::uint32_t detector) {
   const local_decision said = decide_locally(job.graph, s.fired, detector, job.rule);
   if (said.matched)
-    team.clear_bits(reinterpret_cast<std::uint32_t *>(s.residual)[detector / 32], 1u << detector % 32);
+    group.clear_bits(reinterpret_cast<std::uint32_t *>(s.residual)[detector / 32], 1u << detector % 32);
   if (!said.toggles)
     return;
-  team.add(*s.matched, 1);
+  group.add(*s.matched, 1);
   for (std::uint32_t i = job.graph.list_first[said.observables]; i < job.graph.list_first[said.observables + 1]; ++i) {
     const std::uint32_t observable = job.graph.lists[i];
-    team.flip_bits(reinterpret_cast<std::uint32_t *>(s.frame)[observable / 32], 1u << observable % 32);
+    group.flip_bits(reinterpret_cast<std::uint32_t *>(s.frame)[observable / 32], 1u << observable % 32);
   }
 }
 
 } // namespace detail
 
-/// By all threads of the team. frame: the request with its header, 8-byte aligned, readable for 24 bytes and the words of a
+/// By all threads of the group. frame: the request with its header, 8-byte aligned, readable for 24 bytes and the words of a
 /// shot at least. The output is complete when every thread has returned.
-template <class Team>
-CUDAQ_QEC_HOST_DEVICE void predecode(const Team &team, const predecode_job &job, const std::uint64_t *frame,
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE void predecode(const Group &group, const predecode_job &job, const std::uint64_t *frame,
                                      std::uint64_t *block) {
   const predecoder_layout layout = job.layout;
   const predecode_scratch s(block, layout);
   const auto words = static_cast<std::uint32_t>(layout.dense_words());
   const auto frame_words = static_cast<std::uint32_t>(layout.frame_words());
   auto *const header = reinterpret_cast<predecoder_header *>(job.output);
-  const decode_status status = detail::load_shot(team, layout, job.readable, frame, s.fired);
+  const decode_status status = detail::load_shot(group, layout, job.readable, frame, s.fired);
   if (status != decode_status::ok) {
-    if (team.thread() == 0)
+    if (group.thread() == 0)
       *header = {static_cast<std::int32_t>(status), 0, 0, 0};
     return;
   }
-  for (std::uint32_t w = team.thread(); w < frame_words; w += team.threads())
+  for (std::uint32_t w = group.thread(); w < frame_words; w += group.threads())
     s.frame[w] = 0;
-  if (team.thread() == 0)
+  if (group.thread() == 0)
     *s.matched = 0;
-  team.sync();
-  for (std::uint32_t w = team.thread(); w < words; w += team.threads())
+  group.sync();
+  for (std::uint32_t w = group.thread(); w < words; w += group.threads())
     s.residual[w] = s.fired[w];
-  const std::uint32_t input = detail::list_bits(team, s.fired, words, s.list, kListedEvents);
-  team.sync();
+  const std::uint32_t input = detail::list_bits(group, s.fired, words, s.list, kListedEvents);
+  group.sync();
   std::uint32_t left = input;
   if (job.graph.edge_first != nullptr) {
     if (input <= kListedEvents)
-      for (std::uint32_t i = team.thread(); i < input; i += team.threads())
-        detail::decide(team, job, s, s.list[i]);
+      for (std::uint32_t i = group.thread(); i < input; i += group.threads())
+        detail::decide(group, job, s, s.list[i]);
     else
-      for (std::uint32_t w = team.thread(); w < words; w += team.threads())
+      for (std::uint32_t w = group.thread(); w < words; w += group.threads())
         for (std::uint64_t word = s.fired[w]; word != 0; word &= word - 1)
-          detail::decide(team, job, s, w * 64 + detail::lowest_bit(word));
-    team.sync();
-    left = detail::list_bits(team, s.residual, words, s.list, kListedEvents);
-    team.sync();
+          detail::decide(group, job, s, w * 64 + detail::lowest_bit(word));
+    group.sync();
+    left = detail::list_bits(group, s.residual, words, s.list, kListedEvents);
+    group.sync();
   }
   auto *const events = reinterpret_cast<std::uint32_t *>(job.output + layout.events_offset());
   if (left <= kListedEvents)
-    for (std::uint32_t i = team.thread(); i < left; i += team.threads())
+    for (std::uint32_t i = group.thread(); i < left; i += group.threads())
       events[i] = s.list[i];
   else
-    detail::list_bits(team, s.residual, words, events, layout.num_detectors);
+    detail::list_bits(group, s.residual, words, events, layout.num_detectors);
   auto *const dense = reinterpret_cast<std::uint64_t *>(job.output + layout.dense_offset());
-  for (std::uint32_t w = team.thread(); w < words; w += team.threads())
+  for (std::uint32_t w = group.thread(); w < words; w += group.threads())
     dense[w] = s.residual[w];
   auto *const toggled = reinterpret_cast<std::uint64_t *>(job.output + layout.frame_offset());
-  for (std::uint32_t w = team.thread(); w < frame_words; w += team.threads())
+  for (std::uint32_t w = group.thread(); w < frame_words; w += group.threads())
     toggled[w] = s.frame[w];
-  if (team.thread() == 0)
+  if (group.thread() == 0)
     *header = {0, left, input, *s.matched};
 }
 

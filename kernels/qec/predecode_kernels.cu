@@ -12,9 +12,9 @@ constexpr std::uint32_t kMostThreads = 1024, kCopyThreads = 256;
 constexpr std::size_t kBlockMemory = 48 * 1024; ///< that a kernel gets without asking
 
 /// A block's threads.
-class block_team {
+class block_group {
 public:
-  __device__ explicit block_team(std::uint32_t *warp_sums) : warp_sums_(warp_sums) {}
+  __device__ explicit block_group(std::uint32_t *warp_sums) : warp_sums_(warp_sums) {}
   __device__ std::uint32_t thread() const { return threadIdx.x; }
   __device__ std::uint32_t threads() const { return blockDim.x; }
   __device__ void sync() const { __syncthreads(); }
@@ -50,7 +50,7 @@ private:
 /// Null in a warm-up run.
 __device__ const std::uint8_t *request_frame(const request_source &from) {
   const auto *slot = static_cast<const std::uint8_t *>(from.io->rx_slot);
-  return slot == nullptr || from.staged == nullptr ? slot : from.staged;
+  return slot == nullptr || from.staging == nullptr ? slot : from.staging;
 }
 
 /// By all threads of the block, whose writes come before the flag.
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kMostThreads) predecode_kernel(request_source 
   const std::uint8_t *const frame = request_frame(from);
   if (frame == nullptr)
     return;
-  predecode(block_team(warp_sums), job, reinterpret_cast<const std::uint64_t *>(frame), block);
+  predecode(block_group(warp_sums), job, reinterpret_cast<const std::uint64_t *>(frame), block);
   tell(from);
 }
 

@@ -15,7 +15,7 @@ namespace cudaq::qec::realtime::gpu {
 /// How a worker's graph finds its request and says that it is done. Addresses are the device's.
 struct request_source {
   const cudaq::realtime::GraphIOContext *io = nullptr;
-  const std::uint8_t *staged = nullptr; ///< where the hook copies the frame to; null: it is read in the slot
+  const std::uint8_t *staging = nullptr; ///< where the hook copies the frame to; null: it is read in the slot
   volatile int *ready = nullptr;
 };
 

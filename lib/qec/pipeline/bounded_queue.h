@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounded queue for any number of producing and consuming threads, without locks (D. Vyukov's algorithm): each cell has
-// a turn, and whoever draws position p may write it when turn == p and read it when turn == p + 1.
+// a sequence number. Whoever draws position p may write the cell when its number is p, and read it when it is p + 1.
 //
-//   capacity 2    turn of cell 0, cell 1
+//   capacity 2    number of cell 0, cell 1
 //   empty              0, 1
 //   push a             1, 1     head 1
-//   push b             1, 2     head 2; a third push finds turn 1 where it needs 2: full
+//   push b             1, 2     head 2; a third push finds 1 where it needs 2: full
 //   pop a              2, 2     tail 1
 //   push c             3, 2     head 3
 //
@@ -27,20 +27,20 @@ class bounded_queue {
 public:
   explicit bounded_queue(std::size_t capacity) : cells_(capacity) {
     for (std::size_t i = 0; i < capacity; ++i)
-      cells_[i].turn.set(i);
+      cells_[i].sequence.set(i);
   }
 
   /// False: full.
   bool push(const T &value) {
     for (std::uint64_t at = head_.load();; at = head_.load()) {
       cell &c = cells_[at % cells_.size()];
-      const std::uint64_t turn = c.turn.load();
-      if (turn < at)
+      const std::uint64_t sequence = c.sequence.load();
+      if (sequence < at)
         return false;
-      if (turn > at || !head_.claim(at, at + 1))
+      if (sequence > at || !head_.claim(at, at + 1))
         continue; // another producer was faster
       c.value = value;
-      c.turn.store(at + 1);
+      c.sequence.store(at + 1);
       return true;
     }
   }
@@ -49,13 +49,13 @@ public:
   bool pop(T &value) {
     for (std::uint64_t at = tail_.load();; at = tail_.load()) {
       cell &c = cells_[at % cells_.size()];
-      const std::uint64_t turn = c.turn.load();
-      if (turn < at + 1)
+      const std::uint64_t sequence = c.sequence.load();
+      if (sequence < at + 1)
         return false;
-      if (turn > at + 1 || !tail_.claim(at, at + 1))
+      if (sequence > at + 1 || !tail_.claim(at, at + 1))
         continue;
       value = c.value;
-      c.turn.store(at + cells_.size());
+      c.sequence.store(at + cells_.size());
       return true;
     }
   }
@@ -68,7 +68,7 @@ public:
 
 private:
   struct alignas(64) cell {
-    shared_word<std::uint64_t> turn;
+    shared_word<std::uint64_t> sequence;
     T value{};
   };
   std::vector<cell> cells_;

@@ -66,7 +66,7 @@ bool completions::collect(std::uint64_t ticket) {
   if (flag != CUDAQ_TX_READY && flag != CUDAQ_TX_ERROR)
     return false;
   // The answer's flag orders these: who wrote them did it before.
-  const slot_record &record = ring_.record(slot);
+  const request_record &record = ring_.record(slot);
   completion c{record.request_id, static_cast<int>(slot), false, launch_error};
   cudaq_rpc_response_t header{};
   if (flag == CUDAQ_TX_ERROR) {
@@ -74,7 +74,7 @@ bool completions::collect(std::uint64_t ticket) {
   } else if (cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), slot, &header, &c.response) == CUDAQ_OK) {
     c.status = header.status;
     if (c.status ==
-        CUDAQ_RPC_ERR_LAUNCH_FAILED) // else nobody has written an error, or a worker that a stop overtook does
+        CUDAQ_RPC_ERR_LAUNCH_FAILED) // else no error was written, or a worker that a stop overtook writes it
       c.cuda_error = record.error;
     c.response_size = header.result_len;
   } else {

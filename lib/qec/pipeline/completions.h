@@ -20,23 +20,23 @@ class completions {
 public:
   explicit completions(pipeline_ring &ring);
 
-  /// While nobody turns.
+  /// While no thread takes turns.
   void call(const experimental::completion_callback *handler) { handler_ = handler; }
 
   /// One look; the work count is the number of completions.
   std::uint32_t turn();
 
-  // --- external rings, from any thread: nobody waits and nothing is allocated, however far behind the handler is ---
+  // --- external rings, from any thread: no call waits or allocates, however far behind the handler is ---
 
   /// A worker may take one more request: the handler is not too far behind.
   bool has_room() const { return is_below(room_); }
-  /// Behind has_room, when the worker has the request: it will be told.
+  /// After has_room, when the worker has the request: its completion will be told.
   void expect() { expected_.add(); }
   /// Of what was expected; there is room. (None: counted as lost.)
   void tell(const answered_request &told) noexcept;
   /// Of a request that no worker has had, and that was open at a stop: there is room.
   void tell_unexpected(const answered_request &told) noexcept;
-  /// Of a launch that has failed, which nobody could hold up: lost, and counted so, where the handler is too far behind.
+  /// Of a launch that has failed, which could not be held up: lost, and counted so, where the handler is too far behind.
   void tell_failed_launch(const answered_request &told) noexcept;
 
   std::uint64_t completed() const { return completed_.value(); }

@@ -11,9 +11,9 @@ namespace cudaq::qec::realtime::detail {
 
 using experimental::gpu_worker_resources;
 
-graph_engine::graph_engine(pipeline_ring &ring, answers &to, const std::vector<gpu_worker_resources> &workers,
+graph_engine::graph_engine(pipeline_ring &ring, responder &to, const std::vector<gpu_worker_resources> &workers,
                            bool with_cpu_stage)
-    : ring_(ring), answers_(to), with_cpu_stage_(with_cpu_stage) {
+    : ring_(ring), responder_(to), with_cpu_stage_(with_cpu_stage) {
   for (std::size_t id = 0; id < workers.size(); ++id)
     workers_.emplace_back(*this, static_cast<int>(id), workers[id]);
 }
@@ -30,7 +30,7 @@ void graph_engine::wire(cudaq_dispatcher_t *dispatcher) {
     g.completion = with_cpu_stage_ ? CUDAQ_WORKER_CALLER_PUBLISHES : CUDAQ_WORKER_LIBRARY_PUBLISHES;
     g.pre_launch_fn = &before_launch;
     g.pre_launch_data = &w;
-    g.post_launch_fn = &behind_launch;
+    g.post_launch_fn = &after_launch;
     g.post_launch_data = &w;
     graphs.push_back(g);
   }
@@ -61,7 +61,7 @@ void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream
   w.resources.pre_launch_fn(w.resources.pre_launch_data, slot_dev, stream);
 }
 
-void graph_engine::behind_launch(void *self, void *slot_dev, cudaStream_t stream) {
+void graph_engine::after_launch(void *self, void *slot_dev, cudaStream_t stream) {
   auto &w = *static_cast<worker *>(self);
   w.open.store(0);
   w.launched.store(w.launched.peek() + 1); // the user's hook may throw, and the graph runs all the same
@@ -75,7 +75,7 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
       ring_.ring().rx_stride_sz);
   cudaq_rpc_header_t header;
   std::memcpy(&header, ring_.rx_slot(slot), sizeof(header));
-  slot_record &record = ring_.record(slot);
+  request_record &record = ring_.record(slot);
   record.payload_size = header.arg_len;
   if (with_cpu_stage_ &&
       !ring_.in_place()) // the last answer's header would pass for one that the CPU stage has written
@@ -94,7 +94,7 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
 void graph_engine::tell_failed(worker &w, std::uint64_t open) {
   const answered_request told{w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_LAUNCH_FAILED, cudaErrorUnknown};
   if (w.open.claim(open, 0))
-    answers_.failed_launch(told);
+    responder_.failed_launch(told);
 }
 
 bool graph_engine::has_job(const worker &w, cudaq_host_job_t &job) const {
@@ -112,11 +112,11 @@ bool graph_engine::take(int id, std::uint32_t &slot) {
   }
   w.taken = w.launched.load();
   if (!has_job(w, job)) { // the device has failed, and the dispatcher has answered everything
-    answers_.failed_launch({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
+    responder_.failed_launch({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
     return false;
   }
   slot = job.slot;
-  ring_.record(slot).enter(job.generation, request_phase::queued);
+  ring_.record(slot).state.start_at(job.generation, request_phase::queued);
   return true;
 }
 

@@ -15,7 +15,7 @@ namespace cudaq::qec::realtime::detail {
 
 class graph_engine final : public stage_engine {
 public:
-  graph_engine(pipeline_ring &ring, answers &to, const std::vector<experimental::gpu_worker_resources> &workers,
+  graph_engine(pipeline_ring &ring, responder &to, const std::vector<experimental::gpu_worker_resources> &workers,
                bool with_cpu_stage);
 
   void wire(cudaq_dispatcher_t *dispatcher) override;
@@ -23,19 +23,19 @@ public:
   void settle() noexcept override;
   bool has_threads() const override { return with_cpu_stage_; }
   bool take(int worker, std::uint32_t &slot) override;
-  launch_outcome launch(int, std::uint32_t) noexcept override { return {}; }
+  stage_launch launch(int, std::uint32_t) noexcept override { return {}; }
   bool lost(int worker, std::uint64_t generation) noexcept override;
   bool release(int worker, bool ended) noexcept override;
 
 private:
-  /// Hooks are called by the dispatcher's thread; what they hand to the worker's thread is behind `launched`.
+  /// Hooks are called by the dispatcher's thread; `launched` publishes what they hand to the worker's thread.
   struct alignas(64) worker {
     worker(graph_engine &of, int number, const experimental::gpu_worker_resources &with)
         : engine(of), id(number), resources(with) {}
     graph_engine &engine;
     const int id;
     const experimental::gpu_worker_resources resources;
-    shared_word<std::uint64_t> launched; ///< how many launches the hooks have seen through
+    shared_word<std::uint64_t> launched; ///< launches that after_launch has reported
     std::uint64_t taken = 0;             ///< of these, by the worker's thread
     // External rings only: the number of a launch that has begun and is not known to have succeeded, and its request.
     std::uint64_t armed = 0;
@@ -44,13 +44,13 @@ private:
     bool kept = false; ///< not given back: its graph may still run
   };
   static void before_launch(void *self, void *slot_dev, cudaStream_t stream);
-  static void behind_launch(void *self, void *slot_dev, cudaStream_t stream);
+  static void after_launch(void *self, void *slot_dev, cudaStream_t stream);
   void arm(worker &w, const void *slot_dev);
   void tell_failed(worker &w, std::uint64_t open);
   bool has_job(const worker &w, cudaq_host_job_t &job) const;
 
   pipeline_ring &ring_;
-  answers &answers_;
+  responder &responder_;
   std::deque<worker> workers_;
   const bool with_cpu_stage_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;

@@ -37,14 +37,14 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   auto &f = *static_cast<function *>(to);
   pipeline_ring &ring = f.engine.ring_;
   const std::uint32_t slot = call->job.slot;
-  slot_record &record = ring.record(slot);
+  request_record &record = ring.record(slot);
   record.payload_size = call->payload_len;
-  if (ring.external()) // nobody has filled it in
+  if (ring.external()) // no injector has filled it in
     record.request_id = call->job.request_id;
   if (!ring.in_place()) // the last answer's header would pass for one that the CPU stage has written
     std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
-  record.enter(call->job.generation, request_phase::queued);
-  // There is room: while the engine lives a slot is accepted again behind its answer only, and a worker that answers has
+  record.state.start_at(call->job.generation, request_phase::queued);
+  // There is room: while the engine lives a slot is accepted again after its answer only, and a worker that answers has
   // popped it. (What a stop answers stays in the queue; the engine goes before the next start.)
   static_cast<void>(f.queue.push(slot));
   return CUDAQ_HOST_CALL_DEFERRED;
@@ -54,10 +54,10 @@ bool host_engine::take(int id, std::uint32_t &slot) {
   return workers_[static_cast<std::size_t>(id)].serves->queue.pop(slot);
 }
 
-launch_outcome host_engine::launch(int id, std::uint32_t slot) noexcept {
+stage_launch host_engine::launch(int id, std::uint32_t slot) noexcept {
   worker &self = workers_[static_cast<std::size_t>(id)];
   const gpu_worker_resources &w = self.resources;
-  // The payload is read in the slot: a deferred request keeps its rx flag, so nobody refills it before the answer.
+  // The payload is read in the slot: a deferred request keeps its rx flag, so it is not refilled before the answer.
   std::uint8_t *const frame = ring_.rx_slot(slot);
   std::uint8_t *const device_view = ring_.ring().rx_data; // none: plain memory
   void *const slot_dev = device_view != nullptr ? device_view + slot * ring_.ring().rx_stride_sz : frame;
@@ -68,7 +68,7 @@ launch_outcome host_engine::launch(int id, std::uint32_t slot) noexcept {
                        ring_.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE,
                        ring_.max_payload(),
                        0};
-  launch_outcome said;
+  stage_launch said;
   if (w.ready_flag != nullptr) // a stage that failed may have left it raised
     store_release(*w.ready_flag, 0);
   try {

@@ -57,7 +57,7 @@ void start_thread(loop_thread &thread, const std::string &name, int core, std::f
 } // namespace
 
 pipeline_core::pipeline_core(const pipeline_stage_config &config)
-    : config_(config), wait_(decide_wait(config)), ring_(config), completions_(ring_), answers_(ring_, completions_) {
+    : config_(config), wait_(decide_wait(config)), ring_(config), completions_(ring_), responder_(ring_, completions_) {
   try {
     create_dispatcher();
   } catch (...) {
@@ -86,7 +86,7 @@ void pipeline_core::create_dispatcher() {
   if (cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_.ring()) != CUDAQ_OK)
     throw std::invalid_argument(std::string("pipeline: ring: ") + cudaq_last_error_message());
   must(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_), "control words");
-  answers_.answer_through(dispatcher_);
+  responder_.answer_through(dispatcher_);
 }
 
 void pipeline_core::require_configurable(const char *call) const {
@@ -141,7 +141,7 @@ void pipeline_core::start() {
     throw std::logic_error("pipeline: start without a GPU stage");
   if (!cpu_stage_ && ring_.external())
     throw std::logic_error("pipeline: GPU-only mode with an external ring");
-  // From here to `running` nobody may change what is being started: not the factory, nor a callback of a first request.
+  // From here to `running` what is being started must not change: not by the factory, nor by a callback of a first request.
   const run_state before = exchange_state(run_state::starting);
   try {
     start_all();
@@ -156,7 +156,7 @@ void pipeline_core::start() {
 void pipeline_core::start_all() {
   const std::vector<gpu_worker_resources> resources = make_resources();
   if (resources.front().graph_exec != nullptr)
-    engine_ = std::make_unique<graph_engine>(ring_, answers_, resources, static_cast<bool>(cpu_stage_));
+    engine_ = std::make_unique<graph_engine>(ring_, responder_, resources, static_cast<bool>(cpu_stage_));
   else
     engine_ = std::make_unique<host_engine>(ring_, resources);
   try {
@@ -170,7 +170,7 @@ void pipeline_core::start_all() {
 }
 
 void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resources) {
-  answers_.give_up.store(0);
+  responder_.give_up.store(0);
   workers_end_.store(0);
   consumer_ends_.store(0);
   completions_.call(&handler_);
@@ -181,7 +181,7 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
   });
   for (int id = 0; id < config_.num_workers && engine_->has_threads(); ++id) {
     auto turns = std::make_unique<stage_worker>(id, resources[static_cast<std::size_t>(id)], *engine_, ring_,
-                                                cpu_stage_, answers_);
+                                                cpu_stage_, responder_);
     stage_worker &worker = *turns;
     loop_thread *thread = nullptr;
     {
@@ -230,10 +230,10 @@ bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std
   const auto at = static_cast<std::uint32_t>(slot);
   const answer said = size != nullptr ? checked_answer(status, *size, ring_.max_payload())
                                       : written_answer(ring_.tx_slot(at), ring_.max_payload());
-  return answers_.give(at, generation, said);
+  return responder_.give(at, generation, said);
 }
 
-slot_record &pipeline_core::record_to_complete(int slot, int status) {
+request_record &pipeline_core::record_to_complete(int slot, int status) {
   if (slot < 0 || slot >= config_.num_slots)
     throw std::out_of_range("pipeline: complete_deferred: slot " + std::to_string(slot) + " of " +
                             std::to_string(config_.num_slots));
@@ -243,19 +243,17 @@ slot_record &pipeline_core::record_to_complete(int slot, int status) {
 }
 
 void pipeline_core::complete_deferred(int slot, const std::size_t *size, int status) {
-  const answering_calls::one inside(completers_);
-  slot_record &record = record_to_complete(slot, status);
+  const in_flight_completions::one inside(completers_);
+  request_record &record = record_to_complete(slot, status);
   for (;;) {
-    const std::uint64_t word = record.word.load();
-    const request_phase phase = slot_record::phase_of(word);
-    const std::uint64_t generation = slot_record::generation_of(word);
+    const auto [generation, phase] = record.state.look();
     const bool open = phase == request_phase::called || phase == request_phase::deferred;
     if (!open && phase != request_phase::given_up)
       break;
-    if (open && !record.claim(generation, phase, request_phase::none))
+    if (open && !record.state.claim(generation, phase, request_phase::none))
       continue; // its worker has just gone on, or somebody was faster
     if (!open || !answer_claimed(slot, generation, size, status))
-      answers_.answered_twice.add(); // by a stop: its caller could not know
+      responder_.answered_twice.add(); // by a stop: its caller could not know
     return;
   }
   throw std::logic_error("pipeline: complete_deferred: slot " + std::to_string(slot) +
@@ -263,11 +261,11 @@ void pipeline_core::complete_deferred(int slot, const std::size_t *size, int sta
 }
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
-  const answering_calls::one inside(completers_);
-  slot_record &record = record_to_complete(slot, status);
+  const in_flight_completions::one inside(completers_);
+  request_record &record = record_to_complete(slot, status);
   // Called first: from there the worker takes it to deferred.
-  if (!record.claim(generation, request_phase::called, request_phase::none) &&
-      !record.claim(generation, request_phase::deferred, request_phase::none))
+  if (!record.state.claim(generation, request_phase::called, request_phase::none) &&
+      !record.state.claim(generation, request_phase::deferred, request_phase::none))
     return false;
   return answer_claimed(slot, generation, &size, status);
 }

@@ -67,11 +67,11 @@ private:
   int join_workers(time_point deadline, experimental::stop_report &report);
   bool answers_are_told(experimental::stop_report &report);
   void end_consumer(experimental::stop_report &report);
-  static request_phase take_back(slot_record &record);
+  static request_phase take_back(request_record &record);
   void take_back_open_requests();
   void publish(const experimental::stop_report &report, run_state state);
 
-  slot_record &record_to_complete(int slot, int status);
+  request_record &record_to_complete(int slot, int status);
   bool answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status);
 
   static constexpr std::uint64_t kBlockIntervalNs = 500000;
@@ -89,12 +89,12 @@ private:
   experimental::completion_callback handler_;
 
   completions completions_;
-  answers answers_;
+  responder responder_;
   std::unique_ptr<stage_engine> engine_;
   cudaq::realtime::detail::loop_thread consumer_;
   shared_word<std::uint32_t> workers_end_, consumer_ends_;
-  std::uint64_t lost_reported_ = 0;        ///< completions, by stops so far
-  alignas(64) answering_calls completers_; ///< calls of complete_deferred
+  std::uint64_t lost_reported_ = 0;              ///< completions, by stops so far
+  alignas(64) in_flight_completions completers_; ///< calls of complete_deferred
 
   std::mutex control_;       ///< held by start and stop
   mutable std::mutex shape_; ///< guards what is below, for reports during a start or stop

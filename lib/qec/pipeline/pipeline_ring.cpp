@@ -53,7 +53,7 @@ cudaq_ringbuffer_memory_t *allocate(const pipeline_stage_config &c, cudaq_ringbu
 pipeline_ring::pipeline_ring(const pipeline_stage_config &config)
     : slot_size_(checked(config).slot_size), records_(static_cast<std::size_t>(config.num_slots)) {
   for (std::uint32_t i = 0; i < num_slots(); ++i)
-    records_[i].turn.set(i);
+    records_[i].admitted_ticket.set(i);
   if (config.external_ringbuffer != nullptr)
     ring_ = *static_cast<const cudaq_ringbuffer_t *>(config.external_ringbuffer);
   else
@@ -76,9 +76,9 @@ pipeline_ring::admission pipeline_ring::submit(std::uint32_t function_id, const 
     if ((ticket & kClosed) != 0)
       return admission::closed;
     const auto slot = static_cast<std::uint32_t>(ticket % num_slots());
-    slot_record &record = records_[slot];
+    request_record &record = records_[slot];
     // The flags too: the dispatcher may not have cleared rx yet when the answer is collected.
-    if (record.turn.load() != ticket || cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0) {
+    if (record.admitted_ticket.load() != ticket || cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0) {
       if (next_.load() != ticket)
         continue; // another injector was faster: this slot says nothing about the next one
       return admission::full;
@@ -98,7 +98,7 @@ pipeline_ring::admission pipeline_ring::submit(std::uint32_t function_id, const 
 void pipeline_ring::collect(std::uint64_t ticket) {
   const auto slot = static_cast<std::uint32_t>(ticket % num_slots());
   cudaq_host_ringbuffer_clear_slot(&ring_, slot);
-  records_[slot].turn.store(ticket + num_slots());
+  records_[slot].admitted_ticket.store(ticket + num_slots());
 }
 
 } // namespace cudaq::qec::realtime::detail

@@ -2,12 +2,13 @@
 // The pipeline's ring: whose slot is which, and what stands in it besides the frame.
 //
 // A ticket is the number of a submitted request; ticket t goes to slot t mod n. The flags of a slot do not say whether an
-// injector that drew an earlier ticket has still to write there, so each slot has a turn: the ticket that may use it.
+// injector that drew an earlier ticket has still to write there, so each slot names the ticket that it admits.
 #pragma once
 
 #include "cudaq/qec/realtime/pipeline.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
+#include "lib/base/generation_word.h"
 
 #include <vector>
 
@@ -18,31 +19,25 @@ using cudaq::realtime::detail::shared_word;
 
 /// Phase of a slot's request, in one word with the dispatcher's generation of it.
 enum class request_phase : std::uint64_t {
-  none = 0,   ///< answered, or never anything else
-  queued = 1, ///< accepted, no worker has it yet
-  staged = 2, ///< a worker has it
+  none = 0,        ///< answered, or never anything else
+  queued = 1,      ///< accepted, no worker has it yet
+  with_worker = 2, ///< a worker has taken it, its CPU stage does not run
   called = 3, ///< its CPU stage runs and may defer it: open to complete_deferred, which may be faster than the callback
   deferred = 4, ///< the worker has gone on
   given_up = 5, ///< answered by a stop, when it was called or deferred
 };
 
+/// The generation is the dispatcher's, which has 60 bits. Of one that a user hands to complete_deferred the lower 61 count.
+using request_state = cudaq::realtime::detail::generation_word<request_phase, 3>;
+static_assert(request_state::fits(request_phase::given_up));
+
 /// What the pipeline knows about the request in a slot; see docs/pipeline.md for who writes what when.
-struct alignas(64) slot_record {
-  shared_word<std::uint64_t> turn;
-  shared_word<std::uint64_t> word; ///< generation << 3 | phase
+struct alignas(64) request_record {
+  shared_word<std::uint64_t> admitted_ticket; ///< that may use the slot next, or has it
+  request_state state;
   std::uint64_t request_id = 0;
   std::uint32_t payload_size = 0;
   int error = 0; ///< of the GPU stage, on the own ring
-
-  static std::uint64_t pack(std::uint64_t generation, request_phase phase) {
-    return generation << 3 | static_cast<std::uint64_t>(phase);
-  }
-  static std::uint64_t generation_of(std::uint64_t word) { return word >> 3; }
-  static request_phase phase_of(std::uint64_t word) { return static_cast<request_phase>(word & 7); }
-  void enter(std::uint64_t generation, request_phase phase) { word.store(pack(generation, phase)); }
-  bool claim(std::uint64_t generation, request_phase from, request_phase to) {
-    return word.claim(pack(generation, from), pack(generation, to));
-  }
 };
 
 /// The ring's memory, its records, and the injectors' side of it.
@@ -58,8 +53,8 @@ public:
   bool external() const { return memory_ == nullptr; }
   std::uint32_t num_slots() const { return static_cast<std::uint32_t>(records_.size()); }
   std::size_t max_payload() const { return slot_size_ - CUDAQ_RPC_HEADER_SIZE; }
-  slot_record &record(std::uint32_t slot) { return records_[slot]; }
-  const slot_record &record(std::uint32_t slot) const { return records_[slot]; }
+  request_record &record(std::uint32_t slot) { return records_[slot]; }
+  const request_record &record(std::uint32_t slot) const { return records_[slot]; }
   std::uint8_t *rx_slot(std::uint32_t slot) const { return ring_.rx_data_host + slot * ring_.rx_stride_sz; }
   std::uint8_t *tx_slot(std::uint32_t slot) const {
     return in_place() ? rx_slot(slot) : ring_.tx_data_host + slot * ring_.tx_stride_sz;
@@ -83,7 +78,7 @@ public:
   // --- consumer ---
 
   /// Ticket `t` has been answered and not collected yet, or is still on its way.
-  bool open_ticket(std::uint64_t t) const { return records_[t % num_slots()].turn.peek() == t; }
+  bool open_ticket(std::uint64_t t) const { return records_[t % num_slots()].admitted_ticket.peek() == t; }
   /// Gives the slot of an answered ticket back.
   void collect(std::uint64_t ticket);
 
@@ -93,7 +88,7 @@ private:
   cudaq_ringbuffer_memory_t *memory_ = nullptr;
   cudaq_ringbuffer_t ring_{};
   std::size_t slot_size_;
-  std::vector<slot_record> records_;
+  std::vector<request_record> records_;
   alignas(64) shared_word<std::uint64_t> next_;
   alignas(64) counter submitted_;
   counter stalls_;

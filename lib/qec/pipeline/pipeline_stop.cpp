@@ -15,7 +15,7 @@ using experimental::stop_report;
 
 namespace {
 
-/// What a thread gets to come back from a callback, and the dispatcher to answer what is left, behind the grace period.
+/// What a thread gets to come back from a callback, and the dispatcher to answer what is left, after the grace period.
 constexpr auto kEndTime = std::chrono::milliseconds(500);
 
 const char *text_of(stage_worker::activity what) {
@@ -77,10 +77,10 @@ void pipeline_core::stop() {
     stopped = stop_dispatcher(config_.grace_period_ns, report);
   } else {
     const bool drained = !again && drain(deadline);
-    answers_.give_up.store(drained ? 0 : 1);
+    responder_.give_up.store(drained ? 0 : 1);
     stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
   }
-  answers_.give_up.store(1);
+  responder_.give_up.store(1);
   report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
   if (stopped) {
     take_back_open_requests();
@@ -146,7 +146,7 @@ int pipeline_core::join_workers(time_point deadline, stop_report &report) {
 bool pipeline_core::answers_are_told(stop_report &report) {
   const auto by_workers = [this] {
     return std::all_of(workers_.begin(), workers_.end(),
-                       [](const worker_thread &w) { return w.turns->answering().none(); });
+                       [](const worker_thread &w) { return w.turns->in_flight().none(); });
   };
   if (wait_until(steady_clock::now() + kEndTime, [&] { return completers_.none() && by_workers(); }))
     return true;
@@ -166,24 +166,22 @@ void pipeline_core::end_consumer(stop_report &report) {
 }
 
 /// The phase that the request of a slot was in, and is no more; none: it has been answered.
-request_phase pipeline_core::take_back(slot_record &record) {
+request_phase pipeline_core::take_back(request_record &record) {
   for (;;) {
-    const std::uint64_t word = record.word.load();
-    const request_phase phase = slot_record::phase_of(word);
+    const auto [generation, phase] = record.state.look();
     if (phase == request_phase::none || phase == request_phase::given_up)
       return request_phase::none;
     const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
-    if (record.claim(slot_record::generation_of(word), phase,
-                     may_be_completed ? request_phase::given_up : request_phase::none))
+    if (record.state.claim(generation, phase, may_be_completed ? request_phase::given_up : request_phase::none))
       return phase;
     // A worker that did not end in time has just taken it on.
   }
 }
 
-/// Behind the dispatcher's stop, which has answered these: nobody may answer them any more, and a completion is due.
+/// After the dispatcher's stop, which has answered these: they must not be answered again, and a completion is due.
 void pipeline_core::take_back_open_requests() {
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
-    slot_record &record = ring_.record(slot);
+    request_record &record = ring_.record(slot);
     const request_phase was = take_back(record);
     if (was == request_phase::none || !ring_.external())
       continue;
@@ -212,14 +210,14 @@ std::string pipeline_core::dump() const {
       out << "\n";
     }
   }
-  out << "errors: " << answers_.stage_errors.value() << " GPU stage, " << answers_.callback_errors.value()
-      << " CPU stage, " << completions_.handler_errors() << " completion handler, " << answers_.answered_twice.value()
+  out << "errors: " << responder_.stage_errors.value() << " GPU stage, " << responder_.callback_errors.value()
+      << " CPU stage, " << completions_.handler_errors() << " completion handler, " << responder_.answered_twice.value()
       << " answers to what was answered\n";
-  if (const std::string first = answers_.first_note(); !first.empty())
+  if (const std::string first = responder_.first_note(); !first.empty())
     out << "first error text: " << first << "\n";
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     static constexpr const char *kPhases[] = {"", "queued", "with a worker", "in its CPU stage", "deferred", ""};
-    const auto phase = static_cast<std::size_t>(slot_record::phase_of(ring_.record(slot).word.load()));
+    const auto phase = static_cast<std::size_t>(ring_.record(slot).state.phase());
     if (*kPhases[phase] != '\0')
       out << "slot " << slot << ": " << kPhases[phase] << "\n";
   }

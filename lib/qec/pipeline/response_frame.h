@@ -10,7 +10,7 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// An answer as the dispatcher takes it; the result stands behind the slot's header.
+/// An answer as the dispatcher takes it; the result stands after the slot's header.
 struct answer {
   std::int32_t status = CUDAQ_RPC_OK;
   std::uint32_t result_size = 0;
@@ -23,8 +23,8 @@ inline cudaq_rpc_response_t header_at(const std::uint8_t *at) {
   return header;
 }
 
-/// A CPU stage has written the slot's own header; the request's, or zeros, stood there before.
-inline bool is_framed(const std::uint8_t *tx_slot) { return header_at(tx_slot).magic == CUDAQ_RPC_MAGIC_RESPONSE; }
+/// A response's header stands there. In a slot, a CPU stage has written it: the request's, or zeros, stood there before.
+inline bool is_framed(const std::uint8_t *at) { return header_at(at).magic == CUDAQ_RPC_MAGIC_RESPONSE; }
 
 /// What cudaq_host_complete_deferred takes: it knows one status that is none.
 inline answer checked_answer(std::int32_t status, std::size_t size, std::size_t max_size) {
@@ -35,8 +35,21 @@ inline answer checked_answer(std::int32_t status, std::size_t size, std::size_t 
   return {status, static_cast<std::uint32_t>(size)};
 }
 
-/// Takes a frame out that stands behind the slot's own header, and moves its result into its place.
-inline answer unpacked_answer(std::uint8_t *result, const cudaq_rpc_response_t &inside, std::size_t max_size) {
+/// The answer that the slot's own header says.
+inline answer own_answer(const std::uint8_t *tx_slot, std::size_t max_size) {
+  const cudaq_rpc_response_t header = header_at(tx_slot);
+  return checked_answer(header.status, header.result_len, max_size);
+}
+
+/// `size` bytes begin with a frame that fits into them.
+inline bool begin_with_frame(const std::uint8_t *result, std::size_t size) {
+  return size >= CUDAQ_RPC_HEADER_SIZE && is_framed(result) &&
+         header_at(result).result_len <= size - CUDAQ_RPC_HEADER_SIZE;
+}
+
+/// Takes the frame out with which `result` begins, and moves the frame's result into its place.
+inline answer unpacked_answer(std::uint8_t *result, std::size_t max_size) {
+  const cudaq_rpc_response_t inside = header_at(result);
   std::memmove(result, result + CUDAQ_RPC_HEADER_SIZE, inside.result_len);
   std::memset(result + inside.result_len, 0, CUDAQ_RPC_HEADER_SIZE); // or a next answer might pass for framed
   return checked_answer(inside.status, inside.result_len, max_size);
@@ -46,26 +59,21 @@ inline answer unpacked_answer(std::uint8_t *result, const cudaq_rpc_response_t &
 /// stand in front of the result or be the first bytes of what it returned.
 inline answer framed_answer(std::uint8_t *tx_slot, std::size_t size, std::size_t max_size) {
   if (is_framed(tx_slot))
-    return checked_answer(header_at(tx_slot).status, header_at(tx_slot).result_len, max_size);
+    return own_answer(tx_slot, max_size);
   std::uint8_t *const result = tx_slot + CUDAQ_RPC_HEADER_SIZE;
-  if (size <= max_size && size >= CUDAQ_RPC_HEADER_SIZE) {
-    const cudaq_rpc_response_t inside = header_at(result);
-    if (inside.magic == CUDAQ_RPC_MAGIC_RESPONSE && inside.result_len == size - CUDAQ_RPC_HEADER_SIZE)
-      return unpacked_answer(result, inside, max_size);
-  }
+  if (size <= max_size && begin_with_frame(result, size) &&
+      header_at(result).result_len == size - CUDAQ_RPC_HEADER_SIZE)
+    return unpacked_answer(result, max_size);
   return checked_answer(CUDAQ_RPC_OK, size, max_size);
 }
 
-/// A deferred answer whose size nobody has said: a header tells it, in either place.
+/// A deferred answer that came without a size: a header says it, in either place.
 inline answer written_answer(std::uint8_t *tx_slot, std::size_t max_size) {
   if (is_framed(tx_slot))
-    return checked_answer(header_at(tx_slot).status, header_at(tx_slot).result_len, max_size);
+    return own_answer(tx_slot, max_size);
   std::uint8_t *const result = tx_slot + CUDAQ_RPC_HEADER_SIZE;
-  if (max_size >= CUDAQ_RPC_HEADER_SIZE) {
-    const cudaq_rpc_response_t inside = header_at(result);
-    if (inside.magic == CUDAQ_RPC_MAGIC_RESPONSE && inside.result_len <= max_size - CUDAQ_RPC_HEADER_SIZE)
-      return unpacked_answer(result, inside, max_size);
-  }
+  if (begin_with_frame(result, max_size))
+    return unpacked_answer(result, max_size);
   return {CUDAQ_RPC_ERR_NO_RESPONSE, 0};
 }
 

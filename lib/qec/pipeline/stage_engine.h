@@ -12,7 +12,7 @@
 namespace cudaq::qec::realtime::detail {
 
 /// What a GPU stage said when it was started.
-struct launch_outcome {
+struct stage_launch {
   int error = 0;                 ///< not 0: the request has failed
   std::size_t response_size = 0; ///< without a CPU stage: bytes of the answer
 };
@@ -27,7 +27,7 @@ public:
   /// Makes the workers' functions known to a dispatcher that does not run, and forgets them again.
   virtual void wire(cudaq_dispatcher_t *dispatcher) = 0;
   virtual void unwire(cudaq_dispatcher_t *dispatcher) noexcept = 0;
-  /// Behind the dispatcher's stop and the workers' end: no stage runs any more.
+  /// After the dispatcher's stop and the workers' end: no stage runs any more.
   virtual void settle() noexcept = 0;
   /// Workers have threads; false: the dispatcher answers by itself.
   virtual bool has_threads() const = 0;
@@ -37,7 +37,7 @@ public:
   /// The next request of this worker; its record is then in phase queued. False: there is none.
   virtual bool take(int worker, std::uint32_t &slot) = 0;
   /// Runs the stage, or finds it launched.
-  virtual launch_outcome launch(int worker, std::uint32_t slot) noexcept = 0;
+  virtual stage_launch launch(int worker, std::uint32_t slot) noexcept = 0;
   /// The stage will not end: the request has been answered with the device's error. Asked now and then.
   virtual bool lost(int worker, std::uint64_t generation) noexcept = 0;
   /// The worker is done with the request that it took. ended: so is the stage, as far as the worker knows. False: it may

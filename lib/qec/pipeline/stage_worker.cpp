@@ -20,9 +20,9 @@ constexpr int kIdle = 0, kReady = 1, kProcessing = 2;
 constexpr std::uint32_t kLooks = 4096;
 } // namespace
 
-bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
-  // Behind the answer the slot may belong to the next request: everything is read before.
-  slot_record &record = ring_.record(slot);
+bool responder::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
+  // After the answer the slot may belong to the next request: everything is read before.
+  request_record &record = ring_.record(slot);
   record.error = said.stage_error;
   answered_request told{record.request_id, slot, said.status, said.stage_error};
   const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
@@ -37,30 +37,30 @@ bool answers::give(std::uint32_t slot, std::uint64_t generation, const answer &s
   return mine;
 }
 
-void answers::gone(const answered_request &told) {
+void responder::gone(const answered_request &told) {
   stage_errors.add();
   if (ring_.external())
     completions_.tell(told);
 }
 
-void answers::failed_launch(const answered_request &told) {
+void responder::failed_launch(const answered_request &told) {
   stage_errors.add();
   if (ring_.external())
     completions_.tell_failed_launch(told);
 }
 
-void answers::note(const char *what) noexcept {
+void responder::note(const char *what) noexcept {
   if (!noted_.claim(0, 1))
     return;
   std::strncpy(note_.data(), what, note_.size() - 1); // the last byte stays 0
   noted_.store(2);
 }
 
-std::string answers::first_note() const { return noted_.load() == 2 ? note_.data() : ""; }
+std::string responder::first_note() const { return noted_.load() == 2 ? note_.data() : ""; }
 
 stage_worker::stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine,
-                           pipeline_ring &ring, const experimental::cpu_stage_callback &cpu_stage, answers &to)
-    : id_(id), resources_(resources), engine_(engine), ring_(ring), cpu_stage_(cpu_stage), answers_(to) {
+                           pipeline_ring &ring, const experimental::cpu_stage_callback &cpu_stage, responder &to)
+    : id_(id), resources_(resources), engine_(engine), ring_(ring), cpu_stage_(cpu_stage), responder_(to) {
   if (resources_.ready_flag != nullptr)
     store_release(*resources_.ready_flag, kIdle);
 }
@@ -79,46 +79,46 @@ std::uint32_t stage_worker::turn() {
     return 1;
   if (is_ready() && answer_ready())
     return 1;
-  if (answers_.give_up.load() != 0) {
-    finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
+  if (responder_.give_up.load() != 0) {
+    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
     return 1;
   }
   return ++looks_ % kLooks == 0 && forget_lost() ? 1 : 0;
 }
 
-launch_outcome stage_worker::launch() {
+stage_launch stage_worker::launch() {
   const cudaq::realtime::detail::trace_range range("qec GPU stage");
   return engine_.launch(id_, slot_);
 }
 
 /// True: a request was taken.
 bool stage_worker::begin() {
-  if (!answers_.may_take())
+  if (!responder_.may_take())
     return false;
   {
-    const answering_calls::one inside(answering_); // it tells of launches that have failed
+    const in_flight_completions::one inside(in_flight_); // it tells of launches that have failed
     if (!engine_.take(id_, slot_))
       return false;
   }
-  slot_record &record = ring_.record(slot_);
-  generation_ = slot_record::generation_of(record.word.load());
+  request_record &record = ring_.record(slot_);
+  generation_ = record.state.generation();
   slot_seen_.set(slot_);
   phase_ = phase::launched;
   // False: a stop has taken it back.
-  if (!record.claim(generation_, request_phase::queued, request_phase::staged)) {
+  if (!record.state.claim(generation_, request_phase::queued, request_phase::with_worker)) {
     done(false);
     return true;
   }
-  answers_.taken();
-  if (answers_.give_up.load() != 0) {
-    finish(request_phase::staged, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
+  responder_.taken();
+  if (responder_.give_up.load() != 0) {
+    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, false);
     return true;
   }
   show(activity::gpu_stage);
-  const launch_outcome said = launch();
+  const stage_launch said = launch();
   if (said.error != 0) {
-    answers_.stage_errors.add();
-    finish(request_phase::staged, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, said.error}, false);
+    responder_.stage_errors.add();
+    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, said.error}, false);
     return true;
   }
   response_size_ = said.response_size;
@@ -139,12 +139,12 @@ bool stage_worker::is_ready() {
 bool stage_worker::answer_ready() {
   if (cpu_stage_)
     return run_cpu_stage();
-  finish_framed(request_phase::staged, response_size_);
+  finish_framed(request_phase::with_worker, response_size_);
   return true;
 }
 
 bool stage_worker::run_cpu_stage() {
-  slot_record &record = ring_.record(slot_);
+  request_record &record = ring_.record(slot_);
   // Before the claim: from there somebody else may answer, and the slot be the next request's.
   const cpu_stage_context context{id_,
                                   static_cast<int>(slot_),
@@ -156,7 +156,7 @@ bool stage_worker::run_cpu_stage() {
                                   generation_,
                                   ring_.rx_slot(slot_) + CUDAQ_RPC_HEADER_SIZE,
                                   record.payload_size};
-  if (!record.claim(generation_, request_phase::staged, request_phase::called)) { // a stop has taken it back
+  if (!record.state.claim(generation_, request_phase::with_worker, request_phase::called)) { // a stop has taken it back
     done(phase_ == phase::ready);
     return true;
   }
@@ -175,7 +175,7 @@ bool stage_worker::run_cpu_stage() {
   show(activity::waiting);
   if (size == DEFERRED_COMPLETION) {
     // False: it has been completed already, which is as good.
-    record.claim(generation_, request_phase::called, request_phase::deferred);
+    record.state.claim(generation_, request_phase::called, request_phase::deferred);
     done();
     return true;
   }
@@ -184,15 +184,15 @@ bool stage_worker::run_cpu_stage() {
     finish_framed(request_phase::called, size);
     return true;
   }
-  if (record.claim(generation_, request_phase::called, request_phase::staged))
+  if (record.state.claim(generation_, request_phase::called, request_phase::with_worker))
     return false;
   done(); // completed by somebody else: there is nothing to ask for any more
   return true;
 }
 
 void stage_worker::threw(const char *what) {
-  answers_.callback_errors.add();
-  answers_.note(what);
+  responder_.callback_errors.add();
+  responder_.note(what);
   finish(request_phase::called, {CUDAQ_RPC_ERR_HANDLER_THREW, 0});
 }
 
@@ -201,38 +201,38 @@ bool stage_worker::forget_lost() {
   if (!engine_.lost(id_, generation_))
     return false;
   {
-    const answering_calls::one inside(answering_);
-    slot_record &record = ring_.record(slot_);
+    const in_flight_completions::one inside(in_flight_);
+    request_record &record = ring_.record(slot_);
     const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
-    if (record.claim(generation_, request_phase::staged, request_phase::none))
-      answers_.gone(told);
+    if (record.state.claim(generation_, request_phase::with_worker, request_phase::none))
+      responder_.gone(told);
   }
   done();
   return true;
 }
 
-/// Before anything is written: behind somebody else's answer the slot may hold the next request.
+/// Before anything is written: after somebody else's answer the slot may hold the next request.
 bool stage_worker::is_mine(request_phase from) {
-  if (ring_.record(slot_).claim(generation_, from, request_phase::none))
+  if (ring_.record(slot_).state.claim(generation_, from, request_phase::none))
     return true;
-  answers_.answered_twice.add();
+  responder_.answered_twice.add();
   return false;
 }
 
 void stage_worker::finish(request_phase from, const answer &said, bool ended) {
   {
-    const answering_calls::one inside(answering_);
+    const in_flight_completions::one inside(in_flight_);
     if (is_mine(from))
-      answers_.give(slot_, generation_, said);
+      responder_.give(slot_, generation_, said);
   }
   done(ended);
 }
 
 void stage_worker::finish_framed(request_phase from, std::size_t size) {
   {
-    const answering_calls::one inside(answering_);
+    const in_flight_completions::one inside(in_flight_);
     if (is_mine(from))
-      answers_.give(slot_, generation_, framed_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
+      responder_.give(slot_, generation_, framed_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
   }
   done();
 }

@@ -11,9 +11,9 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// Calls that answer requests, from before they claim one until the consumer has been told. Who wants them ended first sees
-/// to it that there is nothing to claim any more.
-class answering_calls {
+/// Calls that answer requests, from before they claim one until the consumer has been told. Who waits for their end makes
+/// sure first that there is nothing to claim any more.
+class in_flight_completions {
 public:
   bool none() const {
     const std::uint64_t ended = ended_.value();
@@ -23,24 +23,24 @@ public:
   /// One of them, while it lives.
   class one {
   public:
-    explicit one(answering_calls &of) : of_(of) { of_.begun_.add(); }
+    explicit one(in_flight_completions &of) : of_(of) { of_.begun_.add(); }
     ~one() { of_.ended_.add(); }
     one(const one &) = delete;
     one &operator=(const one &) = delete;
 
   private:
-    answering_calls &of_;
+    in_flight_completions &of_;
   };
 
 private:
   counter begun_, ended_;
 };
 
-/// How requests are answered, for all workers and for deferred completions. The dispatcher's generations see to it that
-/// nobody answers twice.
-class answers {
+/// How requests are answered, for all workers and for deferred completions. The dispatcher's generations make sure
+/// that no request is answered twice.
+class responder {
 public:
-  answers(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
+  responder(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
   void answer_through(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
 
   /// The caller has claimed the request: its phase is none. False: a stop was faster.
@@ -77,7 +77,7 @@ private:
 class stage_worker {
 public:
   stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine, pipeline_ring &ring,
-               const experimental::cpu_stage_callback &cpu_stage, answers &to);
+               const experimental::cpu_stage_callback &cpu_stage, responder &to);
 
   /// Work count: 0 if there was nothing to do, or if the stage is not ready.
   std::uint32_t turn();
@@ -89,13 +89,13 @@ public:
   activity doing() const { return static_cast<activity>(doing_.peek()); }
   std::uint32_t slot() const { return slot_seen_.peek(); }
   int id() const { return id_; }
-  const answering_calls &answering() const { return answering_; }
+  const in_flight_completions &in_flight() const { return in_flight_; }
 
 private:
   /// abandoned: its request has been answered, and the stage may still run.
   enum class phase { idle, launched, ready, abandoned };
   bool begin();
-  launch_outcome launch();
+  stage_launch launch();
   bool is_ready();
   bool answer_ready();
   bool run_cpu_stage();
@@ -112,7 +112,7 @@ private:
   stage_engine &engine_;
   pipeline_ring &ring_;
   const experimental::cpu_stage_callback &cpu_stage_;
-  answers &answers_;
+  responder &responder_;
 
   phase phase_ = phase::idle;
   std::uint32_t slot_ = 0;
@@ -120,7 +120,7 @@ private:
   std::size_t response_size_ = 0;
   std::uint32_t looks_ = 0; ///< without the stage being ready
   shared_word<std::uint32_t> doing_, slot_seen_;
-  alignas(64) answering_calls answering_;
+  alignas(64) in_flight_completions in_flight_;
 };
 
 } // namespace cudaq::qec::realtime::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every configuration with its slot size, on a ring of the pipeline's own and on one of somebody else: the local predecoder
-// on the GPU, the matcher behind it. The larger ones are recorded by make_data.py --pipeline; CUDAQ_REALTIME_DATA names the
+// on the GPU, the matcher after it. The larger ones are recorded by make_data.py --pipeline; CUDAQ_REALTIME_DATA names the
 // folder.
 #include "unittests/gpu/graphs/host_graph_rig.h"
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
@@ -45,32 +45,7 @@ TEST_P(PipelineConfigsOnGpu, EveryShotCompletesOnceAndIsDecodedAsOffline) {
   pipe::pipeline_stage_config settings = gpu_pipeline(kWorkers, kSlots, config.slot_size);
   if (GetParam().external)
     settings.external_ringbuffer = &view;
-  const auto right = [&](std::uint64_t k, const void *answer, std::size_t bytes) {
-    const auto &wanted = expected[k % set.shots];
-    return bytes == wanted.size() && std::memcmp(answer, wanted.data(), bytes) == 0;
-  };
-  const auto row = [&](std::uint64_t k) { return set.detection_row(k % set.shots); };
-  seen_by_request seen(kShots);
-  pipe::realtime_pipeline p(settings);
-  p.set_gpu_stage([&](int id) {
-    const auto w = static_cast<std::size_t>(id);
-    return workers[w]->resources(kDecode, matchers[w].get());
-  });
-  p.set_cpu_stage([](const pipe::cpu_stage_context &c) { return qec::decoding_worker::match(c); });
-  p.set_completion_handler([&](const pipe::completion &c) { // on an external ring its owner has the answer
-    seen.record(c, c.response == nullptr || right(c.request_id, c.response, c.response_size));
-  });
-  ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  if (GetParam().external) {
-    EXPECT_EQ(exchange_on_ring(view, kSlots, kShots, row, right), 0u);
-  } else {
-    auto injector = p.create_injector();
-    for (std::uint64_t k = 0; k < kShots; ++k)
-      ASSERT_TRUE(submit(injector, row(k).data(), row(k).size(), k)) << p.dump();
-  }
-  expect_stop(p);
-  EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
-  seen.expect_each_once();
+  expect_offline_answers(settings, set, workers, matchers, expected, kShots);
 }
 
 std::vector<config_case> every_config() {

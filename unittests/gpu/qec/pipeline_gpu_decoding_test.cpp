@@ -77,7 +77,7 @@ TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
     if (k % 17 == 3)
       row.pop_back(); // too short
     if (k % 17 == 5)
-      row.back() = 0xff; // bits behind the last detector, where the last byte has room for them
+      row.back() = 0xff; // bits after the last detector, where the last byte has room for them
     ASSERT_TRUE(submit(injector, row.data(), row.size(), k)) << p.dump();
   }
   expect_stop(p);
@@ -92,29 +92,9 @@ TEST_P(PipelineOnGpu, EveryAnswerEqualsTheOfflineDecode) {
   std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
   for (std::size_t id = 0; id < workers.size(); ++id)
     matchers.push_back(offline());
-  constexpr std::uint64_t kShots = 5000;
-  for (int run = 0; run < 2; ++run) { // again after a stop
-    seen_by_request seen(kShots);
-    pipe::realtime_pipeline p(gpu_pipeline(GetParam().workers, 16, slot_size));
-    p.set_gpu_stage([&](int id) {
-      const auto w = static_cast<std::size_t>(id);
-      return workers[w]->resources(kDecode, matchers[w].get());
-    });
-    p.set_cpu_stage([](const pipe::cpu_stage_context &c) { return qec::decoding_worker::match(c); });
-    p.set_completion_handler([&](const pipe::completion &c) {
-      const auto &right = expected[c.request_id % set.shots];
-      seen.record(c, c.response_size == right.size() && std::memcmp(c.response, right.data(), right.size()) == 0);
-    });
-    ASSERT_NO_FATAL_FAILURE(expect_start(p));
-    auto injector = p.create_injector();
-    for (std::uint64_t k = 0; k < kShots; ++k) {
-      const auto row = set.detection_row(k % set.shots);
-      ASSERT_TRUE(submit(injector, row.data(), row.size(), k)) << p.dump();
-    }
-    expect_stop(p);
-    EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
-    seen.expect_each_once();
-  }
+  for (int run = 0; run < 2; ++run) // again after a stop
+    ASSERT_NO_FATAL_FAILURE(expect_offline_answers(gpu_pipeline(GetParam().workers, 16, slot_size), set, workers,
+                                                   matchers, expected, 5000));
 }
 
 INSTANTIATE_TEST_SUITE_P(Engines, PipelineOnGpu,

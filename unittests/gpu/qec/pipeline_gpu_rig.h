@@ -138,4 +138,39 @@ inline std::vector<std::vector<std::uint8_t>> offline_answers(const qec::shot_se
   return answers;
 }
 
+/// Decodes `requests` requests, the shots of the set over and over, with these workers and matchers: through injectors, or,
+/// with an external ring in the config, on that ring. Each must come back once, as `expected`, and none may be left.
+inline void expect_offline_answers(const pipe::pipeline_stage_config &config, const qec::shot_set &set,
+                                   const std::vector<std::unique_ptr<gpu::predecoding_worker>> &workers,
+                                   const std::vector<std::unique_ptr<qec::decoding_worker>> &matchers,
+                                   const std::vector<std::vector<std::uint8_t>> &expected, std::uint64_t requests) {
+  const auto right = [&](std::uint64_t k, const void *answer, std::size_t bytes) {
+    const auto &wanted = expected[k % set.shots];
+    return bytes == wanted.size() && std::memcmp(answer, wanted.data(), bytes) == 0;
+  };
+  const auto row = [&](std::uint64_t k) { return set.detection_row(k % set.shots); };
+  seen_by_request seen(requests);
+  pipe::realtime_pipeline p(config);
+  p.set_gpu_stage([&](int id) {
+    const auto w = static_cast<std::size_t>(id);
+    return workers[w]->resources(kDecode, matchers[w].get());
+  });
+  p.set_cpu_stage([](const pipe::cpu_stage_context &c) { return qec::decoding_worker::match(c); });
+  const auto *const external = static_cast<const cudaq_ringbuffer_t *>(config.external_ringbuffer);
+  p.set_completion_handler([&](const pipe::completion &c) { // on an external ring its owner has the answer
+    seen.record(c, external != nullptr ? c.response == nullptr : right(c.request_id, c.response, c.response_size));
+  });
+  ASSERT_NO_FATAL_FAILURE(expect_start(p));
+  if (external != nullptr) {
+    EXPECT_EQ(exchange_on_ring(*external, static_cast<std::uint32_t>(config.num_slots), requests, row, right), 0u);
+  } else {
+    auto injector = p.create_injector();
+    for (std::uint64_t k = 0; k < requests; ++k)
+      ASSERT_TRUE(submit(injector, row(k).data(), row(k).size(), k)) << p.dump();
+  }
+  expect_stop(p);
+  EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
+  seen.expect_each_once();
+}
+
 } // namespace cudaq::realtime::test

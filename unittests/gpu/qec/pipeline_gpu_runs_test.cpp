@@ -44,6 +44,12 @@ struct copying {
     const std::uint64_t s = sum(request(c.request_id));
     return c.response_size == sizeof(s) && std::memcmp(c.response, &s, sizeof(s)) == 0;
   }
+  /// All requests through an injector of the pipeline's.
+  void submit_all(pipe::realtime_pipeline &p) const {
+    auto injector = p.create_injector();
+    for (std::uint64_t k = 0; k < seen.times.size(); ++k)
+      ASSERT_TRUE(submit(injector, request(k), kPayload, k)) << p.dump();
+  }
   seen_by_request seen;
   std::vector<std::uint8_t> payload;
   std::vector<std::unique_ptr<gpu::copy_gpu_worker>> engines;
@@ -56,9 +62,7 @@ TEST_F(PipelineRunsOnGpu, BytesArriveWholeByEitherStagingAndWithUpTo64Workers) {
       pipe::realtime_pipeline p(gpu_pipeline(workers, 32, kSlot));
       with.wire(p);
       ASSERT_NO_FATAL_FAILURE(expect_start(p));
-      auto injector = p.create_injector();
-      for (std::uint64_t k = 0; k < 2000; ++k)
-        ASSERT_TRUE(submit(injector, with.request(k), kPayload, k)) << p.dump();
+      ASSERT_NO_FATAL_FAILURE(with.submit_all(p));
       expect_stop(p);
       with.seen.expect_each_once();
       EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
@@ -88,9 +92,7 @@ TEST_F(PipelineRunsOnGpu, PollModeGetsNoOutputAndIsAskedAgain) {
     return sizeof(s);
   });
   ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  auto injector = p.create_injector();
-  for (std::uint64_t k = 0; k < 500; ++k)
-    ASSERT_TRUE(submit(injector, with.request(k), kPayload, k)) << p.dump();
+  ASSERT_NO_FATAL_FAILURE(with.submit_all(p));
   expect_stop(p);
   with.seen.expect_each_once();
 }
@@ -125,10 +127,8 @@ TEST_F(PipelineRunsOnGpu, SlowGraphsOverlap) {
   pipe::realtime_pipeline p(gpu_pipeline(kWorkers, 64, kSlot));
   with.wire(p);
   ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  auto injector = p.create_injector();
   const auto begin = std::chrono::steady_clock::now();
-  for (std::uint64_t k = 0; k < 1600; ++k)
-    ASSERT_TRUE(submit(injector, with.request(k), kPayload, k)) << p.dump();
+  ASSERT_NO_FATAL_FAILURE(with.submit_all(p));
   EXPECT_TRUE(eventually([&] { return with.seen.all == 1600; })) << p.dump();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   EXPECT_LT(took.count(), 0.5 * 1600 * kBusy * 1e-9) << "half of what one after another would take";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of the predecoding kernel, played on the CPU by teams of several sizes, against the predecoder of the CPU.
+// The body of the predecoding kernel, played on the CPU by groups of several sizes, against the predecoder of the CPU.
 #include "kernels/qec/predecode_body.h"
 
 #include "lib/qec/decoding/detector_graph.h"
@@ -18,16 +18,16 @@ namespace cudaq::qec::realtime::test {
 namespace {
 
 /// What a block's threads share, on the CPU.
-struct shared_team {
-  explicit shared_team(std::uint32_t n) : counts(n), barrier(n) {}
+struct shared_group {
+  explicit shared_group(std::uint32_t n) : counts(n), barrier(n) {}
   std::vector<std::uint32_t> counts;
   std::atomic<bool> any{false};
   std::barrier<> barrier;
 };
 
-class cpu_team {
+class cpu_group {
 public:
-  cpu_team(shared_team &of, std::uint32_t thread) : of_(of), thread_(thread) {}
+  cpu_group(shared_group &of, std::uint32_t thread) : of_(of), thread_(thread) {}
   std::uint32_t thread() const { return thread_; }
   std::uint32_t threads() const { return static_cast<std::uint32_t>(of_.counts.size()); }
   void sync() const { of_.barrier.arrive_and_wait(); }
@@ -54,7 +54,7 @@ public:
   void add(std::uint32_t &word, std::uint32_t n) const { std::atomic_ref(word) += n; }
 
 private:
-  shared_team &of_;
+  shared_group &of_;
   const std::uint32_t thread_;
 };
 
@@ -80,11 +80,11 @@ struct both {
     std::ranges::copy(shot, reinterpret_cast<std::uint8_t *>(slot.data() + 3));
     std::vector<std::uint64_t> scratch(gpu::predecode_scratch::bytes(job.layout) / 8, 0xDDDDDDDDDDDDDDDDu);
     job.output = reinterpret_cast<std::uint8_t *>(said.data());
-    shared_team team(threads);
+    shared_group group(threads);
     std::vector<std::thread> others;
     for (std::uint32_t t = 1; t < threads; ++t)
-      others.emplace_back([&, t] { gpu::predecode(cpu_team(team, t), job, slot.data(), scratch.data()); });
-    gpu::predecode(cpu_team(team, 0), job, slot.data(), scratch.data());
+      others.emplace_back([&, t] { gpu::predecode(cpu_group(group, t), job, slot.data(), scratch.data()); });
+    gpu::predecode(cpu_group(group, 0), job, slot.data(), scratch.data());
     for (std::thread &t : others)
       t.join();
     if (status == decode_status::ok)
@@ -115,7 +115,7 @@ TEST_P(PredecodeBody, WritesWhatTheCpuWritesForRecordedShots) {
 
 INSTANTIATE_TEST_SUITE_P(Sets, PredecodeBody, testing::ValuesIn(committed_sets()), kind_name);
 
-TEST(PredecodeBody, MoreEventsThanTheTeamListsComeOutInOrder) {
+TEST(PredecodeBody, MoreEventsThanTheGroupListsComeOutInOrder) {
   std::string dem; // pairs and boundaries in a long row
   for (int d = 0; d < 9000; d += 3)
     dem += "error(0.1) D" + std::to_string(d) + " D" + std::to_string(d + 1) + " L" + std::to_string(d % 70) + "\n" +

@@ -34,7 +34,7 @@ public:
     host_ = host;
     stride_ = stride;
   }
-  /// Asked before each launch, behind the hook: true makes it fail.
+  /// Asked before each launch, after the hook: true makes it fail.
   std::function<bool(int worker)> launch_fails;
   /// The device fails: what runs is answered, and no worker has a job any more.
   void fail_device() {

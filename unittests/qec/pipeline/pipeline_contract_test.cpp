@@ -63,9 +63,7 @@ TEST(PipelineContract, WhatTheFactoryThrowsReachesTheCallerOfStart) {
   });
   EXPECT_THROW(rig.pipeline->start(), std::domain_error);
   rig.pipeline->set_gpu_stage([&](int id) { return rig.resources(id); }); // nothing runs: it may be set
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 

@@ -38,6 +38,11 @@ protected:
     const std::lock_guard<std::mutex> lock(mutex);
     return std::move(open);
   }
+  open_request submit_and_take(std::uint64_t k) {
+    ring_buffer_injector injector = rig.pipeline->create_injector();
+    rig.submit(injector, k);
+    return take(1).at(0);
+  }
   static void write_result(const open_request &r) { std::memcpy(r.response, r.result.data(), r.result.size()); }
   static void write_frame(const open_request &r, std::int32_t status) {
     const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, status, static_cast<std::uint32_t>(r.result.size()), 0,
@@ -74,9 +79,7 @@ TEST_F(PipelineDeferred, OneWorkerGoesOnAndAnswersComeInAnyOrder) {
 
 TEST_F(PipelineDeferred, ASecondCompletionIsRefusedAndChangesNothing) {
   rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
-  rig.submit(injector, 0);
-  const open_request first = take(1).at(0);
+  const open_request first = submit_and_take(0);
   write_result(first);
   EXPECT_FALSE(rig.pipeline->complete_deferred(first.slot, first.generation + 1, 0, 0));
   EXPECT_TRUE(rig.pipeline->complete_deferred(first.slot, first.generation, first.result.size(), 0));
@@ -86,8 +89,7 @@ TEST_F(PipelineDeferred, ASecondCompletionIsRefusedAndChangesNothing) {
   EXPECT_THROW(rig.pipeline->complete_deferred(-1), std::out_of_range);
   EXPECT_THROW(rig.pipeline->complete_deferred(8), std::out_of_range);
   for (std::uint64_t k = 1; k < 9; ++k) { // the slot comes round
-    rig.submit(injector, k);
-    const open_request r = take(1).at(0);
+    const open_request r = submit_and_take(k);
     EXPECT_FALSE(rig.pipeline->complete_deferred(first.slot, first.generation, 0, 0))
         << "an earlier request of the slot";
     write_result(r);
@@ -147,15 +149,12 @@ TEST_F(PipelineDeferred, WithoutAHeaderThereIsNoResponse) {
     ++rig.seen.all;
   });
   rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
-  rig.submit(injector, 0);
-  open_request r = take(1).at(0);
+  open_request r = submit_and_take(0);
   write_result(r);
   rig.pipeline->complete_deferred(r.slot);
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 1; }));
   EXPECT_EQ(status, CUDAQ_RPC_ERR_NO_RESPONSE);
-  rig.submit(injector, 1); // a header with the status that means "deferred" is none
-  r = take(1).at(0);
+  r = submit_and_take(1); // a header with the status that means "deferred" is none
   write_frame(r, INT32_MIN);
   status = 0;
   rig.pipeline->complete_deferred(r.slot);
@@ -165,9 +164,7 @@ TEST_F(PipelineDeferred, WithoutAHeaderThereIsNoResponse) {
 
 TEST_F(PipelineDeferred, AHeaderMayBeFirstInTheResponseBuffer) {
   rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
-  rig.submit(injector, 0);
-  const open_request r = take(1).at(0);
+  const open_request r = submit_and_take(0);
   const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 0, static_cast<std::uint32_t>(r.result.size()), 0, 0};
   auto *const to = static_cast<std::uint8_t *>(r.response);
   std::memcpy(to, &header, sizeof(header));
@@ -179,9 +176,7 @@ TEST_F(PipelineDeferred, AHeaderMayBeFirstInTheResponseBuffer) {
 
 TEST_F(PipelineDeferred, AStatusThatMeansDeferredIsRefusedAndTheRequestStaysOpen) {
   rig.pipeline->start();
-  ring_buffer_injector injector = rig.pipeline->create_injector();
-  rig.submit(injector, 0);
-  const open_request r = take(1).at(0);
+  const open_request r = submit_and_take(0);
   write_result(r);
   EXPECT_THROW(rig.pipeline->complete_deferred(r.slot, r.result.size(), INT32_MIN), std::invalid_argument);
   EXPECT_THROW(rig.pipeline->complete_deferred(r.slot, r.generation, r.result.size(), INT32_MIN),
@@ -197,9 +192,7 @@ TEST_F(PipelineDeferred, ACompletionMayOvertakeItsCallback) {
     rig.pipeline->complete_deferred(c.origin_slot, size);
     return DEFERRED_COMPLETION;
   });
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 

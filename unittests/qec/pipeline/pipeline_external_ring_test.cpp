@@ -9,7 +9,7 @@ namespace {
 /// Set: a completion that the pipeline has begun gets no further, as if its thread had lost its core.
 std::atomic<bool> held{false};
 std::atomic<int> inside{0};
-/// Asked behind the start of a dispatcher, which has begun to serve then: start goes on when it is true.
+/// Asked after the start of a dispatcher, which has begun to serve then: start goes on when it is true.
 std::function<bool()> start_goes_on;
 } // namespace
 
@@ -143,97 +143,94 @@ TEST_P(PipelineExternalRing, StopLeavesRequestsThatNobodyAcceptedToTheNextStart)
     ASSERT_TRUE(eventually([&] { return foreign.receive(k); })) << k;
 }
 
-/// Completions of any kind are seen; those of a stop are counted besides.
-void count_given_up(pipeline_rig &rig, std::atomic<int> &given_up) {
-  rig.pipeline->set_completion_handler([&](const completion &done) {
-    ++rig.seen.times[done.request_id];
-    given_up += !done.success && done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
-  });
-}
+/// One worker on a ring of somebody else's, with a short grace period. Completions of any kind are seen; those of a stop are
+/// counted besides.
+struct short_stop {
+  short_stop(bool in_place, std::size_t requests, std::uint64_t grace_period_ns)
+      : foreign(8, in_place), rig(config(grace_period_ns), requests) {
+    rig.pipeline->set_completion_handler([this](const completion &done) {
+      ++rig.seen.times[done.request_id];
+      given_up += !done.success && done.status == CUDAQ_RPC_ERR_SHUTTING_DOWN;
+    });
+  }
+  pipeline_stage_config config(std::uint64_t grace_period_ns) {
+    pipeline_stage_config c = pipeline_rig::small(1, 8);
+    c.external_ringbuffer = &foreign.ring;
+    c.grace_period_ns = grace_period_ns;
+    return c;
+  }
+  /// False: some thread is stuck whenever the pipeline is stopped.
+  bool stops() {
+    return eventually([&] {
+      rig.pipeline->stop();
+      return rig.pipeline->last_stop().stuck_threads == 0;
+    });
+  }
+
+  foreign_ring foreign;
+  std::atomic<int> given_up{0};
+  pipeline_rig rig;
+};
 
 TEST_P(PipelineExternalRing, WhatStopGivesUpHasACompletionToo) {
-  foreign_ring foreign(8, GetParam());
-  pipeline_stage_config c = config(foreign, 1);
-  c.grace_period_ns = kSecond / 10;
-  pipeline_rig rig(c, 4);
-  rig.first_id = 0;
+  short_stop s(GetParam(), 4, kSecond / 10);
   std::atomic<int> deferred{0};
-  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &) {
+  s.rig.pipeline->set_cpu_stage([&](const cpu_stage_context &) {
     ++deferred;
     return DEFERRED_COMPLETION;
   });
-  std::atomic<int> given_up{0};
-  count_given_up(rig, given_up);
-  rig.pipeline->start();
+  s.rig.pipeline->start();
   for (std::uint64_t k = 0; k < 4; ++k)
-    ASSERT_TRUE(foreign.send(k));
+    ASSERT_TRUE(s.foreign.send(k));
   ASSERT_TRUE(eventually([&] { return deferred == 4; }));
-  rig.pipeline->stop();
-  EXPECT_EQ(rig.seen.not_once(), 0u);
-  EXPECT_EQ(given_up, 4);
+  s.rig.pipeline->stop();
+  EXPECT_EQ(s.rig.seen.not_once(), 0u);
+  EXPECT_EQ(s.given_up, 4);
   for (std::uint64_t k = 0; k < 4; ++k)
-    EXPECT_TRUE(foreign.receive(k, CUDAQ_RPC_ERR_SHUTTING_DOWN));
+    EXPECT_TRUE(s.foreign.receive(k, CUDAQ_RPC_ERR_SHUTTING_DOWN));
 }
 
 TEST_P(PipelineExternalRing, ACompletionThatIsUnderWayAtTheStopIsWaitedFor) {
-  foreign_ring foreign(8, GetParam());
-  pipeline_stage_config c = config(foreign, 1);
-  c.grace_period_ns = kSecond / 20;
-  pipeline_rig rig(c, 1);
-  rig.first_id = 0;
+  short_stop s(GetParam(), 1, kSecond / 20);
   std::atomic<int> slot{-1};
-  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &call) {
+  s.rig.pipeline->set_cpu_stage([&](const cpu_stage_context &call) {
     slot = call.origin_slot;
     return DEFERRED_COMPLETION;
   });
-  std::atomic<int> given_up{0};
-  count_given_up(rig, given_up);
-  rig.pipeline->start();
-  ASSERT_TRUE(foreign.send(0));
+  s.rig.pipeline->start();
+  ASSERT_TRUE(s.foreign.send(0));
   ASSERT_TRUE(eventually([&] { return slot == 0; }));
   held = true;
-  std::thread late([&] { EXPECT_NO_THROW(rig.pipeline->complete_deferred(0, 8)); });
+  std::thread late([&] { EXPECT_NO_THROW(s.rig.pipeline->complete_deferred(0, 8)); });
   ASSERT_TRUE(eventually([&] { return inside == 1; }));
   std::thread release([&] {
-    EXPECT_TRUE(eventually([&] { return foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN); })); // stop was faster
+    EXPECT_TRUE(eventually([&] { return s.foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN); })); // stop was faster
     std::this_thread::sleep_for(std::chrono::milliseconds(150)); // stop goes on meanwhile, if it does not wait
     held = false;
   });
-  EXPECT_TRUE(eventually([&] { // once, unless this machine takes more than half a second for the above
-    rig.pipeline->stop();
-    return rig.pipeline->last_stop().stuck_threads == 0;
-  }));
-  EXPECT_EQ(rig.seen.not_once(), 0u) << "told before the consumer ended";
-  EXPECT_EQ(given_up, 1);
+  EXPECT_TRUE(s.stops()); // once, unless this machine takes more than half a second for the above
+  EXPECT_EQ(s.rig.seen.not_once(), 0u) << "told before the consumer ended";
+  EXPECT_EQ(s.given_up, 1);
   late.join();
   release.join();
 }
 
-TEST_P(PipelineExternalRing, AWorkerThatAnswersBehindTheStopsDeadlineIsWaitedFor) {
-  foreign_ring foreign(8, GetParam());
-  pipeline_stage_config c = config(foreign, 1);
-  c.grace_period_ns = kSecond / 20;
-  pipeline_rig rig(c, 1);
-  rig.first_id = 0;
-  std::atomic<int> given_up{0};
-  count_given_up(rig, given_up);
-  rig.pipeline->start();
+TEST_P(PipelineExternalRing, AWorkerThatAnswersAfterTheStopsDeadlineIsWaitedFor) {
+  short_stop s(GetParam(), 1, kSecond / 20);
+  s.rig.pipeline->start();
   held = true;
-  ASSERT_TRUE(foreign.send(0));
+  ASSERT_TRUE(s.foreign.send(0));
   ASSERT_TRUE(eventually([&] { return inside == 1; }));
-  rig.pipeline->stop();
-  EXPECT_GE(rig.pipeline->last_stop().stuck_threads, 1);
-  EXPECT_NE(rig.pipeline->last_stop().text.find("worker 0 is stuck"), std::string::npos)
-      << rig.pipeline->last_stop().text;
-  EXPECT_TRUE(foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN));
+  s.rig.pipeline->stop();
+  EXPECT_GE(s.rig.pipeline->last_stop().stuck_threads, 1);
+  EXPECT_NE(s.rig.pipeline->last_stop().text.find("worker 0 is stuck"), std::string::npos)
+      << s.rig.pipeline->last_stop().text;
+  EXPECT_TRUE(s.foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN));
   held = false;
-  EXPECT_TRUE(eventually([&] { return rig.seen.not_once() == 0; })) << "the consumer is still there";
-  EXPECT_TRUE(eventually([&] {
-    rig.pipeline->stop();
-    return rig.pipeline->last_stop().stuck_threads == 0;
-  }));
-  EXPECT_EQ(rig.seen.not_once(), 0u);
-  EXPECT_EQ(given_up, 1);
+  EXPECT_TRUE(eventually([&] { return s.rig.seen.not_once() == 0; })) << "the consumer is still there";
+  EXPECT_TRUE(s.stops());
+  EXPECT_EQ(s.rig.seen.not_once(), 0u);
+  EXPECT_EQ(s.given_up, 1);
 }
 
 TEST_P(PipelineExternalRing, Row20_StagesThatFailAreAnswersAndCompletions) {
@@ -243,17 +240,11 @@ TEST_P(PipelineExternalRing, Row20_StagesThatFailAreAnswersAndCompletions) {
   std::atomic<std::uint64_t> wrong{0};
   rig.pipeline->set_gpu_stage([&](int id) {
     gpu_worker_resources r = rig.resources(id);
-    r.host_stage_fn = [](void *w, host_stage_call *call) {
-      std::uint64_t k = 0;
-      std::memcpy(&k, call->payload, sizeof(k));
-      if (k % 3 == 2)
-        throw std::runtime_error("engine");
-      return k % 3 == 1 ? 700 : copy_worker::copy(w, call);
-    };
+    r.host_stage_fn = &copy_worker::copy_or_fail;
     return r;
   });
   rig.pipeline->set_completion_handler([&](const completion &c) {
-    static constexpr int kErrors[] = {0, 700, cudaErrorUnknown};
+    static constexpr int kErrors[] = {0, copy_worker::kStageError, cudaErrorUnknown};
     const bool good = c.request_id % 3 == 0;
     ++times[c.request_id];
     wrong += c.success != good || c.cuda_error != kErrors[c.request_id % 3] ||

@@ -9,68 +9,13 @@ namespace cudaq::qec::realtime::test {
 namespace {
 
 /// One request, and what became of it.
-struct outcome {
+struct request_result {
   bool success = true;
   int cuda_error = 0, status = 0;
   std::vector<std::uint8_t> response;
 };
 
-class PipelineFailures : public testing::Test {
-protected:
-  PipelineFailures() {
-    rig.pipeline->set_completion_handler([this](const completion &c) {
-      const auto *bytes = static_cast<const std::uint8_t *>(c.response);
-      last = {c.success, c.cuda_error, c.status, {bytes, bytes + c.response_size}};
-      ++rig.seen.all;
-    });
-  }
-  outcome one(std::uint64_t k, std::uint32_t function = kFunction) {
-    const std::uint64_t before = rig.seen.all;
-    ring_buffer_injector injector = rig.pipeline->create_injector();
-    const std::vector<std::uint8_t> payload = payload_of(k, 16);
-    injector.submit(function, payload.data(), payload.size(), k);
-    EXPECT_TRUE(eventually([&] { return rig.seen.all == before + 1; }));
-    return last;
-  }
-  void expect_good(std::uint64_t k) {
-    const outcome o = one(k);
-    EXPECT_TRUE(o.success);
-    EXPECT_EQ(o.response, payload_of(k, 16));
-  }
-
-  pipeline_rig rig{pipeline_rig::small(1, 2)};
-  outcome last;
-};
-
-TEST_F(PipelineFailures, Row34_AStageThatFailsIsAFailedCompletionAndTheWorkerGoesOn) {
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.host_stage_fn = [](void *w, host_stage_call *call) {
-      std::uint64_t k = 0;
-      std::memcpy(&k, call->payload, sizeof(k));
-      if (k == 13)
-        return 700;
-      if (k == 14)
-        throw std::runtime_error("engine");
-      return copy_worker::copy(w, call);
-    };
-    return r;
-  });
-  rig.pipeline->start();
-  expect_good(1);
-  for (const auto &[k, error] : {std::pair{13, 700}, std::pair{14, int{cudaErrorUnknown}}}) {
-    const outcome o = one(static_cast<std::uint64_t>(k));
-    EXPECT_FALSE(o.success);
-    EXPECT_EQ(o.cuda_error, error);
-    EXPECT_EQ(o.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
-    EXPECT_TRUE(o.response.empty());
-    expect_good(2); // the other slot
-    expect_good(3); // the slot that failed
-  }
-  EXPECT_NE(rig.pipeline->dump().find("2 GPU stage"), std::string::npos) << rig.pipeline->dump();
-}
-
-/// A stage that goes on behind its return: the test ends it.
+/// A stage that goes on after its return: the test ends it.
 struct asynchronous_stage {
   copy_worker &worker;
   std::atomic<int> launches{0};
@@ -90,6 +35,60 @@ struct asynchronous_stage {
   void end() { cudaq::realtime::detail::store_release(static_cast<volatile int &>(worker.ready), 1); }
 };
 
+class PipelineFailures : public testing::Test {
+protected:
+  PipelineFailures() {
+    rig.pipeline->set_completion_handler([this](const completion &c) {
+      const auto *bytes = static_cast<const std::uint8_t *>(c.response);
+      last = {c.success, c.cuda_error, c.status, {bytes, bytes + c.response_size}};
+      ++rig.seen.all;
+    });
+  }
+  request_result one(std::uint64_t k, std::uint32_t function = kFunction) {
+    const std::uint64_t before = rig.seen.all;
+    ring_buffer_injector injector = rig.pipeline->create_injector();
+    const std::vector<std::uint8_t> payload = payload_of(k, 16);
+    injector.submit(function, payload.data(), payload.size(), k);
+    EXPECT_TRUE(eventually([&] { return rig.seen.all == before + 1; }));
+    return last;
+  }
+  gpu_worker_resources resources(int id, asynchronous_stage &stage) {
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_fn = &asynchronous_stage::launch;
+    r.host_stage_data = &stage;
+    r.ready_flag = &stage.worker.ready;
+    return r;
+  }
+  void expect_good(std::uint64_t k) {
+    const request_result r = one(k);
+    EXPECT_TRUE(r.success);
+    EXPECT_EQ(r.response, payload_of(k, 16));
+  }
+
+  pipeline_rig rig{pipeline_rig::small(1, 2)};
+  request_result last;
+};
+
+TEST_F(PipelineFailures, Row34_AStageThatFailsIsAFailedCompletionAndTheWorkerGoesOn) {
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.host_stage_fn = &copy_worker::copy_or_fail;
+    return r;
+  });
+  rig.pipeline->start();
+  expect_good(0);
+  for (const auto &[k, error] : {std::pair{13, copy_worker::kStageError}, std::pair{14, int{cudaErrorUnknown}}}) {
+    const request_result r = one(static_cast<std::uint64_t>(k));
+    EXPECT_FALSE(r.success);
+    EXPECT_EQ(r.cuda_error, error);
+    EXPECT_EQ(r.status, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+    EXPECT_TRUE(r.response.empty());
+    expect_good(3); // the other slot
+    expect_good(6); // the slot that failed
+  }
+  EXPECT_NE(rig.pipeline->dump().find("2 GPU stage"), std::string::npos) << rig.pipeline->dump();
+}
+
 TEST_F(PipelineFailures, Row34_AFlagThatAFailedStageLeftIsNotTakenForTheNextRequests) {
   asynchronous_stage stage{rig.workers[0]};
   std::atomic<int> cpu_stages{0};
@@ -97,13 +96,7 @@ TEST_F(PipelineFailures, Row34_AFlagThatAFailedStageLeftIsNotTakenForTheNextRequ
     ++cpu_stages;
     return pipeline_rig::echo(c);
   });
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.host_stage_fn = &asynchronous_stage::launch;
-    r.host_stage_data = &stage;
-    r.ready_flag = &rig.workers[0].ready;
-    return r;
-  });
+  rig.pipeline->set_gpu_stage([&](int id) { return resources(id, stage); });
   rig.pipeline->start();
   ring_buffer_injector injector = rig.pipeline->create_injector();
   stage.fails = 700;
@@ -120,15 +113,12 @@ TEST_F(PipelineFailures, Row34_AFlagThatAFailedStageLeftIsNotTakenForTheNextRequ
   EXPECT_EQ(last.response, payload);
 }
 
-TEST_F(PipelineFailures, Row34_AHookThatThrowsBehindTheLaunchLeavesTheWorkerToItsStage) {
+TEST_F(PipelineFailures, Row34_AHookThatThrowsAfterTheLaunchLeavesTheWorkerToItsStage) {
   asynchronous_stage stage{rig.workers[0]};
   static std::atomic<bool> throws{false};
   throws = true;
   rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.host_stage_fn = &asynchronous_stage::launch;
-    r.host_stage_data = &stage;
-    r.ready_flag = &rig.workers[0].ready;
+    gpu_worker_resources r = resources(id, stage);
     r.post_launch_fn = [](void *, void *, cudaStream_t) {
       if (throws.exchange(false))
         throw std::runtime_error("hook");
@@ -162,10 +152,10 @@ TEST_F(PipelineFailures, Row17_ACpuStageThatThrowsIsAnErrorAnswer) {
   });
   rig.pipeline->start();
   for (const std::uint64_t k : {13u, 14u, 13u}) {
-    const outcome o = one(k);
-    EXPECT_FALSE(o.success);
-    EXPECT_EQ(o.cuda_error, 0);
-    EXPECT_EQ(o.status, CUDAQ_RPC_ERR_HANDLER_THREW);
+    const request_result r = one(k);
+    EXPECT_FALSE(r.success);
+    EXPECT_EQ(r.cuda_error, 0);
+    EXPECT_EQ(r.status, CUDAQ_RPC_ERR_HANDLER_THREW);
     expect_good(1);
   }
   EXPECT_NE(rig.pipeline->dump().find("odd parity"), std::string::npos);
@@ -185,9 +175,9 @@ TEST_F(PipelineFailures, AResultThatDoesNotFitIsAnErrorAnswer) {
 
 TEST_F(PipelineFailures, AnUnknownFunctionIsAnswered) {
   rig.pipeline->start();
-  const outcome o = one(1, kFunction + 1);
-  EXPECT_FALSE(o.success);
-  EXPECT_EQ(o.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+  const request_result r = one(1, kFunction + 1);
+  EXPECT_FALSE(r.success);
+  EXPECT_EQ(r.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
   expect_good(2);
 }
 
@@ -220,14 +210,14 @@ TEST_F(PipelineFailures, AHeaderOfTheCpuStagesOwnCarriesItsStatus) {
   });
   rig.pipeline->start();
   for (where = 0; where < 2; ++where) {
-    const outcome o = one(1);
-    EXPECT_TRUE(o.success) << "a status of its own is no protocol error";
-    EXPECT_EQ(o.status, 5);
-    EXPECT_EQ(o.response, (std::vector<std::uint8_t>{'g', 'o', 'o', 'd'}));
+    const request_result r = one(1);
+    EXPECT_TRUE(r.success) << "a status of its own is no protocol error";
+    EXPECT_EQ(r.status, 5);
+    EXPECT_EQ(r.response, (std::vector<std::uint8_t>{'g', 'o', 'o', 'd'}));
   }
-  const outcome o = one(1);
-  EXPECT_EQ(o.status, 0);
-  EXPECT_EQ(o.response.size(), 29u);
+  const request_result r = one(1);
+  EXPECT_EQ(r.status, 0);
+  EXPECT_EQ(r.response.size(), 29u);
 }
 
 TEST(PipelinePausedWorker, Row34_AnswersTheRequestThatItTook) {

@@ -2,7 +2,7 @@
 // The pipeline over graph workers, with functions for graphs: what it does about launches, ends, errors and stop. The same on
 // a GPU is in unittests/kernels.
 #include "unittests/qec/pipeline/fake_graph_workers.h"
-#include "unittests/qec/pipeline/pipeline_rig.h"
+#include "unittests/qec/pipeline/foreign_ring.h"
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 
@@ -41,7 +41,7 @@ struct graph_rig {
     gpu_worker_resources r = rig.resources(id);
     r.host_stage_fn = nullptr;
     r.graph_exec = reinterpret_cast<cudaGraphExec_t>(this);
-    r.pre_launch_fn = [](void *self, void *, cudaStream_t) { ++static_cast<graph_rig *>(self)->staged; };
+    r.pre_launch_fn = [](void *self, void *, cudaStream_t) { ++static_cast<graph_rig *>(self)->hook_calls; };
     r.pre_launch_data = this;
     r.ready_flag = &rig.workers[static_cast<std::size_t>(id)].ready;
     return r;
@@ -62,19 +62,17 @@ struct graph_rig {
 
   std::function<void(int worker)> before_work;
   bool reads_request = true;
-  std::atomic<std::uint64_t> staged{0};
+  std::atomic<std::uint64_t> hook_calls{0};
   fake_graph_workers fake;
   pipeline_rig rig;
 };
 
-TEST(PipelineGraphs, AnswerEveryRequestOnceAndStageEach) {
+TEST(PipelineGraphs, AnswerEveryRequestOnceAndCallTheHookBeforeEachLaunch) {
   for (const int workers : {1, 3, 64}) {
     graph_rig g(pipeline_rig::small(workers, 16), 2000);
-    g.rig.pipeline->start();
-    g.rig.submit_all();
-    g.rig.pipeline->stop();
+    g.rig.run_all();
     CUDAQ_EXPECT_ALL_GOOD(g.rig);
-    EXPECT_EQ(g.staged, 2000u);
+    EXPECT_EQ(g.hook_calls, 2000u);
     EXPECT_TRUE(g.rig.pipeline->last_stop().drained) << g.rig.pipeline->last_stop().text;
   }
 }
@@ -93,18 +91,14 @@ TEST(PipelineGraphs, PollModeAsksTheCpuStageUntilItHasAResult) {
       return 0;
     return pipeline_rig::echo(c);
   });
-  g.rig.pipeline->start();
-  g.rig.submit_all();
-  g.rig.pipeline->stop();
+  g.rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(g.rig);
 }
 
 TEST(PipelineGraphs, WithoutACpuStageTheGraphAnswers) {
   graph_rig g(pipeline_rig::small(2, 8), 300);
   g.rig.pipeline->set_cpu_stage({}); // in place: the result is the request
-  g.rig.pipeline->start();
-  g.rig.submit_all();
-  g.rig.pipeline->stop();
+  g.rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(g.rig);
 }
 
@@ -117,9 +111,7 @@ TEST(PipelineGraphs, AFailedLaunchOrHookFailsItsRequestOnly) {
       ++failed;
     g.rig.record(c);
   });
-  g.rig.pipeline->start();
-  g.rig.submit_all();
-  g.rig.pipeline->stop();
+  g.rig.run_all();
   EXPECT_EQ(g.rig.seen.not_once(), 0u);
   EXPECT_EQ(failed, 300);
   EXPECT_EQ(g.rig.seen.not_good(), 300u);
@@ -129,34 +121,16 @@ TEST(PipelineGraphs, AFailedLaunchOrHookFailsItsRequestOnly) {
 class PipelineGraphsOnAnExternalRing : public testing::Test {
 protected:
   static constexpr std::uint32_t kSlots = 4;
-  PipelineGraphsOnAnExternalRing() {
-    cudaq_ringbuffer_options_t o;
-    cudaq_ringbuffer_options_init(&o, sizeof(o));
-    o.num_slots = kSlots;
-    o.slot_size = 256;
-    o.in_place = 0;
-    EXPECT_EQ(cudaq_ringbuffer_create(&o, &memory_, &ring_), CUDAQ_OK) << cudaq_last_error_message();
-    config_.external_ringbuffer = &ring_;
-  }
-  ~PipelineGraphsOnAnExternalRing() override { EXPECT_EQ(cudaq_ringbuffer_destroy(memory_), CUDAQ_OK); }
+  PipelineGraphsOnAnExternalRing() { config_.external_ringbuffer = &foreign_.ring; }
 
-  void send_and_receive(std::uint32_t k) {
-    const std::uint32_t slot = k % kSlots;
-    const std::vector<std::uint8_t> payload = payload_of(k, 8 + k % 64);
-    cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, kFunction, payload.data(),
-                                            static_cast<std::uint32_t>(payload.size()), k, 0);
-    cudaq_host_ringbuffer_signal_slot(&ring_, slot);
-    ASSERT_TRUE(
-        eventually([&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr) == CUDAQ_TX_READY; }));
-    cudaq_host_ringbuffer_clear_slot(&ring_, slot);
-    ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring_, slot) != 0; }));
+  void send_and_receive(std::uint64_t k, bool launch_fails) {
+    ASSERT_TRUE(foreign_.send(k));
+    ASSERT_TRUE(eventually([&] { return foreign_.receive(k, launch_fails ? CUDAQ_RPC_ERR_LAUNCH_FAILED : 0); }));
+    ASSERT_TRUE(eventually([&] { return foreign_.is_free(k); }));
   }
 
-  cudaq_ringbuffer_t ring_{};
+  foreign_ring foreign_{kSlots, false};
   pipeline_stage_config config_ = pipeline_rig::small(2, kSlots);
-
-private:
-  cudaq_ringbuffer_memory_t *memory_ = nullptr;
 };
 
 TEST_F(PipelineGraphsOnAnExternalRing, AFailedLaunchIsACompletionToo) {
@@ -172,7 +146,7 @@ TEST_F(PipelineGraphsOnAnExternalRing, AFailedLaunchIsACompletionToo) {
   });
   g.rig.pipeline->start();
   for (std::uint32_t k = 0; k < kRequests; ++k)
-    ASSERT_NO_FATAL_FAILURE(send_and_receive(k));
+    ASSERT_NO_FATAL_FAILURE(send_and_receive(k, k % 3 == 1));
   EXPECT_TRUE(eventually([&] { return good + failed == kRequests; })) << g.rig.pipeline->dump();
   g.rig.pipeline->stop();
   EXPECT_EQ(failed, kRequests / 3);
@@ -195,7 +169,7 @@ TEST_F(PipelineGraphsOnAnExternalRing, Row19_AHandlerThatIsFarBehindDoesNotHoldU
   });
   g.rig.pipeline->start();
   for (std::uint32_t k = 0; k < kRequests; ++k)
-    ASSERT_NO_FATAL_FAILURE(send_and_receive(k));
+    ASSERT_NO_FATAL_FAILURE(send_and_receive(k, true));
   go = true;
   ASSERT_TRUE(eventually([&] { return told >= 1024; }));
   g.rig.pipeline->stop();

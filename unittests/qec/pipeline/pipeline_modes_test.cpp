@@ -8,13 +8,17 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-TEST(PipelineModes, PollModeAsksUntilThereIsAResult) {
-  pipeline_rig rig(pipeline_rig::small(2), 300);
+void use_poll_mode(pipeline_rig &rig) {
   rig.pipeline->set_gpu_stage([&](int id) {
     gpu_worker_resources r = rig.resources(id);
     r.gpu_output = nullptr;
     return r;
   });
+}
+
+TEST(PipelineModes, PollModeAsksUntilThereIsAResult) {
+  pipeline_rig rig(pipeline_rig::small(2), 300);
+  use_poll_mode(rig);
   std::vector<int> asked(8);
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     EXPECT_EQ(c.gpu_output, nullptr);
@@ -25,19 +29,13 @@ TEST(PipelineModes, PollModeAsksUntilThereIsAResult) {
     times = 0;
     return pipeline_rig::echo(c);
   });
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
 TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
   pipeline_rig rig(pipeline_rig::small(1));
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.gpu_output = nullptr;
-    return r;
-  });
+  use_poll_mode(rig);
   std::atomic<int> asked{0};
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 5, 0, 0, 0};
@@ -114,9 +112,7 @@ TEST(PipelineModes, ReadyFlagIsClaimedOncePerRequest) {
     EXPECT_EQ(std::atomic_ref<int>(w.ready).load(), 2) << "processing";
     return pipeline_rig::echo(c);
   });
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(rig);
   for (copy_worker &w : rig.workers)
     EXPECT_EQ(w.ready, 0);
@@ -136,15 +132,13 @@ TEST(PipelineModes, GpuOnlyAnswersWithTheStagesOwnResult) {
     };
     return r;
   });
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
 TEST(PipelineModes, HooksAreCalledAroundEveryLaunch) {
   struct hooks {
-    std::atomic<int> before{0}, behind{0}, wrong{0};
+    std::atomic<int> before{0}, after{0}, wrong{0};
     realtime_pipeline::ring_buffer_bases bases{};
   } seen;
   pipeline_rig rig(pipeline_rig::small(1, 4, 256), 50);
@@ -155,18 +149,16 @@ TEST(PipelineModes, HooksAreCalledAroundEveryLaunch) {
     r.pre_launch_fn = [](void *to, void *slot, cudaStream_t) {
       auto &s = *static_cast<hooks *>(to);
       const auto offset = static_cast<std::uint8_t *>(slot) - s.bases.rx_data_host;
-      s.wrong += s.before != s.behind || offset < 0 || offset >= 4 * 256 || offset % 256 != 0;
+      s.wrong += s.before != s.after || offset < 0 || offset >= 4 * 256 || offset % 256 != 0;
       ++s.before;
     };
-    r.post_launch_fn = [](void *to, void *, cudaStream_t) { ++static_cast<hooks *>(to)->behind; };
+    r.post_launch_fn = [](void *to, void *, cudaStream_t) { ++static_cast<hooks *>(to)->after; };
     return r;
   });
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(rig);
   EXPECT_EQ(seen.before, 50);
-  EXPECT_EQ(seen.behind, 50);
+  EXPECT_EQ(seen.after, 50);
   EXPECT_EQ(seen.wrong, 0);
 }
 

@@ -16,6 +16,7 @@
 #include <dirent.h>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,6 +77,15 @@ struct copy_worker {
     ++w.launches;
     return 0;
   }
+  /// The same, but request 3n + 1 fails, and request 3n + 2 throws.
+  static int copy_or_fail(void *self, host_stage_call *call) {
+    std::uint64_t k = 0;
+    std::memcpy(&k, call->payload, sizeof(k));
+    if (k % 3 == 2)
+      throw std::runtime_error("engine");
+    return k % 3 == 1 ? kStageError : copy(self, call);
+  }
+  static constexpr int kStageError = 700;
 };
 
 /// What the completion handler has seen, by request.
@@ -160,6 +170,13 @@ struct pipeline_rig {
     ring_buffer_injector injector = pipeline->create_injector();
     for (std::uint64_t k = 0; k < seen.times.size(); ++k)
       submit(injector, k);
+  }
+
+  /// Start, every request, stop.
+  void run_all() {
+    pipeline->start();
+    submit_all();
+    pipeline->stop();
   }
 
   std::deque<copy_worker> workers;

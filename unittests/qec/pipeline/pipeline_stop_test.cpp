@@ -65,7 +65,7 @@ TEST(PipelineStop, DrainsWhatWasSubmitted) {
 }
 
 TEST(PipelineStop, InMidStreamNothingIsLostOrDoubled) {
-  for (int turn = 0; turn < 10; ++turn) {
+  for (int run = 0; run < 10; ++run) {
     pipeline_rig rig(pipeline_rig::small(2, 8), 100000);
     rig.pipeline->start();
     std::atomic<std::uint64_t> accepted{0};
@@ -79,7 +79,7 @@ TEST(PipelineStop, InMidStreamNothingIsLostOrDoubled) {
         EXPECT_FALSE(injector.try_submit(kFunction, payload.data(), payload.size(), 1));
       }
     });
-    EXPECT_TRUE(eventually([&] { return accepted > static_cast<std::uint64_t>(turn) * 17; }));
+    EXPECT_TRUE(eventually([&] { return accepted > static_cast<std::uint64_t>(run) * 17; }));
     rig.pipeline->stop();
     injecting.join();
     EXPECT_EQ(rig.seen.all, accepted);
@@ -104,7 +104,7 @@ TEST(PipelineStop, RestartGoesOnWhereItStopped) {
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
-TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpBehindTheGracePeriod) {
+TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpAfterTheGracePeriod) {
   pipeline_rig rig(quick(2, 8), 8);
   std::atomic<int> shutting_down{0}, good{0};
   rig.pipeline->set_completion_handler([&](const completion &c) {
@@ -139,9 +139,7 @@ TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpBehindTheGracePeriod) {
   EXPECT_EQ(report.stuck_threads, 0);
   EXPECT_NE(report.text.find("SHUTTING_DOWN"), std::string::npos) << report.text;
   rig.pipeline->set_gpu_stage([&](int id) { return rig.resources(id); });
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   EXPECT_EQ(good, 15);
 }
 
@@ -208,9 +206,7 @@ TEST(PipelineStop, ACallbackThatDoesNotComeBackIsReported) {
   rig.pipeline->stop();
   EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 0);
   EXPECT_EQ(rig.seen.all, 4u) << "the late answer is nobody's";
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   EXPECT_EQ(rig.seen.all, 8u);
   EXPECT_TRUE(rig.pipeline->last_stop().drained);
 }
@@ -289,9 +285,7 @@ TEST(PipelineStop, FromACallbackIsRefused) {
     try_stop();
     rig.record(c);
   });
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   EXPECT_EQ(refused, 4);
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
@@ -308,9 +302,7 @@ TEST(PipelineStop, FromTheFactoryOfAnotherPipelineThatACallbackStartsIsRefused) 
     inner.pipeline->stop();
     return pipeline_rig::echo(c);
   });
-  outer.pipeline->start();
-  outer.submit_all();
-  outer.pipeline->stop();
+  outer.run_all();
   EXPECT_TRUE(outer.pipeline->last_stop().drained) << outer.pipeline->last_stop().text;
   CUDAQ_EXPECT_ALL_GOOD(outer);
 }

@@ -11,9 +11,7 @@ class PipelineShapes : public testing::TestWithParam<shape> {};
 
 TEST_P(PipelineShapes, EveryRequestCompletesOnceWithItsOwnAnswer) {
   pipeline_rig rig(pipeline_rig::small(GetParam().workers, GetParam().slots), 2000);
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(rig);
   EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
   const realtime_pipeline::Stats stats = rig.pipeline->stats();
@@ -80,9 +78,7 @@ TEST(PipelineTraffic, TrySubmitSaysThatAllSlotsAreBusy) {
 TEST(PipelineTraffic, RequestIdsKeepTheir64Bits) {
   pipeline_rig rig(pipeline_rig::small(), 100);
   rig.first_id = UINT64_MAX - 99;
-  rig.pipeline->start();
-  rig.submit_all();
-  rig.pipeline->stop();
+  rig.run_all();
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 

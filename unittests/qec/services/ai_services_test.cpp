@@ -110,6 +110,33 @@ struct frame {
   alignas(8) std::uint8_t bytes[64] = {};
 };
 
+cudaq_rpc_response_t response_in(const frame &f) {
+  cudaq_rpc_response_t header;
+  std::memcpy(&header, f.bytes, sizeof(header));
+  return header;
+}
+
+std::int64_t sum_in(const frame &f) {
+  std::int64_t sum = 0;
+  std::memcpy(&sum, f.bytes + CUDAQ_RPC_HEADER_SIZE, sizeof(sum));
+  return sum;
+}
+
+/// A service over the fakes, with its mailbox. depth: of the queue, for services that have one.
+template <class Service>
+struct over_fakes {
+  template <class... Depth>
+  explicit over_fakes(Depth... depth) : service(std::make_unique<adding_engine>(), device, &mailbox, depth...) {}
+  void launch(frame &f) {
+    mailbox = f.bytes;
+    EXPECT_EQ(device->graph(nullptr), cudaSuccess);
+  }
+
+  const std::shared_ptr<fake_device> device = std::make_shared<fake_device>();
+  void *mailbox = nullptr;
+  Service service;
+};
+
 TEST(AiDecoderService, BindsByNameAndAnswersInTheFrame) {
   const auto device = std::make_shared<fake_device>();
   {
@@ -127,14 +154,10 @@ TEST(AiDecoderService, BindsByNameAndAnswersInTheFrame) {
     frame f(10);
     mailbox = f.bytes;
     EXPECT_EQ(device->graph(nullptr), cudaSuccess);
-    cudaq_rpc_response_t header;
-    std::memcpy(&header, f.bytes, sizeof(header));
-    EXPECT_EQ(header.magic, CUDAQ_RPC_MAGIC_RESPONSE);
-    EXPECT_EQ(header.result_len, 8u);
-    EXPECT_EQ(header.request_id, 77u);
-    std::int64_t sum = 0;
-    std::memcpy(&sum, f.bytes + sizeof(header), 8);
-    EXPECT_EQ(sum, 75);
+    EXPECT_EQ(response_in(f).magic, CUDAQ_RPC_MAGIC_RESPONSE);
+    EXPECT_EQ(response_in(f).result_len, 8u);
+    EXPECT_EQ(response_in(f).request_id, 77u);
+    EXPECT_EQ(sum_in(f), 75);
     const auto *residual = static_cast<const std::int32_t *>(service.binding("residual").d_buffer);
     EXPECT_EQ(residual[5], 16);
   }
@@ -142,43 +165,29 @@ TEST(AiDecoderService, BindsByNameAndAnswersInTheFrame) {
   EXPECT_EQ(device->graphs, 0);
 }
 
-cudaq_rpc_response_t response_in(const frame &f) {
-  cudaq_rpc_response_t header;
-  std::memcpy(&header, f.bytes, sizeof(header));
-  return header;
-}
-
 TEST(AiDecoderService, Row23_APayloadOfAnotherSizeThanTheInputIsRefusedAndTheNextIsRight) {
-  const auto device = std::make_shared<fake_device>();
-  void *mailbox = nullptr;
-  ai_decoder_service service(std::make_unique<adding_engine>(), device, &mailbox);
-  service.capture_graph();
+  over_fakes<ai_decoder_service> with;
+  with.service.capture_graph();
   for (std::uint32_t values : {7u, 6u, 8u, 6u, 5u, 0u, 6u}) {
     frame f(1, values);
-    mailbox = f.bytes;
-    device->graph(nullptr);
+    with.launch(f);
     EXPECT_EQ(response_in(f).magic, CUDAQ_RPC_MAGIC_RESPONSE);
     EXPECT_EQ(response_in(f).status, values != 6 ? CUDAQ_RPC_ERR_BAD_ARG_LEN : 0);
     EXPECT_EQ(response_in(f).result_len, values != 6 ? 0u : 8u);
-    std::int64_t sum = 0;
-    std::memcpy(&sum, f.bytes + CUDAQ_RPC_HEADER_SIZE, 8);
     if (values == 6) {
-      EXPECT_EQ(sum, 21);
+      EXPECT_EQ(sum_in(f), 21);
     }
   }
 }
 
 TEST(AiDecoderService, AnAnswerThatDoesNotFitInItsSlotLeavesTheNextSlotAlone) {
-  const auto device = std::make_shared<fake_device>();
-  void *mailbox = nullptr;
-  ai_decoder_service service(std::make_unique<adding_engine>(), device, &mailbox);
+  over_fakes<ai_decoder_service> with;
   for (std::size_t slot_bytes : {31u, 24u, 32u}) {
-    service.set_slot_size(slot_bytes);
-    service.capture_graph();
+    with.service.set_slot_size(slot_bytes);
+    with.service.capture_graph();
     frame f(10);
     const frame before = f;
-    mailbox = f.bytes;
-    device->graph(nullptr);
+    with.launch(f);
     const bool fits = slot_bytes >= 32;
     EXPECT_EQ(response_in(f).status, fits ? 0 : CUDAQ_RPC_ERR_RESULT_TOO_LARGE);
     EXPECT_EQ(response_in(f).result_len, fits ? 8u : 0u);
@@ -201,9 +210,7 @@ TEST(AiDecoderService, WithAGraphIoContextItAnswersWhereASchedulerSays) {
   EXPECT_EQ(cudaq::realtime::detail::load_acquire(flag), 4711u);
   EXPECT_EQ(response_in(answer).magic, CUDAQ_RPC_MAGIC_RESPONSE);
   EXPECT_EQ(response_in(answer).request_id, 77u);
-  std::int64_t sum = 0;
-  std::memcpy(&sum, answer.bytes + CUDAQ_RPC_HEADER_SIZE, 8);
-  EXPECT_EQ(sum, 75);
+  EXPECT_EQ(sum_in(answer), 75);
   EXPECT_EQ(response_in(request).magic, CUDAQ_RPC_MAGIC_REQUEST) << "the request is left alone";
 
   io.tx_stride_sz = CUDAQ_RPC_HEADER_SIZE + 7;
@@ -233,7 +240,7 @@ TEST(AiDecoderService, WhatIsMissingIsRefusedAndNothingLeaks) {
   }
 }
 
-// What a mailbox, or a context, names behind a run is the last request.
+// What a mailbox, or a context, names after a run is the last request.
 TEST(AiDecoderService, CapturedAgainItDoesNotServeTheLastRequestAgain) {
   const auto device = std::make_shared<fake_device>();
   frame f(10), answer(0, 0);
@@ -257,23 +264,18 @@ TEST(AiDecoderService, CapturedAgainItDoesNotServeTheLastRequestAgain) {
 }
 
 TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {
-  const auto device = std::make_shared<fake_device>();
-  void *mailbox = nullptr;
-  cudaq::qec::AIPreDecoderService service(std::make_unique<adding_engine>(), device, &mailbox, 3);
+  over_fakes<cudaq::qec::AIPreDecoderService> with(3);
+  auto &service = with.service;
   service.capture_graph();
   std::vector<frame> frames;
   for (int k = 0; k < 5; ++k)
     frames.emplace_back(k, k == 4 ? 2u : 6u);
-  const auto launch = [&](std::size_t k) {
-    mailbox = frames[k].bytes;
-    device->graph(nullptr);
-  };
   cudaq::qec::PreDecoderJob job;
   EXPECT_FALSE(service.poll_next_job(job));
   for (std::size_t k = 0; k < 3; ++k)
-    launch(k);
+    with.launch(frames[k]);
   EXPECT_EQ(service.pending(), service.get_queue_depth());
-  std::thread fourth([&] { launch(3); }); // waits for an entry
+  std::thread fourth([&] { with.launch(frames[3]); }); // waits for an entry
   ASSERT_TRUE(service.poll_next_job(job));
   EXPECT_EQ(job.ring_buffer_ptr, frames[0].bytes);
   EXPECT_EQ(*static_cast<const std::int64_t *>(job.inference_data), 15);
@@ -286,7 +288,7 @@ TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {
     service.release_job(job.slot_idx);
     EXPECT_THROW(service.release_job(job.slot_idx), std::logic_error);
   }
-  launch(4); // a short payload: zeros behind it
+  with.launch(frames[4]); // a short payload: zeros behind it
   ASSERT_TRUE(service.poll_next_job(job));
   EXPECT_EQ(*static_cast<const std::int64_t *>(job.inference_data), 4 + 5);
   EXPECT_EQ(job.payload_size, 8u);
@@ -295,9 +297,8 @@ TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {
 // Entries of the queue against a model: launches, polls and releases in random order.
 TEST(AiPreDecoderService, Row23_RandomLaunchesPollsAndReleasesFollowTheModel) {
   for (int depth : {1, 2, 5}) {
-    const auto device = std::make_shared<fake_device>();
-    void *mailbox = nullptr;
-    ai_predecoder_service service(std::make_unique<adding_engine>(), device, &mailbox, depth);
+    over_fakes<ai_predecoder_service> with(depth);
+    ai_predecoder_service &service = with.service;
     service.capture_graph();
     std::mt19937 random(static_cast<unsigned>(depth));
     std::deque<std::int32_t> ready;      // sums, oldest first
@@ -312,8 +313,7 @@ TEST(AiPreDecoderService, Row23_RandomLaunchesPollsAndReleasesFollowTheModel) {
         const auto values =
             static_cast<std::uint32_t>(random() % 9); // 7 and 8 are too long: the model sees the first six
         frame f(launched, values);
-        mailbox = f.bytes;
-        device->graph(nullptr);
+        with.launch(f);
         std::int32_t sum = 0;
         for (std::int32_t i = 0; i < static_cast<std::int32_t>(std::min(values, 6u)); ++i)
           sum += launched + i;
@@ -342,16 +342,14 @@ TEST(AiPreDecoderService, Row23_RandomLaunchesPollsAndReleasesFollowTheModel) {
 }
 
 TEST(AiPreDecoderService, AStopEndsAGraphThatWaitsAndCountsIt) {
-  const auto device = std::make_shared<fake_device>();
-  void *mailbox = nullptr;
-  ai_predecoder_service service(std::make_unique<adding_engine>(), device, &mailbox, 1);
+  over_fakes<ai_predecoder_service> with(1);
+  ai_predecoder_service &service = with.service;
   service.capture_graph();
   frame f(0);
-  mailbox = f.bytes;
-  device->graph(nullptr);
-  device->looks = 0;
-  std::thread second([&] { device->graph(nullptr); });
-  ASSERT_TRUE(eventually([&] { return device->looks == 1; }));
+  with.launch(f);
+  with.device->looks = 0;
+  std::thread second([&] { with.launch(f); });
+  ASSERT_TRUE(eventually([&] { return with.device->looks == 1; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   service.stop();
   second.join();
@@ -360,9 +358,8 @@ TEST(AiPreDecoderService, AStopEndsAGraphThatWaitsAndCountsIt) {
 }
 
 TEST(AiPreDecoderService, EachJobGoesToOneOfManyPollers) {
-  const auto device = std::make_shared<fake_device>();
-  void *mailbox = nullptr;
-  ai_predecoder_service service(std::make_unique<adding_engine>(), device, &mailbox, 4);
+  over_fakes<ai_predecoder_service> with(4);
+  ai_predecoder_service &service = with.service;
   service.capture_graph();
   constexpr int kJobs = 3000;
   std::vector<frame> ring(4, frame(0));
@@ -387,8 +384,7 @@ TEST(AiPreDecoderService, EachJobGoesToOneOfManyPollers) {
   for (int k = 0; k < kJobs; ++k) {
     frame &at = ring[static_cast<std::size_t>(k % 4)];
     at = frame(k);
-    mailbox = at.bytes;
-    device->graph(nullptr);
+    with.launch(at);
   }
   for (std::thread &t : pollers)
     t.join();

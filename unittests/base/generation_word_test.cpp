@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/base/generation_word.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+namespace cudaq::realtime::test {
+namespace {
+
+enum class phase : std::uint32_t { open, queued, called, deferred, completing, last = 7 };
+
+template <unsigned kPhaseBits>
+using word_of = detail::generation_word<phase, kPhaseBits>;
+
+static_assert(sizeof(word_of<3>) == 8 && sizeof(word_of<4>) == 8, "a word that can be claimed");
+static_assert(word_of<3>::fits(phase::last) && !word_of<3>::fits(static_cast<phase>(8)));
+static_assert(word_of<4>::fits(static_cast<phase>(15)) && !word_of<4>::fits(static_cast<phase>(16)));
+
+template <class Word>
+class GenerationWord : public testing::Test {};
+using both_widths = testing::Types<word_of<3>, word_of<4>>;
+TYPED_TEST_SUITE(GenerationWord, both_widths, );
+
+template <class Word>
+void expect_state(const Word &word, std::uint64_t generation, phase expected) {
+  EXPECT_EQ(word.look().generation, generation);
+  EXPECT_EQ(word.look().phase, expected);
+  EXPECT_EQ(word.generation(), generation);
+  EXPECT_EQ(word.phase(), expected);
+}
+
+TYPED_TEST(GenerationWord, BeginsWithoutARequest) { expect_state(TypeParam(), 0, phase::open); }
+
+TYPED_TEST(GenerationWord, KeepsGenerationAndPhaseApart) {
+  constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 4; // what the wider phase leaves
+  for (const std::uint64_t generation : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32, kMost})
+    for (const phase p : {phase::open, phase::queued, phase::last}) {
+      TypeParam word;
+      word.start_at(generation, p);
+      expect_state(word, generation, p);
+      word.enter(phase::called);
+      expect_state(word, generation, phase::called);
+    }
+}
+
+TYPED_TEST(GenerationWord, FinishOpensTheNextGeneration) {
+  TypeParam word;
+  word.start_at(41);
+  expect_state(word, 41, phase::open);
+  word.enter(phase::completing);
+  word.finish();
+  expect_state(word, 42, phase::open);
+}
+
+TYPED_TEST(GenerationWord, AClaimTakesOnlyTheRequestAndThePhaseThatItNames) {
+  TypeParam word;
+  word.start_at(7, phase::deferred);
+  EXPECT_FALSE(word.claim(8, phase::deferred, phase::completing)) << "the next request's";
+  EXPECT_FALSE(word.claim(6, phase::deferred, phase::completing)) << "the last request's";
+  EXPECT_FALSE(word.claim(7, phase::called, phase::completing)) << "another phase";
+  expect_state(word, 7, phase::deferred);
+  EXPECT_TRUE(word.claim(7, phase::deferred, phase::completing));
+  expect_state(word, 7, phase::completing);
+  EXPECT_FALSE(word.claim(7, phase::deferred, phase::completing)) << "a second time";
+  word.finish();
+  word.enter(phase::deferred);
+  EXPECT_FALSE(word.claim(7, phase::deferred, phase::completing)) << "the slot's next request";
+  expect_state(word, 8, phase::deferred);
+}
+
+// The C API's generations have 64 bits.
+TYPED_TEST(GenerationWord, DropsTheUpperBitsOfAGenerationAlike) {
+  constexpr std::uint64_t kTop = std::uint64_t{1} << 63;
+  TypeParam word;
+  word.start_at(kTop + 5, phase::deferred);
+  expect_state(word, 5, phase::deferred);
+  EXPECT_TRUE(word.claim(kTop + 5, phase::deferred, phase::completing));
+  expect_state(word, 5, phase::completing);
+}
+
+/// Every wait has a deadline: false when it is over.
+template <class Done>
+bool eventually(Done &&done) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (unsigned looks = 1; !done(); ++looks)
+    if (looks % 1024 == 0) {
+      if (std::chrono::steady_clock::now() >= end)
+        return false;
+      std::this_thread::yield();
+    }
+  return true;
+}
+
+TYPED_TEST(GenerationWord, HandsOverWhatWasWrittenBeforeAStepToWhoClaimsOrFindsIt) {
+  constexpr std::uint64_t kRequests = 5000;
+  TypeParam word;
+  std::uint64_t payload = 0, seen_right = 0, answered_right = 0; // plain: the word orders them
+  std::thread claiming([&] {
+    for (std::uint64_t g = 0; g < kRequests; ++g) {
+      if (!eventually([&] { return word.claim(g, phase::queued, phase::called); }))
+        return;
+      seen_right += payload == 3 * g;
+      payload = 3 * g + 1;
+      word.enter(phase::completing);
+    }
+  });
+  for (std::uint64_t g = 0; g < kRequests; ++g) {
+    payload = 3 * g;
+    word.enter(phase::queued);
+    if (!eventually([&] { return word.phase() == phase::completing; }))
+      break;
+    answered_right += payload == 3 * g + 1;
+    word.finish();
+  }
+  claiming.join();
+  EXPECT_EQ(seen_right, kRequests);
+  EXPECT_EQ(answered_right, kRequests);
+  expect_state(word, kRequests, phase::open);
+}
+
+/// Two threads meet before each claim, so that both want the same step at the same moment, and after it.
+template <class Word>
+class claim_race {
+public:
+  static constexpr std::uint64_t kRequests = 10000;
+
+  void play(std::size_t racer) {
+    for (std::uint64_t g = 0; g < kRequests; ++g) {
+      if (racer == 0)
+        word_.enter(phase::queued);
+      if (!meet())
+        return;
+      // Who met last is ahead of the other, by a little: it comes later now and then.
+      for (volatile std::uint64_t late = racer == g % 2 ? g / 2 % 64 : 0; late != 0;)
+        late = late - 1;
+      won_[racer] += word_.claim(g, phase::queued, phase::called);
+      if (!meet())
+        return;
+      if (racer == 0)
+        word_.finish();
+    }
+  }
+  void expect_one_winner_each() const {
+    EXPECT_EQ(won_[0] + won_[1], kRequests);
+    expect_state(word_, kRequests, phase::open);
+  }
+
+private:
+  bool meet() {
+    const std::uint64_t both = arrived_++ / 2 * 2 + 2;
+    return eventually([&] { return arrived_ >= both; });
+  }
+
+  Word word_;
+  std::atomic<std::uint64_t> arrived_{0};
+  std::array<std::uint64_t, 2> won_{};
+};
+
+TYPED_TEST(GenerationWord, OfTwoThreadsThatClaimARequestOneGetsIt) {
+  claim_race<TypeParam> race;
+  std::thread other([&] { race.play(1); });
+  race.play(0);
+  other.join();
+  race.expect_one_winner_each();
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
