@@ -40,28 +40,28 @@ class back_end {
 public:
   virtual ~back_end() = default;
 
-  virtual finding check_ring(const cudaq_ringbuffer_t &ring) const = 0;
+  virtual status_or_reason check_ring(const cudaq_ringbuffer_t &ring) const = 0;
   /// The name of a call that this path needs and that was not made, or NULL.
   virtual const char *missing_call(const wiring &w) const = 0;
 
   /// Starts a run. On an error nothing runs, except after CUDAQ_ERR_TIMEOUT: what was started will end as soon as it can,
   /// and finish waits for it.
-  virtual finding start(wiring &w) = 0;
+  virtual status_or_reason start(wiring &w) = 0;
   /// Of a run between start and finish. Any thread.
   virtual run_phase look() const = 0;
   /// Ends the run. CUDAQ_ERR_TIMEOUT: it did not end by the deadline; may be called again. Any other error: it has ended,
   /// and not well. `timeout_ns` is for the text.
-  virtual finding finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;
+  virtual status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;
 
   /// What of this dispatcher the calling thread is inside of ("a handler"), or NULL. Any thread.
   virtual const char *caller_is_inside() const = 0;
   /// Any thread.
-  virtual finding complete_deferred(const cudaq_host_job_t &, std::int32_t, std::uint32_t) {
-    return make_finding(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_path is 0 (device): only host handlers can defer");
+  virtual status_or_reason complete_deferred(const cudaq_host_job_t &, std::int32_t, std::uint32_t) {
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_path is 0 (device): only host handlers can defer");
   }
 
-  virtual finding release_worker(int) { return no_workers(); }
-  virtual finding worker_job(int, cudaq_host_job_t &) const { return no_workers(); }
+  virtual status_or_reason release_worker(int) { return no_workers(); }
+  virtual status_or_reason worker_job(int, cudaq_host_job_t &) const { return no_workers(); }
 
   // Any thread, any time.
   virtual void read_stats(cudaq_dispatcher_stats_t &out) const = 0;
@@ -70,9 +70,8 @@ public:
   virtual std::string describe() const = 0;
 
 private:
-  static finding no_workers() {
-    return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                        "config->dispatch_path is 0 (device): graph workers are the host path's");
+  static status_or_reason no_workers() {
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_path is 0 (device): graph workers are the host path's");
   }
 };
 

@@ -53,58 +53,58 @@ cudaq_dispatcher_state_t cudaq_dispatcher_t::state() const {
 }
 
 template <class Body>
-finding cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&body) {
+status_or_reason cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&body) {
   if (const char *what = path_->caller_is_inside())
-    return make_finding(CUDAQ_ERR_STATE, "called from %s of this dispatcher", what);
+    return make_reason(CUDAQ_ERR_STATE, "called from %s of this dispatcher", what);
   std::unique_lock lock(control_, std::defer_lock);
   if (deadline == steady_clock::time_point::max())
     lock.lock();
   else if (!wait_until(deadline, [&] { return lock.try_lock(); }))
-    return make_finding(CUDAQ_ERR_TIMEOUT, "another call is starting or stopping the dispatcher");
+    return make_reason(CUDAQ_ERR_TIMEOUT, "another call is starting or stopping the dispatcher");
   return body();
 }
 
-finding cudaq_dispatcher_t::settle(cudaq_dispatcher_state_t &now) {
-  finding found;
+status_or_reason cudaq_dispatcher_t::settle(cudaq_dispatcher_state_t &now) {
+  status_or_reason found;
   now = state();
   if (state_.load() == CUDAQ_DISPATCHER_RUNNING && now == CUDAQ_DISPATCHER_STOPPED)
     found = finish_run(grace_period_ns(), deadline_after(grace_period_ns()));
   return found;
 }
 
-finding cudaq_dispatcher_t::check_wired() const {
+status_or_reason cudaq_dispatcher_t::check_wired() const {
   if (const char *missing = path_->missing_call(wiring_))
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "not wired: %s was not called", missing);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "not wired: %s was not called", missing);
   return {};
 }
 
-finding cudaq_dispatcher_t::check_startable() const {
-  if (finding found = check_wired())
+status_or_reason cudaq_dispatcher_t::check_startable() const {
+  if (status_or_reason found = check_wired())
     return found;
   if (wiring_.options.default_owner != 0 && config.shared_ring_mode == 0)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "options->default_owner is %u: it means something on a shared ring only",
-                        wiring_.options.default_owner);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "options->default_owner is %u: it means something on a shared ring only",
+                       wiring_.options.default_owner);
   return {};
 }
 
-finding cudaq_dispatcher_t::refuse_unless(cudaq_dispatch_path_t path, const char *what) const {
+status_or_reason cudaq_dispatcher_t::refuse_unless(cudaq_dispatch_path_t path, const char *what) const {
   if (config.dispatch_path == path)
     return {};
   const bool host = config.dispatch_path == CUDAQ_DISPATCH_PATH_HOST;
-  return make_finding(CUDAQ_ERR_UNSUPPORTED, "%s belongs to the %s path; config->dispatch_path is %s", what,
-                      host ? "device" : "host", host ? "1 (host)" : "0 (device)");
+  return make_reason(CUDAQ_ERR_UNSUPPORTED, "%s belongs to the %s path; config->dispatch_path is %s", what,
+                     host ? "device" : "host", host ? "1 (host)" : "0 (device)");
 }
 
 template <class Check, class Set>
-finding cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) {
-  return alone([&]() -> finding {
+status_or_reason cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) {
+  return alone([&]() -> status_or_reason {
     cudaq_dispatcher_state_t s{};
-    if (finding found = settle(s))
+    if (status_or_reason found = settle(s))
       return found;
     if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
-      return make_finding(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s%s", what, state_name(s),
-                          s == CUDAQ_DISPATCHER_RUNNING ? "; stop it first" : "");
-    if (finding found = check())
+      return make_reason(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s%s", what, state_name(s),
+                         s == CUDAQ_DISPATCHER_RUNNING ? "; stop it first" : "");
+    if (status_or_reason found = check())
       return found;
     set();
     if (s == CUDAQ_DISPATCHER_CREATED || s == CUDAQ_DISPATCHER_WIRED)
@@ -113,7 +113,7 @@ finding cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) {
   });
 }
 
-finding cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
+status_or_reason cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
   return wire(
       "the ring", [&] { return path_->check_ring(ring); },
       [&] {
@@ -122,15 +122,15 @@ finding cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
       });
 }
 
-finding cudaq_dispatcher_t::set_function_table(const cudaq_function_table_t &table) {
+status_or_reason cudaq_dispatcher_t::set_function_table(const cudaq_function_table_t &table) {
   return wire(
       "the function table", [&] { return check_table_pointer(table); }, [&] { wiring_.table = table; });
 }
 
-finding cudaq_dispatcher_t::set_control(volatile int *shutdown_flag, std::uint64_t *stats) {
-  const auto check = [&]() -> finding {
+status_or_reason cudaq_dispatcher_t::set_control(volatile int *shutdown_flag, std::uint64_t *stats) {
+  const auto check = [&]() -> status_or_reason {
     if (shutdown_flag == nullptr || stats == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", shutdown_flag == nullptr ? "shutdown_flag" : "stats");
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", shutdown_flag == nullptr ? "shutdown_flag" : "stats");
     return {};
   };
   return wire("the control words", check, [&] {
@@ -140,7 +140,7 @@ finding cudaq_dispatcher_t::set_control(volatile int *shutdown_flag, std::uint64
   });
 }
 
-finding cudaq_dispatcher_t::set_options(const cudaq_dispatcher_options_t &given) {
+status_or_reason cudaq_dispatcher_t::set_options(const cudaq_dispatcher_options_t &given) {
   return wire(
       "options", [&] { return validate_options(given); },
       [&] {
@@ -149,7 +149,7 @@ finding cudaq_dispatcher_t::set_options(const cudaq_dispatcher_options_t &given)
       });
 }
 
-finding cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handler) {
+status_or_reason cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handler) {
   return wire(
       "a handler", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a HOST_CALL handler"); },
       [&] {
@@ -159,23 +159,23 @@ finding cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handler) {
       });
 }
 
-finding cudaq_dispatcher_t::set_host_workers(std::vector<cudaq_host_worker_t> workers) {
+status_or_reason cudaq_dispatcher_t::set_host_workers(std::vector<cudaq_host_worker_t> workers) {
   return wire(
       "the graph workers", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a graph worker"); },
       [&] { wiring_.workers = std::move(workers); });
 }
 
-finding cudaq_dispatcher_t::set_mailbox(void **mailbox) {
+status_or_reason cudaq_dispatcher_t::set_mailbox(void **mailbox) {
   return wire(
       "the mailbox", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a mailbox"); },
       [&] { wiring_.mailbox = mailbox; });
 }
 
-finding cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,
-                                          cudaq_dispatch_launch_fn_v2_t launch_fn_v2) {
-  const auto check = [&]() -> finding {
+status_or_reason cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,
+                                                   cudaq_dispatch_launch_fn_v2_t launch_fn_v2) {
+  const auto check = [&]() -> status_or_reason {
     if (launch_fn == nullptr && launch_fn_v2 == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
     return refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a launch function");
   };
   return wire("the launch function", check, [&] {
@@ -184,14 +184,14 @@ finding cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,
   });
 }
 
-finding cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_t &given) {
-  const auto check = [&]() -> finding {
-    if (finding refused = refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a GraphIOContext"))
+status_or_reason cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_t &given) {
+  const auto check = [&]() -> status_or_reason {
+    if (status_or_reason refused = refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a GraphIOContext"))
       return refused;
     if (config.dispatch_mode != CUDAQ_DISPATCH_GRAPH_LAUNCH)
-      return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                          "config->dispatch_mode is %d: a GraphIOContext belongs to 1 (graph launch)",
-                          static_cast<int>(config.dispatch_mode));
+      return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                         "config->dispatch_mode is %d: a GraphIOContext belongs to 1 (graph launch)",
+                         static_cast<int>(config.dispatch_mode));
     return validate_graph_io(given);
   };
   return wire("graph contexts", check, [&] {
@@ -201,14 +201,14 @@ finding cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_t &given)
   });
 }
 
-finding cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified) {
-  const auto check = [&]() -> finding {
+status_or_reason cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified) {
+  const auto check = [&]() -> status_or_reason {
     if (unified.launch_fn == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
     if (config.kernel_type != CUDAQ_KERNEL_UNIFIED)
-      return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                          "config->kernel_type is %d: a unified launch function belongs to 2 (unified)",
-                          static_cast<int>(config.kernel_type));
+      return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                         "config->kernel_type is %d: a unified launch function belongs to 2 (unified)",
+                         static_cast<int>(config.kernel_type));
     return {};
   };
   return wire("the launch function", check, [&] {
@@ -217,14 +217,14 @@ finding cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_dispatch_ctx_
   });
 }
 
-finding cudaq_dispatcher_t::start() {
-  return alone([&]() -> finding {
+status_or_reason cudaq_dispatcher_t::start() {
+  return alone([&]() -> status_or_reason {
     cudaq_dispatcher_state_t s{};
-    if (finding found = settle(s))
+    if (status_or_reason found = settle(s))
       return found;
     if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
-      return make_finding(CUDAQ_ERR_STATE, "the dispatcher is %s", state_name(s));
-    finding refused = check_startable();
+      return make_reason(CUDAQ_ERR_STATE, "the dispatcher is %s", state_name(s));
+    status_or_reason refused = check_startable();
     if (refused)
       return refused;
     refused = path_->start(wiring_);
@@ -236,9 +236,9 @@ finding cudaq_dispatcher_t::start() {
   });
 }
 
-finding cudaq_dispatcher_t::run_here() {
-  finding refused = alone([&]() -> finding {
-    finding found = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a loop on the calling thread");
+status_or_reason cudaq_dispatcher_t::run_here() {
+  status_or_reason refused = alone([&]() -> status_or_reason {
+    status_or_reason found = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a loop on the calling thread");
     if (!found)
       found = check_startable();
     if (!found)
@@ -255,9 +255,9 @@ finding cudaq_dispatcher_t::run_here() {
 bool cudaq_dispatcher_t::graph_runs() const { return host_ != nullptr && host_->graph_runs(); }
 bool cudaq_dispatcher_t::threads_run() const { return host_ != nullptr && host_->threads_run(); }
 
-finding cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
+status_or_reason cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
   const steady_clock::time_point deadline = deadline_after(timeout_ns);
-  return alone(deadline, [&]() -> finding {
+  return alone(deadline, [&]() -> status_or_reason {
     const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
     if (s != CUDAQ_DISPATCHER_RUNNING && s != CUDAQ_DISPATCHER_FAILED)
       return {};
@@ -265,8 +265,8 @@ finding cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
   });
 }
 
-finding cudaq_dispatcher_t::finish_run(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
-  finding found = path_->finish(timeout_ns, deadline);
+status_or_reason cudaq_dispatcher_t::finish_run(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+  status_or_reason found = path_->finish(timeout_ns, deadline);
   set_state(found ? CUDAQ_DISPATCHER_FAILED : CUDAQ_DISPATCHER_STOPPED);
   return found;
 }

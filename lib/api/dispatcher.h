@@ -23,27 +23,27 @@ struct cudaq_dispatcher_t {
   cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_dispatcher_config_t &c);
   ~cudaq_dispatcher_t();
 
-  using finding = cudaq::realtime::detail::finding;
+  using status_or_reason = cudaq::realtime::detail::status_or_reason;
 
-  finding set_ringbuffer(const cudaq_ringbuffer_t &ring);
-  finding set_function_table(const cudaq_function_table_t &table);
-  finding set_control(volatile int *shutdown_flag, std::uint64_t *stats);
-  finding set_options(const cudaq_dispatcher_options_t &given);
-  finding set_host_workers(std::vector<cudaq_host_worker_t> workers);
-  finding set_mailbox(void **mailbox);
-  finding set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
+  status_or_reason set_ringbuffer(const cudaq_ringbuffer_t &ring);
+  status_or_reason set_function_table(const cudaq_function_table_t &table);
+  status_or_reason set_control(volatile int *shutdown_flag, std::uint64_t *stats);
+  status_or_reason set_options(const cudaq_dispatcher_options_t &given);
+  status_or_reason set_host_workers(std::vector<cudaq_host_worker_t> workers);
+  status_or_reason set_mailbox(void **mailbox);
+  status_or_reason set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
   /// One of the two is not NULL.
-  finding set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
-  finding set_graph_io(const cudaq_dispatch_graph_io_t &given);
-  finding set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified);
+  status_or_reason set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
+  status_or_reason set_graph_io(const cudaq_dispatch_graph_io_t &given);
+  status_or_reason set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified);
 
-  finding start();
+  status_or_reason start();
   /// Runs the host path's loop on the calling thread instead of one of its own.
-  finding run_here();
+  status_or_reason run_here();
   /// After run_here: a graph of the run has not ended.
   bool graph_runs() const;
   bool threads_run() const;
-  finding stop(std::uint64_t timeout_ns);
+  status_or_reason stop(std::uint64_t timeout_ns);
   std::uint64_t grace_period_ns() const { return grace_period_ns_.peek(); }
 
   cudaq_dispatcher_state_t state() const;
@@ -59,21 +59,21 @@ private:
   /// Runs `body` alone among the control calls. Refused from a handler of this dispatcher, whose end stop would wait for
   /// while the handler waits here, and after `deadline`.
   template <class Body>
-  finding alone(cudaq::realtime::detail::steady_clock::time_point deadline, Body &&body);
+  status_or_reason alone(cudaq::realtime::detail::steady_clock::time_point deadline, Body &&body);
   template <class Body>
-  finding alone(Body &&body) {
+  status_or_reason alone(Body &&body) {
     return alone(cudaq::realtime::detail::steady_clock::time_point::max(), body);
   }
   /// Sets a part of the wiring: `check` says whether it may be, `set` does it.
   template <class Check, class Set>
-  finding wire(const char *what, Check &&check, Set &&set);
+  status_or_reason wire(const char *what, Check &&check, Set &&set);
   /// Joins a run that the caller's own shutdown flag has ended, and says what the state is then. What a run that was ended
   /// by an error has to say is left to stop.
-  finding settle(cudaq_dispatcher_state_t &now);
-  finding finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
-  finding check_wired() const;
-  finding check_startable() const;
-  finding refuse_unless(cudaq_dispatch_path_t path, const char *what) const;
+  status_or_reason settle(cudaq_dispatcher_state_t &now);
+  status_or_reason finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
+  status_or_reason check_wired() const;
+  status_or_reason check_startable() const;
+  status_or_reason refuse_unless(cudaq_dispatch_path_t path, const char *what) const;
   void set_state(cudaq_dispatcher_state_t s) { state_.store(s); }
 
   std::mutex control_; ///< serialises wiring, start, stop

@@ -8,13 +8,13 @@ using namespace cudaq::realtime::detail;
 
 namespace {
 
-finding null_argument(const char *name) { return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name); }
+status_or_reason null_argument(const char *name) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name); }
 
 /// Runs `body` unless `dispatcher` or `argument` is NULL.
 template <class Body>
 cudaq_status_t with(const char *function, const cudaq_dispatcher_t *dispatcher, const void *argument,
                     const char *argument_name, Body &&body) {
-  return guarded(function, [&]() -> finding {
+  return guarded(function, [&]() -> status_or_reason {
     if (dispatcher == nullptr)
       return null_argument("dispatcher");
     if (argument == nullptr)
@@ -23,8 +23,9 @@ cudaq_status_t with(const char *function, const cudaq_dispatcher_t *dispatcher, 
   });
 }
 
-finding create(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config, cudaq_dispatcher_t **out) {
-  if (finding found = validate_config(config))
+status_or_reason create(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config,
+                        cudaq_dispatcher_t **out) {
+  if (status_or_reason found = validate_config(config))
     return found;
   auto made = std::make_unique<cudaq_dispatcher_t>(manager, config);
   const std::lock_guard lock(manager.mutex);
@@ -33,9 +34,10 @@ finding create(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_
   return {};
 }
 
-finding destroy(cudaq_dispatcher_t *dispatcher) {
+status_or_reason destroy(cudaq_dispatcher_t *dispatcher) {
   // A run that a device fault has ended is over, too.
-  if (finding refused = dispatcher->stop(dispatcher->grace_period_ns()); refused && refused.status != CUDAQ_ERR_CUDA)
+  if (status_or_reason refused = dispatcher->stop(dispatcher->grace_period_ns());
+      refused && refused.status != CUDAQ_ERR_CUDA)
     return refused;
   {
     const std::lock_guard lock(dispatcher->manager.mutex);
@@ -47,34 +49,35 @@ finding destroy(cudaq_dispatcher_t *dispatcher) {
   return {};
 }
 
-finding run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringbuffer_t &ring,
-                      const cudaq_function_table_t &table, std::vector<cudaq_host_worker_t> workers,
-                      const cudaq_dispatcher_options_t *options, volatile int *shutdown_flag, std::uint64_t *stats) {
-  if (finding found = validate_config(config))
+status_or_reason run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringbuffer_t &ring,
+                               const cudaq_function_table_t &table, std::vector<cudaq_host_worker_t> workers,
+                               const cudaq_dispatcher_options_t *options, volatile int *shutdown_flag,
+                               std::uint64_t *stats) {
+  if (status_or_reason found = validate_config(config))
     return found;
   if (config.dispatch_path != CUDAQ_DISPATCH_PATH_HOST)
-    return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                        "config->dispatch_path is %d (device): a loop on the calling thread is the host path's",
-                        static_cast<int>(config.dispatch_path));
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "config->dispatch_path is %d (device): a loop on the calling thread is the host path's",
+                       static_cast<int>(config.dispatch_path));
   if (config.shared_ring_mode != 0)
-    return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                        "config->shared_ring_mode: a shared ring needs dispatchers of one manager");
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "config->shared_ring_mode: a shared ring needs dispatchers of one manager");
   cudaq_dispatcher_options_t chosen = default_dispatcher_options();
   if (options != nullptr)
-    if (finding found = read_sized("options", options, chosen))
+    if (status_or_reason found = read_sized("options", options, chosen))
       return found;
   // The caller's thread is his to place; a pool's threads are ours.
   if (chosen.dispatcher_core != CUDAQ_CORE_ANY)
-    return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                        "options->dispatcher_core is %d: the loop runs on the calling thread, "
-                        "which the caller places",
-                        chosen.dispatcher_core);
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "options->dispatcher_core is %d: the loop runs on the calling thread, "
+                       "which the caller places",
+                       chosen.dispatcher_core);
   if (chosen.handler_pool_size == 0 && (chosen.numa_node != CUDAQ_NUMA_NODE_ANY || chosen.realtime_priority != 0))
-    return make_finding(CUDAQ_ERR_UNSUPPORTED, "options->numa_node and realtime_priority: the loop runs on the calling "
-                                               "thread, which the caller places, and there is no pool");
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "options->numa_node and realtime_priority: the loop runs on the calling "
+                                              "thread, which the caller places, and there is no pool");
   auto manager = std::make_unique<cudaq_dispatch_manager_t>();
   auto dispatcher = std::make_unique<cudaq_dispatcher_t>(*manager, config);
-  finding found = dispatcher->set_options(chosen);
+  status_or_reason found = dispatcher->set_options(chosen);
   if (!found)
     found = dispatcher->set_ringbuffer(ring);
   if (!found)
@@ -97,9 +100,9 @@ finding run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringb
   // The graph may still write to memory of the launcher's, and to free that would wait for the graph.
   (void)dispatcher.release();
   (void)manager.release();
-  return make_finding(CUDAQ_ERR_TIMEOUT,
-                      "a graph did not end within the grace period of %.3f s; its slot is left as it is",
-                      static_cast<double>(chosen.grace_period_ns) * 1e-9);
+  return make_reason(CUDAQ_ERR_TIMEOUT,
+                     "a graph did not end within the grace period of %.3f s; its slot is left as it is",
+                     static_cast<double>(chosen.grace_period_ns) * 1e-9);
 }
 
 } // namespace
@@ -108,7 +111,7 @@ extern "C" {
 
 cudaq_status_t cudaq_dispatcher_create(cudaq_dispatch_manager_t *mgr, const cudaq_dispatcher_config_t *config,
                                        cudaq_dispatcher_t **out_dispatcher) {
-  return guarded(__func__, [&]() -> finding {
+  return guarded(__func__, [&]() -> status_or_reason {
     if (mgr == nullptr)
       return null_argument("mgr");
     if (config == nullptr)
@@ -139,9 +142,9 @@ cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher, vola
 }
 
 cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_t *dispatcher, const cudaq_dispatcher_options_t *options) {
-  return with(__func__, dispatcher, options, "options", [&]() -> finding {
+  return with(__func__, dispatcher, options, "options", [&]() -> status_or_reason {
     cudaq_dispatcher_options_t chosen = default_dispatcher_options();
-    if (finding found = read_sized("options", options, chosen))
+    if (status_or_reason found = read_sized("options", options, chosen))
       return found;
     return dispatcher->set_options(chosen);
   });
@@ -150,9 +153,9 @@ cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_t *dispatcher, cons
 cudaq_status_t cudaq_dispatcher_set_host_handler_v2(cudaq_dispatcher_t *dispatcher, uint32_t function_id,
                                                     cudaq_host_handler_v2_t handler, void *user,
                                                     const cudaq_handler_schema_t *schema) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> finding {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> status_or_reason {
     const v2_handler given{function_id, handler, user, schema != nullptr ? *schema : cudaq_handler_schema_t{}};
-    if (finding found = check_schema(given.schema, "handler of function", function_id))
+    if (status_or_reason found = check_schema(given.schema, "handler of function", function_id))
       return found;
     return dispatcher->set_host_handler_v2(given);
   });
@@ -171,9 +174,9 @@ cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
 
 cudaq_status_t cudaq_dispatcher_set_graph_io(cudaq_dispatcher_t *dispatcher,
                                              const cudaq_dispatch_graph_io_t *graph_io) {
-  return with(__func__, dispatcher, graph_io, "graph_io", [&]() -> finding {
+  return with(__func__, dispatcher, graph_io, "graph_io", [&]() -> status_or_reason {
     cudaq_dispatch_graph_io_t given{};
-    if (finding refused = read_sized("graph_io", graph_io, given))
+    if (status_or_reason refused = read_sized("graph_io", graph_io, given))
       return refused;
     return dispatcher->set_graph_io(given);
   });
@@ -202,14 +205,14 @@ cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uin
 }
 
 cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatcher_t *dispatcher, uint64_t *out_packets) {
-  return with(__func__, dispatcher, out_packets, "out_packets", [&]() -> finding {
+  return with(__func__, dispatcher, out_packets, "out_packets", [&]() -> status_or_reason {
     *out_packets = dispatcher->processed();
     return {};
   });
 }
 
 cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher, cudaq_dispatcher_state_t *out_state) {
-  return with(__func__, dispatcher, out_state, "out_state", [&]() -> finding {
+  return with(__func__, dispatcher, out_state, "out_state", [&]() -> status_or_reason {
     *out_state = dispatcher->state();
     return {};
   });
@@ -226,7 +229,7 @@ cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher, 
 
 cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher, char *buf, size_t buf_len,
                                            size_t *out_len) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> finding {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> status_or_reason {
     if (buf == nullptr && buf_len != 0)
       return null_argument("buf");
     const std::string text = dispatcher->describe();
@@ -249,9 +252,9 @@ cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher, cons
 
 cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher, const cudaq_host_worker_t *workers,
                                                  size_t num_workers) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> finding {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> status_or_reason {
     std::vector<cudaq_host_worker_t> chosen;
-    if (finding refused = read_workers(workers, num_workers, chosen))
+    if (status_or_reason refused = read_workers(workers, num_workers, chosen))
       return refused;
     return dispatcher->set_host_workers(std::move(chosen));
   });
@@ -275,18 +278,18 @@ cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *confi
                                           const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
                                           size_t num_workers, const cudaq_dispatcher_options_t *options,
                                           volatile int *shutdown_flag, uint64_t *stats) {
-  return guarded(__func__, [&]() -> finding {
+  return guarded(__func__, [&]() -> status_or_reason {
     if (config == nullptr || ringbuffer == nullptr || table == nullptr)
       return null_argument(config == nullptr ? "config" : ringbuffer == nullptr ? "ringbuffer" : "table");
     std::vector<cudaq_host_worker_t> chosen;
-    if (finding refused = read_workers(workers, num_workers, chosen))
+    if (status_or_reason refused = read_workers(workers, num_workers, chosen))
       return refused;
     for (std::size_t w = 0; w < chosen.size(); ++w)
       if (chosen[w].completion == CUDAQ_WORKER_CALLER_PUBLISHES)
-        return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                            "workers[%zu].completion is 2 (the caller publishes): giving a worker back takes a "
-                            "dispatcher handle, which this loop does not have",
-                            w);
+        return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                           "workers[%zu].completion is 2 (the caller publishes): giving a worker back takes a "
+                           "dispatcher handle, which this loop does not have",
+                           w);
     return run_loop_here(*config, *ringbuffer, *table, std::move(chosen), options, shutdown_flag, stats);
   });
 }

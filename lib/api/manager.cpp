@@ -21,10 +21,10 @@ std::shared_ptr<job_table> cudaq_dispatch_manager_t::make_jobs_locked(std::uint3
   return std::make_shared<job_table>(num_slots, next_generation++ << 40);
 }
 
-finding cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_ptr<ring_router> &out) {
+status_or_reason cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_ptr<ring_router> &out) {
   const std::lock_guard lock(mutex);
   if (exclusive_rings.count(ring.rx_flags) != 0)
-    return make_finding(CUDAQ_ERR_STATE, "shared_ring_mode: a dispatcher without it runs on this ring");
+    return make_reason(CUDAQ_ERR_STATE, "shared_ring_mode: a dispatcher without it runs on this ring");
   shared_ring &known = shared_rings[ring.rx_flags];
   const auto same = [&](const slot_ring &r) {
     return r.num_slots == ring.num_slots && r.slot_size == ring.slot_size && r.tx_flags == ring.tx_flags &&
@@ -32,11 +32,11 @@ finding cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_p
            r.tx_stride == ring.tx_stride && r.rx_alias == ring.rx_alias;
   };
   if (known.running != 0 && !same(known.router->jobs()->ring))
-    return make_finding(
-        CUDAQ_ERR_INVALID_ARG,
-        "shared_ring_mode: another dispatcher runs on this ring with %u slots of %u bytes, this one has "
-        "%u of %u, or other arrays",
-        known.router->jobs()->ring.num_slots, known.router->jobs()->ring.slot_size, ring.num_slots, ring.slot_size);
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "shared_ring_mode: another dispatcher runs on this ring with %u slots of %u bytes, this one has "
+                       "%u of %u, or other arrays",
+                       known.router->jobs()->ring.num_slots, known.router->jobs()->ring.slot_size, ring.num_slots,
+                       ring.slot_size);
   const bool none_wired = known.router && known.router.use_count() == 1;
   if (known.router && same(known.router->jobs()->ring)) {
     if (none_wired)
@@ -59,12 +59,12 @@ void cudaq_dispatch_manager_t::leave_ring(const volatile void *ring) {
   --shared_rings[ring].running;
 }
 
-finding cudaq_dispatch_manager_t::reserve_ring(const volatile void *ring) {
+status_or_reason cudaq_dispatch_manager_t::reserve_ring(const volatile void *ring) {
   const std::lock_guard lock(mutex);
   const auto shared = shared_rings.find(ring);
   const bool in_use = shared != shared_rings.end() && shared->second.running != 0;
   if (in_use || !exclusive_rings.insert(ring).second)
-    return make_finding(CUDAQ_ERR_STATE, "another dispatcher runs on this ring; config->shared_ring_mode is 0");
+    return make_reason(CUDAQ_ERR_STATE, "another dispatcher runs on this ring; config->shared_ring_mode is 0");
   return {};
 }
 
@@ -89,7 +89,7 @@ void cudaq_dispatch_manager_t::remove_resident(const void *who) {
 }
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-finding cudaq_dispatch_manager_t::take_mapped_block(std::size_t bytes, void *&out) {
+status_or_reason cudaq_dispatch_manager_t::take_mapped_block(std::size_t bytes, void *&out) {
   constexpr std::size_t kPage = 4096;
   const std::size_t size = std::bit_ceil(bytes < kPage ? kPage : bytes);
   const std::lock_guard lock(mutex);
@@ -161,22 +161,22 @@ cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() = default;
 extern "C" {
 
 cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_manager_t **out_mgr) {
-  return guarded(__func__, [&]() -> finding {
+  return guarded(__func__, [&]() -> status_or_reason {
     if (out_mgr == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "out_mgr is NULL");
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "out_mgr is NULL");
     *out_mgr = new cudaq_dispatch_manager_t;
     return {};
   });
 }
 
 cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr) {
-  return guarded(__func__, [&]() -> finding {
+  return guarded(__func__, [&]() -> status_or_reason {
     if (mgr == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "mgr is NULL");
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "mgr is NULL");
     {
       const std::lock_guard lock(mgr->mutex);
       if (!mgr->dispatchers.empty())
-        return make_finding(CUDAQ_ERR_STATE, "mgr still owns %zu dispatchers", mgr->dispatchers.size());
+        return make_reason(CUDAQ_ERR_STATE, "mgr still owns %zu dispatchers", mgr->dispatchers.size());
     }
     delete mgr;
     return {};
@@ -184,11 +184,11 @@ cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr) {
 }
 
 cudaq_status_t cudaq_dispatch_manager_reserve_blocks(cudaq_dispatch_manager_t *mgr, int device_id, uint32_t blocks) {
-  return guarded(__func__, [&]() -> finding {
+  return guarded(__func__, [&]() -> status_or_reason {
     if (mgr == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "mgr is NULL");
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "mgr is NULL");
     if (device_id < 0)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "device_id is %d, allowed: 0 or more", device_id);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "device_id is %d, allowed: 0 or more", device_id);
     const std::lock_guard lock(mgr->mutex);
     mgr->reserved_blocks[device_id] = blocks;
     return {};

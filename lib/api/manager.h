@@ -55,11 +55,11 @@ struct cudaq_dispatch_manager_t {
   std::shared_ptr<cudaq::realtime::detail::job_table> make_jobs_locked(std::uint32_t num_slots);
   /// The common router of a shared ring; refused if others run on it with another geometry, or one has it for itself. A
   /// ring to which no dispatcher is wired any more begins anew.
-  cudaq::realtime::detail::finding join_ring(const cudaq::realtime::detail::slot_ring &ring,
-                                             std::shared_ptr<cudaq::realtime::detail::ring_router> &out);
+  cudaq::realtime::detail::status_or_reason join_ring(const cudaq::realtime::detail::slot_ring &ring,
+                                                      std::shared_ptr<cudaq::realtime::detail::ring_router> &out);
   void leave_ring(const volatile void *ring);
   /// Reserves a ring for one dispatcher, host or device; refused if another one runs on it.
-  cudaq::realtime::detail::finding reserve_ring(const volatile void *ring);
+  cudaq::realtime::detail::status_or_reason reserve_ring(const volatile void *ring);
   void release_ring(const volatile void *ring);
 
   /// From here to remove_resident, `who` keeps blocks on a device. Returns how many others keep there.
@@ -68,7 +68,7 @@ struct cudaq_dispatch_manager_t {
 
   /// A block of pinned memory that every device sees. It goes back to the manager, which reuses it: freeing pinned memory
   /// waits for every kernel that runs, and dispatch kernels run for ever.
-  cudaq::realtime::detail::finding take_mapped_block(std::size_t bytes, void *&out);
+  cudaq::realtime::detail::status_or_reason take_mapped_block(std::size_t bytes, void *&out);
   void give_back_mapped_block(void *block);
   /// The same for scheduler graphs: destroying them waits likewise. None: `made` is NULL.
   spare_graphs take_spare_graphs(int device_id);

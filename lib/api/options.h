@@ -14,10 +14,10 @@ cudaq_ringbuffer_options_t default_ringbuffer_options();
 
 /// Fills the caller's struct of `struct_size` bytes from `value`.
 template <class T>
-finding write_sized(const char *name, T *out, std::uint32_t struct_size, T value) {
+status_or_reason write_sized(const char *name, T *out, std::uint32_t struct_size, T value) {
   if (out == nullptr)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name);
-  if (finding found = check_struct_size(name, struct_size, sizeof(T)))
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name);
+  if (status_or_reason found = check_struct_size(name, struct_size, sizeof(T)))
     return found;
   value.struct_size = struct_size;
   std::memcpy(out, &value, struct_size);
@@ -26,10 +26,10 @@ finding write_sized(const char *name, T *out, std::uint32_t struct_size, T value
 
 /// Reads the caller's struct over `into`, which holds the defaults.
 template <class T>
-finding read_sized(const char *name, const T *given, T &into) {
+status_or_reason read_sized(const char *name, const T *given, T &into) {
   if (given == nullptr)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name);
-  if (finding found = check_struct_size(name, given->struct_size, sizeof(T)))
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name);
+  if (status_or_reason found = check_struct_size(name, given->struct_size, sizeof(T)))
     return found;
   std::memcpy(&into, given, given->struct_size);
   into.struct_size = sizeof(T);

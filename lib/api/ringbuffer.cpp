@@ -41,22 +41,21 @@ struct layout {
 };
 
 /// The kernel's MPOL_BIND, from its user interface.
-finding bind_to_node(void *base, std::size_t bytes, int node) {
+status_or_reason bind_to_node(void *base, std::size_t bytes, int node) {
   constexpr int kBind = 2;
   constexpr unsigned kStrict = 1u; // pages that cannot be placed are an error
   unsigned long mask[16] = {};
   constexpr int kBits = 8 * sizeof(unsigned long);
   if (node >= 16 * kBits)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "options->numa_node is %d, node numbers end at %d", node,
-                        16 * kBits - 1);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "options->numa_node is %d, node numbers end at %d", node, 16 * kBits - 1);
   mask[node / kBits] = 1ul << (node % kBits);
   if (syscall(SYS_mbind, base, bytes, kBind, mask, 16ul * kBits, kStrict) != 0)
-    return make_finding(errno == EINVAL ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_INTERNAL,
-                        "options->numa_node %d: the system refused the placement: %s", node, std::strerror(errno));
+    return make_reason(errno == EINVAL ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_INTERNAL,
+                       "options->numa_node %d: the system refused the placement: %s", node, std::strerror(errno));
   return {};
 }
 
-finding allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+status_or_reason allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
   if (o.hugepages != 0) {
     flags |= MAP_HUGETLB;
@@ -64,9 +63,9 @@ finding allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memo
   }
   void *base = mmap(nullptr, memory.bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
   if (base == MAP_FAILED)
-    return make_finding(CUDAQ_ERR_INTERNAL, "no memory for a ring of %zu bytes%s: %s", memory.bytes,
-                        o.hugepages != 0 ? " in huge pages (see vm.nr_hugepages)" : "", std::strerror(errno));
-  finding refused;
+    return make_reason(CUDAQ_ERR_INTERNAL, "no memory for a ring of %zu bytes%s: %s", memory.bytes,
+                       o.hugepages != 0 ? " in huge pages (see vm.nr_hugepages)" : "", std::strerror(errno));
+  status_or_reason refused;
   if (o.numa_node != CUDAQ_NUMA_NODE_ANY)
     refused = bind_to_node(base, memory.bytes, o.numa_node);
   if (refused)
@@ -80,7 +79,7 @@ finding allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memo
 /// Queues `work` on a stream of its own and waits for it: the legacy stream, and the calls that synchronise the device,
 /// would wait for kernels that run for ever.
 template <class Work>
-finding on_own_stream(const char *what, Work &&work) {
+status_or_reason on_own_stream(const char *what, Work &&work) {
   cudaStream_t stream = nullptr;
   cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   if (error != cudaSuccess)
@@ -89,11 +88,11 @@ finding on_own_stream(const char *what, Work &&work) {
   if (error == cudaSuccess)
     error = cudaStreamSynchronize(stream);
   cudaStreamDestroy(stream);
-  return error == cudaSuccess ? finding{} : cuda_failed(what, error);
+  return error == cudaSuccess ? status_or_reason{} : cuda_failed(what, error);
 }
 
-finding allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
-  return on_device(memory.device_id, [&]() -> finding {
+status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
+  return on_device(memory.device_id, [&]() -> status_or_reason {
     if (memory.memory_kind == CUDAQ_MEMORY_MAPPED) {
       if (const cudaError_t error =
               cudaHostAlloc(&memory.base, memory.bytes, cudaHostAllocMapped | cudaHostAllocPortable))
@@ -108,8 +107,8 @@ finding allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
   });
 }
 
-finding free_cuda(const cudaq_ringbuffer_memory_t &memory) {
-  return on_device(memory.device_id, [&]() -> finding {
+status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &memory) {
+  return on_device(memory.device_id, [&]() -> status_or_reason {
     if (memory.memory_kind == CUDAQ_MEMORY_DEVICE)
       return on_own_stream("freeing the ring", [&](cudaStream_t stream) { return cudaFreeAsync(memory.base, stream); });
     if (const cudaError_t error = cudaFreeHost(memory.base))
@@ -118,7 +117,7 @@ finding free_cuda(const cudaq_ringbuffer_memory_t &memory) {
   });
 }
 
-finding device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out) {
+status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out) {
   void *address = memory.base;
   if (memory.memory_kind == CUDAQ_MEMORY_MAPPED)
     if (const cudaError_t error = cudaHostGetDevicePointer(&address, memory.base, 0))
@@ -127,21 +126,21 @@ finding device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&o
   return {};
 }
 #else
-finding no_cuda() {
-  return make_finding(
+status_or_reason no_cuda() {
+  return make_reason(
       CUDAQ_ERR_UNSUPPORTED,
       "options->memory_kind: this library was built without the CUDA runtime; plain host memory (0) only");
 }
-finding allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
-finding free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
-finding device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
+status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+status_or_reason device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
 #endif
 
-finding free_memory(const cudaq_ringbuffer_memory_t &memory) {
+status_or_reason free_memory(const cudaq_ringbuffer_memory_t &memory) {
   if (memory.memory_kind != CUDAQ_MEMORY_HOST)
     return free_cuda(memory);
   if (munmap(memory.base, memory.bytes) != 0)
-    return make_finding(CUDAQ_ERR_INTERNAL, "munmap: %s", std::strerror(errno));
+    return make_reason(CUDAQ_ERR_INTERNAL, "munmap: %s", std::strerror(errno));
   return {};
 }
 
@@ -154,14 +153,15 @@ void fill_view(std::uint8_t *base, const layout &at, bool in_place, volatile std
   tx_data = in_place ? nullptr : base + at.tx_data;
 }
 
-finding create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t **out_memory,
-               cudaq_ringbuffer_t *out_ring) {
+status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t **out_memory,
+                        cudaq_ringbuffer_t *out_ring) {
   auto memory = std::make_unique<cudaq_ringbuffer_memory_t>();
   const layout at(o);
   memory->memory_kind = o.memory_kind;
   memory->bytes = at.bytes;
   memory->device_id = o.device_id;
-  if (finding refused = o.memory_kind == CUDAQ_MEMORY_HOST ? allocate_host(o, *memory) : allocate_cuda(*memory))
+  if (status_or_reason refused =
+          o.memory_kind == CUDAQ_MEMORY_HOST ? allocate_host(o, *memory) : allocate_cuda(*memory))
     return refused;
   cudaq_ringbuffer_t ring{};
   ring.rx_stride_sz = ring.tx_stride_sz = at.stride;
@@ -170,7 +170,7 @@ finding create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t **
     fill_view(base, at, o.in_place, ring.rx_flags_host, ring.tx_flags_host, ring.rx_data_host, ring.tx_data_host);
   if (o.memory_kind != CUDAQ_MEMORY_HOST) {
     std::uint8_t *device_base = nullptr;
-    if (finding refused = device_address(*memory, device_base)) {
+    if (status_or_reason refused = device_address(*memory, device_base)) {
       free_memory(*memory);
       return refused;
     }
@@ -189,23 +189,23 @@ extern "C" {
 
 cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer_options_t *options,
                                        cudaq_ringbuffer_memory_t **out_memory, cudaq_ringbuffer_t *out_ring) {
-  return guarded(__func__, [&]() -> finding {
+  return guarded(__func__, [&]() -> status_or_reason {
     cudaq_ringbuffer_options_t o = default_ringbuffer_options();
-    if (finding found = read_sized("options", options, o))
+    if (status_or_reason found = read_sized("options", options, o))
       return found;
     if (out_memory == nullptr || out_ring == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_memory == nullptr ? "out_memory" : "out_ring");
-    if (finding found = validate_ring_options(o))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_memory == nullptr ? "out_memory" : "out_ring");
+    if (status_or_reason found = validate_ring_options(o))
       return found;
     return create(o, out_memory, out_ring);
   });
 }
 
 cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory) {
-  return guarded(__func__, [&]() -> finding {
+  return guarded(__func__, [&]() -> status_or_reason {
     if (memory == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "memory is NULL");
-    if (finding refused = free_memory(*memory))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "memory is NULL");
+    if (status_or_reason refused = free_memory(*memory))
       return refused;
     delete memory;
     return {};

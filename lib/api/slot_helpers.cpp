@@ -15,18 +15,18 @@ bool has_host_view(const cudaq_ringbuffer_t *rb) {
   return rb != nullptr && rb->rx_flags_host != nullptr && rb->tx_flags_host != nullptr && rb->rx_data_host != nullptr;
 }
 
-finding check_host_view(const cudaq_ringbuffer_t *rb) {
+status_or_reason check_host_view(const cudaq_ringbuffer_t *rb) {
   if (rb == nullptr)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "rb is NULL");
-  if (finding found = check_host_views(*rb))
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "rb is NULL");
+  if (status_or_reason found = check_host_views(*rb))
     return found;
   const std::size_t tx_stride = is_in_place(*rb, ring_side::host) ? rb->rx_stride_sz : rb->tx_stride_sz;
   if (rb->rx_stride_sz % 8 != 0 || tx_stride % 8 != 0 || rb->rx_stride_sz < CUDAQ_RPC_HEADER_SIZE ||
       tx_stride < CUDAQ_RPC_HEADER_SIZE)
-    return make_finding(CUDAQ_ERR_INVALID_ARG,
-                        "rb->rx_stride_sz is %zu, tx_stride_sz %zu: allowed are multiples of 8 "
-                        "from 24 on",
-                        rb->rx_stride_sz, tx_stride);
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "rb->rx_stride_sz is %zu, tx_stride_sz %zu: allowed are multiples of 8 "
+                       "from 24 on",
+                       rb->rx_stride_sz, tx_stride);
   return check_alignment(*rb, ring_side::host);
 }
 
@@ -41,14 +41,14 @@ int cudaq_host_ringbuffer_slot_available(const cudaq_ringbuffer_t *rb, uint32_t 
 cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
                                                        uint32_t function_id, const void *payload, uint32_t payload_len,
                                                        uint32_t request_id, uint64_t ptp_timestamp) {
-  return guarded(__func__, [&]() -> finding {
-    if (finding found = check_host_view(rb))
+  return guarded(__func__, [&]() -> status_or_reason {
+    if (status_or_reason found = check_host_view(rb))
       return found;
     if (payload == nullptr && payload_len != 0)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "payload is NULL but payload_len is %u", payload_len);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "payload is NULL but payload_len is %u", payload_len);
     if (std::uint64_t{payload_len} + CUDAQ_RPC_HEADER_SIZE > rb->rx_stride_sz)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "payload_len is %u, a slot of %zu bytes holds 24 less", payload_len,
-                          rb->rx_stride_sz);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "payload_len is %u, a slot of %zu bytes holds 24 less", payload_len,
+                         rb->rx_stride_sz);
     std::uint8_t *slot = view_of(*rb).rx_slot(slot_idx);
     write_request(slot, request{CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp});
     if (payload_len != 0)
@@ -80,18 +80,18 @@ cudaq_tx_status_t cudaq_host_ringbuffer_poll_tx_flag(const cudaq_ringbuffer_t *r
 
 cudaq_status_t cudaq_host_ringbuffer_read_rpc_response(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
                                                        cudaq_rpc_response_t *out_header, const void **out_result) {
-  return guarded(__func__, [&]() -> finding {
-    if (finding found = check_host_view(rb))
+  return guarded(__func__, [&]() -> status_or_reason {
+    if (status_or_reason found = check_host_view(rb))
       return found;
     if (out_header == nullptr || out_result == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_header == nullptr ? "out_header" : "out_result");
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_header == nullptr ? "out_header" : "out_result");
     const slot_ring ring = view_of(*rb);
     const response header = read_header<response>(ring.tx_slot(slot_idx));
     if (header.magic != CUDAQ_RPC_MAGIC_RESPONSE)
-      return make_finding(CUDAQ_ERR_INTERNAL, "slot %u holds no response: magic is 0x%08x", slot_idx, header.magic);
+      return make_reason(CUDAQ_ERR_INTERNAL, "slot %u holds no response: magic is 0x%08x", slot_idx, header.magic);
     if (std::uint64_t{header.result_len} + CUDAQ_RPC_HEADER_SIZE > ring.tx_stride)
-      return make_finding(CUDAQ_ERR_INTERNAL, "slot %u holds no response: result_len is %u, the stride %zu", slot_idx,
-                          header.result_len, ring.tx_stride);
+      return make_reason(CUDAQ_ERR_INTERNAL, "slot %u holds no response: result_len is %u, the stride %zu", slot_idx,
+                         header.result_len, ring.tx_stride);
     std::memcpy(out_header, &header, sizeof(header));
     *out_result = ring.tx_slot(slot_idx) + CUDAQ_RPC_HEADER_SIZE;
     return {};

@@ -9,17 +9,17 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-finding pin_to(const std::vector<int> &cpus, const char *field, int value) {
+status_or_reason pin_to(const std::vector<int> &cpus, const char *field, int value) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (int cpu : cpus) {
     if (cpu < 0 || cpu >= CPU_SETSIZE)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "%s %d: CPU numbers end at %d", field, value, CPU_SETSIZE - 1);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %d: CPU numbers end at %d", field, value, CPU_SETSIZE - 1);
     CPU_SET(cpu, &set);
   }
   if (const int error = pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
-    return make_finding(CUDAQ_ERR_INTERNAL, "%s %d: the system refused the affinity: %s", field, value,
-                        std::strerror(error));
+    return make_reason(CUDAQ_ERR_INTERNAL, "%s %d: the system refused the affinity: %s", field, value,
+                       std::strerror(error));
   return {};
 }
 
@@ -44,23 +44,23 @@ std::vector<int> cpus_of_node(int node) {
   return cpus;
 }
 
-finding place_this_thread(const thread_placement &placement) {
+status_or_reason place_this_thread(const thread_placement &placement) {
   if (placement.core != CUDAQ_CORE_ANY) {
-    if (finding refused = pin_to({placement.core}, "core", placement.core))
+    if (status_or_reason refused = pin_to({placement.core}, "core", placement.core))
       return refused;
   } else if (placement.numa_node != CUDAQ_NUMA_NODE_ANY) {
     const std::vector<int> cpus = cpus_of_node(placement.numa_node);
     if (cpus.empty())
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "numa_node %d: no such node, or it has no CPUs", placement.numa_node);
-    if (finding refused = pin_to(cpus, "numa_node", placement.numa_node))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "numa_node %d: no such node, or it has no CPUs", placement.numa_node);
+    if (status_or_reason refused = pin_to(cpus, "numa_node", placement.numa_node))
       return refused;
   }
   if (placement.realtime_priority != 0) {
     sched_param param{};
     param.sched_priority = placement.realtime_priority;
     if (const int error = pthread_setschedparam(pthread_self(), SCHED_FIFO, &param))
-      return make_finding(CUDAQ_ERR_INTERNAL, "realtime_priority %d: the system refused SCHED_FIFO: %s",
-                          placement.realtime_priority, std::strerror(error));
+      return make_reason(CUDAQ_ERR_INTERNAL, "realtime_priority %d: the system refused SCHED_FIFO: %s",
+                         placement.realtime_priority, std::strerror(error));
   }
   return {};
 }

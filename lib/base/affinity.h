@@ -15,8 +15,8 @@ struct thread_placement {
   int realtime_priority = 0;           ///< SCHED_FIFO; 0: policy unchanged
 };
 
-/// Applies a placement to the calling thread. A refusal is a finding that names what was refused.
-finding place_this_thread(const thread_placement &placement);
+/// Applies a placement to the calling thread. A refusal is a reason that names what was refused.
+status_or_reason place_this_thread(const thread_placement &placement);
 
 /// Gives the calling thread a name of at most 15 characters (longer ones are cut).
 void name_this_thread(const char *name);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the CUDA runtime with errors as findings and the caller's current device left alone.
+// Calls of the CUDA runtime with errors as reasons and the caller's current device left alone.
 #pragma once
 
 #include "lib/base/error_text.h"
 
 namespace cudaq::realtime::detail {
 
-inline finding cuda_failed(const char *call, cudaError_t error) {
-  return make_finding(CUDAQ_ERR_CUDA, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
+inline status_or_reason cuda_failed(const char *call, cudaError_t error) {
+  return make_reason(CUDAQ_ERR_CUDA, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
 /// Errors after which no kernel of the context runs any more. Others may be of the call alone.
@@ -62,7 +62,7 @@ private:
 
 /// Runs `body` with `device` current and puts the caller's device back.
 template <class Body>
-finding on_device(int device, Body &&body) {
+status_or_reason on_device(int device, Body &&body) {
   const device_guard guard(device);
   if (guard.error() != cudaSuccess)
     return cuda_failed("making the device current", guard.error());

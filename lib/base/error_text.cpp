@@ -10,7 +10,7 @@ namespace {
 thread_local char last_error[512];
 } // namespace
 
-finding make_finding(cudaq_status_t status, const char *format, ...) {
+status_or_reason make_reason(cudaq_status_t status, const char *format, ...) {
   char text[sizeof(last_error)];
   va_list args;
   va_start(args, format);
@@ -19,7 +19,7 @@ finding make_finding(cudaq_status_t status, const char *format, ...) {
   return {status, text};
 }
 
-cudaq_status_t report(const char *function, const finding &what) noexcept {
+cudaq_status_t report(const char *function, const status_or_reason &what) noexcept {
   std::snprintf(last_error, sizeof(last_error), "%s: %s", function, what.text.c_str());
   return what.status;
 }

@@ -10,26 +10,27 @@
 
 namespace cudaq::realtime::detail {
 
-/// A status and its reason. Rules of validation return one; an empty one means that nothing was found.
-struct finding {
+/// What a rule of validation, or a step that can be refused, returns: CUDAQ_OK, or another status and the reason in words. In
+/// a condition it is true if there is a reason.
+struct status_or_reason {
   cudaq_status_t status = CUDAQ_OK;
   std::string text;
   explicit operator bool() const { return status != CUDAQ_OK; }
 };
 
-/// Makes a finding from a printf format.
-[[gnu::format(printf, 2, 3)]] finding make_finding(cudaq_status_t status, const char *format, ...);
+/// Makes a reason from a printf format.
+[[gnu::format(printf, 2, 3)]] status_or_reason make_reason(cudaq_status_t status, const char *format, ...);
 
 /// Keeps "function: text" as the calling thread's last error and returns the status.
-cudaq_status_t report(const char *function, const finding &what) noexcept;
+cudaq_status_t report(const char *function, const status_or_reason &what) noexcept;
 
 const char *last_error_text() noexcept;
 
-/// Runs the body of an API function: a finding becomes its status and text, an exception CUDAQ_ERR_INTERNAL.
+/// Runs the body of an API function: a reason becomes its status and text, an exception CUDAQ_ERR_INTERNAL.
 template <class Body>
 cudaq_status_t guarded(const char *function, Body &&body) noexcept {
   try {
-    const finding found = body();
+    const status_or_reason found = body();
     return found ? report(function, found) : CUDAQ_OK;
   } catch (const std::bad_alloc &) {
     return report(function, {CUDAQ_ERR_INTERNAL, "out of memory"});

@@ -25,14 +25,15 @@ loop_thread::~loop_thread() {
     thread_.join();
 }
 
-finding loop_thread::start(const std::string &name, const thread_placement &placement, std::function<void()> body) {
-  std::promise<finding> placed;
-  std::future<finding> answer = placed.get_future();
+status_or_reason loop_thread::start(const std::string &name, const thread_placement &placement,
+                                    std::function<void()> body) {
+  std::promise<status_or_reason> placed;
+  std::future<status_or_reason> answer = placed.get_future();
   finished_.store(0);
   try {
     thread_ = std::thread([this, placed = std::move(placed), name, placement, body = std::move(body)]() mutable {
       name_this_thread(name.c_str());
-      finding refused;
+      status_or_reason refused;
       try {
         refused = place_this_thread(placement);
       } catch (...) {
@@ -45,9 +46,9 @@ finding loop_thread::start(const std::string &name, const thread_placement &plac
       finished_.store(1);
     });
   } catch (const std::system_error &e) {
-    return make_finding(CUDAQ_ERR_INTERNAL, "thread %s: the system refused it: %s", name.c_str(), e.what());
+    return make_reason(CUDAQ_ERR_INTERNAL, "thread %s: the system refused it: %s", name.c_str(), e.what());
   }
-  finding refused = answer.get();
+  status_or_reason refused = answer.get();
   if (refused)
     thread_.join();
   return refused;

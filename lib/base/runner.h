@@ -65,7 +65,7 @@ public:
   ~loop_thread();
 
   /// Starts the thread and waits until it is placed; a refused placement ends it and is returned.
-  finding start(const std::string &name, const thread_placement &placement, std::function<void()> body);
+  status_or_reason start(const std::string &name, const thread_placement &placement, std::function<void()> body);
 
   /// Waits for the end of the body and joins. False: the deadline passed, the thread goes on.
   bool join_until(steady_clock::time_point deadline);

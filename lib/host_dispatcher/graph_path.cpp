@@ -210,34 +210,34 @@ void host_dispatcher::settle_graphs() {
     fail_all_graphs(stuck, here);
 }
 
-finding host_dispatcher::check_restart() const {
+status_or_reason host_dispatcher::check_restart() const {
   const std::uint64_t kept = graphs_.kept_by_caller();
   if (kept == 0)
     return {};
-  return make_finding(CUDAQ_ERR_STATE,
-                      "graph worker %d is lent since the last run: give it back with cudaq_host_release_worker first",
-                      std::countr_zero(kept));
+  return make_reason(CUDAQ_ERR_STATE,
+                     "graph worker %d is lent since the last run: give it back with cudaq_host_release_worker first",
+                     std::countr_zero(kept));
 }
 
-finding host_dispatcher::release_worker(int worker) {
+status_or_reason host_dispatcher::release_worker(int worker) {
   if (worker < 0 || static_cast<std::uint32_t>(worker) >= graphs_.size())
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "worker_id is %d, the dispatcher has %u graph workers", worker,
-                        graphs_.size());
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "worker_id is %d, the dispatcher has %u graph workers", worker,
+                       graphs_.size());
   const auto w = static_cast<std::uint32_t>(worker);
   if (graphs_.spec(w).completion != CUDAQ_WORKER_CALLER_PUBLISHES)
-    return make_finding(CUDAQ_ERR_STATE, "worker %d is freed by the library: its completion is not CALLER_PUBLISHES",
-                        worker);
+    return make_reason(CUDAQ_ERR_STATE, "worker %d is freed by the library: its completion is not CALLER_PUBLISHES",
+                       worker);
   if (!graphs_.release(w))
-    return make_finding(CUDAQ_ERR_STATE, "worker %d is idle", worker);
+    return make_reason(CUDAQ_ERR_STATE, "worker %d is idle", worker);
   return {};
 }
 
-finding host_dispatcher::worker_job(int worker, cudaq_host_job_t &out) const {
+status_or_reason host_dispatcher::worker_job(int worker, cudaq_host_job_t &out) const {
   if (worker < 0 || static_cast<std::uint32_t>(worker) >= graphs_.size())
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "worker_id is %d, the dispatcher has %u graph workers", worker,
-                        graphs_.size());
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "worker_id is %d, the dispatcher has %u graph workers", worker,
+                       graphs_.size());
   if (!graphs_.read_job(static_cast<std::uint32_t>(worker), out))
-    return make_finding(CUDAQ_ERR_STATE, "worker %d is idle", worker);
+    return make_reason(CUDAQ_ERR_STATE, "worker %d is idle", worker);
   return {};
 }
 

@@ -61,21 +61,21 @@ std::vector<cudaq_function_entry_t> servable_entries(const cudaq_function_table_
 
 } // namespace
 
-finding handler_table::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
-                               const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules) {
+status_or_reason handler_table::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                                        const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules) {
   std::vector<std::uint32_t> positions;
   const std::vector<cudaq_function_entry_t> entries = servable_entries(table, v2, workers, positions);
   const auto count = static_cast<std::uint32_t>(entries.size());
   const function_index::build_result built = index_.build(entries.data(), count);
   if (built.what != function_index::problem::none) {
     const std::uint32_t first = positions[built.first], second = positions[built.second];
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "function table: entries %u and %u carry function_id 0x%08x %s%s", first,
-                        second, entries[built.first].function_id,
-                        built.what == function_index::problem::duplicate ? "with the same routing key"
-                                                                         : "in different dispatch modes",
-                        first >= table.count || second >= table.count
-                            ? " (positions behind the table are v2 handlers, then graph workers)"
-                            : "");
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "function table: entries %u and %u carry function_id 0x%08x %s%s", first,
+                       second, entries[built.first].function_id,
+                       built.what == function_index::problem::duplicate ? "with the same routing key"
+                                                                        : "in different dispatch modes",
+                       first >= table.count || second >= table.count
+                           ? " (positions behind the table are v2 handlers, then graph workers)"
+                           : "");
   }
   view_ = index_.view();
   rules_ = rules;

@@ -27,8 +27,8 @@ class handler_table {
 public:
   /// Copies the table and the v2 handlers, and makes a route of every (function id, routing key) that the table or a
   /// worker carries in GRAPH_LAUNCH mode; several of the same are one route. Refuses what the index refuses, with a text.
-  finding prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
-                  const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules);
+  status_or_reason prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                           const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules);
 
   const function_index_view &index() const { return view_; }
   const judge_rules &rules() const { return rules_; }

@@ -14,7 +14,7 @@ host_dispatcher::host_dispatcher() {
     counters_.emplace_back(false);
 }
 
-finding host_dispatcher::prepare(host_setup setup) {
+status_or_reason host_dispatcher::prepare(host_setup setup) {
   const cudaq_dispatcher_options_t &o = setup.options;
   judge_rules rules;
   rules.served_modes = 1u << CUDAQ_DISPATCH_HOST_CALL;
@@ -23,7 +23,7 @@ finding host_dispatcher::prepare(host_setup setup) {
   rules.answer_unknown = o.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   rules.check_schema = o.check_schema != 0;
   rules.strict_flag_values = o.strict_flag_values != 0;
-  if (finding refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules))
+  if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules))
     return refused;
   const slot_ring &ring = setup.jobs->ring;
   graphs_.reset(setup.workers, handlers_.index(), ring.num_slots, static_cast<cudaq_busy_workers_t>(o.busy_workers),
@@ -56,10 +56,10 @@ finding host_dispatcher::prepare(host_setup setup) {
 }
 
 // The ring is joined last: from then on requests are accepted, and must find threads that serve them.
-finding host_dispatcher::start(bool with_thread) {
+status_or_reason host_dispatcher::start(bool with_thread) {
   gate_.store(gate::closed);
   own_thread_ = with_thread;
-  finding refused;
+  status_or_reason refused;
   try {
     refused = start_threads(with_thread);
     if (!refused && shared())
@@ -75,11 +75,11 @@ finding host_dispatcher::start(bool with_thread) {
   return refused;
 }
 
-finding host_dispatcher::start_threads(bool with_thread) {
+status_or_reason host_dispatcher::start_threads(bool with_thread) {
   const cudaq_dispatcher_options_t &o = setup_.options;
   for (std::uint32_t p = 0; p < o.handler_pool_size; ++p) {
     const int core = o.handler_core_base == CUDAQ_CORE_ANY ? CUDAQ_CORE_ANY : o.handler_core_base + static_cast<int>(p);
-    if (finding refused = pool_[p].start("cudaq-pool-" + std::to_string(p), placement(core), [this, p] {
+    if (status_or_reason refused = pool_[p].start("cudaq-pool-" + std::to_string(p), placement(core), [this, p] {
           wait_for_go();
           serving_for = this;
           run_loop([this, p] { return serve_queued(counters_[kFirstPoolCounters + p]); },
@@ -342,31 +342,32 @@ void host_dispatcher::end_job(job_table &jobs, std::uint32_t slot) {
   jobs[slot].state.finish();
 }
 
-finding host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) {
+status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
+                                                    std::uint32_t result_len) {
   job_table *jobs = jobs_.load();
   if (jobs == nullptr)
-    return make_finding(CUDAQ_ERR_STATE, "the dispatcher was never started");
+    return make_reason(CUDAQ_ERR_STATE, "the dispatcher was never started");
   if (job.slot >= jobs->num_slots)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "job->slot is %u, the ring has %u slots", job.slot, jobs->num_slots);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "job->slot is %u, the ring has %u slots", job.slot, jobs->num_slots);
   if (result_len > max_result_len_.peek())
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "result_len is %u, a slot holds %u bytes of result", result_len,
-                        max_result_len_.peek());
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "result_len is %u, a slot holds %u bytes of result", result_len,
+                       max_result_len_.peek());
   if (status == CUDAQ_HOST_CALL_DEFERRED)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "status is CUDAQ_HOST_CALL_DEFERRED; a completion cannot be deferred");
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "status is CUDAQ_HOST_CALL_DEFERRED; a completion cannot be deferred");
   // Nothing else of the slot's record is read before the claim: it may belong to another request by now.
   const job_record &record = (*jobs)[job.slot];
   const job_state::snapshot seen = record.state.look();
   if (seen.generation == job.generation && record.owner.peek() != this)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u is another dispatcher's",
-                        job.request_id, job.slot);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u is another dispatcher's",
+                       job.request_id, job.slot);
   if (seen.generation == job.generation && record.library_answers.peek())
-    return make_finding(CUDAQ_ERR_STATE,
-                        "the job of request %u in slot %u is a graph's whose worker does not have completion "
-                        "CALLER_PUBLISHES",
-                        job.request_id, job.slot);
+    return make_reason(CUDAQ_ERR_STATE,
+                       "the job of request %u in slot %u is a graph's whose worker does not have completion "
+                       "CALLER_PUBLISHES",
+                       job.request_id, job.slot);
   if (!complete(*jobs, job.slot, job.generation, {true, status, result_len}))
-    return make_finding(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,
-                        job.slot);
+    return make_reason(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,
+                       job.slot);
   return {};
 }
 

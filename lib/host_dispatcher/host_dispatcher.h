@@ -42,11 +42,11 @@ public:
   host_dispatcher();
 
   /// Refuses a run while a worker of the last one is still with the caller: he would give back one of this run.
-  finding check_restart() const;
+  status_or_reason check_restart() const;
   /// Prepares a run; the counters go on from the last one.
-  finding prepare(host_setup setup);
+  status_or_reason prepare(host_setup setup);
   /// Starts the threads. with_thread false: the pool only, the caller runs `loop` himself. On failure nothing runs.
-  finding start(bool with_thread);
+  status_or_reason start(bool with_thread);
   /// Polls until the shutdown flag or request_stop, then closes the intake. Returns with the last turn.
   void loop();
   void request_stop() { stop_.store(1); }
@@ -76,11 +76,11 @@ public:
   int fault() const { return fault_.load(); }
 
   // Any thread, any time after prepare.
-  finding release_worker(int worker);
-  finding worker_job(int worker, cudaq_host_job_t &out) const;
+  status_or_reason release_worker(int worker);
+  status_or_reason worker_job(int worker, cudaq_host_job_t &out) const;
 
   /// Any thread, any time after prepare.
-  finding complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len);
+  status_or_reason complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len);
 
   void read_stats(cudaq_dispatcher_stats_t &out) const;
   /// Requests answered or disposed of, since construction.
@@ -112,7 +112,7 @@ private:
   static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between looks over the whole ring
 
   bool shared() const { return setup_.shared_ring; }
-  finding start_threads(bool with_thread);
+  status_or_reason start_threads(bool with_thread);
   void abandon_start();
   void wait_for_go() const;
   bool stop_requested() const { return stop_.load() != 0 || load_acquire(*setup_.shutdown_flag) != 0; }

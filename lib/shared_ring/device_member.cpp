@@ -20,12 +20,12 @@ void device_member::prepare(setup s) {
 }
 
 // The ring is joined last, as by a host dispatcher: what is handed over must find somebody who can give it back.
-finding device_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
-                            std::uint64_t block_interval_ns, std::function<bool()> ended) {
+status_or_reason device_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
+                                     std::uint64_t block_interval_ns, std::function<bool()> ended) {
   ended_ = std::move(ended);
   asked_ = steady_clock::now();
   may_sleep_ = policy == CUDAQ_WAIT_BLOCK;
-  finding refused = thread_.start("cudaq-route", placement, [this, policy, block_interval_ns] {
+  status_or_reason refused = thread_.start("cudaq-route", placement, [this, policy, block_interval_ns] {
     run_loop([this] { return turn(); }, [this] { return stop_seen(); }, idle_strategy(policy, block_interval_ns));
   });
   if (refused)

@@ -31,8 +31,8 @@ public:
 
   /// Starts the thread and joins the ring; `ended` says, on that thread and now and then, that the kernel serves no more
   /// for certain, and the ring is left then. On failure nothing runs and the ring is not joined.
-  finding join(const thread_placement &placement, cudaq_wait_policy_t policy, std::uint64_t block_interval_ns,
-               std::function<bool()> ended);
+  status_or_reason join(const thread_placement &placement, cudaq_wait_policy_t policy, std::uint64_t block_interval_ns,
+                        std::function<bool()> ended);
   /// Nothing more is handed to the kernel, which may go on until it is told to end.
   void begin_leaving();
   /// After the end of the kernel: leaves the ring with what it did not answer. May be called again.

@@ -3,6 +3,7 @@
 // one table, and lib/shared_ring/ring_router.h says whose turn it is to read the next slot.
 #pragma once
 
+#include "lib/base/generation_word.h"
 #include "lib/ring/turn.h"
 #include "lib/shared_ring/ring_member.h"
 
@@ -33,38 +34,12 @@ enum class job_phase : std::uint32_t {
   given,      ///< shared ring: handed to a dispatcher on a device, whose own word says when it is answered
 };
 
-/// Phase and generation in one word, so that a completion claims exactly the job that it names.
-class job_state {
-public:
-  struct snapshot {
-    std::uint64_t generation;
-    job_phase phase;
-  };
-  snapshot look() const {
-    const std::uint64_t word = word_.load();
-    return {word >> kPhaseBits, static_cast<job_phase>(word & kPhaseMask)};
-  }
-  job_phase phase() const { return look().phase; }
-  std::uint64_t generation() const { return look().generation; }
-  void start_at(std::uint64_t generation) { set(generation, job_phase::open); }
-  /// A step that only one thread may take: the one that reads the ring (to queued, parked, and back to open for a request
-  /// that is dropped, before rx is cleared), or the one that serves the job (to running).
-  void enter(job_phase phase) { set(generation(), phase); }
-  /// A step that several threads may want; false: the job is not this generation's, or not in `from`.
-  bool claim(std::uint64_t generation, job_phase from, job_phase to) {
-    return word_.claim(pack(generation, from), pack(generation, to));
-  }
-  /// The job is answered. Only after the rx flag was cleared: an open slot with a set rx flag is a new request.
-  void finish() { set(generation() + 1, job_phase::open); }
-
-private:
-  static constexpr std::uint64_t kPhaseBits = 4, kPhaseMask = 15;
-  static std::uint64_t pack(std::uint64_t generation, job_phase phase) {
-    return generation << kPhaseBits | static_cast<std::uint64_t>(phase);
-  }
-  void set(std::uint64_t generation, job_phase phase) { word_.store(pack(generation, phase)); }
-  shared_word<std::uint64_t> word_;
-};
+/// Phase and generation in one word, so that a completion claims exactly the job that it names. A step that only one thread
+/// may take (enter): by the thread that reads the ring to queued, parked, and back to open for a request that is dropped,
+/// before rx is cleared; by the thread that serves the job to running. A step that several threads may want: claim. finish
+/// only after the rx flag was cleared: an open slot with a set rx flag is a new request.
+using job_state = generation_word<job_phase, 4>;
+static_assert(job_state::fits(job_phase::given));
 
 /// The job record of a slot. Written by the thread that reads the ring before it hands the job on.
 struct alignas(64) job_record {

@@ -31,9 +31,9 @@ ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
   return knows != nullptr ? knows : fallback;
 }
 
-finding ring_router::attach(ring_member &member) {
+status_or_reason ring_router::attach(ring_member &member) {
   const control_role role(*this);
-  finding refused;
+  status_or_reason refused;
   seat *place = nullptr;
   for (seat &s : seats_) {
     if (s.member == nullptr) {
@@ -41,17 +41,16 @@ finding ring_router::attach(ring_member &member) {
       continue;
     }
     if (s.member->is_default_owner() && member.is_default_owner())
-      refused = make_finding(CUDAQ_ERR_INVALID_ARG, "default_owner: another dispatcher of this ring is it already");
+      refused = make_reason(CUDAQ_ERR_INVALID_ARG, "default_owner: another dispatcher of this ring is it already");
     for (std::uint32_t r = 0; r < member.index().num_routes; ++r) {
       const std::uint32_t id = member.index().routes[r].function_id;
       if (member.owns(id) && s.member->owns(id))
-        refused = make_finding(CUDAQ_ERR_INVALID_ARG, "function_id 0x%08x: another dispatcher of this ring serves it%s",
-                               id, s.leaving ? ", and is still stopping" : "");
+        refused = make_reason(CUDAQ_ERR_INVALID_ARG, "function_id 0x%08x: another dispatcher of this ring serves it%s",
+                              id, s.leaving ? ", and is still stopping" : "");
     }
   }
   if (!refused && place == nullptr)
-    refused =
-        make_finding(CUDAQ_ERR_INVALID_ARG, "shared_ring_mode: this ring has %u dispatchers already", kMaxMembers);
+    refused = make_reason(CUDAQ_ERR_INVALID_ARG, "shared_ring_mode: this ring has %u dispatchers already", kMaxMembers);
   if (!refused) {
     *place = {&member, false};
     hand_out_parked();

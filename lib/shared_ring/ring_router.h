@@ -20,7 +20,7 @@ public:
 
   /// Joins. Refused: a function id that another member serves, a second default owner, too many members. Requests that
   /// were left in place and belong to the new member are handed to it, oldest first.
-  finding attach(ring_member &member);
+  status_or_reason attach(ring_member &member);
   /// Nothing more is accepted for the member. Its function ids stay its own, and requests for them are left in place,
   /// until it is removed: what was accepted before must be served before any of them.
   void begin_leaving(const ring_member &member);

@@ -79,7 +79,7 @@ TEST_F(HostWorkers, MemoryThatTheDeviceCannotUseIsRefusedByName) {
     return detail::check_reachable("ringbuffer->rx_data", &word, seen, pageable);
   };
   seen.type = cudaMemoryTypeUnregistered;
-  const detail::finding refused = check(false);
+  const detail::status_or_reason refused = check(false);
   EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
   EXPECT_NE(refused.text.find("ringbuffer->rx_data"), std::string::npos) << refused.text;
   EXPECT_NE(refused.text.find("plain host memory"), std::string::npos) << refused.text;

@@ -208,7 +208,7 @@ public:
     }
     device = std::make_shared<fake_device>(view_, plan_.workers, plan_.device_threads);
     device->ready = [this](std::uint32_t worker) { answer_by_caller(worker); };
-    const detail::finding refused = start();
+    const detail::status_or_reason refused = start();
     EXPECT_FALSE(refused) << refused.text;
   }
   ~graph_rig() {
@@ -217,8 +217,8 @@ public:
     device->join(); // its threads call the dispatcher
   }
   /// A run as host_back_end makes it. The constructor makes the first one.
-  detail::finding start() {
-    if (detail::finding refused = dispatcher.check_restart())
+  detail::status_or_reason start() {
+    if (detail::status_or_reason refused = dispatcher.check_restart())
       return refused;
     detail::host_setup setup;
     setup.jobs = plan_.router->jobs();
@@ -238,7 +238,7 @@ public:
     setup.markers = plan_.markers;
     setup.shutdown_flag = &shutdown;
     setup.stats = &stats_;
-    if (detail::finding refused = dispatcher.prepare(std::move(setup)))
+    if (detail::status_or_reason refused = dispatcher.prepare(std::move(setup)))
       return refused;
     return dispatcher.start(plan_.own_thread);
   }

@@ -174,7 +174,7 @@ TEST_F(GraphRun, Row34_WhatTheLibraryAnswersNobodyElseCan) {
   ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 1; }));
   cudaq_host_job_t job{};
   ASSERT_FALSE(rig.dispatcher.worker_job(1, job));
-  const detail::finding refused = rig.dispatcher.complete_deferred(job, 3, 0);
+  const detail::status_or_reason refused = rig.dispatcher.complete_deferred(job, 3, 0);
   EXPECT_EQ(refused.status, CUDAQ_ERR_STATE);
   EXPECT_NE(refused.text.find("CALLER_PUBLISHES"), std::string::npos) << refused.text;
   EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
@@ -194,7 +194,7 @@ TEST_F(GraphRun, Row12_ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
   EXPECT_TRUE(rig.stop(std::chrono::milliseconds(100)));
   expect_answer(rig, 0, CUDAQ_RPC_ERR_SHUTTING_DOWN);
   cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
-  const detail::finding refused = rig.start();
+  const detail::status_or_reason refused = rig.start();
   EXPECT_EQ(refused.status, CUDAQ_ERR_STATE);
   EXPECT_NE(refused.text.find("graph worker 0 is lent"), std::string::npos) << refused.text;
   EXPECT_FALSE(rig.dispatcher.release_worker(0));

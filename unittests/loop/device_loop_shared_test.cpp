@@ -19,14 +19,14 @@ public:
   cpu_kernel(const cpu_kernel &) = delete;
   cpu_kernel &operator=(const cpu_kernel &) = delete;
 
-  finding start() {
+  status_or_reason start() {
     host_ = std::make_unique<loop_host>(ring_, 1, first_id_, kEach);
     ended_.store(false);
     std::shared_ptr<ring_router> router;
-    if (finding refused = manager_.get->join_ring(host_->params.ring, router))
+    if (status_or_reason refused = manager_.get->join_ring(host_->params.ring, router))
       return refused;
     member.prepare({router, host_->index, host_->params.rules, default_owner_, memory_.data(), first_sequence});
-    finding refused = member.join({}, wait_policy, 100'000, [this] { return ended_.load(); });
+    status_or_reason refused = member.join({}, wait_policy, 100'000, [this] { return ended_.load(); });
     if (refused) {
       manager_.get->leave_ring(ring_.ring.rx_flags_host);
       return refused;
@@ -117,7 +117,7 @@ TEST_P(DeviceLoopShared, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFuncti
     kernel->first_sequence = f.first_sequence;
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
   for (const auto &kernel : kernels) {
-    const finding refused = kernel->start();
+    const status_or_reason refused = kernel->start();
     ASSERT_FALSE(refused) << refused.text;
   }
   traffic load(ring, functions.plan);

@@ -89,7 +89,7 @@ protected:
 TEST_F(DeviceMember, Row14_IsRefusedAFunctionOrADefaultOwnershipThatAnotherHas) {
   ASSERT_FALSE(router->attach(device.member));
   played_device same(router, {3, 2});
-  const finding refused = router->attach(same.member);
+  const status_or_reason refused = router->attach(same.member);
   EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
   EXPECT_NE(refused.text.find("function_id 0x00000002: another dispatcher"), std::string::npos) << refused.text;
   router->begin_leaving(device.member);

@@ -9,7 +9,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-finding as_finding(const device_error &e) {
+status_or_reason as_finding(const device_error &e) {
   return {e.cuda == cudaSuccess ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_CUDA, e.text};
 }
 
@@ -31,8 +31,8 @@ bool is_memory_of(int device, const volatile void *p) {
 
 } // namespace
 
-finding device_back_end::check_ring(const cudaq_ringbuffer_t &ring) const {
-  return unified() ? finding{} : validate_device_ring(ring, config_); // a unified kernel brings its own
+status_or_reason device_back_end::check_ring(const cudaq_ringbuffer_t &ring) const {
+  return unified() ? status_or_reason{} : validate_device_ring(ring, config_); // a unified kernel brings its own
 }
 
 const char *device_back_end::missing_call(const wiring &w) const {
@@ -68,20 +68,20 @@ device_back_end::~device_back_end() {
 
 // ------------------------------------------------------------------ start --
 
-finding device_back_end::start(wiring &w) {
-  if (finding refused = check_device_options(w.options, config_))
+status_or_reason device_back_end::start(wiring &w) {
+  if (status_or_reason refused = check_device_options(w.options, config_))
     return refused;
   if (!unified()) {
-    if (finding refused = take_ring(w))
+    if (status_or_reason refused = take_ring(w))
       return refused;
   }
-  finding refused;
+  status_or_reason refused;
   try {
-    refused = on_device(config_.device_id, [&]() -> finding {
+    refused = on_device(config_.device_id, [&]() -> status_or_reason {
       cudaq_dispatch_launch_state_t state;
-      if (finding found = prepare(w, state))
+      if (status_or_reason found = prepare(w, state))
         return found;
-      if (finding found = join_ring(w))
+      if (status_or_reason found = join_ring(w))
         return found;
       return launch(w, state);
     });
@@ -110,22 +110,22 @@ void device_back_end::release_ring() {
   held_ring_ = nullptr;
 }
 
-finding device_back_end::acquire_streams() {
+status_or_reason device_back_end::acquire_streams() {
   int least = 0, greatest = 0;
   if (const cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest))
     return cuda_failed("cudaDeviceGetStreamPriorityRange", error);
-  const auto make = [](cudaStream_t &stream, int priority) -> finding {
+  const auto make = [](cudaStream_t &stream, int priority) -> status_or_reason {
     if (stream == nullptr)
       if (const cudaError_t error = cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority))
         return cuda_failed("cudaStreamCreateWithPriority", error);
     return {};
   };
-  if (finding refused = make(control_stream_, greatest))
+  if (status_or_reason refused = make(control_stream_, greatest))
     return refused;
   return make(kernel_stream_, least);
 }
 
-finding device_back_end::check_memory(const wiring &w) {
+status_or_reason device_back_end::check_memory(const wiring &w) {
   int pageable = 0;
   if (const cudaError_t error = cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, config_.device_id))
     return cuda_failed("cudaDeviceGetAttribute", error);
@@ -143,25 +143,25 @@ finding device_back_end::check_memory(const wiring &w) {
     if (const cudaError_t error = cudaPointerGetAttributes(&a, const_cast<const void *>(area.where)))
       return cuda_failed(area.what, error);
     if (a.type == cudaMemoryTypeUnregistered && pageable == 0)
-      return make_finding(CUDAQ_ERR_INVALID_ARG,
-                          "%s is %p: plain host memory, which device %d cannot reach; it must be pinned and mapped, "
-                          "managed, or device memory",
-                          area.what, address_of(area.where), config_.device_id);
+      return make_reason(CUDAQ_ERR_INVALID_ARG,
+                         "%s is %p: plain host memory, which device %d cannot reach; it must be pinned and mapped, "
+                         "managed, or device memory",
+                         area.what, address_of(area.where), config_.device_id);
   }
   return {};
 }
 
-finding device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+status_or_reason device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t &state) {
   dispatch_params &p = state.params;
-  if (finding refused = acquire_streams())
+  if (status_or_reason refused = acquire_streams())
     return refused;
-  if (finding refused = check_memory(w))
+  if (status_or_reason refused = check_memory(w))
     return refused;
   table_.release(control_stream_);
   if (const device_error e = table_.load(w.table->entries, w.table->count, control_stream_, unified(),
                                          launches_graphs() ? &graphs_ : nullptr))
     return as_finding(e);
-  if (finding refused = prepare_graphs(w, state.graphs))
+  if (status_or_reason refused = prepare_graphs(w, state.graphs))
     return refused;
   table_.fill(p);
   p.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
@@ -170,18 +170,18 @@ finding device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t 
   p.rules.strict_flag_values = w.options.strict_flag_values != 0;
   p.any_order = w.options.ordering == CUDAQ_ORDERING_ANY && config_.kernel_type == CUDAQ_KERNEL_REGULAR &&
                 !launches_graphs(); // one loop, whatever the order of its graphs
-  if (finding refused = prepare_ring(w, p))
+  if (status_or_reason refused = prepare_ring(w, p))
     return refused;
-  if (finding refused = prepare_sharing(w, p))
+  if (status_or_reason refused = prepare_sharing(w, p))
     return refused;
-  if (finding refused = prepare_words(w))
+  if (status_or_reason refused = prepare_words(w))
     return refused;
   p.caller_shutdown = w.shutdown_flag;
   p.caller_stats = w.stats;
-  if (finding refused = prepare_reports(w, p))
+  if (status_or_reason refused = prepare_reports(w, p))
     return refused;
   if (cooperative())
-    if (finding refused = prepare_grid(p))
+    if (status_or_reason refused = prepare_grid(p))
       return refused;
   if (const cudaError_t error = cudaStreamSynchronize(control_stream_))
     return cuda_failed("preparing the start", error);
@@ -190,7 +190,7 @@ finding device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t 
   return {};
 }
 
-finding device_back_end::prepare_ring(const wiring &w, dispatch_params &p) const {
+status_or_reason device_back_end::prepare_ring(const wiring &w, dispatch_params &p) const {
   if (unified())
     return {};
   p.ring = view_of(*w.ring, config_, ring_side::device);
@@ -200,34 +200,34 @@ finding device_back_end::prepare_ring(const wiring &w, dispatch_params &p) const
   return {};
 }
 
-finding device_back_end::prepare_words(const wiring &w) {
+status_or_reason device_back_end::prepare_words(const wiring &w) {
   caller_flag_ = w.shutdown_flag;
   caller_flag_host_ = static_cast<volatile int *>(host_address(w.shutdown_flag));
   stats_host_.store(static_cast<const std::uint64_t *>(host_address(w.stats)));
   if (caller_flag_host_ != nullptr)
     flag_before_ = load_acquire(*caller_flag_host_);
-  else if (finding refused = copy_word(&flag_before_, address_of(w.shutdown_flag), sizeof(flag_before_)))
+  else if (status_or_reason refused = copy_word(&flag_before_, address_of(w.shutdown_flag), sizeof(flag_before_)))
     return refused;
   std::uint64_t stats = 0;
   if (const std::uint64_t *host = stats_host_.load())
     stats = load_relaxed(*host);
-  else if (finding refused = copy_word(&stats, w.stats, sizeof(stats)))
+  else if (status_or_reason refused = copy_word(&stats, w.stats, sizeof(stats)))
     return refused;
   stats_base_.store(stats - reports_.processed());
   started_.store(1);
   return {};
 }
 
-finding device_back_end::prepare_reports(const wiring &w, dispatch_params &p) {
+status_or_reason device_back_end::prepare_reports(const wiring &w, dispatch_params &p) {
   p.first_slot = w.rewired ? 0 : reports_.cursor();
   if (config_.num_slots != 0)
     p.first_slot %= config_.num_slots;
-  if (finding refused = reports_.renew(num_loops(p.any_order, blocks(), threads()), p.first_slot))
+  if (status_or_reason refused = reports_.renew(num_loops(p.any_order, blocks(), threads()), p.first_slot))
     return refused;
   return reports_.device_address(p.reports);
 }
 
-finding device_back_end::prepare_grid(dispatch_params &p) {
+status_or_reason device_back_end::prepare_grid(dispatch_params &p) {
   constexpr std::size_t kBytes = sizeof(grid_command) + 2 * std::size_t{kDeviceStagingBytes};
   cudaError_t error = cudaSuccess;
   if (grid_memory_ == nullptr) {
@@ -263,26 +263,26 @@ run_phase device_back_end::look() const {
   return state == cudaErrorNotReady ? run_phase::going : state == cudaSuccess ? run_phase::ended : run_phase::faulted;
 }
 
-finding device_back_end::copy_word(void *to, const void *from, std::size_t bytes) const {
+status_or_reason device_back_end::copy_word(void *to, const void *from, std::size_t bytes) const {
   cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_);
   if (error == cudaSuccess)
     error = cudaStreamSynchronize(control_stream_);
-  return error == cudaSuccess ? finding{} : cuda_failed("reading shutdown_flag and stats", error);
+  return error == cudaSuccess ? status_or_reason{} : cuda_failed("reading shutdown_flag and stats", error);
 }
 
 /// Does not wait for the device. A few pageable bytes are taken over by the call.
-finding device_back_end::set_caller_flag(int value) {
+status_or_reason device_back_end::set_caller_flag(int value) {
   if (caller_flag_host_ != nullptr) {
     store_release(*caller_flag_host_, value);
     return {};
   }
   const cudaError_t error =
       cudaMemcpyAsync(address_of(caller_flag_), &value, sizeof(value), cudaMemcpyDefault, control_stream_);
-  return error == cudaSuccess ? finding{} : cuda_failed("writing shutdown_flag", error);
+  return error == cudaSuccess ? status_or_reason{} : cuda_failed("writing shutdown_flag", error);
 }
 
-finding device_back_end::raise_shutdown() {
-  finding failed = set_caller_flag(1);
+status_or_reason device_back_end::raise_shutdown() {
+  status_or_reason failed = set_caller_flag(1);
   const std::uint32_t one = 1;
   const cudaError_t error =
       cudaMemcpyAsync(table_.shutdown_word(), &one, sizeof(one), cudaMemcpyHostToDevice, control_stream_);
@@ -291,25 +291,25 @@ finding device_back_end::raise_shutdown() {
   return failed;
 }
 
-finding device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+status_or_reason device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
   if (under_way_.load() == 0)
     return {};
   const device_guard guard(config_.device_id); // it may fail after a fault, and that must not keep the run from ending
   if (shared())
     member_.begin_leaving();
-  const finding not_told = raise_shutdown();
+  const status_or_reason not_told = raise_shutdown();
   const auto both_empty = [&] {
     return stream_state(kernel_stream_) != cudaErrorNotReady && stream_state(control_stream_) != cudaErrorNotReady;
   };
   if (!wait_until(deadline, both_empty))
-    return make_finding(CUDAQ_ERR_TIMEOUT,
-                        "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots that it is "
-                        "in a handler for, if any, and how many requests graphs still have%s%s",
-                        static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
+    return make_reason(CUDAQ_ERR_TIMEOUT,
+                       "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots that it is "
+                       "in a handler for, if any, and how many requests graphs still have%s%s",
+                       static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
   const cudaError_t state = stream_state(kernel_stream_);
   under_way_.store(0);
   release_ring();
-  finding fault =
+  status_or_reason fault =
       state != cudaSuccess ? cuda_failed("the dispatch kernel was ended by a fault of its device", state) : gave_up();
   if (!fault)
     return {};

@@ -21,11 +21,11 @@ public:
       : manager_(manager), config_(config), reports_(manager) {}
   ~device_back_end() override;
 
-  finding check_ring(const cudaq_ringbuffer_t &ring) const override;
+  status_or_reason check_ring(const cudaq_ringbuffer_t &ring) const override;
   const char *missing_call(const wiring &w) const override;
-  finding start(wiring &w) override;
+  status_or_reason start(wiring &w) override;
   run_phase look() const override;
-  finding finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
+  status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override;
   void read_stats(cudaq_dispatcher_stats_t &out) const override;
   std::uint64_t processed(bool running, const std::uint64_t *stats) const override;
@@ -39,33 +39,33 @@ private:
   std::uint32_t blocks() const { return config_.num_blocks == 0 ? 1 : config_.num_blocks; }
   std::uint32_t threads() const { return config_.threads_per_block == 0 ? 32 : config_.threads_per_block; }
 
-  finding acquire_streams();
-  finding check_memory(const wiring &w);
-  finding prepare(const wiring &w, cudaq_dispatch_launch_state_t &state);
-  finding prepare_ring(const wiring &w, dispatch_params &params) const;
-  finding prepare_words(const wiring &w);
-  finding prepare_reports(const wiring &w, dispatch_params &params);
-  finding prepare_grid(dispatch_params &params);
+  status_or_reason acquire_streams();
+  status_or_reason check_memory(const wiring &w);
+  status_or_reason prepare(const wiring &w, cudaq_dispatch_launch_state_t &state);
+  status_or_reason prepare_ring(const wiring &w, dispatch_params &params) const;
+  status_or_reason prepare_words(const wiring &w);
+  status_or_reason prepare_reports(const wiring &w, dispatch_params &params);
+  status_or_reason prepare_grid(dispatch_params &params);
   // device_sharing.cpp: a ring that other dispatchers serve, too.
-  finding take_ring(wiring &w);
-  finding prepare_sharing(const wiring &w, dispatch_params &params);
+  status_or_reason take_ring(wiring &w);
+  status_or_reason prepare_sharing(const wiring &w, dispatch_params &params);
   void lay_decoy(const slot_ring &like, std::uint8_t *device, std::uint8_t *host);
-  finding join_ring(const wiring &w);
+  status_or_reason join_ring(const wiring &w);
   bool kernel_has_ended();
   std::uint64_t disposed_of_by_router() const { return member_.counts().dropped(); }
   std::string describe_sharing() const;
   // device_graphs.cpp: a scheduler of graphs instead of a kernel.
-  finding prepare_graphs(const wiring &w, graph_launch_state &state);
+  status_or_reason prepare_graphs(const wiring &w, graph_launch_state &state);
   void take_made(const graph_launch_state &state);
-  finding gave_up() const;
+  status_or_reason gave_up() const;
   std::string describe_graphs() const;
-  finding launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
+  status_or_reason launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
   cudaError_t call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state);
-  finding end_failed_launch(const finding &why);
-  finding prove_running(const cudaq_dispatch_launch_state_t &state);
-  finding copy_word(void *to, const void *from, std::size_t bytes) const;
-  finding set_caller_flag(int value);
-  finding raise_shutdown();
+  status_or_reason end_failed_launch(const status_or_reason &why);
+  status_or_reason prove_running(const cudaq_dispatch_launch_state_t &state);
+  status_or_reason copy_word(void *to, const void *from, std::size_t bytes) const;
+  status_or_reason set_caller_flag(int value);
+  status_or_reason raise_shutdown();
   cudaError_t stream_state(cudaStream_t stream) const;
   void release_ring();
 

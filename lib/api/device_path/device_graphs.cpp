@@ -9,33 +9,33 @@
 
 namespace cudaq::realtime::detail {
 
-finding device_back_end::prepare_graphs(const wiring &w, graph_launch_state &state) {
+status_or_reason device_back_end::prepare_graphs(const wiring &w, graph_launch_state &state) {
   if (!launches_graphs())
     return {};
   int major = 0;
   if (const cudaError_t error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, config_.device_id))
     return cuda_failed("cudaDeviceGetAttribute", error);
   if (!has_device_graphs(major))
-    return make_finding(CUDAQ_ERR_UNSUPPORTED,
-                        "config->dispatch_mode is 1 (graph launch): device %d has compute capability %d.x, and graphs "
-                        "are launched from a device from 9.0 on",
-                        config_.device_id, major);
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "config->dispatch_mode is 1 (graph launch): device %d has compute capability %d.x, and graphs "
+                       "are launched from a device from 9.0 on",
+                       config_.device_id, major);
   if (w.graph_contexts.size() != w.table->count)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "graph_io->num_contexts is %zu, the function table has %u entries",
-                        w.graph_contexts.size(), w.table->count);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "graph_io->num_contexts is %zu, the function table has %u entries",
+                       w.graph_contexts.size(), w.table->count);
   for (graph_binding &b : graphs_) {
     b.io = reinterpret_cast<std::uint64_t>(w.graph_contexts[b.entry]);
     b.publishes = w.graph_io->graph_io_kind == CUDAQ_GRAPH_IO_PUBLISHING;
     if (b.io == 0 || b.io % alignof(GraphIOContext) != 0)
-      return make_finding(CUDAQ_ERR_INVALID_ARG,
-                          "graph_io->contexts[%u] is %p; a GRAPH_LAUNCH entry needs the device address of its "
-                          "GraphIOContext, a multiple of 8",
-                          b.entry, w.graph_contexts[b.entry]);
+      return make_reason(CUDAQ_ERR_INVALID_ARG,
+                         "graph_io->contexts[%u] is %p; a GRAPH_LAUNCH entry needs the device address of its "
+                         "GraphIOContext, a multiple of 8",
+                         b.entry, w.graph_contexts[b.entry]);
   }
   if (const auto [a, b] = graph_of_two_contexts(graphs_); a != nullptr)
-    return make_finding(CUDAQ_ERR_INVALID_ARG,
-                        "table->entries[%u] and [%u] have one graph, but graph_io->contexts are different", a->entry,
-                        b->entry);
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "table->entries[%u] and [%u] have one graph, but graph_io->contexts are different", a->entry,
+                       b->entry);
   state.graphs = graphs_.data();
   state.num_graphs = static_cast<std::uint32_t>(graphs_.size());
   state.members = w.graph_io->num_schedulers == 0 ? kUsualMembers : w.graph_io->num_schedulers;
@@ -55,10 +55,10 @@ void device_back_end::take_made(const graph_launch_state &state) {
   schedulers_ = {config_.device_id, state.made, state.destroy};
 }
 
-finding device_back_end::gave_up() const {
+status_or_reason device_back_end::gave_up() const {
   const cudaError_t error = reports_.fault();
   return error == cudaSuccess
-             ? finding{}
+             ? status_or_reason{}
              : cuda_failed("no scheduler of graphs could go on; what they had accepted is answered", error);
 }
 

@@ -16,18 +16,18 @@ thread_local const device_back_end *launching = nullptr;
 
 const char *device_back_end::caller_is_inside() const { return launching == this ? "the launch function" : nullptr; }
 
-finding device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &state) {
-  if (finding refused = set_caller_flag(0))
+status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+  if (status_or_reason refused = set_caller_flag(0))
     return refused;
   if (const cudaError_t error = cudaStreamSynchronize(control_stream_))
     return cuda_failed("clearing shutdown_flag", error);
   state.reserved_blocks = manager_.add_resident(this, config_.device_id, blocks());
   cudaError_t said = cudaSuccess;
-  finding threw;
+  status_or_reason threw;
   try {
     said = call_launch_fn(w, state);
   } catch (...) {
-    threw = make_finding(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
+    threw = make_reason(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
   }
   if (said == cudaSuccess)
     said = static_cast<cudaError_t>(state.error);
@@ -39,23 +39,23 @@ finding device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &
   if (threw)
     return end_failed_launch(threw);
   if (said == cudaSuccess && shared() && state.taken == 0)
-    return end_failed_launch(make_finding(CUDAQ_ERR_UNSUPPORTED,
-                                          "config->shared_ring_mode is %u: the launch function launched no kernel of "
-                                          "the library, and another would take the requests of others",
-                                          config_.shared_ring_mode));
+    return end_failed_launch(make_reason(CUDAQ_ERR_UNSUPPORTED,
+                                         "config->shared_ring_mode is %u: the launch function launched no kernel of "
+                                         "the library, and another would take the requests of others",
+                                         config_.shared_ring_mode));
   if (said == cudaSuccess && launches_graphs() && !state.graphs.launched)
-    return end_failed_launch(make_finding(CUDAQ_ERR_UNSUPPORTED,
-                                          "config->dispatch_mode is 1 (graph launch): the launch function launched no "
-                                          "scheduler of graphs, use cudaq_launch_dispatch_kernel_graph_v2"));
+    return end_failed_launch(make_reason(CUDAQ_ERR_UNSUPPORTED,
+                                         "config->dispatch_mode is 1 (graph launch): the launch function launched no "
+                                         "scheduler of graphs, use cudaq_launch_dispatch_kernel_graph_v2"));
   if (said == cudaSuccess)
     return prove_running(state);
   state.text[sizeof(state.text) - 1] = '\0';
-  return end_failed_launch(make_finding(said == cudaErrorCooperativeLaunchTooLarge ? CUDAQ_ERR_INVALID_ARG
-                                        : said == cudaErrorNotSupported            ? CUDAQ_ERR_UNSUPPORTED
-                                                                                   : CUDAQ_ERR_CUDA,
-                                        "launch of the dispatch kernel: %s (%s)",
-                                        state.text[0] != '\0' ? state.text : cudaGetErrorString(said),
-                                        cudaGetErrorName(said)));
+  return end_failed_launch(make_reason(said == cudaErrorCooperativeLaunchTooLarge ? CUDAQ_ERR_INVALID_ARG
+                                       : said == cudaErrorNotSupported            ? CUDAQ_ERR_UNSUPPORTED
+                                                                                  : CUDAQ_ERR_CUDA,
+                                       "launch of the dispatch kernel: %s (%s)",
+                                       state.text[0] != '\0' ? state.text : cudaGetErrorString(said),
+                                       cudaGetErrorName(said)));
 }
 
 cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state) {
@@ -104,7 +104,7 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
 }
 
 /// The library's runtime does not see launch errors of the program's: so proof is asked for.
-finding device_back_end::prove_running(const cudaq_dispatch_launch_state_t &state) {
+status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_state_t &state) {
   const bool ours = state.taken != 0;
   const auto queued = [&] { return stream_state(kernel_stream_) == cudaErrorNotReady; };
   if (ours)
@@ -120,26 +120,25 @@ finding device_back_end::prove_running(const cudaq_dispatch_launch_state_t &stat
       append(what, "any of the blocks of %u schedulers", state.graphs.members);
     else
       append(what, "%u blocks of %u threads", blocks(), threads());
-    return make_finding(CUDAQ_ERR_TIMEOUT,
-                        "the dispatch kernel was queued but did not begin to run within 5 s: device %d has no room for "
-                        "%s beside what is resident, or no hardware queue is left (see CUDA_DEVICE_MAX_CONNECTIONS); "
-                        "it will end as soon as it begins",
-                        config_.device_id, what.c_str());
+    return make_reason(CUDAQ_ERR_TIMEOUT,
+                       "the dispatch kernel was queued but did not begin to run within 5 s: device %d has no room for "
+                       "%s beside what is resident, or no hardware queue is left (see CUDA_DEVICE_MAX_CONNECTIONS); "
+                       "it will end as soon as it begins",
+                       config_.device_id, what.c_str());
   }
   under_way_.store(0);
   set_caller_flag(flag_before_);
   if (now == cudaSuccess)
-    if (finding found = gave_up())
+    if (status_or_reason found = gave_up())
       return found;
   if (now != cudaSuccess)
     return cuda_failed("the dispatch kernel ended at once", now);
-  return make_finding(CUDAQ_ERR_CUDA,
-                      "the launch function left no running kernel on its stream: its launch failed (see "
-                      "cudaGetLastError in the program), or the kernel has ended at once");
+  return make_reason(CUDAQ_ERR_CUDA, "the launch function left no running kernel on its stream: its launch failed (see "
+                                     "cudaGetLastError in the program), or the kernel has ended at once");
 }
 
 /// A launch function that reports an error may have launched something nevertheless.
-finding device_back_end::end_failed_launch(const finding &why) {
+status_or_reason device_back_end::end_failed_launch(const status_or_reason &why) {
   if (stream_state(kernel_stream_) == cudaErrorNotReady) {
     raise_shutdown();
     if (!wait_until(steady_clock::now() + kProofDeadline,

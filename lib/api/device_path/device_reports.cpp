@@ -14,10 +14,10 @@ device_reports::~device_reports() {
     manager_.give_back_mapped_block(reports_);
 }
 
-finding device_reports::renew(std::uint32_t loops, std::uint32_t first_slot) {
+status_or_reason device_reports::renew(std::uint32_t loops, std::uint32_t first_slot) {
   void *larger = nullptr;
   if (loops > capacity_)
-    if (finding refused = manager_.take_mapped_block(loops * sizeof(loop_report), larger))
+    if (status_or_reason refused = manager_.take_mapped_block(loops * sizeof(loop_report), larger))
       return refused;
   const std::lock_guard lock(mutex_);
   before_ = sum();
@@ -34,7 +34,7 @@ finding device_reports::renew(std::uint32_t loops, std::uint32_t first_slot) {
   return {};
 }
 
-finding device_reports::device_address(loop_report *&out) const {
+status_or_reason device_reports::device_address(loop_report *&out) const {
   void *address = nullptr;
   if (const cudaError_t error = cudaHostGetDevicePointer(&address, reports_, 0))
     return cuda_failed("cudaHostGetDevicePointer", error);

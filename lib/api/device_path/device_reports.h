@@ -17,9 +17,9 @@ public:
 
   /// Keeps the counts of the last run and provides `loops` fresh reports, with the cursor at `first_slot`. While no
   /// kernel runs.
-  finding renew(std::uint32_t loops, std::uint32_t first_slot);
+  status_or_reason renew(std::uint32_t loops, std::uint32_t first_slot);
   /// As the current device addresses them; after renew.
-  finding device_address(loop_report *&out) const;
+  status_or_reason device_address(loop_report *&out) const;
 
   /// A loop of the present run is running, or has been.
   bool heard() const;

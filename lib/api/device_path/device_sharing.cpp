@@ -14,19 +14,19 @@ constexpr std::size_t kDecoyFlags = 16;                ///< bytes before its slo
 constexpr auto kQuiet = std::chrono::milliseconds(10); ///< a heartbeat that stands still so long is asked about
 } // namespace
 
-finding device_back_end::take_ring(wiring &w) {
+status_or_reason device_back_end::take_ring(wiring &w) {
   if (shared() && w.rewired) { // a ring that is wired anew begins at slot 0, unless others are on it
     router_.reset();
     member_.forget_ring();
   }
-  finding refused = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), router_)
-                             : manager_.reserve_ring(identity_of(*w.ring));
+  status_or_reason refused = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), router_)
+                                      : manager_.reserve_ring(identity_of(*w.ring));
   if (!refused)
     held_ring_ = identity_of(*w.ring);
   return refused;
 }
 
-finding device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {
+status_or_reason device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {
   if (!shared())
     return {};
   const std::size_t inbox_bytes = ring_inbox::bytes(config_.num_slots);
@@ -36,7 +36,7 @@ finding device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {
     inbox_memory_ = nullptr;
   }
   if (inbox_memory_ == nullptr)
-    if (finding refused = manager_.take_mapped_block(inbox_bytes + kDecoyFlags + strides, inbox_memory_))
+    if (status_or_reason refused = manager_.take_mapped_block(inbox_bytes + kDecoyFlags + strides, inbox_memory_))
       return refused;
   void *address = nullptr;
   if (const cudaError_t error = cudaHostGetDevicePointer(&address, inbox_memory_, 0))
@@ -65,7 +65,7 @@ void device_back_end::lay_decoy(const slot_ring &like, std::uint8_t *device, std
 
 /// Before the launch: a function that another dispatcher serves is then refused without a kernel. What is routed until
 /// the kernel runs waits in its inbox, and is given back if none does.
-finding device_back_end::join_ring(const wiring &w) {
+status_or_reason device_back_end::join_ring(const wiring &w) {
   if (!shared())
     return {};
   const cudaq_dispatcher_options_t &o = w.options;

@@ -27,18 +27,18 @@ public:
       manager_.give_back_mapped_block(done_host_);
   }
 
-  finding prepare() {
-    return on_device(setup_.device_id, [&]() -> finding {
-      if (finding refused = check_memory())
+  status_or_reason prepare() {
+    return on_device(setup_.device_id, [&]() -> status_or_reason {
+      if (status_or_reason refused = check_memory())
         return refused;
-      if (finding refused = find_write_value())
+      if (status_or_reason refused = find_write_value())
         return refused;
-      if (finding refused = allocate_done_words())
+      if (status_or_reason refused = allocate_done_words())
         return refused;
       if (const cudaError_t error = cudaStreamCreateWithFlags(&probe_, cudaStreamNonBlocking))
         return cuda_failed("cudaStreamCreateWithFlags", error);
       for (std::size_t i = 0; i < workers_.size(); ++i)
-        if (finding refused = prepare_worker(i))
+        if (status_or_reason refused = prepare_worker(i))
           return refused;
       return {};
     });
@@ -135,21 +135,22 @@ private:
   }
 
   // A graph that reads plain memory of the host would end the context at its first request.
-  finding check_memory() const {
+  status_or_reason check_memory() const {
     int pageable = 0;
     cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, setup_.device_id);
-    const auto check = [&](const char *what, const volatile void *address, bool host_writes = false) -> finding {
+    const auto check = [&](const char *what, const volatile void *address,
+                           bool host_writes = false) -> status_or_reason {
       cudaPointerAttributes seen{};
       if (address == nullptr)
         return {};
       if (const cudaError_t error = cudaPointerGetAttributes(&seen, const_cast<const void *>(address)))
         return cuda_failed("cudaPointerGetAttributes", error);
       if (host_writes && seen.type == cudaMemoryTypeDevice)
-        return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is %p, memory of the device: the dispatcher has to write it",
-                            what, const_cast<const void *>(address));
+        return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is %p, memory of the device: the dispatcher has to write it",
+                           what, const_cast<const void *>(address));
       return check_reachable(what, address, seen, pageable != 0);
     };
-    finding refused = check("ringbuffer->rx_data", setup_.ring.rx_data);
+    status_or_reason refused = check("ringbuffer->rx_data", setup_.ring.rx_data);
     if (!refused)
       refused = check("ringbuffer->tx_data", setup_.ring.tx_data);
     if (!refused)
@@ -163,22 +164,22 @@ private:
     return refused;
   }
 
-  finding find_write_value() {
+  status_or_reason find_write_value() {
     void *symbol = nullptr;
     cudaDriverEntryPointQueryResult found{};
     if (const cudaError_t error =
             cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &symbol, 12000, cudaEnableDefault, &found))
       return cuda_failed("cudaGetDriverEntryPointByVersion", error);
     if (found != cudaDriverEntryPointSuccess)
-      return make_finding(CUDAQ_ERR_UNSUPPORTED, "the driver has no cuStreamWriteValue64");
+      return make_reason(CUDAQ_ERR_UNSUPPORTED, "the driver has no cuStreamWriteValue64");
     write_value_ = reinterpret_cast<write_value_fn>(symbol);
     return {};
   }
 
-  finding allocate_done_words() {
+  status_or_reason allocate_done_words() {
     const std::size_t bytes = workers_.size() * kDoneStride;
     void *block = nullptr, *device = nullptr;
-    if (finding refused = manager_.take_mapped_block(bytes, block))
+    if (status_or_reason refused = manager_.take_mapped_block(bytes, block))
       return refused;
     done_host_ = static_cast<std::uint64_t *>(block);
     std::fill_n(done_host_, bytes / sizeof(std::uint64_t), std::uint64_t{0});
@@ -188,32 +189,31 @@ private:
     return {};
   }
 
-  finding check_stream(std::size_t i) const {
+  status_or_reason check_stream(std::size_t i) const {
     unsigned flags = 0;
     if (const cudaError_t error = cudaStreamGetFlags(workers_[i].stream, &flags))
       return cuda_failed("cudaStreamGetFlags", error);
     if ((flags & cudaStreamNonBlocking) == 0)
-      return make_finding(
-          CUDAQ_ERR_INVALID_ARG,
-          "workers[%zu].stream is a blocking stream, which waits for work on the legacy stream: make it "
-          "with cudaStreamNonBlocking",
-          i);
+      return make_reason(CUDAQ_ERR_INVALID_ARG,
+                         "workers[%zu].stream is a blocking stream, which waits for work on the legacy stream: make it "
+                         "with cudaStreamNonBlocking",
+                         i);
     return {};
   }
 
-  finding prepare_worker(std::size_t i) {
+  status_or_reason prepare_worker(std::size_t i) {
     worker &w = workers_[i];
     w.stream = setup_.workers[i].stream;
     if (w.stream == nullptr) {
       if (const cudaError_t error = cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking))
         return cuda_failed("cudaStreamCreateWithFlags", error);
       w.own_stream = true;
-    } else if (finding refused = check_stream(i)) {
+    } else if (status_or_reason refused = check_stream(i)) {
       return refused;
     }
     if (const cudaError_t error = cudaGraphUpload(setup_.workers[i].graph_exec, w.stream))
-      return make_finding(CUDAQ_ERR_CUDA, "graph worker %zu: cudaGraphUpload: %s (%s)", i, cudaGetErrorString(error),
-                          cudaGetErrorName(error));
+      return make_reason(CUDAQ_ERR_CUDA, "graph worker %zu: cudaGraphUpload: %s (%s)", i, cudaGetErrorString(error),
+                         cudaGetErrorName(error));
     return {};
   }
 
@@ -229,10 +229,10 @@ private:
 
 } // namespace
 
-finding make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
-                                 std::shared_ptr<graph_launcher> &out) {
+status_or_reason make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
+                                          std::shared_ptr<graph_launcher> &out) {
   auto launcher = std::make_shared<cuda_graph_launcher>(manager, setup);
-  if (finding refused = launcher->prepare())
+  if (status_or_reason refused = launcher->prepare())
     return refused;
   out = std::move(launcher);
   return {};

@@ -21,7 +21,7 @@ struct graph_launch_setup {
 };
 
 /// Uploads every graph. The launcher must go before the manager, and when nothing of it runs any more.
-finding make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
-                                 std::shared_ptr<graph_launcher> &out);
+status_or_reason make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
+                                          std::shared_ptr<graph_launcher> &out);
 
 } // namespace cudaq::realtime::detail

@@ -17,12 +17,13 @@ const char *host_back_end::missing_call(const wiring &w) const {
   return w.shutdown_flag == nullptr ? "cudaq_dispatcher_set_control" : nullptr;
 }
 
-finding host_back_end::acquire_ring(wiring &w, host_setup &setup) {
+status_or_reason host_back_end::acquire_ring(wiring &w, host_setup &setup) {
   const slot_ring view = view_of(*w.ring, config_, ring_side::host);
   const bool shared = config_.shared_ring_mode != 0;
   if (shared && w.rewired) // a ring that is wired anew begins at slot 0, unless others are on it
     host_.forget_ring();
-  if (finding refused = shared ? manager_.join_ring(view, setup.router) : manager_.reserve_ring(identity_of(*w.ring)))
+  if (status_or_reason refused =
+          shared ? manager_.join_ring(view, setup.router) : manager_.reserve_ring(identity_of(*w.ring)))
     return refused;
   held_ring_ = identity_of(*w.ring);
   if (shared) {
@@ -48,29 +49,29 @@ void host_back_end::release_ring() {
   held_ring_ = nullptr;
 }
 
-finding host_back_end::make_launcher(const wiring &w, host_setup &setup) {
-  if (finding found = workers_of_run(w, config_, setup.workers); found || setup.workers.empty())
+status_or_reason host_back_end::make_launcher(const wiring &w, host_setup &setup) {
+  if (status_or_reason found = workers_of_run(w, config_, setup.workers); found || setup.workers.empty())
     return found;
-  if (finding found = check_ring_for_graphs(*w.ring, setup.workers))
+  if (status_or_reason found = check_ring_for_graphs(*w.ring, setup.workers))
     return found;
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
   return make_cuda_graph_launcher(
       manager_, {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers},
       setup.launcher);
 #else
-  return make_finding(CUDAQ_ERR_UNSUPPORTED, "graph workers: this library was built without the CUDA runtime");
+  return make_reason(CUDAQ_ERR_UNSUPPORTED, "graph workers: this library was built without the CUDA runtime");
 #endif
 }
 
-finding host_back_end::begin_run(wiring &w, bool with_thread) {
-  if (finding found = host_.check_restart())
+status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
+  if (status_or_reason found = host_.check_restart())
     return found;
   host_setup setup;
   setup.table = w.table.value_or(cudaq_function_table_t{});
-  if (finding found = validate_host_table(setup.table))
+  if (status_or_reason found = validate_host_table(setup.table))
     return found;
   setup.v2 = w.v2;
-  if (finding found = make_launcher(w, setup))
+  if (status_or_reason found = make_launcher(w, setup))
     return found;
   fault_told_ = false;
   setup.options = w.options;
@@ -85,7 +86,7 @@ finding host_back_end::begin_run(wiring &w, bool with_thread) {
       store_release(*shutdown_flag_, flag_before);
     release_ring();
   };
-  finding refused;
+  status_or_reason refused;
   try {
     {
       const std::lock_guard lock(reading_);
@@ -106,14 +107,14 @@ finding host_back_end::begin_run(wiring &w, bool with_thread) {
   return refused;
 }
 
-finding host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+status_or_reason host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
   host_.request_stop();
   store_release(*shutdown_flag_, 1);
   if (!host_.finish(deadline))
-    return make_finding(CUDAQ_ERR_TIMEOUT,
-                        "a thread or a graph of the dispatcher did not end within %.3f s; cudaq_dispatcher_dump_state "
-                        "names the handler or the graph worker, if any",
-                        static_cast<double>(timeout_ns) * 1e-9);
+    return make_reason(CUDAQ_ERR_TIMEOUT,
+                       "a thread or a graph of the dispatcher did not end within %.3f s; cudaq_dispatcher_dump_state "
+                       "names the handler or the graph worker, if any",
+                       static_cast<double>(timeout_ns) * 1e-9);
   host_.leave_ring();
   release_ring();
 #if defined(CUDAQ_REALTIME_HAS_CUDART)

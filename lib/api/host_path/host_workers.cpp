@@ -8,64 +8,65 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-finding check_count(const char *what, std::size_t count) {
+status_or_reason check_count(const char *what, std::size_t count) {
   if (count <= kMaxGraphWorkers)
     return {};
-  return make_finding(CUDAQ_ERR_INVALID_ARG, "%s is %zu, at most 64 graph workers", what, count);
+  return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is %zu, at most 64 graph workers", what, count);
 }
 
-finding check_worker(const cudaq_host_worker_t &w, std::size_t i) {
+status_or_reason check_worker(const cudaq_host_worker_t &w, std::size_t i) {
   if (w.graph_exec == nullptr)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "workers[%zu].graph_exec is NULL", i);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "workers[%zu].graph_exec is NULL", i);
   if (w.completion > CUDAQ_WORKER_CALLER_PUBLISHES)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "workers[%zu].completion is %u, allowed: 0..2", i, w.completion);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "workers[%zu].completion is %u, allowed: 0..2", i, w.completion);
   if (w.completion == CUDAQ_WORKER_GRAPH_PUBLISHES && w.io_ctx == nullptr)
-    return make_finding(CUDAQ_ERR_INVALID_ARG,
-                        "workers[%zu].io_ctx is NULL: a graph that publishes learns the tx flag from it", i);
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "workers[%zu].io_ctx is NULL: a graph that publishes learns the tx flag from it", i);
   return {};
 }
 
 /// Two launches at a time must not share what one of them reads.
-finding check_distinct(const char *what, const std::vector<cudaq_host_worker_t> &workers) {
+status_or_reason check_distinct(const char *what, const std::vector<cudaq_host_worker_t> &workers) {
   for (std::size_t i = 0; i < workers.size(); ++i)
     for (std::size_t k = 0; k < i; ++k) {
       const bool one_graph = workers[i].graph_exec == workers[k].graph_exec;
       if (one_graph || (workers[i].io_ctx != nullptr && workers[i].io_ctx == workers[k].io_ctx))
-        return make_finding(CUDAQ_ERR_INVALID_ARG, "%s %zu and %zu have one %s: each needs its own", what, k, i,
-                            one_graph ? "graph_exec" : "io_ctx");
+        return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %zu and %zu have one %s: each needs its own", what, k, i,
+                           one_graph ? "graph_exec" : "io_ctx");
     }
   return {};
 }
 
 } // namespace
 
-finding read_workers(const cudaq_host_worker_t *workers, std::size_t count, std::vector<cudaq_host_worker_t> &out) {
-  if (finding refused = check_count("num_workers", count))
+status_or_reason read_workers(const cudaq_host_worker_t *workers, std::size_t count,
+                              std::vector<cudaq_host_worker_t> &out) {
+  if (status_or_reason refused = check_count("num_workers", count))
     return refused;
   if (count != 0 && workers == nullptr)
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "workers is NULL but num_workers is %zu", count);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "workers is NULL but num_workers is %zu", count);
   constexpr std::uint32_t kFirstVersion = offsetof(cudaq_host_worker_t, completion);
   if (count != 0 && (workers->struct_size < kFirstVersion || workers->struct_size % 8 != 0))
-    return make_finding(CUDAQ_ERR_INVALID_ARG,
-                        "workers[0].struct_size is %u: at least %u, and a multiple of 8 (fill it with sizeof)",
-                        workers->struct_size, kFirstVersion);
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "workers[0].struct_size is %u: at least %u, and a multiple of 8 (fill it with sizeof)",
+                       workers->struct_size, kFirstVersion);
   out.assign(count, {});
   const auto *at = reinterpret_cast<const unsigned char *>(workers);
   for (std::size_t i = 0; i < count; ++i, at += workers->struct_size) {
     const auto *given = reinterpret_cast<const cudaq_host_worker_t *>(at);
     if (given->struct_size != workers->struct_size)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "workers[%zu].struct_size is %u, that of workers[0] is %u", i,
-                          given->struct_size, workers->struct_size);
-    if (finding refused = read_sized("workers", given, out[i]))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "workers[%zu].struct_size is %u, that of workers[0] is %u", i,
+                         given->struct_size, workers->struct_size);
+    if (status_or_reason refused = read_sized("workers", given, out[i]))
       return refused;
-    if (finding refused = check_worker(out[i], i))
+    if (status_or_reason refused = check_worker(out[i], i))
       return refused;
   }
   return check_distinct("workers", out);
 }
 
-finding workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
-                       std::vector<cudaq_host_worker_t> &out) {
+status_or_reason workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
+                                std::vector<cudaq_host_worker_t> &out) {
   out = w.workers;
   const bool wanted = w.mailbox != nullptr || config.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH;
   if (!out.empty() || !wanted || !w.table)
@@ -75,7 +76,7 @@ finding workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
     if (entry.dispatch_mode != CUDAQ_DISPATCH_GRAPH_LAUNCH)
       continue;
     if (entry.handler.graph_exec == nullptr)
-      return make_finding(CUDAQ_ERR_INVALID_ARG, "table->entries[%u].handler.graph_exec is NULL", e);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "table->entries[%u].handler.graph_exec is NULL", e);
     cudaq_host_worker_t worker{};
     worker.struct_size = sizeof(worker);
     worker.graph_exec = entry.handler.graph_exec;
@@ -83,16 +84,16 @@ finding workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
     worker.routing_key = entry.routing_key;
     out.push_back(worker);
   }
-  finding refused = check_count("the number of GRAPH_LAUNCH entries in the table", out.size());
+  status_or_reason refused = check_count("the number of GRAPH_LAUNCH entries in the table", out.size());
   return refused ? refused : check_distinct("GRAPH_LAUNCH entries of the table", out);
 }
 
-finding check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
-                        bool pageable) {
+status_or_reason check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
+                                 bool pageable) {
   if (pageable || seen.type == cudaMemoryTypeDevice || seen.type == cudaMemoryTypeManaged ||
       (seen.type == cudaMemoryTypeHost && seen.devicePointer != nullptr))
     return {};
-  return make_finding(
+  return make_reason(
       CUDAQ_ERR_INVALID_ARG,
       "%s is %p, %s that the device cannot use: take mapped memory (CUDAQ_MEMORY_MAPPED, cudaHostAlloc or "
       "cudaHostRegister with the mapped flag)",
@@ -100,10 +101,11 @@ finding check_reachable(const char *what, const volatile void *address, const cu
       seen.type == cudaMemoryTypeHost ? "pinned memory without an address" : "plain host memory");
 }
 
-finding check_ring_for_graphs(const cudaq_ringbuffer_t &ring, const std::vector<cudaq_host_worker_t> &workers) {
+status_or_reason check_ring_for_graphs(const cudaq_ringbuffer_t &ring,
+                                       const std::vector<cudaq_host_worker_t> &workers) {
   const bool in_place = is_in_place(ring, ring_side::host);
   const auto missing = [](const char *field, const char *why) {
-    return make_finding(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is NULL: %s", field, why);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is NULL: %s", field, why);
   };
   if (ring.rx_data == nullptr)
     return missing("rx_data", "graph workers need the device's address of the slots");

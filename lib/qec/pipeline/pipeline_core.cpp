@@ -13,9 +13,9 @@
 namespace cudaq::qec::realtime::detail {
 
 using namespace experimental;
-using cudaq::realtime::detail::finding;
 using cudaq::realtime::detail::loop_thread;
 using cudaq::realtime::detail::run_loop;
+using cudaq::realtime::detail::status_or_reason;
 using cudaq::realtime::detail::steady_clock;
 using cudaq::realtime::detail::thread_placement;
 
@@ -50,7 +50,7 @@ cudaq_wait_policy_t decide_wait(const pipeline_stage_config &c) {
 void start_thread(loop_thread &thread, const std::string &name, int core, std::function<void()> body) {
   thread_placement placement;
   placement.core = core < 0 ? CUDAQ_CORE_ANY : core;
-  if (const finding refused_placement = thread.start(name, placement, std::move(body)))
+  if (const status_or_reason refused_placement = thread.start(name, placement, std::move(body)))
     throw std::runtime_error("pipeline: thread " + name + ": " + refused_placement.text);
 }
 
