@@ -129,7 +129,7 @@ std::string host_dispatcher::describe() const {
       append(text, "in handler of function 0x%08x for slot %u\n", static_cast<std::uint32_t>(busy >> 32),
              static_cast<std::uint32_t>(busy) - 1);
   }
-  text += describe_workers();
+  text += graphs_.describe();
   const job_table *jobs = jobs_.load();
   if (jobs == nullptr)
     return text;

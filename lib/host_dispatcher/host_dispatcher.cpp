@@ -7,11 +7,13 @@ namespace {
 thread_local const host_dispatcher *serving_for = nullptr;
 } // namespace
 
-host_dispatcher::host_dispatcher() {
-  counters_.reserve(kFirstPoolCounters + kMaxPoolThreads);
-  counters_.emplace_back(true);
-  for (std::uint32_t i = 1; i < kFirstPoolCounters + kMaxPoolThreads; ++i)
-    counters_.emplace_back(false);
+std::vector<thread_counters> host_dispatcher::make_counters() {
+  std::vector<thread_counters> all;
+  all.reserve(kFirstPoolCounters + kMaxPoolThreads);
+  all.emplace_back(true);
+  while (all.size() < kFirstPoolCounters + kMaxPoolThreads)
+    all.emplace_back(false);
+  return all;
 }
 
 status_or_reason host_dispatcher::prepare(host_setup setup) {
@@ -26,8 +28,8 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules))
     return refused;
   const slot_ring &ring = setup.jobs->ring;
-  graphs_.reset(setup.workers, handlers_.index(), ring.num_slots, static_cast<cudaq_busy_workers_t>(o.busy_workers),
-                setup.launcher);
+  graphs_.reset(setup.workers, handlers_.index(), *setup.jobs, o, setup.launcher);
+  responder_.prepare(setup.markers);
   const bool pool = o.handler_pool_size != 0;
   const bool per_function = pool && o.ordering == CUDAQ_ORDERING_FIFO;
   // One queue more than routes: for requests of a shared ring that are answered without a handler.
@@ -47,8 +49,6 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   stats_base_.set(load_relaxed(*setup_.stats) - processed());
   stop_.store(0);
   intake_closed_.store(0);
-  give_up_.store(0);
-  fault_.store(0);
   polls_ = 0;
   empty_turns_ = 1; // stop is looked for after a request; none was served yet
   busy_slot_ = collected_slot_ = function_index_view::kNone;
@@ -128,7 +128,7 @@ void host_dispatcher::loop() {
   if (graphs_.none())
     serve_ring();
   else
-    graphs_.launcher().run_on_device(serve_ring);
+    graphs_.run_on_device(serve_ring);
   serving_for = outer;
   // Ended by the caller's flag, nobody may call stop for long: the ring must not wait for that.
   while (shared() && has_jobs() && stop_.load() == 0)
@@ -148,20 +148,20 @@ bool host_dispatcher::is_own_thread() const { return serving_for == this; }
 std::uint32_t host_dispatcher::turn() {
   thread_counters &here = counters_[kLoopCounters];
   job_table &jobs = *setup_.jobs;
-  std::uint32_t work = graphs_.none() ? 0 : graph_turn(here);
+  std::uint32_t work = graphs_.none() ? 0 : graphs_.turn(here);
   if (shared()) {
     work += setup_.router->route(kBatch, *this, here);
     if (setup_.options.handler_pool_size == 0)
       work += serve_queued(here);
   } else {
     std::uint32_t i = jobs.cursor.peek();
-    while (work < kBatch && (work == 0 || !stop_requested()) && !holds_intake() &&
+    while (work < kBatch && (work == 0 || !stop_requested()) && !graphs_.holds_intake() &&
            take_turn(jobs.ring, i, handlers_.index(), handlers_.rules(), *this) > turn_result::waiting) {
       i = jobs.ring.next(i);
       jobs.cursor.set(i);
       ++work;
       if (graphs_.backlog())
-        graph_turn(here);
+        graphs_.turn(here);
     }
   }
   if (work == 0) {
@@ -218,7 +218,7 @@ void host_dispatcher::note_taken(std::uint32_t, const request &, bool expected_f
 void host_dispatcher::note_dropped(verdict why) { counters_[kLoopCounters].count_drop(why); }
 
 handler_result host_dispatcher::serve(std::uint32_t i, const request &r, std::uint32_t route) {
-  if (queued_ || is_graph(route)) {
+  if (queued_ || graphs_.serves(route)) {
     accept(i, r, {verdict::serve, CUDAQ_RPC_OK, route});
     return {false};
   }
@@ -248,7 +248,7 @@ void host_dispatcher::write_record(job_record &record, const request &r, const j
 
 void host_dispatcher::accept(std::uint32_t slot, const request &r, const judgement &what) {
   job_table &jobs = *setup_.jobs;
-  const bool graph = what.what == verdict::serve && is_graph(what.route);
+  const bool graph = what.what == verdict::serve && graphs_.serves(what.route);
   const bool marked = setup_.markers && !graph && setup_.options.handler_pool_size != 0;
   write_record(jobs[slot], r, what, marked);
   jobs[slot].state.enter(job_phase::queued);
@@ -285,61 +285,11 @@ void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
   const handler_result said{true, record.what.status, 0};
   if (record.what.what == verdict::serve) {
     record.state.enter(job_phase::running); // from here on the handler may hand the job to other threads
-    handler_returned(slot, generation, handlers_.run(jobs.ring, slot, record.req, record.what.route, generation, here),
-                     here);
+    responder_.handler_returned(jobs, slot, generation,
+                                handlers_.run(jobs.ring, slot, record.req, record.what.route, generation, here), here);
     return;
   }
-  publish(jobs, slot, said, here);
-}
-
-void host_dispatcher::handler_returned(std::uint32_t slot, std::uint64_t generation, handler_result said,
-                                       thread_counters &here) {
-  job_table &jobs = *setup_.jobs;
-  job_record &record = jobs[slot];
-  // A completion that came while the handler ran goes before whatever the handler returned: it was accepted.
-  if (record.state.claim(generation, job_phase::running, said.now ? job_phase::completing : job_phase::deferred)) {
-    if (!said.now)
-      return;
-  } else if (record.state.claim(generation, job_phase::early, job_phase::passed_on)) {
-    return;
-  } else {
-    said = record.early;
-  }
-  publish(jobs, slot, said, here);
-}
-
-bool host_dispatcher::complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation,
-                               const handler_result &said) {
-  job_record &record = jobs[slot];
-  job_state &state = record.state;
-  bool mine = state.claim(generation, job_phase::deferred, job_phase::completing);
-  if (!mine && state.claim(generation, job_phase::running, job_phase::early)) {
-    record.early = said;
-    if (state.claim(generation, job_phase::early, job_phase::left))
-      return true;
-    // The handler has returned in the meantime.
-    mine = state.claim(generation, job_phase::passed_on, job_phase::completing);
-  } else if (!mine) { // it may have deferred between the two looks
-    mine = state.claim(generation, job_phase::deferred, job_phase::completing);
-  }
-  if (mine)
-    publish(jobs, slot, said, counters_[kSharedCounters]);
-  return mine;
-}
-
-void host_dispatcher::publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts) {
-  job_record &record = jobs[slot];
-  if (record.what.what == verdict::serve)
-    said = handlers_.checked(jobs.ring, record.what.route, said);
-  counts.count_response(said.status);
-  publish_answer(jobs.ring, slot, record.req, said, {record.marked, setup_.markers ? record.cuda_error : 0});
-  record.state.finish();
-}
-
-void host_dispatcher::end_job(job_table &jobs, std::uint32_t slot) {
-  if (!jobs[slot].marked)
-    jobs.ring.release_rx(slot);
-  jobs[slot].state.finish();
+  responder_.publish(jobs, slot, said, here);
 }
 
 status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
@@ -365,7 +315,7 @@ status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job,
                        "the job of request %u in slot %u is a graph's whose worker does not have completion "
                        "CALLER_PUBLISHES",
                        job.request_id, job.slot);
-  if (!complete(*jobs, job.slot, job.generation, {true, status, result_len}))
+  if (!responder_.complete(*jobs, job.slot, job.generation, {true, status, result_len}))
     return make_reason(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,
                        job.slot);
   return {};

@@ -6,14 +6,14 @@
 //   serve     in the same turn             queue -> pool threads         queue -> own thread, or pool threads
 //   answer    in the same turn             complete()                    complete()
 //
-// Graph handlers (host_graphs.cpp) always go through a queue to the dispatcher's own thread, which launches them and sees
+// Graph handlers (graph_path.h) always go through a queue to the dispatcher's own thread, which launches them and sees
 // to their ends between the turns. To the slot they are handlers that defer.
 //
 // A deferred answer comes through complete() from a thread of the caller's.
 #pragma once
 
 #include "lib/base/runner.h"
-#include "lib/host_dispatcher/graph_workers.h"
+#include "lib/host_dispatcher/graph_path.h"
 #include "lib/host_dispatcher/handler_table.h"
 #include "lib/host_dispatcher/work_queues.h"
 #include "lib/shared_ring/ring_router.h"
@@ -39,10 +39,8 @@ struct host_setup {
 
 class host_dispatcher final : public ring_member {
 public:
-  host_dispatcher();
-
-  /// Refuses a run while a worker of the last one is still with the caller: he would give back one of this run.
-  status_or_reason check_restart() const;
+  /// Whether graph workers of the last run stand in the way of another one.
+  status_or_reason check_restart() const { return graphs_.check_restart(); }
   /// Prepares a run; the counters go on from the last one.
   status_or_reason prepare(host_setup setup);
   /// Starts the threads. with_thread false: the pool only, the caller runs `loop` himself. On failure nothing runs.
@@ -69,15 +67,15 @@ public:
   std::uint32_t turn();
 
   /// A graph of the run has not ended. For the thread that finishes it.
-  bool graph_runs() const;
+  bool graph_runs() const { return graphs_.runs(); }
   /// The last finish did not come past the threads.
   bool threads_run() const { return threads_run_.load() != 0; }
   /// The CUDA error that has ended this run's graphs for good, 0: none. Any thread.
-  int fault() const { return fault_.load(); }
+  int fault() const { return graphs_.fault(); }
 
   // Any thread, any time after prepare.
-  status_or_reason release_worker(int worker);
-  status_or_reason worker_job(int worker, cudaq_host_job_t &out) const;
+  status_or_reason release_worker(int worker) { return graphs_.release_worker(worker); }
+  status_or_reason worker_job(int worker, cudaq_host_job_t &out) const { return graphs_.worker_job(worker, out); }
 
   /// Any thread, any time after prepare.
   status_or_reason complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len);
@@ -111,6 +109,7 @@ private:
   static constexpr std::uint32_t kBatch = 32;        ///< slots per turn at most
   static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between looks over the whole ring
 
+  static std::vector<thread_counters> make_counters();
   bool shared() const { return setup_.shared_ring; }
   status_or_reason start_threads(bool with_thread);
   void abandon_start();
@@ -124,30 +123,6 @@ private:
   std::string describe_options() const;
   void write_record(job_record &record, const request &r, const judgement &what, bool marked);
   void run_job(std::uint32_t slot, thread_counters &here);
-  /// The handler, or the launch, of a job in phase running has returned and said this.
-  void handler_returned(std::uint32_t slot, std::uint64_t generation, handler_result said, thread_counters &here);
-  // host_graphs.cpp
-  bool is_graph(std::uint32_t route) const { return route != function_index_view::kNone && graphs_.serves(route); }
-  std::uint32_t graph_turn(thread_counters &here);
-  std::uint32_t collect_graphs(thread_counters &here);
-  void launch(const graph_workers::start &what, thread_counters &here);
-  std::uint32_t answer_failed_launches(thread_counters &here);
-  void answer_failed_launch(const cudaq_host_job_t &job, int error, std::int32_t status, thread_counters &here);
-  void graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, thread_counters &here);
-  bool answered_elsewhere(const cudaq_host_job_t &job) const;
-  void close_answered(const cudaq_host_job_t &job, thread_counters &here);
-  void fail_waiting(std::int32_t status, thread_counters &here);
-  void watch_for_fault(thread_counters &here);
-  void fail_all_graphs(int error, thread_counters &here);
-  void drain_graphs();
-  void settle_graphs();
-  std::string describe_workers() const;
-  bool complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation, const handler_result &said);
-  void publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts);
-  /// The slot's request is answered: frees its request side and closes the job.
-  void end_job(job_table &jobs, std::uint32_t slot);
-  /// A graph request waits for a worker, and later ones shall not pass it.
-  bool holds_intake() const { return setup_.options.busy_workers == CUDAQ_BUSY_WORKERS_WAIT && graphs_.backlog(); }
   void close_intake();
   bool has_jobs() const;
   bool in_handler() const;
@@ -157,8 +132,9 @@ private:
   host_setup setup_;
   handler_table handlers_;
   work_queues queues_;
-  graph_workers graphs_;
-  std::vector<thread_counters> counters_;
+  std::vector<thread_counters> counters_ = make_counters();
+  job_responder responder_{handlers_, counters_[kSharedCounters]};
+  graph_path graphs_{responder_};
   shared_word<job_table *> jobs_;                                ///< for calls from other threads; set by prepare
   shared_word<std::uint32_t> max_result_len_;                    ///< the same
   shared_word<std::uint32_t> counters_used_{kFirstPoolCounters}; ///< largest number so far: counters outlive a run
@@ -173,15 +149,10 @@ private:
   shared_word<gate> gate_; ///< threads wait here until all of them are there and the ring is joined
   shared_word<std::uint32_t> stop_;
   shared_word<std::uint32_t> intake_closed_; ///< nothing is accepted any more; the pool ends when it has drained
-  shared_word<std::uint32_t> give_up_;       ///< the grace period is over: requests that wait for a worker are answered
-  shared_word<int> fault_;
 
   // Of the thread that reads the ring.
   std::uint32_t polls_ = 0;
   std::uint32_t empty_turns_ = 0;
-  static constexpr steady_clock::time_point kNotWatching{};
-  steady_clock::time_point fault_watch_ = kNotWatching; ///< when the device is asked for its health next
-  steady_clock::time_point ask_failed_;                 ///< when it is asked next what failed launches have left
   shared_word<std::uint32_t> threads_run_;
   std::uint32_t busy_slot_ = function_index_view::kNone;
   std::uint32_t collected_slot_ =

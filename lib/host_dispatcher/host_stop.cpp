@@ -11,7 +11,7 @@ void host_dispatcher::close_intake() {
   if (setup_.options.handler_pool_size == 0)
     while (serve_queued(counters_[kLoopCounters]) != 0) {
     }
-  drain_graphs();
+  graphs_.drain(own_thread_, counters_[kLoopCounters]);
   store_relaxed(*setup_.stats, stats_value());
 }
 
@@ -29,7 +29,7 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
   };
   threads_run_.store(1);
   if (!join_all(deadline)) {
-    give_up_.store(1);
+    graphs_.give_up();
     if (in_handler())
       return false;
     // No handler is to blame: threads may sleep for their block interval, or have lost their core.
@@ -39,9 +39,9 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
   }
   threads_run_.store(0);
   // A graph that still runs reads and writes its slot: its request is not answered before.
-  if (!wait_until(deadline, [this] { return !graph_runs(); }))
+  if (!wait_until(deadline, [this] { return !graphs_.runs(); }))
     return false;
-  settle_graphs();
+  graphs_.settle(counters_[kLoopCounters]);
   const auto idle = [this] { return !has_jobs(); };
   if (setup_.jobs && !wait_until(deadline, idle)) {
     give_up_deferred_jobs();
@@ -52,13 +52,6 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
   if (setup_.stats != nullptr)
     store_relaxed(*setup_.stats, stats_value());
   return true;
-}
-
-bool host_dispatcher::graph_runs() const {
-  for (std::uint32_t w = 0; fault() == 0 && w < graphs_.size(); ++w)
-    if (!graphs_.launcher().idle(w))
-      return true;
-  return false;
 }
 
 bool host_dispatcher::in_handler() const {
@@ -87,10 +80,10 @@ void host_dispatcher::give_up_deferred_jobs() {
     const job_state::snapshot seen = record.state.look(); // before the owner: a later job has another generation
     if (seen.phase != job_phase::deferred || record.owner.peek() != this)
       continue;
-    if (record.marked && jobs.ring.answer(i) != CUDAQ_TX_FLAG_IN_FLIGHT) // raised, but its worker was not given back
-      close_answered({seen.generation, i, record.req.request_id}, counters_[kSharedCounters]);
+    if (record.marked && responder_.answered_elsewhere(jobs, i)) // raised, but its worker was not given back
+      responder_.close_answered(jobs, {seen.generation, i, record.req.request_id}, counters_[kSharedCounters]);
     else
-      complete(jobs, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+      responder_.complete(jobs, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
   }
 }
 

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/host_dispatcher/job_responder.h"
+
+namespace cudaq::realtime::detail {
+
+void job_responder::handler_returned(job_table &jobs, std::uint32_t slot, std::uint64_t generation, handler_result said,
+                                     thread_counters &here) const {
+  job_record &record = jobs[slot];
+  // A completion that came while the handler ran goes before whatever the handler returned: it was accepted.
+  if (record.state.claim(generation, job_phase::running, said.now ? job_phase::completing : job_phase::deferred)) {
+    if (!said.now)
+      return;
+  } else if (record.state.claim(generation, job_phase::early, job_phase::passed_on)) {
+    return;
+  } else {
+    said = record.early;
+  }
+  publish(jobs, slot, said, here);
+}
+
+bool job_responder::complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation,
+                             const handler_result &said) const {
+  job_record &record = jobs[slot];
+  job_state &state = record.state;
+  bool mine = state.claim(generation, job_phase::deferred, job_phase::completing);
+  if (!mine && state.claim(generation, job_phase::running, job_phase::early)) {
+    record.early = said;
+    if (state.claim(generation, job_phase::early, job_phase::left))
+      return true;
+    // The handler has returned in the meantime.
+    mine = state.claim(generation, job_phase::passed_on, job_phase::completing);
+  } else if (!mine) { // it may have deferred between the two looks
+    mine = state.claim(generation, job_phase::deferred, job_phase::completing);
+  }
+  if (mine)
+    publish(jobs, slot, said, shared_);
+  return mine;
+}
+
+void job_responder::publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts) const {
+  job_record &record = jobs[slot];
+  if (record.what.what == verdict::serve)
+    said = handlers_.checked(jobs.ring, record.what.route, said);
+  counts.count_response(said.status);
+  publish_answer(jobs.ring, slot, record.req, said, {record.marked, markers_ ? record.cuda_error : 0});
+  record.state.finish();
+}
+
+void job_responder::close_answered(job_table &jobs, const cudaq_host_job_t &job, thread_counters &counts) const {
+  job_record &record = jobs[job.slot];
+  if (!record.state.claim(job.generation, job_phase::deferred, job_phase::completing))
+    return;
+  counts.count_response(CUDAQ_RPC_OK);
+  if (!record.marked)
+    jobs.ring.release_rx(job.slot);
+  record.state.finish();
+}
+
+} // namespace cudaq::realtime::detail
