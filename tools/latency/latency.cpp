@@ -129,11 +129,7 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
 } // namespace
 
 int run_latency(const latency_options &options, const output &out) {
-  latency_options o = options;
-  if (o.quick) {
-    o.exchanges = 4000;
-    o.rounds = 2;
-  }
+  const latency_options o = effective(options);
   const auto allowed = allowed_cores();
   const auto [client, server] = o.cores.empty() ? pick_two_cores(allowed) : std::pair(o.cores[0], o.cores[1]);
   latency_context context;

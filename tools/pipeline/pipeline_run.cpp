@@ -53,7 +53,7 @@ public:
   }
 
   pipeline_result go() {
-    if (const std::string refused = pin_this_thread(options_.core_producer); !refused.empty())
+    if (const std::string refused = pin_this_thread(options_.cores.producer); !refused.empty())
       throw usage_error(refused);
     pipeline_.start();
     const std::uint64_t begin = now_ns();
@@ -184,7 +184,7 @@ pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::d
   c.num_workers = o.workers != 0 ? o.workers : std::clamp(cores - 3, 1, kMostWorkersByDefault);
   c.num_slots = o.slots;
   c.slot_size = config.slot_size;
-  c.cores = {o.core_dispatcher, o.core_consumer, o.core_workers};
+  c.cores = {o.cores.dispatcher, o.cores.consumer, o.cores.workers};
   c.memory = o.device == "gpu" ? pipe::ring_memory::mapped : pipe::ring_memory::host;
   c.device_id = o.gpu;
   c.wait = o.wait == "spin"    ? pipe::wait_policy::spin
