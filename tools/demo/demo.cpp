@@ -2,6 +2,7 @@
 #include "tools/demo/demo.h"
 
 #include "tools/common/clock.h"
+#include "tools/services/host_service.h"
 #include "tools/common/machine.h"
 #include "tools/demo/demo_pass.h"
 #include "tools/demo/demo_report.h"
@@ -89,8 +90,8 @@ std::uint32_t slot_bytes_of(const qec::shot_set &shots) {
          static_cast<std::uint32_t>(std::max(shots.detection_bytes(), shots.observable_bytes()));
 }
 
-host_service_config service_config(const demo_options &o, const demo_setup &s, const qec::shot_set &shots) {
-  host_service_config c;
+ring_service_config service_config(const demo_options &o, const demo_setup &s, const qec::shot_set &shots) {
+  ring_service_config c;
   c.num_slots = o.slots;
   c.slot_bytes = slot_bytes_of(shots);
   c.in_place = o.in_place;

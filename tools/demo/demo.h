@@ -2,9 +2,9 @@
 // The main job: recorded surface-code shots through a ring, a host dispatcher and a decoder, every answer checked.
 #pragma once
 
-#include "tools/services/api_objects.h"
 #include "tools/common/machine.h"
 #include "tools/common/report.h"
+#include "tools/services/ring_service.h"
 
 #include <cstdint>
 #include <functional>
