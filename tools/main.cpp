@@ -2,8 +2,6 @@
 // The command line of cudaq-realtime: each subcommand declares its options in its own folder.
 #include "tools/commands.h"
 
-#include "cudaq/realtime/version.h"
-
 #include <CLI/CLI.hpp>
 #include <string>
 
@@ -44,8 +42,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
 int run(int argc, char **argv) {
   CLI::App app("cudaq-realtime: a ring buffer and RPC dispatcher between a quantum control system and its decoders");
   app.footer(kFooter);
-  app.set_version_flag("--version", fmt::format("cudaq-realtime {}.{}.{}", CUDAQ_REALTIME_VERSION_MAJOR,
-                                                CUDAQ_REALTIME_VERSION_MINOR, CUDAQ_REALTIME_VERSION_PATCH));
+  app.set_version_flag("--version", "cudaq-realtime " + tools::program_version());
   app.require_subcommand(1);
   tools::chosen_command chosen;
   chosen.output.command_line = joined(argc, argv);
