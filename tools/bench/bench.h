@@ -2,29 +2,20 @@
 // `bench device` and `bench graph`: every case beside its floor, measured in one run, floors and cases alternating.
 #pragma once
 
+#include "tools/common/measured_case.h"
 #include "tools/common/report.h"
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace cudaq::realtime::tools {
 
-struct bench_options {
-  std::vector<std::string> cases;   ///< "P1", "P2a", ...; empty: all
-  std::uint64_t exchanges = 100000; ///< of each case, after warm-up, all rounds together
-  std::uint32_t rounds = 10;
-  bool quick = false;  ///< a few thousand exchanges: shows that it works, figures mean little
-  bool curves = false; ///< how cost grows with payload, slots, functions, blocks, dispatchers
+struct bench_options : measuring_options {
+  std::vector<std::string> cases; ///< "P1", "P2a", ...; empty: all
+  bool curves = false;            ///< how cost grows with payload, slots, functions, blocks, dispatchers
   int gpu = 0;
-  std::vector<int> cores; ///< for client threads; empty: chosen
-  std::uint64_t seed = 1;
-  double timeout_s = 10;
   std::string data_folder; ///< `bench pipeline`: of the recorded shots
 };
-
-/// What --quick changes.
-bench_options effective(bench_options options);
 
 /// Returns an exit_code. Throws usage_error, api_error, and std::runtime_error where there is no GPU or where this build
 /// has no device kernels.

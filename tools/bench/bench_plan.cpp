@@ -53,14 +53,6 @@ constexpr bench_case kGraphCases[] = {
 
 } // namespace
 
-bench_options effective(bench_options options) {
-  if (options.quick) {
-    options.exchanges = 4000;
-    options.rounds = 2;
-  }
-  return options;
-}
-
 std::span<const bench_case> all_bench_cases() { return kCases; }
 std::span<const bench_case> all_graph_cases() { return kGraphCases; }
 

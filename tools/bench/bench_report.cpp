@@ -122,8 +122,6 @@ void print_curve(const output &out, const bench_curve &curve) {
   }
 }
 
-std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
-
 } // namespace
 
 ratio_line ratio_of(const bench_result &r) {
@@ -142,8 +140,8 @@ ratio_line ratio_of(const bench_result &r) {
 void print_bench(const output &out, const bench_options &o, const bench_context &context,
                  const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {
   out.text("{}, compute capability {}, driver CUDA {}, runtime CUDA {}; {} rounds, floors and cases alternate\n",
-           context.gpu_name, context.compute_capability, version_text(context.cuda_driver_version),
-           version_text(context.cuda_runtime_version), o.rounds);
+           context.gpu_name, context.compute_capability, format_cuda_version(context.cuda_driver_version),
+           format_cuda_version(context.cuda_runtime_version), o.rounds);
   out.text("clients on cores {}; timer: {}, {:.0f} ns inside every exchange, floors too; not subtracted\n",
            context.client_cores.empty() ? "as they come" : fmt::format("{}", fmt::join(context.client_cores, ",")),
            ticks_name(), context.timer_overhead_ns);
@@ -169,8 +167,8 @@ json bench_json_body(const bench_options &o, const bench_context &context, const
              {{"name", context.gpu_name},
               {"compute_capability", context.compute_capability},
               {"driver", context.driver},
-              {"cuda_driver_version", version_text(context.cuda_driver_version)},
-              {"cuda_runtime_version", version_text(context.cuda_runtime_version)},
+              {"cuda_driver_version", format_cuda_version(context.cuda_driver_version)},
+              {"cuda_runtime_version", format_cuda_version(context.cuda_runtime_version)},
               {"multiprocessors", context.multiprocessors},
               {"highest_clock_mhz", context.clock_khz / 1000},
               {"measured_clock_mhz", context.measured_clock_mhz}}},

@@ -20,6 +20,12 @@ struct machine_info {
 };
 machine_info read_machine_info();
 
+/// Cores that the user gave the threads of a run; -1: none.
+struct thread_cores {
+  int producer = -1, consumer = -1, dispatcher = -1;
+  int workers = -1; ///< of the first one; the others follow
+};
+
 /// CPUs this process may run on, ascending; at least one.
 std::vector<int> allowed_cores();
 

@@ -10,6 +10,26 @@
 
 namespace cudaq::realtime::tools {
 
+/// How much is measured, with which payloads, and where.
+struct measuring_options {
+  std::uint64_t exchanges = 100000; ///< of each case, after warm-up, all rounds together
+  std::uint32_t rounds = 10;
+  bool quick = false;     ///< a few thousand exchanges: shows that it works, figures mean little
+  std::vector<int> cores; ///< of client threads; empty: chosen
+  std::uint64_t seed = 1; ///< of the payloads
+  double timeout_s = 10;  ///< without an answer
+};
+
+/// What --quick changes.
+template <typename Options>
+Options effective(Options options) {
+  if (options.quick) {
+    options.exchanges = 4000;
+    options.rounds = 2;
+  }
+  return options;
+}
+
 struct measured_case {
   std::string name;
   std::string what;

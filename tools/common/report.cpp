@@ -25,6 +25,14 @@ json machine_json() {
 
 } // namespace
 
+void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write) {
+  std::ofstream file(path);
+  write(file);
+  file.close();
+  if (!file)
+    throw usage_error(fmt::format("{}: cannot write {}", option, path));
+}
+
 output::output(output_options options)
     : options_(std::move(options)), quiet_(options_.json && (options_.json_file.empty() || options_.json_file == "-")) {
 }
@@ -38,8 +46,7 @@ void output::write_json(json body) const {
   if (!options_.json)
     return;
   json all = {{"tool", "cudaq-realtime"},
-              {"version", fmt::format("{}.{}.{}", CUDAQ_REALTIME_VERSION_MAJOR, CUDAQ_REALTIME_VERSION_MINOR,
-                                      CUDAQ_REALTIME_VERSION_PATCH)},
+              {"version", program_version()},
               {"date", utc_date()},
               {"command_line", options_.command_line},
               {"machine", machine_json()}};
@@ -50,23 +57,22 @@ void output::write_json(json body) const {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return;
   }
-  std::ofstream file(options_.json_file);
-  file << text;
-  file.close();
-  if (!file)
-    throw usage_error(fmt::format("--json: cannot write {}", options_.json_file));
+  write_file("--json", options_.json_file, [&](std::ostream &file) { file << text; });
 }
 
 void output::write_hgrm(const std::string &name, const latency_histogram &histogram) const {
   if (options_.hgrm_prefix.empty())
     return;
-  const std::string path = fmt::format("{}.{}.hgrm", options_.hgrm_prefix, name);
-  std::ofstream file(path);
-  histogram.write_hgrm(file);
-  file.close();
-  if (!file)
-    throw usage_error(fmt::format("--hgrm: cannot write {}", path));
+  write_file("--hgrm", fmt::format("{}.{}.hgrm", options_.hgrm_prefix, name),
+             [&](std::ostream &file) { histogram.write_hgrm(file); });
 }
+
+std::string program_version() {
+  return fmt::format("{}.{}.{}", CUDAQ_REALTIME_VERSION_MAJOR, CUDAQ_REALTIME_VERSION_MINOR,
+                     CUDAQ_REALTIME_VERSION_PATCH);
+}
+
+std::string format_cuda_version(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
 
 std::string format_ns(double ns) {
   const auto scaled = [](double value, const char *unit) {

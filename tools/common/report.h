@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <fmt/core.h>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -36,6 +38,9 @@ struct output_options {
   std::string command_line; ///< as typed, for the report
 };
 
+/// Writes a file that the user named with `option`. Throws usage_error, with both names, when that fails.
+void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write);
+
 class output {
 public:
   explicit output(output_options options);
@@ -58,6 +63,10 @@ private:
   bool quiet_;
 };
 
+/// Of this program: "0.1.0".
+std::string program_version();
+/// "13.0" from 13000, as CUDA counts.
+std::string format_cuda_version(int version);
 /// "734 ns", "12.3 us", "1.50 ms", "2.10 s".
 std::string format_ns(double ns);
 /// "1234", "27.8 k", "5.90 M".

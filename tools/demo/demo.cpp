@@ -5,6 +5,7 @@
 #include "tools/common/machine.h"
 #include "tools/demo/demo_pass.h"
 #include "tools/demo/demo_report.h"
+#include "tools/services/host_service.h"
 
 #include <algorithm>
 #include <csignal>
@@ -71,7 +72,7 @@ demo_setup decide(const demo_options &o) {
                                      : "distance 3: PyMatching is not built in, and the lookup decoder serves small "
                                        "codes only; `cudaq-realtime info` says how to get it";
   }
-  const bool pinned_apart = o.core_producer >= 0 && o.core_consumer >= 0 && o.core_producer != o.core_consumer;
+  const bool pinned_apart = o.cores.producer >= 0 && o.cores.consumer >= 0 && o.cores.producer != o.cores.consumer;
   const std::size_t service_threads = o.device == "gpu" ? 0 : 1 + o.workers;
   s.client_threads = o.client_threads != 0 ? o.client_threads : pinned_apart || s.cores >= service_threads + 2 ? 2 : 1;
   const bool cores_for_all = s.cores >= service_threads + s.client_threads;
@@ -89,8 +90,8 @@ std::uint32_t slot_bytes_of(const qec::shot_set &shots) {
          static_cast<std::uint32_t>(std::max(shots.detection_bytes(), shots.observable_bytes()));
 }
 
-host_service_config service_config(const demo_options &o, const demo_setup &s, const qec::shot_set &shots) {
-  host_service_config c;
+ring_service_config service_config(const demo_options &o, const demo_setup &s, const qec::shot_set &shots) {
+  ring_service_config c;
   c.num_slots = o.slots;
   c.slot_bytes = slot_bytes_of(shots);
   c.in_place = o.in_place;
@@ -98,8 +99,8 @@ host_service_config service_config(const demo_options &o, const demo_setup &s, c
   c.options.ordering = o.workers == 0 ? CUDAQ_ORDERING_FIFO : CUDAQ_ORDERING_ANY;
   c.options.handler_pool_size = o.workers;
   c.options.wait_policy = s.wait;
-  c.options.dispatcher_core = o.core_dispatcher;
-  c.options.handler_core_base = o.core_workers;
+  c.options.dispatcher_core = o.cores.dispatcher;
+  c.options.handler_core_base = o.cores.workers;
   c.options.check_schema = 1;
   c.options.strict_flag_values = 1;
   return c;
@@ -113,8 +114,8 @@ pass_config first_pass(const demo_options &o, const demo_setup &s, bool show_pro
   c.cadence_ns = static_cast<std::uint64_t>(o.cadence_us.value_or(0) * 1e3);
   c.timeout_ns = static_cast<std::uint64_t>(o.timeout_s * 1e9);
   c.client_threads = s.client_threads;
-  c.core_producer = o.core_producer;
-  c.core_consumer = o.core_consumer;
+  c.core_producer = o.cores.producer;
+  c.core_consumer = o.cores.consumer;
   c.client_spins = s.client_spins;
   c.show_progress = show_progress;
   c.interrupted = &g_interrupted;
@@ -173,10 +174,10 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
               {"in_place", o.in_place},
               {"client_threads", s.client_threads},
               {"seed", o.seed},
-              {"core_producer", o.core_producer},
-              {"core_consumer", o.core_consumer},
-              {"core_dispatcher", o.core_dispatcher},
-              {"core_workers", o.core_workers},
+              {"core_producer", o.cores.producer},
+              {"core_consumer", o.cores.consumer},
+              {"core_dispatcher", o.cores.dispatcher},
+              {"core_workers", o.cores.workers},
               {"notice", s.notice}}}};
   j["passes"] = json::array();
   for (const pass_result &r : passes)

@@ -2,8 +2,9 @@
 // The main job: recorded surface-code shots through a ring, a host dispatcher and a decoder, every answer checked.
 #pragma once
 
-#include "tools/services/api_objects.h"
+#include "tools/common/machine.h"
 #include "tools/common/report.h"
+#include "tools/services/ring_service.h"
 
 #include <cstdint>
 #include <functional>
@@ -25,7 +26,7 @@ struct demo_options {
   std::optional<double> cadence_us; ///< none: two passes; 0: as fast as it goes; else one shot each so often
   std::uint32_t slots = 64;
   std::uint32_t workers = 0;
-  int core_producer = -1, core_consumer = -1, core_dispatcher = -1, core_workers = -1;
+  thread_cores cores;
   unsigned client_threads = 0; ///< 0: decide by the number of cores
   std::string wait = "auto";
   bool in_place = false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/demo/demo_gpu.h"
 
+#include "tools/demo/demo.h"
 #include "tools/services/decode_service.h"
 #include "tools/services/device_service.h"
-#include "tools/demo/demo.h"
 
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/lookup_decoder.h"

@@ -2,9 +2,9 @@
 // One pass of the demo: threads that send and collect, and what they saw.
 #pragma once
 
-#include "tools/services/api_objects.h"
 #include "tools/common/latency_histogram.h"
 #include "tools/common/shot_plan.h"
+#include "tools/services/ring_service.h"
 
 #include <atomic>
 #include <cstdint>

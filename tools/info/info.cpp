@@ -27,7 +27,6 @@ struct piece {
 };
 
 std::string version_text(std::uint32_t v) { return fmt::format("{}.{}.{}", v >> 16, v >> 8 & 0xff, v & 0xff); }
-std::string cuda_version_text(int v) { return fmt::format("{}.{}", v / 1000, v % 1000 / 10); }
 
 piece pymatching_piece() {
   piece p{"PyMatching", false, "",
@@ -50,7 +49,7 @@ piece driver_piece(const cuda_probe &probe) {
           "handlers on one; HOST_CALL needs none of it",
           "install the driver package of your distribution or of NVIDIA, version 580 or newer for CUDA 13"};
   if (probe.driver_found)
-    p.detail = fmt::format("serves up to CUDA {}{}{}", cuda_version_text(probe.driver_version),
+    p.detail = fmt::format("serves up to CUDA {}{}{}", format_cuda_version(probe.driver_version),
                            probe.error.empty() ? "" : ", but ", probe.error);
   return p;
 }
@@ -142,7 +141,7 @@ piece cuda_memory_piece() {
   const bool built = (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) != 0;
   return {"CUDA ring memory", built,
           built ? fmt::format("in the library; headers of CUDA {}, runtime linked statically",
-                              cuda_version_text(CUDART_VERSION))
+                              format_cuda_version(CUDART_VERSION))
                 : "not in the library",
           "rings in pinned or device memory",
           "configure with -DCUDAQ_REALTIME_ENABLE_CUDA=ON and the toolkit installed"};

@@ -2,11 +2,11 @@
 #include "tools/latency/latency.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
-#include "tools/services/api_objects.h"
 #include "tools/common/machine.h"
 #include "tools/latency/latency_client.h"
 #include "tools/latency/latency_floor.h"
 #include "tools/latency/latency_report.h"
+#include "tools/services/host_service.h"
 
 #include <functional>
 
@@ -53,8 +53,8 @@ public:
   [[nodiscard]] const host_service &service() const noexcept { return service_; }
 
 private:
-  static host_service_config service_config(const latency_options &o, int server_core, bool share_core) {
-    host_service_config c;
+  static ring_service_config service_config(const latency_options &o, int server_core, bool share_core) {
+    ring_service_config c;
     c.num_slots = o.slots;
     c.slot_bytes = CUDAQ_RPC_HEADER_SIZE + static_cast<std::uint32_t>(sizeof(payload_words));
     c.in_place = o.in_place;
@@ -129,11 +129,7 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
 } // namespace
 
 int run_latency(const latency_options &options, const output &out) {
-  latency_options o = options;
-  if (o.quick) {
-    o.exchanges = 4000;
-    o.rounds = 2;
-  }
+  const latency_options o = effective(options);
   const auto allowed = allowed_cores();
   const auto [client, server] = o.cores.empty() ? pick_two_cores(allowed) : std::pair(o.cores[0], o.cores[1]);
   latency_context context;

@@ -34,7 +34,7 @@ public:
     return workers_[static_cast<std::size_t>(id)]->resources(function_id, user_context);
   }
   [[nodiscard]] const char *staging() const override {
-    return workers_.front()->is_staged() ? "copied by DMA" : "read in their slots";
+    return workers_.front()->has_staging() ? "copied by DMA" : "read in their slots";
   }
 
 private:

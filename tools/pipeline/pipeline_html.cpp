@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <fstream>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -107,25 +106,25 @@ std::string rows(const json &figures, const std::string &prefix) {
 void write_pipeline_html(const std::string &path, const json &report, const pipeline_result &r) {
   if (path.empty())
     return;
-  std::ofstream file(path);
-  file << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>QEC pipeline</title><style>\n"
-          "body{font:14px sans-serif;max-width:900px;margin:2em auto}svg{width:100%;font-size:12px}.bar{fill:#4878a8}\n"
-          ".mark{stroke:#a03030;stroke-dasharray:4}td{padding:1px 12px 1px 0;font-family:monospace}\n"
-          "</style></head><body>\n"
-       << fmt::format("<h1>QEC pipeline: {}, {} on the {}</h1>\n", escaped(report["config"]["name"].get<std::string>()),
-                      escaped(report["config"]["engine"].get<std::string>()),
-                      escaped(report["config"]["device"].get<std::string>()))
-       << fmt::format("<p>{} submitted, {} completed, {} timed out; {} shots/s; {}</p>\n", r.submitted, r.completed,
-                      r.timed_out, format_rate(r.shots_per_second()),
-                      r.problems.empty() ? "every answer is right" : "FAILED")
-       << fmt::format("<p>{}</p>\n", escaped(report["accuracy_warning"].get<std::string>())) << "<h2>Latency</h2>\n<p>"
-       << latency_line(r.from_submit) << "</p>\n"
-       << histogram_svg(r.from_submit) << "\n<h2>Where the mean goes</h2>\n"
-       << stages_svg(r) << "\n<h2>All figures</h2>\n<table>\n"
-       << rows(report, "") << "</table></body></html>\n";
-  file.close();
-  if (!file)
-    throw usage_error(fmt::format("--html: cannot write {}", path));
+  write_file("--html", path, [&](std::ostream &file) {
+    file << "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>QEC pipeline</title><style>\n"
+            "body{font:14px sans-serif;max-width:900px;margin:2em auto}"
+            "svg{width:100%;font-size:12px}.bar{fill:#4878a8}\n"
+            ".mark{stroke:#a03030;stroke-dasharray:4}td{padding:1px 12px 1px 0;font-family:monospace}\n"
+            "</style></head><body>\n"
+         << fmt::format("<h1>QEC pipeline: {}, {} on the {}</h1>\n",
+                        escaped(report["config"]["name"].get<std::string>()),
+                        escaped(report["config"]["engine"].get<std::string>()),
+                        escaped(report["config"]["device"].get<std::string>()))
+         << fmt::format("<p>{} submitted, {} completed, {} timed out; {} shots/s; {}</p>\n", r.submitted, r.completed,
+                        r.timed_out, format_rate(r.shots_per_second()),
+                        r.problems.empty() ? "every answer is right" : "FAILED")
+         << fmt::format("<p>{}</p>\n", escaped(report["accuracy_warning"].get<std::string>()))
+         << "<h2>Latency</h2>\n<p>" << latency_line(r.from_submit) << "</p>\n"
+         << histogram_svg(r.from_submit) << "\n<h2>Where the mean goes</h2>\n"
+         << stages_svg(r) << "\n<h2>All figures</h2>\n<table>\n"
+         << rows(report, "") << "</table></body></html>\n";
+  });
 }
 
 } // namespace cudaq::realtime::tools

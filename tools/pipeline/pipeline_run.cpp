@@ -5,8 +5,7 @@
 #include "tools/common/machine.h"
 #include "tools/common/shot_plan.h"
 #include "tools/pipeline/pipeline_report.h"
-
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "tools/services/decode_service.h"
 
 #include <algorithm>
 #include <atomic>
@@ -17,7 +16,6 @@ namespace cudaq::realtime::tools {
 namespace {
 
 namespace pipe = cudaq::qec::realtime::experimental;
-constexpr std::uint32_t kFunctionId = fnv1a_hash("qec_decode");
 constexpr int kMostWorkersByDefault = 8;
 
 /// When something happened to the request in a slot, or with a number. Who writes an entry hands it on with the request.
@@ -40,7 +38,7 @@ public:
       due_[slot] = slot;
     pipeline_.set_gpu_stage([this, gpu](int id) {
       qec::decoding_worker &worker = *workers_[static_cast<std::size_t>(id)];
-      return gpu != nullptr ? gpu->resources(id, kFunctionId, &worker) : worker.resources(kFunctionId);
+      return gpu != nullptr ? gpu->resources(id, kDecodeFunctionId, &worker) : worker.resources(kDecodeFunctionId);
     });
     pipeline_.set_cpu_stage([this](const pipe::cpu_stage_context &c) {
       const auto slot = static_cast<std::size_t>(c.origin_slot);
@@ -53,7 +51,7 @@ public:
   }
 
   pipeline_result go() {
-    if (const std::string refused = pin_this_thread(options_.core_producer); !refused.empty())
+    if (const std::string refused = pin_this_thread(options_.cores.producer); !refused.empty())
       throw usage_error(refused);
     pipeline_.start();
     const std::uint64_t begin = now_ns();
@@ -87,7 +85,7 @@ private:
         const std::uint64_t now = now_ns();
         moments_.sent[at] = now;
         moments_.due[at] = due == 0 ? now : due;
-        if (injector.try_submit(kFunctionId, row.data(), row.size(), k))
+        if (injector.try_submit(kDecodeFunctionId, row.data(), row.size(), k))
           break;
         stalled = true;
         if (now - first > timeout_ns) {
@@ -184,7 +182,7 @@ pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::d
   c.num_workers = o.workers != 0 ? o.workers : std::clamp(cores - 3, 1, kMostWorkersByDefault);
   c.num_slots = o.slots;
   c.slot_size = config.slot_size;
-  c.cores = {o.core_dispatcher, o.core_consumer, o.core_workers};
+  c.cores = {o.cores.dispatcher, o.cores.consumer, o.cores.workers};
   c.memory = o.device == "gpu" ? pipe::ring_memory::mapped : pipe::ring_memory::host;
   c.device_id = o.gpu;
   c.wait = o.wait == "spin"    ? pipe::wait_policy::spin

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/common/latency_histogram.h"
+#include "tools/common/machine.h"
 #include "tools/common/report.h"
 #include "tools/pipeline/pipeline_shots.h"
 
@@ -30,7 +31,7 @@ struct pipeline_options {
   int workers = 0; ///< 0: one for each core that is left, 1 to 8
   int slots = 32;
   std::string wait = "auto";
-  int core_producer = -1, core_consumer = -1, core_dispatcher = -1, core_workers = -1;
+  thread_cores cores;
   std::string data_folder;
   std::uint64_t seed = 0;
   double timeout_s = 10;

@@ -72,16 +72,16 @@ gpu_memory::gpu_memory(std::size_t bytes, const gpu_stream &stream) {
 }
 gpu_memory::~gpu_memory() { cudaFree(memory_); }
 
-/// Members are in the order of their creation; the dispatcher keeps pointers into all of them.
-struct device_service::parts : api_handles {
-  explicit parts(const device_service_config &c)
-      : num_slots(c.num_slots), control(kControlBytes, stream),
+namespace {
+
+struct device_parts : service_parts {
+  explicit device_parts(const device_service_config &c)
+      : service_parts(c), control(kControlBytes, stream),
         table(std::size_t{c.functions} * sizeof(cudaq_function_entry_t), stream) {}
 
-  std::uint32_t num_slots;
-  gpu_stream stream;
-  gpu_memory control;
-  gpu_memory table;
+  void still_running() noexcept override {
+    abandon(std::string("the dispatch kernel does not end: ") + cudaq_last_error_message());
+  }
 
   void fill_table(const device_service_config &c) {
     for (std::uint32_t i = 0; i < c.functions; ++i)
@@ -98,24 +98,18 @@ struct device_service::parts : api_handles {
   }
 
   void wire(const device_service_config &c) {
-    require_ok(cudaq_dispatch_manager_create(&manager), "cudaq_dispatch_manager_create");
     cudaq_dispatcher_config_t config{};
-    config.device_id = c.device;
     config.num_blocks = c.blocks;
     config.threads_per_block = c.threads;
-    config.num_slots = c.num_slots;
     config.slot_size = c.slot_bytes;
     config.kernel_type = c.kernel;
     config.dispatch_mode = c.graph_contexts.empty() ? CUDAQ_DISPATCH_DEVICE_CALL : CUDAQ_DISPATCH_GRAPH_LAUNCH;
     config.dispatch_path = CUDAQ_DISPATCH_PATH_DEVICE;
-    require_ok(cudaq_dispatcher_create(manager, &config, &dispatcher), "cudaq_dispatcher_create");
-    require_ok(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring), "cudaq_dispatcher_set_ringbuffer");
+    auto *const words = control.as<std::uint8_t>();
+    create_dispatcher(c, config, reinterpret_cast<volatile int *>(words),
+                      reinterpret_cast<std::uint64_t *>(words + kCounterAt));
     const cudaq_function_table_t view{table.as<cudaq_function_entry_t>(), c.functions};
     require_ok(cudaq_dispatcher_set_function_table(dispatcher, &view), "cudaq_dispatcher_set_function_table");
-    auto *const words = control.as<std::uint8_t>();
-    require_ok(cudaq_dispatcher_set_control(dispatcher, reinterpret_cast<volatile int *>(words),
-                                            reinterpret_cast<std::uint64_t *>(words + kCounterAt)),
-               "cudaq_dispatcher_set_control");
     if (!c.graph_contexts.empty())
       launch_graphs(c);
     else
@@ -123,30 +117,22 @@ struct device_service::parts : api_handles {
                                                                 ? &cudaq_launch_dispatch_kernel_cooperative
                                                                 : &cudaq_launch_dispatch_kernel_regular),
                  "cudaq_dispatcher_set_launch_fn");
-    require_ok(cudaq_dispatcher_set_options(dispatcher, &c.options), "cudaq_dispatcher_set_options");
   }
+
+  gpu_stream stream;
+  gpu_memory control;
+  gpu_memory table;
 };
 
-device_service::device_service(const device_service_config &config) : parts_(std::make_unique<parts>(config)) {
-  try {
-    create_ring(config.device, config.num_slots, config.slot_bytes, config.memory, config.in_place, &parts_->memory,
-                &parts_->ring);
-    parts_->fill_table(config);
-    parts_->wire(config);
-  } catch (...) {
-    parts_->release(); // nothing has been started
-    throw;
-  }
-}
+} // namespace
 
-device_service::~device_service() {
-  if (!parts_->release())
-    abandon(std::string("the dispatch kernel does not end: ") + cudaq_last_error_message());
+device_service::device_service(const device_service_config &config)
+    : ring_service(std::make_unique<device_parts>(config)) {
+  auto &parts = parts_as<device_parts>();
+  parts.create_ring(config, config.slot_bytes, config.memory);
+  parts.fill_table(config);
+  parts.wire(config);
 }
-
-const cudaq_ringbuffer_t &device_service::ring() const { return parts_->ring; }
-std::uint32_t device_service::num_slots() const { return parts_->num_slots; }
-cudaq_dispatcher_t *device_service::dispatcher() const { return parts_->dispatcher; }
 
 bare_ring::bare_ring(int device, std::uint32_t num_slots, std::uint32_t slot_bytes, cudaq_memory_kind_t memory)
     : num_slots_(num_slots) {

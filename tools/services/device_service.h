@@ -2,11 +2,10 @@
 // A dispatcher on the device path and what it needs on the GPU, owned together.
 #pragma once
 
-#include "tools/services/api_objects.h"
+#include "tools/services/ring_service.h"
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -60,16 +59,11 @@ private:
   void *memory_ = nullptr;
 };
 
-struct device_service_config {
-  int device = 0;
-  std::uint32_t num_slots = 64;
-  std::uint32_t slot_bytes = 64; ///< whole frame: header and payload
+struct device_service_config : ring_service_config {
   cudaq_memory_kind_t memory = CUDAQ_MEMORY_MAPPED;
   cudaq_kernel_type_t kernel = CUDAQ_KERNEL_REGULAR;
   std::uint32_t blocks = 1;
   std::uint32_t threads = 32;
-  bool in_place = false;
-  cudaq_dispatcher_options_t options{}; ///< from default_options()
   std::uint32_t functions = 1;
   /// Fills entry number i of the table, in device memory.
   std::function<cudaError_t(cudaq_function_entry_t *entry, std::uint32_t i, cudaStream_t stream)> fill;
@@ -84,17 +78,6 @@ struct device_service_config {
 class device_service : public ring_service {
 public:
   explicit device_service(const device_service_config &config);
-  ~device_service() override;
-
-  [[nodiscard]] const cudaq_ringbuffer_t &ring() const override;
-  [[nodiscard]] std::uint32_t num_slots() const override;
-
-protected:
-  [[nodiscard]] cudaq_dispatcher_t *dispatcher() const override;
-
-private:
-  struct parts;
-  std::unique_ptr<parts> parts_;
 };
 
 /// Ring memory of its own, for floor kernels.

@@ -10,22 +10,6 @@ namespace {
 constexpr std::uint32_t kSlots = 64;
 constexpr std::uint32_t kWarp = 32;
 
-/// Floor and case of one point alternate like those of a case.
-curve_point measure_point(const bench_session &session, std::string x, std::size_t payload_bytes,
-                          const round_runner &floor, const round_runner &ours) {
-  curve_point point;
-  point.x = std::move(x);
-  point.ours.payload_bytes = payload_bytes;
-  if (floor)
-    point.floor.emplace().payload_bytes = payload_bytes;
-  for (std::uint32_t round = 0; round < session.options().rounds; ++round) {
-    if (floor)
-      point.floor->add_round(floor());
-    point.ours.add_round(ours());
-  }
-  return point;
-}
-
 bench_curve payload_curve(bench_session &session) {
   bench_curve curve{
       "payload", "payload: regular 1x256, first word read, last written, closed loop", "bytes", false, {}};
@@ -38,7 +22,7 @@ bench_curve payload_curve(bench_session &session) {
     const std::uint32_t frame = (CUDAQ_RPC_HEADER_SIZE + bytes + 15) / 16 * 16;
     const round_runner floor = floor_rounds(session, in_order_plan(kSlots, frame), bytes, drive::one_by_one);
     const round_runner ours = dispatcher_rounds(session, c);
-    curve.points.push_back(measure_point(session, std::to_string(bytes), bytes, floor, ours));
+    curve.points.push_back(measure_point(session, std::to_string(bytes), {bytes, bytes, floor, ours, {}}));
   }
   return curve;
 }
@@ -48,7 +32,7 @@ bench_curve slots_curve(bench_session &session) {
   for (const std::uint32_t slots : {1u, 4u, 16u, 64u, 256u, 1024u}) {
     const round_runner floor = floor_rounds(session, in_order_plan(slots, 64), 8, drive::one_by_one);
     const round_runner ours = dispatcher_rounds(session, make_mapped_case(session, slots, 8));
-    curve.points.push_back(measure_point(session, std::to_string(slots), 8, floor, ours));
+    curve.points.push_back(measure_point(session, std::to_string(slots), {8, 8, floor, ours, {}}));
   }
   return curve;
 }
@@ -60,7 +44,7 @@ bench_curve fifo_slots_curve(bench_session &session) {
     c.how = drive::full_ring;
     const round_runner floor = floor_rounds(session, in_order_plan(slots, 64), 8, drive::full_ring);
     const round_runner ours = dispatcher_rounds(session, c);
-    curve.points.push_back(measure_point(session, std::to_string(slots), 8, floor, ours));
+    curve.points.push_back(measure_point(session, std::to_string(slots), {8, 8, floor, ours, {}}));
   }
   return curve;
 }
@@ -75,7 +59,7 @@ bench_curve table_curve(bench_session &session) {
     mapped_case c = make_mapped_case(session, kSlots, 8);
     c.service.functions = functions;
     const round_runner ours = dispatcher_rounds(session, c);
-    curve.points.push_back(measure_point(session, std::to_string(functions), 8, nullptr, ours));
+    curve.points.push_back(measure_point(session, std::to_string(functions), {8, 8, nullptr, ours, {}}));
   }
   return curve;
 }
@@ -96,7 +80,7 @@ bench_curve any_slots_curve(bench_session &session) {
     plan.blocks = slots / kWarp;
     const round_runner floor = floor_rounds(session, plan, 8, drive::any_order);
     const round_runner ours = dispatcher_rounds(session, any_order_case(session, slots, slots / kWarp));
-    curve.points.push_back(measure_point(session, std::to_string(slots), 8, floor, ours));
+    curve.points.push_back(measure_point(session, std::to_string(slots), {8, 8, floor, ours, {}}));
   }
   return curve;
 }
@@ -105,7 +89,7 @@ bench_curve blocks_curve(bench_session &session) {
   bench_curve curve{"any_blocks", "blocks of 32 threads with ANY order on 256 slots: 8 B echo", "blocks", true, {}};
   for (const std::uint32_t blocks : {1u, 2u, 4u, 8u, 16u}) {
     const round_runner ours = dispatcher_rounds(session, any_order_case(session, 256, blocks));
-    curve.points.push_back(measure_point(session, std::to_string(blocks), 8, nullptr, ours));
+    curve.points.push_back(measure_point(session, std::to_string(blocks), {8, 8, nullptr, ours, {}}));
   }
   return curve;
 }
@@ -118,7 +102,7 @@ bench_curve dispatchers_curve(bench_session &session) {
                     {}};
   for (const std::uint32_t dispatchers : {1u, 2u, 4u, 8u}) {
     const round_runner ours = many_dispatcher_rounds(session, make_mapped_case(session, kSlots, 8), dispatchers);
-    curve.points.push_back(measure_point(session, std::to_string(dispatchers), 8, nullptr, ours));
+    curve.points.push_back(measure_point(session, std::to_string(dispatchers), {8, 8, nullptr, ours, {}}));
   }
   return curve;
 }

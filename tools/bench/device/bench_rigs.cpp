@@ -243,6 +243,20 @@ bench_rig throughput_rig(bench_session &session, std::uint32_t slots, bool any) 
 
 } // namespace
 
+curve_point measure_point(const bench_session &session, std::string x, const bench_rig &rig) {
+  curve_point point;
+  point.x = std::move(x);
+  point.ours.payload_bytes = rig.payload_bytes;
+  if (rig.floor)
+    point.floor.emplace().payload_bytes = rig.floor_payload_bytes;
+  for (std::uint32_t round = 0; round < session.options().rounds; ++round) {
+    if (rig.floor)
+      point.floor->add_round(rig.floor());
+    point.ours.add_round(rig.ours());
+  }
+  return point;
+}
+
 floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes) {
   const std::uint32_t vectors = frame_bytes / 16;
   return {.kind = floor_kind::in_order,

@@ -26,6 +26,9 @@ struct bench_rig {
 /// Starts the dispatcher, runs `body`, stops it. The dispatcher's state is added to what a stalled exchange says.
 loop_result dispatcher_round(ring_service &service, const round_runner &body);
 
+/// One point of a curve: floor, if there is one, and case alternate like those of a case.
+curve_point measure_point(const bench_session &session, std::string x, const bench_rig &rig);
+
 /// How a client drives a ring in mapped memory.
 enum class drive : std::uint8_t { one_by_one, full_ring, any_order };
 

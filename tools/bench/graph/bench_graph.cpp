@@ -88,18 +88,6 @@ bench_rig make_graph_rig(bench_session &session, const bench_case &of) {
   return rig_of(session, c, drive::full_ring);
 }
 
-curve_point measure_point(const bench_session &session, std::string x, const bench_rig &rig) {
-  curve_point point;
-  point.x = std::move(x);
-  point.ours.payload_bytes = rig.payload_bytes;
-  point.floor.emplace().payload_bytes = rig.floor_payload_bytes;
-  for (std::uint32_t round = 0; round < session.options().rounds; ++round) {
-    point.floor->add_round(rig.floor());
-    point.ours.add_round(rig.ours());
-  }
-  return point;
-}
-
 bench_curve workers_curve(bench_session &session) {
   bench_curve curve{"workers", "graph workers, as fast as it goes: library publishes, 8 B echo", "workers", true, {}};
   for (const std::uint32_t workers : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {

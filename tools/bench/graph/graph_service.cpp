@@ -48,27 +48,16 @@ echo_graphs::~echo_graphs() {
   cudaFreeHost(contexts_);
 }
 
-struct graph_service::parts : api_handles {
-  explicit parts(const graph_service_config &c) : num_slots(c.num_slots), graphs(c), stages(c.workers) {}
+namespace {
 
-  std::uint32_t num_slots;
-  echo_graphs graphs;
-  std::vector<stage> stages;
-  volatile int shutdown_flag = 0;
-  std::uint64_t processed = 0;
+struct graph_parts : service_parts {
+  explicit graph_parts(const graph_service_config &c) : service_parts(c), graphs(c), stages(c.workers) {}
 
-  void wire(const graph_service_config &c) {
-    require_ok(cudaq_dispatch_manager_create(&manager), "cudaq_dispatch_manager_create");
-    cudaq_dispatcher_config_t config{};
-    config.device_id = c.device;
-    config.num_slots = c.num_slots;
-    config.slot_size = c.slot_bytes;
-    config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
-    config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
-    require_ok(cudaq_dispatcher_create(manager, &config, &dispatcher), "cudaq_dispatcher_create");
-    require_ok(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring), "cudaq_dispatcher_set_ringbuffer");
-    require_ok(cudaq_dispatcher_set_control(dispatcher, &shutdown_flag, &processed), "cudaq_dispatcher_set_control");
-    require_ok(cudaq_dispatcher_set_options(dispatcher, &c.options), "cudaq_dispatcher_set_options");
+  void still_running() noexcept override {
+    abandon(std::string("a graph does not end: ") + cudaq_last_error_message());
+  }
+
+  void add_workers(const graph_service_config &c) {
     std::vector<cudaq_host_worker_t> workers;
     for (std::uint32_t w = 0; w < c.workers; ++w) {
       cudaq_host_worker_t worker{};
@@ -87,26 +76,22 @@ struct graph_service::parts : api_handles {
     require_ok(cudaq_dispatcher_set_host_workers(dispatcher, workers.data(), workers.size()),
                "cudaq_dispatcher_set_host_workers");
   }
+
+  echo_graphs graphs;
+  std::vector<stage> stages;
 };
 
-graph_service::graph_service(const graph_service_config &config) : parts_(std::make_unique<parts>(config)) {
-  try {
-    create_ring(config.device, config.num_slots, round16(config.slot_bytes), CUDAQ_MEMORY_MAPPED, false,
-                &parts_->memory, &parts_->ring);
-    parts_->wire(config);
-  } catch (...) {
-    parts_->release(); // nothing has been started
-    throw;
-  }
-}
+} // namespace
 
-graph_service::~graph_service() {
-  if (!parts_->release())
-    abandon(std::string("a graph does not end: ") + cudaq_last_error_message());
+graph_service::graph_service(const graph_service_config &config) : ring_service(std::make_unique<graph_parts>(config)) {
+  auto &parts = parts_as<graph_parts>();
+  parts.create_ring(config, round16(config.slot_bytes), CUDAQ_MEMORY_MAPPED);
+  cudaq_dispatcher_config_t c{};
+  c.slot_size = config.slot_bytes;
+  c.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
+  c.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+  parts.create_dispatcher(config, c);
+  parts.add_workers(config);
 }
-
-const cudaq_ringbuffer_t &graph_service::ring() const { return parts_->ring; }
-std::uint32_t graph_service::num_slots() const { return parts_->num_slots; }
-cudaq_dispatcher_t *graph_service::dispatcher() const { return parts_->dispatcher; }
 
 } // namespace cudaq::realtime::tools

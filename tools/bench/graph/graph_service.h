@@ -7,20 +7,18 @@
 #include "tools/services/device_service.h"
 
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
+#include <memory>
 #include <vector>
 
 namespace cudaq::realtime::tools {
 
-struct graph_service_config {
-  int device = 0;
-  std::uint32_t num_slots = 64;
-  std::uint32_t slot_bytes = 64; ///< whole frame: header and payload
+struct graph_service_config : ring_service_config {
   std::uint32_t workers = 1;
   std::uint32_t completion = CUDAQ_WORKER_LIBRARY_PUBLISHES;
   bool staged = false;       ///< the request is copied to device memory before the launch
   std::uint64_t busy_ns = 0; ///< of the kernel
-  cudaq_dispatcher_options_t options{};
 };
 
 /// The function id that the workers of a graph_service serve.
@@ -53,17 +51,6 @@ private:
 class graph_service : public ring_service {
 public:
   explicit graph_service(const graph_service_config &config);
-  ~graph_service() override;
-
-  [[nodiscard]] const cudaq_ringbuffer_t &ring() const override;
-  [[nodiscard]] std::uint32_t num_slots() const override;
-
-protected:
-  [[nodiscard]] cudaq_dispatcher_t *dispatcher() const override;
-
-private:
-  struct parts;
-  std::unique_ptr<parts> parts_;
 };
 
 } // namespace cudaq::realtime::tools

@@ -164,7 +164,7 @@ stage_factory stage_of(const std::vector<std::unique_ptr<gpu::gpu_worker>> &work
 }
 
 std::string staging_text(const std::vector<std::unique_ptr<gpu::gpu_worker>> &workers) {
-  return workers.front()->is_staged() ? "dma" : "mapped";
+  return workers.front()->has_staging() ? "dma" : "mapped";
 }
 
 class bench {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The clients of `bench device` against a host dispatcher and against a hand-made floor: no GPU.
 #include "tools/bench/bench_client.h"
-#include "tools/services/api_objects.h"
+#include "tools/services/host_service.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 
@@ -52,7 +52,7 @@ std::int32_t serve(cudaq_host_call_t *call, void *user) {
 class BenchClient : public ::testing::Test {
 protected:
   host_service &start(std::uint32_t slots, std::size_t payload_bytes) {
-    host_service_config c;
+    ring_service_config c;
     c.num_slots = slots;
     c.slot_bytes = CUDAQ_RPC_HEADER_SIZE + static_cast<std::uint32_t>(payload_bytes);
     c.options = default_options();

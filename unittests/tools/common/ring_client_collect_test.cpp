@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client against a dispatcher whose handler defers, so that the test decides in which order answers come.
-#include "tools/services/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/ring_client.h"
+#include "tools/services/host_service.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 
@@ -26,8 +26,8 @@ protected:
   }
   ~RingClient() override { service_.stop(); }
 
-  static host_service_config config() {
-    host_service_config c;
+  static ring_service_config config() {
+    ring_service_config c;
     c.num_slots = kSlots;
     c.slot_bytes = 64;
     c.options = default_options();

@@ -2,6 +2,7 @@
 // A pass of the demo against handlers that misbehave: it must end, and say what was wrong.
 #include "tools/common/shot_plan.h"
 #include "tools/demo/demo_pass.h"
+#include "tools/services/host_service.h"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -12,7 +13,7 @@ namespace {
 class DemoPass : public ::testing::Test {
 protected:
   pass_result run(cudaq_host_handler_v2_t handler, unsigned client_threads) {
-    host_service_config c;
+    ring_service_config c;
     c.num_slots = 4;
     c.slot_bytes = 64;
     c.options = default_options();

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that several subcommands have, so that each has one name, one check and one text. For *_command.cpp only: this
+// header brings in the command line library, which is slow to compile.
+#pragma once
+
+#include "tools/common/command.h"
+#include "tools/common/machine.h"
+#include "tools/common/measured_case.h"
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+/// CLI::Range, and no NaN, which compares with nothing and so passes every range.
+inline CLI::Validator number_between(double low, double high) {
+  return CLI::Validator(
+      [low, high](std::string &text) -> std::string {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high)
+          return "";
+        return fmt::format("{} is not a number from {} to {}", text, low, high);
+      },
+      fmt::format("FLOAT in [{} - {}]", low, high));
+}
+
+/// A word of a list, with its default shown.
+inline void add_choice(CLI::App &command, const char *name, std::string &value, const char *text,
+                       const std::vector<std::string> &words) {
+  command.add_option(name, value, text)->capture_default_str()->check(CLI::IsMember(words));
+}
+
+/// --json, and what runs when the command line names `command`: the last call of every add_<name>.
+inline void run_when_chosen(CLI::App &command, chosen_command &chosen, command_body body) {
+  const CLI::Option *const json_option =
+      command
+          .add_option("--json", chosen.output.json_file,
+                      "report as JSON: into FILE, or without FILE (or with -) to stdout instead of the text")
+          ->expected(0, 1)
+          ->type_name("[FILE]");
+  command.callback([json_option, &chosen, body = std::move(body)] {
+    chosen.output.json = json_option->count() > 0;
+    chosen.run = body;
+  });
+}
+
+inline void add_hgrm_option(CLI::App &command, output_options &o) {
+  command.add_option("--hgrm", o.hgrm_prefix, "write each histogram to PREFIX.<name>.hgrm (values in ns)")
+      ->type_name("PREFIX");
+}
+
+/// `until`: what must happen in that time.
+inline void add_timeout_option(CLI::App &command, double &timeout_s, const char *until) {
+  command.add_option("--timeout", timeout_s, fmt::format("seconds without {} before the run is given up", until))
+      ->capture_default_str()
+      ->check(number_between(0.01, 1e5));
+}
+
+/// Words of wait policies; `text` names the threads.
+inline void add_wait_option(CLI::App &command, std::string &wait, const char *text) {
+  add_choice(command, "--wait", wait, text, {"auto", "spin", "yield", "block"});
+}
+
+inline void add_decoder_option(CLI::App &command, std::string &decoder, const char *text) {
+  add_choice(command, "--decoder", decoder, text, {"auto", "pymatching", "lookup"});
+}
+
+inline void add_device_option(CLI::App &command, std::string &device, const char *text) {
+  add_choice(command, "--device", device, text, {"cpu", "gpu"});
+}
+
+inline void add_noise_option(CLI::App &command, std::string &noise) {
+  command.add_option("--noise", noise, "physical error rate of the recorded shots")->capture_default_str();
+}
+
+inline CLI::Option *add_shots_option(CLI::App &command, std::uint64_t &shots, const char *text) {
+  return command.add_option("--shots", shots, text)
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 48));
+}
+
+/// What the threads of a run are called in the help of a subcommand.
+struct thread_names {
+  const char *producer, *consumer, *dispatcher, *workers;
+};
+
+inline void add_core_options(CLI::App &command, thread_cores &cores, const thread_names &names) {
+  const auto add = [&command](const char *option, int &core, const char *thread, const char *more) {
+    command.add_option(option, core, fmt::format("core of the {}{}", thread, more))->check(CLI::Range(0, 4095));
+  };
+  add("--core-producer", cores.producer, names.producer, "");
+  add("--core-consumer", cores.consumer, names.consumer, "");
+  add("--core-dispatcher", cores.dispatcher, names.dispatcher, "");
+  add("--core-workers", cores.workers, names.workers, "; the others follow");
+}
+
+/// Where the recorded shots are, and in which order they go.
+inline void add_recorded_shots_options(CLI::App &command, std::string &data_folder, std::uint64_t &seed) {
+  command.add_option("--data", data_folder, "folder of the recorded shots (default: $CUDAQ_REALTIME_DATA, or found)");
+  command.add_option("--seed", seed, "order of the shots; 0: as recorded")->capture_default_str();
+}
+
+/// How much is measured; --quick comes after what a subcommand has in between.
+inline void add_rounds_options(CLI::App &command, measuring_options &o, std::uint64_t most_exchanges) {
+  command.add_option("--exchanges", o.exchanges, "exchanges of each case, after warm-up")
+      ->capture_default_str()
+      ->check(CLI::Range(std::uint64_t{1}, most_exchanges));
+  command.add_option("--rounds", o.rounds, "rounds in which floors and cases alternate")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 10000u));
+}
+
+inline void add_quick_flag(CLI::App &command, measuring_options &o) {
+  command.add_flag("--quick", o.quick, "4000 exchanges in 2 rounds");
+}
+
+inline CLI::Option *add_client_cores_option(CLI::App &command, measuring_options &o, const char *text) {
+  return command.add_option("--cores", o.cores, text)->delimiter(',')->check(CLI::Range(0, 4095));
+}
+
+inline void add_random_payload_options(CLI::App &command, measuring_options &o) {
+  command.add_option("--seed", o.seed, "of the payloads")->capture_default_str();
+  add_timeout_option(command, o.timeout_s, "an answer");
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dispatcher on the host path with one handler.
+#pragma once
+
+#include "tools/services/ring_service.h"
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
+#include <cstdint>
+#include <memory>
+
+namespace cudaq::realtime::tools {
+
+/// Manager, ring and one dispatcher on the host path, wired; serves one function with a v2 handler.
+///
+/// `user` goes to the handler and is kept alive as long as the dispatcher. Should a handler not come back within the
+/// grace period, the destructor leaves everything in memory (the thread still uses it) rather than free or wait.
+class host_service : public ring_service {
+public:
+  host_service(const ring_service_config &config, std::uint32_t function_id, cudaq_host_handler_v2_t handler,
+               std::shared_ptr<void> user, const cudaq_handler_schema_t *schema);
+
+  /// cudaq_host_complete_deferred of the dispatcher.
+  cudaq_status_t complete(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) noexcept;
+};
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/command_line.md lists every option of every subcommand, and no other.
+#include "unittests/tools/common/run_program.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+/// Options by name, each with its subcommands; "" is the program itself.
+using option_table = std::map<std::string, std::set<std::string>>;
+
+/// The first words of the lines of `help` that describe options: "  -h,--help   Print ...".
+std::set<std::string> options_of(const std::string &help) {
+  static const std::regex line(R"(^  (?:-\w,)?(--[a-z][a-z-]*)(?: .*)?$)");
+  std::set<std::string> names;
+  std::istringstream lines(help);
+  std::smatch found;
+  for (std::string text; std::getline(lines, text);)
+    if (std::regex_match(text, found, line))
+      names.insert(found[1]);
+  return names;
+}
+
+/// Every command that runs something, below `parent`, which is "" for the program itself.
+std::vector<std::string> commands_below(const std::string &parent) {
+  static const std::regex line(R"(^  ([a-z]+) .*$)");
+  std::vector<std::string> commands;
+  std::istringstream lines(run_program(parent + " --help").out);
+  std::smatch found;
+  bool listed = false;
+  for (std::string text; std::getline(lines, text); listed = listed ? !text.empty() : text == "Subcommands:") {
+    if (!listed || !std::regex_match(text, found, line))
+      continue;
+    const std::string name = (parent.empty() ? "" : parent + " ") + found[1].str();
+    const auto below = commands_below(name);
+    commands.insert(commands.end(), below.begin(), below.end());
+    if (below.empty())
+      commands.push_back(name);
+  }
+  return commands;
+}
+
+option_table options_of_the_program(const std::vector<std::string> &commands) {
+  option_table table;
+  for (const std::string &command : commands)
+    for (const std::string &option : options_of(run_program(command + " --help").out))
+      table[option].insert(command);
+  return table;
+}
+
+/// The column `in` of a row; `bench` stands for its three subcommands, `all` for all commands.
+std::set<std::string> commands_named_in(const std::string &column, const std::vector<std::string> &commands) {
+  static const std::regex word("`([a-z ]+)`");
+  std::set<std::string> names;
+  const bool all = column.find("all") != std::string::npos;
+  for (const std::string &command : commands)
+    if (all && !command.empty())
+      names.insert(command);
+  if (column.find("the program itself") != std::string::npos)
+    names.insert("");
+  for (std::sregex_iterator found(column.begin(), column.end(), word), end; found != end; ++found)
+    for (const std::string &command : commands)
+      if (command == (*found)[1] || command.starts_with(std::string((*found)[1]) + " "))
+        names.insert(command);
+  return names;
+}
+
+option_table options_of_the_page(const std::vector<std::string> &commands) {
+  static const std::regex row(R"(^\| `(--[a-z-]+)`[^|]*\|[^|]*\|[^|]*\|([^|]*)\|[^|]*\|$)");
+  option_table table;
+  std::istringstream lines(read_file(CUDAQ_COMMAND_LINE_PAGE));
+  std::smatch found;
+  for (std::string text; std::getline(lines, text);)
+    if (std::regex_match(text, found, row))
+      if (const auto names = commands_named_in(found[2], commands); !names.empty()) // else: not there yet
+        table[found[1]] = names;
+  return table;
+}
+
+TEST(CommandLine, IsTheOneThatItsPageDescribes) {
+  if (run_program("demo --help").exit_code != 0)
+    GTEST_SKIP() << "this build has no decoders, so no demo and no pipeline";
+  std::vector<std::string> commands = commands_below("");
+  EXPECT_GE(commands.size(), 7u);
+  commands.emplace_back();
+  const option_table program = options_of_the_program(commands), page = options_of_the_page(commands);
+  EXPECT_GT(program.size(), 30u);
+  for (const auto &[option, where] : program)
+    EXPECT_EQ(page.contains(option) ? page.at(option) : std::set<std::string>{}, where) << option;
+  for (const auto &[option, where] : page)
+    EXPECT_TRUE(program.contains(option)) << option << " stands on the page only";
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
