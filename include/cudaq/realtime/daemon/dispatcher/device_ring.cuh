@@ -70,7 +70,7 @@ struct one_block {
 
 /// A ring as its device sees it; plain data, to be passed to kernels by value. Scope: thread_scope_device only if
 /// everybody who touches the flags, the dispatcher included, runs on this device and the flags are in its memory.
-template <class Helpers = one_thread, cuda::thread_scope Scope = cuda::thread_scope_system>
+template <class Group = one_thread, cuda::thread_scope Scope = cuda::thread_scope_system>
 class device_ring {
 public:
   /// From the device views of `ring`. Strides are multiples of 8 from 24 on and flags and slots are aligned to 8, as
@@ -90,16 +90,16 @@ public:
 
   /// Both flags are 0; the slot may be filled.
   __device__ bool slot_available(std::uint32_t slot) const {
-    return Helpers::from_first(Helpers::rank() == 0 && view_.free_for_producer(slot)) != 0;
+    return Group::from_first(Group::rank() == 0 && view_.free_for_producer(slot)) != 0;
   }
 
   /// Waits until it is so. False: the deadline has passed.
   __device__ bool wait_available(std::uint32_t slot, const device_deadline &deadline) const {
     bool free = false;
-    if (Helpers::rank() == 0)
+    if (Group::rank() == 0)
       while (!(free = view_.free_for_producer(slot)) && !deadline.passed()) {
       }
-    return Helpers::from_first(free) != 0;
+    return Group::from_first(free) != 0;
   }
 
   /// Writes a request into a free slot and does not signal it. `payload` (any alignment) must be readable by every thread
@@ -110,7 +110,7 @@ public:
     if (payload_len > max_payload())
       return false;
     std::uint8_t *const to = view_.rx_slot(slot);
-    if (Helpers::rank() == 0)
+    if (Group::rank() == 0)
       detail::write_request(
           to, detail::request{CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp});
     copy(to + CUDAQ_RPC_HEADER_SIZE, static_cast<const std::uint8_t *>(payload), payload_len);
@@ -119,8 +119,8 @@ public:
 
   /// Publishes what the helpers has written: the first thread's store releases everybody's writes.
   __device__ void signal(std::uint32_t slot) const {
-    Helpers::sync();
-    if (Helpers::rank() == 0)
+    Group::sync();
+    if (Group::rank() == 0)
       view_.signal(slot);
   }
 
@@ -128,16 +128,16 @@ public:
 
   /// State of the slot's answer. *cuda_error (may be null) gets the error of CUDAQ_TX_ERROR, else 0.
   __device__ cudaq_tx_status_t poll(std::uint32_t slot, int *cuda_error = nullptr) const {
-    return state_of(Helpers::from_first(Helpers::rank() == 0 ? view_.answer(slot) : 0), cuda_error);
+    return state_of(Group::from_first(Group::rank() == 0 ? view_.answer(slot) : 0), cuda_error);
   }
   /// Waits until it is CUDAQ_TX_READY or CUDAQ_TX_ERROR, and returns the state; another one: the deadline has passed.
   __device__ cudaq_tx_status_t wait_answer(std::uint32_t slot, const device_deadline &deadline,
                                            int *cuda_error = nullptr) const {
     std::uint64_t flag = 0;
-    if (Helpers::rank() == 0)
+    if (Group::rank() == 0)
       while (((flag = view_.answer(slot)) == 0 || flag == CUDAQ_TX_FLAG_IN_FLIGHT) && !deadline.passed()) {
       }
-    return state_of(Helpers::from_first(flag), cuda_error);
+    return state_of(Group::from_first(flag), cuda_error);
   }
 
   /// Header of the response, after CUDAQ_TX_READY. False: the frame is no response (wrong magic or length).
@@ -154,8 +154,8 @@ public:
 
   /// Gives the slot back, once the whole helpers has read what it needs.
   __device__ void clear(std::uint32_t slot) const {
-    Helpers::sync();
-    if (Helpers::rank() == 0)
+    Group::sync();
+    if (Group::rank() == 0)
       view_.collect(slot);
   }
 
@@ -174,10 +174,10 @@ private:
     std::uint32_t done = 0;
     if (reinterpret_cast<std::uintptr_t>(from) % 8 == 0) {
       done = bytes & ~7u;
-      for (std::uint32_t at = 8 * Helpers::rank(); at < done; at += 8 * Helpers::size())
+      for (std::uint32_t at = 8 * Group::rank(); at < done; at += 8 * Group::size())
         std::memcpy(__builtin_assume_aligned(to + at, 8), __builtin_assume_aligned(from + at, 8), 8);
     }
-    for (std::uint32_t at = done + Helpers::rank(); at < bytes; at += Helpers::size())
+    for (std::uint32_t at = done + Group::rank(); at < bytes; at += Group::size())
       to[at] = from[at];
   }
 
