@@ -77,12 +77,12 @@ void count(loop_result &result, std::uint64_t n, const client_config &c, std::ui
 struct partner_failed {};
 
 /// Threads that begin together; the first exception of any ends all and comes out of join().
-class crew {
+class client_threads {
 public:
-  explicit crew(unsigned threads) : waiting_(threads) {}
-  ~crew() { end(); }
-  crew(const crew &) = delete;
-  crew &operator=(const crew &) = delete;
+  explicit client_threads(unsigned threads) : waiting_(threads) {}
+  ~client_threads() { end(); }
+  client_threads(const client_threads &) = delete;
+  client_threads &operator=(const client_threads &) = delete;
 
   template <typename Body>
   void launch(int core, Body body) {
@@ -140,7 +140,7 @@ public:
       : ring_(ring), first_(first), config_(config), scale_(scale), payload_(config), outstanding_(last - first),
         deadline_("any order: no answer", config.timeout_ns, config.share_core) {}
 
-  void run(crew &all) {
+  void run(client_threads &all) {
     const std::uint64_t total = config_.warm_up + config_.exchanges;
     begin_ns = now_ns();
     while (collected_ < total) {
@@ -298,7 +298,7 @@ loop_result exchange_full_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slo
   // The collector may look at a slot's tx flag only for a request that has been sent: until then it could be the last one's.
   std::atomic<std::uint64_t> sent{0};
   std::uint64_t begin = 0;
-  crew both(2);
+  client_threads both(2);
   both.launch(cores.size() > 1 ? cores[0] : -1, [&] {
     poll_deadline deadline("full ring: no free slot", config.timeout_ns, config.share_core);
     payload_maker payloads(config);
@@ -360,7 +360,7 @@ loop_result exchange_any_order(const cudaq_ringbuffer_t &ring, std::uint32_t slo
                                                          std::min(slots, lines * (t + 1) / threads * kFlagsPerLine),
                                                          share, scale));
   }
-  crew all(threads);
+  client_threads all(threads);
   for (unsigned t = 0; t < threads; ++t)
     all.launch(t < cores.size() ? cores[t] : -1, [&all, &client = *clients[t]] { client.run(all); });
   all.join();

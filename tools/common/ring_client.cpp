@@ -26,17 +26,17 @@ const char *answer_fault_text(answer_fault fault) noexcept {
 
 bool ring_producer::try_send(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::uint32_t tag,
                              std::uint64_t due_ns) {
-  const auto slot = static_cast<std::uint32_t>(sequence_ % ledger_.slots.size());
+  const auto slot = static_cast<std::uint32_t>(sequence_ % sent_.slots.size());
   if (cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0)
     return false;
   const std::uint64_t sent_ns = now_ns();
-  ledger_.slots[slot] = slot_record{sequence_, sent_ns, due_ns, tag};
+  sent_.slots[slot] = sent_request{sequence_, sent_ns, due_ns, tag};
   require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, function_id, payload.data(),
                                                      static_cast<std::uint32_t>(payload.size()),
                                                      static_cast<std::uint32_t>(sequence_), sent_ns),
              "cudaq_host_ringbuffer_write_rpc_request");
   cudaq_host_ringbuffer_signal_slot(&ring_, slot);
-  ledger_.sent.store(++sequence_, std::memory_order_release);
+  sent_.count.store(++sequence_, std::memory_order_release);
   return true;
 }
 
@@ -46,7 +46,7 @@ bool ring_consumer::collect(std::uint64_t sequence, answer &a) const {
   if (status == CUDAQ_TX_EMPTY || status == CUDAQ_TX_IN_FLIGHT)
     return false;
   a.seen_ns = now_ns();
-  const slot_record &record = ledger_.slots[a.slot];
+  const sent_request &record = sent_.slots[a.slot];
   a.sequence = sequence;
   a.tag = record.tag;
   a.sent_ns = record.sent_ns;
@@ -70,29 +70,29 @@ bool ring_consumer::collect(std::uint64_t sequence, answer &a) const {
 
 void ring_consumer::give_back(std::uint64_t sequence) {
   const std::uint32_t slot = slot_of(sequence);
-  harvested_[slot] = 1;
+  collected_[slot] = 1;
   ++count_;
   if (sequence != oldest_)
     ++out_of_order_;
   else
     advance();
   // Bookkeeping first: from clear_slot on the slot is the producer's.
-  ledger_.slots[slot] = slot_record{};
+  sent_.slots[slot] = sent_request{};
   cudaq_host_ringbuffer_clear_slot(&ring_, slot);
 }
 
 void ring_consumer::advance() {
-  // Ends at the first request that is not answered; a harvested_ entry is reset when its request leaves the window,
+  // Ends at the first request that is not answered; a collected_ entry is reset when its request leaves the window,
   // which is before the slot can be used again for the next lap.
-  while (harvested_[slot_of(oldest_)] != 0) {
-    harvested_[slot_of(oldest_)] = 0;
+  while (collected_[slot_of(oldest_)] != 0) {
+    collected_[slot_of(oldest_)] = 0;
     ++oldest_;
   }
 }
 
 std::uint32_t ring_consumer::count_leftover_answers() const {
   std::uint32_t left = 0;
-  for (std::uint32_t slot = 0; slot < harvested_.size(); ++slot)
+  for (std::uint32_t slot = 0; slot < collected_.size(); ++slot)
     if (cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0)
       ++left;
   return left;
@@ -100,19 +100,19 @@ std::uint32_t ring_consumer::count_leftover_answers() const {
 
 std::string ring_consumer::describe_outstanding(std::uint64_t now_ns) const {
   constexpr std::uint64_t kMaxLines = 16;
-  const std::uint64_t sent = ledger_.sent.load(std::memory_order_acquire);
+  const std::uint64_t sent = sent_.count.load(std::memory_order_acquire);
   std::string text;
   std::uint64_t lines = 0;
   for (std::uint64_t sequence = oldest_; sequence < sent; ++sequence) {
     const std::uint32_t slot = slot_of(sequence);
-    if (harvested_[slot] != 0)
+    if (collected_[slot] != 0)
       continue;
     if (++lines > kMaxLines)
       continue;
     const char *const names[] = {"no answer", "in flight", "error", "answered"};
     const auto status = static_cast<unsigned>(cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr));
     text += fmt::format("  request {} in slot {}: {} for {:.3f} s\n", sequence, slot, names[status & 3u],
-                        static_cast<double>(now_ns - ledger_.slots[slot].sent_ns) * 1e-9);
+                        static_cast<double>(now_ns - sent_.slots[slot].sent_ns) * 1e-9);
   }
   if (lines > kMaxLines)
     text += fmt::format("  and {} more\n", lines - kMaxLines);

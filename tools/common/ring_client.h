@@ -16,7 +16,7 @@ namespace cudaq::realtime::tools {
 
 /// What the client remembers of the request in a slot. Written by the producer before it signals the slot, read and
 /// reset by the consumer before it clears the slot; the ring's own flags order the two.
-struct alignas(64) slot_record {
+struct alignas(64) sent_request {
   static constexpr std::uint64_t kNone = UINT64_MAX;
   std::uint64_t sequence = kNone; ///< running number of the request; its low 32 bits are the request id
   std::uint64_t sent_ns = 0;      ///< also the request's ptp_timestamp
@@ -25,16 +25,16 @@ struct alignas(64) slot_record {
 };
 
 /// Shared by one producer and one consumer, which may be one thread or two.
-struct client_ledger {
-  explicit client_ledger(std::uint32_t num_slots) : slots(num_slots) {}
-  std::vector<slot_record> slots;
-  alignas(64) std::atomic<std::uint64_t> sent{0}; ///< requests signalled so far
+struct sent_requests {
+  explicit sent_requests(std::uint32_t num_slots) : slots(num_slots) {}
+  std::vector<sent_request> slots;
+  alignas(64) std::atomic<std::uint64_t> count{0}; ///< requests signalled so far
 };
 
 /// Slot of a request: sequence modulo slots, the order in which producers must fill a ring.
 class ring_producer {
 public:
-  ring_producer(const cudaq_ringbuffer_t &ring, client_ledger &ledger) : ring_(ring), ledger_(ledger) {}
+  ring_producer(const cudaq_ringbuffer_t &ring, sent_requests &sent) : ring_(ring), sent_(sent) {}
 
   /// Writes and signals one request in the next slot. False: that slot is still taken, nothing was done.
   /// Throws api_error if the payload does not fit.
@@ -45,7 +45,7 @@ public:
 
 private:
   const cudaq_ringbuffer_t &ring_;
-  client_ledger &ledger_;
+  sent_requests &sent_;
   std::uint64_t sequence_ = 0;
 };
 
@@ -75,19 +75,19 @@ struct answer {
 /// Scans the slots of all outstanding requests, from the oldest to the newest.
 class ring_consumer {
 public:
-  ring_consumer(const cudaq_ringbuffer_t &ring, client_ledger &ledger)
-      : ring_(ring), ledger_(ledger), harvested_(ledger.slots.size(), 0) {}
+  ring_consumer(const cudaq_ringbuffer_t &ring, sent_requests &sent)
+      : ring_(ring), sent_(sent), collected_(sent.slots.size(), 0) {}
 
   /// Collects every answer that is there: on_answer(const answer &), then the slot is given back. Returns how many.
   template <typename OnAnswer>
-  std::uint32_t harvest(OnAnswer &&on_answer) {
-    const std::uint64_t sent = ledger_.sent.load(std::memory_order_acquire);
+  std::uint32_t collect(OnAnswer &&on_answer) {
+    const std::uint64_t sent = sent_.count.load(std::memory_order_acquire);
     std::uint32_t found = 0;
     // oldest_ moves on while we scan, and what lies before it has left the window.
     for (std::uint64_t sequence = oldest_; sequence < sent; sequence = std::max(sequence + 1, oldest_)) {
       // Private to this thread, and looked at before the record: as soon as the oldest slot is free the producer may
-      // go round and write the records of slots that were harvested out of turn.
-      if (harvested_[slot_of(sequence)] != 0)
+      // go round and write the records of slots that were collected out of turn.
+      if (collected_[slot_of(sequence)] != 0)
         continue;
       answer a;
       if (!collect(sequence, a))
@@ -99,7 +99,7 @@ public:
     return found;
   }
 
-  [[nodiscard]] std::uint64_t harvested() const noexcept { return count_; }
+  [[nodiscard]] std::uint64_t collected() const noexcept { return count_; }
   /// Requests that are answered, and were sent after one that is not.
   [[nodiscard]] std::uint64_t out_of_order() const noexcept { return out_of_order_; }
   /// First request without an answer.
@@ -112,15 +112,15 @@ public:
 
 private:
   [[nodiscard]] std::uint32_t slot_of(std::uint64_t sequence) const noexcept {
-    return static_cast<std::uint32_t>(sequence % harvested_.size());
+    return static_cast<std::uint32_t>(sequence % collected_.size());
   }
   bool collect(std::uint64_t sequence, answer &a) const;
   void give_back(std::uint64_t sequence);
   void advance();
 
   const cudaq_ringbuffer_t &ring_;
-  client_ledger &ledger_;
-  std::vector<std::uint8_t> harvested_; ///< of the requests from oldest_ on: answered already
+  sent_requests &sent_;
+  std::vector<std::uint8_t> collected_; ///< of the requests from oldest_ on: answered already
   std::uint64_t oldest_ = 0;
   std::uint64_t count_ = 0;
   std::uint64_t out_of_order_ = 0;

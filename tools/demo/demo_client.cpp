@@ -66,20 +66,20 @@ void shot_sender::report(pass_result &result) const {
 }
 
 bool answer_collector::turn() {
-  if (consumer_.harvest([this](const answer &a) { check(a); }) == 0)
+  if (consumer_.collect([this](const answer &a) { check(a); }) == 0)
     return false;
   waiting_since_ns_ = 0;
-  state_.answered.store(consumer_.harvested(), std::memory_order_relaxed);
+  state_.answered.store(consumer_.collected(), std::memory_order_relaxed);
   return true;
 }
 
 bool answer_collector::done() const noexcept {
   return state_.done_sending.load(std::memory_order_acquire) &&
-         consumer_.harvested() == state_.ledger.sent.load(std::memory_order_acquire);
+         consumer_.collected() == state_.sent.count.load(std::memory_order_acquire);
 }
 
 void answer_collector::watch(std::uint64_t now) {
-  if (consumer_.harvested() == state_.ledger.sent.load(std::memory_order_acquire))
+  if (consumer_.collected() == state_.sent.count.load(std::memory_order_acquire))
     waiting_since_ns_ = 0;
   else if (waiting_since_ns_ == 0)
     waiting_since_ns_ = now;
@@ -88,7 +88,7 @@ void answer_collector::watch(std::uint64_t now) {
 }
 
 void answer_collector::report() const {
-  result_.answered = consumer_.harvested();
+  result_.answered = consumer_.collected();
   result_.out_of_order = consumer_.out_of_order();
   result_.wall_ns = last_answer_ns_ > state_.begin_ns ? last_answer_ns_ - state_.begin_ns : 0;
 }

@@ -15,13 +15,13 @@ namespace cudaq::realtime::tools {
 struct client_state {
   client_state(const cudaq_ringbuffer_t &ring_, std::uint32_t num_slots, const shot_plan &plan_,
                const pass_config &config_, std::uint64_t begin_ns_)
-      : ring(ring_), plan(plan_), config(config_), begin_ns(begin_ns_), ledger(num_slots) {}
+      : ring(ring_), plan(plan_), config(config_), begin_ns(begin_ns_), sent(num_slots) {}
 
   const cudaq_ringbuffer_t &ring;
   const shot_plan &plan;
   const pass_config &config;
   const std::uint64_t begin_ns;
-  client_ledger ledger;
+  sent_requests sent;
   alignas(64) std::atomic<std::uint64_t> answered{0}; ///< for the progress display
   std::atomic<bool> done_sending{false};
   std::atomic<bool> stalled{false}; ///< set by either half; ends both
@@ -29,7 +29,7 @@ struct client_state {
 
 class shot_sender {
 public:
-  explicit shot_sender(client_state &state) : state_(state), producer_(state.ring, state.ledger) {}
+  explicit shot_sender(client_state &state) : state_(state), producer_(state.ring, state.sent) {}
 
   /// Sends a shot if one is due and its slot is free; true when one went out. Raises done_sending after the last one,
   /// and stalled when a slot stays taken beyond the timeout.
@@ -53,7 +53,7 @@ class answer_collector {
 public:
   /// Writes what it sees into `result` as it goes; nobody else may touch it meanwhile.
   answer_collector(client_state &state, pass_result &result)
-      : state_(state), result_(result), consumer_(state.ring, state.ledger) {}
+      : state_(state), result_(result), consumer_(state.ring, state.sent) {}
 
   /// Collects and checks all answers that are there; true when there was one.
   bool turn();

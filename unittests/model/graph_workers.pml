@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph workers of a host dispatcher: private queue, ledger, pool of workers, job records, three ways to complete
+/* The graph workers of a host dispatcher: private queue, job table, pool of workers, job records, three ways to complete
  * (lib/host_dispatcher/graph_workers.h, host_graphs.cpp; docs/graph_dispatch.md).
  *
  * One dispatcher takes requests into its private queue and launches graphs for them. A graph runs on its own: it reads its
@@ -54,7 +54,7 @@ mtype = { open, queued, running, early, left, passed_on, deferred, completing };
 bit rx[NSLOTS];
 byte tx[NSLOTS], rx_data[NSLOTS], tx_data[NSLOTS];
 
-/* The ledger. Phase and generation are one word. */
+/* The job table. Phase and generation are one word. */
 mtype phase[NSLOTS] = open;
 byte generation[NSLOTS];
 bit marked[NSLOTS];          /* rx was cleared at the launch */

@@ -63,7 +63,7 @@ protected:
   std::vector<int> collect() {
     std::vector<int> values;
     for (const std::uint64_t begin = now_ns(); values.empty() && now_ns() - begin < kDeadlineNs;)
-      consumer_.harvest([&](const tools::answer &a) {
+      consumer_.collect([&](const tools::answer &a) {
         EXPECT_EQ(a.fault, answer_fault::none) << answer_fault_text(a.fault);
         EXPECT_EQ(a.result.size(), 1u);
         EXPECT_EQ(a.result[0], a.tag);
@@ -75,9 +75,9 @@ protected:
   std::mutex mutex_;
   std::vector<cudaq_host_job_t> kept_;
   host_service service_;
-  client_ledger ledger_{kSlots};
-  ring_producer producer_{service_.ring(), ledger_};
-  ring_consumer consumer_{service_.ring(), ledger_};
+  sent_requests sent_{kSlots};
+  ring_producer producer_{service_.ring(), sent_};
+  ring_consumer consumer_{service_.ring(), sent_};
 };
 
 TEST_F(RingClient, CollectsAnswersInTheOrderTheyCome) {
@@ -88,7 +88,7 @@ TEST_F(RingClient, CollectsAnswersInTheOrderTheyCome) {
     answer(static_cast<std::uint32_t>(id));
     EXPECT_EQ(collect(), std::vector<int>{id});
   }
-  EXPECT_EQ(consumer_.harvested(), kSlots);
+  EXPECT_EQ(consumer_.collected(), kSlots);
   EXPECT_EQ(consumer_.out_of_order(), 2u);
   EXPECT_EQ(consumer_.oldest(), kSlots);
   EXPECT_EQ(consumer_.count_leftover_answers(), 0u);
@@ -111,7 +111,7 @@ TEST_F(RingClient, KeepsRingOrderBehindALateAnswer) {
     answer(id);
     EXPECT_EQ(collect(), std::vector<int>{static_cast<int>(id)});
   }
-  EXPECT_EQ(consumer_.harvested(), 8u);
+  EXPECT_EQ(consumer_.collected(), 8u);
 }
 
 } // namespace

@@ -6,7 +6,7 @@
 //   consumer  poll(i) == CUDAQ_TX_READY -> read_response(i, header), result(i) -> clear(i)
 //
 // The rules behind it: docs/ring_protocol.md. What waits takes a deadline; a caller that polls in a loop of its own needs
-// an end besides the expected one, too, and one that all threads of the helpers reach together.
+// an end besides the expected one, too, and one that all threads of the group reach together.
 #ifndef CUDAQ_REALTIME_DEVICE_RING_CUH
 #define CUDAQ_REALTIME_DEVICE_RING_CUH
 
@@ -30,7 +30,7 @@ private:
   std::uint64_t end_;
 };
 
-/// Who calls the members of a device_ring together. All threads of the helpers call every member, with the same arguments,
+/// Who calls the members of a device_ring together. All threads of the group call every member, with the same arguments,
 /// and get the same answer; payloads are copied by all of them.
 struct one_thread {
   __device__ static std::uint32_t rank() { return 0; }
@@ -103,7 +103,7 @@ public:
   }
 
   /// Writes a request into a free slot and does not signal it. `payload` (any alignment) must be readable by every thread
-  /// of the helpers; with payload_len 0 it may be null. False, and nothing written: it does not fit.
+  /// of the group; with payload_len 0 it may be null. False, and nothing written: it does not fit.
   __device__ bool write_request(std::uint32_t slot, std::uint32_t function_id, const void *payload,
                                 std::uint32_t payload_len, std::uint32_t request_id,
                                 std::uint64_t ptp_timestamp = 0) const {
@@ -117,7 +117,7 @@ public:
     return true;
   }
 
-  /// Publishes what the helpers has written: the first thread's store releases everybody's writes.
+  /// Publishes what the group has written: the first thread's store releases everybody's writes.
   __device__ void signal(std::uint32_t slot) const {
     Group::sync();
     if (Group::rank() == 0)
@@ -152,7 +152,7 @@ public:
     return view_.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
   }
 
-  /// Gives the slot back, once the whole helpers has read what it needs.
+  /// Gives the slot back, once the whole group has read what it needs.
   __device__ void clear(std::uint32_t slot) const {
     Group::sync();
     if (Group::rank() == 0)
