@@ -5,6 +5,8 @@
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "lib/base/error_text.h"
 
+#include <cstdint>
+
 namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kMaxSlots = 1u << 24;

@@ -5,6 +5,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 
+#include <cstdint>
 #include <cstring>
 
 namespace cudaq::realtime::test {

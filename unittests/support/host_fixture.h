@@ -6,6 +6,7 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
 #include <chrono>
+#include <cstdint>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <string>

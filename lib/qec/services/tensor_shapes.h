@@ -4,6 +4,7 @@
 
 #include "cudaq/qec/realtime/inference_engine.h"
 
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <span>

@@ -7,6 +7,7 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>

@@ -28,7 +28,10 @@ struct launch_report {
   cudaError_t operator()(cudaError_t error, const char *format, Values... values) const {
     if (state != nullptr && error != cudaSuccess) {
       state->error = error;
-      std::snprintf(state->text, sizeof(state->text), format, values...);
+      if constexpr (sizeof...(Values) == 0) // some compilers want a text to be no format
+        std::snprintf(state->text, sizeof(state->text), "%s", format);
+      else
+        std::snprintf(state->text, sizeof(state->text), format, values...);
     }
     return error;
   }
