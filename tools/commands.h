@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommands: one add_<name> for each folder, in <name>/<name>_command.cpp. docs/command_line.md says how to add one.
+// The subcommands: one add_<name> for each folder, in <name>/<name>_command.cpp. docs/command_line.md says how to add
+// one.
 #pragma once
 
 #include "tools/common/command.h"

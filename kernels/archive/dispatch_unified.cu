@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The unified kernel: receive, dispatch and send in one, behind a transport that the kernel drives by itself. The one
-// here is a ring with flags, so that unified mode can be used and tested without a NIC; a NIC's is another type with the
-// members of include/cudaq/realtime/detail/loop/ring_transport.h and a launch function like this one.
+// here is a ring with flags, so that unified mode can be used and tested without a NIC; a NIC's is another type with
+// the members of include/cudaq/realtime/detail/loop/ring_transport.h and a launch function like this one.
 #include "kernels/archive/entry_points.cuh"
 
 namespace cudaq::realtime::detail {

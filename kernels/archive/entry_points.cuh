@@ -7,8 +7,8 @@
 
 namespace cudaq::realtime::detail {
 
-// Each member of the archive loads its kernels by one of these. They are weak where they are called: a program gets only
-// the members that it names, and what is linked is loaded before the first kernel of any of them spins.
+// Each member of the archive loads its kernels by one of these. They are weak where they are called: a program gets
+// only the members that it names, and what is linked is loaded before the first kernel of any of them spins.
 __attribute__((weak)) cudaError_t preload_regular_kernels();
 __attribute__((weak)) cudaError_t preload_cooperative_kernels();
 __attribute__((weak)) cudaError_t preload_unified_kernels();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes the dispatch loop a graph scheduler: a set of handlers of which some are graphs, whose requests are accepted
-// now and answered later, and a transport that passes over slots whose request is accepted.
+// What makes the dispatch loop a graph scheduler: a set of handlers of which some are graphs, whose requests are
+// accepted now and answered later, and a transport that passes over slots whose request is accepted.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/handler_sets.h"
@@ -63,7 +63,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) const {
     graphs_.pump(static_cast<Fail &&>(fail));
   }
-  /// Nothing can be launched any more, by nobody: what waits is to be failed, and nothing to be taken up.
+  /// No member can launch anything any more: what waits is failed, and nothing is taken up.
   CUDAQ_REALTIME_HOST_DEVICE bool gave_up() const { return result_.gave_up; }
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) const {

@@ -23,8 +23,8 @@ public:
     untracked_ = nullptr; // perhaps of a dispatcher that is gone
     return !running();
   }
-  /// `stream` is used and waited for. Again, for the next run: what was made is used again, since a graph for launches from
-  /// the device can be made, but not destroyed, while kernels run.
+  /// `stream` is used and waited for. Again, for the next run: what was made is used again, since a graph for launches
+  /// from the device can be made, but not destroyed, while kernels run.
   template <class Handlers>
   cudaError_t create(const graph_plan &plan, const function_index_view &host_index, cudaStream_t stream,
                      const launch_report &report) {
@@ -72,8 +72,8 @@ public:
     return report(cudaStreamSynchronize(stream), "uploading the scheduler graphs");
   }
 
-  /// Everything is done when `stream` is. cudaErrorNotReady: the last launch still runs. After another error it may run,
-  /// too; a context without a dispatcher tells what does run to stop.
+  /// Everything is done when `stream` is. cudaErrorNotReady: the last launch still runs. After another error it may
+  /// run, too; a context without a dispatcher tells what does run to stop.
   cudaError_t launch(cudaStream_t stream) {
     if (running())
       return cudaErrorNotReady;
@@ -145,8 +145,8 @@ private:
                                         : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>);
   }
 
-  /// The state; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a memset
-  /// might be a kernel that has to be loaded first.
+  /// The state; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a
+  /// memset might be a kernel that has to be loaded first.
   cudaError_t allocate(const graph_block &block, cudaStream_t stream) {
     cudaError_t error = own_ == nullptr ? cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking) : cudaSuccess;
     void *memory = nullptr;

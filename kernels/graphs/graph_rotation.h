@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several scheduler graphs take turns, since each may launch only so often before it has to relaunch itself, and a relaunch
-// waits for everything that it has launched. Who holds the token serves; who has spent its launches passes the token to a
-// member that is there and unspent, and is back when its own children have ended.
+// Several scheduler graphs take turns, since each may launch only so often before it has to relaunch itself, and a
+// relaunch waits for everything that it has launched. Who holds the token serves; who has spent its launches passes the
+// token to a member that is there and unspent, and is back when its own children have ended.
 //
 //   member     arrives: there -> polls the token -> has it: away -> serves -> passes or frees it -> relaunches itself
 //   token      a member's number only while that member is on the device, so somebody always sees the shutdown words:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph scheduler's kernel: the dispatch loop on its state, in executions of limited length. It is the one node of a device graph; several of
-// these take turns (kernels/graphs/graph_rotation.h).
+// The graph scheduler's kernel: the dispatch loop on its state, in executions of limited length. It is the one node of
+// a device graph; several of these take turns (kernels/graphs/graph_rotation.h).
 //
 //   wait for the token -> state into shared memory -> warp 0: the loop; warp 1: the poller
-//   -> state back -> token to the successor -> relaunch behind everything that this execution has launched
+//   -> state back -> token to the successor -> relaunch after everything that this execution has launched
 #pragma once
 
 #include "cudaq/realtime/detail/loop/dispatch_body.cuh"

@@ -3,18 +3,18 @@
 //
 //   accept(slot, route)   an idle instance of the route is launched, if nobody waits before; else the request waits
 //   pump()                waiting requests: the first of each queue, where there is an idle instance
-//   poller::round()    another warp: a graph has raised its completion word: it has completed, its answer is published,
+//   completion_poller::round()   another warp: a graph has raised its completion word: it has completed, its answer is
 //                         its slot is given up
 //   collect()             instances that have completed are idle again
 //
-// Instances with one context are never in flight together: a launch takes all of them from their pools' lists of idle ones,
-// and the completion puts all of them back.
+// Instances with one context are never in flight together: a launch takes all of them from their pools' lists of idle
+// ones, and the completion puts all of them back.
 //
-// One thread writes the state. The poller takes `phase` from in_flight to completed, and only then does what takes a way over
-// the bus, with which the graph has nothing to do any more. It clears the held bit after the rx flag, as
-// docs/ring_protocol.md section 7 wants it. Host and device code; what is
-// special to a device is the Launcher: launch(exec) and relaunch(), of this execution behind its own end, 0 or an error;
-// now_ns(), of a clock that the members have in common but for a little.
+// One thread writes the state. The poller takes `phase` from in_flight to completed, and only then does what takes a
+// way over the bus, with which the graph has nothing to do any more. It clears the held bit after the rx flag, as
+// docs/ring_protocol.md section 7 wants it. Host and device code; what is special to a device is the Launcher:
+// launch(exec) and relaunch(), of this execution behind its own end, 0 or an error; now_ns(), of a clock that the
+// members have in common but for a little.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/thread_group.h"
@@ -91,7 +91,7 @@ public:
     s.launches = s.mine = s.doubt = 0;
   }
 
-  /// The launch comes first, what is to be noted about it behind it; but for the held bit, which the poller clears.
+  /// The launch comes first, its bookkeeping after it; only the held bit is set before, since the poller clears it.
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) {
     const std::uint32_t queue = v_.pools[route].queue;
     v_.hold(slot);
@@ -101,8 +101,8 @@ public:
       append(queue, slot, route);
   }
 
-  /// Tries the first request of each queue that has an idle instance. fail(slot): its launch has failed for good; it must
-  /// be answered, and is given up.
+  /// Tries the first request of each queue that has an idle instance. fail(slot): its launch has failed for good; it
+  /// must be answered, and is given up.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) {
     graph_scheduler_words &s = v_.state;
@@ -117,7 +117,7 @@ public:
       list(queue);
     }
   }
-  /// Nobody will be able to launch anything: what waits has failed.
+  /// Nothing can be launched any more: what waits has failed.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) {
     while (v_.state.waiting != 0)
@@ -375,7 +375,8 @@ private:
 
   CUDAQ_REALTIME_HOST_DEVICE bool completes(graph_instance &g, const std::uint64_t &end, job &of) {
     constexpr auto kInFlight = static_cast<std::uint32_t>(graph_phase::in_flight);
-    // An acquire empties the cache of the multiprocessor, in which the scheduler launches: only where something is found.
+    // An acquire empties the cache of the multiprocessor, in which the scheduler launches: only where something is
+    // found.
     if (load_relaxed(g.phase) != kInFlight || load_relaxed(end) != load_relaxed(g.launch_number))
       return false;
     if (load_acquire<std::uint32_t, kGraphScope>(g.phase) != kInFlight ||

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of one kernel, whose parameters may change. Host code of whoever instantiates the kernel: its own CUDA runtime.
+// A graph of one kernel, whose parameters may change. Host code of whoever instantiates the kernel: its own CUDA
+// runtime.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -23,8 +23,8 @@ enum class staging {
   mapped,    ///< the kernel reads the slot
   dma,       ///< the pre-launch hook copies the frame to device memory
 };
-/// A copy costs some 10 us before the graph begins, reading a mapped slot about a microsecond and the bytes over the bus
-/// (`cudaq-realtime bench graph --curves` shows where the two meet on a machine).
+/// A copy costs some 10 us before the graph begins, reading a mapped slot about a microsecond and the bytes over the
+/// bus (`cudaq-realtime bench graph --curves` shows where the two meet on a machine).
 inline constexpr std::size_t kStagingCrossover = 64 * 1024;
 staging decide(staging wanted, std::size_t frame_bytes);
 
@@ -76,8 +76,8 @@ private:
 /// Predecoder on bit-packed detection events: "local" or "passthrough". Output: predecoder_output.h.
 class predecoding_worker final : public gpu_worker {
 public:
-  /// graph: of the local rule; null: passthrough. slot_size: of the ring. With dma staging the request's payload is a shot
-  /// in whole words at most. Throws std::runtime_error.
+  /// graph: of the local rule; null: passthrough. slot_size: of the ring. With dma staging the request's payload is a
+  /// shot in whole words at most. Throws std::runtime_error.
   predecoding_worker(predecoder_layout layout, std::shared_ptr<const device_graph> graph, local_rule rule, staging how,
                      std::size_t slot_size);
 

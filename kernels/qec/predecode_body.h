@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The predecoder of one block: from a request's frame to the output that the decode stage reads (predecoder_output.h), byte
-// for byte what the predecoder on the CPU writes. The body knows its threads as a Group only, so that a test can play it on
-// a CPU.
+// The predecoder of one block: from a request's frame to the output that the decode stage reads (predecoder_output.h),
+// byte for byte what the predecoder on the CPU writes. The body knows its threads as a Group only, so that a test can
+// play it on a CPU.
 //
 //   1  frame -> fired words, checked                    a word per thread and step
 //   2  fired words -> list of events                    counted, summed over the group, listed
@@ -133,8 +133,8 @@ CUDAQ_QEC_HOST_DEVICE void decide(const Group &group, const predecode_job &job, 
 
 } // namespace detail
 
-/// By all threads of the group. frame: the request with its header, 8-byte aligned, readable for 24 bytes and the words of a
-/// shot at least. The output is complete when every thread has returned.
+/// By all threads of the group. frame: the request with its header, 8-byte aligned, readable for 24 bytes and the words
+/// of a shot at least. The output is complete when every thread has returned.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void predecode(const Group &group, const predecode_job &job, const std::uint64_t *frame,
                                      std::uint64_t *block) {

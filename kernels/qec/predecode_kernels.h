@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the pipeline's own engines, as plain C++ sees them. Each finds its request by a GraphIOContext, or in the copy
-// that a hook has made of it, does nothing while the slot is null (the warm-up run of capture_graph), and ends with the
-// worker's ready flag.
+// Kernels of the pipeline's own engines, as plain C++ sees them. Each finds its request by a GraphIOContext, or in the
+// copy that a hook has made of it, does nothing while the slot is null (the warm-up run of capture_graph), and ends
+// with the worker's ready flag.
 #pragma once
 
 #include "kernels/qec/predecode_body.h"

@@ -268,8 +268,8 @@ bool tensorrt_available() noexcept { return true; }
 
 opened_engine open_tensorrt_engine(const tensorrt_options &options) {
   const on_device device(options.device_id);
-  // TensorRT keeps the first logger of a process for good (getLogger) and does not own it. So there is one, and it is never
-  // destroyed; messages of engines that are opened side by side may come mixed.
+  // TensorRT keeps the first logger of a process for good (getLogger) and does not own it. So there is one, and it is
+  // never destroyed; messages of engines that are opened side by side may come mixed.
   static error_log &log = *new error_log;
   tensorrt_maker maker(log, options.device_id);
   return open_engine(maker, {options.model, options.save});

@@ -19,9 +19,9 @@ struct tensorrt_options {
 /// Was this library built with TensorRT?
 bool tensorrt_available() noexcept;
 
-/// A model that is ready to be bound. An open batch is 1; tensors are in device memory, row-major, of one byte per element or
-/// more. Building takes seconds to minutes; the caller's current device is left alone. Throws std::runtime_error with what
-/// TensorRT says: nothing is printed. Also where there is no TensorRT.
+/// A model that is ready to be bound. An open batch is 1; tensors are in device memory, row-major, of one byte per
+/// element or more. Building takes seconds to minutes; the caller's current device is left alone. Throws
+/// std::runtime_error with what TensorRT says: nothing is printed. Also where there is no TensorRT.
 opened_engine open_tensorrt_engine(const tensorrt_options &options);
 
 } // namespace cudaq::qec::realtime::gpu

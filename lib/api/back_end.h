@@ -44,13 +44,13 @@ public:
   /// The name of a call that this path needs and that was not made, or NULL.
   virtual const char *missing_call(const wiring &w) const = 0;
 
-  /// Starts a run. On an error nothing runs, except after CUDAQ_ERR_TIMEOUT: what was started will end as soon as it can,
-  /// and finish waits for it.
+  /// Starts a run. On an error nothing runs, except after CUDAQ_ERR_TIMEOUT: what was started will end as soon as it
+  /// can, and finish waits for it.
   virtual status_or_reason start(wiring &w) = 0;
   /// Of a run between start and finish. Any thread.
   virtual run_phase look() const = 0;
-  /// Ends the run. CUDAQ_ERR_TIMEOUT: it did not end by the deadline; may be called again. Any other error: it has ended,
-  /// and not well. `timeout_ns` is for the text.
+  /// Ends the run. CUDAQ_ERR_TIMEOUT: it did not end by the deadline; may be called again. Any other error: it has
+  /// ended, and not well. `timeout_ns` is for the text.
   virtual status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;
 
   /// What of this dispatcher the calling thread is inside of ("a handler"), or NULL. Any thread.

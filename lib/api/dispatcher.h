@@ -56,8 +56,8 @@ struct cudaq_dispatcher_t {
   const cudaq_dispatcher_config_t config;
 
 private:
-  /// Runs `body` alone among the control calls. Refused from a handler of this dispatcher, whose end stop would wait for
-  /// while the handler waits here, and after `deadline`.
+  /// Runs `body` alone among the control calls. Refused from a handler of this dispatcher, whose end stop would wait
+  /// for while the handler waits here, and after `deadline`.
   template <class Body>
   status_or_reason alone(cudaq::realtime::detail::steady_clock::time_point deadline, Body &&body);
   template <class Body>
@@ -67,8 +67,8 @@ private:
   /// Sets a part of the wiring: `check` says whether it may be, `set` does it.
   template <class Check, class Set>
   status_or_reason wire(const char *what, Check &&check, Set &&set);
-  /// Joins a run that the caller's own shutdown flag has ended, and says what the state is then. What a run that was ended
-  /// by an error has to say is left to stop.
+  /// Joins a run that the caller's own shutdown flag has ended, and says what the state is then. What a run that was
+  /// ended by an error has to say is left to stop.
   status_or_reason settle(cudaq_dispatcher_state_t &now);
   status_or_reason finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
   status_or_reason check_wired() const;

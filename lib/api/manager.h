@@ -18,7 +18,8 @@ struct cudaq_dispatch_manager_t {
     std::uint32_t running = 0;
   };
   std::map<const volatile void *, shared_ring> shared_rings; ///< by rx flags
-  /// Routers that were replaced. They live until no dispatcher is left, since a late completion may still name a job of theirs.
+  /// Routers that were replaced. They live until no dispatcher is left, since a late completion may still name a job of
+  /// theirs.
   std::vector<std::shared_ptr<cudaq::realtime::detail::ring_router>> retired_routers;
   /// Rings that a running dispatcher has for itself, by identity_of.
   std::set<const volatile void *> exclusive_rings;
@@ -66,8 +67,8 @@ struct cudaq_dispatch_manager_t {
   std::uint32_t add_resident(const void *who, int device_id, std::uint32_t blocks);
   void remove_resident(const void *who);
 
-  /// A block of pinned memory that every device sees. It goes back to the manager, which reuses it: freeing pinned memory
-  /// waits for every kernel that runs, and dispatch kernels run for ever.
+  /// A block of pinned memory that every device sees. It goes back to the manager, which reuses it: freeing pinned
+  /// memory waits for every kernel that runs, and dispatch kernels run for ever.
   cudaq::realtime::detail::status_or_reason take_mapped_block(std::size_t bytes, void *&out);
   void give_back_mapped_block(void *block);
   /// The same for scheduler graphs: destroying them waits likewise. None: `made` is NULL.

@@ -32,7 +32,8 @@ inline bool ends_the_context(cudaError_t error) {
 }
 
 /// Makes `device` current for its lifetime and then puts the caller's device back, whatever was made current meanwhile.
-/// It also exempts the calling thread's calls from the stream captures of other threads, which they would end otherwise.
+/// It also exempts the calling thread's calls from the stream captures of other threads, which they would end
+/// otherwise.
 class device_guard {
 public:
   explicit device_guard(int device) {

@@ -10,8 +10,8 @@
 
 namespace cudaq::realtime::detail {
 
-/// What a rule of validation, or a step that can be refused, returns: CUDAQ_OK, or another status and the reason in words. In
-/// a condition it is true if there is a reason.
+/// What a rule of validation, or a step that can be refused, returns: CUDAQ_OK, or another status and the reason in
+/// words. In a condition it is true if there is a reason.
 struct status_or_reason {
   cudaq_status_t status = CUDAQ_OK;
   std::string text;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generation and phase of the request in a slot, in one word: a claim takes exactly the request that it names, in exactly
-// the phase that it names. A claim that comes too late finds another generation or another phase and changes nothing.
+// Generation and phase of the request in a slot, in one word: a claim takes exactly the request that it names, in
+// exactly the phase that it names. A claim that comes too late finds another generation or another phase and changes
+// nothing.
 //
 // A slot's word with 4 bits for the phases open = 0, queued = 1, deferred = 2:
 //
@@ -19,14 +20,14 @@
 
 namespace cudaq::realtime::detail {
 
-/// Phase: an enum; Phase{} is the phase of a slot that has no request. The word keeps the lower 64 - kPhaseBits bits of a
-/// generation: generations that differ in the upper bits only are the same one here. Of those that count up by one per
-/// request, the first comes round after 2^(64 - kPhaseBits) requests of its slot.
+/// Phase: an enum; Phase{} is the phase of a slot that has no request. The word keeps the lower 64 - kPhaseBits bits of
+/// a generation: generations that differ in the upper bits only are the same one here. Of those that count up by one
+/// per request, the first comes round after 2^(64 - kPhaseBits) requests of its slot.
 ///
 /// Who may call what: look, phase and generation from any thread; they see what was written before the step that they
 /// find. start_at, enter and finish store without looking whether the word has changed: for the one thread that has the
-/// request, and only in a phase from which no other thread claims it. claim from any thread: of several that want the same
-/// step one gets it, and sees what was written before the phase that it found.
+/// request, and only in a phase from which no other thread claims it. claim from any thread: of several that want the
+/// same step one gets it, and sees what was written before the phase that it found.
 template <class Phase, unsigned kPhaseBits>
 class generation_word {
   static_assert(std::is_enum_v<Phase> && kPhaseBits > 0 && kPhaseBits < 64);

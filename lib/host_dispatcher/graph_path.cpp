@@ -44,8 +44,8 @@ std::uint32_t graph_path::turn(thread_counters &here) {
   return work;
 }
 
-// docs/ring_protocol.md section 4: marker, launch, rx. A completion by another thread during the launch is kept, since the
-// job is in phase running.
+// docs/ring_protocol.md section 4: marker, launch, rx. A completion by another thread during the launch is kept, since
+// the job is in phase running.
 void graph_path::launch(const graph_workers::start &what, thread_counters &here) {
   const slot_ring &ring = jobs_->ring;
   job_record &record = (*jobs_)[what.slot];
@@ -75,8 +75,9 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
   answer_failed_launches(here);
 }
 
-// What a hook has queued may read the slot, so the request is answered when that is over. Others need not wait for it, nor
-// for many questions to the driver: at once it is asked about a launch that has just failed, and now and then later.
+// What a hook has queued may read the slot, so the request is answered when that is over. Others need not wait for it,
+// nor for many questions to the driver: at once it is asked about a launch that has just failed, and now and then
+// later.
 std::uint32_t graph_path::answer_failed_launches(thread_counters &here) {
   constexpr std::chrono::microseconds kPeriod{50};
   int stuck = 0;
@@ -119,7 +120,7 @@ void graph_path::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, 
       return;
     }
     break;
-  default: // the caller gave the worker back: he has answered already, or will, or has raised the tx flag himself
+  default: // the caller gave the worker back: it has answered already, or will, or has raised the tx flag
     if (!responder_.markers() || marker_stands)
       return;
   }
@@ -151,8 +152,8 @@ void graph_path::watch_for_fault(thread_counters &here) {
     fail_all(stuck, here);
 }
 
-// A fault is the context's: no graph of any worker will run again. A job whose worker was given back is with the caller,
-// who has its result.
+// A fault is the context's: no graph of any worker will run again. A job whose worker was given back is with the
+// caller, who has its result.
 void graph_path::fail_all(int error, thread_counters &here) {
   collect_ended(here);
   fault_.store(error);
@@ -174,7 +175,8 @@ void graph_path::fail_all(int error, thread_counters &here) {
   });
 }
 
-// A worker of the caller's is waited for until the grace period is over: only then is it known that no answer will come.
+// A worker of the caller's is waited for until the grace period is over: only then is it known that no answer will
+// come.
 void graph_path::drain(bool own_thread, thread_counters &here) {
   if (none())
     return;

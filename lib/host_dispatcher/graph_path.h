@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph handlers of a host dispatcher: requests wait in queues, the dispatcher's own thread launches them on idle workers
-// between its turns and sees to their ends. To a slot, a graph is a handler that defers.
+// The graph handlers of a host dispatcher: requests wait in queues, the dispatcher's own thread launches them on idle
+// workers between its turns and handles their ends. To a slot, a graph is a handler that defers.
 //
 //   push (by the thread that reads the ring) -> turn: launch ... the graph has ended -> the job is answered or closed
 //
@@ -36,10 +36,11 @@ public:
   /// Runs `body`, the dispatcher's loop, with the workers' device current.
   void run_on_device(const std::function<void()> &body) { workers_.launcher().run_on_device(body); }
 
-  /// Sees to what has ended and launches what can be launched. Returns the work count.
+  /// Handles what has ended and launches what can be launched. Returns the work count.
   std::uint32_t turn(thread_counters &here);
-  /// After the intake: until everything accepted is answered. A dispatcher's own thread goes on until what runs has ended, as
-  /// stop says when it is late and may be called again; a thread of the caller's returns after the grace period.
+  /// After the intake: until everything accepted is answered. A dispatcher's own thread goes on until what runs has
+  /// ended, as stop says when it is late and may be called again; a thread of the caller's returns after the grace
+  /// period.
   void drain(bool own_thread, thread_counters &here);
   /// After the loop's thread has ended, by the one that waited for it: the same for what has ended since.
   void settle(thread_counters &here);

@@ -4,8 +4,9 @@
 //
 //   push (thread that reads the ring) -> queue -> next_start -> begin -> launch ... ended -> end (idle again)
 //
-// A worker that runs is freed by the dispatcher when its done word carries the launch's launch_number, or, where the caller
-// publishes, by release from any thread. One whose launch has failed is idle again when what its hook has queued is over.
+// A worker that runs is freed by the dispatcher when its done word holds the number of the launch, or, where the caller
+// publishes, by release from any thread. One whose launch has failed is idle again when what its hook has queued is
+// over.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -22,26 +23,26 @@ inline constexpr std::uint32_t kMaxGraphWorkers = 64;
 /// What a worker works on. Written by the dispatcher's thread before the launch; read by any thread.
 class alignas(128) worker_record {
 public:
-  /// The launch_number is published last: whoever sees it sees the job. The others are released, too: whoever sees one of them
-  /// sees the end of the job before.
+  /// The launch's number is published last: whoever sees it sees the job. The others are released, too: whoever sees
+  /// one of them sees the end of the job before.
   void begin(const cudaq_host_job_t &job, std::uint64_t launch_number) {
     slot_.store(job.slot);
     request_id_.store(job.request_id);
     generation_.store(job.generation);
-    ticket_.store(launch_number);
+    launch_number_.store(launch_number);
   }
-  void end() { ticket_.store(0); }
+  void end() { launch_number_.store(0); }
   /// 0: idle.
-  std::uint64_t launch_number() const { return ticket_.load(); }
+  std::uint64_t launch_number() const { return launch_number_.load(); }
   /// False: the worker is idle, or became so, or began another job, while this looked.
   bool read(cudaq_host_job_t &out) const {
-    const std::uint64_t before = ticket_.load();
+    const std::uint64_t before = launch_number_.load();
     out = {generation_.load(), slot_.load(), request_id_.load()};
-    return before != 0 && ticket_.load() == before;
+    return before != 0 && launch_number_.load() == before;
   }
 
 private:
-  shared_word<std::uint64_t> ticket_; ///< number of the launch
+  shared_word<std::uint64_t> launch_number_; ///< number of the launch
   shared_word<std::uint64_t> generation_;
   shared_word<std::uint32_t> slot_, request_id_;
 };
@@ -81,12 +82,12 @@ public:
     std::uint32_t slot = 0;
     std::uint32_t worker = 0;
   };
-  /// The next request that an idle worker can take, in the order that the option asks for. False: none. Must be followed
-  /// by begin.
+  /// The next request that an idle worker can take, in the order that the option asks for. False: none. Must be
+  /// followed by begin.
   bool next_start(const job_table &jobs, start &out);
   /// Takes a waiting request without a worker, to fail it. False: none waits.
   bool next_to_fail(std::uint32_t &slot);
-  /// Publishes the job record. Returns the launch_number for the launch.
+  /// Publishes the job record. Returns the number of the launch.
   std::uint64_t begin(std::uint32_t worker, const cudaq_host_job_t &job);
   /// After begin: the launch has failed with `error`.
   void fail(std::uint32_t worker, int error);
@@ -137,7 +138,7 @@ public:
   bool read_job(std::uint32_t worker, cudaq_host_job_t &out) const {
     return (idle_.load() & bit(worker)) == 0 && records_[worker].read(out);
   }
-  /// Workers of the caller's that he has not given back. While nothing runs.
+  /// Workers that the caller has not given back. While nothing runs.
   std::uint64_t kept_by_caller() const { return lent_ & ~idle_.load(); }
   std::uint64_t idle_mask() const { return idle_.load(); }
   /// A worker of the caller's is free again. False: it is idle already.
@@ -193,7 +194,7 @@ private:
   std::uint64_t lent_ = 0;    ///< workers that the caller frees
   std::uint64_t failed_ = 0;  ///< workers whose launch has failed
   std::array<int, kMaxGraphWorkers> errors_{};
-  std::uint64_t launches_ = 0; ///< launch_numbers; they outlive a run, so that no old done word fits
+  std::uint64_t launches_ = 0; ///< number of the last launch; counts on over runs, so that no old done word fits
   std::uint32_t first_queue_ = 0;
 };
 

@@ -94,14 +94,6 @@ status_or_reason handler_table::prepare(const cudaq_function_table_t &table, con
   return {};
 }
 
-handler_result handler_table::checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const {
-  if (said.result_len > ring.max_payload())
-    return {true, CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};
-  if (rules_.check_schema && said.status == CUDAQ_RPC_OK && contradicts_results(view_.routes[route], said.result_len))
-    return {true, CUDAQ_RPC_ERR_SCHEMA_MISMATCH, 0};
-  return said;
-}
-
 handler_result handler_table::run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
                                   std::uint64_t generation, thread_counters &here) const noexcept {
   const handler &h = handlers_[route];

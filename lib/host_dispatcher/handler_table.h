@@ -17,8 +17,8 @@ struct v2_handler {
   cudaq_handler_schema_t schema{};
 };
 
-/// A handler that writes its own frame: before it runs, so that the last answer's magic does not pass for this one's, and
-/// what it has answered afterwards.
+/// A handler that writes its own frame: before it runs, so that the last answer's magic does not pass for this one's,
+/// and what it has answered afterwards.
 void expect_frame(const slot_ring &ring, std::uint32_t slot);
 handler_result frame_answer(const slot_ring &ring, std::uint32_t slot);
 
@@ -26,7 +26,8 @@ handler_result frame_answer(const slot_ring &ring, std::uint32_t slot);
 class handler_table {
 public:
   /// Copies the table and the v2 handlers, and makes a route of every (function id, routing key) that the table or a
-  /// worker carries in GRAPH_LAUNCH mode; several of the same are one route. Refuses what the index refuses, with a text.
+  /// worker carries in GRAPH_LAUNCH mode; several of the same are one route. Refuses what the index refuses, with a
+  /// text.
   status_or_reason prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
                            const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules);
 
@@ -35,15 +36,20 @@ public:
   /// Some handler may answer after it has returned.
   bool may_defer() const { return may_defer_; }
 
-  /// Calls the handler of `r` on the calling thread and returns what it said, unchecked. handler_result::now is false if the
-  /// handler deferred its answer.
-  /// `generation` goes into the job record that a v2 handler sees.
+  /// Calls the handler of `r` on the calling thread and returns what it said, unchecked. handler_result::now is false
+  /// if the handler deferred its answer. `generation` goes into the job record that a v2 handler sees.
   handler_result run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
                      std::uint64_t generation, thread_counters &here) const noexcept;
 
-  /// Turns an answer that the ring or the schema does not allow into a protocol error. Each answer of a handler passes here
-  /// once, before its publication.
-  handler_result checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const;
+  /// Turns an answer that the ring or the schema does not allow into a protocol error. Each answer of a handler passes
+  /// here once, before its publication.
+  handler_result checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const {
+    if (said.result_len > ring.max_payload())
+      return {true, CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};
+    if (rules_.check_schema && said.status == CUDAQ_RPC_OK && contradicts_results(view_.routes[route], said.result_len))
+      return {true, CUDAQ_RPC_ERR_SCHEMA_MISMATCH, 0};
+    return said;
+  }
 
 private:
   struct handler {

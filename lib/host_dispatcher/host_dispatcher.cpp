@@ -186,9 +186,9 @@ void host_dispatcher::idle_turn() {
     here.cursor_jumps.bump();
 }
 
-// Only this side ever sets a tx flag, unless others share the ring. Seen clear while the slot has no job, it stays clear
-// until the slot's next answer. So it is looked at while there is nothing to do: when a request has come, its cache line,
-// in which the consumer writes, would have to be waited for.
+// Only this side ever sets a tx flag, unless others share the ring. Seen clear while the slot has no job, it stays
+// clear until the slot's next answer. So it is looked at while there is nothing to do: when a request has come, its
+// cache line, in which the consumer writes, would have to be waited for.
 void host_dispatcher::learn_collected() {
   const job_table &jobs = *setup_.jobs;
   const std::uint32_t i = jobs.cursor.peek();

@@ -4,12 +4,12 @@
 //             no pool                      pool                          shared ring
 //   read      take_turn                    take_turn                     router.route, by whichever member has the role
 //   serve     in the same turn             queue -> pool threads         queue -> own thread, or pool threads
-//   answer    in the same turn             complete()                    complete()
+//   answer    in the same turn             job_responder                 job_responder
 //
-// Graph handlers (graph_path.h) always go through a queue to the dispatcher's own thread, which launches them and sees
-// to their ends between the turns. To the slot they are handlers that defer.
+// Graph handlers (graph_path.h) always go through a queue to the dispatcher's own thread, which launches them and
+// handles their ends between the turns. To the slot they are handlers that defer.
 //
-// A deferred answer comes through complete() from a thread of the caller's.
+// A deferred answer comes through complete_deferred, from a thread of the caller's.
 #pragma once
 
 #include "lib/base/runner.h"
@@ -43,7 +43,7 @@ public:
   status_or_reason check_restart() const { return graphs_.check_restart(); }
   /// Prepares a run; the counters go on from the last one.
   status_or_reason prepare(host_setup setup);
-  /// Starts the threads. with_thread false: the pool only, the caller runs `loop` himself. On failure nothing runs.
+  /// Starts the threads. with_thread false: the pool only, the caller runs `loop` itself. On failure nothing runs.
   status_or_reason start(bool with_thread);
   /// Polls until the shutdown flag or request_stop, then closes the intake. Returns with the last turn.
   void loop();

@@ -33,7 +33,7 @@ bool job_responder::complete(job_table &jobs, std::uint32_t slot, std::uint64_t 
     mine = state.claim(generation, job_phase::deferred, job_phase::completing);
   }
   if (mine)
-    publish(jobs, slot, said, shared_);
+    publish(jobs, slot, said, completion_counters_);
   return mine;
 }
 

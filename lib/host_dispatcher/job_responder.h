@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How jobs are answered that have a record: those of the pool, of a shared ring, of v2 handlers and of graphs. Which thread
-// may publish is decided by the job's state (lib/shared_ring/job_table.h); whoever has it comes through here.
+// How jobs are answered that have a record: those of the pool, of a shared ring, of v2 handlers and of graphs. Which
+// thread may publish is decided by the job's state (lib/shared_ring/job_table.h); whoever has it comes through here.
 #pragma once
 
 #include "lib/host_dispatcher/handler_table.h"
@@ -9,8 +9,9 @@ namespace cudaq::realtime::detail {
 
 class job_responder {
 public:
-  /// `shared`: the counters for completions, which may come from any thread.
-  job_responder(const handler_table &handlers, thread_counters &shared) : handlers_(handlers), shared_(shared) {}
+  /// for_completions: counters to which any thread may add.
+  job_responder(const handler_table &handlers, thread_counters &for_completions)
+      : handlers_(handlers), completion_counters_(for_completions) {}
   /// Before a run. markers: IN_FLIGHT stands in the tx flag of a slot whose request is in flight.
   void prepare(bool markers) { markers_ = markers; }
   bool markers() const { return markers_; }
@@ -20,7 +21,8 @@ public:
                         thread_counters &here) const;
   /// An answer from any thread. False: no such job, or it was answered already.
   bool complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation, const handler_result &said) const;
-  /// Answers a job that nobody else may answer: one that waits for a thread or a worker, or that the caller has claimed.
+  /// Answers a job that nobody else may answer: one that waits for a thread or a worker, or that the caller has
+  /// claimed.
   void publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts) const;
 
   /// The tx flag of a job in flight was raised without the library. Without markers that cannot be known: false.
@@ -32,7 +34,7 @@ public:
 
 private:
   const handler_table &handlers_;
-  thread_counters &shared_;
+  thread_counters &completion_counters_;
   bool markers_ = true;
 };
 

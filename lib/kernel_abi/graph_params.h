@@ -8,7 +8,7 @@
 //     queues      one wait_queue for each order that is to be kept: a function, or with ANY ordering a route
 //     held       a bit for each slot whose request is accepted and whose rx flag is not cleared
 //   behind it, always in device memory
-//     jobs       one graph_job for each slot: the queue of a queue
+//     jobs       one graph_job for each slot: links the requests of a wait queue
 //     done_words one completion word for each instance
 //     rotation   the token
 #pragma once
@@ -28,8 +28,8 @@ inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay
 /// Device graphs come with compute capability 9.0.
 constexpr bool has_device_graphs(int major) { return major >= 9; }
 
-/// How far the job of an instance is. The scheduler takes it from idle to in_flight and from completed to idle, the poller
-/// from in_flight to completed.
+/// How far the job of an instance is. The scheduler takes it from idle to in_flight and from completed to idle, the
+/// poller from in_flight to completed.
 enum class graph_phase : std::uint32_t { idle, in_flight, completed };
 
 /// One graph exec.
@@ -48,8 +48,8 @@ struct alignas(16) graph_instance {
 };
 static_assert(sizeof(graph_instance) == 64);
 
-/// The instances of one route. Idle ones in the order of their completion: who has rested longest goes first. An instance whose
-/// context is taken by another one is not idle.
+/// The instances of one route. Idle ones in the order of their completion: who has rested longest goes first. An
+/// instance whose context is taken by another one is not idle.
 struct alignas(16) graph_pool {
   std::uint32_t first_idle, last_idle;
   std::uint32_t queue;
@@ -64,7 +64,7 @@ static_assert(sizeof(graph_pool) == 48);
 /// Requests that wait for an instance, in the order of their arrival.
 struct wait_queue {
   std::uint32_t first_job, last_job;
-  std::uint32_t next_waiting; ///< in the list of lanes whose first job has an idle instance; or kUnlisted
+  std::uint32_t next_waiting; ///< in the list of queues whose first job has an idle instance; or kUnlisted
   std::uint32_t route;        ///< of the first job
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One dispatch turn: look at one slot, and if a request stands there, see it through. Threads, waiting and counting live
-// elsewhere; host and device loops are this function and a cursor.
+// One turn of the host: look at one slot, and if a request stands there, complete it. Threads, waiting and counting
+// live elsewhere; the loop is this function and a cursor.
 //
 // The Server does what differs between them. It provides
 //   bool     no_job(i)                        no accepted request is still to be answered in the slot; asked before the
@@ -35,12 +35,14 @@ struct handler_result {
 
 /// How an answer goes out that is not simply a frame in a slot whose request side is still held.
 struct publication {
-  bool rx_released = false;     ///< the IN_FLIGHT marker has held the slot since the launch
+  /// The IN_FLIGHT marker holds the slot: rx was cleared when the request was accepted or launched.
+  bool rx_released = false;
   std::uint32_t cuda_error = 0; ///< not 0: the error sentinel takes the place of the marker, and there is no frame
 };
 
-/// Every answer of the host goes through here: frames it, raises the tx flag, frees the request side. Status and length of
-/// `said` are final: what a handler has said was checked before, once.
+/// Every answer that the host writes goes out here: frames it (or puts the error sentinel in its place), raises the tx
+/// flag, frees the request side if it is still held. Status and length of `said` are final: what a handler has said was
+/// checked before, once.
 CUDAQ_REALTIME_HOST_DEVICE inline void publish_answer(const slot_ring &ring, std::uint32_t i, const request &r,
                                                       const handler_result &said, const publication &how = {}) {
   if (how.cuda_error != 0) {

@@ -29,8 +29,8 @@ public:
   /// Prepares a run with an empty inbox. Not while one is under way.
   void prepare(setup s);
 
-  /// Starts the thread and joins the ring; `ended` says, on that thread and now and then, that the kernel serves no more
-  /// for certain, and the ring is left then. On failure nothing runs and the ring is not joined.
+  /// Starts the thread and joins the ring; `ended` says, on that thread and now and then, that the kernel serves no
+  /// more for certain, and the ring is left then. On failure nothing runs and the ring is not joined.
   status_or_reason join(const thread_placement &placement, cudaq_wait_policy_t policy, std::uint64_t block_interval_ns,
                         std::function<bool()> ended);
   /// Nothing more is handed to the kernel, which may go on until it is told to end.

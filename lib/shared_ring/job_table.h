@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatcher side's private knowledge of a ring: the cursor, and the job in each slot. On a shared ring all members have
-// one table, and lib/shared_ring/ring_router.h says whose turn it is to read the next slot.
+// The dispatcher side's private knowledge of a ring: the cursor, and the job in each slot. On a shared ring all members
+// have one table, and lib/shared_ring/ring_router.h says whose turn it is to read the next slot.
 #pragma once
 
 #include "lib/base/generation_word.h"
@@ -19,8 +19,8 @@ namespace cudaq::realtime::detail {
 ///                                early -> passed_on -> completing -> (published by the completer) -> open
 ///
 /// The lower two lines: a completion comes while the handler still runs. The handler may still read its payload, and an
-/// answered slot may be refilled, so the completer leaves the answer in the record, and it is published when the handler
-/// has returned: by the thread that ran it, or, if that was faster than the writing down, by the completer.
+/// answered slot may be refilled, so the completer leaves the answer in the record, and it is published when the
+/// handler has returned: by the thread that ran it, or, if that was faster than the writing down, by the completer.
 enum class job_phase : std::uint32_t {
   open,       ///< no job
   queued,     ///< accepted, waits for a thread
@@ -34,10 +34,10 @@ enum class job_phase : std::uint32_t {
   given,      ///< shared ring: handed to a dispatcher on a device, whose own word says when it is answered
 };
 
-/// Phase and generation in one word, so that a completion claims exactly the job that it names. A step that only one thread
-/// may take (enter): by the thread that reads the ring to queued, parked, and back to open for a request that is dropped,
-/// before rx is cleared; by the thread that serves the job to running. A step that several threads may want: claim. finish
-/// only after the rx flag was cleared: an open slot with a set rx flag is a new request.
+/// Phase and generation in one word, so that a completion claims exactly the job that it names. A step that only one
+/// thread may take (enter): by the thread that reads the ring to queued, parked, and back to open for a request that is
+/// dropped, before rx is cleared; by the thread that serves the job to running. A step that several threads may want:
+/// claim. finish only after the rx flag was cleared: an open slot with a set rx flag is a new request.
 using job_state = generation_word<job_phase, 4>;
 static_assert(job_state::fits(job_phase::given));
 
@@ -68,8 +68,8 @@ public:
   job_record &operator[](std::uint32_t slot) { return records_[slot]; }
   const job_record &operator[](std::uint32_t slot) const { return records_[slot]; }
 
-  /// True if slot i holds a request that no dispatcher has taken. The job is read first: whoever answers clears rx before
-  /// closing the job, so the other order could see an answered request's rx with its job already gone.
+  /// True if slot i holds a request that no dispatcher has taken. The job is read first: whoever answers clears rx
+  /// before closing the job, so the other order could see an answered request's rx with its job already gone.
   bool untaken(std::uint32_t i) const {
     return records_[i].state.phase() == job_phase::open && ring.ready(i) != 0 && ring.collected(i);
   }

@@ -14,8 +14,8 @@ ring_router::control_role::control_role(ring_router &router) : router_(router) {
 
 ring_router::control_role::~control_role() { router_.role_.store(0); }
 
-/// The member that a request for this function is handed to. Null: it is left in place. Whoever only knows the function,
-/// in another mode, answers so if nobody serves it.
+/// The member that a request for this function is handed to. Null: it is left in place. Whoever only knows the
+/// function, in another mode, answers so if nobody serves it.
 ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
   ring_member *fallback = nullptr, *knows = nullptr;
   for (const seat &s : seats_) {
@@ -92,7 +92,7 @@ void ring_router::remove(const ring_member &member) {
   hand_out_parked();
 }
 
-/// A device that has ended does not serve this slot any more. If a fault ended it behind the answer, that one stands.
+/// A device that has ended does not serve this slot any more. If a fault ended it after the answer, that one stands.
 void ring_router::take_back(std::uint32_t i) {
   if (table_.ring.collected(i)) {
     table_[i].state.enter(job_phase::parked);
@@ -130,7 +130,8 @@ bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_count
   }
   busy_slot_ = kNoSlot;
   const request r = read_header<request>(table_.ring.rx_slot(i));
-  if (r.magic != CUDAQ_RPC_MAGIC_REQUEST) { // belongs to nobody for certain, so whoever sees it disposes of it
+  if (r.magic !=
+      CUDAQ_RPC_MAGIC_REQUEST) { // belongs to no member for certain, so the thread that sees it disposes of it
     if (!table_.ring.is_own_address(i, flag))
       counts.count(counts.unexpected_flag_values);
     counts.count_drop(judge_slot(table_.ring, i, flag, r, by.index(), by.rules()).what);

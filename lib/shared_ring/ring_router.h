@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring that several dispatchers serve, each with a thread of its own: which of them there are, and whose turn it is to read
-// the next slot.
+// A ring that several dispatchers serve, each with a thread of its own: which of them there are, and whose turn it is
+// to read the next slot.
 #pragma once
 
 #include "lib/base/error_text.h"

@@ -17,8 +17,8 @@ struct bench_options : measuring_options {
   std::string data_folder; ///< `bench pipeline`: of the recorded shots
 };
 
-/// Returns an exit_code. Throws usage_error, api_error, and std::runtime_error where there is no GPU or where this build
-/// has no device kernels.
+/// Returns an exit_code. Throws usage_error, api_error, and std::runtime_error where there is no GPU or where this
+/// build has no device kernels.
 int run_bench_device(const bench_options &options, const output &out);
 /// The same for graph workers of the host path.
 int run_bench_graph(const bench_options &options, const output &out);

@@ -295,7 +295,8 @@ loop_result exchange_full_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slo
   loop_result result;
   const std::uint64_t total = config.warm_up + config.exchanges;
   std::vector<std::atomic<std::uint64_t>> sent_ticks(slots);
-  // The collector may look at a slot's tx flag only for a request that has been sent: until then it could be the last one's.
+  // The collector may look at a slot's tx flag only for a request that has been sent: until then it could be the last
+  // one's.
   std::atomic<std::uint64_t> sent{0};
   std::uint64_t begin = 0;
   client_threads both(2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU's side of the device benchmark: clients of a ring in mapped memory that keep no books beyond the check of every
-// reply. The same code drives floor kernels and dispatchers.
+// The CPU's side of the device benchmark: clients of a ring in mapped memory that keep no books beyond the check of
+// every reply. The same code drives floor kernels and dispatchers.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
@@ -49,8 +49,9 @@ loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_
 loop_result exchange_full_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
                                const tick_scale &scale, const std::vector<int> &cores);
 
-/// Slots are shared out among `threads` threads, in whole cache lines of flags; each keeps its slots full and collects in
-/// whatever order the answers come. Exchanges are rounded down to whole ones per thread. `cores`: one for each, or empty.
+/// Slots are shared out among `threads` threads, in whole cache lines of flags; each keeps its slots full and collects
+/// in whatever order the answers come. Exchanges are rounded down to whole ones per thread. `cores`: one for each, or
+/// empty.
 loop_result exchange_any_order(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
                                const tick_scale &scale, unsigned threads, const std::vector<int> &cores);
 

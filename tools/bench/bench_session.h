@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all cases of `bench device` share on the GPU: streams, stop words, and how a kernel is started, stopped and given up.
+// What all cases of `bench device` share on the GPU: streams, stop words, and how a kernel is started, stopped and
+// given up.
 #pragma once
 
 #include "tools/bench/bench_client.h"
@@ -14,8 +15,8 @@
 
 namespace cudaq::realtime::tools {
 
-/// A 4-byte word of ones in pinned memory and a stream to copy it by: beside a kernel that runs for ever nothing may need
-/// a kernel of its own.
+/// A 4-byte word of ones in pinned memory and a stream to copy it by: beside a kernel that runs for ever nothing may
+/// need a kernel of its own.
 class stop_signal {
 public:
   stop_signal();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several subcommands have, so that each has one name, one check and one text. For *_command.cpp only: this
-// header brings in the command line library, which is slow to compile.
+// Options that several subcommands have, so that each has one name, one check and one text. For *_command.cpp only:
+// this header brings in the command line library, which is slow to compile.
 #pragma once
 
 #include "tools/common/command.h"

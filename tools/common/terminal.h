@@ -9,7 +9,8 @@
 
 namespace cudaq::realtime::tools {
 
-/// About ten rows on a logarithmic scale, one bar each; the tail beyond p99.9 is one row of its own. Empty without data.
+/// About ten rows on a logarithmic scale, one bar each; the tail beyond p99.9 is one row of its own. Empty without
+/// data.
 std::string draw_histogram(const latency_histogram &histogram);
 
 /// On a terminal one line that is rewritten ten times a second; elsewhere a line each second.

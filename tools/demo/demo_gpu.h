@@ -12,8 +12,8 @@ namespace cudaq::realtime::tools {
 /// one for all dispatchers of the program.
 cudaError_t set_decode_table(const cudaq::qec::realtime::lookup_table_view &table, cudaStream_t stream);
 
-/// Fills an entry, in device memory, with the DEVICE_CALL handler: bit-packed detection events in, bit-packed observables
-/// out, a decode_status as status.
+/// Fills an entry, in device memory, with the DEVICE_CALL handler: bit-packed detection events in, bit-packed
+/// observables out, a decode_status as status.
 cudaError_t fill_decode_entry(cudaq_function_entry_t *entry, std::uint32_t function_id,
                               const cudaq_handler_schema_t &schema, cudaStream_t stream);
 

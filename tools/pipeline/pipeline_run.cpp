@@ -18,10 +18,12 @@ namespace {
 namespace pipe = cudaq::qec::realtime::experimental;
 constexpr int kMostWorkersByDefault = 8;
 
-/// When something happened to the request in a slot, or with a number. Who writes an entry hands it on with the request.
+/// When something happened to the request in a slot, or with a number. Who writes an entry hands it on with the
+/// request.
 struct moments {
   explicit moments(std::size_t num_slots) : sent(2 * num_slots), due(2 * num_slots), begin(num_slots), end(num_slots) {}
-  // By request number, modulo twice the slots: a request is stamped while the one before it in its slot may still be open.
+  // By request number, modulo twice the slots: a request is stamped while the one before it in its slot may still be
+  // open.
   std::vector<std::uint64_t> sent, due;
   std::vector<std::uint64_t> begin, end; ///< of the CPU stage, by slot
 };

@@ -37,8 +37,8 @@ struct pipeline_options {
   double timeout_s = 10;
 };
 
-/// Durations in nanoseconds. Stages: A from the submission to the begin of the CPU stage (dispatch and predecoding), B the CPU
-/// stage (matching), C from its end to the completion handler.
+/// Durations in nanoseconds. Stages: A from the submission to the begin of the CPU stage (dispatch and predecoding), B
+/// the CPU stage (matching), C from its end to the completion handler.
 struct pipeline_result {
   std::uint64_t submitted = 0, completed = 0, timed_out = 0;
   std::uint64_t wall_ns = 0; ///< first submission to last completion

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorded shots of a decoding configuration, decoded offline before any ring is there: the answers that the pipeline must
-// give, and what the predecoder is worth on them.
+// The recorded shots of a decoding configuration, decoded offline before any ring is there: the answers that the
+// pipeline must give, and what the predecoder is worth on them.
 #pragma once
 
 #include "lib/qec/decoding/decoding_config.h"
@@ -28,7 +28,8 @@ struct paired_errors {
     double low, high;
   };
   [[nodiscard]] double ratio() const noexcept;
-  /// Of the ratio, 95 %: normal on its logarithm, with the variance of paired proportions. NaN without errors on both sides.
+  /// Of the ratio, 95 %: normal on its logarithm, with the variance of paired proportions. NaN without errors on both
+  /// sides.
   [[nodiscard]] interval ratio_interval() const noexcept;
 };
 

@@ -24,8 +24,8 @@ void require_cuda(cudaError_t error, const char *call);
 /// Ends the process: a kernel does not end, and whatever would be freed now waits for it.
 [[noreturn]] void abandon(const std::string &what);
 
-/// Makes `device` current on the calling thread and loads the kernels of the archive, which lazy loading could not do any
-/// more once one of them runs. Throws gpu_error when there is no such GPU.
+/// Makes `device` current on the calling thread and loads the kernels of the archive, which lazy loading could not do
+/// any more once one of them runs. Throws gpu_error when there is no such GPU.
 void open_gpu(int device);
 
 /// A non-blocking stream: others wait for kernels that run for ever.
@@ -71,10 +71,11 @@ struct device_service_config : ring_service_config {
   cudaq_graph_io_kind_t graph_io_kind = CUDAQ_GRAPH_IO_FORWARDED;
 };
 
-/// Manager, ring, function table, control words in device memory, and one dispatcher with a kernel of the archive, wired.
+/// Manager, ring, function table, control words in device memory, and one dispatcher with a kernel of the archive,
+/// wired.
 ///
-/// Should the kernel not end within the grace period, the destructor abandons the process: freeing anything would wait for
-/// the kernel.
+/// Should the kernel not end within the grace period, the destructor abandons the process: freeing anything would wait
+/// for the kernel.
 class device_service : public ring_service {
 public:
   explicit device_service(const device_service_config &config);

@@ -20,8 +20,8 @@ struct ring_service_config {
   cudaq_dispatcher_options_t options{}; ///< from default_options()
 };
 
-/// Everything that the dispatcher of a service has pointers into: freed together, or left together. A service with more of
-/// that kind derives from it; the members are in the order of their creation.
+/// Everything that the dispatcher of a service has pointers into: freed together, or left together. A service with more
+/// of that kind derives from it; the members are in the order of their creation.
 struct service_parts {
   explicit service_parts(const ring_service_config &config) : num_slots(config.num_slots) {}
   virtual ~service_parts() = default;
@@ -37,7 +37,8 @@ struct service_parts {
   /// The same with the control words below, which are for the host path.
   void create_dispatcher(const ring_service_config &config, const cudaq_dispatcher_config_t &dispatcher_config);
 
-  /// Frees what was created. False, and nothing but the dispatcher's stop was tried: a handler or a kernel is still running.
+  /// Frees what was created. False, and nothing but the dispatcher's stop was tried: a handler or a kernel is still
+  /// running.
   bool release() noexcept;
   /// Called when release() has failed, before all of this is left in memory.
   virtual void still_running() noexcept {}

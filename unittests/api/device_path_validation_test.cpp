@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the device path for configuration, ring and options: refused with a text that names the field. No device.
+// The rules of the device path for configuration, ring and options: refused with a text that names the field. No
+// device.
 #include "unittests/api/device_path_fixture.h"
 
 namespace cudaq::realtime::test {

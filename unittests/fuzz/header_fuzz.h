@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a dispatch turn over random requests in slots with guard bytes, and checks each step against an oracle. Shared by
-// the libFuzzer target and by the deterministic test.
+// Drives a dispatch turn over random requests in slots with guard bytes, and checks each step against an oracle. Shared
+// by the libFuzzer target and by the deterministic test.
 #pragma once
 
 #include "lib/host_dispatcher/host_dispatcher.h"

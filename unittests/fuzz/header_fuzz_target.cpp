@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target. The first byte chooses the ring, then come requests of 33 bytes: what of the header is random, header,
+// libFuzzer target. The first byte chooses the ring, then come requests of 33 bytes: what of the header is random,
+// header,
 // flag.   cudaq_header_fuzz -max_total_time=60
 #include "unittests/fuzz/header_fuzz.h"
 

@@ -227,12 +227,12 @@ TEST_F(GraphRun, RunsFollowEachOtherOnTheSameRing) {
 
 TEST_F(GraphRun, Row12_StopWaitsForTheCallerWhoHasAWorker) {
   graph_rig rig(plan);
-  std::atomic<bool> release_ring{false}, waits{false};
+  std::atomic<bool> go_on{false}, waits{false};
   rig.device->ready = [&](std::uint32_t worker) {
     cudaq_host_job_t job{};
     EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
     waits = true;
-    eventually([&] { return release_ring.load(); });
+    eventually([&] { return go_on.load(); });
     EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
     EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 8, 0));
   };
@@ -241,7 +241,7 @@ TEST_F(GraphRun, Row12_StopWaitsForTheCallerWhoHasAWorker) {
   ASSERT_TRUE(eventually([&] { return waits.load() && rig.stats().dispatched == 2; }));
   std::thread opener([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    release_ring = true;
+    go_on = true;
   });
   EXPECT_TRUE(rig.stop());
   opener.join();

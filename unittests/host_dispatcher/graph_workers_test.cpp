@@ -111,11 +111,11 @@ TEST_F(GraphWorker, Row19_ABusyWorkerHoldsUpWhatTheOptionSays) {
     plan.when_busy = when_busy;
     plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES; // its end is ours to give
     graph_rig rig(plan);
-    std::atomic<bool> release_ring{false};
+    std::atomic<bool> go_on{false};
     rig.device->ready = [&](std::uint32_t worker) {
       cudaq_host_job_t job{};
       EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
-      eventually([&] { return release_ring.load(); });
+      eventually([&] { return go_on.load(); });
       EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 0, 0));
       EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
     };
@@ -129,7 +129,7 @@ TEST_F(GraphWorker, Row19_ABusyWorkerHoldsUpWhatTheOptionSays) {
       ASSERT_TRUE(eventually([&] { return rig.answered(2); })) << "function 2 is not to wait for function 1";
     }
     EXPECT_FALSE(rig.answered(1));
-    release_ring = true;
+    go_on = true;
     for (std::uint32_t slot : {0u, 1u, 2u})
       EXPECT_TRUE(eventually([&] { return rig.answered(slot); })) << slot;
   }

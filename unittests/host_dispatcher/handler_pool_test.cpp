@@ -115,8 +115,8 @@ std::vector<std::uint32_t> every(std::uint32_t step, std::uint32_t from, std::ui
   return ids;
 }
 
-// A 10 ms handler beside a quick one. p99 below 50 us is asked for where cores are free; elsewhere the quick one must at
-// least not wait for the slow one.
+// A 10 ms handler beside a quick one. p99 below 50 us is asked for where cores are free; elsewhere the quick one must
+// at least not wait for the slow one.
 TEST_F(HandlerPool, Row19_KeepsASlowHandlerFromHoldingUpAQuickOne) {
   constexpr std::uint32_t kPairs = 150;
   make({512, 64, false}, 2);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Shared words are touched only through include/cudaq/realtime/detail/base/flag_word.h: no other file names a memory order, an atomic or a fence,
+"""Shared words are touched only through flag_word.h: no other file names a memory order, an atomic or a fence,
 casts volatile away, or reads and writes through a cast to volatile. Tests and tools may use std::atomic for words of
 their own, but no builtin."""
 import re

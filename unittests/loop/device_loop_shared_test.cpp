@@ -31,7 +31,7 @@ public:
       manager_.get->leave_ring(ring_.ring.rx_flags_host);
       return refused;
     }
-    host_->start_with<false>(inbox_transport<yielding_team>(
+    host_->start_with<false>(inbox_transport<yielding_thread_group>(
         host_->params.ring, ring_inbox::in(memory_.data(), ring_.shape().num_slots), looked_, first_sequence));
     running_ = true;
     return {};
@@ -67,7 +67,7 @@ private:
   const std::uint32_t first_id_;
   const bool default_owner_;
   std::vector<std::uint64_t> memory_;
-  std::uint32_t looked_[inbox_transport<yielding_team>::kLooked] = {};
+  std::uint32_t looked_[inbox_transport<yielding_thread_group>::kLooked] = {};
   std::unique_ptr<loop_host> host_;
   std::atomic<bool> ended_{false};
   bool running_ = false;
@@ -217,7 +217,8 @@ TEST(DeviceLoopShared, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultO
     EXPECT_EQ(client.call(kEach + 1, {}, id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
 }
 
-// A producer who does not fill slots in ring order waits for a look over the ring; a router that sleeps takes it each time.
+// A producer who does not fill slots in ring order waits for a look over the ring; a router that sleeps takes it each
+// time.
 TEST(DeviceLoopShared, Row14_ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
   const host_ring ring({16, 128, false});
   const manager_handle manager;
@@ -239,8 +240,8 @@ TEST(DeviceLoopShared, Row14_ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
 class LeavingLoop : public ::testing::Test {
 protected:
   void start(loop_host &host) {
-    host.start_with<false>(
-        leaving_transport<yielding_team>(host.params.ring, 0, host.params.index, host.params.rules.served_modes));
+    host.start_with<false>(leaving_transport<yielding_thread_group>(host.params.ring, 0, host.params.index,
+                                                                    host.params.rules.served_modes));
   }
   void stop(loop_host &host) {
     store_release(host.library_word, std::uint32_t{1});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// include/cudaq/realtime/detail/loop/dispatch_loop.cuh run by CPU threads over the rings that the host dispatcher serves: groups of one thread, one
-// of them with FIFO ordering, several with ANY.
+// include/cudaq/realtime/detail/loop/dispatch_loop.cuh run by CPU threads over the rings that the host dispatcher
+// serves: groups of one thread, one of them with FIFO ordering, several with ANY.
 #include "unittests/loop/loop_host.h"
 
 namespace cudaq::realtime::test {
@@ -50,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(flavour{"OneSlot", {1, 64, false}}, flavour{"OneSlotInPlace", {1, 256, true}},
                       flavour{"ThreeSlots", {3, 72, false}}, flavour{"ManySlots", {64, 1024, false}},
                       flavour{"ManySlotsInPlace", {64, 512, true}}, flavour{"RandomSlots", {16, 256, false}, 1, true},
-                      flavour{"AnyTwoTeams", {16, 64, false}, 2}, flavour{"AnyTwoTeamsInPlace", {15, 256, true}, 2},
+                      flavour{"AnyTwoGroups", {16, 64, false}, 2}, flavour{"AnyTwoGroupsInPlace", {15, 256, true}, 2},
                       flavour{"AnyThreeTeamsRandomSlots", {64, 1024, false}, 3, true}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
@@ -77,7 +77,7 @@ TEST(DeviceLoopTurn, ServesAHandlerThatIsKnownAtCompileTimeAndRefusesOthers) {
   host_ring ring({2, 64, false});
   loop_host host(ring, 1);
   const static_handler_set<echo_handler> handlers;
-  no_helpers<yielding_team> helpers;
+  no_helpers<yielding_thread_group> helpers;
   loop_workspace workspace{};
   std::vector<word16> memory(8);
   workspace.in = reinterpret_cast<std::uint8_t *>(memory.data());

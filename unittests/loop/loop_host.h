@@ -14,16 +14,16 @@ namespace cudaq::realtime::test {
 using namespace detail;
 
 /// Tests share few cores.
-struct yielding_team : single_thread_group {
+struct yielding_thread_group : single_thread_group {
   static std::uint32_t ballot(bool vote) {
     if (!vote)
       std::this_thread::yield();
     return vote;
   }
 };
-using own_transport = ring_transport<yielding_team, cuda::thread_scope_system>;
+using own_transport = ring_transport<yielding_thread_group, cuda::thread_scope_system>;
 template <class Handlers, bool Any, class Transport = own_transport>
-using loop = dispatch_loop<yielding_team, Transport, Handlers, no_helpers<yielding_team>, Any>;
+using loop = dispatch_loop<yielding_thread_group, Transport, Handlers, no_helpers<yielding_thread_group>, Any>;
 
 /// The checked function with this id behind the signature of a device handler.
 template <std::uint32_t Id>
@@ -44,7 +44,7 @@ inline slot_ring host_view(const host_ring &r) { return view_of(r.ring, host_con
 class loop_host {
 public:
   loop_host(const host_ring &ring, std::uint32_t groups, std::uint32_t first_id = 1, std::uint32_t count = 3)
-      : reports(groups), desks_(groups) {
+      : reports(groups), workspaces_(groups) {
     const DeviceRPCFunction functions[] = {handler<1>, handler<2>, handler<3>, handler<4>, handler<5>, handler<6>};
     std::vector<cudaq_function_entry_t> entries(count);
     for (std::uint32_t e = 0; e < count; ++e) {
@@ -64,7 +64,7 @@ public:
     params.rules.answer_unknown = true;
     params.any_order = groups > 1;
     const std::uint32_t staging = (ring.shape().slot_size + 15) & ~15u;
-    for (workspace &d : desks_) {
+    for (workspace &d : workspaces_) {
       d.memory.resize(2 * staging / 16 + 32 * 4);
       d.loop.in = reinterpret_cast<std::uint8_t *>(d.memory.data());
       d.loop.out = d.loop.in + staging;
@@ -75,12 +75,12 @@ public:
 
   template <bool Any, class Transport>
   void start_with(const Transport &transport) {
-    for (std::uint32_t t = 0; t < desks_.size(); ++t)
+    for (std::uint32_t t = 0; t < workspaces_.size(); ++t)
       threads_.emplace_back([this, t, transport] {
         const table_handler_set handlers(params.index, params.handlers);
-        no_helpers<yielding_team> helpers;
-        loop<table_handler_set, Any, Transport>(params, t, desks_[t].loop, transport, handlers, helpers)
-            .run(static_cast<std::uint32_t>(desks_.size()));
+        no_helpers<yielding_thread_group> helpers;
+        loop<table_handler_set, Any, Transport>(params, t, workspaces_[t].loop, transport, handlers, helpers)
+            .run(static_cast<std::uint32_t>(workspaces_.size()));
       });
   }
   template <bool Any>
@@ -106,7 +106,7 @@ private:
     std::vector<word16> memory;
   };
   std::vector<std::uint64_t> handlers_;
-  std::vector<workspace> desks_;
+  std::vector<workspace> workspaces_;
   std::vector<std::thread> threads_;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph workers of a host dispatcher: private queue, job table, pool of workers, job records, three ways to complete
- * (lib/host_dispatcher/graph_workers.h, host_graphs.cpp; docs/graph_dispatch.md).
+ * (lib/host_dispatcher/graph_workers.h, graph_path.cpp; docs/graph_dispatch.md).
  *
  * One dispatcher takes requests into its private queue and launches graphs for them. A graph runs on its own: it reads its
  * slot at any later moment. Each slot has a user, who sends, collects and refills. A poll that finds nothing waits.

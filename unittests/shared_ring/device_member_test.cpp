@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// White box: the router of a shared ring with members on a device, whose part the test plays by the words of their inboxes.
+// White box: the router of a shared ring with members on a device, whose part the test plays by the words of their
+// inboxes.
 #include "lib/api/back_end.h"
 #include "lib/shared_ring/device_member.h"
 #include "unittests/host_dispatcher/traffic.h"

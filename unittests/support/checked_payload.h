@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads that prove themselves, for requests and answers under load: sequence number of the function, checksum, filling.
-// Host and device code, so that one traffic checks both paths.
+// Payloads that prove themselves, for requests and answers under load: sequence number of the function, checksum,
+// filling. Host and device code, so that one traffic checks both paths.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"

@@ -8,8 +8,8 @@
 
 namespace cudaq::realtime::test {
 
-/// Slots whose requests are not answered. Answers overtake each other, so every slot is looked at, wherever it is in the
-/// ring: a window that begins at the oldest one would miss a slot of the next lap.
+/// Slots whose requests are not answered. Answers overtake each other, so every slot is looked at, wherever it is in
+/// the ring: a window that begins at the oldest one would miss a slot of the next lap.
 class slots_under_way {
 public:
   std::size_t size() const { return slots_.size(); }

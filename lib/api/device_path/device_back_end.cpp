@@ -9,7 +9,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-status_or_reason as_finding(const device_error &e) {
+status_or_reason as_reason(const device_error &e) {
   return {e.cuda == cudaSuccess ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_CUDA, e.text};
 }
 
@@ -160,7 +160,7 @@ status_or_reason device_back_end::prepare(const wiring &w, cudaq_dispatch_launch
   table_.release(control_stream_);
   if (const device_error e = table_.load(w.table->entries, w.table->count, control_stream_, unified(),
                                          launches_graphs() ? &graphs_ : nullptr))
-    return as_finding(e);
+    return as_reason(e);
   if (status_or_reason refused = prepare_graphs(w, state.graphs))
     return refused;
   table_.fill(p);

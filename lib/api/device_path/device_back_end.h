@@ -2,9 +2,9 @@
 // The device path behind the state machine: streams, the device's copy of the function index, the shutdown words, and a
 // kernel that the caller's launch function launches.
 //
-// Kernels run for ever, so nothing here may wait for a device: no legacy stream, no cudaMalloc, cudaFree or cudaFreeHost.
-// A run is under way from a launch that may have succeeded until finish has seen its stream empty; until then nothing is
-// freed that the kernel might touch.
+// Kernels run for ever, so nothing here may wait for a device: no legacy stream, no cudaMalloc, cudaFree or
+// cudaFreeHost. A run is under way from a launch that may have succeeded until finish has seen its stream empty; until
+// then nothing is freed that the kernel might touch.
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_table.h"

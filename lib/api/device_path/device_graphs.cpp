@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GRAPH_LAUNCH on the device path: which graphs there are, and the schedulers that the launch function has made for them.
+// GRAPH_LAUNCH on the device path: which graphs there are, and the schedulers that the launch function has made for
+// them.
 #include "lib/api/device_path/device_back_end.h"
 #include "lib/base/cuda_device.h"
 #include "lib/host_dispatcher/diagnostics.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel on a ring that other dispatchers serve, too: the common router, and the member that stands for the kernel there.
+// A kernel on a ring that other dispatchers serve, too: the common router, and the member that stands for the kernel
+// there.
 #include "lib/api/device_path/device_back_end.h"
 #include "lib/base/cuda_device.h"
 #include "lib/host_dispatcher/diagnostics.h"
@@ -74,9 +75,9 @@ status_or_reason device_back_end::join_ring(const wiring &w) {
                       [this] { return kernel_has_ended(); });
 }
 
-/// Asked by the router's thread, now and then. A kernel that turns says so by its heartbeat; only if that stands still is
-/// the driver asked, since a call of it may have to wait for another thread's. What is not certain is no end: taken back
-/// too early, a request would be answered twice.
+/// Asked by the router's thread, now and then. A kernel that turns says so by its heartbeat; only if that stands still
+/// is the driver asked, since a call of it may have to wait for another thread's. What is not certain is no end: taken
+/// back too early, a request would be answered twice.
 bool device_back_end::kernel_has_ended() {
   cudaq_dispatcher_stats_t stats{};
   reports_.read(stats);

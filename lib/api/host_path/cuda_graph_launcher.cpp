@@ -94,9 +94,9 @@ public:
     }
     return 0;
   }
-  // A stream may keep an error of its own, a failed capture for instance: only errors that end the context count. A stream
-  // need not notice a fault while it is empty, so streams that work are asked, a few at a time, and then one that has
-  // none of its own.
+  // A stream may keep an error of its own, a failed capture for instance: only errors that end the context count. A
+  // stream need not notice a fault while it is empty, so streams that work are asked, a few at a time, and then one
+  // that has none of its own.
   int fault() override {
     const std::size_t first = asked_.peek();
     const std::size_t count = std::min(workers_.size(), kAskedAtOnce);

@@ -35,7 +35,7 @@ public:
   std::uint64_t processed(bool running, const std::uint64_t *stats) const override;
   std::string describe() const override;
 
-  /// Prepares a run whose loop the caller runs himself, on his own thread.
+  /// Prepares a run whose loop the caller runs on its own thread.
   status_or_reason start_without_thread(wiring &w) { return begin_run(w, false); }
   void run_loop_here() { host_.loop(); }
   bool graph_runs() const { return host_.graph_runs(); }

@@ -10,12 +10,13 @@ namespace cudaq::realtime::detail {
 status_or_reason read_workers(const cudaq_host_worker_t *workers, std::size_t count,
                               std::vector<cudaq_host_worker_t> &out);
 
-/// The workers of a run. A table's graphs get workers of their own where the caller has listed none and asks for graphs:
-/// by a mailbox, or by config.dispatch_mode. Worker i is the i-th graph of the table then.
+/// The workers of a run. A table's graphs get workers of their own where the caller has listed none and asks for
+/// graphs: by a mailbox, or by config.dispatch_mode. Worker i is the i-th graph of the table then.
 status_or_reason workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
                                 std::vector<cudaq_host_worker_t> &out);
 
-/// Whether a device can use what the caller says is memory of `what`. `pageable`: the device reads any memory of the host.
+/// Whether a device can use what the caller says is memory of `what`. `pageable`: the device reads any memory of the
+/// host.
 status_or_reason check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
                                  bool pageable);
 

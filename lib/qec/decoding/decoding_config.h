@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoding configurations of the pipeline: codes, slot sizes, and the tensor shapes of the published predecoder models.
+// The decoding configurations of the pipeline: codes, slot sizes, and the tensor shapes of the published predecoder
+// models.
 #pragma once
 
 #include <array>
@@ -10,8 +11,8 @@
 
 namespace cudaq::qec::realtime {
 
-/// Memory experiment on the rotated surface code. h = (distance^2 - 1) / 2 stabilizers of each basis; the detectors are h of
-/// the first round, 2h of each later one, and h of the final readout: 2h * rounds in all.
+/// Memory experiment on the rotated surface code. h = (distance^2 - 1) / 2 stabilizers of each basis; the detectors are
+/// h of the first round, 2h of each later one, and h of the final readout: 2h * rounds in all.
 struct decoding_config {
   std::string_view name;
   std::uint32_t distance;

@@ -8,13 +8,14 @@
 //   fired    a - b   c - d - e   f=|       neighbours by -, boundary by =|
 //   decided  a with b; c, d, e stay (d has two); f with the boundary
 //
-// Each detector is decided from the fired ones alone, so all can be decided at once, in any order, by as many threads as
-// there are. Two detectors agree about their pair because both look at the same two neighbourhoods.
+// Each detector is decided from the fired ones alone, so all can be decided at once, in any order, by as many threads
+// as there are. Two detectors agree about their pair because both look at the same two neighbourhoods.
 //
-// A matcher behind it sees fewer events. Local rules of this kind: N. Delfosse, "Hierarchical decoding to reduce hardware
-// requirements for quantum computing" (2020); S. C. Smith, B. J. Brown, S. D. Bartlett, "A local pre-decoder to reduce the
-// bandwidth and latency of quantum error correction" (2022); G. S. Ravi et al., "Better than worst-case decoding for quantum
-// error correction" (Clique, 2023). What is matched too early costs accuracy: docs/pipeline.md says how much was measured.
+// A matcher behind it sees fewer events. Local rules of this kind: N. Delfosse, "Hierarchical decoding to reduce
+// hardware requirements for quantum computing" (2020); S. C. Smith, B. J. Brown, S. D. Bartlett, "A local pre-decoder
+// to reduce the bandwidth and latency of quantum error correction" (2022); G. S. Ravi et al., "Better than worst-case
+// decoding for quantum error correction" (Clique, 2023). What is matched too early costs accuracy: docs/pipeline.md
+// says how much was measured.
 #pragma once
 
 #include "lib/qec/decoding/decode_status.h"
@@ -79,8 +80,8 @@ CUDAQ_QEC_HOST_DEVICE inline only_neighbour only_fired_neighbour(const detector_
   return found;
 }
 
-/// No other detector within two steps has fired. One step is not enough for the boundary: a chain of two errors beside it
-/// would be cut in the middle.
+/// No other detector within two steps has fired. One step is not enough for the boundary: a chain of two errors beside
+/// it would be cut in the middle.
 CUDAQ_QEC_HOST_DEVICE inline bool is_alone(const detector_graph_view &graph, const std::uint64_t *fired,
                                            std::uint32_t detector) {
   for (std::uint32_t e = graph.edge_first[detector]; e < graph.edge_first[detector + 1]; ++e) {

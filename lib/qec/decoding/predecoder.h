@@ -13,8 +13,8 @@
 
 namespace cudaq::qec::realtime {
 
-/// A predecoder on the CPU. Input: one bit per detector, detector k in bit k % 8 of byte k / 8 (Stim's b8). One instance per
-/// thread. No call allocates or throws.
+/// A predecoder on the CPU. Input: one bit per detector, detector k in bit k % 8 of byte k / 8 (Stim's b8). One
+/// instance per thread. No call allocates or throws.
 class predecoder {
 public:
   virtual ~predecoder() = default;
@@ -30,7 +30,8 @@ public:
 
 protected:
   explicit predecoder(predecoder_layout layout);
-  /// `fired` has dense_words() words. Writes frame and residual, both all 0 on entry; returns the edges that it matched.
+  /// `fired` has dense_words() words. Writes frame and residual, both all 0 on entry; returns the edges that it
+  /// matched.
   virtual std::uint32_t residual_of(std::span<const std::uint64_t> fired, std::span<std::uint64_t> frame,
                                     std::span<std::uint64_t> residual) noexcept = 0;
 
@@ -45,8 +46,8 @@ struct predecoder_result {
   explicit operator bool() const noexcept { return instance != nullptr; }
 };
 
-/// "passthrough": everything is residual, so that answers are the matcher's own. "local": the rule of local_rule.h on the
-/// detector graph of the model; it makes more logical errors than matching alone (docs/pipeline.md has the ratios).
+/// "passthrough": everything is residual, so that answers are the matcher's own. "local": the rule of local_rule.h on
+/// the detector graph of the model; it makes more logical errors than matching alone (docs/pipeline.md has the ratios).
 [[nodiscard]] predecoder_result make_predecoder(std::string_view name, std::string_view dem_text,
                                                 local_rule rule = local_rule::guarded);
 

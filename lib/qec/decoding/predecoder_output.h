@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a predecoder hands to the decode stage: the residual, sparse and dense, and its logical frame. The same bytes from a
-// GPU and from a CPU.
+// What a predecoder hands to the decode stage: the residual, sparse and dense, and its logical frame. The same bytes
+// from a GPU and from a CPU.
 //
 //   0                predecoder_header
 //   frame_offset     uint64[frame_words]   observable k in bit k % 64 of word k / 64

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded queue for any number of producing and consuming threads, without locks (D. Vyukov's algorithm): each cell has
-// a sequence number. Whoever draws position p may write the cell when its number is p, and read it when it is p + 1.
+// A bounded queue for any number of producing and consuming threads, without locks (D. Vyukov's algorithm): each cell
+// has a sequence number. Whoever draws position p may write the cell when its number is p, and read it when it is p +
+// 1.
 //
 //   capacity 2    number of cell 0, cell 1
 //   empty              0, 1

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer: one turn finds answered requests and calls the completion handler for each. On the pipeline's own ring the
-// answers are found by their tx flags, in any order, so that no slow request holds up a fast one; on an external ring, whose
-// flags somebody else collects, the workers tell.
+// The consumer: one turn finds answered requests and calls the completion handler for each. On the pipeline's own ring
+// the answers are found by their tx flags, in any order, so that no slow request holds up a fast one; on an external
+// ring, whose flags somebody else collects, the workers tell.
 #pragma once
 
 #include "lib/qec/pipeline/bounded_queue.h"
@@ -36,7 +36,8 @@ public:
   void tell(const answered_request &told) noexcept;
   /// Of a request that no worker has had, and that was open at a stop: there is room.
   void tell_unexpected(const answered_request &told) noexcept;
-  /// Of a launch that has failed, which could not be held up: lost, and counted so, where the handler is too far behind.
+  /// Of a launch that has failed, which could not be held up: lost, and counted so, where the handler is too far
+  /// behind.
   void tell_failed_launch(const answered_request &told) noexcept;
 
   std::uint64_t completed() const { return completed_.value(); }

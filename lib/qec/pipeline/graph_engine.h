@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine with a GPU: workers are graph workers of the host dispatcher, which launches their graphs. A worker's thread
-// learns of a launch from the hooks that the dispatcher calls around it, and of its end from the worker's ready flag (or,
-// in poll mode, from the CPU stage).
+// The engine with a GPU: workers are graph workers of the host dispatcher, which launches their graphs. A worker's
+// thread learns of a launch from the hooks that the dispatcher calls around it, and of its end from the worker's ready
+// flag (or, in poll mode, from the CPU stage).
 //
 // No CPU stage: the dispatcher publishes what the graph has written, and no worker has a thread.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine without a GPU: the dispatcher calls a v2 handler that defers, the slot goes into the queue of its function,
-// and the first free worker of that function runs the host stage on its own thread.
+// The engine without a GPU: the dispatcher calls a v2 handler that defers, the slot goes into the queue of its
+// function, and the first free worker of that function runs the host stage on its own thread.
 #pragma once
 
 #include "lib/qec/pipeline/bounded_queue.h"

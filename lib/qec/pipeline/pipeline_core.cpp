@@ -141,7 +141,8 @@ void pipeline_core::start() {
     throw std::logic_error("pipeline: start without a GPU stage");
   if (!cpu_stage_ && ring_.external())
     throw std::logic_error("pipeline: GPU-only mode with an external ring");
-  // From here to `running` what is being started must not change: not by the factory, nor by a callback of a first request.
+  // From here to `running` what is being started must not change: not by the factory, nor by a callback of a first
+  // request.
   const run_state before = exchange_state(run_state::starting);
   try {
     start_all();

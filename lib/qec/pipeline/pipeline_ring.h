@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pipeline's ring: whose slot is which, and what stands in it besides the frame.
 //
-// A ticket is the number of a submitted request; ticket t goes to slot t mod n. The flags of a slot do not say whether an
-// injector that drew an earlier ticket has still to write there, so each slot names the ticket that it admits.
+// A ticket is the number of a submitted request; ticket t goes to slot t mod n. The flags of a slot do not say whether
+// an injector that drew an earlier ticket has still to write there, so each slot names the ticket that it admits.
 #pragma once
 
 #include "cudaq/qec/realtime/pipeline.h"
@@ -27,7 +27,8 @@ enum class request_phase : std::uint64_t {
   given_up = 5, ///< answered by a stop, when it was called or deferred
 };
 
-/// The generation is the dispatcher's, which has 60 bits. Of one that a user hands to complete_deferred the lower 61 count.
+/// The generation is the dispatcher's, which has 60 bits. Of one that a user hands to complete_deferred the lower 61
+/// count.
 using request_state = cudaq::realtime::detail::generation_word<request_phase, 3>;
 static_assert(request_state::fits(request_phase::given_up));
 

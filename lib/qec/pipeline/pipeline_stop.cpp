@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way down: close, drain, stop the dispatcher, end the threads, say what is left. docs/pipeline.md has the order and why.
+// The way down: close, drain, stop the dispatcher, end the threads, say what is left. docs/pipeline.md has the order
+// and why.
 #include "lib/qec/pipeline/pipeline_core.h"
 #include "lib/qec/pipeline/pipeline_thread.h"
 
@@ -141,8 +142,8 @@ int pipeline_core::join_workers(time_point deadline, stop_report &report) {
   return stuck;
 }
 
-/// Who has claimed a request has still to answer it, or to tell the consumer that it was too late: a completer, or a worker
-/// that did not end in time. False: the consumer has to stay for them.
+/// Who has claimed a request has still to answer it, or to tell the consumer that it was too late: a completer, or a
+/// worker that did not end in time. False: the consumer has to stay for them.
 bool pipeline_core::answers_are_told(stop_report &report) {
   const auto by_workers = [this] {
     return std::all_of(workers_.begin(), workers_.end(),

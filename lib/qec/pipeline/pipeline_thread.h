@@ -3,8 +3,8 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// Marks the calling thread as one of a pipeline's own, or as one that calls back from start, while it lives: such a thread
-/// cannot start the pipeline, or wait for its end.
+/// Marks the calling thread as one of a pipeline's own, or as one that calls back from start, while it lives: such a
+/// thread cannot start the pipeline, or wait for its end.
 class pipeline_thread {
 public:
   explicit pipeline_thread(const void *pipeline) : of_(pipeline), outer_(innermost()) { innermost() = this; }

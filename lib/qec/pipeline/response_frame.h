@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace cudaq::qec::realtime::detail {
 
@@ -23,7 +24,8 @@ inline cudaq_rpc_response_t header_at(const std::uint8_t *at) {
   return header;
 }
 
-/// A response's header stands there. In a slot, a CPU stage has written it: the request's, or zeros, stood there before.
+/// A response's header stands there. In a slot, a CPU stage has written it: the request's, or zeros, stood there
+/// before.
 inline bool is_framed(const std::uint8_t *at) { return header_at(at).magic == CUDAQ_RPC_MAGIC_RESPONSE; }
 
 /// What cudaq_host_complete_deferred takes: it knows one status that is none.
@@ -41,15 +43,19 @@ inline answer own_answer(const std::uint8_t *tx_slot, std::size_t max_size) {
   return checked_answer(header.status, header.result_len, max_size);
 }
 
-/// `size` bytes begin with a frame that fits into them.
-inline bool begin_with_frame(const std::uint8_t *result, std::size_t size) {
-  return size >= CUDAQ_RPC_HEADER_SIZE && is_framed(result) &&
-         header_at(result).result_len <= size - CUDAQ_RPC_HEADER_SIZE;
+/// The header of a frame with which `size` bytes begin, if there is one that fits into them. Read once: a stage that is
+/// late may still write there.
+inline std::optional<cudaq_rpc_response_t> frame_at_start(const std::uint8_t *result, std::size_t size) {
+  if (size < CUDAQ_RPC_HEADER_SIZE)
+    return std::nullopt;
+  const cudaq_rpc_response_t inside = header_at(result);
+  if (inside.magic != CUDAQ_RPC_MAGIC_RESPONSE || inside.result_len > size - CUDAQ_RPC_HEADER_SIZE)
+    return std::nullopt;
+  return inside;
 }
 
-/// Takes the frame out with which `result` begins, and moves the frame's result into its place.
-inline answer unpacked_answer(std::uint8_t *result, std::size_t max_size) {
-  const cudaq_rpc_response_t inside = header_at(result);
+/// Takes out the frame with this header, with which `result` begins, and moves the frame's result into its place.
+inline answer unpacked_answer(std::uint8_t *result, const cudaq_rpc_response_t &inside, std::size_t max_size) {
   std::memmove(result, result + CUDAQ_RPC_HEADER_SIZE, inside.result_len);
   std::memset(result + inside.result_len, 0, CUDAQ_RPC_HEADER_SIZE); // or a next answer might pass for framed
   return checked_answer(inside.status, inside.result_len, max_size);
@@ -61,9 +67,9 @@ inline answer framed_answer(std::uint8_t *tx_slot, std::size_t size, std::size_t
   if (is_framed(tx_slot))
     return own_answer(tx_slot, max_size);
   std::uint8_t *const result = tx_slot + CUDAQ_RPC_HEADER_SIZE;
-  if (size <= max_size && begin_with_frame(result, size) &&
-      header_at(result).result_len == size - CUDAQ_RPC_HEADER_SIZE)
-    return unpacked_answer(result, max_size);
+  const auto inside = size <= max_size ? frame_at_start(result, size) : std::nullopt;
+  if (inside && inside->result_len == size - CUDAQ_RPC_HEADER_SIZE)
+    return unpacked_answer(result, *inside, max_size);
   return checked_answer(CUDAQ_RPC_OK, size, max_size);
 }
 
@@ -72,8 +78,8 @@ inline answer written_answer(std::uint8_t *tx_slot, std::size_t max_size) {
   if (is_framed(tx_slot))
     return own_answer(tx_slot, max_size);
   std::uint8_t *const result = tx_slot + CUDAQ_RPC_HEADER_SIZE;
-  if (begin_with_frame(result, max_size))
-    return unpacked_answer(result, max_size);
+  if (const auto inside = frame_at_start(result, max_size))
+    return unpacked_answer(result, *inside, max_size);
   return {CUDAQ_RPC_ERR_NO_RESPONSE, 0};
 }
 

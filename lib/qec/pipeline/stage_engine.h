@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries a request from the dispatcher to a worker and runs the GPU stage on it: the only part of the pipeline that
-// knows whether a GPU does the work.
+// What carries a request from the dispatcher to a worker and runs the GPU stage on it: the only part of the pipeline
+// that knows whether a GPU does the work.
 #pragma once
 
 #include "lib/qec/pipeline/pipeline_ring.h"
@@ -40,8 +40,8 @@ public:
   virtual stage_launch launch(int worker, std::uint32_t slot) noexcept = 0;
   /// The stage will not end: the request has been answered with the device's error. Asked now and then.
   virtual bool lost(int worker, std::uint64_t generation) noexcept = 0;
-  /// The worker is done with the request that it took. ended: so is the stage, as far as the worker knows. False: it may
-  /// run, and the worker must not take another request before it has said that the stage has ended.
+  /// The worker is done with the request that it took. ended: so is the stage, as far as the worker knows. False: it
+  /// may run, and the worker must not take another request before it has said that the stage has ended.
   virtual bool release(int worker, bool ended) noexcept = 0;
 };
 

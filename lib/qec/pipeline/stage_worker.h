@@ -11,8 +11,8 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// Calls that answer requests, from before they claim one until the consumer has been told. Who waits for their end makes
-/// sure first that there is nothing to claim any more.
+/// Calls that answer requests, from before they claim one until the consumer has been told. Who waits for their end
+/// makes sure first that there is nothing to claim any more.
 class in_flight_completions {
 public:
   bool none() const {

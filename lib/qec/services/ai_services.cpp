@@ -144,8 +144,9 @@ void ai_predecoder_service::set_ring(const realtime_pipeline::ring_buffer_bases 
   ring_stride_ = stride;
 }
 
-// Job n can be handed out only by whoever holds its entry, and n goes up before the entry is released. So an entry that was
-// claimed while n stood still is job n's; else it is a later job's, and is given back, to be claimed when that job is due.
+// Job n can be handed out only by whoever holds its entry, and n goes up before the entry is released. So an entry that
+// was claimed while n stood still is job n's; else it is a later job's, and is given back, to be claimed when that job
+// is due.
 bool ai_predecoder_service::poll_next_job(predecoder_job &out_job) {
   const std::uint64_t job = load_acquire(polled_);
   const auto at = static_cast<int>(job % static_cast<std::uint64_t>(queue_.depth));

@@ -48,7 +48,8 @@ struct engine_key {
 };
 engine_key make_engine_key(const engine_maker &maker, std::span<const std::uint8_t> model);
 
-/// A saved engine: "CUDAQENG", u32 bytes of the key, u32 0, u64 bytes and u64 FNV-1a of the engine, key().text(), engine.
+/// A saved engine: "CUDAQENG", u32 bytes of the key, u32 0, u64 bytes and u64 FNV-1a of the engine, key().text(),
+/// engine.
 std::vector<std::uint8_t> pack_engine(const engine_key &key, std::span<const std::uint8_t> serialized);
 bool is_packed_engine(std::span<const std::uint8_t> file) noexcept;
 struct packed_engine {
@@ -80,9 +81,9 @@ struct opened_engine {
   std::string note; ///< why a saved engine was not taken, or none was saved; empty: neither
 };
 
-/// A saved engine is loaded if its key is the same and its bytes are those that were saved; else the engine is built again and
-/// replaces it. One that the maker cannot load all the same is built again, too, and left: what is in the way may pass.
-/// Without the model the same findings are refusals. Throws std::runtime_error.
+/// A saved engine is loaded if its key is the same and its bytes are those that were saved; else the engine is built
+/// again and replaces it. One that the maker cannot load all the same is built again, too, and left: what is in the way
+/// may pass. Without the model the same findings are refusals. Throws std::runtime_error.
 opened_engine open_engine(engine_maker &maker, const engine_files &files);
 
 } // namespace cudaq::qec::realtime

@@ -13,8 +13,9 @@
 
 namespace cudaq::qec::realtime {
 
-/// The CPU stage of a decoding pipeline: matches a predecoder's residual on the whole space-time graph. The answer is the
-/// predecoder's logical frame XOR the observables of the matching. One instance per worker thread; nothing allocates.
+/// The CPU stage of a decoding pipeline: matches a predecoder's residual on the whole space-time graph. The answer is
+/// the predecoder's logical frame XOR the observables of the matching. One instance per worker thread; nothing
+/// allocates.
 class decode_stage {
 public:
   /// Of the same model as the predecoder.

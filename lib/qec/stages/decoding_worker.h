@@ -16,8 +16,8 @@
 
 namespace cudaq::qec::realtime {
 
-/// One worker of a decoding pipeline without a GPU: a predecoder as the host stage, a matcher as the CPU stage. Requests
-/// carry one bit per detector, or what `input` says; responses are a DecodeResponse with its observable words.
+/// One worker of a decoding pipeline without a GPU: a predecoder as the host stage, a matcher as the CPU stage.
+/// Requests carry one bit per detector, or what `input` says; responses are a DecodeResponse with its observable words.
 class decoding_worker {
 public:
   /// Throws std::invalid_argument: `input` is of another number of detectors.
@@ -48,7 +48,8 @@ public:
         ->stage_.answer(c.gpu_output, c.response_buffer, c.max_response_size);
   }
 
-  /// The same without a pipeline. `shot` is a request's payload. `response` has stage().response_bytes(); returns what was written.
+  /// The same without a pipeline. `shot` is a request's payload. `response` has stage().response_bytes(); returns what
+  /// was written.
   std::size_t decode(std::span<const std::uint8_t> shot, std::span<std::uint8_t> response,
                      decode_status &status) noexcept {
     predecode(shot);

@@ -34,8 +34,9 @@ public:
   const decoding_config &config() const noexcept { return config_; }
   std::size_t payload_bytes() const noexcept;
 
-  /// A request to detection events: `packed` has packed_input_bytes(). buffer_too_small: fewer bytes than payload_bytes(), or
-  /// `packed` is too short. bad_detector_index: more bytes, a value that is neither 0 nor 1, or a 1 where the schema has none.
+  /// A request to detection events: `packed` has packed_input_bytes(). buffer_too_small: fewer bytes than
+  /// payload_bytes(), or `packed` is too short. bad_detector_index: more bytes, a value that is neither 0 nor 1, or a 1
+  /// where the schema has none.
   decode_status read(std::span<const std::uint8_t> payload, std::span<std::uint8_t> packed) const noexcept;
   /// A row of dets.b8 to a request, of which payload_bytes() are written. Measurements are those of a shot whose random
   /// outcomes are all 0. buffer_too_small: a span is too short.

@@ -28,8 +28,8 @@ captured_graph for_the_device(const std::function<void(cudaStream_t)> &work) {
   return graph;
 }
 
-/// The floor: a scheduler of one thread polls a counting flag, launches a child, and relaunches itself behind every 100; the
-/// child raises the other flag. Written without the library.
+/// The floor: a scheduler of one thread polls a counting flag, launches a child, and relaunches itself behind every
+/// 100; the child raises the other flag. Written without the library.
 class bare_device_graphs {
 public:
   /// frames: 32 bytes are read by the scheduler, and sent back by the child.

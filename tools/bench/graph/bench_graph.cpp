@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench graph`: graph workers of the host dispatcher beside the same graphs launched bare; and P8, graphs that a scheduler
-// on the GPU launches.
+// `bench graph`: graph workers of the host dispatcher beside the same graphs launched bare; and P8, graphs that a
+// scheduler on the GPU launches.
 #include "tools/bench/device/bench_rigs.h"
 #include "tools/bench/graph/bench_device_graph.h"
 #include "tools/bench/graph/bench_graph_floor.h"

@@ -51,7 +51,7 @@ bare_graphs::~bare_graphs() {
   cudaFreeHost(done_);
 }
 
-void bare_graphs::launch(std::uint32_t w, std::uint64_t ticket) {
+void bare_graphs::launch(std::uint32_t w, std::uint64_t launch_number) {
   const cudaStream_t stream = streams_[w]->get();
   const cudaq_ringbuffer_t &ring = ring_.ring();
   if (config_.staged)
@@ -59,16 +59,16 @@ void bare_graphs::launch(std::uint32_t w, std::uint64_t ticket) {
                                  cudaMemcpyHostToDevice, stream),
                  "cudaMemcpyAsync");
   if (config_.completion == CUDAQ_WORKER_GRAPH_PUBLISHES)
-    graphs_.context(w).tx_flag_value = ticket;
+    graphs_.context(w).tx_flag_value = launch_number;
   require_cuda(cudaGraphLaunch(graphs_.exec(w), stream), "cudaGraphLaunch");
   if (config_.completion == CUDAQ_WORKER_LIBRARY_PUBLISHES &&
       reinterpret_cast<write_value_fn>(write_value_)(stream, done_dev_ + w * kWordsPerLine * sizeof(std::uint64_t),
-                                                     ticket, 0) != CUDA_SUCCESS)
+                                                     launch_number, 0) != CUDA_SUCCESS)
     throw gpu_error("cuStreamWriteValue64 failed");
 }
 
-bool bare_graphs::ended(std::uint32_t w, std::uint64_t ticket) const {
-  return std::atomic_ref<std::uint64_t>(done_[w * kWordsPerLine]).load(std::memory_order_acquire) == ticket;
+bool bare_graphs::ended(std::uint32_t w, std::uint64_t launch_number) const {
+  return std::atomic_ref<std::uint64_t>(done_[w * kWordsPerLine]).load(std::memory_order_acquire) == launch_number;
 }
 
 loop_result bare_graphs::one_by_one(const client_config &config, const tick_scale &scale) {
@@ -85,11 +85,11 @@ loop_result bare_graphs::one_by_one(const client_config &config, const tick_scal
                                                        static_cast<std::uint32_t>(config.payload_bytes),
                                                        static_cast<std::uint32_t>(n), n),
                "cudaq_host_ringbuffer_write_rpc_request");
-    const std::uint64_t ticket = ++tickets_;
+    const std::uint64_t launch_number = ++launches_;
     deadline.restart();
     const std::uint64_t t0 = ticks();
-    launch(0, ticket);
-    while (!ended(0, ticket))
+    launch(0, launch_number);
+    while (!ended(0, launch_number))
       deadline.check();
     const std::uint64_t ns = elapsed_ns(scale, t0);
     if (n >= config.warm_up)
@@ -109,7 +109,7 @@ loop_result bare_graphs::one_by_one(const client_config &config, const tick_scal
 
 loop_result bare_graphs::all_streams(const client_config &config, const tick_scale &scale) {
   struct instance {
-    std::uint64_t ticket = 0, n = 0, begin_ticks = 0;
+    std::uint64_t launch_number = 0, n = 0, begin_ticks = 0;
   };
   loop_result result;
   poll_deadline deadline("bare graphs: none ends", config.timeout_ns, config.share_core);
@@ -123,22 +123,22 @@ loop_result bare_graphs::all_streams(const client_config &config, const tick_sca
   std::uint64_t begin = now_ns(), sent = 0, seen = 0;
   for (std::uint32_t w = 0; seen < total; w = w + 1 == config_.workers ? 0 : w + 1) {
     instance &i = all[w];
-    if (i.ticket != 0) {
-      if (!ended(w, i.ticket)) {
+    if (i.launch_number != 0) {
+      if (!ended(w, i.launch_number)) {
         deadline.check();
         continue;
       }
       if (i.n >= config.warm_up && i.n % kTimedEvery == 0)
         result.per_exchange.record(elapsed_ns(scale, i.begin_ticks));
-      i.ticket = 0;
+      i.launch_number = 0;
       deadline.restart();
       if (++seen == config.warm_up)
         begin = now_ns();
     }
     if (sent == total)
       continue;
-    i = {++tickets_, sent++, ticks()};
-    launch(w, i.ticket);
+    i = {++launches_, sent++, ticks()};
+    launch(w, i.launch_number);
   }
   result.wall_ns = now_ns() - begin;
   result.exchanges = config.exchanges;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor of `bench graph`: the same graphs, launched by the measuring thread itself, their ends seen in mapped memory.
-// Written without the library.
+// The floor of `bench graph`: the same graphs, launched by the measuring thread itself, their ends seen in mapped
+// memory. Written without the library.
 #pragma once
 
 #include "tools/bench/bench_session.h"
@@ -17,15 +17,15 @@ public:
   bare_graphs(const bare_graphs &) = delete;
   bare_graphs &operator=(const bare_graphs &) = delete;
 
-  /// One launch at a time, on the first stream. Timed: from just before the copy or launch call to just after the done word
-  /// was seen. The frame is written before and the answer checked behind it.
+  /// One launch at a time, on the first stream. Timed: from just before the copy or launch call to just after the done
+  /// word was seen. The frame is written before and the answer checked behind it.
   loop_result one_by_one(const client_config &config, const tick_scale &scale);
   /// Every stream gets its next launch when its last one is seen to have ended. Every 16th launch is timed.
   loop_result all_streams(const client_config &config, const tick_scale &scale);
 
 private:
-  void launch(std::uint32_t w, std::uint64_t ticket);
-  [[nodiscard]] bool ended(std::uint32_t w, std::uint64_t ticket) const;
+  void launch(std::uint32_t w, std::uint64_t launch_number);
+  [[nodiscard]] bool ended(std::uint32_t w, std::uint64_t launch_number) const;
 
   const graph_service_config config_;
   bare_ring ring_; ///< slot w is instance w's
@@ -34,7 +34,7 @@ private:
   std::uint64_t *done_ = nullptr; ///< mapped, one word per instance, 64 bytes apart
   std::uint64_t done_dev_ = 0;    ///< the device's address of them
   void *write_value_ = nullptr;   ///< cuStreamWriteValue64
-  std::uint64_t tickets_ = 0;
+  std::uint64_t launches_ = 0;
 };
 
 } // namespace cudaq::realtime::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that `bench graph` launches, by the dispatcher and bare: one kernel that sends its request back. Plain C++, so
-// that host files include it as well.
+// The graph that `bench graph` launches, by the dispatcher and bare: one kernel that sends its request back. Plain C++,
+// so that host files include it as well.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"

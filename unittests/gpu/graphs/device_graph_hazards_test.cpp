@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong between a slot, its graph and the producer: slots refilled early, graphs that cannot be launched, pools
-// with nobody idle, stops at any moment.
+// What can go wrong between a slot, its graph and the producer: slots refilled early, graphs that cannot be launched,
+// pools with nobody idle, stops at any moment.
 #include "unittests/gpu/graphs/device_graph_rig.h"
 
 #include <thread>
@@ -16,7 +16,8 @@ scheduler_options publishing() {
   return o;
 }
 
-// The graph waits before it reads; the producer, who looks at nothing else, refills a slot when the free test allows it.
+// The graph waits before it reads; the producer, who looks at nothing else, refills a slot when the free test allows
+// it.
 TEST_F(DeviceGraphHazards, Row04_ASlotIsNotReleasedWhileItsGraphStillReadsIt) {
   graph_target late = graph_of(100);
   late.task.wait_ns = 50'000;

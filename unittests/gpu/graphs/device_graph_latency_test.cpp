@@ -74,8 +74,9 @@ void compare(scheduler_options o, const char *name) {
 
 TEST_F(DeviceGraphLatency, ShortRequestsPassASlowGraph) { compare({}, "forwarded"); }
 
-// Four slow ones at a time: all but one wait for their graph, and an attempt to launch them cannot help. Blocks of short
-// requests with and without them take turns, so that both see the same machine; a block is over before the slow ones are.
+// Four slow ones at a time: all but one wait for their graph, and an attempt to launch them cannot help. Blocks of
+// short requests with and without them take turns, so that both see the same machine; a block is over before the slow
+// ones are.
 TEST_F(DeviceGraphLatency, ABacklogOfAnotherFunctionCostsShortRequestsNothing) {
   constexpr std::uint32_t kBlock = 500;
   const std::uint32_t pairs = std::max(messages_or(100000) / (4 * kBlock), 5u), messages = 2 * pairs * kBlock;

@@ -64,7 +64,7 @@ TEST_F(DeviceGraph, APoolServesSideBySide) {
 }
 
 // 200,000 slots: the scheduler's state does not fit into shared memory with as many graphs.
-TEST_F(DeviceGraph, ServesWithALedgerInDeviceMemory) {
+TEST_F(DeviceGraph, ServesWithItsStateInDeviceMemory) {
   run_mixed({200000, 128, false}, {graph_of(100), graph_of(101), call_of(1)}, 20000, 64);
 }
 

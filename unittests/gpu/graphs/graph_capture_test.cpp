@@ -12,7 +12,8 @@ namespace {
 
 class GraphCapture : public gpu_test {
 protected:
-  /// Nothing is left capturing: a later capture, and a call that a capture of this thread would refuse, are let through.
+  /// Nothing is left capturing: a later capture, and a call that a capture of this thread would refuse, are let
+  /// through.
   static void expect_unspoilt() {
     CUDA_EXPECT_OK(cudaPeekAtLastError());
     void *memory = nullptr;

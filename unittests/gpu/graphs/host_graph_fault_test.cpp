@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that fail, graphs that fault, memory that no graph can use. A fault ends the process's use of the device: one
-// process per test.
+// Launches that fail, graphs that fault, memory that no graph can use. A fault ends the process's use of the device:
+// one process per test.
 #include "unittests/gpu/graphs/host_graph_rig.h"
 
 namespace cudaq::realtime::test {

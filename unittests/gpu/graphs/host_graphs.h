@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of the host dispatcher's GPU tests, as plain C++ sees them: one kernel that finds its request, checks it as
-// the checked functions do, answers, and tells whoever is to know.
+// The graphs of the host dispatcher's GPU tests, as plain C++ sees them: one kernel that finds its request, checks it
+// as the checked functions do, answers, and tells whoever is to know.
 #pragma once
 
 #include "unittests/gpu/support/handlers.h"

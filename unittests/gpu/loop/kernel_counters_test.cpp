@@ -92,8 +92,8 @@ TEST_P(KernelCounters, Row13_StuckHandlerIsNamed) {
   EXPECT_TRUE(eventually([&] { return dispatcher.stats().busy_slots == 0; }, kOneSecond));
 }
 
-// Two kernels on one ring could not claim a slot against each other. (The ring of a unified kernel is its transport's: the
-// library does not know it.)
+// Two kernels on one ring could not claim a slot against each other. (The ring of a unified kernel is its transport's:
+// the library does not know it.)
 class KernelRings : public KernelCounters {};
 
 TEST_P(KernelRings, Row14_SecondDispatcherOnTheSameRingIsRefused) {

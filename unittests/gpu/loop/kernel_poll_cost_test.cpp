@@ -31,8 +31,8 @@ protected:
   }
 };
 
-// Compared with itself: the shutdown flag in host memory may not be read over the bus in every turn. Best of three, since
-// other work on the machine only ever adds time.
+// Compared with itself: the shutdown flag in host memory may not be read over the bus in every turn. Best of three,
+// since other work on the machine only ever adds time.
 TEST_P(PollCost, Row30_PlaceOfTheControlWordsDoesNotMatter) {
   double in_device = 1e9, mapped = 1e9;
   for (int round = 0; round < 3; ++round) {

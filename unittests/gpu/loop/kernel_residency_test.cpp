@@ -92,8 +92,8 @@ protected:
   }
   std::uint32_t multiprocessors() const { return static_cast<std::uint32_t>(multiprocessors_); }
 
-  /// Starts a cooperative dispatcher of so many blocks of 128 threads, has it serve, and ends it. A refusal comes soon and
-  /// says why.
+  /// Starts a cooperative dispatcher of so many blocks of 128 threads, has it serve, and ends it. A refusal comes soon
+  /// and says why.
   bool runs(std::uint32_t blocks) {
     const kernel_kind kind{"Grid", CUDAQ_KERNEL_COOPERATIVE, blocks, 128};
     gpu_dispatcher dispatcher(manager_.get, setup_of(kind, *grid_ring_));

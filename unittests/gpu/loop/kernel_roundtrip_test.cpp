@@ -67,8 +67,8 @@ TEST_P(KernelRoundTrip, AnswersLargeSlots) {
     }
 }
 
-// Input and output may not overlap, but slots that are longer than the stage are used as they are: either such a ring is
-// refused in place, or it works.
+// Input and output may not overlap, but slots that are longer than the stage are used as they are: either such a ring
+// is refused in place, or it works.
 TEST_P(KernelRoundTrip, Row26_RefusesOrServesSlotsLargerThanItsStageInPlace) {
   session s(kind(), memory(), {2, 32768, true});
   const call_result started = s.dispatcher.start();

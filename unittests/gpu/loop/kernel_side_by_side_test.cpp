@@ -5,8 +5,8 @@
 namespace cudaq::realtime::test {
 namespace {
 
-// Before the driver looks at it: with the usual 8 hardware queues, a kernel waits for another one that never ends as soon
-// as enough streams exist.
+// Before the driver looks at it: with the usual 8 hardware queues, a kernel waits for another one that never ends as
+// soon as enough streams exist.
 [[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 
 class SideBySide : public gpu_test {};

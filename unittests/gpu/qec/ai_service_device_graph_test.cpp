@@ -15,7 +15,8 @@ namespace gpu = cudaq::qec::realtime::gpu;
 constexpr std::uint32_t kFunction = 500;
 constexpr std::size_t kBytes = 2016; // d7, INT32 measurements
 
-/// Some services as the graphs of one function. Must outlive the dispatcher: freeing their memory waits for every kernel.
+/// Some services as the graphs of one function. Must outlive the dispatcher: freeing their memory waits for every
+/// kernel.
 class service_graphs {
 public:
   service_graphs(std::size_t num_services, std::size_t bytes) : contexts_(num_services), entries_(num_services) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded shots through the pipeline with predecoders on a GPU: their output is the CPU's byte for byte, and every answer
-// is that of the same decode offline.
+// Recorded shots through the pipeline with predecoders on a GPU: their output is the CPU's byte for byte, and every
+// answer is that of the same decode offline.
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
 
 namespace cudaq::realtime::test {

@@ -88,8 +88,9 @@ inline bool submit(pipe::ring_buffer_injector &to, const void *payload, std::siz
   return eventually([&] { return to.try_submit(kDecode, payload, size, id); });
 }
 
-/// The owner of an external ring: puts requests 0..n-1 into it, in order, and takes what comes back. request(k): its bytes.
-/// right(k, result, result_len): whether that is its answer. Returns how many answers were wrong; n, if not all came.
+/// The owner of an external ring: puts requests 0..n-1 into it, in order, and takes what comes back. request(k): its
+/// bytes. right(k, result, result_len): whether that is its answer. Returns how many answers were wrong; n, if not all
+/// came.
 template <class Request, class Right>
 std::uint64_t exchange_on_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint64_t n,
                                Request &&request, Right &&right) {
@@ -138,8 +139,9 @@ inline std::vector<std::vector<std::uint8_t>> offline_answers(const qec::shot_se
   return answers;
 }
 
-/// Decodes `requests` requests, the shots of the set over and over, with these workers and matchers: through injectors, or,
-/// with an external ring in the config, on that ring. Each must come back once, as `expected`, and none may be left.
+/// Decodes `requests` requests, the shots of the set over and over, with these workers and matchers: through injectors,
+/// or, with an external ring in the config, on that ring. Each must come back once, as `expected`, and none may be
+/// left.
 inline void expect_offline_answers(const pipe::pipeline_stage_config &config, const qec::shot_set &set,
                                    const std::vector<std::unique_ptr<gpu::predecoding_worker>> &workers,
                                    const std::vector<std::unique_ptr<qec::decoding_worker>> &matchers,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How runs of the pipeline with graphs on a GPU go and end: modes, external ring, slow and stuck graphs, faults, restart.
+// How runs of the pipeline with graphs on a GPU go and end: modes, external ring, slow and stuck graphs, faults,
+// restart.
 #include "unittests/gpu/graphs/host_graph_rig.h"
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
 
@@ -161,7 +162,8 @@ TEST_F(PipelineRunsOnGpu, AGraphThatDoesNotEndIsReportedAndAwaitedByTheNextStop)
   expect_stop(p, std::chrono::seconds(10));
 }
 
-/// Graphs of the host dispatcher's tests: they write their own frames, trap on demand, and set a word when they are done.
+/// Graphs of the host dispatcher's tests: they write their own frames, trap on demand, and set a word when they are
+/// done.
 struct task_graphs {
   task_graphs(int workers, bool traps)
       : contexts(static_cast<std::size_t>(workers)), ready(static_cast<std::size_t>(workers) * 16) {

@@ -13,7 +13,8 @@ inline std::uint32_t messages_or(std::uint32_t usual) {
   return soak == nullptr ? usual : static_cast<std::uint32_t>(std::strtoul(soak, nullptr, 10));
 }
 
-/// Checked functions 0 .. count-1 with room for `messages` each. Made before a dispatcher starts, read after all stopped.
+/// Checked functions 0 .. count-1 with room for `messages` each. Made before a dispatcher starts, read after all
+/// stopped.
 class checked_device_functions {
 public:
   checked_device_functions(std::uint32_t count, std::uint32_t messages) : records_dev_(kCheckedFunctions) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dispatcher on the device path with its table and control words. Rings must outlive all dispatchers of the device: the
-// memory of a mapped one is freed by a call that waits for every kernel.
+// A dispatcher on the device path with its table and control words. Rings must outlive all dispatchers of the device:
+// the memory of a mapped one is freed by a call that waits for every kernel.
 #pragma once
 
 #include "unittests/gpu/support/gpu_client.h"
@@ -29,8 +29,8 @@ inline cudaq_function_entry_t device_entry(std::uint32_t function_id, void *addr
   return entry;
 }
 
-/// Addresses on the current device. Asked for once and for all kinds: while a dispatcher runs, the kernel that finds them
-/// could wait for it, when their streams share a hardware queue.
+/// Addresses on the current device. Asked for once and for all kinds: while a dispatcher runs, the kernel that finds
+/// them could wait for it, when their streams share a hardware queue.
 inline const std::vector<void *> &known_addresses(bool grid) {
   static std::map<std::pair<int, bool>, std::vector<void *>> known;
   int device = 0;

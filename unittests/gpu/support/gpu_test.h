@@ -77,8 +77,8 @@ struct call_result {
   std::string text; ///< the reason, if it failed
 };
 
-/// Runs `body` on a thread of its own, with the caller's device current. False if it takes longer than `limit`; if it does
-/// not return at all, the process ends, and its kernels with it.
+/// Runs `body` on a thread of its own, with the caller's device current. False if it takes longer than `limit`; if it
+/// does not return at all, the process ends, and its kernels with it.
 template <class Body>
 bool finishes_within(std::chrono::nanoseconds limit, const char *what, Body &&body) {
   int device = 0;

@@ -50,8 +50,8 @@ struct checked_record {
   std::uint32_t expected, inside;
 };
 
-/// Addresses on the current device of the kHandlers handlers, for one thread or for the grid. Loads every kernel below, so
-/// call it before a dispatcher runs. Uses `stream` and waits for it.
+/// Addresses on the current device of the kHandlers handlers, for one thread or for the grid. Loads every kernel below,
+/// so call it before a dispatcher runs. Uses `stream` and waits for it.
 cudaError_t handler_addresses(bool grid, void **out, cudaStream_t stream);
 /// Gives the checked handlers of the current device their kCheckedFunctions records.
 cudaError_t use_checked_records(checked_record *records_dev, cudaStream_t stream);

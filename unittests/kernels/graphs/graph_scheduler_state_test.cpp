@@ -33,8 +33,8 @@ struct told_launcher {
 
 using numbers = std::vector<std::uint32_t>;
 
-/// Function 1 is the pool of the first `first` graphs, each further function has one. Graph g has exec g + 1 and context g,
-/// or what it is told.
+/// Function 1 is the pool of the first `first` graphs, each further function has one. Graph g has exec g + 1 and
+/// context g, or what it is told.
 class GraphSchedulerState : public ::testing::Test {
 protected:
   void make(std::uint32_t graphs, std::uint32_t first = 1, const numbers &context_of = {},
@@ -104,7 +104,7 @@ private:
   std::unique_ptr<graph_state_view> view_;
 };
 
-TEST_F(GraphSchedulerState, TheHarvesterGivesTheSlotUpAndTheSchedulerTakesTheGraphBack) {
+TEST_F(GraphSchedulerState, ThePollerGivesTheSlotUpAndTheSchedulerTakesTheGraphBack) {
   make(1);
   rx_flag(3) = 7;
   EXPECT_FALSE(view().holds(3));
@@ -241,7 +241,7 @@ TEST_F(GraphSchedulerState, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesT
 }
 
 // Perhaps the runtime allows fewer launches than we know: the next execution finds out before the request fails.
-TEST_F(GraphSchedulerState, LongRefusalsEndAShiftThatHasLaunchedSomethingBeforeTheyAreBelieved) {
+TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBeforeTheyAreBelieved) {
   using tested = graph_scheduler_state<told_launcher>;
   make(2);
   accept(0, 1);
@@ -319,7 +319,7 @@ TEST_F(GraphSchedulerState, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnoth
 }
 
 // One is broken, the other was at work for long, and is not quite over when it has answered.
-TEST_F(GraphSchedulerState, ALandingGivesAPoolItsTimeAnew) {
+TEST_F(GraphSchedulerState, ACompletionGivesAPoolItsTimeAnew) {
   make(2, 2);
   says.refuses = {1};
   accept(0, 1);
@@ -334,7 +334,7 @@ TEST_F(GraphSchedulerState, ALandingGivesAPoolItsTimeAnew) {
   EXPECT_EQ(in_flight(), numbers{1});
 }
 
-TEST_F(GraphSchedulerState, AnInstanceThatLandsIsTriedAtOnceBesideOneThatRefuses) {
+TEST_F(GraphSchedulerState, AnInstanceThatCompletesIsTriedAtOnceBesideOneThatRefuses) {
   make(2, 2);
   accept(0, 1);
   accept(1, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API's graph workers without a GPU: set_host_workers, worker_job and release_worker of this program stand before the
-// library's. Requests come through deferring handlers of the real dispatcher; a thread launches them on idle workers, with
-// the hooks, and each worker's graph is a function on a thread of its own.
+// The C API's graph workers without a GPU: set_host_workers, worker_job and release_worker of this program stand before
+// the library's. Requests come through deferring handlers of the real dispatcher; a thread launches them on idle
+// workers, with the hooks, and each worker's graph is a function on a thread of its own.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -20,7 +20,8 @@ namespace cudaq::qec::realtime::test {
 /// One at a time in a program. Outlives the pipeline.
 class fake_graph_workers {
 public:
-  /// Plays the graph: `slot` is the request's frame. Returns the bytes of its result, for pipelines without a CPU stage.
+  /// Plays the graph: `slot` is the request's frame. Returns the bytes of its result, for pipelines without a CPU
+  /// stage.
   using graph = std::function<std::uint32_t(int worker, std::uint8_t *slot)>;
   explicit fake_graph_workers(graph body) : body_(std::move(body)) { the_one = this; }
   ~fake_graph_workers() {

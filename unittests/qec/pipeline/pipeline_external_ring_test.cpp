@@ -143,8 +143,8 @@ TEST_P(PipelineExternalRing, StopLeavesRequestsThatNobodyAcceptedToTheNextStart)
     ASSERT_TRUE(eventually([&] { return foreign.receive(k); })) << k;
 }
 
-/// One worker on a ring of somebody else's, with a short grace period. Completions of any kind are seen; those of a stop are
-/// counted besides.
+/// One worker on a ring of somebody else's, with a short grace period. Completions of any kind are seen; those of a
+/// stop are counted besides.
 struct short_stop {
   short_stop(bool in_place, std::size_t requests, std::uint64_t grace_period_ns)
       : foreign(8, in_place), rig(config(grace_period_ns), requests) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline over graph workers, with functions for graphs: what it does about launches, ends, errors and stop. The same on
-// a GPU is in unittests/kernels.
+// The pipeline over graph workers, with functions for graphs: what it does about launches, ends, errors and stop. The
+// same on a GPU is in unittests/gpu/qec.
 #include "unittests/qec/pipeline/fake_graph_workers.h"
 #include "unittests/qec/pipeline/foreign_ring.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between start and stop nobody allocates and nobody locks: not an injector, a worker, the consumer, nor who completes a
-// deferred request. By interposition of malloc and pthread_mutex_lock in this program.
+// Between start and stop nobody allocates and nobody locks: not an injector, a worker, the consumer, nor who completes
+// a deferred request. By interposition of malloc and pthread_mutex_lock in this program.
 #include "unittests/qec/pipeline/pipeline_rig.h"
 #include "unittests/support/counted_memory.h"
 

@@ -31,8 +31,8 @@ bytes payload_of(const input_mapping &mapping, std::span<const std::uint8_t> eve
   return payload;
 }
 
-// Measurements of stim.Circuit.generated("surface_code:rotated_memory_..."), all noise 0.03, and what Stim's own converter
-// makes of them (compile_m2d_converter); version 1.15.0, seed 7.
+// Measurements of stim.Circuit.generated("surface_code:rotated_memory_..."), all noise 0.03, and what Stim's own
+// converter makes of them (compile_m2d_converter); version 1.15.0, seed 7.
 TEST(InputMapping, MeasurementsBecomeTheEventsThatStimSays) {
   struct shot {
     decoding_config config;
@@ -111,8 +111,8 @@ TEST(InputMapping, AnotherNumberOfDetectorsIsNoWorker) {
 
 class PipelineInput : public testing::TestWithParam<input_schema> {};
 
-// A request is a whole shot, so there is no state for one to leave behind: whatever is sent in whatever order, what is no
-// shot is refused by its status, and every shot has the answer that it has alone.
+// A request is a whole shot, so there is no state for one to leave behind: whatever is sent in whatever order, what is
+// no shot is refused by its status, and every shot has the answer that it has alone.
 TEST_P(PipelineInput, Row23_WhateverWasSentBeforeAShotHasItsOwnAnswer) {
   const shot_set set = load_committed("surface_z_d3_p0.005");
   const input_mapping mapping(GetParam(), {"d3", 3, 3, 'Z', 1024});

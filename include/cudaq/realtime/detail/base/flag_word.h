@@ -30,8 +30,8 @@ CUDAQ_REALTIME_HOST_DEVICE inline void store_release(volatile T &word, T value) 
   cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).store(value, cuda::memory_order_release);
 }
 
-/// The first 8 bytes of a request in its slot, which appear at once: on a shared ring, a dispatcher may look at them while
-/// the request is written or answered by others.
+/// The first 8 bytes of a request in its slot, which appear at once: on a shared ring, a dispatcher may look at them
+/// while the request is written or answered by others.
 CUDAQ_REALTIME_HOST_DEVICE inline std::uint64_t load_first_word(const std::uint8_t *slot) {
   return load_acquire(*reinterpret_cast<const volatile std::uint64_t *>(slot));
 }
@@ -93,8 +93,8 @@ public:
   T peek() const { return load_relaxed(value_); }
   void set(T value) { store_relaxed(value_, value); }
 
-  /// Takes the word from `expected` to `desired`; false, and nothing happened, if it held something else. Either way the
-  /// caller sees what was written before the value that it found.
+  /// Takes the word from `expected` to `desired`; false, and nothing happened, if it held something else. Either way
+  /// the caller sees what was written before the value that it found.
   bool claim(T expected, T desired) {
     return cuda::atomic_ref<T, cuda::thread_scope_system>(value_).compare_exchange_strong(
         expected, desired, cuda::memory_order_acq_rel, cuda::memory_order_acquire);

@@ -7,12 +7,12 @@
 
 namespace cudaq::realtime::detail {
 
-/// Bytes of a request, and of a response, that a kernel stages in shared memory. Longer ones are read and written in the
-/// slot itself, byte by byte as the handler goes.
+/// Bytes of a request, and of a response, that a kernel stages in shared memory. Longer ones are read and written in
+/// the slot itself, byte by byte as the handler goes.
 inline constexpr std::uint32_t kDeviceStagingBytes = 16384 + 128;
 
-/// What one loop (a leading warp) tells the host, in mapped memory: posted stores close behind the answers that they count.
-/// One loop writes, the host reads at any time; sums over the loops of a dispatcher are its counters.
+/// What one loop (a leading warp) tells the host, in mapped memory: posted stores close behind the answers that they
+/// count. One loop writes, the host reads at any time; sums over the loops of a dispatcher are its counters.
 struct alignas(128) loop_report {
   std::uint64_t dispatched, responded, refused;
   std::uint64_t dropped_bad_magic, dropped_unknown_function, dropped_flag_value;

@@ -46,8 +46,8 @@ inline std::vector<std::uint32_t> keep_one_of_each_pool(std::vector<cudaq_functi
   return stood;
 }
 
-/// Two entries with one graph and different contexts: what is in the graph's arguments is the context of one of them, and
-/// nobody would look at the other's word. nullptr, nullptr: there are none.
+/// Two entries with one graph and different contexts: what is in the graph's arguments is the context of one of them,
+/// and nobody would look at the other's word. nullptr, nullptr: there are none.
 inline std::pair<const graph_binding *, const graph_binding *>
 graph_of_two_contexts(const std::vector<graph_binding> &graphs) {
   for (std::size_t a = 0; a < graphs.size(); ++a)

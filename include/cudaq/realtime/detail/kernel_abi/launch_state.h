@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What start() hands to the launch function that it calls. The library and the program that holds the kernels have a CUDA
-// runtime each, and the 14-argument launch functions have no room for it: so it travels in
+// What start() hands to the launch function that it calls. The library and the program that holds the kernels have a
+// CUDA runtime each, and the 14-argument launch functions have no room for it: so it travels in
 // cudaq_dispatch_launch_params_t::state, or, for the 14-argument form, through cudaq_dispatch_launch_state(), which
 // answers only the thread that is inside start().
 #pragma once
@@ -18,8 +18,8 @@ struct graph_launch_state {
   bool order_by_key = false;
   function_index_view host_index; ///< in host memory
   bool launched = false;          ///< out: schedulers may be on the stream
-  /// In: what earlier runs have made. Out: what this one uses. Graphs for launches from the device are destroyed only when
-  /// nothing runs on it any more, so they are used again.
+  /// In: what earlier runs have made. Out: what this one uses. Graphs for launches from the device are destroyed only
+  /// when nothing runs on it any more, so they are used again.
   void *made = nullptr;
   void (*destroy)(void *made) = nullptr; ///< of the module that has made it; waits for all kernels of the device
 };

@@ -20,7 +20,7 @@ struct block_index {
 
 /// Shared memory of a block; the workspaces of its groups follow, and then their staging.
 struct block_memory {
-  command_block board;
+  command_block commands;
   block_index index;
 };
 
@@ -62,8 +62,8 @@ __device__ inline loop_workspace &make_workspace(std::uint8_t *memory, std::uint
   return workspace;
 }
 
-/// Handlers of a kernel: `prepare` is called by all threads of a block, once. kSharesRings: the kernel comes in forms for
-/// rings that other dispatchers serve, too.
+/// Handlers of a kernel: `prepare` is called by all threads of a block, once. kSharesRings: the kernel comes in forms
+/// for rings that other dispatchers serve, too.
 struct run_time_handlers {
   static constexpr bool kSharesRings = false;
   using set = table_handler_set;
@@ -115,7 +115,7 @@ template <class Kernel, class Handlers, class Ring>
 __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
   const auto handlers = Handlers::prepare(p, shared.index);
-  helper_threads<Kernel> helpers(shared.board,
+  helper_threads<Kernel> helpers(shared.commands,
                                  workspace_memory(memory, 0, p.ring.slot_size) + round_line(sizeof(loop_workspace)), p);
   if (blockIdx.x != 0) {
     if constexpr (Kernel::is_cooperative)

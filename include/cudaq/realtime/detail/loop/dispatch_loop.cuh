@@ -2,16 +2,16 @@
 // The dispatch loop: a group finds requests, judges them, has their handlers run and publishes the answers. Regular,
 // cooperative and unified kernels are this loop with other parameters; a CPU thread can run it too.
 //
-// What costs time on a device is a read over the bus, about 1.2 us each if one waits for the other. A request that finds
-// the loop idle costs two: its flag, then header and payload together, 16 bytes per lane and all in flight at once. Under
-// load one look reads the flags of 32 slots, lane k that of slot k behind the cursor; the ready ones are fetched together,
-// judged side by side, and their answers are published side by side, so that a full ring costs four waits per 32 requests.
-// Nothing else is read over the bus: shutdown word, function index and handlers are in device or shared memory, counters
-// and answers are posted writes.
+// What costs time on a device is a read over the bus, about 1.2 us each if one waits for the other. A request that
+// finds the loop idle costs two: its flag, then header and payload together, 16 bytes per lane and all in flight at
+// once. Under load one look reads the flags of 32 slots, lane k that of slot k behind the cursor; the ready ones are
+// fetched together, judged side by side, and their answers are published side by side, so that a full ring costs four
+// waits per 32 requests. Nothing else is read over the bus: shutdown word, function index and handlers are in device or
+// shared memory, counters and answers are posted writes.
 //
-//   Transport   include/cudaq/realtime/detail/loop/ring_transport.h, include/cudaq/realtime/detail/loop/shared_ring_transport.h: where requests come from
-//   Handlers    include/cudaq/realtime/detail/loop/handler_sets.h: which handlers there are
-//   Helpers        include/cudaq/realtime/detail/loop/helper_threads.cuh: further threads that help to copy, or that run every handler (cooperative)
+//   Transport   ring_transport.h, shared_ring_transport.h: where requests come from
+//   Handlers    handler_sets.h: which handlers there are
+//   Helpers     helper_threads.cuh: further threads that help to copy, or that run every handler (cooperative)
 #pragma once
 
 #include "cudaq/realtime/detail/loop/fetch.h"
@@ -80,8 +80,8 @@ public:
         handlers_.note_execution(transport_.cursor(), polls_, stopped_);
   }
 
-  /// FIFO: looks at the messages behind the cursor; those that are there are seen through in order. As long as they come one
-  /// by one, or not at all for kIdlePolls looks, the next look follows at once. Returns how many.
+  /// FIFO: looks at the messages behind the cursor; those that are there are seen through in order. As long as they
+  /// come one by one, or not at all for kIdlePolls looks, the next look follows at once. Returns how many.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
     for (std::uint32_t served = 0, empty = 0;; ++polls_) {
       Group::sync(); // the last stores come before this look
@@ -130,8 +130,8 @@ private:
 
   // --- fetching ---
 
-  /// How many messages to look at from `cursor` on, if not all of a window: the flags of a memory sector come at the price
-  /// of one.
+  /// How many messages to look at from `cursor` on, if not all of a window: the flags of a memory sector come at the
+  /// price of one.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t few_at(std::uint32_t cursor) const {
     const std::uint32_t few = kSectorFlags - cursor % kSectorFlags;
     return few < transport_.window() ? few : transport_.window();
@@ -158,8 +158,8 @@ private:
     return served;
   }
 
-  /// FIFO, one request. What takes time is done while it is on its way. False: told to stop, and it stays in its slot; or
-  /// left_bytes_ of it stand at in_.
+  /// FIFO, one request. What takes time is done while it is on its way. False: told to stop, and it stays in its slot;
+  /// or left_bytes_ of it stand at in_.
   CUDAQ_REALTIME_HOST_DEVICE bool serve_front(const message &mine) {
     bool expected = true, late = false;
     Group::sync(); // nobody reads the last request any more
@@ -211,8 +211,9 @@ private:
     return true;
   }
 
-  /// FIFO: the first lane runs the handlers in order; the group helps with long frames, or takes over where every thread
-  /// calls. Answers are published in batches, so that none waits long. Returns how many: all, unless the loop is to stop.
+  /// FIFO: the first lane runs the handlers in order; the group helps with long frames, or takes over where every
+  /// thread calls. Answers are published in batches, so that none waits long. Returns how many: all, unless the loop is
+  /// to stop.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
                                                           std::uint32_t fetched, std::uint8_t *bytes) {
     const std::uint32_t expected = Group::ballot(transport_.expected(mine));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How requests come from the ring to a group's workspace. A read over the bus takes about 1.2 us however much is under way.
+// How requests come from the ring to a group's workspace. A read over the bus takes about 1.2 us however much is under
+// way.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/loop_workspace.h"
@@ -19,13 +20,13 @@ CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *fro
   Word held[kSteps];
   std::uint32_t taken = 0; // bit u: there is something in step u
   const std::uint32_t within = Group::lane() % kEach * sizeof(Word);
-  const std::uint32_t lane = Group::lane() / kEach;
+  const std::uint32_t first_message = Group::lane() / kEach; // whose words the calling lane helps to fetch
   constexpr std::uint32_t kStride = Group::kWidth >= kEach ? Group::kWidth / kEach : 1;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
 #endif
   for (std::uint32_t u = 0; u < kSteps; ++u) {
-    const std::uint32_t k = Group::kWidth == 1 ? 0 : lane + u * kStride;
+    const std::uint32_t k = Group::kWidth == 1 ? 0 : first_message + u * kStride;
     const std::uint32_t at = Group::kWidth == 1 ? u * sizeof(Word) : within;
     const std::uint8_t *const its = Group::from(from, k);
     taken |= std::uint32_t{its != nullptr && at < bytes} << u;
@@ -36,15 +37,15 @@ CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *fro
 #pragma unroll
 #endif
   for (std::uint32_t u = 0; u < kSteps; ++u) {
-    const std::uint32_t k = Group::kWidth == 1 ? 0 : lane + u * kStride;
+    const std::uint32_t k = Group::kWidth == 1 ? 0 : first_message + u * kStride;
     const std::uint32_t at = Group::kWidth == 1 ? u * sizeof(Word) : within;
     if ((taken >> u & 1u) != 0)
       *reinterpret_cast<Word *>(to + k * kLookPitch + at) = held[u];
   }
 }
 
-/// Fetches the first bytes of the messages of `mask`, which the calling lane has one of, to workspace.requests. Returns how many
-/// bytes of each.
+/// Fetches the first bytes of the messages of `mask`, which the calling lane has one of, to workspace.requests. Returns
+/// how many bytes of each.
 template <class Group, class Transport>
 CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch_several(loop_workspace &workspace, const Transport &transport,
                                                        std::uint32_t mask, const typename Transport::message &mine) {

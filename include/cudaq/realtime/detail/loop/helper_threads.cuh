@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a dispatch kernel beside the leading warp. They wait at a barrier, which costs nothing, until the leader
-// sends a command: copy a long frame, run a handler (cooperative), or end.
+// The threads of a dispatch kernel beside the leading warp. They wait at a barrier, which costs nothing, until the
+// leader sends a command: copy a long frame, run a handler (cooperative), or end.
 //
 //   leader (warp 0 of block 0)      others of its block         other blocks (cooperative)
 //   write the command               wait at the barrier         thread 0 polls the sequence number
@@ -66,8 +66,8 @@ public:
     else
       copy(to, from, bytes, wide);
   }
-  /// Sends a frame that stands in the block's staging on its way to the other blocks, while it is judged. It has to stay
-  /// there until finish_spread().
+  /// Sends a frame that stands in the block's staging on its way to the other blocks, while it is judged. It has to
+  /// stay there until finish_spread().
   __device__ void spread(std::uint32_t bytes) {
     if (!Kernel::is_cooperative || gridDim.x == 1)
       return;
@@ -189,7 +189,7 @@ private:
                      staged};
   }
 
-  /// Every thread; status and length of thread 0 of each block stay on its board, and the leader's count.
+  /// Every thread; status and length of thread 0 of each block stay in its command block, and the leader's count.
   template <class Handlers>
   __device__ void run(const Handlers &handlers) {
     const handler_call c = command_.call;

@@ -145,8 +145,9 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
                 "cooperative launch of %u blocks of %u threads failed", blocks, threads);
 }
 
-/// As many groups as were asked for, unless fewer cover the ring, or fewer can be resident: a group that never runs would
-/// leave its slots unserved. Where the staging of a block takes more shared memory than there is, it has fewer warps.
+/// As many groups as were asked for, unless fewer cover the ring, or fewer can be resident: a group that never runs
+/// would leave its slots unserved. Where the staging of a block takes more shared memory than there is, it has fewer
+/// warps.
 template <class Kernel, class Handlers>
 cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
                                 cudaStream_t stream, const launch_report &report) {
@@ -209,7 +210,8 @@ inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_f
   return cudaSuccess;
 }
 
-/// The ring of a launch without a dispatcher: slots of the smaller stride. Refuses what else such a launch cannot do without.
+/// The ring of a launch without a dispatcher: slots of the smaller stride. Refuses what else such a launch cannot do
+/// without.
 inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &out) {
   const std::size_t slot = std::min(a.rx_stride_sz, a.tx_stride_sz);
   if (a.num_slots > ring_inbox::kMostSlots || slot > UINT32_MAX || a.stats == nullptr)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dispatch loop does besides requests: control words, counters and heartbeat, and, where requests are answered later,
-// what has completed and what waits.
+// What a dispatch loop does besides requests: control words, counters and heartbeat, and, where requests are answered
+// later, what has completed and what waits.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/request_server.h"
@@ -26,7 +26,8 @@ protected:
 
   // --- handlers that answer later: the loop goes on where another one has left it ---
 
-  /// Told to stop, or, if requests are answered later, when they all are; or another loop goes on.
+  /// The loop ends: it was told to stop and, where requests are answered later, all of them are; or another loop goes
+  /// on.
   CUDAQ_REALTIME_HOST_DEVICE bool ends() const {
     if constexpr (Handlers::kDefers)
       return handlers_.template execution_ends<Group>(stopped_);
@@ -47,7 +48,8 @@ protected:
     if (!handlers_.asks_caller()) // the caller's shutdown word may be across the bus: not in every execution
       asked_ = clock();
   }
-  /// What is answered meanwhile, and what waits. What will soon be over is looked at again before the ring: that is slower.
+  /// What is answered meanwhile, and what waits. What will soon be over is looked at again before the ring: that is
+  /// slower.
   CUDAQ_REALTIME_HOST_DEVICE void poll_deferred() {
     Group::sync();
     if (handlers_.gave_up() && Group::lane() == 0)

@@ -23,7 +23,8 @@ public:
       c_ = {};
   }
 
-  /// One request and, if it has one, the status of its answer. Counted and posted by lane 0; the other lanes may call too.
+  /// One request and, if it has one, the status of its answer. Counted and posted by lane 0; the other lanes may call
+  /// too.
   CUDAQ_REALTIME_HOST_DEVICE void count(verdict what, bool expected_flag, std::int32_t status) {
     if (likely(what == verdict::serve && expected_flag && status == CUDAQ_RPC_OK))
       return count_served(1);

@@ -29,7 +29,7 @@ struct handler_call {
   bool staged; ///< `in` is the group's own copy
 };
 
-/// Nobody beside the group: its first thread runs the handlers.
+/// No helpers: the group's first thread runs the handlers.
 template <class Group>
 struct no_helpers {
   static constexpr bool kAllThreadsCall = false;

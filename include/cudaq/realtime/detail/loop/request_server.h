@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one request is seen through, up to its publication: by one lane, or by the whole group.
+// How one request is completed, up to its publication: by one lane, or by the whole group.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/loop_workspace.h"
@@ -26,7 +26,7 @@ protected:
   /// What one lane did with a request.
   struct served_request {
     verdict what = verdict::serve;
-    bool left = false;  ///< nothing: the frame is not on the workspace as a whole, or it takes the group
+    bool left = false;  ///< nothing: the frame is not in the workspace as a whole, or it takes the group
     bool later = false; ///< accepted; somebody else will answer it
     std::int32_t status = 0;
     std::uint32_t long_bytes = 0; ///< the answer is framed at `out`, and the group has to copy it
@@ -54,8 +54,8 @@ protected:
   static constexpr std::uint32_t kNotPlain = ~0u;
 
   /// The first lane answers the message at the front, publication included, if it is plain: the short way of what
-  /// serve_alone does. `fetched` bytes of it stand at in_. Otherwise kNotPlain, and nothing is done; or the length of an
-  /// answer framed at out_, which the group has to copy and publish.
+  /// serve_alone does. `fetched` bytes of it stand at in_. Otherwise kNotPlain, and nothing is done; or the length of
+  /// an answer framed at out_, which the group has to copy and publish.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_plain(const message &m, const request &r, bool expected,
                                                         std::uint32_t fetched) {
     if (unlikely(!is_plain(r, expected, plain_end_)))
@@ -98,7 +98,7 @@ protected:
     uncounted_ = 0;
   }
 
-  /// One lane by itself sees a request through, up to its publication. `fetched` bytes of it stand in `bytes`; the
+  /// One lane by itself completes a request, up to its publication. `fetched` bytes of it stand in `bytes`; the
   /// answer is put together at `out`, which may be the slot itself.
   CUDAQ_REALTIME_HOST_DEVICE served_request serve_alone(const message &m, const request &r, bool expected,
                                                         const std::uint8_t *bytes, std::uint32_t fetched,
@@ -146,7 +146,8 @@ protected:
     return o;
   }
 
-  /// Writes a frame with a result shorter than brief_end_, which stands at `result` and begins with `begin`, in whole words.
+  /// Writes a frame with a result shorter than brief_end_, which stands at `result` and begins with `begin`, in whole
+  /// words.
   CUDAQ_REALTIME_HOST_DEVICE static void write_brief(std::uint8_t *to, const request &r, std::int32_t status,
                                                      std::uint32_t result_len, std::uint64_t begin,
                                                      const std::uint8_t *result) {
@@ -159,7 +160,7 @@ protected:
       store_word16(to + CUDAQ_RPC_HEADER_SIZE + at, *reinterpret_cast<const word16 *>(result + at));
   }
 
-  /// The whole group sees one request through, up to its publication. Nothing is counted yet.
+  /// The whole group completes one request, up to its publication. Nothing is counted yet.
   CUDAQ_REALTIME_HOST_DEVICE served_request serve_together(const message &m, bool expected, std::uint8_t *bytes,
                                                            std::uint32_t fetched) {
     const request r = read_header<request>(bytes);
@@ -228,7 +229,7 @@ protected:
   Helpers &helpers_;
   loop_counters<Group> counters_;
   std::uint8_t *const in_, *const out_; ///< of the workspace
-  const bool staged_out_;               ///< answers are put together on the workspace
+  const bool staged_out_;               ///< answers are put together in the workspace
   std::uint32_t brief_end_; ///< shorter results are written with the header, in whole words that stay in the slot
 
 private:

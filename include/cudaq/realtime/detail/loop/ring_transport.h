@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport: how a dispatch loop finds requests and gives answers back. This one is a ring of slots with flags. Another
-// one (a NIC's queue pair, say) is a type with the same members; all of them are called by all lanes of a group together,
-// lane k speaking of message k behind the cursor:
+// A transport: how a dispatch loop finds requests and gives answers back. This one is a ring of slots with flags.
+// Another one (a NIC's queue pair, say) is a type with the same members; all of them are called by all lanes of a group
+// together, lane k speaking of message k behind the cursor:
 //
 //   message              what is known of a message, trivially copyable
 //   window()             messages that one look can find, at most the group's width; lanes below it may look
@@ -13,7 +13,7 @@
 //   discard(m)           gives the place back without an answer
 //   advance(n)           n messages are done with
 //   front(m)             request and response of m, message 0 of the last look; on all lanes
-//   precompute_next()            called once between a look and advance_one(), while a request is on its way: time to work out
+//   precompute_next()    called once between a look and advance_one(), while a request is on its way: time to work out
 //                        where the next one is. Returns the cursor() behind advance_one()
 //   send_front(m), advance_one()   the same as send(m) and advance(1), for message 0
 //   seek()               nothing was there for kSeekPolls looks: look elsewhere; true if the cursor moved
@@ -94,9 +94,9 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t num_slots() const { return ring_.num_slots; }
 
-  /// Looks for a producer who does not fill slots in ring order, at some slots of the ring with each call. Whoever fills
-  /// them in order has filled the cursor's before any later one, so once a later one was seen the slots are read again
-  /// from the cursor on.
+  /// Looks for a producer who does not fill slots in ring order, at some slots of the ring with each call. Whoever
+  /// fills them in order has filled the cursor's before any later one, so once a later one was seen the slots are read
+  /// again from the cursor on.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
     return seek_by([this](std::uint32_t k, message &m) { return poll(k, m); }, [](std::uint32_t) { return false; });
   }

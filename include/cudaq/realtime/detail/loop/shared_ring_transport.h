@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transports for a ring that a kernel shares with other dispatchers: see include/cudaq/realtime/detail/loop/ring_transport.h for the members.
+// Transports for a ring that a kernel shares with other dispatchers: see ring_transport.h for the members.
 // Neither ever disposes of, or answers, what is another dispatcher's.
 #pragma once
 
@@ -64,9 +64,9 @@ private:
   std::uint64_t sequence_; ///< of the entry at the cursor, which counts positions of the inbox
 };
 
-/// Nobody routes: the kernel reads the flags and headers of all requests, and takes those of its functions. What another
-/// dispatcher has served and the producer refilled looks like before, so only slots that nobody refills meanwhile are
-/// sure to be served in order.
+/// Nobody routes: the kernel reads the flags and headers of all requests, and takes those of its functions. What
+/// another dispatcher has served and the producer refilled looks like before, so only slots that nobody refills
+/// meanwhile are sure to be served in order.
 template <class Group>
 class leaving_transport : public ring_transport<Group, cuda::thread_scope_system> {
   using base = ring_transport<Group, cuda::thread_scope_system>;

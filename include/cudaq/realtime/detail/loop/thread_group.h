@@ -27,7 +27,7 @@ struct single_thread_group {
 struct warp_thread_group {
   static constexpr std::uint32_t kWidth = 32;
   __device__ static std::uint32_t lane() { return threadIdx.x % kWidth; }
-  /// What one lane wrote before is seen by the others behind it, and by whoever acquires what they release.
+  /// What one lane wrote before is seen by the others after it, and by whoever acquires what they release.
   __device__ static void sync() { __syncwarp(); }
   /// Bit k: lane k votes yes.
   __device__ static std::uint32_t ballot(bool vote) { return __ballot_sync(~0u, vote); }
@@ -50,8 +50,8 @@ struct warp_thread_group {
 };
 #endif
 
-/// What a loop seldom does is out of the way of what it does for every request: instructions are fetched from memory, too.
-/// Not for members: the address of an object keeps it out of registers.
+/// What a loop seldom does is out of the way of what it does for every request: instructions are fetched from memory,
+/// too. Not for members: the address of an object keeps it out of registers.
 #if defined(__CUDACC__)
 #define CUDAQ_REALTIME_OUT_OF_LINE __noinline__ __host__ __device__
 #else

@@ -8,8 +8,8 @@
 //   1      50   graph  9          1       50   9     1           50 -> 0, 2
 //   2      50   graph  0          2       70   0     0
 //
-// A request for id 50 whose first 8 payload bytes are 9 takes route 1; any other key takes route 0, which carries key 0.
-// Plain data behind raw pointers, so that a device can search a copy of the same arrays.
+// A request for id 50 whose first 8 payload bytes are 9 takes route 1; any other key takes route 0, which carries key
+// 0. Plain data behind raw pointers, so that a device can search a copy of the same arrays.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/frame.h"

@@ -40,9 +40,9 @@ CUDAQ_REALTIME_HOST_DEVICE inline bool contradicts_results(const function_route 
   return route.results_fixed && result_len != route.results_bytes;
 }
 
-/// Judges the request `r`. `expected_flag`: its rx flag was the slot's own address; `max_payload`: of the ring; `payload`:
-/// its payload, or a copy of the first 8 bytes; `index`: a function_index_view, or what answers like one. The order of the tests is the order in which fields become trustworthy:
-/// flag, magic, length, function, mode, schema.
+/// Judges the request `r`. `expected_flag`: its rx flag was the slot's own address; `max_payload`: of the ring;
+/// `payload`: its payload, or a copy of the first 8 bytes; `index`: a function_index_view, or what answers like one.
+/// The order of the tests is the order in which fields become trustworthy: flag, magic, length, function, mode, schema.
 template <class Index>
 CUDAQ_REALTIME_HOST_DEVICE inline judgement judge(const request &r, bool expected_flag, std::uint32_t max_payload,
                                                   const std::uint8_t *payload, const Index &index,

@@ -8,8 +8,8 @@
 //   router      answered(slot) == sequence              reads the slot's rx flag again, after this
 //
 // Both sides count positions round the inbox, and sequences from 1 to kLast and round again: 0 is in no entry and no
-// answer. A slot has one sequence at a time, so at most num_slots entries wait, and an entry is read before its position
-// is needed again. At a million requests per second a sequence comes back after 12 days.
+// answer. A slot has one sequence at a time, so at most num_slots entries wait, and an entry is read before its
+// position is needed again. At a million requests per second a sequence comes back after 12 days.
 #pragma once
 
 #include "cudaq/realtime/detail/base/flag_word.h"

@@ -14,7 +14,8 @@
 
 namespace cudaq::realtime::detail {
 
-/// Where one slot lies, for those who use it more than once: on a device, working it out takes longer than a short request.
+/// Where one slot lies, for those who use it more than once: on a device, working it out takes longer than a short
+/// request.
 template <cuda::thread_scope Scope>
 struct slot_words {
   volatile std::uint64_t *rx_flag, *tx_flag;
