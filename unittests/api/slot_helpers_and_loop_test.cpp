@@ -93,13 +93,7 @@ class OwnThreadLoop : public ::testing::TestWithParam<bool> {
 protected:
   cudaq_status_t run() {
     if (GetParam()) {
-      HostDispatcherConfig c;
-      c.rx_flags = ring.ring.rx_flags_host;
-      c.tx_flags = ring.ring.tx_flags_host;
-      c.rx_data_host = ring.ring.rx_data_host;
-      c.tx_data_host = ring.ring.tx_data_host;
-      c.rx_stride_sz = ring.ring.rx_stride_sz;
-      c.tx_stride_sz = ring.ring.tx_stride_sz;
+      HostDispatcherConfig c = loop_over(ring.ring);
       c.num_slots = config.num_slots;
       c.slot_size = config.slot_size;
       c.function_table = &entry;

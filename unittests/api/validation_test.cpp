@@ -247,11 +247,7 @@ TEST(Row08_Loop, SizesThatDoNotFitAreRefusedByTheCxxForm) {
   host_ring ring({4, 128, false});
   volatile int flag = 1;
   std::uint64_t stats = 0;
-  HostDispatcherConfig good;
-  good.rx_flags = ring.ring.rx_flags_host;
-  good.tx_flags = ring.ring.tx_flags_host;
-  good.rx_data_host = ring.ring.rx_data_host;
-  good.tx_data_host = ring.ring.tx_data_host;
+  HostDispatcherConfig good = loop_over(ring.ring);
   good.rx_stride_sz = good.tx_stride_sz = 128;
   good.num_slots = 4;
   good.shutdown_flag = &flag;

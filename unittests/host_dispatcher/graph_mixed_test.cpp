@@ -21,14 +21,7 @@ protected:
     checked_function *f = add();
     return {f->id, checked_function::serve, f, {}};
   }
-  traffic_plan traffic_of_all() const {
-    traffic_plan plan;
-    plan.messages = messages;
-    plan.unknown_of_100 = 3;
-    for (const auto &f : functions)
-      plan.functions.push_back(f.get());
-    return plan;
-  }
+  traffic_plan traffic_of_all() const { return traffic_for(functions, messages); }
 };
 
 TEST_F(GraphMix, Row19_PoolHandlersAndGraphsShareARing) {

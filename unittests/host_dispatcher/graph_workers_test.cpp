@@ -34,20 +34,12 @@ protected:
     }
     return plan;
   }
-  traffic_plan traffic_for(std::uint32_t messages) const {
-    traffic_plan plan;
-    plan.messages = messages;
-    plan.unknown_of_100 = 3;
-    for (const auto &f : functions)
-      plan.functions.push_back(f.get());
-    return plan;
-  }
 };
 
 TEST_P(GraphWorkers, Row19_AnswerEveryRequestOnce) {
   const std::uint32_t messages = fewer_if_sanitized(kEmulated ? 4000 : 20000);
   graph_rig rig(plan_for(GetParam(), messages));
-  traffic t(rig.ring, traffic_for(messages));
+  traffic t(rig.ring, traffic_for(functions, messages));
   t.run();
   const bool alone = GetParam().workers == 1;
   t.expect_clean(alone, alone); // several workers of one function run side by side

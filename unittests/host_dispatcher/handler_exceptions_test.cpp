@@ -88,13 +88,7 @@ TEST(HandlerExceptionInLoop, Row17_LeavesTheLoopOnACallersThread) {
   cudaq_function_entry_t entry = host_entry("v1", v1_throws_when_asked);
   volatile int shutdown = 0;
   std::uint64_t processed = 0;
-  HostDispatcherConfig config;
-  config.rx_flags = ring.ring.rx_flags_host;
-  config.tx_flags = ring.ring.tx_flags_host;
-  config.rx_data_host = ring.ring.rx_data_host;
-  config.tx_data_host = ring.ring.tx_data_host;
-  config.rx_stride_sz = ring.ring.rx_stride_sz;
-  config.tx_stride_sz = ring.ring.tx_stride_sz;
+  HostDispatcherConfig config = loop_over(ring.ring);
   config.num_slots = 4;
   config.function_table = &entry;
   config.function_table_count = 1;

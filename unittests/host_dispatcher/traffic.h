@@ -118,6 +118,17 @@ struct traffic_plan {
   std::uint32_t seed = 1;
 };
 
+/// Traffic for all of these, and now and then for none of them.
+inline traffic_plan traffic_for(const std::vector<std::unique_ptr<checked_function>> &functions,
+                                std::uint32_t messages) {
+  traffic_plan plan;
+  plan.messages = messages;
+  plan.unknown_of_100 = 3;
+  for (const auto &f : functions)
+    plan.functions.push_back(f.get());
+  return plan;
+}
+
 /// Runs the plan's traffic once through a ring.
 class traffic {
 public:

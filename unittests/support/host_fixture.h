@@ -39,6 +39,18 @@ struct ring_shape {
   bool in_place = false;
 };
 
+/// The C++ form of a loop over the host view of a ring; the rest is left to the caller.
+inline HostDispatcherConfig loop_over(const cudaq_ringbuffer_t &ring) {
+  HostDispatcherConfig c;
+  c.rx_flags = ring.rx_flags_host;
+  c.tx_flags = ring.tx_flags_host;
+  c.rx_data_host = ring.rx_data_host;
+  c.tx_data_host = ring.tx_data_host;
+  c.rx_stride_sz = ring.rx_stride_sz;
+  c.tx_stride_sz = ring.tx_stride_sz;
+  return c;
+}
+
 /// Memory for a ring, through the library's own allocator: plain host memory, or what a device can use.
 class host_ring {
 public:
