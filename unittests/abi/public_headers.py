@@ -9,7 +9,9 @@ import re
 
 
 def headers(include):
-    return sorted(p for p in pathlib.Path(include).rglob("*") if p.suffix in (".h", ".cuh"))
+    """Those that are promised: what templates need of detail/ is compiled into one program, by one version."""
+    detail = pathlib.Path(include) / "cudaq/realtime/detail"
+    return sorted(p for p in pathlib.Path(include).rglob("*") if p.suffix in (".h", ".cuh") and detail not in p.parents)
 
 
 def code(path):
