@@ -38,9 +38,11 @@ public:
   }
   /// Asked before each launch, after the hook: true makes it fail.
   std::function<bool(int worker)> launch_fails;
-  /// The device fails: what runs is answered, and no worker has a job any more.
+  /// The device fails: what runs is answered, and no worker has a job any more. A launch and its hooks end first: they
+  /// read the slot.
   void fail_device() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return !launching_; });
     for (worker &w : workers_)
       if (w.busy) {
         w.busy = false;
@@ -129,9 +131,12 @@ private:
       waiting_.pop_front();
       w->busy = true;
       w->job = next.job;
+      launching_ = true;
       lock.unlock();
       launch(*w, next);
       lock.lock();
+      launching_ = false;
+      changed_.notify_all();
     }
   }
   void launch(worker &w, const request &next) {
@@ -198,6 +203,7 @@ private:
   std::deque<request> waiting_;
   std::vector<worker> workers_;
   std::thread launcher_;
+  bool launching_ = false; ///< from before the first hook until after the last
   bool ends_ = false;
 };
 
