@@ -43,6 +43,25 @@ protected:
     return !eventually([&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, slot, nullptr) != CUDAQ_TX_EMPTY; },
                        time);
   }
+  /// The other options are the library's own.
+  static void give_one_pool_thread(cudaq_dispatcher_t *dispatcher) {
+    cudaq_dispatcher_options_t options = default_options();
+    options.handler_pool_size = 1;
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(dispatcher, &options));
+  }
+  /// `shared`, which serves function 1, is told to stop while its handler waits. The handler gets on at the end.
+  void expect_stuck_handler_keeps_others_away(cudaq_dispatcher_t *shared) {
+    seen.gate = &gate;
+    const auto alone = make({1}, false);
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_start(shared));
+    const std::uint32_t slot = client.send(1, {}, 70);
+    ASSERT_TRUE(eventually([&] { return gate.waiting.load() == 1; }));
+    EXPECT_EQ(cudaq_dispatcher_stop_timeout(shared, 10000000), CUDAQ_ERR_TIMEOUT);
+    EXPECT_EQ(cudaq_dispatcher_start(alone->get), CUDAQ_ERR_STATE);
+    gate.open.store(true);
+    client.collect(slot);
+    EXPECT_EQ(seen.served.load(), 1u);
+  }
 
   host_ring ring{kShape};
   manager_handle manager;
@@ -107,43 +126,23 @@ TEST_F(SharedRingMember, Row14_AndADispatcherWithoutTheModeExcludeEachOtherWhenT
 
 // Its stuck handler still works on a slot: nobody else may take that slot up.
 TEST_F(SharedRingMember, Row14_ThatFailedToStopKeepsADispatcherWithoutTheModeAway) {
-  seen.gate = &gate;
-  const auto shared = make({1}), alone = make({1}, false);
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(shared->get));
-  const std::uint32_t slot = client.send(1, {}, 70);
-  ASSERT_TRUE(eventually([&] { return gate.waiting.load() == 1; }));
-  EXPECT_EQ(cudaq_dispatcher_stop_timeout(shared->get, 10000000), CUDAQ_ERR_TIMEOUT);
-  EXPECT_EQ(cudaq_dispatcher_start(alone->get), CUDAQ_ERR_STATE);
-  gate.open.store(true);
-  client.collect(slot);
-  EXPECT_EQ(seen.served.load(), 1u);
+  const auto shared = make({1});
+  ASSERT_NO_FATAL_FAILURE(expect_stuck_handler_keeps_others_away(shared->get));
 }
 
 // The same with a pool: the loop has ended and left, the pool thread is still in the handler.
 TEST_F(SharedRingMember, Row14_WhosePoolIsStuckKeepsADispatcherWithoutTheModeAway) {
-  seen.gate = &gate;
-  const auto shared = make({1}), alone = make({1}, false);
-  cudaq_dispatcher_options_t options = default_options();
-  options.handler_pool_size = 1;
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(shared->get, &options));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(shared->get));
-  const std::uint32_t slot = client.send(1, {}, 70);
-  ASSERT_TRUE(eventually([&] { return gate.waiting.load() == 1; }));
-  EXPECT_EQ(cudaq_dispatcher_stop_timeout(shared->get, 10000000), CUDAQ_ERR_TIMEOUT);
-  EXPECT_EQ(cudaq_dispatcher_start(alone->get), CUDAQ_ERR_STATE);
-  gate.open.store(true);
-  client.collect(slot);
+  const auto shared = make({1});
+  give_one_pool_thread(shared->get);
+  ASSERT_NO_FATAL_FAILURE(expect_stuck_handler_keeps_others_away(shared->get));
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(shared->get));
-  EXPECT_EQ(seen.served.load(), 1u);
 }
 
 // Requests of the function that were accepted must be served before later ones.
 TEST_F(SharedRingMember, Row14_ThatIsStillStoppingKeepsItsFunctions) {
   seen.gate = &gate;
   const auto a = make({1}), b = make({1});
-  cudaq_dispatcher_options_t options = default_options();
-  options.handler_pool_size = 1;
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(a->get, &options));
+  give_one_pool_thread(a->get);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(a->get));
   for (std::uint32_t id = 0; id < 3; ++id)
     client.send(1, {}, id);
