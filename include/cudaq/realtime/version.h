@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The version of the library. This file is its only source: the build reads
- * these three numbers for the package, the shared object and the tool. */
+/* The version of the library. This file is its only source: the build reads these three numbers for the package, the
+ * shared object and the command-line tool. */
 #ifndef CUDAQ_REALTIME_VERSION_H
 #define CUDAQ_REALTIME_VERSION_H
 

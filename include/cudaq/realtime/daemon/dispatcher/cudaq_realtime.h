@@ -5,14 +5,14 @@
  *                  -> start -> (traffic) -> stop -> dispatcher_destroy -> manager_destroy
  *
  * Rules that hold for every function unless its text says otherwise:
- *  - Return: CUDAQ_OK, or an error whose reason cudaq_last_error_message() tells to the same thread. On an error
- *    nothing has changed.
- *  - Threads: calls that wire, start, stop or destroy one dispatcher may come from any thread and are serialised;
- *    nobody may use a handle during or after the destroy that returns CUDAQ_OK. Reading calls (get_*, dump_state)
- *    and slot helpers may run at any time beside them, from any thread.
+ *  - Return: CUDAQ_OK or an error. After an error nothing has changed; on the same thread cudaq_last_error_message()
+ *    returns the reason.
+ *  - Threads: calls that wire, start, stop or destroy one dispatcher may come from any thread; the library serialises
+ *    them. Reading calls (get_*, dump_state) and slot helpers may run at the same time, from any thread. No thread may
+ *    use a handle during or after the destroy that returns CUDAQ_OK.
  *  - Ownership: the library keeps pointers to ring memory and control words from the set_* call to the destroy that
- *    returns CUDAQ_OK; it never frees what the caller allocated. Structs passed in are copied.
- *  - Sizes are bytes. Nothing prints, aborts, throws, or changes the caller's current CUDA device.
+ *    returns CUDAQ_OK. It never frees what the caller allocated. It copies the structs that are passed in.
+ *  - Sizes are in bytes. No function prints, aborts, throws, or changes the caller's current CUDA device.
  *
  * The slot protocol is specified in docs/ring_protocol.md, the frames in docs/message_protocol.md. */
 #ifndef CUDAQ_REALTIME_H
@@ -42,11 +42,11 @@ typedef struct cudaq_ringbuffer_memory_t cudaq_ringbuffer_memory_t; /* opaque */
 typedef enum cudaq_status_t {
   CUDAQ_OK = 0,
   CUDAQ_ERR_INVALID_ARG = 1, /* an argument or the configuration is wrong; the message names field and value */
-  CUDAQ_ERR_INTERNAL = 2,    /* the system refused something (memory, thread, affinity) */
+  CUDAQ_ERR_INTERNAL = 2,    /* the system refused a resource (memory, thread, affinity) */
   CUDAQ_ERR_CUDA = 3,        /* a CUDA call failed */
-  CUDAQ_ERR_UNSUPPORTED = 4, /* this build or this machine cannot do it */
+  CUDAQ_ERR_UNSUPPORTED = 4, /* not available in this build or on this machine */
   CUDAQ_ERR_TIMEOUT = 5,     /* a deadline passed; the call may be repeated */
-  CUDAQ_ERR_STATE = 6        /* not allowed in the object's present state */
+  CUDAQ_ERR_STATE = 6        /* not allowed in the present state of the object */
 } cudaq_status_t;
 
 typedef enum cudaq_dispatch_path_t {
@@ -56,9 +56,9 @@ typedef enum cudaq_dispatch_path_t {
 
 typedef enum cudaq_tx_status_t {
   CUDAQ_TX_EMPTY = 0,     /* no answer yet */
-  CUDAQ_TX_IN_FLIGHT = 1, /* accepted by an asynchronous handler, no answer yet */
-  CUDAQ_TX_ERROR = 2,     /* a launch failed; no frame, the flag carries the CUDA error */
-  CUDAQ_TX_READY = 3      /* a response frame stands in the TX slot */
+  CUDAQ_TX_IN_FLIGHT = 1, /* request accepted, answered later; no answer yet */
+  CUDAQ_TX_ERROR = 2,     /* a launch failed; no frame, the flag holds the CUDA error */
+  CUDAQ_TX_READY = 3      /* the TX slot holds a response frame */
 } cudaq_tx_status_t;
 
 typedef enum cudaq_kernel_type_t {
@@ -98,7 +98,7 @@ typedef struct cudaq_type_desc_t {
   uint32_t num_elements; /* scalars 1, arrays elements, BIT_PACKED bits */
 } cudaq_type_desc_t;
 
-/* What a handler takes and gives. All zero: no statement. */
+/* Arguments and results of a handler. All zero: no schema, any size is accepted. */
 typedef struct cudaq_handler_schema_t {
   uint8_t num_args, num_results;
   uint16_t reserved;
@@ -106,25 +106,25 @@ typedef struct cudaq_handler_schema_t {
   cudaq_type_desc_t results[CUDAQ_MAX_RESULTS];
 } cudaq_handler_schema_t;
 
-/* Fixed properties of a dispatcher. A zero in device_id, num_blocks, threads_per_block, vp_id, kernel_type or
- * dispatch_mode means the default: 0, 1, 32, 0, regular, device call. */
+/* Fixed properties of a dispatcher. 0 in device_id, num_blocks, threads_per_block, vp_id, kernel_type or dispatch_mode
+ * selects the default: 0, 1, 32, 0, regular, device call. */
 typedef struct cudaq_dispatcher_config_t {
   int device_id;
   uint32_t num_blocks;
   uint32_t threads_per_block;
   uint32_t num_slots; /* slots of the ring; may be 0 for CUDAQ_KERNEL_UNIFIED only */
   uint32_t slot_size; /* usable bytes of a slot, at most the stride; 0: the stride */
-  uint32_t vp_id;     /* tag for the transport, not interpreted */
+  uint32_t vp_id;     /* tag for the transport; the library does not interpret it */
   cudaq_kernel_type_t kernel_type;
   cudaq_dispatch_mode_t dispatch_mode;
   cudaq_dispatch_path_t dispatch_path;
-  int skip_tx_markers;       /* non-zero: no sentinel is ever written to a tx flag */
+  int skip_tx_markers;       /* non-zero: tx flags never get a sentinel (IN_FLIGHT, error) */
   uint32_t shared_ring_mode; /* non-zero: several dispatchers serve this ring, each its own function ids */
 } cudaq_dispatcher_config_t;
 
-/* A ring: two flag arrays and two slot arrays, each seen from the device and from the host. Host path: the *_host
- * members are required, except tx_data_host, which may be NULL (with tx_data) for an in-place ring whose response
- * overwrites the request. Flags are 8-byte aligned, slot bases and strides multiples of 8. */
+/* A ring: two flag arrays and two slot arrays, each as a device view and as a host view (*_host). Host path: the host
+ * views are required, except tx_data_host. It may be NULL, together with tx_data, for an in-place ring, whose response
+ * overwrites the request. Flags are 8-byte aligned. Slot bases and strides are multiples of 8. */
 typedef struct cudaq_ringbuffer_t {
   volatile uint64_t *rx_flags;
   volatile uint64_t *tx_flags;
@@ -138,10 +138,11 @@ typedef struct cudaq_ringbuffer_t {
   uint8_t *tx_data_host;
 } cudaq_ringbuffer_t;
 
-/* A HOST_CALL handler: reads the request frame in rx_slot, writes a response frame (cudaq_rpc_response_t and result)
- * to tx_slot, at most slot_size bytes in all. tx_slot == rx_slot on an in-place ring. Called for one request of a
- * function id at a time unless the ordering is CUDAQ_ORDERING_ANY. The dispatcher checks magic and length afterwards and
- * stamps request_id and ptp_timestamp itself. A C++ exception becomes CUDAQ_RPC_ERR_HANDLER_THREW. */
+/* A HOST_CALL handler. It reads the request frame in rx_slot and writes a response frame (cudaq_rpc_response_t, then
+ * the result) to tx_slot, at most slot_size bytes in all. On an in-place ring tx_slot == rx_slot. The dispatcher calls
+ * it for one request of a function id at a time, unless the ordering is CUDAQ_ORDERING_ANY. Afterwards the dispatcher
+ * checks magic and length, and writes request_id and ptp_timestamp itself. After a C++ exception it answers
+ * CUDAQ_RPC_ERR_HANDLER_THREW. */
 typedef void (*cudaq_host_rpc_fn_t)(const void *rx_slot, void *tx_slot, size_t slot_size);
 
 typedef struct cudaq_function_entry_t {
@@ -154,10 +155,11 @@ typedef struct cudaq_function_entry_t {
   uint8_t dispatch_mode;
   uint8_t reserved[3];
   cudaq_handler_schema_t schema;
-  uint64_t routing_key; /* GRAPH_LAUNCH: selects among entries of one function id; 0 serves keys nobody carries */
+  /* GRAPH_LAUNCH: selects among the entries of one function id. 0 serves all keys that no entry of the id has. */
+  uint64_t routing_key;
 } cudaq_function_entry_t;
 
-/* Device pointer on the device path, host pointer on the host path. */
+/* entries: a device pointer on the device path, a host pointer on the host path. */
 typedef struct cudaq_function_table_t {
   cudaq_function_entry_t *entries;
   uint32_t count;
@@ -168,10 +170,10 @@ typedef void (*cudaq_dispatch_launch_fn_t)(volatile uint64_t *rx_flags, volatile
                                            cudaq_function_entry_t *function_table, size_t func_count,
                                            volatile int *shutdown_flag, uint64_t *stats, size_t num_slots,
                                            uint32_t num_blocks, uint32_t threads_per_block, cudaStream_t stream);
-/* The same arguments as a struct, with the state that start() prepares. A launch function of this form returns the error
+/* The same arguments as a struct, and the state that start() prepares. A launch function of this form returns the error
  * of its launch. */
 typedef struct cudaq_dispatch_launch_params_t {
-  uint32_t struct_size; /* sizeof(cudaq_dispatch_launch_params_t) of who fills it */
+  uint32_t struct_size; /* sizeof(cudaq_dispatch_launch_params_t) in the code that fills it */
   uint32_t num_blocks;
   uint32_t threads_per_block;
   uint32_t reserved;
@@ -187,7 +189,7 @@ typedef struct cudaq_dispatch_launch_params_t {
   uint64_t *stats;
   size_t num_slots;
   cudaStream_t stream;
-  void *state; /* of the dispatcher that starts the kernel, opaque; NULL: called without one */
+  void *state; /* opaque state of the dispatcher that starts the kernel; NULL: no dispatcher */
 } cudaq_dispatch_launch_params_t;
 typedef cudaError_t (*cudaq_dispatch_launch_fn_v2_t)(const cudaq_dispatch_launch_params_t *params);
 typedef void (*cudaq_unified_launch_fn_t)(void *transport_ctx, cudaq_function_entry_t *function_table,
@@ -198,7 +200,7 @@ typedef struct cudaq_unified_dispatch_ctx_t {
   void *transport_ctx;
 } cudaq_unified_dispatch_ctx_t;
 
-/* transport_ctx of cudaq_launch_unified_ring_kernel: the unified kernel over a ring in mapped or device memory. */
+/* transport_ctx of cudaq_launch_unified_ring_kernel: the unified kernel serves a ring in mapped or device memory. */
 typedef struct cudaq_unified_ring_context_t {
   uint32_t struct_size; /* sizeof(cudaq_unified_ring_context_t) of the caller */
   uint32_t num_slots;
@@ -209,89 +211,103 @@ typedef struct cudaq_unified_ring_context_t {
 
 /* -------------------------------------------------- version and error text -- */
 
-/* CUDAQ_REALTIME_VERSION (version.h) of the library that is running. */
+/* CUDAQ_REALTIME_VERSION (version.h) of the library that is loaded, which may differ from that of the header. */
 CUDAQ_REALTIME_API uint32_t cudaq_realtime_version(void);
 
-/* Optional parts of the library that is running. A header newer than the library may know bits that it never sets. */
-#define CUDAQ_REALTIME_FEATURE_HOST_PATH 0x1u   /* HOST_CALL dispatch from a CPU thread */
-#define CUDAQ_REALTIME_FEATURE_CUDA_MEMORY 0x2u /* mapped and device rings, given a driver */
+/* Optional parts of the library that is loaded. A header newer than the library may define bits that the library never
+ * sets. */
+#define CUDAQ_REALTIME_FEATURE_HOST_PATH 0x1u   /* HOST_CALL dispatch by a CPU thread */
+#define CUDAQ_REALTIME_FEATURE_CUDA_MEMORY 0x2u /* mapped and device rings; they need a driver */
 #define CUDAQ_REALTIME_FEATURE_NUMA 0x4u        /* NUMA placement of rings and threads */
-#define CUDAQ_REALTIME_FEATURE_DEVICE_PATH 0x8u /* dispatch by a kernel, given a driver and a launch function */
+#define CUDAQ_REALTIME_FEATURE_DEVICE_PATH 0x8u /* dispatch by a kernel; needs a driver and a launch function */
 CUDAQ_REALTIME_API uint64_t cudaq_realtime_features(void);
 
-/* Name and meaning of a status, never NULL, static storage. */
+/* Name and meaning of a status. Never NULL; static storage. */
 CUDAQ_REALTIME_API const char *cudaq_status_string(cudaq_status_t status);
-/* Meaning of the status field of a response, never NULL, static storage. */
+/* Meaning of the status field of a response. Never NULL; static storage. */
 CUDAQ_REALTIME_API const char *cudaq_rpc_status_string(int32_t status);
-/* Why the last failed call on this thread failed: function, argument, value. Empty before the first failure; valid
- * until another call of the thread fails. */
+/* Reason of the last failed call of this thread: function, argument, value. Empty before the first failure; valid until
+ * another call of the thread fails. */
 CUDAQ_REALTIME_API const char *cudaq_last_error_message(void);
 
 /* ---------------------------------------------------- manager, dispatcher -- */
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_manager_t **out_mgr);
-/* CUDAQ_ERR_STATE while it owns dispatchers. After use of the device path it frees pinned memory and graphs, which waits for
- * all kernels that run: end those of other managers first, and keep the modules of the launch functions loaded. */
+/* CUDAQ_ERR_STATE while the manager owns dispatchers. If the manager has used the device path, this call frees pinned
+ * memory and graphs, which waits for all kernels that run. So end the kernels of other managers first, and keep the
+ * modules of the launch functions loaded. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr);
 
-/* The manager's first dispatcher with CUDAQ_DISPATCH_GRAPH_LAUNCH on a device path grows the driver's pool of streams, which
- * waits for kernels of the program that run on the device by then: for ever, if they do not end. So create it first, or
- * declare them by cudaq_dispatch_manager_reserve_blocks; then the pool stays as it is. */
+/* The manager's first dispatcher with CUDAQ_DISPATCH_GRAPH_LAUNCH on a device path grows the driver's pool of streams.
+ * That waits for all kernels of the program that already run on the device; if they do not end, it waits without limit.
+ * So create this dispatcher before you start such kernels, or declare them by cudaq_dispatch_manager_reserve_blocks:
+ * then the pool is not grown. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_create(cudaq_dispatch_manager_t *mgr,
                                                           const cudaq_dispatcher_config_t *config,
                                                           cudaq_dispatcher_t **out_dispatcher);
-/* Stops it first if it runs. CUDAQ_ERR_TIMEOUT: a handler did not come back within the grace period; the handle stays
- * valid, ring and control words must stay, and the call may be repeated. */
+/* Stops the dispatcher first if it runs. CUDAQ_ERR_TIMEOUT: a handler did not return within the grace period. The
+ * handle then stays valid, ring and control words must stay, and the call may be repeated. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_destroy(cudaq_dispatcher_t *dispatcher);
 
-/* Wiring; CUDAQ_ERR_STATE while the dispatcher runs. After a run that the caller's own flag has ended, wiring and start
- * first end it as stop does, with stop's errors. */
+/* Wiring; CUDAQ_ERR_STATE while the dispatcher runs. If the caller's own shutdown flag has ended the run, the next
+ * wiring call or start first completes the stop, and can return the errors of cudaq_dispatcher_stop. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_ringbuffer(cudaq_dispatcher_t *dispatcher,
                                                                   const cudaq_ringbuffer_t *ringbuffer);
-/* The entries are copied by start: the table is a snapshot of that moment. */
+/* start copies the entries. Later changes of the table have no effect on that run. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_function_table(cudaq_dispatcher_t *dispatcher,
                                                                       const cudaq_function_table_t *table);
-/* shutdown_flag: the library's from here to destroy (start clears it, stop sets it); a caller who sets it still ends
- * the loop. stats: one counter, requests processed (answered or disposed of), starting from the value found at start. */
+/* shutdown_flag: belongs to the library from this call to destroy: start clears it, stop sets it. The caller may set it
+ * to end the loop. stats: one counter of processed requests (answered or dropped). It continues from the value that
+ * start finds in it. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher,
                                                                volatile int *shutdown_flag, uint64_t *stats);
 
-/* Device path: the function that launches the kernel, from the archive (libcudaq-realtime-dispatch.a) or the caller's own;
- * the form set last counts. start calls it once, on its own thread, with the dispatcher's device current. */
+/* Device path: the function that launches the kernel, from the archive (libcudaq-realtime-dispatch.a) or the caller's
+ * own. If both forms are set, the later call counts. start calls the function once, on the thread that called start,
+ * with the dispatcher's device current. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn(cudaq_dispatcher_t *dispatcher,
                                                                  cudaq_dispatch_launch_fn_t launch_fn);
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
                                                                     cudaq_dispatch_launch_fn_v2_t launch_fn);
-/* CUDAQ_KERNEL_UNIFIED: launch function and its transport context, which must live until destroy. No ring is set then. */
+/* CUDAQ_KERNEL_UNIFIED: the launch function and its transport context, which must live until destroy. Such a dispatcher
+ * has no ring. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher,
                                                                       cudaq_unified_launch_fn_t launch_fn,
                                                                       void *transport_ctx);
-/* Declares `blocks` blocks of the caller's own kernels that stay resident on a device while dispatchers of the manager
- * run: start refuses a cooperative grid that would find no room beside them. 0 takes it back. */
+/* Declares that `blocks` blocks of the caller's own kernels stay resident on a device while dispatchers of the manager
+ * run. start then refuses a cooperative grid that does not fit on the device together with them. 0 revokes the
+ * declaration. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_reserve_blocks(cudaq_dispatch_manager_t *mgr, int device_id,
                                                                         uint32_t blocks);
 
-/* Returns when the dispatcher's threads, or its kernel, run. CUDAQ_ERR_INVALID_ARG if something is not wired. It goes on
- * at the slot where it stopped last; a ring that is wired anew begins at slot 0. Device path: CUDAQ_ERR_TIMEOUT if the
- * kernel is queued but has not begun to run after 5 s, for want of room; it is told to end, and the state is failed until
- * a stop has seen its end. */
+/* Returns when the dispatcher's threads, or its kernel, run. CUDAQ_ERR_INVALID_ARG: something is not wired. The
+ * dispatcher continues at the slot where it stopped last; a newly wired ring begins at slot 0. Device path:
+ * CUDAQ_ERR_TIMEOUT if the launch is queued but the kernel has not begun to run after 5 s, because the device has no
+ * room for it. start then requests the kernel to end; the state is CUDAQ_DISPATCHER_FAILED until a stop finds that the
+ * kernel has ended. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_start(cudaq_dispatcher_t *dispatcher);
-/* Ends the loop after the request in hand and waits for accepted requests, at most the grace period of the options.
- * Requests that were not accepted stay in their slots. Not from a handler of the same dispatcher (CUDAQ_ERR_STATE). */
+/* Ends the loop after the present request and waits for the requests that are accepted, at most the grace period of the
+ * options. Requests that are not accepted stay in their slots. A handler of the same dispatcher must not call it
+ * (CUDAQ_ERR_STATE). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop(cudaq_dispatcher_t *dispatcher);
-/* The same with a deadline of its own. CUDAQ_ERR_TIMEOUT: a thread or kernel did not end, usually because its handler did
- * not come back; the state is failed until a later stop succeeds. CUDAQ_ERR_CUDA: a device fault has ended the kernel,
- * which is told once: the next stop succeeds, and so does destroy. */
+/* The same with timeout_ns instead of the grace period. CUDAQ_ERR_TIMEOUT: a thread or kernel did not end, usually
+ * because its handler did not return; the state is CUDAQ_DISPATCHER_FAILED until a later stop succeeds. CUDAQ_ERR_CUDA:
+ * a device fault has ended the kernel. This is reported once: the next stop succeeds, and so does destroy. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uint64_t timeout_ns);
-/* The value of `stats`, valid while running. */
+/* The number of processed requests, also while the dispatcher runs. It counts on from the value that start found in
+ * `stats`, and may be ahead of the word `stats`. On a shared ring it includes the requests that the library's host
+ * thread dropped or answered for a kernel; the word does not. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatcher_t *dispatcher, uint64_t *out_packets);
 
 /* ------------------------------------------------------- dispatch kernels -- */
-/* In libcudaq-realtime-dispatch.a; programs that use them link it with separable compilation, since a device function
- * pointer is an address inside one module. They launch on `stream`, which must be a non-blocking one, and return at once.
- * Called without a dispatcher they serve until *shutdown_flag (device-visible) is non-zero; what is refused then, the
- * v2 forms return, the others just launch nothing. Regular: one thread runs the handlers in slot order; blocks beyond the first serve nothing unless the
- * ordering is ANY. Cooperative: all threads of the grid run each handler, up to 512 per block. */
+/* In libcudaq-realtime-dispatch.a. Programs that use these functions link it with separable compilation, because a
+ * device function pointer is valid inside one module only. The functions launch on `stream`, which must be
+ * non-blocking, and return immediately. Without a dispatcher the kernel serves until *shutdown_flag (device-visible) is
+ * non-zero. If such a launch is refused, the v2 forms return the error; the other forms launch nothing and report
+ * nothing.
+ *
+ *   Regular: one thread runs the handlers in slot order. With FIFO ordering blocks beyond the first serve nothing.
+ *   Cooperative: all threads of the grid run each handler, at most 512 threads per block. */
 void cudaq_launch_dispatch_kernel_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data,
                                           uint8_t *tx_data, size_t rx_stride_sz, size_t tx_stride_sz,
                                           cudaq_function_entry_t *function_table, size_t func_count,
@@ -305,51 +321,56 @@ void cudaq_launch_dispatch_kernel_cooperative(volatile uint64_t *rx_flags, volat
                                               cudaStream_t stream);
 cudaError_t cudaq_launch_dispatch_kernel_regular_v2(const cudaq_dispatch_launch_params_t *params);
 cudaError_t cudaq_launch_dispatch_kernel_cooperative_v2(const cudaq_dispatch_launch_params_t *params);
-/* For cudaq_dispatcher_set_unified_launch with a cudaq_unified_ring_context_t. */
+/* For cudaq_dispatcher_set_unified_launch; transport_ctx is a cudaq_unified_ring_context_t. */
 void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_function_entry_t *function_table, size_t func_count,
                                       volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
-/* Blocks of the kernel that fit on one multiprocessor of the current device. They also load every kernel of the archive,
- * which lazy loading could not do any more once one of them runs. */
+/* Number of blocks of the kernel that fit on one multiprocessor of the current device. These calls also load every
+ * kernel of the archive: lazy loading cannot load them any more once one of them runs. */
 cudaError_t cudaq_dispatch_kernel_query_occupancy(int *out_blocks, uint32_t threads_per_block);
 cudaError_t cudaq_dispatch_kernel_cooperative_query_occupancy(int *out_blocks, uint32_t threads_per_block);
-/* The default of later direct calls of the two 14-argument launch functions, process-wide: non-zero, the kernel answers
- * and clears only requests of its table, and leaves all others in their slots. Nothing tells it then that somebody else
- * has served a slot and the producer refilled it, so requests of one function may be served out of order. Such launches
- * take no ring in place (cudaErrorNotSupported from the v2 functions). Dispatchers do not look at it: start() applies
- * config.shared_ring_mode, which keeps the order. Any thread; always cudaSuccess. */
+/* Sets the mode of later launches without a dispatcher by the two 14-argument launch functions, process-wide. Non-zero:
+ * the kernel answers and clears only requests of its table and leaves all others in their slots. The kernel then cannot
+ * detect that another dispatcher has served a slot and that the producer has refilled it, so requests of one function
+ * may be served out of order. Such launches take no in-place ring (cudaErrorNotSupported from the v2 functions).
+ * Launches by a dispatcher ignore the mode: start() applies config.shared_ring_mode, which keeps the order. Any thread;
+ * always returns cudaSuccess. */
 cudaError_t cudaq_dispatch_kernel_set_shared_ring_mode(uint32_t enabled);
 
-/* Graph dispatch from the device: GRAPH_LAUNCH entries are launched by a scheduler on the GPU, DEVICE_CALL entries called
- * by it. In the archive, and for programs without device functions of their own in libcudaq-realtime-graphs.so. Compute
- * capability 9.0 or higher, else cudaErrorNotSupported. Each graph must be instantiated with
- * cudaGraphInstantiateFlagDeviceLaunch and uploaded, and be launched by nobody else while the scheduler runs; how a graph
- * answers is said at GraphIOContext (dispatch_kernel_launch.h). docs/graph_dispatch_device.md. */
+/* Graph dispatch from the device: a scheduler on the GPU launches GRAPH_LAUNCH entries and calls DEVICE_CALL entries.
+ * The functions are in the archive, and in libcudaq-realtime-graphs.so for programs without device functions of their
+ * own. They need compute capability 9.0 or higher, else they return cudaErrorNotSupported. Each graph must be
+ * instantiated with cudaGraphInstantiateFlagDeviceLaunch and uploaded. While the scheduler runs, only the scheduler may
+ * launch it. How a graph answers: GraphIOContext (dispatch_kernel_launch.h). See docs/graph_dispatch_device.md. */
 typedef struct cudaq_dispatch_graph_context cudaq_dispatch_graph_context; /* opaque */
 
 typedef enum cudaq_graph_io_kind_t {
-  CUDAQ_GRAPH_IO_FORWARDED =
-      0, /* GraphIOContext: the graph raises a flag of the scheduler, which publishes the answer */
-  CUDAQ_GRAPH_IO_PUBLISHING = 1 /* GraphIOContextV2: the graph publishes by itself: one step less */
+  /* GraphIOContext: the graph raises a flag of the scheduler, and the scheduler publishes the answer */
+  CUDAQ_GRAPH_IO_FORWARDED = 0,
+  /* GraphIOContextV2: the graph publishes the answer itself, which saves one step */
+  CUDAQ_GRAPH_IO_PUBLISHING = 1
 } cudaq_graph_io_kind_t;
 
 typedef struct cudaq_dispatch_graph_params_t {
   uint32_t struct_size; /* sizeof(cudaq_dispatch_graph_params_t) of the caller */
-  uint32_t ordering;    /* cudaq_ordering_t. FIFO: requests of a function are launched in slot order; ANY: those of a
-                                function and routing key */
+  /* cudaq_ordering_t. FIFO: requests of one function are launched in slot order. ANY: requests of one function and
+   * routing key are. */
+  uint32_t ordering;
   uint32_t unknown_function; /* cudaq_unknown_function_t */
   uint32_t graph_io_kind;    /* cudaq_graph_io_kind_t, of all contexts */
   uint32_t num_schedulers;   /* scheduler graphs that take turns, 1..32; 0: 8. Each keeps one block resident */
-  uint32_t own_streams; /* 0: one launch on one stream puts all schedulers on the device; else each has a stream, and
-                                needs a hardware queue (CUDA_DEVICE_MAX_CONNECTIONS), of its own */
-  /* Ring, table, shutdown flag, stats and stream as for a launch; num_blocks and threads_per_block are not used, state is
-   * NULL. Copied. */
+  /* 0: one launch on one stream puts all schedulers on the device. Non-zero: each scheduler has its own stream, and
+   * each stream needs its own hardware queue (CUDA_DEVICE_MAX_CONNECTIONS). */
+  uint32_t own_streams;
+  /* Ring, table, shutdown flag, stats and stream as for a launch. num_blocks and threads_per_block are not used; state
+   * is NULL. The struct is copied. */
   const cudaq_dispatch_launch_params_t *launch;
-  void *const *graph_io_ctxs; /* host array of launch->func_count device addresses, one per entry, multiples of 8; those
-                                 of entries in another mode are not looked at. Entries that share a context are never in
-                                 flight together; entries that share a graph have to share its context, too */
+  /* Host array of launch->func_count device addresses, one per entry, multiples of 8. Addresses of entries in another
+   * dispatch mode are ignored. Entries that share a context are never in flight at the same time. Entries that share a
+   * graph must also share its context. */
+  void *const *graph_io_ctxs;
 } cudaq_dispatch_graph_params_t;
 
-/* One context for all graphs: at most one graph request is in flight. Uses `stream` and waits for it. */
+/* One context for all graphs: at most one graph request is in flight. Works on `stream` and waits for it. */
 cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
                                                 uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
                                                 size_t tx_stride_sz, cudaq_function_entry_t *function_table,
@@ -357,35 +378,39 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
                                                 uint64_t *stats, size_t num_slots, uint32_t num_blocks,
                                                 uint32_t threads_per_block, cudaStream_t stream,
                                                 cudaq_dispatch_graph_context **out_context);
-/* A context per graph, any number in flight. */
+/* One context per graph: any number of requests in flight. */
 cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *params,
                                            cudaq_dispatch_graph_context **out_context);
-/* Serves until *shutdown_flag is non-zero and all that was accepted is answered; `stream`, a non-blocking one, is done
- * then, and the context may be launched again: it goes on at the slot where it stopped. cudaErrorNotReady: it still runs.
- * Where no scheduler can launch anything any more the run ends by itself: what it had accepted is answered, and the next
- * of this call and destroy returns why, once. */
+/* Launches the scheduler on `stream`, which must be non-blocking. It serves until *shutdown_flag is non-zero and all
+ * accepted requests are answered; then `stream` is complete, and the context may be launched again. A new launch
+ * continues at the slot where the last one stopped. cudaErrorNotReady: the last launch still runs.
+ *
+ * If no scheduler can launch anything any more, the run ends by itself: it first answers the requests that it accepted.
+ * The next call of this function or of cudaq_destroy_dispatch_graph returns the reason, once. */
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream);
-/* cudaErrorNotReady, and nothing is freed, while it runs. Another error is that of its last run: it is gone. Waits for all
- * kernels that run on the device, as the runtime does when it destroys a graph for launches from the device. */
+/* While the scheduler runs: cudaErrorNotReady, and nothing is freed. Any other error is the error of the last run; the
+ * context is freed. The call waits for all kernels that run on the device: the CUDA runtime does so when it destroys a
+ * graph for launches from the device. */
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context);
 
-/* The same scheduler behind a dispatcher: config.dispatch_mode is CUDAQ_DISPATCH_GRAPH_LAUNCH, its launch function the
- * one below, and the contexts of its graphs come through cudaq_dispatcher_set_graph_io. */
+/* The same scheduler, started by a dispatcher: config.dispatch_mode is CUDAQ_DISPATCH_GRAPH_LAUNCH, the launch function
+ * is cudaq_launch_dispatch_kernel_graph_v2, and cudaq_dispatcher_set_graph_io sets the contexts of the graphs. */
 typedef struct cudaq_dispatch_graph_io_t {
   uint32_t struct_size;    /* sizeof(cudaq_dispatch_graph_io_t) of the caller */
   uint32_t graph_io_kind;  /* cudaq_graph_io_kind_t, of all contexts */
   uint32_t num_schedulers; /* as in cudaq_dispatch_graph_params_t */
-  uint32_t num_contexts;   /* entries of the function table, when start reads it */
-  void *const *contexts;   /* as graph_io_ctxs; copied */
+  uint32_t num_contexts;   /* number of entries of the function table when start reads it */
+  void *const *contexts;   /* as graph_io_ctxs above; the array is copied */
 } cudaq_dispatch_graph_io_t;
 
 /* Device path in GRAPH_LAUNCH mode. CUDAQ_ERR_STATE while the dispatcher runs. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_graph_io(cudaq_dispatcher_t *dispatcher,
                                                                 const cudaq_dispatch_graph_io_t *graph_io);
-/* For cudaq_dispatcher_set_launch_fn_v2, of such a dispatcher only. In the archive and in libcudaq-realtime-graphs.so. */
+/* For cudaq_dispatcher_set_launch_fn_v2 of such a dispatcher only. In the archive and in
+ * libcudaq-realtime-graphs.so. */
 cudaError_t cudaq_launch_dispatch_kernel_graph_v2(const cudaq_dispatch_launch_params_t *params);
 
-/* The state that start() prepared, while the calling thread is inside start(); NULL otherwise. For launch functions. */
+/* For launch functions: the state that start() prepared, if the calling thread is inside start(); else NULL. */
 CUDAQ_REALTIME_API void *cudaq_dispatch_launch_state(void);
 
 /* -------------------------------------------------- options, state, stats -- */
@@ -395,16 +420,16 @@ typedef enum cudaq_dispatcher_state_t {
   CUDAQ_DISPATCHER_WIRED = 1,   /* start may be called */
   CUDAQ_DISPATCHER_RUNNING = 2,
   CUDAQ_DISPATCHER_STOPPED = 3, /* start may be called again */
-  CUDAQ_DISPATCHER_FAILED = 4   /* only stop and destroy are left */
+  CUDAQ_DISPATCHER_FAILED = 4   /* only stop and destroy are allowed */
 } cudaq_dispatcher_state_t;
 
 typedef enum cudaq_ordering_t {
-  CUDAQ_ORDERING_FIFO = 0, /* requests of one function are served one after another, in slot order */
-  CUDAQ_ORDERING_ANY = 1   /* the caller's word that his handlers are stateless and may run side by side */
+  CUDAQ_ORDERING_FIFO = 0, /* the requests of one function are served one after another, in slot order */
+  CUDAQ_ORDERING_ANY = 1   /* the caller promises that its handlers are stateless and may run at the same time */
 } cudaq_ordering_t;
 
 typedef enum cudaq_unknown_function_t {
-  CUDAQ_UNKNOWN_FUNCTION_DROP = 0,  /* clear the slot, count it */
+  CUDAQ_UNKNOWN_FUNCTION_DROP = 0,  /* clear the slot without an answer, count it */
   CUDAQ_UNKNOWN_FUNCTION_ANSWER = 1 /* answer CUDAQ_RPC_ERR_NO_SUCH_FUNCTION */
 } cudaq_unknown_function_t;
 
@@ -416,75 +441,79 @@ typedef enum cudaq_wait_policy_t {
 
 typedef enum cudaq_ring_peers_t {
   CUDAQ_RING_PEERS_ANY = 0,        /* CPUs, NICs or other devices read and write the ring */
-  CUDAQ_RING_PEERS_SAME_DEVICE = 1 /* the caller's word that kernels of the same device only do */
+  CUDAQ_RING_PEERS_SAME_DEVICE = 1 /* the caller promises that only kernels of the same device do */
 } cudaq_ring_peers_t;
 
-/* Host path: a graph request comes while all its workers are busy. Until one is free it stays in its slot, and so do */
+/* Host path: which requests wait when a graph request arrives and all its workers are busy. That request stays in its
+ * slot until a worker is idle. The same holds for the later requests named here: */
 typedef enum cudaq_busy_workers_t {
-  CUDAQ_BUSY_WORKERS_WAIT = 0,          /* all later requests (on a shared ring: all later graph requests) */
-  CUDAQ_BUSY_WORKERS_PASS_FUNCTION = 1, /* later requests of its function; others pass */
-  CUDAQ_BUSY_WORKERS_PASS_KEY = 2       /* later requests of its function and routing key; others pass */
+  CUDAQ_BUSY_WORKERS_WAIT = 0,          /* all of them (on a shared ring: all graph requests) */
+  CUDAQ_BUSY_WORKERS_PASS_FUNCTION = 1, /* those of the same function; others pass */
+  CUDAQ_BUSY_WORKERS_PASS_KEY = 2       /* those of the same function and routing key; others pass */
 } cudaq_busy_workers_t;
 
 #define CUDAQ_CORE_ANY (-1)
 #define CUDAQ_NUMA_NODE_ANY (-1)
 
-/* Fill with cudaq_dispatcher_options_init, change what differs, pass to cudaq_dispatcher_set_options. */
+/* Fill it with cudaq_dispatcher_options_init, change single members, and pass it to cudaq_dispatcher_set_options. Each
+ * comment ends with the default. */
 typedef struct cudaq_dispatcher_options_t {
   uint32_t struct_size;      /* sizeof(cudaq_dispatcher_options_t) of the caller */
   uint32_t ordering;         /* cudaq_ordering_t, FIFO */
   uint32_t unknown_function; /* cudaq_unknown_function_t, DROP */
-  uint32_t default_owner;    /* shared ring: non-zero, this dispatcher disposes of requests that belong to nobody; 0 */
-  uint32_t check_schema;     /* non-zero: sizes that contradict the schema are answered SCHEMA_MISMATCH; 0 */
-  uint32_t strict_flag_values; /* non-zero: a slot whose rx flag is not its own address is dropped; 0 */
+  /* Shared ring, non-zero: this dispatcher drops or answers (unknown_function) the requests that no dispatcher of the
+   * ring serves; 0 */
+  uint32_t default_owner;
+  uint32_t check_schema;       /* non-zero: sizes that contradict the schema are answered SCHEMA_MISMATCH; 0 */
+  uint32_t strict_flag_values; /* non-zero: a request whose rx flag is not the slot's own address is dropped; 0 */
   uint32_t wait_policy;        /* cudaq_wait_policy_t, SPIN */
-  uint32_t handler_pool_size;  /* threads that run handlers beside the dispatcher thread, up to 64; 0: inline */
+  uint32_t handler_pool_size;  /* threads that run the handlers, up to 64; 0: the dispatcher thread does; 0 */
   int32_t dispatcher_core;     /* CPU of the dispatcher thread, CUDAQ_CORE_ANY */
   int32_t handler_core_base;   /* pool thread i runs on this CPU + i, CUDAQ_CORE_ANY */
-  int32_t numa_node;           /* threads without a core of their own stay on this node, CUDAQ_NUMA_NODE_ANY */
-  int32_t realtime_priority;   /* SCHED_FIFO 1..99; 0: leave the scheduling policy alone */
-  uint64_t block_interval_ns;  /* CUDAQ_WAIT_BLOCK: sleep between polls: bounds what each hand-over adds; 500 us */
+  int32_t numa_node;           /* threads that are not pinned to a CPU stay on this node, CUDAQ_NUMA_NODE_ANY */
+  int32_t realtime_priority;   /* SCHED_FIFO 1..99; 0: the scheduling policy is not changed; 0 */
+  uint64_t block_interval_ns;  /* CUDAQ_WAIT_BLOCK: sleep between polls, the most that a hand-over adds; 500 us */
   uint64_t grace_period_ns;    /* how long stop and destroy wait for handlers; 5 s */
-  uint32_t ring_peers;         /* cudaq_ring_peers_t, ANY; device path: SAME_DEVICE allows cheaper ordering */
-  uint32_t busy_workers;       /* cudaq_busy_workers_t, WAIT; host path */
-  /* 1: on an in-place ring v2 handlers get the payload where it stands, which is where their result goes: whoever
-   * completes the request from another thread must not write it while the handler still reads. 0: they get a copy, and
-   * each request's dispatch takes as long as copying it. Host path. */
+  uint32_t ring_peers;         /* cudaq_ring_peers_t; device path: SAME_DEVICE allows cheaper memory ordering; ANY */
+  uint32_t busy_workers;       /* cudaq_busy_workers_t; host path; WAIT */
+  /* Host path. 1: on an in-place ring v2 handlers get the payload in the slot itself, where their result goes too. If
+   * another thread completes the request, it must not write the result while the handler still reads the payload. 0: v2
+   * handlers get a copy of the payload, and the dispatch of each request takes the time of that copy in addition; 0 */
   uint32_t payload_in_slot;
   uint32_t reserved; /* 0 */
 } cudaq_dispatcher_options_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_options_init(cudaq_dispatcher_options_t *options,
                                                                 uint32_t struct_size);
-/* CUDAQ_ERR_STATE while running. A pin that the system refuses is an error of start, not a warning. */
+/* CUDAQ_ERR_STATE while running. If the system refuses to pin a thread, start returns an error. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_t *dispatcher,
                                                                const cudaq_dispatcher_options_t *options);
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher,
                                                              cudaq_dispatcher_state_t *out_state);
 
-/* Counters since create. Each is exact; taken together they are a snapshot of slightly different moments while the
- * dispatcher runs. received = dispatched + disposed of without a handler. */
+/* Counters since create. Each counter is exact. While the dispatcher runs, they are read at slightly different moments.
+ * received = dispatched + requests that were dropped or answered without a handler. */
 typedef struct cudaq_dispatcher_stats_t {
   uint32_t struct_size; /* set by the caller before the call */
   uint32_t state;       /* cudaq_dispatcher_state_t */
-  uint64_t received;    /* ready slots taken up */
+  uint64_t received;    /* requests taken from ready slots */
   uint64_t dispatched;  /* handed to a handler */
-  uint64_t responded;   /* answered: the tx flag is raised, or about to be */
-  uint64_t in_flight;   /* accepted, not yet answered or about to be; while running at most the number of slots */
+  uint64_t responded;   /* answered: the tx flag is set, or will be set immediately */
+  uint64_t in_flight;   /* accepted and not answered yet; while running at most the number of slots */
   uint64_t dropped_bad_magic;
   uint64_t dropped_unknown_function;
-  uint64_t dropped_flag_value;                     /* strict flag values only */
-  uint64_t unexpected_flag_values;                 /* rx flags that were not the slot's address, served or dropped */
-  uint64_t handler_errors;                         /* responses with a non-zero status of the handler's own */
+  uint64_t dropped_flag_value;     /* strict flag values only */
+  uint64_t unexpected_flag_values; /* rx flags that were not the slot's address; request served or dropped */
+  uint64_t handler_errors;         /* responses with a non-zero status that the handler returned */
   uint64_t protocol_errors[CUDAQ_RPC_ERROR_COUNT]; /* responses by CUDAQ_RPC_ERROR_INDEX(status) */
-  uint64_t tx_busy_waits; /* times a ready slot had to wait because its last answer was not collected */
-  uint64_t cursor_jumps;  /* times the producer was found not to fill slots in ring order */
+  uint64_t tx_busy_waits; /* times a ready slot waited because its last answer was not collected */
+  uint64_t cursor_jumps;  /* times the dispatcher found that the producer does not fill slots in ring order */
   uint64_t launches;      /* graph launches */
   uint64_t relaunches;    /* of a device-side scheduler by itself */
-  uint64_t heartbeat;     /* moves while the loop turns */
-  uint32_t cursor;        /* slot that is looked at next */
-  uint32_t busy_slots;    /* handlers running at this moment */
+  uint64_t heartbeat;     /* increases while the loop runs */
+  uint32_t cursor;        /* next slot that the dispatcher reads */
+  uint32_t busy_slots;    /* loops and threads that are inside a handler at this moment */
   uint64_t polls;         /* looks at the ring; device path only */
   uint64_t hook_failures; /* launch hooks that threw; host path only */
 } cudaq_dispatcher_stats_t;
@@ -492,8 +521,8 @@ typedef struct cudaq_dispatcher_stats_t {
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher,
                                                              cudaq_dispatcher_stats_t *out_stats);
 
-/* Writes state, options as applied, counters, flags of every slot that is not free, and what each thread does, as
- * text, NUL-terminated, cut off at buf_len. *out_len (may be NULL): length of the whole text without NUL. */
+/* Writes a text: state, options as applied, counters, flags of every slot that is not free, and what each thread does.
+ * It is NUL-terminated and cut off at buf_len. *out_len (may be NULL): length of the whole text without NUL. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher, char *buf,
                                                               size_t buf_len, size_t *out_len);
 
@@ -511,8 +540,8 @@ typedef struct cudaq_ringbuffer_options_t {
   uint32_t num_slots;   /* > 0 */
   uint32_t slot_size;   /* >= 24; the stride is this, rounded up to 64 */
   uint32_t in_place;    /* non-zero: one slot array, the response overwrites the request */
-  uint32_t hugepages;   /* host memory: non-zero asks for huge pages; refused if there are none */
-  int32_t numa_node;    /* host memory: place it on this node; CUDAQ_NUMA_NODE_ANY */
+  uint32_t hugepages;   /* host memory: non-zero: huge pages; an error if the system has none */
+  int32_t numa_node;    /* host memory: node to place it on; CUDAQ_NUMA_NODE_ANY */
   int32_t device_id;    /* mapped and device memory */
 } cudaq_ringbuffer_options_t;
 
@@ -522,18 +551,19 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_options_init(cudaq_ringbuffer
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer_options_t *options,
                                                           cudaq_ringbuffer_memory_t **out_memory,
                                                           cudaq_ringbuffer_t *out_ring);
-/* After the destroy of every dispatcher that was wired to it. Mapped memory is freed by a call that waits for all kernels
- * of the device: end those that run for ever first. */
+/* Call it after every dispatcher that was wired to the ring is destroyed. Mapped memory is freed by a CUDA call that
+ * waits for all kernels of the device: end kernels that run without limit first. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory);
 
 /* ----------------------------------------------------------- slot helpers -- */
-/* For software that plays the control system, on the host view of a ring. slot_idx must be less than the ring's number
- * of slots, which cudaq_ringbuffer_t does not know. Producers fill slots in ring order. One thread per slot at a time. */
+/* For software that plays the control system. They work on the host views of a ring. slot_idx must be less than the
+ * number of slots of the ring; the helpers cannot check that, because cudaq_ringbuffer_t does not hold the number.
+ * Producers fill slots in ring order. Only one thread may work on a slot at a time. */
 
-/* 1: both flags are 0 and the slot may be filled; 0: not. Reads rx, then tx. */
+/* Returns 1 if both flags are 0 and the slot may be filled, else 0. Reads rx, then tx. */
 CUDAQ_REALTIME_API int cudaq_host_ringbuffer_slot_available(const cudaq_ringbuffer_t *rb, uint32_t slot_idx);
 /* Writes a request frame into a free slot; does not signal it. payload may be NULL if payload_len is 0.
- * CUDAQ_ERR_INVALID_ARG if it does not fit in rx_stride_sz. */
+ * CUDAQ_ERR_INVALID_ARG: the frame does not fit in rx_stride_sz. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t *rb,
                                                                           uint32_t slot_idx, uint32_t function_id,
                                                                           const void *payload, uint32_t payload_len,
@@ -543,13 +573,13 @@ CUDAQ_REALTIME_API void cudaq_host_ringbuffer_signal_slot(const cudaq_ringbuffer
 /* Reads the tx flag with acquire. *out_cuda_error (may be NULL) gets the CUDA error of CUDAQ_TX_ERROR, else 0. */
 CUDAQ_REALTIME_API cudaq_tx_status_t cudaq_host_ringbuffer_poll_tx_flag(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
                                                                         int *out_cuda_error);
-/* Copies the response header and sets *out_result to the result inside the TX slot, valid until clear_slot. Call after
- * CUDAQ_TX_READY. CUDAQ_ERR_INTERNAL: the frame is no response (wrong magic or length). */
+/* Copies the response header and sets *out_result to the result inside the TX slot, which is valid until clear_slot.
+ * Call it after CUDAQ_TX_READY. CUDAQ_ERR_INTERNAL: the slot holds no valid response (wrong magic or length). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_host_ringbuffer_read_rpc_response(const cudaq_ringbuffer_t *rb,
                                                                           uint32_t slot_idx,
                                                                           cudaq_rpc_response_t *out_header,
                                                                           const void **out_result);
-/* Consumer: gives the slot back by clearing its tx flag with release. Reset your own bookkeeping of the slot first. */
+/* Consumer: gives the slot back by clearing its tx flag with release. Reset your own bookkeeping of the slot before. */
 CUDAQ_REALTIME_API void cudaq_host_ringbuffer_clear_slot(const cudaq_ringbuffer_t *rb, uint32_t slot_idx);
 
 #ifdef __cplusplus

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of a request and results of a response, found by the schema of the function. For handlers on the device and
-// on the host.
+// Reads the arguments of a request and writes the results of a response by the schema of the function. For handlers on
+// the device and on the host.
 //
 //   CUDAQ_REALTIME_HOST_DEVICE constexpr cudaq_handler_schema_t decode_schema() {
 //     return make_schema({make_type_desc(TYPE_BIT_PACKED, 128), make_type_desc(TYPE_ARRAY_FLOAT32, 16)},
 //                        {make_type_desc(TYPE_UINT8, 1)});
 //   }
 //
-// is usable both for the function table and in the handler; the compiler folds it into the accesses. Fields stand one
-// behind the other without padding, so that most of them are misaligned: everything here loads and stores by memcpy.
-// Nothing reads beyond arg_len or writes beyond max_result_len. What does not fit reads as zero, is not written, and is
-// remembered: ask ok() at the end.
+// serves both the function table and the handler; the compiler folds it into the accesses. Fields follow each other
+// without padding, so most of them are misaligned: all loads and stores here use memcpy. No access is beyond arg_len or
+// max_result_len. A field that does not fit reads as zero and is not written; ok() is false after that, so check it at
+// the end.
 //
-// A reader or writer belongs to one thread. When several threads run a handler, each has its own.
+// A reader or writer belongs to one thread. If several threads run a handler, each has its own.
 #ifndef CUDAQ_REALTIME_DEVICE_ARGUMENTS_H
 #define CUDAQ_REALTIME_DEVICE_ARGUMENTS_H
 
@@ -23,7 +23,7 @@
 
 namespace cudaq::realtime {
 
-/// A schema from its descriptors; make_type_desc(type, 0) describes a field of variable size.
+/// A schema from its descriptors. make_type_desc(type, 0) describes a field of variable size.
 template <std::size_t NumArgs, std::size_t NumResults>
 CUDAQ_REALTIME_HOST_DEVICE constexpr cudaq_handler_schema_t
 make_schema(const cudaq_type_desc_t (&args)[NumArgs], const cudaq_type_desc_t (&results)[NumResults]) {
@@ -38,7 +38,7 @@ make_schema(const cudaq_type_desc_t (&args)[NumArgs], const cudaq_type_desc_t (&
   return schema;
 }
 
-/// True if a T is one element of the payload type. BIT_PACKED is read as bytes, too.
+/// True if a T is one element of the payload type. BIT_PACKED is read as bytes.
 template <class T>
 CUDAQ_REALTIME_HOST_DEVICE constexpr bool is_element_of(std::uint8_t type_id) {
   static_assert(std::is_arithmetic_v<T> && std::is_same_v<T, std::remove_cv_t<T>>);
@@ -56,8 +56,8 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr bool is_element_of(std::uint8_t type_id) {
     return std::is_integral_v<T> && std::is_signed_v<T> && sizeof(T) == 8 && type_id == TYPE_INT64;
 }
 
-/// Where the fields of a payload of `total` bytes stand. One field may be of variable size (size_bytes 0): it takes what
-/// the others leave. Without such a field, bytes behind the last one belong to nobody.
+/// Offsets and sizes of the fields in a payload of `total` bytes. One field may be of variable size (size_bytes 0): it
+/// gets the bytes that the others leave. Without such a field, the bytes after the last field are unused.
 class payload_layout {
 public:
   /// `fields` must outlive the layout.
@@ -95,8 +95,8 @@ public:
       sum += bytes(before);
     return sum;
   }
-  /// Bits of BIT_PACKED, elements of everything else: what num_elements states, if it states anything, and no more than
-  /// the field's bytes hold.
+  /// Number of bits of a BIT_PACKED field, else number of elements: num_elements if the schema states it, but not more
+  /// than the bytes of the field hold.
   CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t elements(std::uint32_t i) const {
     if (i >= count_)
       return 0;
@@ -109,7 +109,7 @@ public:
 private:
   const cudaq_type_desc_t *fields_;
   std::uint32_t count_;
-  std::uint32_t variable_; ///< index of the field of variable size; count_: there is none
+  std::uint32_t variable_; ///< index of the field of variable size; count_: no such field
   std::uint32_t spare_ = 0;
   bool fits_ = false;
 };
@@ -117,19 +117,19 @@ private:
 /// Reads the arguments of one request.
 class argument_reader {
 public:
-  /// `schema` must outlive the reader, hence no temporary.
+  /// `schema` must outlive the reader; so temporaries are refused.
   CUDAQ_REALTIME_HOST_DEVICE constexpr argument_reader(const cudaq_handler_schema_t &schema, const void *payload,
                                                        std::uint32_t arg_len)
       : layout_(schema.args, schema.num_args <= CUDAQ_MAX_ARGS ? schema.num_args : 0u, arg_len),
         payload_(static_cast<const std::uint8_t *>(payload)), ok_(layout_.fits()) {}
   argument_reader(const cudaq_handler_schema_t &&, const void *, std::uint32_t) = delete;
 
-  /// The arguments fit into arg_len, and so far nothing was asked that is not there.
+  /// True if the arguments fit into arg_len and no access so far was to a missing argument or element.
   CUDAQ_REALTIME_HOST_DEVICE constexpr bool ok() const { return ok_; }
   CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t bytes(std::uint32_t i) const { return layout_.bytes(i); }
-  /// Elements of argument i as it stands in this request; of BIT_PACKED: bits.
+  /// Number of elements of argument i in this request; of BIT_PACKED: bits.
   CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t elements(std::uint32_t i) const { return layout_.elements(i); }
-  /// First byte of argument i, of any alignment; bytes(i) of them may be read.
+  /// First byte of argument i, of any alignment. bytes(i) bytes may be read.
   CUDAQ_REALTIME_HOST_DEVICE constexpr const std::uint8_t *data(std::uint32_t i) const {
     return payload_ + layout_.offset(i);
   }
@@ -138,9 +138,9 @@ public:
   template <class T>
   CUDAQ_REALTIME_HOST_DEVICE T get(std::uint32_t i, std::uint32_t k = 0) {
     T value{};
-    const bool there =
-        is_element_of<T>(layout_.type(i)) && k < layout_.bytes(i) / sizeof(T) &&
-        (layout_.type(i) == TYPE_BIT_PACKED || k < layout_.elements(i)); // elements are bits there, k counts bytes
+    const bool there = is_element_of<T>(layout_.type(i)) && k < layout_.bytes(i) / sizeof(T) &&
+                       (layout_.type(i) == TYPE_BIT_PACKED ||
+                        k < layout_.elements(i)); // BIT_PACKED: elements() are bits, k counts bytes
     if (there)
       std::memcpy(&value, data(i) + std::size_t{k} * sizeof(T), sizeof(T));
     else
@@ -154,7 +154,7 @@ public:
       return false;
     return (data(i)[k / 8] >> (k % 8) & 1) != 0;
   }
-  /// Bits 32w .. 32w+31 of a BIT_PACKED argument, bit 32w lowest; those behind the last one are 0.
+  /// Bits 32w .. 32w+31 of a BIT_PACKED argument. Bit 32w is the lowest; bits after the last one are 0.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t bits(std::uint32_t i, std::uint32_t w) {
     const std::uint64_t first = std::uint64_t{w} * 32;
     const std::uint32_t count = layout_.elements(i);
@@ -186,15 +186,15 @@ private:
   bool ok_;
 };
 
-/// Writes the results of one response. A result of variable size has `variable_bytes` of them.
+/// Writes the results of one response. A result of variable size has `variable_bytes` bytes.
 class result_writer {
 public:
-  /// `schema` must outlive the writer, hence no temporary.
+  /// `schema` must outlive the writer; so temporaries are refused.
   CUDAQ_REALTIME_HOST_DEVICE constexpr result_writer(const cudaq_handler_schema_t &schema, void *output,
                                                      std::uint32_t max_result_len, std::uint32_t variable_bytes = 0)
       : layout_(schema.results, schema.num_results <= CUDAQ_MAX_RESULTS ? schema.num_results : 0u, max_result_len),
         length_(max_result_len), output_(static_cast<std::uint8_t *>(output)), ok_(false) {
-    // The layout as if the whole area were used; then with the bytes that are.
+    // First the layout of the whole area; then, if the results fit, the layout of the bytes that are used.
     std::uint64_t used = variable_bytes;
     for (std::uint32_t i = 0; i < layout_.count(); ++i)
       used += schema.results[i].size_bytes;
@@ -206,10 +206,10 @@ public:
   }
   result_writer(const cudaq_handler_schema_t &&, void *, std::uint32_t, std::uint32_t = 0) = delete;
 
-  /// The results fit into max_result_len, and so far nothing was written outside of them.
+  /// True if the results fit into max_result_len and no write so far was outside of them.
   CUDAQ_REALTIME_HOST_DEVICE constexpr bool ok() const { return ok_; }
   CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t bytes(std::uint32_t i) const { return layout_.bytes(i); }
-  /// First byte of result i, of any alignment; bytes(i) of them may be written. Not if ok() is false.
+  /// First byte of result i, of any alignment. bytes(i) bytes may be written. Not valid if ok() is false.
   CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint8_t *data(std::uint32_t i) const { return output_ + layout_.offset(i); }
 
   /// Element k of result i.
@@ -220,8 +220,8 @@ public:
     else
       ok_ = false;
   }
-  /// Bits 32w .. 32w+31 of a BIT_PACKED result, and the unused ones of its last byte, which become 0. The output area is
-  /// not cleared beforehand: write all words.
+  /// Sets bits 32w .. 32w+31 of a BIT_PACKED result, and clears the unused bits of its last byte. The output area is
+  /// not cleared before the handler runs, so write all words.
   CUDAQ_REALTIME_HOST_DEVICE void set_bits(std::uint32_t i, std::uint32_t w, std::uint32_t word) {
     const std::uint64_t first = std::uint64_t{w} * 32;
     if (!ok_ || layout_.type(i) != TYPE_BIT_PACKED || first >= layout_.elements(i)) {
@@ -235,7 +235,7 @@ public:
       data(i)[first / 8 + b] = static_cast<std::uint8_t>(word >> (8 * b));
   }
 
-  /// Sets the handler's *result_len: all results if ok(), else 0. Returns ok().
+  /// Sets the handler's *result_len: the size of all results if ok(), else 0. Returns ok().
   CUDAQ_REALTIME_HOST_DEVICE bool finish(std::uint32_t *result_len) const {
     *result_len = ok_ ? length_ : 0;
     return ok_;

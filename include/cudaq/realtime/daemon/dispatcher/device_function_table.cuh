@@ -6,11 +6,11 @@
 //   table.upload();
 //   const cudaq_function_table_t view = table.view(); // for cudaq_dispatcher_set_function_table
 //
-// What a DEVICE_CALL entry carries is no address of the GPU's memory: it is a position among the functions of one module,
-// and means nothing, or another function, in the kernels of every other module; such a call does not return. A module is
-// one .cu file, or with relocatable device code everything that is device-linked together. So use device_handler in the
-// file that instantiates the dispatch kernel (dispatch_kernel.cuh), or compile with relocatable device code and link with
-// the archive; the latter is what the CMake target cudaq::realtime-dispatch does to its consumers.
+// A DEVICE_CALL entry does not hold an address in the GPU's memory. It holds a position among the functions of one module.
+// In the kernels of another module the same position is no function or another one, and such a call does not return. A
+// module is one .cu file, or, with relocatable device code, all files that are device-linked together. So there are two
+// ways: use device_handler in the file that instantiates the dispatch kernel (dispatch_kernel.cuh), or compile with
+// relocatable device code and link with the archive. The CMake target cudaq::realtime-dispatch does the latter.
 #ifndef CUDAQ_REALTIME_DEVICE_FUNCTION_TABLE_CUH
 #define CUDAQ_REALTIME_DEVICE_FUNCTION_TABLE_CUH
 
@@ -34,13 +34,13 @@ target property CUDA_SEPARABLE_COMPILATION ON (nvcc -rdc=true). Otherwise the ke
 namespace cudaq::realtime {
 
 namespace detail {
-/// What the device takes for the handler's address; set when the module is loaded. Internal linkage, here and below: two
+/// The device's value of the handler's address; set when the module is loaded. Internal linkage, here and below: two
 /// files that include one definition of a handler are two modules.
 template <DeviceRPCFunction Handler>
 static __device__ DeviceRPCFunction handler_address = Handler;
 } // namespace detail
 
-/// Names a handler of this module to device_function_table::add.
+/// Names a handler of this module for device_function_table::add.
 struct device_handler_symbol {
   const void *symbol = nullptr;
 };
@@ -49,8 +49,8 @@ static device_handler_symbol device_handler() {
   return {&detail::handler_address<Handler>};
 }
 
-/// Loads the modules of these handlers. A module that holds a loaded kernel is loaded, too: this is only needed for a table
-/// that is built while kernels of other modules run for ever (lazy loading would wait for them).
+/// Loads the modules of these handlers. Only needed if the table is built while kernels of other modules run without
+/// limit: lazy loading would wait for them. A module of which a kernel is loaded is loaded already.
 inline cudaError_t preload_device_handlers(std::initializer_list<device_handler_symbol> handlers) {
   for (const device_handler_symbol &handler : handlers) {
     void *address = nullptr;
@@ -60,8 +60,8 @@ inline cudaError_t preload_device_handlers(std::initializer_list<device_handler_
   return cudaSuccess;
 }
 
-/// The DEVICE_CALL entry of a handler, for a table of one's own; device_function_table does it by itself. In stream order,
-/// and waits for it: `stream` as for a device_function_table.
+/// Makes the DEVICE_CALL entry of a handler, for a table that the caller builds; device_function_table calls it itself.
+/// Works in stream order and waits for the stream: `stream` as for a device_function_table.
 inline cudaError_t make_device_entry(std::uint32_t function_id, device_handler_symbol handler,
                                      const cudaq_handler_schema_t &schema, cudaStream_t stream,
                                      cudaq_function_entry_t *out_entry) {
@@ -80,12 +80,12 @@ inline cudaError_t make_device_entry(std::uint32_t function_id, device_handler_s
   return cudaSuccess;
 }
 
-/// Entries, and their copy on the device. One thread at a time. Everything is done in order of `stream`, which must be
-/// non-blocking, belong to the current device of every call, hold no kernel that runs for ever, and outlive the table.
-/// Kernels that run for ever elsewhere on the device do no harm: nothing waits for them.
+/// Entries, and their copy on the device. One thread at a time. All CUDA work is done in the order of `stream`, which
+/// must be non-blocking, must belong to the current device of every call, must hold no kernel that runs without limit,
+/// and must outlive the table. Such kernels may run on other streams of the device: no call waits for them.
 ///
-/// cudaq_dispatcher_start reads the table; it need not live longer. A dispatch kernel that is launched directly, without a
-/// dispatcher, needs it to its end.
+/// cudaq_dispatcher_start reads the table; it need not live longer. A dispatch kernel that is launched without a
+/// dispatcher needs it until the kernel ends.
 class device_function_table {
 public:
   explicit device_function_table(cudaStream_t stream) : stream_(stream) {}
@@ -105,7 +105,8 @@ public:
     return *this;
   }
 
-  /// Adds a DEVICE_CALL handler; error_text() says what went wrong. Not on the device before the next upload().
+  /// Adds a DEVICE_CALL handler. On an error error_text() holds the reason. The entry is on the device after the next
+  /// upload().
   cudaError_t add(std::uint32_t function_id, device_handler_symbol handler, const cudaq_handler_schema_t &schema = {}) {
     if (const cudaError_t error = check_stream(); error != cudaSuccess)
       return error;
@@ -115,16 +116,16 @@ public:
       entries_.push_back(entry);
     return result("reading the handler's address", error);
   }
-  /// The same under the function id of a name.
+  /// The same with the function id of a name.
   cudaError_t add(const char *name, device_handler_symbol handler, const cudaq_handler_schema_t &schema = {}) {
     return add(fnv1a_hash(name), handler, schema);
   }
 
-  /// Adds an entry that is complete already, a GRAPH_LAUNCH one for instance.
+  /// Adds a complete entry, for instance a GRAPH_LAUNCH one.
   void add(const cudaq_function_entry_t &entry) { entries_.push_back(entry); }
 
-  /// Copies the entries to the device and waits until they are there. May be called again after more were added; the view
-  /// of before is then void.
+  /// Copies the entries to the device and waits for the copy. May be called again after more entries were added;
+  /// earlier views are invalid then.
   cudaError_t upload() {
     if (const cudaError_t error = check_stream(); error != cudaSuccess)
       return error;
@@ -150,11 +151,11 @@ public:
 
   /// The table on the device, as of the last upload; valid while this object lives.
   cudaq_function_table_t view() const { return {device_, uploaded_}; }
-  /// Why the last call that failed did so; empty before.
+  /// The reason of the last failed call; empty before the first failure.
   const std::string &error_text() const { return error_text_; }
 
 private:
-  /// A blocking stream, the legacy default stream above all, would wait for kernels that run for ever.
+  /// A blocking stream (the legacy default stream is one) would wait for kernels that run without limit.
   cudaError_t check_stream() {
     unsigned flags = 0;
     if (const cudaError_t error = result("looking at the stream", cudaStreamGetFlags(stream_, &flags));
@@ -168,7 +169,7 @@ private:
       error_text_ = std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")";
     return error;
   }
-  /// In stream order, and not by cudaFree, which would wait for every kernel of the device.
+  /// In stream order. cudaFree would wait for every kernel of the device.
   void release() {
     if (device_ != nullptr)
       (void)cudaFreeAsync(device_, stream_);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requester's side of a ring for kernels: what a network interface, or a kernel that stands in for one, does with the
-// slots. Producer and consumer may be one kernel or two (an RX and a TX kernel with the dispatch kernel between them).
+// The requester's side of a ring for kernels: the work of a network interface, or of a kernel that replaces one in a
+// test. Producer and consumer may be one kernel or two (an RX and a TX kernel with the dispatch kernel between them).
 //
 //   producer  slot_available(i) -> write_request(i, ...) -> signal(i)       slots in ring order, next(i)
 //   consumer  poll(i) == CUDAQ_TX_READY -> read_response(i, header), result(i) -> clear(i)
 //
-// The rules behind it: docs/ring_protocol.md. What waits takes a deadline; a caller that polls in a loop of its own needs
-// an end besides the expected one, too, and one that all threads of the group reach together.
+// The rules are in docs/ring_protocol.md. Members that wait take a deadline. If a caller polls in its own loop, that
+// loop needs a deadline too, and all threads of the group must leave it together.
 #ifndef CUDAQ_REALTIME_DEVICE_RING_CUH
 #define CUDAQ_REALTIME_DEVICE_RING_CUH
 
@@ -15,7 +15,7 @@
 
 namespace cudaq::realtime {
 
-/// When a loop on the device has waited long enough, by the device's clock in nanoseconds.
+/// A deadline for loops on the device, `ns` nanoseconds from now by the device's clock.
 class device_deadline {
 public:
   __device__ explicit device_deadline(std::uint64_t ns) : end_(now() + ns) {}
@@ -30,8 +30,10 @@ private:
   std::uint64_t end_;
 };
 
-/// Who calls the members of a device_ring together. All threads of the group call every member, with the same arguments,
-/// and get the same answer; payloads are copied by all of them.
+/// Groups: which threads call the members of a device_ring together. All threads of the group call every member, with
+/// the same arguments, and get the same result. All of them copy payloads.
+///
+/// One thread.
 struct one_thread {
   __device__ static std::uint32_t rank() { return 0; }
   __device__ static std::uint32_t size() { return 1; }
@@ -48,7 +50,7 @@ struct one_warp {
   __device__ static void sync() { __syncwarp(); }
   __device__ static std::uint64_t from_first(std::uint64_t value) {
     value = __shfl_sync(0xFFFFFFFFu, value, 0);
-    __syncwarp(); // a shuffle orders no memory: what the first thread has acquired counts for all
+    __syncwarp(); // a shuffle orders no memory; this passes on to all lanes what the first one has acquired
     return value;
   }
 };
@@ -60,7 +62,7 @@ struct one_block {
   __device__ static void sync() { __syncthreads(); }
   __device__ static std::uint64_t from_first(std::uint64_t value) {
     __shared__ std::uint64_t shared;
-    __syncthreads(); // the last value has been read
+    __syncthreads(); // all threads have read the last value
     if (rank() == 0)
       shared = value;
     __syncthreads();
@@ -68,13 +70,13 @@ struct one_block {
   }
 };
 
-/// A ring as its device sees it; plain data, to be passed to kernels by value. Scope: thread_scope_device only if
-/// everybody who touches the flags, the dispatcher included, runs on this device and the flags are in its memory.
+/// A ring as its device sees it. Plain data; pass it to kernels by value. Scope: thread_scope_device only if all
+/// threads that touch the flags, those of the dispatcher included, run on this device, and the flags are in its memory.
 template <class Group = one_thread, cuda::thread_scope Scope = cuda::thread_scope_system>
 class device_ring {
 public:
-  /// From the device views of `ring`. Strides are multiples of 8 from 24 on and flags and slots are aligned to 8, as
-  /// cudaq_dispatcher_set_ringbuffer demands. slot_size: usable bytes, 0: the smaller stride.
+  /// Uses the device views of `ring`. Strides must be multiples of 8 and at least 24; flags and slots must be aligned
+  /// to 8, as for cudaq_dispatcher_set_ringbuffer. slot_size: usable bytes; 0: the smaller stride.
   device_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint32_t slot_size = 0) {
     view_ = detail::with_answers_in_place(detail::device_view(ring, num_slots, slot_size)).template with_scope<Scope>();
     const std::size_t smaller = view_.rx_stride < view_.tx_stride ? view_.rx_stride : view_.tx_stride;
@@ -88,12 +90,12 @@ public:
 
   // --- producer ---
 
-  /// Both flags are 0; the slot may be filled.
+  /// True if both flags are 0: the slot may be filled.
   __device__ bool slot_available(std::uint32_t slot) const {
     return Group::from_first(Group::rank() == 0 && view_.free_for_producer(slot)) != 0;
   }
 
-  /// Waits until it is so. False: the deadline has passed.
+  /// Waits until slot_available() is true. False: the deadline has passed.
   __device__ bool wait_available(std::uint32_t slot, const device_deadline &deadline) const {
     bool free = false;
     if (Group::rank() == 0)
@@ -102,8 +104,8 @@ public:
     return Group::from_first(free) != 0;
   }
 
-  /// Writes a request into a free slot and does not signal it. `payload` (any alignment) must be readable by every thread
-  /// of the group; with payload_len 0 it may be null. False, and nothing written: it does not fit.
+  /// Writes a request into a free slot; does not signal it. Every thread of the group must be able to read `payload`
+  /// (any alignment). It may be null if payload_len is 0. False, and nothing is written: the request does not fit.
   __device__ bool write_request(std::uint32_t slot, std::uint32_t function_id, const void *payload,
                                 std::uint32_t payload_len, std::uint32_t request_id,
                                 std::uint64_t ptp_timestamp = 0) const {
@@ -117,7 +119,7 @@ public:
     return true;
   }
 
-  /// Publishes what the group has written: the first thread's store releases everybody's writes.
+  /// Publishes the request: the first thread's store releases the writes of the whole group.
   __device__ void signal(std::uint32_t slot) const {
     Group::sync();
     if (Group::rank() == 0)
@@ -130,7 +132,8 @@ public:
   __device__ cudaq_tx_status_t poll(std::uint32_t slot, int *cuda_error = nullptr) const {
     return state_of(Group::from_first(Group::rank() == 0 ? view_.answer(slot) : 0), cuda_error);
   }
-  /// Waits until it is CUDAQ_TX_READY or CUDAQ_TX_ERROR, and returns the state; another one: the deadline has passed.
+  /// Waits until the state is CUDAQ_TX_READY or CUDAQ_TX_ERROR, and returns it. Any other state: the deadline has
+  /// passed.
   __device__ cudaq_tx_status_t wait_answer(std::uint32_t slot, const device_deadline &deadline,
                                            int *cuda_error = nullptr) const {
     std::uint64_t flag = 0;
@@ -140,7 +143,8 @@ public:
     return state_of(Group::from_first(flag), cuda_error);
   }
 
-  /// Header of the response, after CUDAQ_TX_READY. False: the frame is no response (wrong magic or length).
+  /// Reads the header of the response, after CUDAQ_TX_READY. False: the slot holds no valid response (wrong magic or
+  /// length).
   __device__ bool read_response(std::uint32_t slot, cudaq_rpc_response_t &header) const {
     const auto r = detail::read_header<detail::response>(view_.tx_slot(slot));
     header = {r.magic, r.status, r.result_len, r.request_id, r.ptp_timestamp};
@@ -152,7 +156,7 @@ public:
     return view_.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
   }
 
-  /// Gives the slot back, once the whole group has read what it needs.
+  /// Gives the slot back, after the whole group has read what it needs.
   __device__ void clear(std::uint32_t slot) const {
     Group::sync();
     if (Group::rank() == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatch kernel as a template: instantiated in the program's own .cu beside its handlers, without separable
+// The dispatch kernel as a template. A program instantiates it in the .cu file that holds its handlers, without separable
 // compilation.
 //
 //   using handlers = cudaq::realtime::handler_list<
@@ -16,14 +16,15 @@
 
 namespace cudaq::realtime {
 
-/// Handlers known at compile time, inlined. The run-time function table is ignored: it may be empty.
+/// Handlers known at compile time, inlined. The run-time function table is ignored and may be empty.
 template <class... StaticHandlers>
 struct handler_list : detail::compile_time_handlers<StaticHandlers...> {};
 
-/// The handlers of the run-time table, whose device pointers must be of the module that instantiates the kernel.
+/// The handlers of the run-time table. Its device pointers must be of the module that instantiates the kernel.
 struct table_handlers : detail::run_time_handlers {};
 
-/// The 14 arguments of a cudaq_dispatch_launch_fn_t as a struct, with the state of the dispatcher that calls.
+/// The 14 arguments of a cudaq_dispatch_launch_fn_t as a struct, with the state of the dispatcher that calls the
+/// function.
 inline cudaq_dispatch_launch_params_t
 make_launch_params(volatile std::uint64_t *rx_flags, volatile std::uint64_t *tx_flags, std::uint8_t *rx_data,
                    std::uint8_t *tx_data, std::size_t rx_stride_sz, std::size_t tx_stride_sz,
@@ -43,7 +44,7 @@ make_launch_params(volatile std::uint64_t *rx_flags, volatile std::uint64_t *tx_
 
 namespace detail {
 
-/// launch_dispatch_kernel; `direct_sharing`: who else serves the ring of a launch without a dispatcher.
+/// Implements launch_dispatch_kernel. `direct_sharing`: the sharing mode of the ring for a launch without a dispatcher.
 template <class Kernel, class Handlers>
 cudaError_t launch_checked(const cudaq_dispatch_launch_params_t &params, ring_sharing direct_sharing) {
   if (params.struct_size != sizeof(params))
@@ -62,23 +63,25 @@ cudaError_t launch_checked(const cudaq_dispatch_launch_params_t &params, ring_sh
     return refused;
   direct.sharing = direct_sharing;
   if (direct_sharing != ring_sharing::alone && direct.ring.in_place())
-    return cudaErrorNotSupported; // somebody's answer may look like a request of ours
+    return cudaErrorNotSupported; // an answer of another dispatcher may look like a request of ours
   return launch_without_state(params, direct, Kernel::is_cooperative,
                               [&](const dispatch_params &p) { return with(p, nullptr); });
 }
 
 } // namespace detail
 
-/// Launches the kernel on params.stream and returns at once. Kernel: RegularKernel or CooperativeKernel; Handlers:
-/// handler_list<...> or table_handlers. With the state of a dispatcher it serves until stop; without one until
-/// *shutdown_flag is non-zero, over slots of the smaller stride. Returns the launch's error; start() reports the reason.
+/// Launches the kernel on params.stream and returns immediately. Kernel: RegularKernel or CooperativeKernel. Handlers:
+/// handler_list<...> or table_handlers. With the state of a dispatcher the kernel serves until stop. Without one it
+/// serves until *shutdown_flag is non-zero, with slots of the smaller stride. Returns the error of the launch; start()
+/// reports the reason.
 template <class Kernel, class Handlers>
 cudaError_t launch_dispatch_kernel(const cudaq_dispatch_launch_params_t &params) {
   return detail::launch_checked<Kernel, Handlers>(params, detail::ring_sharing::alone);
 }
 
-/// Loads the kernel. With lazy loading the first launch waits for every kernel that runs, and a dispatch kernel runs for
-/// ever: call this before a first dispatcher starts, if another one with other handlers shall start later.
+/// Loads the kernel. Call this before the first dispatcher starts, if a dispatcher with other handlers starts later:
+/// with lazy loading, the first launch of a kernel waits for every running kernel, and a dispatch kernel runs until it
+/// is stopped.
 template <class Kernel, class Handlers>
 cudaError_t preload_dispatch_kernel() {
   return detail::kernel_choice<Kernel, Handlers>::preload();

@@ -20,7 +20,7 @@ namespace cudaq::realtime {
 inline constexpr std::uint32_t RPC_MAGIC_REQUEST = CUDAQ_RPC_MAGIC_REQUEST;
 inline constexpr std::uint32_t RPC_MAGIC_RESPONSE = CUDAQ_RPC_MAGIC_RESPONSE;
 
-/// Request header: the C struct `cudaq_rpc_header_t` under the name that C++ code uses.
+/// Request header: the C struct `cudaq_rpc_header_t` under its C++ name.
 struct __attribute__((packed)) RPCHeader {
   std::uint32_t magic;
   std::uint32_t function_id;
@@ -29,7 +29,7 @@ struct __attribute__((packed)) RPCHeader {
   std::uint64_t ptp_timestamp;
 };
 
-/// Response header: the C struct `cudaq_rpc_response_t` under the name that C++ code uses.
+/// Response header: the C struct `cudaq_rpc_response_t` under its C++ name.
 struct __attribute__((packed)) RPCResponse {
   std::uint32_t magic;
   std::int32_t status;
@@ -46,14 +46,15 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t fnv1a_hash(const char *name) 
   return hash;
 }
 
-/// A DEVICE_CALL handler. Input (`arg_len` bytes) and output (`max_result_len` bytes) never overlap. Returns the status
-/// of the response and sets `*result_len`. Which threads call it depends on the kernel kind; see docs/message_protocol.md.
+/// A DEVICE_CALL handler. Input (`arg_len` bytes) and output (`max_result_len` bytes) never overlap. It returns the
+/// status of the response and sets `*result_len`, which is 0 on entry. Which threads call it depends on the kernel
+/// kind: docs/device_dispatch.md.
 using DeviceRPCFunction = int (*)(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,
                                   std::uint32_t *result_len);
 
-/// What a graph handler needs to answer by itself: it writes an RPCResponse frame to `tx_slot`, then stores
-/// `tx_flag_value` to `*tx_flag` with system-scope release. Its arguments are baked into the graph, so a context
-/// belongs to one graph exec.
+/// Arguments with which a graph handler answers: it writes an RPCResponse frame to `tx_slot`, then stores
+/// `tx_flag_value` to `*tx_flag` with system-scope release. The address of the context is a fixed argument of the
+/// graph's kernels, so a context belongs to one graph exec.
 struct GraphIOContext {
   void *rx_slot;
   std::uint8_t *tx_slot;
@@ -62,16 +63,16 @@ struct GraphIOContext {
   std::size_t tx_stride_sz;
 };
 
-/// The same for a graph that publishes to the ring itself, which spares its answer a step: it stores `io.tx_flag_value` to
-/// `*io.tx_flag`, the ring's own flag, and then, when it touches the slot no more, `done_value` to `*done`; each with
-/// system-scope release. publish_graph_response (graph_io.cuh) does that.
+/// The same for a graph that publishes to the ring itself, which saves one step. The graph stores `io.tx_flag_value` to
+/// `*io.tx_flag`, which is the ring's own flag. When it touches the slot no more, it stores `done_value` to `*done`.
+/// Both are stores with system-scope release. publish_graph_response (graph_io.cuh) does this.
 struct GraphIOContextV2 {
   GraphIOContext io;
   volatile std::uint64_t *done;
   std::uint64_t done_value;
 };
 
-/// Payload types under their C++ names; the values are those of cudaq_payload_type_t.
+/// Payload types under their C++ names. The values are those of cudaq_payload_type_t.
 enum PayloadTypeID : std::uint8_t {
   TYPE_UINT8 = CUDAQ_TYPE_UINT8,
   TYPE_INT32 = CUDAQ_TYPE_INT32,
@@ -107,7 +108,8 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t payload_element_bytes(std::ui
   }
 }
 
-/// Descriptor of `num_elements` of a type; for BIT_PACKED `num_elements` counts bits and is rounded up to bytes.
+/// Descriptor of `num_elements` elements of a type. For BIT_PACKED `num_elements` is the number of bits; the size is
+/// rounded up to bytes.
 CUDAQ_REALTIME_HOST_DEVICE constexpr cudaq_type_desc_t make_type_desc(std::uint8_t type_id,
                                                                       std::uint32_t num_elements) {
   const std::uint32_t bytes = type_id == TYPE_BIT_PACKED ? num_elements / 8 + (num_elements % 8 != 0)
@@ -115,8 +117,8 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr cudaq_type_desc_t make_type_desc(std::uint8
   return cudaq_type_desc_t{type_id, {0, 0, 0}, bytes, num_elements};
 }
 
-/// Byte offset of argument `index` in a payload: arguments stand one behind the other in schema order, unpadded.
-/// Not meaningful behind an argument of variable size (size_bytes 0).
+/// Byte offset of argument `index` in a payload. Arguments follow each other in schema order, without padding. The
+/// offset has no meaning after an argument of variable size (size_bytes 0).
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t argument_offset(const cudaq_handler_schema_t &schema,
                                                                    std::uint32_t index) {
   std::uint32_t offset = 0;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures CUDA work as a graph in a process that is at work: other threads may allocate, copy and launch meanwhile, and
-// kernels that do not end may be resident. For the graph workers of host_dispatcher.h, and for whoever launches graphs.
+// Captures CUDA work as a graph while the process works: other threads may allocate, copy and launch at the same time,
+// and kernels that run without limit may be resident. For the graph workers of host_dispatcher.h, and for programs that
+// launch graphs themselves.
 //
 //   captured_graph graph;
 //   const graph_capture_result result = capture_graph(graph, [&](cudaStream_t stream) { launch everything on stream });
 //
-// Header-only over the CUDA runtime of the program.
+// Header-only; uses the CUDA runtime of the program.
 #ifndef CUDAQ_REALTIME_GRAPH_CAPTURE_H
 #define CUDAQ_REALTIME_GRAPH_CAPTURE_H
 
@@ -20,20 +21,21 @@
 
 namespace cudaq::realtime {
 
-/// How capture_graph goes about it.
+/// Options of capture_graph.
 struct graph_capture_options {
-  /// The device whose graph it is; -1: the current one of the calling thread, whose own is left alone either way.
+  /// The device of the graph; -1: the current device of the calling thread. The thread's current device is not changed.
   int device_id = -1;
-  /// Runs of the work before the capture, which load lazily loaded kernels and let libraries (TensorRT, cuBLAS) allocate
-  /// what they could not during it. The work is really done then, on what its arguments point to: kernels that go by a
-  /// GraphIOContext or a mailbox must do nothing while the slot is null, or this is 0.
+  /// Number of runs of the work before the capture. They load lazily loaded kernels, and let libraries (TensorRT,
+  /// cuBLAS) allocate memory that they cannot allocate during the capture. The runs really do the work, on the memory
+  /// that its arguments name. So kernels that read a GraphIOContext or a mailbox must do nothing while the slot is
+  /// null, or warm_ups must be 0.
   unsigned warm_ups = 1;
-  /// The graph can be launched by a kernel, too (cudaGraphInstantiateFlagDeviceLaunch).
+  /// Kernels can launch the graph, too (cudaGraphInstantiateFlagDeviceLaunch).
   bool device_launch = false;
 };
 
-/// CUDAQ_OK, or why there is no graph. CUDAQ_ERR_CUDA: a CUDA call failed, cuda_error says how. CUDAQ_ERR_INTERNAL: the work
-/// threw. CUDAQ_ERR_INVALID_ARG: the work put nothing on the stream.
+/// CUDAQ_OK, or the reason why there is no graph. CUDAQ_ERR_CUDA: a CUDA call failed with cuda_error.
+/// CUDAQ_ERR_INTERNAL: the work threw. CUDAQ_ERR_INVALID_ARG: the work put nothing on the stream.
 struct graph_capture_result {
   cudaq_status_t status = CUDAQ_OK;
   cudaError_t cuda_error = cudaSuccess;
@@ -41,8 +43,8 @@ struct graph_capture_result {
   explicit operator bool() const { return status == CUDAQ_OK; }
 };
 
-/// Owns an instantiated, uploaded graph: ready for the first launch. Not to be destroyed while a launch of it runs. A graph
-/// for launches from the device (device_launch) is destroyed by a call that waits for all kernels of the device.
+/// Owns an instantiated and uploaded graph, ready for its first launch. Do not destroy it while a launch of it runs. To
+/// destroy a graph for launches from the device (device_launch), CUDA waits for all kernels of the device.
 class captured_graph {
 public:
   captured_graph() = default;
@@ -59,7 +61,7 @@ public:
   cudaGraphExec_t exec() const { return exec_; }
   std::size_t num_nodes() const { return num_nodes_; }
   explicit operator bool() const { return exec_ != nullptr; }
-  /// The graph is the caller's from here on.
+  /// After this call the graph belongs to the caller.
   cudaGraphExec_t release() { return std::exchange(exec_, nullptr); }
   void reset() {
     if (exec_ != nullptr)
@@ -74,7 +76,7 @@ private:
 
 namespace detail {
 
-/// One capture, on a stream of its own. Whatever way it ends, no stream is left capturing.
+/// One capture, on its own stream. The stream never stays in capture, also after an error.
 class graph_capture {
 public:
   explicit graph_capture(graph_capture_result &result) : result_(result) {}
@@ -88,7 +90,7 @@ public:
     if (stream_ != nullptr)
       cudaStreamDestroy(stream_);
     if (result_.status != CUDAQ_OK)
-      cudaGetLastError(); // it has been told
+      cudaGetLastError(); // clears the error, which is in the result
     if (device_before_ >= 0)
       cudaSetDevice(device_before_);
   }
@@ -101,7 +103,7 @@ public:
     for (unsigned n = 0; n < options.warm_ups; ++n)
       if (!call(work, "a warm-up run") || !did("a warm-up run", cudaStreamSynchronize(stream_)))
         return false;
-    // Thread-local: what other threads do neither fails nor ends this capture, and only calls of this thread are refused.
+    // Thread-local: calls of other threads neither fail nor end this capture. Only calls of this thread are refused.
     if (!did("cudaStreamBeginCapture", cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal)))
       return false;
     capturing_ = true;
@@ -181,10 +183,10 @@ private:
 
 } // namespace detail
 
-/// Makes room on the current device for `count` streams and graphs for launches from the device, all in all. The driver has
-/// them in a pool, of some 35 at first, that grows only while nothing runs on the device: who takes one more beside a kernel
-/// that does not end waits for that kernel. So call this before the first one of those. What has been made stays in the
-/// pool. Returns the first error.
+/// Makes room on the current device for `count` streams and graphs for launches from the device, in all. The driver
+/// keeps them in a pool of about 35 at first. The pool grows only while nothing runs on the device: a call that needs
+/// one more waits for all running kernels, without limit if one of them does not end. So call this before the first
+/// such kernel. The room that it makes stays in the pool. Returns the first error.
 inline cudaError_t reserve_streams(std::size_t count) {
   std::vector<cudaStream_t> streams;
   cudaError_t first = cudaSuccess;
@@ -199,11 +201,13 @@ inline cudaError_t reserve_streams(std::size_t count) {
   return first;
 }
 
-/// Captures what `work(stream)` puts on the stream, instantiates and uploads it. `work` returns void or a cudaError_t, may
-/// throw, and is called warm_ups + 1 times on the calling thread; work that it forks to other streams it must join again.
-/// While it is captured it must not call what waits or allocates (cudaMalloc, cudaStreamSynchronize); other threads may.
-/// On failure `out` stays as it was and no stream is left capturing. Work that is void is judged by the thread's last CUDA
-/// error too, so call this with none pending.
+/// Captures the work that `work(stream)` puts on the stream, then instantiates and uploads the graph. If that fails,
+/// `out` is not changed, and no stream stays in capture.
+///
+/// `work` returns void or a cudaError_t, and may throw. It is called warm_ups + 1 times, on the calling thread. If it
+/// forks to other streams, it must join them again. While it is captured it must not make calls that wait or allocate
+/// (cudaMalloc, cudaStreamSynchronize); other threads may. Work that returns void fails also if the thread's last CUDA
+/// error is set: so call this with no error pending.
 template <class Work>
 graph_capture_result capture_graph(captured_graph &out, Work &&work, const graph_capture_options &options = {}) {
   graph_capture_result result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last step of a graph handler: how its kernels say that the answer is written. Called by one thread, after every
-// thread that wrote a part of the answer has synchronised with it.
+// The last step of a graph handler: its kernel publishes the answer. One thread calls this, after it has synchronised
+// with every thread that wrote a part of the answer.
 #ifndef CUDAQ_REALTIME_GRAPH_IO_CUH
 #define CUDAQ_REALTIME_GRAPH_IO_CUH
 
@@ -8,14 +8,14 @@
 
 namespace cudaq::realtime {
 
-/// The graph must not touch the slot any more.
+/// After this call the graph must not touch the slot.
 __device__ inline void publish_graph_response(const GraphIOContext &io) {
   detail::store_release(*io.tx_flag, io.tx_flag_value);
 }
 
-/// The same for a context of kind CUDAQ_GRAPH_IO_PUBLISHING: the ring's flag first, then the scheduler's word.
+/// The same for a context of kind CUDAQ_GRAPH_IO_PUBLISHING: first the ring's flag, then the scheduler's word.
 __device__ inline void publish_graph_response(const GraphIOContextV2 &io) {
-  const GraphIOContextV2 own = io; // an answer that is taken may be followed by the next request
+  const GraphIOContextV2 own = io; // copied: after the first store the next request may overwrite the context
   publish_graph_response(own.io);
   detail::store_release(*own.done, own.done_value);
 }

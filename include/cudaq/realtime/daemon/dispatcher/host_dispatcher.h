@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host dispatcher beyond the common C API: handlers with a user pointer, deferred completion, the job record, the
- * worker and its hooks, and the loop on a thread of the caller's own.
+/* The host dispatcher, beyond the common C API: handlers with a user pointer, deferred completion, job records, graph
+ * workers with their hooks, and the loop on a thread of the caller.
  *
- * The general rules of cudaq_realtime.h hold here too. */
+ * The general rules of cudaq_realtime.h apply here too. */
 #ifndef CUDAQ_REALTIME_HOST_DISPATCHER_H
 #define CUDAQ_REALTIME_HOST_DISPATCHER_H
 
@@ -12,22 +12,22 @@
 extern "C" {
 #endif
 
-/* Job record: one accepted request. The generation makes it unique, so that a late completion of an earlier request
- * can never complete the one that holds the slot now. */
+/* Job record: one accepted request. The generation makes it unique: a late completion of an earlier request cannot
+ * complete the request that is in the slot now. */
 typedef struct cudaq_host_job_t {
   uint64_t generation;
   uint32_t slot;
   uint32_t request_id;
 } cudaq_host_job_t;
 
-/* One call of a v2 handler. `payload` and `result` never overlap, on an in-place ring either; but with
+/* One call of a v2 handler. `payload` and `result` never overlap, also on an in-place ring. Exception: with
  * options.payload_in_slot they are the same memory there. */
 typedef struct cudaq_host_call_t {
   const void *payload; /* payload_len bytes, 8-byte aligned; valid until the handler returns */
   void *result;        /* max_result_len bytes, 8-byte aligned; valid until the request is completed */
   uint32_t payload_len;
   uint32_t max_result_len;
-  uint32_t result_len; /* out: bytes written to result, 0 on entry */
+  uint32_t result_len; /* out: bytes written to result; 0 on entry */
   uint32_t function_id;
   uint64_t ptp_timestamp;
   cudaq_host_job_t job;
@@ -36,45 +36,50 @@ typedef struct cudaq_host_call_t {
 /* Return value of a v2 handler that answers later through cudaq_host_complete_deferred. */
 #define CUDAQ_HOST_CALL_DEFERRED INT32_MIN
 
-/* A HOST_CALL handler with a user pointer. Returns the status of the response; the library writes the frame. Threads
+/* A HOST_CALL handler with a user pointer. It returns the status of the response; the library writes the frame. Threads
  * and exceptions as for cudaq_host_rpc_fn_t. */
 typedef int32_t (*cudaq_host_handler_v2_t)(cudaq_host_call_t *call, void *user);
 
-/* Serves function_id with a v2 handler, in addition to the function table (which may then be empty). An id that the
- * table carries too is refused by start. `user` is the caller's and must live until destroy. handler NULL removes it.
- * schema may be NULL. CUDAQ_ERR_STATE while running. */
+/* Serves function_id with a v2 handler, in addition to the function table (which may then be empty). start refuses an
+ * id that is in the table too. `user` belongs to the caller and must live until destroy. handler NULL removes the
+ * handler. schema may be NULL. CUDAQ_ERR_STATE while running. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_host_handler_v2(cudaq_dispatcher_t *dispatcher,
                                                                        uint32_t function_id,
                                                                        cudaq_host_handler_v2_t handler, void *user,
                                                                        const cudaq_handler_schema_t *schema);
 
-/* Answers a request whose handler deferred it, from any thread. Before that handler has returned, the answer is kept and
- * published when it returns. The result (result_len bytes) must stand in call->result. A stop answers what is still open
- * when its grace period ends; the result area may then belong to another request, so see that nobody writes results any
- * more before you stop. CUDAQ_ERR_STATE: this job was completed already, by an earlier call or
- * by a stop whose grace period ended, or the dispatcher was never started; nothing was written. CUDAQ_ERR_INVALID_ARG:
- * result_len exceeds max_result_len, the slot is none of the ring's, the job is another dispatcher's, or status is
- * CUDAQ_HOST_CALL_DEFERRED. The job of a graph worker can be completed like this only if the worker's completion is
- * CUDAQ_WORKER_CALLER_PUBLISHES (else CUDAQ_ERR_STATE). */
+/* Answers a request whose handler deferred it, from any thread. result_len bytes of result must be in call->result. If
+ * the handler has not returned yet, the library keeps the answer and publishes it when the handler returns.
+ *
+ * A stop answers the requests that are still open when its grace period ends. After that the result area may belong to
+ * another request. So make sure that no thread writes results any more before you stop.
+ *
+ * CUDAQ_ERR_STATE, and nothing is written: the job was completed already, by an earlier call or by a stop whose grace
+ * period ended; or the dispatcher was never started; or the job is that of a graph worker whose completion is not
+ * CUDAQ_WORKER_CALLER_PUBLISHES. CUDAQ_ERR_INVALID_ARG: result_len exceeds max_result_len, the ring has no such slot,
+ * the job belongs to another dispatcher, or status is CUDAQ_HOST_CALL_DEFERRED. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher,
                                                                const cudaq_host_job_t *job, int32_t status,
                                                                uint32_t result_len);
 
-/* Hooks around the launch of a worker's graph, called on the dispatcher's thread with the worker's stream, its device
- * current. slot_dev: device address of the request's slot. They queue work and return: every request waits for them. One
- * that throws is counted (hook_failures); before the launch it fails its request, behind it the request goes on. */
+/* A hook around the launch of a worker's graph, called on the dispatcher's thread with the worker's stream, with its
+ * device current. slot_dev: device address of the request's slot. A hook queues work and returns; all requests wait
+ * while it runs. A hook that throws is counted (hook_failures). If it throws before the launch, its request fails; if
+ * it throws after the launch, the request continues. */
 typedef void (*cudaq_host_launch_hook_t)(void *user_data, void *slot_dev, cudaStream_t stream);
 
-/* Who answers a worker's request, and thereby who frees the worker. 0, or a struct that ends before the field, means
- * LIBRARY_PUBLISHES. */
+/* Who answers a worker's request, and who frees the worker after that. LIBRARY_PUBLISHES if the field is 0 or the
+ * struct ends before it. */
 typedef enum cudaq_worker_completion_t {
-  /* The graph writes its response frame to the TX slot; the library publishes it when the graph has ended. */
+  /* The graph writes its response frame to the TX slot. The library publishes it when the graph has ended. */
   CUDAQ_WORKER_LIBRARY_PUBLISHES = 0,
-  /* The graph writes its frame and raises the tx flag itself, through its GraphIOContext; the library frees the worker
-   * when the graph has ended. With markers, a graph that ends without having raised it is answered NO_RESPONSE. */
+  /* The graph writes its frame and sets the tx flag itself, through its GraphIOContext. The library frees the worker
+   * when the graph has ended. With markers: if the graph ends without setting the flag, the library answers
+   * NO_RESPONSE. */
   CUDAQ_WORKER_GRAPH_PUBLISHES = 1,
-  /* A thread of the caller's learns from the graph that it is done, answers, and calls cudaq_host_release_worker: when
-   * the graph has read its slot, io_ctx and mailbox word for the last time, since the next launch may follow at once. */
+  /* The graph notifies a thread of the caller that it is done. That thread answers and calls cudaq_host_release_worker.
+   * It must call it only after the graph has read its slot, io_ctx and mailbox word for the last time, because the next
+   * launch may follow immediately. */
   CUDAQ_WORKER_CALLER_PUBLISHES = 2
 } cudaq_worker_completion_t;
 
@@ -83,7 +88,7 @@ typedef struct cudaq_host_worker_t {
   cudaGraphExec_t graph_exec;
   cudaStream_t stream;
   uint32_t function_id;
-  uint32_t struct_size; /* sizeof(cudaq_host_worker_t) of the caller; in an array also the distance of its elements */
+  uint32_t struct_size; /* sizeof(cudaq_host_worker_t) of the caller; in an array also the stride of the elements */
   uint64_t routing_key;
   cudaq_host_launch_hook_t pre_launch_fn; /* may be NULL: before the launch, e.g. to stage the input */
   void *pre_launch_data;
@@ -94,38 +99,45 @@ typedef struct cudaq_host_worker_t {
   void *io_ctx; /* host address of the worker's cudaq::realtime::GraphIOContext, in mapped memory, or NULL */
 } cudaq_host_worker_t;
 
-/* The graph workers of a dispatcher on the host path: at most 64, named by their position. Several with one function id
- * and routing key are a pool. They replace what was set before; none (0): every GRAPH_LAUNCH entry of the function table
- * gets a LIBRARY_PUBLISHES worker and a stream of its own if config.dispatch_mode is GRAPH_LAUNCH or a mailbox is set.
- * A worker without a stream gets one. The ring's device views must be set, and lead to memory that the device can use:
- * start refuses plain host memory. Graphs, streams and contexts are the caller's and must live until a stop has returned
- * CUDAQ_OK or CUDAQ_ERR_CUDA: no graph runs then, and nothing touches io_ctx and mailbox any more. A worker that the
- * caller has not given back by then is still his; start is refused (CUDAQ_ERR_STATE) until he has. Behind a fault of the
- * device all workers count as given back. CUDAQ_ERR_STATE while running. */
+/* The graph workers of a dispatcher on the host path: at most 64, identified by their position. Several workers with
+ * one function id and routing key are a pool. The call replaces the workers that were set before. With 0 workers every
+ * GRAPH_LAUNCH entry of the function table gets a LIBRARY_PUBLISHES worker with its own stream, if config.dispatch_mode
+ * is GRAPH_LAUNCH or a mailbox is set. The library makes a stream for a worker that has none. The ring's device views
+ * must be set and must be memory that the device can use: start refuses plain host memory.
+ *
+ * Graphs, streams and contexts belong to the caller and must live until a stop has returned CUDAQ_OK or CUDAQ_ERR_CUDA.
+ * After that no graph runs, and the library touches io_ctx and mailbox no more. A worker that the caller has not given
+ * back by then still belongs to the caller; start is refused (CUDAQ_ERR_STATE) until it is given back. After a device
+ * fault all workers count as given back. CUDAQ_ERR_STATE while running. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher,
                                                                     const cudaq_host_worker_t *workers,
                                                                     size_t num_workers);
-/* One word per worker, in mapped memory of the caller's: before a launch it gets the device address of the request's
- * slot, for graphs and hooks to read. Like io_ctx it is written for one launch at a time and keeps its value until the
- * worker's next one. NULL: none. CUDAQ_ERR_STATE while running. */
+/* One word per worker, in mapped memory of the caller. Before a launch the library stores the device address of the
+ * request's slot there, for graphs and hooks to read. Like io_ctx, the word is written for one launch at a time and
+ * keeps its value until the worker's next launch. NULL: no mailbox. CUDAQ_ERR_STATE while running. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank);
 
-/* Gives a CALLER_PUBLISHES worker back, from any thread but beside start. Its request may be completed before or after,
- * by cudaq_host_complete_deferred with the job of cudaq_host_worker_job. With markers, a caller who has raised the tx
- * flag himself before this call need not complete. CUDAQ_ERR_STATE: the worker is idle, or the library frees it. */
+/* Gives a CALLER_PUBLISHES worker back. From any thread, but not at the same time as start. The worker's request may be
+ * completed before or after, by cudaq_host_complete_deferred with the job of cudaq_host_worker_job. With markers, a
+ * caller that has set the tx flag itself before this call need not complete the request. CUDAQ_ERR_STATE: the worker is
+ * idle, or the library frees it. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *dispatcher, int worker_id);
-/* The request that a busy worker works on, from any thread but beside start; its result goes to the TX slot job->slot.
- * CUDAQ_ERR_STATE: the worker is idle. */
+/* The request that a busy worker works on; its result goes to the TX slot job->slot. From any thread, but not at the
+ * same time as start. CUDAQ_ERR_STATE: the worker is idle. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *dispatcher, int worker_id,
                                                         cudaq_host_job_t *out_job);
 
 /* Runs the host dispatch loop on the calling thread until *shutdown_flag becomes non-zero, then returns CUDAQ_OK.
- * Same validation, turn and protocol as a dispatcher on the host path; no thread is started unless options (may be
- * NULL) ask for a handler pool. With a pool it returns when the pool's handlers have; grace_period_ns bounds only what
- * deferred requests get, and graphs: requests that still wait for a worker then are answered SHUTTING_DOWN, and a graph
- * that still runs is left alone (CUDAQ_ERR_TIMEOUT; what it uses must stay, and a little memory of the library's stays with
- * it). There is no mailbox: use io_ctx or hooks. *shutdown_flag is not cleared first. workers as for cudaq_dispatcher_set_host_workers, but none
- * that the caller gives back (CUDAQ_ERR_UNSUPPORTED): there is no handle to do it with. */
+ * *shutdown_flag is not cleared first. Validation, loop and protocol are those of a dispatcher on the host path. It
+ * starts no thread, unless options (may be NULL) request a handler pool; then it returns when the pool's handlers have
+ * returned.
+ *
+ * grace_period_ns limits only the wait for deferred requests and for graphs. When it ends, requests that still wait for
+ * a worker are answered SHUTTING_DOWN. A graph that still runs is left alone (CUDAQ_ERR_TIMEOUT): what it uses must
+ * stay, and a little memory of the library stays allocated with it.
+ *
+ * There is no mailbox: use io_ctx or hooks. workers as for cudaq_dispatcher_set_host_workers, except CALLER_PUBLISHES
+ * workers (CUDAQ_ERR_UNSUPPORTED): the caller has no handle to give them back. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config,
                                                              const cudaq_ringbuffer_t *ringbuffer,
                                                              const cudaq_function_table_t *table,
@@ -142,7 +154,7 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatc
 
 namespace cudaq::realtime {
 
-/// A graph worker under the name that C++ pipelines use.
+/// cudaq_host_worker_t for C++ callers.
 struct HostDispatchWorker {
   cudaGraphExec_t graph_exec = nullptr;
   cudaStream_t stream = nullptr;
@@ -156,10 +168,10 @@ struct HostDispatchWorker {
   void *io_ctx = nullptr;
 };
 
-/// Everything host_dispatcher_loop needs; all pointers are the caller's and stay valid until it returns. No mailbox: a
-/// worker's graph finds its slot by io_ctx, or a hook copies it.
+/// Arguments of host_dispatcher_loop. All pointers belong to the caller and must stay valid until it returns. There is
+/// no mailbox: a worker's graph finds its slot through io_ctx, or a hook copies it.
 struct HostDispatcherConfig {
-  volatile std::uint64_t *rx_flags = nullptr; ///< host view, as all pointers here but *_dev
+  volatile std::uint64_t *rx_flags = nullptr; ///< host view, like all pointers here except *_dev
   volatile std::uint64_t *tx_flags = nullptr;
   std::uint8_t *rx_data_host = nullptr;
   std::uint8_t *rx_data_dev = nullptr;  ///< device view, needed by graph workers only
@@ -182,7 +194,7 @@ struct HostDispatcherConfig {
 
 /// cudaq_host_dispatcher_loop for C++ callers.
 inline cudaq_status_t host_dispatcher_loop(const HostDispatcherConfig &config) {
-  // A number that does not fit is passed on as the largest that does, which the validation refuses with a text.
+  // A number that does not fit becomes the largest that does. The validation refuses that number with an error text.
   const auto narrow = [](std::size_t n) { return n > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(n); };
   cudaq_dispatcher_config_t c{};
   c.device_id = config.device_id;

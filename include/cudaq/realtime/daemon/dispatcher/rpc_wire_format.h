@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What travels in a slot: frame headers, tx-flag sentinels, protocol status codes.
+/* Contents of a slot: frame headers, tx-flag sentinels, protocol status codes.
  *
- * A slot holds one frame: 24 bytes of header, then the payload, then unused bytes.
- * All integers are little-endian. docs/message_protocol.md is the normative text. */
+ * A slot holds one frame: 24 bytes of header, then the payload, then unused bytes. All integers are little-endian.
+ * docs/message_protocol.md is the normative text. */
 #ifndef CUDAQ_REALTIME_RPC_WIRE_FORMAT_H
 #define CUDAQ_REALTIME_RPC_WIRE_FORMAT_H
 
@@ -12,8 +12,8 @@
 #define CUDAQ_RPC_MAGIC_RESPONSE 0x43555153u /* "CUQS" */
 #define CUDAQ_RPC_HEADER_SIZE 24u            /* bytes, request and response alike */
 
-/* Values of a tx flag that are no address. */
-#define CUDAQ_TX_FLAG_IN_FLIGHT 0xEEEEEEEEEEEEEEEEull /* accepted, the answer is still to come */
+/* Values of a tx flag that are not an address. */
+#define CUDAQ_TX_FLAG_IN_FLIGHT 0xEEEEEEEEEEEEEEEEull /* accepted, not answered yet */
 #define CUDAQ_TX_FLAG_ERROR_TAG 0xDEADull             /* bits 63..48; bits 47..0 hold the cudaError_t */
 #define CUDAQ_TX_FLAG_ERROR_SHIFT 48
 
@@ -21,26 +21,27 @@
 typedef struct __attribute__((packed)) cudaq_rpc_header_t {
   uint32_t magic;         /* CUDAQ_RPC_MAGIC_REQUEST */
   uint32_t function_id;   /* FNV-1a hash of the handler's name */
-  uint32_t arg_len;       /* payload bytes behind this header */
-  uint32_t request_id;    /* the caller's own, echoed in the response */
+  uint32_t arg_len;       /* payload bytes after this header */
+  uint32_t request_id;    /* chosen by the requester, echoed in the response */
   uint64_t ptp_timestamp; /* opaque, echoed in the response; ns by convention, 0 if unused */
 } cudaq_rpc_header_t;
 
 /* Header of a response, written by the dispatcher or the handler. */
 typedef struct __attribute__((packed)) cudaq_rpc_response_t {
   uint32_t magic;         /* CUDAQ_RPC_MAGIC_RESPONSE */
-  int32_t status;         /* 0 success, > 0 the handler's own, < 0 see cudaq_rpc_status_t */
-  uint32_t result_len;    /* result bytes behind this header; 0 with a protocol error */
+  int32_t status;         /* 0: success; > 0 and -1..-999: returned by the handler; <= -1000: see cudaq_rpc_status_t */
+  uint32_t result_len;    /* result bytes after this header; 0 with a protocol error */
   uint32_t request_id;    /* echoed */
   uint64_t ptp_timestamp; /* echoed */
 } cudaq_rpc_response_t;
 
-/* Status codes that the library itself puts into a response. They are all <= -1000, so that
- * negative values which a handler returns pass unchanged and stay distinguishable. */
+/* Status codes that the library itself writes into a response. They are all <= -1000. Negative values above that are
+ * returned by handlers: the library passes them on unchanged, and they cannot be confused with these. */
 typedef enum cudaq_rpc_status_t {
   CUDAQ_RPC_OK = 0,
-  CUDAQ_RPC_ERR_BAD_ARG_LEN = -1000,        /* arg_len does not fit in the slot */
-  CUDAQ_RPC_ERR_NO_SUCH_FUNCTION = -1001,   /* only where the policy is to answer */
+  CUDAQ_RPC_ERR_BAD_ARG_LEN = -1000, /* arg_len does not fit in the slot */
+  CUDAQ_RPC_ERR_NO_SUCH_FUNCTION =
+      -1001, /* no entry has this routing key, or (only if the policy is to answer) this id */
   CUDAQ_RPC_ERR_MODE_NOT_SERVED = -1002,    /* the entry's dispatch mode is not served here */
   CUDAQ_RPC_ERR_RESULT_TOO_LARGE = -1003,   /* result_len exceeds the slot */
   CUDAQ_RPC_ERR_NO_RESPONSE = -1004,        /* the handler wrote no response frame */
@@ -48,11 +49,11 @@ typedef enum cudaq_rpc_status_t {
   CUDAQ_RPC_ERR_LAUNCH_FAILED = -1006,      /* a graph or kernel launch failed */
   CUDAQ_RPC_ERR_DEVICE_FAULT = -1007,       /* the device is in a sticky error state */
   CUDAQ_RPC_ERR_WORKER_UNAVAILABLE = -1008, /* no worker can take the request */
-  CUDAQ_RPC_ERR_SHUTTING_DOWN = -1009,      /* accepted, then given up by stop */
-  CUDAQ_RPC_ERR_SCHEMA_MISMATCH = -1010     /* only with the schema check switched on */
+  CUDAQ_RPC_ERR_SHUTTING_DOWN = -1009,      /* accepted, but not answered in the grace period of a stop */
+  CUDAQ_RPC_ERR_SCHEMA_MISMATCH = -1010     /* only if the schema check is on */
 } cudaq_rpc_status_t;
 
-/* Protocol errors are counted in an array: index = CUDAQ_RPC_ERROR_INDEX(status). */
+/* Protocol errors are counted in an array, at index CUDAQ_RPC_ERROR_INDEX(status). */
 #define CUDAQ_RPC_ERROR_COUNT 16
 #define CUDAQ_RPC_ERROR_INDEX(status) (-1000 - (status))
 
