@@ -6,11 +6,12 @@
 //   table.upload();
 //   const cudaq_function_table_t view = table.view(); // for cudaq_dispatcher_set_function_table
 //
-// A DEVICE_CALL entry does not hold an address in the GPU's memory. It holds a position among the functions of one module.
-// In the kernels of another module the same position is no function or another one, and such a call does not return. A
-// module is one .cu file, or, with relocatable device code, all files that are device-linked together. So there are two
-// ways: use device_handler in the file that instantiates the dispatch kernel (dispatch_kernel.cuh), or compile with
-// relocatable device code and link with the archive. The CMake target cudaq::realtime-dispatch does the latter.
+// A DEVICE_CALL entry does not hold an address in the GPU's memory. It holds a position among the functions of one
+// module. In the kernels of another module the same position is no function or another one, and the call does not
+// return. A module is one .cu file, or, with relocatable device code, all files that are device-linked together. So
+// there are two ways: use device_handler in the file that instantiates the dispatch kernel (dispatch_kernel.cuh), or
+// compile with relocatable device code and link with the archive. The CMake target cudaq::realtime-dispatch does the
+// latter.
 #ifndef CUDAQ_REALTIME_DEVICE_FUNCTION_TABLE_CUH
 #define CUDAQ_REALTIME_DEVICE_FUNCTION_TABLE_CUH
 
@@ -20,7 +21,8 @@
 #if defined(CUDAQ_REALTIME_USES_DISPATCH_ARCHIVE) && !defined(__CUDACC_RDC__)
 #error                                                                                                                 \
     "this program takes its dispatch kernel from the archive, so its handlers must be device-linked with it: set the \
-target property CUDA_SEPARABLE_COMPILATION ON (nvcc -rdc=true). Otherwise the kernel would call into another module and hang"
+target property CUDA_SEPARABLE_COMPILATION ON (nvcc -rdc=true). Otherwise the kernel would call into another module \
+and hang"
 #endif
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"

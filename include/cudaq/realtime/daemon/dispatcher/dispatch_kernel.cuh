@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatch kernel as a template. A program instantiates it in the .cu file that holds its handlers, without separable
-// compilation.
+// The dispatch kernel as a template. A program instantiates it in the .cu file that holds its handlers. It needs no
+// separable compilation.
 //
 //   using handlers = cudaq::realtime::handler_list<
 //       cudaq::realtime::static_handler<cudaq::realtime::fnv1a_hash("decode"), decode>>;

@@ -15,7 +15,7 @@ __device__ inline void publish_graph_response(const GraphIOContext &io) {
 
 /// The same for a context of kind CUDAQ_GRAPH_IO_PUBLISHING: first the ring's flag, then the scheduler's word.
 __device__ inline void publish_graph_response(const GraphIOContextV2 &io) {
-  const GraphIOContextV2 own = io; // copied: after the first store the next request may overwrite the context
+  const GraphIOContextV2 own = io; // copied first: after the first store the next request may follow
   publish_graph_response(own.io);
   detail::store_release(*own.done, own.done_value);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a function table in device memory to the index and handlers that a kernel searches. Host code; compiled into the
-// library and into the kernels' archive, each with its own CUDA runtime.
+// Makes the index and the handlers that a kernel searches from a function table in device memory. Host code, compiled
+// into the library and into the kernels' archive, each with its own CUDA runtime.
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_params.h"
@@ -12,7 +12,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// What could not be done. Neither a text nor a CUDA error: nothing.
+/// An error. No text: no error.
 struct device_error {
   std::string text;
   cudaError_t cuda = cudaSuccess; ///< cudaSuccess with a text: the caller's input is wrong
@@ -25,13 +25,13 @@ inline device_error cuda_result(const char *what, cudaError_t error) {
   return {std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")", error};
 }
 
-/// One stream-ordered allocation: shutdown word, buckets, routes, handlers. All on a non-blocking stream: another one
-/// would wait for kernels that run for ever, and so would cudaFree.
+/// One stream-ordered allocation: shutdown word, buckets, routes, handlers. All calls use a non-blocking stream. A
+/// blocking stream would wait for kernels that run without limit, and so would cudaFree.
 class device_table {
 public:
-  /// Reads `count` entries at `entries` (device memory), builds the index, uploads it. device_calls_only: entries of
-  /// another dispatch mode are refused; otherwise requests for them are answered that they are not served. graphs: gets
-  /// the graphs of the table, of which several may serve one function id and routing key.
+  /// Reads `count` entries at `entries` (device memory), builds the index and uploads it. device_calls_only: entries of
+  /// another dispatch mode are refused; otherwise requests for them are answered MODE_NOT_SERVED. graphs: if not null,
+  /// gets the graphs of the table; several of them may serve one function id and routing key.
   device_error load(const cudaq_function_entry_t *entries, std::uint32_t count, cudaStream_t stream,
                     bool device_calls_only = false, std::vector<graph_binding> *graphs = nullptr) {
     std::vector<cudaq_function_entry_t> copy(count);
@@ -123,10 +123,10 @@ private:
     return {};
   }
 
-  static constexpr std::size_t kLine = 128; ///< the shutdown word, alone in its line
+  static constexpr std::size_t kLine = 128; ///< bytes of the shutdown word, which has a line of its own
   std::uint8_t *block_ = nullptr;
   function_index index_;
-  function_index_view view_; ///< of its copy on the device
+  function_index_view view_; ///< the copy on the device
   const std::uint64_t *handlers_ = nullptr;
 };
 

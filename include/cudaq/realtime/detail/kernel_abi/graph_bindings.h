@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of a function table. Several entries with one function id and routing key are a pool; the function index
-// knows one route for all of them.
+// The graphs of a function table. Several entries with one function id and routing key are a pool. The function index
+// has one route for the whole pool.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/function_index.h"
@@ -29,7 +29,7 @@ inline std::uint32_t first_without_graph(const std::vector<cudaq_function_entry_
   return static_cast<std::uint32_t>(found - entries.begin());
 }
 
-/// Leaves the first entry of each pool. Returns where each of those that are left stood.
+/// Removes all entries of each pool except the first. Returns the former position of each entry that is left.
 inline std::vector<std::uint32_t> keep_one_of_each_pool(std::vector<cudaq_function_entry_t> &entries) {
   std::vector<cudaq_function_entry_t> kept;
   std::vector<std::uint32_t> stood;
@@ -46,8 +46,8 @@ inline std::vector<std::uint32_t> keep_one_of_each_pool(std::vector<cudaq_functi
   return stood;
 }
 
-/// Two entries with one graph and different contexts: what is in the graph's arguments is the context of one of them,
-/// and nobody would look at the other's word. nullptr, nullptr: there are none.
+/// Two entries with one graph and different contexts. The graph's arguments hold the context of one of them, and no
+/// thread would read the word of the other. nullptr, nullptr: no such pair.
 inline std::pair<const graph_binding *, const graph_binding *>
 graph_of_two_contexts(const std::vector<graph_binding> &graphs) {
   for (std::size_t a = 0; a < graphs.size(); ++a)
@@ -57,7 +57,7 @@ graph_of_two_contexts(const std::vector<graph_binding> &graphs) {
   return {};
 }
 
-/// All graphs of a table under the routes of its index.
+/// All graphs of a table, with their routes in the index.
 inline std::vector<graph_binding> bind_graphs(const std::vector<cudaq_function_entry_t> &entries,
                                               const function_index_view &index) {
   std::vector<graph_binding> bindings;

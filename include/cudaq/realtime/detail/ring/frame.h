@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frame headers in and out of a slot. Slots are 8-byte aligned, so a header is three 8-byte accesses on either side.
+// Reads and writes frame headers in slots. Slots are 8-byte aligned, so a header takes three 8-byte accesses.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/slot_ring.h"
@@ -8,7 +8,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// A request header in registers: what remains known of a request once its slot is overwritten.
+/// A request header in registers. It remains known after the slot is overwritten.
 struct request {
   std::uint32_t magic = 0;
   std::uint32_t function_id = 0;
@@ -40,7 +40,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline void write_header(std::uint8_t *slot, const He
   std::memcpy(__builtin_assume_aligned(slot, 8), &header, sizeof(header));
 }
 
-/// Writes the header of a request. Magic and function id appear at once: a dispatcher of a shared ring may read them
+/// Writes the header of a request. Magic and function id are one store: a dispatcher of a shared ring may read them
 /// before the request is signalled (docs/ring_protocol.md section 9).
 CUDAQ_REALTIME_HOST_DEVICE inline void write_request(std::uint8_t *rx_slot, const request &r) {
   std::uint64_t first = 0;
@@ -50,7 +50,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline void write_request(std::uint8_t *rx_slot, cons
               sizeof(r) - sizeof(first));
 }
 
-/// Writes the response header of `to` with its id and timestamp echoed.
+/// Writes the response header for the request `to`, with the id and timestamp of that request.
 CUDAQ_REALTIME_HOST_DEVICE inline void write_response(std::uint8_t *tx_slot, const request &to, std::int32_t status,
                                                       std::uint32_t result_len) {
   write_header(tx_slot, response{CUDAQ_RPC_MAGIC_RESPONSE, status, result_len, to.request_id, to.ptp_timestamp});

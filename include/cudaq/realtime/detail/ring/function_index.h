@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Function lookup without a scan: a hash table from function id to the run of its routes, built once at start.
+// Function lookup without a scan: a hash table from function id to the routes of that id, built once at start.
 //
-// Routes are sorted by (function id, routing key); a bucket names the run of one id. Example with three entries
+// Routes are sorted by (function id, routing key), so the routes of one id are adjacent. A bucket holds the position
+// of the first route of an id, and the number of its routes. Example with three entries:
 //
 //   entry  id   mode   key        route   id   key   entry       buckets (id -> first, count)
 //   0      70   host   0          0       50   0     2           70 -> 2, 1
 //   1      50   graph  9          1       50   9     1           50 -> 0, 2
 //   2      50   graph  0          2       70   0     0
 //
-// A request for id 50 whose first 8 payload bytes are 9 takes route 1; any other key takes route 0, which carries key
-// 0. Plain data behind raw pointers, so that a device can search a copy of the same arrays.
+// A request for id 50 whose first 8 payload bytes are 9 gets route 1. Any other key gets route 0, which has key 0.
+// The index is plain arrays and raw pointers: a device can search a copy of the arrays.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/frame.h"
 
 namespace cudaq::realtime::detail {
 
-/// One servable entry of the function table, reduced to what a turn needs.
+/// One entry of the function table, reduced to the data that a request needs.
 struct function_route {
   std::uint64_t routing_key = 0;
   std::uint32_t function_id = 0;
-  std::uint32_t entry = 0;      ///< position in the table that the index was built from
+  std::uint32_t entry = 0;      ///< position in the function table
   std::uint32_t args_bytes = 0; ///< sum of the fixed argument sizes of the schema
   std::uint32_t results_bytes = 0;
   std::uint8_t mode = 0;          ///< cudaq_dispatch_mode_t
   std::uint8_t args_stated = 0;   ///< the schema states arguments
-  std::uint8_t args_fixed = 0;    ///< none of them has a variable size
+  std::uint8_t args_fixed = 0;    ///< arguments are stated and none has a variable size
   std::uint8_t results_fixed = 0; ///< results are stated and none has a variable size
 };
 
-/// A run of routes with one function id, which all have one dispatch mode; count 0: an empty bucket. One 16-byte load.
+/// The routes of one function id, which all have one dispatch mode. count 0: an empty bucket. One 16-byte load.
 struct alignas(16) function_bucket {
   std::uint32_t function_id = 0;
   std::uint32_t first = 0;
@@ -38,7 +39,7 @@ struct alignas(16) function_bucket {
 };
 
 struct function_index_view {
-  const function_bucket *buckets = nullptr; ///< bucket_mask + 1 of them, a power of two, at most half full
+  const function_bucket *buckets = nullptr; ///< bucket_mask + 1 buckets, a power of two, at most half full
   const function_route *routes = nullptr;
   std::uint32_t bucket_mask = 0;
   std::uint32_t num_routes = 0;
@@ -46,11 +47,11 @@ struct function_index_view {
   static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
 
   CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t hash(std::uint32_t id) {
-    const std::uint32_t mixed = id * 0x9E3779B1u; // ids may be small integers as well as hashes
+    const std::uint32_t mixed = id * 0x9E3779B1u; // ids may be hashes or small integers
     return mixed ^ (mixed >> 16);
   }
 
-  /// The bucket of `function_id`, or an empty one.
+  /// The bucket of `function_id`, or an empty bucket.
   CUDAQ_REALTIME_HOST_DEVICE const function_bucket &bucket(std::uint32_t function_id) const {
     std::uint32_t b = hash(function_id) & bucket_mask;
     while (buckets[b].count != 0 && buckets[b].function_id != function_id)
@@ -59,18 +60,18 @@ struct function_index_view {
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool contains(std::uint32_t function_id) const { return bucket(function_id).count != 0; }
-  /// modes: bit m set, mode m is served.
+  /// True if the index has `function_id` in a mode of `modes` (bit m: mode m).
   CUDAQ_REALTIME_HOST_DEVICE bool serves(std::uint32_t function_id, std::uint32_t modes) const {
     const function_bucket &run = bucket(function_id);
     return run.count != 0 && (modes >> run.mode & 1u) != 0;
   }
 
-  /// The route that serves the request, or kNone. `payload` holds its first bytes: arg_len or 8, whichever is less.
+  /// The route that serves the request, or kNone. `payload` holds the first min(arg_len, 8) payload bytes.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t find(const request &r, const std::uint8_t *payload) const {
     const function_bucket &run = bucket(r.function_id);
     return run.count == 0 ? kNone : find_in(run, r, payload);
   }
-  /// The same in the run of the request's function id, which is not empty.
+  /// The same; `run` is the non-empty bucket of the request's function id.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t find_in(const function_bucket &run, const request &r,
                                                    const std::uint8_t *payload) const {
     if (run.mode != CUDAQ_DISPATCH_GRAPH_LAUNCH)
@@ -86,7 +87,7 @@ private:
     return key;
   }
 
-  /// An exact key wins; key 0 serves the keys that nobody carries.
+  /// The route with this key, else the route with key 0, else kNone.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t find_key(const function_bucket &run, std::uint64_t key) const {
     std::uint32_t low = run.first, high = run.first + run.count;
     while (low < high) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a function_index_view from a function table. Host only; allocates; runs once at start.
+// Builds a function_index_view from a function table. Host only; allocates memory; used once, at start.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/function_index.h"
@@ -9,7 +9,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// Owns the arrays behind a view.
+/// Owns the arrays of a view.
 class function_index {
 public:
   enum class problem { none, duplicate, mixed_modes };
@@ -18,7 +18,7 @@ public:
     std::uint32_t first = 0, second = 0; ///< positions of the two entries that contradict each other
   };
 
-  /// Refuses two entries with the same (function id, routing key) and one id in two dispatch modes.
+  /// Refuses two entries with the same (function id, routing key), and one id in two dispatch modes.
   build_result build(const cudaq_function_entry_t *entries, std::uint32_t count) {
     routes_.clear();
     for (std::uint32_t e = 0; e < count; ++e)
@@ -53,7 +53,7 @@ private:
     route.mode = entry.dispatch_mode;
     const auto add_up = [](const cudaq_type_desc_t *types, std::uint8_t n, std::uint32_t &bytes) {
       bool fixed = true;
-      std::uint64_t sum = 0; // of sizes that no slot can hold: more than any payload, and stays so
+      std::uint64_t sum = 0; // 64 bits: sums that no slot can hold become UINT32_MAX
       for (std::uint8_t i = 0; i < n; ++i) {
         sum += types[i].size_bytes;
         fixed = fixed && types[i].size_bytes != 0;

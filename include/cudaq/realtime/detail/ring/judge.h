@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be done with a request, decided from its header alone, before any handler sees it.
+// Decides how a request is treated, from its header alone, before a handler is called.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/function_index.h"
 
 namespace cudaq::realtime::detail {
 
-/// How a dispatcher treats doubtful requests.
+/// How a dispatcher treats invalid and unknown requests.
 struct judge_rules {
   std::uint8_t served_modes = 0; ///< bit m: entries with dispatch mode m are served
   bool answer_unknown = false;   ///< answer an unknown function id instead of dropping the request
@@ -15,11 +15,11 @@ struct judge_rules {
 };
 
 enum class verdict : std::uint8_t {
-  serve,           ///< `route` serves it
-  answer,          ///< answer with `status`, no handler
-  drop_magic,      ///< no request frame: nothing in it can be trusted, not even the id
-  drop_unknown,    ///< no such function, and the policy is to stay silent
-  drop_flag_value, ///< strict: the flag was not the slot's address
+  serve,           ///< call the handler of `route`
+  answer,          ///< answer with `status`, call no handler
+  drop_magic,      ///< not a request frame: no field of it is valid, its id included
+  drop_unknown,    ///< unknown function id, and the policy is to drop such requests
+  drop_flag_value, ///< strict flag values: the flag was not the slot's address
 };
 
 struct judgement {
@@ -28,21 +28,26 @@ struct judgement {
   std::uint32_t route = function_index_view::kNone;
 };
 
-/// Arguments that contradict the schema. Says nothing about a zeroed schema or behind a variable size.
+/// True if the arguments contradict the schema. Always false for a zeroed schema. With an argument of variable size
+/// only the minimum length is checked.
 CUDAQ_REALTIME_HOST_DEVICE inline bool contradicts_args(const function_route &route, std::uint32_t arg_len) {
   if (!route.args_stated)
     return false;
   return route.args_fixed ? arg_len != route.args_bytes : arg_len < route.args_bytes;
 }
 
-/// Results that contradict the schema.
+/// True if the results contradict the schema.
 CUDAQ_REALTIME_HOST_DEVICE inline bool contradicts_results(const function_route &route, std::uint32_t result_len) {
   return route.results_fixed && result_len != route.results_bytes;
 }
 
-/// Judges the request `r`. `expected_flag`: its rx flag was the slot's own address; `max_payload`: of the ring;
-/// `payload`: its payload, or a copy of the first 8 bytes; `index`: a function_index_view, or what answers like one.
-/// The order of the tests is the order in which fields become trustworthy: flag, magic, length, function, mode, schema.
+/// Judges the request `r`.
+///   expected_flag  its rx flag was the slot's own address
+///   max_payload    of the ring
+///   payload        its payload, or a copy of the first 8 bytes
+///   index          a function_index_view, or a type with the same members
+/// The tests are in the order in which fields become trustworthy: flag, magic, function, length, routing key, mode,
+/// schema.
 template <class Index>
 CUDAQ_REALTIME_HOST_DEVICE inline judgement judge(const request &r, bool expected_flag, std::uint32_t max_payload,
                                                   const std::uint8_t *payload, const Index &index,
@@ -58,7 +63,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline judgement judge(const request &r, bool expecte
   if (r.arg_len > max_payload)
     return {verdict::answer, CUDAQ_RPC_ERR_BAD_ARG_LEN};
   const std::uint32_t route = index.find_in(run, r, payload);
-  if (route == function_index_view::kNone) // the function exists, but not for this routing key
+  if (route == function_index_view::kNone) // the function id exists, but not with this routing key
     return {verdict::answer, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION};
   if ((rules.served_modes >> run.mode & 1u) == 0)
     return {verdict::answer, CUDAQ_RPC_ERR_MODE_NOT_SERVED, route};
@@ -67,7 +72,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline judgement judge(const request &r, bool expecte
   return {verdict::serve, CUDAQ_RPC_OK, route};
 }
 
-/// The same for a request that stands in slot `i` under the flag value `flag`.
+/// The same for a request `r` in slot `i` with the flag value `flag`.
 template <class Ring>
 CUDAQ_REALTIME_HOST_DEVICE inline judgement judge_slot(const Ring &ring, std::uint32_t i, std::uint64_t flag,
                                                        const request &r, const function_index_view &index,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slot protocol: the two flags and two data areas of each slot, and the only legal moves on them.
+// The slot protocol: the two flags and two data areas of each slot, and the legal operations on them.
 //
 //   producer    free_for_producer(i) -> write rx_slot(i) -> signal(i)
 //   dispatcher  ready(i) -> collected(i) -> handler writes tx_slot(i) -> publish(i)         answered at once
@@ -7,21 +7,21 @@
 //               ready(i) -> launch ... publish(i)                                           without markers
 //   consumer    answer(i) -> read tx_slot(i) -> collect(i)
 //
-// Normative text with the reasons: docs/ring_protocol.md. Host and device compile the same source.
+// The normative text, with the reasons, is docs/ring_protocol.md. Host and device compile this source.
 #pragma once
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 
 namespace cudaq::realtime::detail {
 
-/// Where one slot lies, for those who use it more than once: on a device, working it out takes longer than a short
-/// request.
+/// The addresses of one slot, for code that uses the slot more than once: on a device, computing them takes longer than
+/// serving a short request.
 template <cuda::thread_scope Scope>
 struct slot_words {
   volatile std::uint64_t *rx_flag, *tx_flag;
   std::uint8_t *request, *response;
 
-  /// Answer first, then free the request side: the other order would show the producer a free slot for a moment.
+  /// First the answer, then the request side. In the other order the producer would see a free slot for a moment.
   CUDAQ_REALTIME_HOST_DEVICE void publish() const {
     publish_tx();
     release_rx();
@@ -34,8 +34,8 @@ struct slot_words {
   }
 };
 
-/// One side's view (host or device) of a ring. Plain data; copies are views of the same ring. Scope: system, unless
-/// everybody who touches the flags runs on one device.
+/// One side's view (host or device) of a ring. Plain data; copies are views of the same ring. Scope: system, unless all
+/// threads that touch the flags run on one device.
 template <cuda::thread_scope Scope>
 struct scoped_slot_ring {
   volatile std::uint64_t *rx_flags = nullptr;
@@ -44,7 +44,7 @@ struct scoped_slot_ring {
   std::uint8_t *tx_data = nullptr; ///< == rx_data on an in-place ring
   std::size_t rx_stride = 0;
   std::size_t tx_stride = 0;
-  std::uint64_t rx_alias = 0; ///< rx_data as the other side of the bus addresses it, 0 if unknown
+  std::uint64_t rx_alias = 0; ///< address of rx_data on the other side of the bus, 0 if unknown
   std::uint32_t num_slots = 0;
   std::uint32_t slot_size = 0; ///< usable bytes of a slot, header included
 
@@ -65,7 +65,8 @@ struct scoped_slot_ring {
 
   // --- producer ---
 
-  /// rx first, then tx: between the dispatcher's two stores tx is set, so that this order never sees a gap.
+  /// Reads rx, then tx. Between the dispatcher's two stores tx is set, so in this order the producer never sees both as
+  /// 0 too early.
   CUDAQ_REALTIME_HOST_DEVICE bool free_for_producer(std::uint32_t i) const {
     return load_acquire<std::uint64_t, Scope>(rx_flags[i]) == 0 && load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;
   }
@@ -75,7 +76,7 @@ struct scoped_slot_ring {
 
   // --- dispatcher ---
 
-  /// The rx flag: non-zero means that a request stands in the slot. Never dereferenced.
+  /// The rx flag: non-zero means that the slot holds a request. The value is never dereferenced.
   CUDAQ_REALTIME_HOST_DEVICE std::uint64_t ready(std::uint32_t i) const {
     return load_acquire<std::uint64_t, Scope>(rx_flags[i]);
   }
@@ -83,19 +84,19 @@ struct scoped_slot_ring {
   CUDAQ_REALTIME_HOST_DEVICE bool is_own_address(std::uint32_t i, std::uint64_t flag) const {
     return flag == reinterpret_cast<std::uint64_t>(rx_slot(i)) || (rx_alias != 0 && flag == rx_alias + i * rx_stride);
   }
-  /// The consumer has taken the slot's last answer.
+  /// True if the consumer has taken the slot's last answer.
   CUDAQ_REALTIME_HOST_DEVICE bool collected(std::uint32_t i) const {
     return load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;
   }
   CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t i) const { slot(i).publish(); }
   CUDAQ_REALTIME_HOST_DEVICE void publish_tx(std::uint32_t i) const { slot(i).publish_tx(); }
   CUDAQ_REALTIME_HOST_DEVICE void release_rx(std::uint32_t i) const { slot(i).release_rx(); }
-  /// Before the launch, so that it can never overwrite an answer.
+  /// Call it before the launch: then it cannot overwrite an answer.
   CUDAQ_REALTIME_HOST_DEVICE void mark_in_flight(std::uint32_t i) const {
     store_release<std::uint64_t, Scope>(tx_flags[i], std::uint64_t{CUDAQ_TX_FLAG_IN_FLIGHT});
   }
 
-  /// In the place of an answer, and of the IN_FLIGHT marker: a CUDA error. With markers only.
+  /// Stores a CUDA error instead of an answer; it replaces the IN_FLIGHT marker. With markers only.
   CUDAQ_REALTIME_HOST_DEVICE void publish_error(std::uint32_t i, std::uint32_t cuda_error) const {
     store_release<std::uint64_t, Scope>(tx_flags[i], CUDAQ_TX_FLAG_ERROR_TAG << CUDAQ_TX_FLAG_ERROR_SHIFT | cuda_error);
   }
