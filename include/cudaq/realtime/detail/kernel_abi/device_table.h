@@ -55,7 +55,7 @@ public:
     const auto name = [&](std::uint32_t kept) { return std::to_string(entry_of.empty() ? kept : entry_of[kept]); };
     if (built.what != function_index::problem::none)
       return {"function table: entries " + name(built.first) + " and " + name(built.second) +
-              " carry one function_id " +
+              " have the same function_id " +
               (built.what == function_index::problem::duplicate ? "and routing key" : "in different dispatch modes")};
     if (graphs != nullptr)
       *graphs = bind_graphs(all, index_.view());

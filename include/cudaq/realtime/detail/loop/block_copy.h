@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of frames by several threads, 8 loads per thread in flight: a read of host memory takes about 1.2 us however
-// many are under way.
+// Copies of frames by several threads, with 8 loads per thread in flight: a read of host memory takes about 1.2 us,
+// however many are in flight.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/thread_group.h"
@@ -12,7 +12,7 @@ struct alignas(16) word16 {
   std::uint32_t part[4];
 };
 
-/// In one store, to memory that is not shared memory.
+/// Writes the word with one store. Not for shared memory.
 CUDAQ_REALTIME_HOST_DEVICE inline void store_word16(std::uint8_t *to, const word16 &w) {
 #if defined(__CUDA_ARCH__)
   __stcg(reinterpret_cast<uint4 *>(to), make_uint4(w.part[0], w.part[1], w.part[2], w.part[3]));
@@ -21,10 +21,10 @@ CUDAQ_REALTIME_HOST_DEVICE inline void store_word16(std::uint8_t *to, const word
 #endif
 }
 
-/// Up to a whole number of them.
+/// Rounds up to a multiple of 16.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round16(std::uint32_t bytes) { return (bytes + 15) & ~15u; }
 
-/// `count` words, by threads `rank` of `size`. Both sides are aligned to the word.
+/// Copies `count` words; the calling thread is number `rank` of `size`. Both sides are aligned to the word.
 template <class Word>
 CUDAQ_REALTIME_HOST_DEVICE inline void copy_words(std::uint8_t *to, const std::uint8_t *from, std::uint32_t count,
                                                   std::uint32_t rank, std::uint32_t size) {
@@ -48,7 +48,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline void copy_words(std::uint8_t *to, const std::u
   }
 }
 
-/// Exactly `bytes` bytes. `wide`: both sides are aligned to 16, else to 8.
+/// Copies exactly `bytes` bytes. `wide`: both sides are aligned to 16, else to 8.
 CUDAQ_REALTIME_OUT_OF_LINE inline void copy_bytes(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
                                                   bool wide, std::uint32_t rank, std::uint32_t size) {
   const std::uint32_t word = wide ? 16 : 8, whole = bytes / word;

@@ -1,5 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatch kernel: who of a grid does what, and where its working memory lies.
+// The bodies of the dispatch kernels, and the layout of their shared memory.
+//
+// Threads of a dispatcher on a device. The host starts the grid (launch.cuh); all its threads begin in serve_in_order
+// (FIFO, cooperative) or serve_side_by_side (ANY).
+//
+//   threads                  own                          wait                           end
+//   warp 0 of block 0        cursor, workspace, report,   poll rx flags (or the inbox)   library_shutdown, which stop()
+//   (FIFO): the loop         command_block                                               sets, or the caller's flag;
+//                                                                                        the other threads get send_end
+//   other warps of block 0   nothing; they copy, and      __syncthreads for a            command::end in the block's
+//   (FIFO): helper threads   call if cooperative          command (follow_commands)      command_block
+//   blocks 1.. of a          their staging and            thread 0 polls the sequence    command::end in the
+//   cooperative grid         command_block                number of grid_command, the    grid_command
+//                                                         others wait at the barrier
+//   each warp (ANY): a loop  workspace, report, slots     poll the rx flags of its       as warp 0 of block 0, each
+//                            32 w .. 32 w + 31 and so on  slots                          warp by itself
+//
+// Warps beyond `groups` (ANY) return immediately. Blocks 1.. of a regular FIFO kernel are not launched.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/handler_sets.h"
@@ -10,31 +27,31 @@ namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kSharedRoutes = 64; ///< larger tables stay in device memory
 
-/// The function index is searched for every request, and every acquire empties the first-level cache: so it lies in
-/// shared memory.
+/// A copy of the function index in shared memory. The loop may search it for every request, and every acquire empties
+/// the first-level cache.
 struct block_index {
   std::uint64_t handlers[kSharedRoutes];
   function_route routes[kSharedRoutes];
   function_bucket buckets[2 * kSharedRoutes];
 };
 
-/// Shared memory of a block; the workspaces of its groups follow, and then their staging.
+/// Shared memory of a block. The workspaces of its groups follow, each with its staging.
 struct block_memory {
   command_block commands;
   block_index index;
 };
 
-/// Bytes of a frame that a group stages: a slot, or the most there is.
+/// Bytes of a frame that a group stages: a slot, but not more than kDeviceStagingBytes.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t staging_bytes(std::uint32_t slot_size) {
   return slot_size < kDeviceStagingBytes ? round16(slot_size) : kDeviceStagingBytes;
 }
-/// Workspaces hold counters that are aligned to a line.
+/// Rounds up to a line: workspaces hold counters that are aligned to a line.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t round_line(std::size_t bytes) {
   return static_cast<std::uint32_t>((bytes + 127) & ~std::size_t{127});
 }
-/// Distance of the answers of a batch, 0 where they are put together one by one.
+/// Distance between the staged answers of the lanes (ANY); 0: slots are too large to stage one for each lane.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t out_pitch(std::uint32_t slot_size) {
-  return slot_size <= 512 ? round16(slot_size) + 16 : 0; // 16 more: another memory bank for each
+  return slot_size <= 512 ? round16(slot_size) + 16 : 0; // 16 more: the answers begin in different memory banks
 }
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t group_memory(std::uint32_t slot_size) {
   const std::uint32_t answers = out_pitch(slot_size) != 0 ? 32 * out_pitch(slot_size) : staging_bytes(slot_size);
@@ -44,11 +61,11 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t kernel_memory(std::uint32_t s
   return round_line(sizeof(block_memory)) + groups * group_memory(slot_size);
 }
 
-/// Where the workspace of group `number` of the block lies, and after it its staging.
+/// Address of the workspace of group `number` of the block; its staging follows.
 __device__ inline std::uint8_t *workspace_memory(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
   return memory + round_line(sizeof(block_memory)) + number * group_memory(slot_size);
 }
-/// The workspace of group `number` of the block.
+/// Prepares and returns the workspace of group `number` of the block.
 __device__ inline loop_workspace &make_workspace(std::uint8_t *memory, std::uint32_t number, std::uint32_t slot_size) {
   std::uint8_t *const at = workspace_memory(memory, number, slot_size);
   auto &workspace = *reinterpret_cast<loop_workspace *>(at);
@@ -62,8 +79,8 @@ __device__ inline loop_workspace &make_workspace(std::uint8_t *memory, std::uint
   return workspace;
 }
 
-/// Handlers of a kernel: `prepare` is called by all threads of a block, once. kSharesRings: the kernel comes in forms
-/// for rings that other dispatchers serve, too.
+/// Handlers of a kernel. All threads of a block call `prepare`, once. kSharesRings: the kernel also has variants for
+/// rings that other dispatchers serve.
 struct run_time_handlers {
   static constexpr bool kSharesRings = false;
   using set = table_handler_set;
@@ -85,12 +102,13 @@ struct run_time_handlers {
 };
 template <class... StaticHandlers>
 struct compile_time_handlers {
-  static constexpr bool kSharesRings = false; // the router could not know the functions
+  static constexpr bool kSharesRings = false; // the router does not know these functions
   using set = static_handler_set<StaticHandlers...>;
   __device__ static set prepare(const dispatch_params &, block_index &) { return {}; }
 };
 
-/// Where a kernel's requests come from. `behind`: shared memory behind that of kernel_memory, if there is more.
+/// The transport of a kernel. Second argument of open(): the shared memory after that of kernel_memory, if there is
+/// any.
 template <cuda::thread_scope Scope>
 struct own_ring {
   using transport = ring_transport<warp_thread_group, Scope>;
@@ -110,7 +128,7 @@ struct common_ring {
   }
 };
 
-/// FIFO: the first warp of the first block leads. Further blocks of a regular kernel are not launched.
+/// FIFO and cooperative kernels. The first warp of the first block runs the loop.
 template <class Kernel, class Handlers, class Ring>
 __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
@@ -133,7 +151,7 @@ __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
   helpers.send_end();
 }
 
-/// ANY: every warp is a group of its own; `groups` of them in all.
+/// ANY: each of the first `groups` warps of the grid runs a loop.
 template <class Handlers, cuda::thread_scope Scope>
 __device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memory, std::uint32_t groups) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
@@ -150,7 +168,7 @@ __device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memor
   loop.run(groups);
 }
 
-/// Internal linkage: each module that instantiates the kernel launches its own.
+/// Internal linkage: each module that instantiates the kernel launches its own kernel.
 template <class Kernel, class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)
     dispatch_in_order_kernel(const __grid_constant__ dispatch_params p) {

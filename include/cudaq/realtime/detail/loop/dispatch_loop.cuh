@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatch loop: a group finds requests, judges them, has their handlers run and publishes the answers. Regular,
-// cooperative and unified kernels are this loop with other parameters; a CPU thread can run it too.
-//
-// What costs time on a device is a read over the bus, about 1.2 us each if one waits for the other. A request that
-// finds the loop idle costs two: its flag, then header and payload together, 16 bytes per lane and all in flight at
-// once. Under load one look reads the flags of 32 slots, lane k that of slot k behind the cursor; the ready ones are
-// fetched together, judged side by side, and their answers are published side by side, so that a full ring costs four
-// waits per 32 requests. Nothing else is read over the bus: shutdown word, function index and handlers are in device or
-// shared memory, counters and answers are posted writes.
+// The dispatch loop: a group finds requests, judges them, has their handlers called and publishes the answers. Regular,
+// cooperative and unified kernels are this loop with different parameters. A CPU thread can run it too.
 //
 //   Transport   ring_transport.h, shared_ring_transport.h: where requests come from
 //   Handlers    handler_sets.h: which handlers there are
-//   Helpers     helper_threads.cuh: further threads that help to copy, or that run every handler (cooperative)
+//   Helpers     helper_threads.cuh: further threads that help to copy, or that all run every handler (cooperative)
+//
+// Life of one request, regular kernel, FIFO. The ring has 64 slots of 64 bytes, rx_data at 0x7f2000000000, tx_data at
+// 0x7f2000001000. The cursor is at slot 5. The producer has written request 42 into that slot, for function "decode",
+// with 8 bytes of payload. The last request was of the same form.
+//
+//   7f2000000140  43555152 b345874f 00000008 0000002a   magic, function id, arg_len, request id
+//   7f2000000150  00000000 00000000 00000081 00000000   timestamp, payload
+//
+//   step        function            what happens
+//   poll        turn, poll          lanes 0..2 read rx_flags[5..7], the rest of a memory sector: 7f2000000140, 0, 0
+//   fetch       serve_front, fetch  lanes 0 and 1 read 16 bytes each, to in_. Work during the read: the addresses of
+//                                   slot 6; is the flag the slot's own address; report.busy = 5 + 1; the count of the
+//                                   last answer; the clock. After kBusyCycles poll_control runs, before the handler
+//   judge       answer_plain        is_plain: valid magic, expected flag, known function id: no search for the handler
+//   call        answer_plain        lane 0 calls the handler: it reads in_ + 24 and writes one byte, 01, to out_ + 24
+//   answer      write_brief         lane 0 stores two 16-byte words to 7f2000001140:
+//                                     43555153 00000000 00000001 0000002a  magic, status, result_len, request id
+//                                     00000000 00000000 xxxxxx01 xxxxxxxx  timestamp, result (x: not defined)
+//   publish tx  publish_tx          tx_flags[5] = 7f2000001140, release: the consumer may read the answer
+//   clear rx    release_rx          rx_flags[5] = 0, release: the producer may fill the slot when tx is 0 again
+//   advance     advance_one         the cursor is 6; the next look reads rx_flags[6..7]
+//
+// Several ready, FIFO, for example slots 5, 6, 7: serve_batch fetches the first 64 bytes of each at the same time. Lane
+// 0 serves them one by one in slot order. Then lanes 0..2 publish one slot each, the cursor moves by 3, and the next
+// look reads 32 flags. ANY: round looks at slots 32 w .. 32 w + 31 for group w, then at 32 (w + groups) and so on. Lane
+// k serves and publishes the k-th slot of a look, all lanes at the same time. There is no cursor and no order.
+//
+// Reads over the bus that wait for each other take about 1.2 us each. A single request needs two, a full ring four per
+// 32 requests. Nothing else is read over the bus, except the caller's shutdown flag now and then: shutdown word,
+// function index and handlers are in device or shared memory; counters and answers are posted writes.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/fetch.h"
@@ -57,7 +80,7 @@ public:
     front_.expect(kLookBytes - CUDAQ_RPC_HEADER_SIZE, transport, workspace.staging_bytes);
   }
 
-  /// Serves until a shutdown word is set. `groups`: how many run beside each other (ANY ordering).
+  /// Serves until a shutdown word is set. `groups`: number of groups that serve the ring at the same time (ANY).
   CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t groups) {
     if constexpr (Handlers::kDefers)
       take_over();
@@ -80,8 +103,9 @@ public:
         handlers_.note_execution(transport_.cursor(), polls_, stopped_);
   }
 
-  /// FIFO: looks at the messages behind the cursor; those that are there are seen through in order. As long as they
-  /// come one by one, or not at all for kIdlePolls looks, the next look follows at once. Returns how many.
+  /// FIFO: looks at the messages from the cursor on and serves those that are there, in order. While they arrive one by
+  /// one, the next look follows immediately. Returns the number of served messages: after a batch, after kIdlePolls
+  /// empty looks, or when a stop is requested.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
     for (std::uint32_t served = 0, empty = 0;; ++polls_) {
       Group::sync(); // the last stores come before this look
@@ -104,7 +128,7 @@ public:
     }
   }
 
-  /// ANY: one look at every slot that falls to this group. Returns how many requests it served.
+  /// ANY: one look at every slot of this group's share. Returns the number of served requests.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t round(std::uint32_t groups) {
     std::uint32_t served = 0;
     for (std::uint64_t first = first_look_; first < transport_.num_slots() && !stop_requested();
@@ -123,46 +147,52 @@ public:
   }
 
 private:
-  /// Looks that find nothing before the loop does anything else. A look is answered late by what is done between two.
+  // --- common to FIFO and ANY ---
+
+  /// Empty looks before the loop does anything else: work between two looks delays the answer to a new request.
   static constexpr std::uint32_t kIdlePolls = kAny || Handlers::kDefers             ? 1
                                               : Transport::kSeekPolls < kClockPolls ? Transport::kSeekPolls
                                                                                     : kClockPolls;
 
-  // --- fetching ---
+  /// Lane k publishes message k of `mask`, all lanes at the same time. Slots without an answer are given back.
+  CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t mask, std::uint32_t answered, const message &mine) {
+    Group::sync(); // the lanes' writes come before each lane's release
+    if ((mask & answered) >> Group::lane() & 1u)
+      transport_.send(mine);
+    else if (mask >> Group::lane() & 1u)
+      transport_.discard(mine);
+  }
 
-  /// How many messages to look at from `cursor` on, if not all of a window: the flags of a memory sector come at the
-  /// price of one.
+  // The three bodies that serve requests. `fetched`: bytes of the frame that the fetch has copied to the workspace.
+  //
+  //                   serve_front, answer_plain      serve_in_order, serve_some      serve_side_by_side
+  //   ordering        FIFO                           FIFO                            ANY
+  //   runs when       one slot is ready              several are, or answer_plain    any slots are ready
+  //                                                  has not taken the request
+  //   handler run by  lane 0                         lane 0, one by one              lane k, all at the same time
+  //   frame longer    left to serve_in_order         serve_together: the group       serve_together, after the lanes
+  //   than `fetched`                                 copies it, lane 0 calls         have finished theirs
+  //   cooperative     serve_together, all threads    serve_together, all threads     refused at start
+  //   answer staged   at out_; the group copies      at out_; the group copies       at out + k * out_pitch; if slots
+  //                   results from brief_end_ on     frames above 64 bytes           exceed 512 bytes, in the slot
+  //   published by    lane 0, immediately:           lane k, the k-th message of     lane k, when all lanes have
+  //                   send_front                     a batch: publish                finished: publish
+  //
+  // FIFO, slots larger than the staging: serve_in_order, serve_together; the answer is written in the slot itself.
+
+  // --- FIFO: the message at the cursor ---
+
+  /// Number of messages of a small look from `cursor` on: all flags of a memory sector cost as much as one.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t few_at(std::uint32_t cursor) const {
     const std::uint32_t few = kSectorFlags - cursor % kSectorFlags;
     return few < transport_.window() ? few : transport_.window();
   }
 
-  /// Where the fetched part of message k stands.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *fetched_frame(std::uint32_t k) const {
-    return workspace_.requests + k * kLookPitch;
-  }
-
-  /// FIFO: the first messages of the last look, or one that serve_front has left at in_. Returns how many were served.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_batch(bool single, std::uint32_t there, const message &mine) {
-    const std::uint32_t ready = single ? 1 : there == ~0u ? 32 : lowest_bit(~there);
-    std::uint32_t fetched = left_bytes_;
-    if (!single) {
-      flush_counts();
-      fetched = fetch_several<Group>(workspace_, transport_, low_bits(ready), mine);
-      if constexpr (Handlers::kDefers)
-        collect_completed(!handlers_.backlog()); // what others wait for is not these requests' turn
-    }
-    const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? in_ : workspace_.requests);
-    transport_.advance(served);
-    look_ = single ? few_at(transport_.cursor()) : transport_.window(); // who is ahead of us has more
-    return served;
-  }
-
-  /// FIFO, one request. What takes time is done while it is on its way. False: told to stop, and it stays in its slot;
-  /// or left_bytes_ of it stand at in_.
+  /// Fetches and serves one request. Work that takes time is done during the fetch. Returns false if a stop is
+  /// requested (the request stays in its slot), or if serve_batch has to serve it: left_bytes_ of it are at in_.
   CUDAQ_REALTIME_HOST_DEVICE bool serve_front(const message &mine) {
     bool expected = true, late = false;
-    Group::sync(); // nobody reads the last request any more
+    Group::sync(); // all lanes have read the last request
     const request r = front_.fetch(in_, transport_.front(mine).request, transport_.wide(), helpers_, [&] {
       look_ = few_at(transport_.precompute_next());
       expected = transport_.expected(mine);
@@ -173,12 +203,12 @@ private:
       if constexpr (Handlers::kDefers)
         collect_completed(!handlers_.backlog());
     });
-    if (unlikely(late)) { // in front of the handler, which may take long
+    if (unlikely(late)) { // before the handler, which may take long
       poll_control();
       if (stopped_)
         return false;
       if (!Handlers::kDefers && Group::lane() == 0)
-        counters_.post_busy(transport_.number(mine)); // again: poll_control has reported that nothing is in work
+        counters_.post_busy(transport_.number(mine)); // poll_control() reported idle: report the slot again
     }
     if constexpr (Helpers::kAllThreadsCall) {
       const std::uint32_t fetched = front_.bytes();
@@ -187,7 +217,7 @@ private:
         front_.expect(arg_len, transport_, workspace_.staging_bytes);
       expected = Group::from(expected, 0);
       const served_request o = serve_together(transport_.at(0), expected, in_, fetched);
-      helpers_.finish_spread(); // of what was not served
+      helpers_.finish_spread(); // of a request that was not served
       publish_front(o.answered(), mine);
       count(o, expected);
     } else {
@@ -210,10 +240,33 @@ private:
     transport_.advance_one();
     return true;
   }
+  CUDAQ_REALTIME_HOST_DEVICE void publish_front(bool answered, const message &mine) {
+    Group::sync(); // the lanes' writes come before the release
+    if (Group::lane() == 0)
+      answered ? transport_.send_front(mine) : transport_.discard(mine);
+  }
 
-  /// FIFO: the first lane runs the handlers in order; the group helps with long frames, or takes over where every
-  /// thread calls. Answers are published in batches, so that none waits long. Returns how many: all, unless the loop is
-  /// to stop.
+  // --- FIFO: several messages ---
+
+  /// Serves the first messages of the last look, or the one that serve_front left at in_. Returns the number of them.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_batch(bool single, std::uint32_t there, const message &mine) {
+    const std::uint32_t ready = single ? 1 : there == ~0u ? 32 : lowest_bit(~there);
+    std::uint32_t fetched = left_bytes_;
+    if (!single) {
+      flush_counts();
+      fetched = fetch_several<Group>(workspace_, transport_, low_bits(ready), mine);
+      if constexpr (Handlers::kDefers)
+        collect_completed(!handlers_.backlog()); // a backlog comes before these requests
+    }
+    const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? in_ : workspace_.requests);
+    transport_.advance(served);
+    look_ = single ? few_at(transport_.cursor()) : transport_.window(); // after a batch: more are probably ready
+    return served;
+  }
+
+  /// Lane 0 runs the handlers in order. The group copies long frames, and takes over where all threads call. A batch is
+  /// published after at most about kBatchCycles. Returns the number of served messages: all, unless a stop is
+  /// requested.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
                                                           std::uint32_t fetched, std::uint8_t *bytes) {
     const std::uint32_t expected = Group::ballot(transport_.expected(mine));
@@ -225,7 +278,7 @@ private:
         const std::uint32_t first = now.done;
         if (by_one)
           now = serve_some(now, ready, expected, bytes, fetched, begun);
-        if (now.done == first) { // this one takes the group
+        if (now.done == first) { // this message needs the group
           const bool as_expected = expected >> first & 1u;
           const served_request o =
               serve_together(transport_.at(first), as_expected, bytes + first * kLookPitch, fetched);
@@ -244,16 +297,16 @@ private:
     return ready;
   }
 
-  /// How far a batch is.
+  /// Progress within a batch.
   struct progress {
-    std::uint32_t done;     ///< first message that is not served
+    std::uint32_t done;     ///< first message that is not served yet
     std::uint32_t answered; ///< bit k: message k has an answer
-    std::uint32_t later;    ///< bit k: somebody else will answer it
+    std::uint32_t later;    ///< bit k: message k is accepted, and a graph answers it later
     std::uint32_t long_bytes;
     std::uint32_t plain; ///< served with status 0, not counted yet
   };
 
-  /// The first lane serves messages as far as it gets.
+  /// Lane 0 serves messages until one needs the group, or the batch is complete.
   CUDAQ_REALTIME_HOST_DEVICE progress serve_some(progress now, std::uint32_t ready, std::uint32_t expected,
                                                  const std::uint8_t *bytes, std::uint32_t fetched, long long begun) {
     now.long_bytes = 0;
@@ -289,23 +342,15 @@ private:
     return now;
   }
 
-  CUDAQ_REALTIME_HOST_DEVICE void publish_front(bool answered, const message &mine) {
-    Group::sync(); // the lanes' writes come before the release
-    if (Group::lane() == 0)
-      answered ? transport_.send_front(mine) : transport_.discard(mine);
-  }
-  /// Lane k publishes message k of `mask`, all at once; those that have no answer are given back.
-  CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t mask, std::uint32_t answered, const message &mine) {
-    Group::sync(); // the lanes' writes come before each lane's release
-    if ((mask & answered) >> Group::lane() & 1u)
-      transport_.send(mine);
-    else if (mask >> Group::lane() & 1u)
-      transport_.discard(mine);
+  // --- ANY ---
+
+  /// Address of the fetched part of message k.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *fetched_frame(std::uint32_t k) const {
+    return workspace_.requests + k * kLookPitch;
   }
 
-  // --- ANY ordering ---
-
-  /// Each lane serves its message, all at once; what is too long for that, one after another by the group.
+  /// Each lane serves its message, all lanes at the same time. Then the group serves the messages that are too long for
+  /// one lane, one after another.
   CUDAQ_REALTIME_HOST_DEVICE void serve_side_by_side(std::uint32_t mask, const message &mine, std::uint32_t fetched) {
     const std::uint32_t lane = Group::lane();
     const bool taken = mask >> lane & 1u;
@@ -341,9 +386,9 @@ private:
     }
   }
 
-  std::uint32_t look_ = 1; ///< messages to look at next
+  std::uint32_t look_ = 1; ///< number of messages of the next look
   front_fetcher<Group> front_;
-  std::uint32_t left_bytes_ = 0; ///< of a request that serve_front did not serve
+  std::uint32_t left_bytes_ = 0; ///< fetched bytes of the request that serve_front left
 };
 
 } // namespace cudaq::realtime::detail

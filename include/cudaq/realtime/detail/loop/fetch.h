@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// How requests come from the ring to a group's workspace. A read over the bus takes about 1.2 us however much is under
-// way.
+// Copies requests from the ring to a group's workspace. A read over the bus takes about 1.2 us, however many are in
+// flight.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/loop_workspace.h"
 
 namespace cudaq::realtime::detail {
 
-/// What of a frame can be read in whole words.
+/// Bytes of a frame that can be read in whole words.
 template <class Transport>
 CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable_words(const Transport &transport) {
   return transport.wide() ? transport.readable() & ~15u : transport.readable() & ~7u;
 }
 
-/// Fetches the first `bytes` bytes of up to 32 messages, all at once. `from`: the calling lane's message, or null.
+/// Fetches the first `bytes` bytes of up to 32 messages, all in flight at the same time. `from`: the calling lane's
+/// message, or null.
 template <class Group, class Word>
 CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes) {
   constexpr std::uint32_t kEach = kLookBytes / sizeof(Word), kSteps = kEach; // kWidth messages of kEach words
   Word held[kSteps];
-  std::uint32_t taken = 0; // bit u: there is something in step u
+  std::uint32_t taken = 0; // bit u: step u loads a word
   const std::uint32_t within = Group::lane() % kEach * sizeof(Word);
-  const std::uint32_t first_message = Group::lane() / kEach; // whose words the calling lane helps to fetch
+  const std::uint32_t first_message =
+      Group::lane() / kEach; // the calling lane fetches words of this message and every kStride-th after it
   constexpr std::uint32_t kStride = Group::kWidth >= kEach ? Group::kWidth / kEach : 1;
 #if defined(__CUDA_ARCH__)
 #pragma unroll
@@ -44,15 +46,15 @@ CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *fro
   }
 }
 
-/// Fetches the first bytes of the messages of `mask`, which the calling lane has one of, to workspace.requests. Returns
-/// how many bytes of each.
+/// Fetches the first bytes of the messages of `mask` to workspace.requests; `mine` is the message of the calling lane.
+/// Returns the number of bytes of each.
 template <class Group, class Transport>
 CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch_several(loop_workspace &workspace, const Transport &transport,
                                                        std::uint32_t mask, const typename Transport::message &mine) {
   const std::uint32_t whole = readable_words(transport);
   const std::uint32_t bytes = kLookBytes < whole ? kLookBytes : whole;
   const std::uint8_t *const from = (mask >> Group::lane() & 1u) != 0 ? transport.request(mine) : nullptr;
-  Group::sync(); // nobody reads the last requests any more
+  Group::sync(); // all lanes have read the last requests
   if (transport.wide())
     gather<Group, word16>(workspace.requests, from, bytes);
   else
@@ -61,14 +63,14 @@ CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch_several(loop_workspace &workspace
   return bytes;
 }
 
-/// Fetches one message, as many bytes of it as the last one had.
+/// Fetches one message: as many bytes as the last one had.
 template <class Group>
 class front_fetcher {
 public:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t bytes() const { return bytes_; }
 
-  /// Fetches the message at `from` to `in`, which nobody reads any more, and returns its header: the first lane has it.
-  /// `meanwhile` is done while it is on its way.
+  /// Fetches the message at `from` to `in`, which no lane reads any more, and runs `meanwhile` during the read. Returns
+  /// the header, valid in lane 0.
   template <class Helpers, class Meanwhile>
   CUDAQ_REALTIME_HOST_DEVICE request fetch(std::uint8_t *in, const std::uint8_t *from, bool wide, Helpers &helpers,
                                            Meanwhile &&meanwhile) const {
@@ -91,7 +93,7 @@ public:
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool expects(std::uint32_t arg_len) const { return arg_len == arg_len_; }
-  /// The next request is probably as long as one with `arg_len`, which may be nonsense.
+  /// Sets the number of bytes to fetch next, for a request with `arg_len` payload bytes. `arg_len` may be invalid.
   template <class Transport>
   CUDAQ_REALTIME_HOST_DEVICE void expect(std::uint32_t arg_len, const Transport &transport,
                                          std::uint32_t staging_bytes) {
@@ -106,7 +108,7 @@ public:
 private:
   std::uint32_t arg_len_ = ~0u;
   std::uint32_t bytes_ = 0;
-  bool at_once_ = false; ///< a word by each lane is all of it
+  bool at_once_ = false; ///< one word per lane covers all bytes
 };
 
 } // namespace cudaq::realtime::detail

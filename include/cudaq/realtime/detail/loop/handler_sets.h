@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which handlers a loop has: those of the run-time table, or a list known at compile time. Both answer
-//   judge(r, expected_flag, max_payload, payload, rules)   what is to be done with a request
-//   callee(route)                                          what it takes to call the handler of a route
-//   call(callee, in, out, arg_len, max_result_len, &len)   runs it on the calling thread
+// The handlers of a loop: those of the run-time table, or a list known at compile time. Both have these members:
+//   judge(r, expected_flag, max_payload, payload, rules)   how to treat a request (detail/ring/judge.h)
+//   callee(route)                                          the value that call() needs for the handler of a route
+//   call(callee, in, out, arg_len, max_result_len, &len)   runs the handler on the calling thread
 //   contradicts(route, result_len)                         the result contradicts the schema
-//   kDefers                                                some routes are answered later (kernels/graphs/graph_handlers.h)
+//   kDefers                                                some routes are answered later (graph_handlers.h)
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_params.h"
@@ -76,7 +76,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool contradicts(std::uint32_t, std::uint32_t) const { return false; }
 
 private:
-  /// Answers judge() as a function_index_view does. There are no schemas.
+  /// The members of a function_index_view that judge() uses. There are no schemas.
   struct list {
     struct no_schemas {
       CUDAQ_REALTIME_HOST_DEVICE constexpr function_route operator[](std::uint32_t) const { return {}; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a dispatch kernel beside the leading warp. They wait at a barrier, which costs nothing, until the
-// leader sends a command: copy a long frame, run a handler (cooperative), or end.
+// The helper threads of a dispatch kernel: all threads except the leading warp. They wait at a barrier, which costs
+// nothing, until the leader sends a command: copy a long frame, run a handler (cooperative), or end.
 //
 //   leader (warp 0 of block 0)      others of its block         other blocks (cooperative)
 //   write the command               wait at the barrier         thread 0 polls the sequence number
@@ -9,7 +9,7 @@
 //   barrier                    <--  barrier                     arrivals + 1
 //   wait for the arrivals
 //
-// The frame is on its way to the other blocks (spread) while the leader judges it.
+// The frame is copied for the other blocks (spread) while the leader judges it.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
@@ -52,7 +52,7 @@ public:
     copy_bytes(to, from, bytes, wide, threadIdx.x, blockDim.x);
     __syncthreads();
   }
-  /// The same, by the others if there are enough of them, while the leader does something else.
+  /// The same, by the helper threads if there are enough of them, while the leader runs `meanwhile`.
   template <class Meanwhile>
   __device__ void copy_while(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide,
                              Meanwhile &&meanwhile) {
@@ -66,8 +66,8 @@ public:
     else
       copy(to, from, bytes, wide);
   }
-  /// Sends a frame that stands in the block's staging on its way to the other blocks, while it is judged. It has to
-  /// stay there until finish_spread().
+  /// Starts the copy of a frame in the block's staging for the other blocks, while the leader judges it. The frame must
+  /// stay in the staging until finish_spread().
   __device__ void spread(std::uint32_t bytes) {
     if (!Kernel::is_cooperative || gridDim.x == 1)
       return;
@@ -89,7 +89,7 @@ public:
     spread_ = 0;
   }
 
-  /// Where an answer is put together: in reach of everybody who runs the handler.
+  /// Where an answer is staged: memory that all threads that run the handler can write.
   __device__ std::uint8_t *out(std::uint8_t *staged) const {
     return Kernel::is_cooperative && gridDim.x > 1 ? grid_staging_ + kDeviceStagingBytes : staged;
   }
@@ -115,7 +115,7 @@ public:
     }
   }
 
-  /// The leader: everybody else ends.
+  /// Leader: ends all other threads.
   __device__ void send_end() {
     finish_spread();
     if (threadIdx.x == 0)
@@ -126,7 +126,7 @@ public:
       __syncthreads();
   }
 
-  /// The other warps of the leader's block.
+  /// Body of the other warps of the leader's block.
   template <class Handlers>
   __device__ void follow_commands(const Handlers &handlers) {
     for (;;) {
@@ -143,7 +143,7 @@ public:
     }
   }
 
-  /// The other blocks.
+  /// Body of the other blocks.
   template <class Handlers>
   __device__ void follow_grid_commands(const Handlers &handlers) {
     for (std::uint32_t seen = 0;; ++seen) {
@@ -157,7 +157,7 @@ public:
       __syncthreads();
       if (threadIdx.x == 0)
         read_grid_command(command_.bytes != 0);
-      // Handlers may read it byte by byte: that takes shared memory here, too.
+      // Handlers may read the frame byte by byte, so it has to be in shared memory here, too.
       copy_bytes(staging_, grid_staging_, command_.bytes, true, threadIdx.x, blockDim.x);
       __syncthreads();
       if (command_.what == command::end)
@@ -189,7 +189,8 @@ private:
                      staged};
   }
 
-  /// Every thread; status and length of thread 0 of each block stay in its command block, and the leader's count.
+  /// All threads call the handler. Status and length of thread 0 go to the command block of its block; those of the
+  /// leader's block count.
   template <class Handlers>
   __device__ void run(const Handlers &handlers) {
     const handler_call c = command_.call;
@@ -202,7 +203,7 @@ private:
     }
   }
 
-  /// Leader: the request goes where every block can read it.
+  /// Leader: makes the request readable for every block and sends the call.
   __device__ void send_call_to_grid(const handler_call &c) {
     const std::uint32_t bytes = c.staged ? round16(CUDAQ_RPC_HEADER_SIZE + c.arg_len) : 0;
     const bool there = c.in == staging_ && bytes <= spread_;
@@ -236,8 +237,8 @@ private:
   std::uint8_t *const staging_;
   grid_command *grid_command_;
   std::uint8_t *grid_staging_;
-  std::uint32_t commands_sent_ = 0; ///< of the leader's first thread
-  std::uint32_t spread_ = 0; ///< bytes of the staging that are on their way to the other blocks, or there; 0: none
+  std::uint32_t commands_sent_ = 0; ///< valid in the leader's first thread
+  std::uint32_t spread_ = 0;        ///< bytes of the staging that are being copied, or are copied, for the other blocks
 };
 
 } // namespace cudaq::realtime::detail

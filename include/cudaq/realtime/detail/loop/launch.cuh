@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the launch parameters to a running kernel. Host code of whoever instantiates the kernel: its own CUDA runtime.
+// Launches a kernel from the launch parameters. Host code of the program that instantiates the kernel, with that
+// program's CUDA runtime.
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_table.h"
@@ -12,14 +13,15 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kMostThreads = 256;     ///< with one-thread handlers: more do not help to copy
-inline constexpr std::uint32_t kMostGridThreads = 512; ///< per block of a cooperative kernel: leaves 128 registers each
+inline constexpr std::uint32_t kMostThreads = 256; ///< with one-thread handlers: more threads do not make copies faster
+inline constexpr std::uint32_t kMostGridThreads =
+    512; ///< per block of a cooperative kernel: leaves 128 registers per thread
 
-/// Where a launch reports. Without a state only the error remains.
+/// Receives the result of a launch. Without a state only the error code remains.
 struct launch_report {
   cudaq_dispatch_launch_state_t *state;
 
-  /// Blocks that stay resident when the launch succeeds.
+  /// Records the number of blocks that stay resident if the launch succeeds.
   void will_hold(std::uint32_t blocks) const {
     if (state != nullptr)
       state->resident_blocks = blocks;
@@ -28,7 +30,7 @@ struct launch_report {
   cudaError_t operator()(cudaError_t error, const char *format, Values... values) const {
     if (state != nullptr && error != cudaSuccess) {
       state->error = error;
-      if constexpr (sizeof...(Values) == 0) // some compilers want a text to be no format
+      if constexpr (sizeof...(Values) == 0) // some compilers warn if a text is used as a format
         std::snprintf(state->text, sizeof(state->text), "%s", format);
       else
         std::snprintf(state->text, sizeof(state->text), format, values...);
@@ -37,7 +39,7 @@ struct launch_report {
   }
 };
 
-/// Every kernel that a launch may choose from.
+/// All kernels among which a launch chooses.
 template <class Kernel, class Handlers>
 struct kernel_choice {
   using function = void (*)(dispatch_params);
@@ -70,7 +72,8 @@ struct kernel_choice {
                         : dispatch_side_by_side_kernel<Handlers, kSystem, kMostThreads>;
   }
 
-  /// Loads all of them, and allows them what they may ever need: nothing is left to load when the first one spins.
+  /// Loads all kernels and allows each the largest shared memory: after this, no kernel has to be loaded while the
+  /// first one runs.
   static cudaError_t preload() {
     int device = 0, most_memory = 0;
     cudaError_t error = cudaGetDevice(&device);
@@ -95,8 +98,8 @@ struct kernel_choice {
   }
 };
 
-/// Blocks of a kernel that can be resident beside `reserved` blocks of others, each of which is taken to fill a
-/// multiprocessor.
+/// Number of blocks of a kernel that can be resident together with `reserved` blocks of other kernels. Each reserved
+/// block counts as a whole multiprocessor.
 inline cudaError_t room_for_blocks(const void *kernel, std::uint32_t threads, std::uint32_t memory,
                                    std::uint32_t reserved, std::uint32_t &room) {
   int device = 0, multiprocessors = 0, each = 0;
@@ -118,7 +121,7 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
   const bool alone = params.sharing == ring_sharing::alone;
   const auto kernel = alone ? choice::in_order(params.device_scope, threads) : choice::shared(params.sharing, threads);
   if (kernel == nullptr)
-    return report(cudaErrorNotSupported, "shared_ring_mode: only the archive's kernels share a ring, this one was "
+    return report(cudaErrorNotSupported, "shared_ring_mode: only kernels of the archive share a ring, this one was "
                                          "instantiated in the program");
   const auto *symbol = reinterpret_cast<const void *>(kernel);
   const std::uint32_t memory = kernel_memory(params.ring.slot_size, 1) +
@@ -138,15 +141,15 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
     return report(error, "occupancy of the cooperative kernel with %u threads", threads);
   if (blocks > room)
     return report(cudaErrorCooperativeLaunchTooLarge,
-                  "a cooperative grid of %u blocks of %u threads would never start: beside %u resident blocks there is "
-                  "room for %u",
+                  "a cooperative grid of %u blocks of %u threads would never start: with %u resident blocks of other "
+                  "kernels there is room for %u",
                   blocks, threads, reserved, room);
   return report(cudaLaunchCooperativeKernel(symbol, dim3(blocks), dim3(threads), arguments, memory, stream),
                 "cooperative launch of %u blocks of %u threads failed", blocks, threads);
 }
 
-/// As many groups as were asked for, unless fewer cover the ring, or fewer can be resident: a group that never runs
-/// would leave its slots unserved. Where the staging of a block takes more shared memory than there is, it has fewer
+/// Launches the requested number of groups, or fewer if fewer cover the ring, or if fewer can be resident: a group that
+/// never runs would leave its slots unserved. If the staging of a block exceeds the shared memory, the block gets fewer
 /// warps.
 template <class Kernel, class Handlers>
 cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blocks, std::uint32_t threads,
@@ -168,8 +171,8 @@ cudaError_t launch_side_by_side(const dispatch_params &params, std::uint32_t blo
   if (const cudaError_t refused = room_for_blocks(symbol, each * 32, memory, reserved, room))
     return report(refused, "occupancy of the kernel with %u warps", each);
   if (room == 0)
-    return report(cudaErrorLaunchOutOfResources, "no room for a block of %u warps beside %u resident blocks", each,
-                  reserved);
+    return report(cudaErrorLaunchOutOfResources,
+                  "no room for a block of %u warps: %u blocks of other kernels are resident", each, reserved);
   std::uint32_t groups = std::min(num_loops(true, blocks, threads), (params.ring.num_slots + 31) / 32);
   const std::uint32_t grid = std::min((groups + each - 1) / each, room);
   groups = std::min(groups, grid * each);
@@ -193,25 +196,29 @@ cudaError_t launch(const dispatch_params &params, std::uint32_t blocks, std::uin
   return launch_in_order<Kernel, Handlers>(params, blocks, threads, stream, report);
 }
 
-/// What set_ringbuffer checks, for rings that did not come through it.
+/// The checks of set_ringbuffer, for rings that are passed to a launch directly.
 inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_flag, const launch_report &report) {
   const auto at = [](const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); };
   if (r.rx_flags == nullptr || r.tx_flags == nullptr || r.rx_data == nullptr || r.tx_data == nullptr ||
       shutdown_flag == nullptr)
     return report(cudaErrorInvalidValue, "a device view of the ring, or shutdown_flag, is NULL");
   if ((at(r.rx_flags) | at(r.tx_flags) | at(r.rx_data) | at(r.tx_data) | r.rx_stride | r.tx_stride) % 8 != 0)
-    return report(cudaErrorInvalidValue, "flags, slots and strides of the ring have to be multiples of 8");
+    return report(cudaErrorInvalidValue,
+                  "addresses of flags and slots, and strides of the ring, must be multiples of 8");
   if (r.num_slots == 0 || r.slot_size < CUDAQ_RPC_HEADER_SIZE || r.slot_size > r.rx_stride || r.slot_size > r.tx_stride)
-    return report(cudaErrorInvalidValue, "%u slots of %u bytes, strides %zu and %zu", r.num_slots, r.slot_size,
-                  r.rx_stride, r.tx_stride);
+    return report(
+        cudaErrorInvalidValue,
+        "the ring has %u slots of %u bytes, strides %zu and %zu: at least 1 slot, of 24 bytes up to the strides",
+        r.num_slots, r.slot_size, r.rx_stride, r.tx_stride);
   if (r.in_place() && (r.slot_size > kDeviceStagingBytes || r.rx_stride != r.tx_stride))
-    return report(cudaErrorInvalidValue, "in place: slots of %u bytes, at most %u; strides %zu and %zu", r.slot_size,
-                  kDeviceStagingBytes, r.rx_stride, r.tx_stride);
+    return report(cudaErrorInvalidValue,
+                  "ring in place: slots of %u bytes, at most %u are allowed; strides %zu and %zu, they must be equal",
+                  r.slot_size, kDeviceStagingBytes, r.rx_stride, r.tx_stride);
   return cudaSuccess;
 }
 
-/// The ring of a launch without a dispatcher: slots of the smaller stride. Refuses what else such a launch cannot do
-/// without.
+/// The ring of a launch without a dispatcher: slots of the smaller stride. Returns an error if the parameters are not
+/// valid for such a launch.
 inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &out) {
   const std::size_t slot = std::min(a.rx_stride_sz, a.tx_stride_sz);
   if (a.num_slots > ring_inbox::kMostSlots || slot > UINT32_MAX || a.stats == nullptr)
@@ -220,7 +227,7 @@ inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &o
   return check_ring(out, a.shutdown_flag, launch_report{nullptr});
 }
 
-/// Without a dispatcher: state that is released in stream order when the kernel has ended.
+/// A launch without a dispatcher: its state is released in stream order when the kernel has ended.
 template <class Launch>
 cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispatch_params params, bool cooperative,
                                  Launch &&launch_with) {
@@ -251,7 +258,7 @@ cudaError_t launch_without_state(const cudaq_dispatch_launch_params_t &a, dispat
   return error;
 }
 
-/// The state behind the parameters of a launch function, checked.
+/// Checks and returns the state in the parameters of a launch function.
 inline cudaError_t state_of(void *given, cudaq_dispatch_launch_state_t *&state) {
   state = static_cast<cudaq_dispatch_launch_state_t *>(given);
   if (state == nullptr)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dispatch loop does besides requests: control words, counters and heartbeat, and, where requests are answered
-// later, what has completed and what waits.
+// The work of a dispatch loop besides requests: control words, counters and heartbeat. For handlers that answer later
+// (graphs) also: completed requests, and requests that wait.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/request_server.h"
@@ -24,17 +24,18 @@ protected:
       : base(params, params.reports + number, workspace, transport, handlers, helpers),
         first_look_(number * Group::kWidth) {}
 
-  // --- handlers that answer later: the loop goes on where another one has left it ---
+  // --- handlers that answer later: each execution of the loop continues where the last one ended ---
 
-  /// The loop ends: it was told to stop and, where requests are answered later, all of them are; or another loop goes
-  /// on.
+  /// True if the loop ends: a stop is requested, and all requests that are answered later are answered; or another
+  /// execution continues.
   CUDAQ_REALTIME_HOST_DEVICE bool ends() const {
     if constexpr (Handlers::kDefers)
       return handlers_.template execution_ends<Group>(stopped_);
     else
       return stopped_;
   }
-  /// Takes requests up. Told to stop, it only waits for those that it has accepted.
+  /// True if the loop takes new requests. After a stop is requested it only waits for the requests that it has
+  /// accepted.
   CUDAQ_REALTIME_HOST_DEVICE bool takes() const {
     if constexpr (Handlers::kDefers)
       return !stopped_ && !handlers_.gave_up();
@@ -45,11 +46,11 @@ protected:
     polls_ = handlers_.polls();
     stopped_ = handlers_.stop_requested();
     counters_.post_relaunches();
-    if (!handlers_.asks_caller()) // the caller's shutdown word may be across the bus: not in every execution
+    if (!handlers_.asks_caller()) // not in every execution: the caller's shutdown word may be across the bus
       asked_ = clock();
   }
-  /// What is answered meanwhile, and what waits. What will soon be over is looked at again before the ring: that is
-  /// slower.
+  /// Handles completed and waiting requests. While the scheduler expects a result soon, it looks for it again before
+  /// the ring, because a look at the ring is slower.
   CUDAQ_REALTIME_HOST_DEVICE void poll_deferred() {
     Group::sync();
     if (handlers_.gave_up() && Group::lane() == 0)
@@ -82,16 +83,17 @@ protected:
     counters_.count_failed(CUDAQ_RPC_ERR_LAUNCH_FAILED);
   }
 
-  /// A thread's clock would be no measure of a turn: there, each look counts as a while.
+  /// The clock of the loop. On a CPU thread it counts looks: a real clock does not measure the progress of the loop
+  /// there.
   CUDAQ_REALTIME_HOST_DEVICE long long clock() const {
     return Group::kWidth == 1 ? static_cast<long long>(polls_) * (kIdleCycles / 8) : Group::common_cycles();
   }
-  /// A clock that has stepped back counts as overdue.
+  /// True if `cycles` have passed since the last poll_control. A clock that has stepped back counts as overdue.
   CUDAQ_REALTIME_HOST_DEVICE bool overdue(long long cycles) const {
     return static_cast<unsigned long long>(clock() - kept_) >= static_cast<unsigned long long>(cycles);
   }
 
-  /// Away from the requests: counters, heartbeat, shutdown words.
+  /// Posts counters and heartbeat, and reads the shutdown words.
   CUDAQ_REALTIME_HOST_DEVICE void poll_control() {
     kept_ = clock();
     counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
@@ -103,7 +105,8 @@ protected:
       stop = load_acquire(*p_.library_shutdown) != 0 || (ask_caller && load_acquire(*p_.caller_shutdown) != 0);
     stopped_ = Group::ballot(stop) != 0 || stopped_; // a stop is not taken back
   }
-  /// The same between slow requests of one look. True: told to stop; what is not served yet stays in its slot.
+  /// poll_control() if it is due, between slow requests of one look. Returns true if a stop is requested: requests that
+  /// are not served yet stay in their slots.
   CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() {
     if (unlikely(overdue(kBusyCycles)))
       poll_control();
@@ -115,7 +118,8 @@ protected:
   bool stopped_ = false;
 
 private:
-  long long kept_ = 0, asked_ = 0; ///< clock() of the last poll_control, and of the last look at the caller's word
+  long long kept_ = 0,
+            asked_ = 0; ///< clock() of the last poll_control, and of the last read of the caller's shutdown word
 };
 
 } // namespace cudaq::realtime::detail

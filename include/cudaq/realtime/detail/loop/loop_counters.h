@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dispatch loop counts, and how it tells the host: posted stores by one lane.
+// The counters of a dispatch loop. One lane posts them to the host by stores that no thread waits for.
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_params.h"
@@ -7,11 +7,11 @@
 
 namespace cudaq::realtime::detail {
 
-/// The counts stand in the group's working memory and belong to lane 0.
+/// The counts are in the group's workspace and belong to lane 0.
 template <class Group>
 class loop_counters {
 public:
-  /// go_on: the counts are those of a loop that this one takes over from, and posted.
+  /// go_on: the counts are those of an earlier execution, which this one continues; they are posted already.
   CUDAQ_REALTIME_HOST_DEVICE loop_counters(loop_report &counts, loop_report *report, std::uint64_t *caller_stats,
                                            bool go_on = false)
       : c_(counts), report_(report), caller_stats_(caller_stats) {
@@ -23,15 +23,15 @@ public:
       c_ = {};
   }
 
-  /// One request and, if it has one, the status of its answer. Counted and posted by lane 0; the other lanes may call
-  /// too.
+  /// Counts one request and, if it has an answer, the answer's status. Lane 0 counts and posts; the other lanes may
+  /// call too.
   CUDAQ_REALTIME_HOST_DEVICE void count(verdict what, bool expected_flag, std::int32_t status) {
     if (likely(what == verdict::serve && expected_flag && status == CUDAQ_RPC_OK))
       return count_served(1);
     if (lead())
       count_rare(c_, *report_, what, expected_flag, status);
   }
-  /// `n` requests that a handler answered with status 0.
+  /// Counts `n` requests that a handler answered with status 0.
   CUDAQ_REALTIME_HOST_DEVICE void count_served(std::uint32_t n) {
     if (!lead() || n == 0)
       return;
@@ -39,7 +39,7 @@ public:
     c_.responded += n;
     post_served();
   }
-  /// A request that somebody else will answer, and `n` answers of that kind.
+  /// count_accepted: one request that a graph answers later. count_answered: `n` such answers.
   CUDAQ_REALTIME_HOST_DEVICE void count_accepted(bool expected_flag) {
     if (!lead())
       return;
@@ -53,7 +53,7 @@ public:
     store_relaxed(report_->responded, c_.responded += n);
     store_relaxed(report_->launches, c_.launches);
   }
-  /// One such request that was answered with an error after all.
+  /// Counts one such request that was answered with an error instead.
   CUDAQ_REALTIME_HOST_DEVICE void count_failed(std::int32_t status) {
     if (lead())
       count_status(c_, *report_, status);
@@ -63,7 +63,7 @@ public:
       store_relaxed(report_->cursor_jumps, ++c_.cursor_jumps);
   }
 
-  /// Of a loop that takes over: one more change of the scheduler, if any.
+  /// Posts the relaunch counters; called when an execution takes over.
   CUDAQ_REALTIME_HOST_DEVICE void post_relaunches() {
     if (!lead())
       return;
@@ -71,7 +71,7 @@ public:
     store_relaxed(report_->unrelieved, c_.unrelieved);
   }
 
-  /// Names the message whose handler is about to run, for whoever asks why nothing comes back. One lane.
+  /// Posts the message whose handler runs next, for diagnostics of a handler that does not return. One lane calls it.
   CUDAQ_REALTIME_HOST_DEVICE void post_busy(std::uint32_t number) const {
     store_relaxed(report_->busy, std::uint64_t{number} + 1);
   }
@@ -129,7 +129,7 @@ private:
   loop_report &c_;
   loop_report *report_;
   std::uint64_t *caller_stats_;
-  std::uint64_t posted_ = 0; ///< added to the caller's word so far
+  std::uint64_t posted_ = 0; ///< number that was added to the caller's word so far
 };
 
 } // namespace cudaq::realtime::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dispatch loop works with: its numbers, its working memory, and how a handler is called.
+// The working memory and the constants of a dispatch loop, and the call of a handler without helper threads.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/block_copy.h"
@@ -7,26 +7,27 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kLookBytes = 64;  ///< fetched of each request when several are ready
-inline constexpr std::uint32_t kLeastBytes = 32; ///< fetched of a single request: header and first payload word
-inline constexpr std::uint32_t kLookPitch = 80;  ///< where the next one begins: spreads them over memory banks
-inline constexpr std::uint32_t kClockPolls = 8;  ///< empty looks between two looks at the clock
-inline constexpr std::uint32_t kSectorFlags = 4; ///< flags that are read at the price of one
-inline constexpr long long kIdleCycles =
-    100000; ///< about how often the loop polls its control words while nothing comes
-inline constexpr long long kBusyCycles = 200000;       ///< and while requests come
-inline constexpr long long kCallerCycles = 1000000;    ///< how often it reads the caller's shutdown word
-inline constexpr long long kBatchCycles = 10000;       ///< about how long an answer waits for others of its batch
-inline constexpr std::uint32_t kRetryLooks = 32;       ///< at what will be answered later, between two at the ring
-inline constexpr long long kRetryCycles = 3000;        ///< but no longer than a look at the ring over the bus
-inline constexpr std::uint32_t kGroupCopyBytes = 4096; ///< what a group copies faster by itself than with helpers
+inline constexpr std::uint32_t kLookBytes = 64; ///< bytes fetched of each request when several are ready
+inline constexpr std::uint32_t kLeastBytes =
+    32; ///< bytes fetched of a single request, at least: header and first payload word
+inline constexpr std::uint32_t kLookPitch = 80;     ///< distance of fetched requests: spreads them over memory banks
+inline constexpr std::uint32_t kClockPolls = 8;     ///< empty looks between two reads of the clock
+inline constexpr std::uint32_t kSectorFlags = 4;    ///< flags that cost as much to read as one
+inline constexpr long long kIdleCycles = 100000;    ///< about the cycles between two polls of the control words, idle
+inline constexpr long long kBusyCycles = 200000;    ///< the same while requests arrive
+inline constexpr long long kCallerCycles = 1000000; ///< cycles between two reads of the caller's shutdown word
+inline constexpr long long kBatchCycles = 10000;    ///< about the longest wait of an answer for others of its batch
+inline constexpr std::uint32_t kRetryLooks =
+    32; ///< looks at requests that are answered later, between two looks at the ring
+inline constexpr long long kRetryCycles = 3000;        ///< but not longer than a look at the ring over the bus takes
+inline constexpr std::uint32_t kGroupCopyBytes = 4096; ///< up to this size a group copies faster without helper threads
 
-/// One call of a handler. Frames, not payloads.
+/// One call of a handler. `in` and `out` are frames, not payloads.
 struct handler_call {
   std::uint32_t route, arg_len, max_result_len;
   const std::uint8_t *in;
   std::uint8_t *out;
-  bool staged; ///< `in` is the group's own copy
+  bool staged; ///< `in` is the group's copy in its staging
 };
 
 /// No helpers: the group's first thread runs the handlers.
@@ -67,7 +68,7 @@ struct loop_workspace {
   std::uint8_t *in;            ///< staging_bytes, aligned to 16
   std::uint8_t *out;           ///< staging_bytes, or 32 * out_pitch
   std::uint32_t staging_bytes; ///< longer frames are read and written in the slot itself
-  std::uint32_t out_pitch; ///< ANY ordering: room for an answer of each lane; 0: they are written in the slot itself
+  std::uint32_t out_pitch; ///< ANY: distance of the lanes' answers in `out`; 0: answers are written in the slot itself
   std::uint32_t result_len[32];
 };
 

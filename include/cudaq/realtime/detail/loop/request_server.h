@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one request is completed, up to its publication: by one lane, or by the whole group.
+// Completes one request, up to its publication: by one lane, or by the whole group.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/loop_workspace.h"
@@ -23,17 +23,17 @@ protected:
     brief_end_ = transport.wide() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
   }
 
-  /// What one lane did with a request.
+  /// The outcome of one request.
   struct served_request {
     verdict what = verdict::serve;
-    bool left = false;  ///< nothing: the frame is not in the workspace as a whole, or it takes the group
-    bool later = false; ///< accepted; somebody else will answer it
+    bool left = false;  ///< not served: only part of the frame is in the workspace; the group has to serve it
+    bool later = false; ///< accepted; a graph answers it later
     std::int32_t status = 0;
-    std::uint32_t long_bytes = 0; ///< the answer is framed at `out`, and the group has to copy it
+    std::uint32_t long_bytes = 0; ///< not 0: the answer frame is at `out`, and the group has to copy it
     CUDAQ_REALTIME_HOST_DEVICE bool answered() const { return what == verdict::serve || what == verdict::answer; }
   };
 
-  /// A request for the same function as the last one, with nothing doubtful about it: what most of them are.
+  /// True if the request is valid and for the same function as the last one. Most requests are.
   CUDAQ_REALTIME_HOST_DEVICE bool is_plain(const request &r, bool expected, std::uint32_t end) const {
     return r.function_id == known_id_ && r.arg_len < end && r.magic == CUDAQ_RPC_MAGIC_REQUEST && expected;
   }
@@ -53,9 +53,9 @@ protected:
 
   static constexpr std::uint32_t kNotPlain = ~0u;
 
-  /// The first lane answers the message at the front, publication included, if it is plain: the short way of what
-  /// serve_alone does. `fetched` bytes of it stand at in_. Otherwise kNotPlain, and nothing is done; or the length of
-  /// an answer framed at out_, which the group has to copy and publish.
+  /// Lane 0 answers the message at the cursor, publication included, if it is plain: the short form of serve_alone.
+  /// `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotPlain if nothing was done; else the length
+  /// of the answer frame at out_, which the group has to copy and publish.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_plain(const message &m, const request &r, bool expected,
                                                         std::uint32_t fetched) {
     if (unlikely(!is_plain(r, expected, plain_end_)))
@@ -67,9 +67,10 @@ protected:
     }
     if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched))
       return kNotPlain;
-    if (Handlers::kDefers) // here only: nothing is posted in front of a launch
+    if (Handlers::kDefers) // only here: nothing is posted before a launch
       counters_.post_busy(transport_.number(m));
-    // The length stands in front of the result, where its header goes later: one load has the first bytes of both.
+    // The length is stored before the result, where the frame's header goes later: one load reads the length and the
+    // first bytes of the result.
     auto *const length = reinterpret_cast<std::uint32_t *>(out_ + sizeof(word16));
     *length = 0;
     std::int32_t status = handlers_.call(known_callee_, in_ + CUDAQ_RPC_HEADER_SIZE, out_ + CUDAQ_RPC_HEADER_SIZE,
@@ -88,7 +89,7 @@ protected:
       long_bytes = CUDAQ_RPC_HEADER_SIZE + result_len;
     }
     if (likely(status == CUDAQ_RPC_OK))
-      uncounted_ = 1; // the answer does not wait for its count, nor does the next look
+      uncounted_ = 1; // counted later: neither this answer nor the next look waits for it
     else
       counters_.count(verdict::serve, true, status);
     return long_bytes;
@@ -98,8 +99,8 @@ protected:
     uncounted_ = 0;
   }
 
-  /// One lane by itself completes a request, up to its publication. `fetched` bytes of it stand in `bytes`; the
-  /// answer is put together at `out`, which may be the slot itself.
+  /// One lane completes a request by itself, up to its publication. `fetched` bytes of it are at `bytes`. The answer is
+  /// staged at `out`, which may be the slot itself.
   CUDAQ_REALTIME_HOST_DEVICE served_request serve_alone(const message &m, const request &r, bool expected,
                                                         const std::uint8_t *bytes, std::uint32_t fetched,
                                                         std::uint8_t *out) {
@@ -116,7 +117,7 @@ protected:
         o.left = true;
         return o;
       }
-      if (Handlers::kDefers) // here only: nothing is posted in front of a launch
+      if (Handlers::kDefers) // only here: nothing is posted before a launch
         counters_.post_busy(transport_.number(m));
       std::uint32_t &length = workspace_.result_len[Group::lane()];
       length = 0;
@@ -146,8 +147,8 @@ protected:
     return o;
   }
 
-  /// Writes a frame with a result shorter than brief_end_, which stands at `result` and begins with `begin`, in whole
-  /// words.
+  /// Writes a frame with a result shorter than brief_end_, in whole 16-byte words. The result is at `result`; `begin`
+  /// holds its first 8 bytes.
   CUDAQ_REALTIME_HOST_DEVICE static void write_brief(std::uint8_t *to, const request &r, std::int32_t status,
                                                      std::uint32_t result_len, std::uint64_t begin,
                                                      const std::uint8_t *result) {
@@ -160,12 +161,12 @@ protected:
       store_word16(to + CUDAQ_RPC_HEADER_SIZE + at, *reinterpret_cast<const word16 *>(result + at));
   }
 
-  /// The whole group completes one request, up to its publication. Nothing is counted yet.
+  /// The whole group completes one request, up to its publication. The caller counts it.
   CUDAQ_REALTIME_HOST_DEVICE served_request serve_together(const message &m, bool expected, std::uint8_t *bytes,
                                                            std::uint32_t fetched) {
     const request r = read_header<request>(bytes);
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
-    Group::sync(); // everybody has the header: in_ may be written
+    Group::sync(); // all lanes have the header: in_ may be written
     served_request o{j.what, false, false, j.status, 0};
     if (!o.answered())
       return o;
@@ -180,7 +181,7 @@ protected:
     if (j.what == verdict::serve) {
       const std::uint32_t needed = CUDAQ_RPC_HEADER_SIZE + r.arg_len;
       const std::uint8_t *in = bytes;
-      if (needed > fetched) { // whole words: the stride of a slot is a multiple of them
+      if (needed > fetched) { // the copy is in whole words; the stride of a slot is a multiple of them
         in = needed <= workspace_.staging_bytes ? in_ : transport_.request(m);
         if (in == in_)
           helpers_.copy(in_, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
@@ -209,7 +210,7 @@ protected:
       counters_.count(o.what, expected, o.status);
   }
 
-  /// An answer that the ring or the schema does not allow becomes a protocol error.
+  /// Replaces an answer that the ring or the schema does not allow by a protocol error. Returns the status.
   CUDAQ_REALTIME_HOST_DEVICE std::int32_t settle(std::uint32_t route, std::int32_t status,
                                                  std::uint32_t &result_len) const {
     if (result_len > transport_.max_payload())
@@ -228,9 +229,10 @@ protected:
   const Handlers &handlers_;
   Helpers &helpers_;
   loop_counters<Group> counters_;
-  std::uint8_t *const in_, *const out_; ///< of the workspace
-  const bool staged_out_;               ///< answers are put together in the workspace
-  std::uint32_t brief_end_; ///< shorter results are written with the header, in whole words that stay in the slot
+  std::uint8_t *const in_, *const out_; ///< staging of the workspace
+  const bool staged_out_;               ///< answers are staged in the workspace, not in the slot
+  std::uint32_t
+      brief_end_; ///< shorter results are written together with the header, in whole words that do not leave the slot
 
 private:
   CUDAQ_REALTIME_HOST_DEVICE static loop_report &counts_of(const Handlers &handlers, loop_workspace &workspace) {
@@ -245,7 +247,7 @@ private:
     else
       return false;
   }
-  /// Other requests of the function may take another route.
+  /// True if other requests of the function may have another route.
   CUDAQ_REALTIME_HOST_DEVICE bool by_key([[maybe_unused]] std::uint32_t route) const {
     if constexpr (Handlers::kDefers)
       return handlers_.by_key(route);
@@ -260,8 +262,8 @@ private:
   using callee_type = decltype(std::declval<const Handlers &>().callee(0));
 
   std::uint32_t uncounted_ = 0; ///< plain answers that are not counted yet
-  // The function served last. arg_len of its requests is less than known_end_, 0 if there is none; of those that
-  // answer_plain takes, less than plain_end_.
+  // The function served last. known_end_: its valid requests have a smaller arg_len; 0: no such function yet.
+  // plain_end_: the same for requests that answer_plain serves.
   std::uint32_t known_id_ = 0, known_end_ = 0, plain_end_ = 0, known_route_ = function_index_view::kNone;
   callee_type known_callee_ = {};
 };

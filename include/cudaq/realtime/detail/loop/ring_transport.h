@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transport: how a dispatch loop finds requests and gives answers back. This one is a ring of slots with flags.
-// Another one (a NIC's queue pair, say) is a type with the same members; all of them are called by all lanes of a group
-// together, lane k speaking of message k behind the cursor:
+// A transport finds requests for a dispatch loop and gives answers back. This one is a ring of slots with flags.
+// Another one (for example the queue pair of a NIC) is a type with the same members. All lanes of a group call all
+// members together; lane k's argument is message k, counted from the cursor:
 //
 //   message              what is known of a message, trivially copyable
-//   window()             messages that one look can find, at most the group's width; lanes below it may look
+//   window()             number of messages that one look can find, at most the group's width; lower lanes look
 //   poll(k, m)           true, and m is filled in, if message k is there
 //   at(k)                message k of the last look, as far as request() and response() need it; any lane
 //   request(m)           its frame: readable() bytes may be read, aligned to 16 if wide(), else to 8
 //   response(m)          where the answer goes: slot_size() bytes
 //   send(m)              publishes the answer and gives the request's place back (a NIC: post send, repost receive)
 //   discard(m)           gives the place back without an answer
-//   advance(n)           n messages are done with
+//   advance(n)           moves the cursor: the first n messages are done
 //   front(m)             request and response of m, message 0 of the last look; on all lanes
-//   precompute_next()    called once between a look and advance_one(), while a request is on its way: time to work out
-//                        where the next one is. Returns the cursor() behind advance_one()
+//   precompute_next()    called once between a look and advance_one(), while a request is being read: computes the
+//                        addresses of the next one. Returns the cursor() after advance_one()
 //   send_front(m), advance_one()   the same as send(m) and advance(1), for message 0
-//   seek()               nothing was there for kSeekPolls looks: look elsewhere; true if the cursor moved
-//   expected(m)          the message was announced as the protocol says
-//   number(m)            names it in diagnostics, less than 2^24
+//   seek()               called after kSeekPolls empty looks: looks elsewhere; true if the cursor moved
+//   expected(m)          the message was announced as the protocol requires
+//   number(m)            identifies it in diagnostics, less than 2^24
 #pragma once
 
 #include "cudaq/realtime/detail/loop/thread_group.h"
@@ -29,7 +29,7 @@ namespace cudaq::realtime::detail {
 template <class Group, cuda::thread_scope Scope>
 class ring_transport {
 public:
-  static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two elsewhere in the ring
+  static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two calls of seek()
   struct message {
     std::uint32_t slot = 0;
     std::uint64_t flag = 0;
@@ -71,7 +71,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE frames front(const message &) const { return {here_.request, here_.response}; }
   CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &) const { here_.publish(); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t precompute_next() {
-    next_slot_ = Group::from(slot_at(1), 0); // one lane's result is remembered, not worked out again
+    next_slot_ = Group::from(slot_at(1), 0); // the compiler keeps one lane's result and does not compute it again
     next_ = Group::from(ring_.slot(next_slot_), 0);
     return next_slot_;
   }
@@ -87,22 +87,23 @@ public:
     return ring_.rx_stride > UINT32_MAX - 15 ? UINT32_MAX - 15 : static_cast<std::uint32_t>(ring_.rx_stride);
   }
 
-  /// ANY ordering: the next look covers the slots [first, first + width) as far as they exist.
+  /// ANY ordering: the next look covers the slots [first, first + width) that exist.
   CUDAQ_REALTIME_HOST_DEVICE void look_at(std::uint32_t first) {
     go_to(first);
     end_ = ring_.num_slots;
   }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t num_slots() const { return ring_.num_slots; }
 
-  /// Looks for a producer who does not fill slots in ring order, at some slots of the ring with each call. Whoever
-  /// fills them in order has filled the cursor's before any later one, so once a later one was seen the slots are read
-  /// again from the cursor on.
+  /// Detects a producer that does not fill slots in ring order. Each call reads some further flags of the ring. A
+  /// ring-order producer has filled the cursor's slot before any later one. So if a later slot is ready, the slots are
+  /// read again from the cursor on, and the cursor moves to the first ready one.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
     return seek_by([this](std::uint32_t k, message &m) { return poll(k, m); }, [](std::uint32_t) { return false; });
   }
 
 protected:
-  /// The same by another opinion of what is there. stops(k): the cursor does not move beyond this one, nor to it.
+  /// The same with other tests. is_there(k, m): message k is there. stops(k): the cursor must not move to k or beyond
+  /// it.
   template <class Poll, class Stops>
   CUDAQ_REALTIME_HOST_DEVICE bool seek_by(Poll &&is_there, Stops &&stops) {
     message m;
@@ -111,10 +112,10 @@ protected:
     sought_ = ring_.num_slots - sought_ <= Group::kWidth ? 0 : sought_ + Group::kWidth;
     if (seen == 0)
       return false;
-    Group::sync(); // what one lane saw orders the others' second look
+    Group::sync(); // the second look of all lanes comes after this one
     for (std::uint32_t from = 0; from < ring_.num_slots; from += Group::kWidth) {
       const std::uint32_t again = from + Group::lane();
-      const bool stop = again < ring_.num_slots && stops(again); // asked once: others may change their mind
+      const bool stop = again < ring_.num_slots && stops(again); // called once: other threads may change the result
       const std::uint32_t stopping = Group::ballot(stop);
       const std::uint32_t there = stopping | Group::ballot(!stop && again < ring_.num_slots && is_there(again, m));
       if (there != 0) {
@@ -129,7 +130,7 @@ protected:
     return false;
   }
 
-  /// Slot k behind the cursor, k <= num_slots.
+  /// The k-th slot from the cursor on, k <= num_slots.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_at(std::uint32_t k) const {
     const std::uint32_t i = cursor_ + k;
     return i < ring_.num_slots ? i : i - ring_.num_slots;
@@ -147,10 +148,10 @@ private:
     here_ = ring_.slot(slot);
   }
 
-  slot_words<Scope> here_, next_ = {}; ///< of the cursor; of the slot behind it, once precomputed
+  slot_words<Scope> here_, next_ = {}; ///< addresses of the cursor's slot, and of the next one, once computed
   std::uint32_t cursor_, next_slot_ = 0;
-  std::uint32_t end_ = 0;    ///< ANY: the look does not wrap
-  std::uint32_t sought_ = 0; ///< seek goes on so many slots behind the cursor
+  std::uint32_t end_ = 0;    ///< ANY: end of the look, which does not wrap; FIFO: 0
+  std::uint32_t sought_ = 0; ///< distance from the cursor at which the next seek() continues
   bool wide_ = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transports for a ring that a kernel shares with other dispatchers: see ring_transport.h for the members.
-// Neither ever disposes of, or answers, what is another dispatcher's.
+// Transports for a ring that a kernel shares with other dispatchers; ring_transport.h describes the members. Neither
+// transport drops or answers a request of another dispatcher.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/ring_transport.h"
@@ -10,8 +10,8 @@
 
 namespace cudaq::realtime::detail {
 
-/// The host's router says which requests are ours, in order: one look at the inbox instead of the flags, and nothing is
-/// read of other dispatchers' requests.
+/// The host's router puts our requests into an inbox, in order. A look reads the inbox instead of the flags, and the
+/// kernel reads nothing of the requests of other dispatchers.
 template <class Group>
 class inbox_transport : public ring_transport<Group, cuda::thread_scope_system> {
   using base = ring_transport<Group, cuda::thread_scope_system>;
@@ -21,9 +21,9 @@ public:
   struct message : base::message {
     std::uint64_t sequence = 0;
   };
-  static constexpr std::uint32_t kLooked = 32; ///< slots of the last look, by message
+  static constexpr std::uint32_t kLooked = 32; ///< size of looked_: the slots of the last look, by message
 
-  /// `looked`: kLooked words that the group shares. `first`: the sequence that the router begins with.
+  /// `looked`: kLooked words that the group shares. `first`: the first sequence of the router.
   CUDAQ_REALTIME_HOST_DEVICE inbox_transport(const slot_ring &r, const ring_inbox &inbox, std::uint32_t *looked,
                                              std::uint64_t first = 1)
       : base(r, 0), inbox_(inbox), looked_(looked), sequence_(first) {}
@@ -35,7 +35,7 @@ public:
     looked_[k] = m.slot;
     return true;
   }
-  CUDAQ_REALTIME_HOST_DEVICE static bool expected(const message &) { return true; } // the router has looked at the flag
+  CUDAQ_REALTIME_HOST_DEVICE static bool expected(const message &) { return true; } // the router has checked the flag
   CUDAQ_REALTIME_HOST_DEVICE message at(std::uint32_t k) const {
     return {{looked_[k], 0}, ring_inbox::after(sequence_, k)};
   }
@@ -55,18 +55,18 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &m) const { send(m); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t precompute_next() const { return base::slot_at(1); }
   CUDAQ_REALTIME_HOST_DEVICE void advance_one() { advance(1); }
-  /// The router looks elsewhere.
+  /// The router does this.
   CUDAQ_REALTIME_HOST_DEVICE static bool seek() { return false; }
 
 private:
   ring_inbox inbox_;
   std::uint32_t *looked_;
-  std::uint64_t sequence_; ///< of the entry at the cursor, which counts positions of the inbox
+  std::uint64_t sequence_; ///< sequence of the entry at the cursor; the cursor is a position in the inbox
 };
 
-/// Nobody routes: the kernel reads the flags and headers of all requests, and takes those of its functions. What
-/// another dispatcher has served and the producer refilled looks like before, so only slots that nobody refills
-/// meanwhile are sure to be served in order.
+/// No router: the kernel reads the flags and headers of all requests, and takes those of its functions. A slot that
+/// another dispatcher has served and the producer has refilled looks unchanged. So the order of requests is certain
+/// only if no slot is refilled in the meantime.
 template <class Group>
 class leaving_transport : public ring_transport<Group, cuda::thread_scope_system> {
   using base = ring_transport<Group, cuda::thread_scope_system>;
@@ -74,13 +74,14 @@ class leaving_transport : public ring_transport<Group, cuda::thread_scope_system
 
 public:
   using typename base::message;
-  static constexpr std::uint32_t kSeekPolls = 1; ///< what stands at the cursor may be another's for long
+  static constexpr std::uint32_t kSeekPolls =
+      1; ///< the slot at the cursor may belong to another dispatcher for a long time
 
   CUDAQ_REALTIME_HOST_DEVICE leaving_transport(const slot_ring &r, std::uint32_t first,
                                                const function_index_view &index, std::uint32_t served_modes)
       : base(r, first), index_(index), served_modes_(served_modes) {}
 
-  /// One slot per look: the next one may be another's.
+  /// One slot per look: the next one may belong to another dispatcher.
   CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t window() { return 1; }
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
     return base::poll(k, m) && is_ours(m.slot);
@@ -91,8 +92,9 @@ public:
   }
 
 private:
-  /// Magic and function id, which appear at once, may be those of a request that another dispatcher is answering, or of
-  /// one that is not signalled yet. If they are ours they stay: then a flag that is set, seen after them, is theirs.
+  /// Magic and function id are written with one store. They may belong to a request that another dispatcher is
+  /// answering, or to one that is not signalled yet. If they are ours, no other dispatcher changes them: then a flag
+  /// that is read as set after them belongs to their request.
   CUDAQ_REALTIME_HOST_DEVICE bool is_ours(std::uint32_t slot) const {
     const std::uint64_t first = load_first_word(ring_.rx_slot(slot));
     return static_cast<std::uint32_t>(first) == CUDAQ_RPC_MAGIC_REQUEST &&
