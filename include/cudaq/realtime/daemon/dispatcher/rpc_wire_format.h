@@ -39,9 +39,8 @@ typedef struct __attribute__((packed)) cudaq_rpc_response_t {
  * returned by handlers: the library passes them on unchanged, and they cannot be confused with these. */
 typedef enum cudaq_rpc_status_t {
   CUDAQ_RPC_OK = 0,
-  CUDAQ_RPC_ERR_BAD_ARG_LEN = -1000, /* arg_len does not fit in the slot */
-  CUDAQ_RPC_ERR_NO_SUCH_FUNCTION =
-      -1001, /* no entry has this routing key, or (only if the policy is to answer) this id */
+  CUDAQ_RPC_ERR_BAD_ARG_LEN = -1000,        /* arg_len does not fit in the slot */
+  CUDAQ_RPC_ERR_NO_SUCH_FUNCTION = -1001,   /* unknown id (only if the policy is to answer) or routing key */
   CUDAQ_RPC_ERR_MODE_NOT_SERVED = -1002,    /* the entry's dispatch mode is not served here */
   CUDAQ_RPC_ERR_RESULT_TOO_LARGE = -1003,   /* result_len exceeds the slot */
   CUDAQ_RPC_ERR_NO_RESPONSE = -1004,        /* the handler wrote no response frame */

@@ -30,7 +30,7 @@ struct alignas(128) loop_report {
 };
 static_assert(sizeof(loop_report) == 256);
 
-/// The word by which the first block of a cooperative grid sends commands to the other blocks; device memory.
+/// The record by which the first block of a cooperative grid sends commands to the other blocks; device memory.
 struct alignas(128) grid_command {
   /// Low half: counts commands. High half: bytes of the frame that is staged for all blocks, or 0.
   std::uint64_t sequence;

@@ -21,8 +21,7 @@ CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *fro
   Word held[kSteps];
   std::uint32_t taken = 0; // bit u: step u loads a word
   const std::uint32_t within = Group::lane() % kEach * sizeof(Word);
-  const std::uint32_t first_message =
-      Group::lane() / kEach; // the calling lane fetches words of this message and every kStride-th after it
+  const std::uint32_t first_message = Group::lane() / kEach; // whose word the lane fetches in step 0
   constexpr std::uint32_t kStride = Group::kWidth >= kEach ? Group::kWidth / kEach : 1;
 #if defined(__CUDA_ARCH__)
 #pragma unroll

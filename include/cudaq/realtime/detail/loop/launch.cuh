@@ -14,8 +14,7 @@
 namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kMostThreads = 256; ///< with one-thread handlers: more threads do not make copies faster
-inline constexpr std::uint32_t kMostGridThreads =
-    512; ///< per block of a cooperative kernel: leaves 128 registers per thread
+inline constexpr std::uint32_t kMostGridThreads = 512; ///< per block of a cooperative kernel: 128 registers per thread
 
 /// Receives the result of a launch. Without a state only the error code remains.
 struct launch_report {

@@ -118,8 +118,7 @@ protected:
   bool stopped_ = false;
 
 private:
-  long long kept_ = 0,
-            asked_ = 0; ///< clock() of the last poll_control, and of the last read of the caller's shutdown word
+  long long kept_ = 0, asked_ = 0; ///< clock() of the last poll_control; of the last read of the caller's word
 };
 
 } // namespace cudaq::realtime::detail

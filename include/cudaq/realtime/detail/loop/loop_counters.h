@@ -53,7 +53,7 @@ public:
     store_relaxed(report_->responded, c_.responded += n);
     store_relaxed(report_->launches, c_.launches);
   }
-  /// Counts one such request that was answered with an error instead.
+  /// Counts one accepted request that was answered with an error instead.
   CUDAQ_REALTIME_HOST_DEVICE void count_failed(std::int32_t status) {
     if (lead())
       count_status(c_, *report_, status);

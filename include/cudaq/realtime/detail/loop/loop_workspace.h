@@ -7,18 +7,16 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kLookBytes = 64; ///< bytes fetched of each request when several are ready
-inline constexpr std::uint32_t kLeastBytes =
-    32; ///< bytes fetched of a single request, at least: header and first payload word
-inline constexpr std::uint32_t kLookPitch = 80;     ///< distance of fetched requests: spreads them over memory banks
-inline constexpr std::uint32_t kClockPolls = 8;     ///< empty looks between two reads of the clock
-inline constexpr std::uint32_t kSectorFlags = 4;    ///< flags that cost as much to read as one
-inline constexpr long long kIdleCycles = 100000;    ///< about the cycles between two polls of the control words, idle
-inline constexpr long long kBusyCycles = 200000;    ///< the same while requests arrive
-inline constexpr long long kCallerCycles = 1000000; ///< cycles between two reads of the caller's shutdown word
-inline constexpr long long kBatchCycles = 10000;    ///< about the longest wait of an answer for others of its batch
-inline constexpr std::uint32_t kRetryLooks =
-    32; ///< looks at requests that are answered later, between two looks at the ring
+inline constexpr std::uint32_t kLookBytes = 64;  ///< bytes fetched of each request when several are ready
+inline constexpr std::uint32_t kLeastBytes = 32; ///< the same for a single request, at least: with first payload word
+inline constexpr std::uint32_t kLookPitch = 80;  ///< distance of fetched requests: spreads them over memory banks
+inline constexpr std::uint32_t kClockPolls = 8;  ///< empty looks between two reads of the clock
+inline constexpr std::uint32_t kSectorFlags = 4; ///< flags that cost as much to read as one
+inline constexpr long long kIdleCycles = 100000; ///< about the cycles between two polls of the control words, idle
+inline constexpr long long kBusyCycles = 200000; ///< the same while requests arrive
+inline constexpr long long kCallerCycles = 1000000;    ///< cycles between two reads of the caller's shutdown word
+inline constexpr long long kBatchCycles = 10000;       ///< about the longest wait of an answer for others of its batch
+inline constexpr std::uint32_t kRetryLooks = 32;       ///< looks for answers of graphs, between two at the ring
 inline constexpr long long kRetryCycles = 3000;        ///< but not longer than a look at the ring over the bus takes
 inline constexpr std::uint32_t kGroupCopyBytes = 4096; ///< up to this size a group copies faster without helper threads
 

@@ -231,8 +231,7 @@ protected:
   loop_counters<Group> counters_;
   std::uint8_t *const in_, *const out_; ///< staging of the workspace
   const bool staged_out_;               ///< answers are staged in the workspace, not in the slot
-  std::uint32_t
-      brief_end_; ///< shorter results are written together with the header, in whole words that do not leave the slot
+  std::uint32_t brief_end_;             ///< shorter results go with the header, in whole words inside the slot
 
 private:
   CUDAQ_REALTIME_HOST_DEVICE static loop_report &counts_of(const Handlers &handlers, loop_workspace &workspace) {

@@ -55,7 +55,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void send_front(const message &m) const { send(m); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t precompute_next() const { return base::slot_at(1); }
   CUDAQ_REALTIME_HOST_DEVICE void advance_one() { advance(1); }
-  /// The router does this.
+  /// Nothing to do: the router does this.
   CUDAQ_REALTIME_HOST_DEVICE static bool seek() { return false; }
 
 private:
@@ -74,8 +74,7 @@ class leaving_transport : public ring_transport<Group, cuda::thread_scope_system
 
 public:
   using typename base::message;
-  static constexpr std::uint32_t kSeekPolls =
-      1; ///< the slot at the cursor may belong to another dispatcher for a long time
+  static constexpr std::uint32_t kSeekPolls = 1; ///< another dispatcher may keep the cursor's slot for long
 
   CUDAQ_REALTIME_HOST_DEVICE leaving_transport(const slot_ring &r, std::uint32_t first,
                                                const function_index_view &index, std::uint32_t served_modes)
