@@ -4,7 +4,7 @@
  *   manager_create -> dispatcher_create -> set_ringbuffer, set_function_table, set_control
  *                  -> start -> (traffic) -> stop -> dispatcher_destroy -> manager_destroy
  *
- * Rules that hold for every function unless its text says otherwise:
+ * Rules that hold for every function unless its comment states otherwise:
  *  - Return: CUDAQ_OK or an error. After an error nothing has changed; on the same thread cudaq_last_error_message()
  *    returns the reason.
  *  - Threads: calls that wire, start, stop or destroy one dispatcher may come from any thread; the library serialises

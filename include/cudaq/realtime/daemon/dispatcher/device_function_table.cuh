@@ -160,7 +160,7 @@ private:
   /// A blocking stream (the legacy default stream is one) would wait for kernels that run without limit.
   cudaError_t check_stream() {
     unsigned flags = 0;
-    if (const cudaError_t error = result("looking at the stream", cudaStreamGetFlags(stream_, &flags));
+    if (const cudaError_t error = result("reading the flags of the stream", cudaStreamGetFlags(stream_, &flags));
         error != cudaSuccess)
       return error;
     return result("the stream of a device_function_table must be made with cudaStreamNonBlocking",

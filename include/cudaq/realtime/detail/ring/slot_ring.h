@@ -2,7 +2,7 @@
 // The slot protocol: the two flags and two data areas of each slot, and the legal operations on them.
 //
 //   producer    free_for_producer(i) -> write rx_slot(i) -> signal(i)
-//   dispatcher  ready(i) -> collected(i) -> handler writes tx_slot(i) -> publish(i)         answered at once
+//   dispatcher  ready(i) -> collected(i) -> handler writes tx_slot(i) -> publish(i)         answered inline
 //               ready(i) -> mark_in_flight(i) -> launch -> release_rx(i) ... publish_tx(i)  with markers
 //               ready(i) -> launch ... publish(i)                                           without markers
 //   consumer    answer(i) -> read tx_slot(i) -> collect(i)
