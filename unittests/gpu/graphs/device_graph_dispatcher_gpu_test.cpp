@@ -142,7 +142,7 @@ TEST_F(DeviceGraphDispatcher, Row11_ASecondOneStartsBesideTheFirst) {
   to_b.expect_clean();
 }
 
-// The manager keeps the kernels that a dispatcher has made. The next dispatcher uses them, whatever its number of
+// The manager keeps the scheduler graphs of a destroyed dispatcher. The next one uses them, whatever its number of
 // schedulers.
 TEST_F(DeviceGraphDispatcher, OthersComeAndGoBesideIt) {
   const host_ring ring_a({16, 256, false}, CUDAQ_MEMORY_MAPPED), ring_b({16, 256, false}, CUDAQ_MEMORY_MAPPED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AI services on a GPU, with the engine that copies its input: graph of the base class, and the queue to the CPU.
+// The AI services on a GPU with an engine that copies its input: the graph of the base class, and the queue to the CPU.
 #include "kernels/qec/passthrough_engine.h"
 #include "kernels/qec/service_device.h"
 #include "unittests/gpu/graphs/host_graph_rig.h"
@@ -84,7 +84,7 @@ TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
     f.fill(k % (2 * kDepth), k);
     f.mailbox.host[0] = f.ring.dev + k % (2 * kDepth) * frames::kStride;
     CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
-    // The mailbox has one word: the next launch must not overtake this one.
+    // The mailbox has only one word, so this launch must end before the next one.
     ASSERT_TRUE(eventually([&] { return cudaStreamQuery(stream.get) != cudaErrorNotReady; }));
     if (k >= kDepth - 1)
       poll();
