@@ -181,7 +181,7 @@ void expect_options_refused(const config_t &config, const std::function<void(cud
     EXPECT_EQ(cudaq_dispatcher_start(parts.d), status) << words[0];
     EXPECT_TRUE(error_names(words));
     EXPECT_EQ(parts.state(), CUDAQ_DISPATCHER_WIRED);
-    EXPECT_EQ(parts.flag, 5) << "'On an error nothing has changed'";
+    EXPECT_EQ(parts.flag, 5) << "an error must change nothing";
   }
 }
 

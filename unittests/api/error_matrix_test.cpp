@@ -149,7 +149,7 @@ protected:
     EXPECT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&b.ring.ring, slot) == 1; }));
     const std::uint32_t good = put(kGood, 0, ++sent_);
     EXPECT_EQ(b.client.collect(good).header.status, 0);
-    EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&b.ring.ring, slot), 1) << "a second answer";
+    EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&b.ring.ring, slot), 1) << "the slot was answered twice";
   }
 
   std::uint32_t put(std::uint32_t id, std::uint32_t arg_len, std::uint32_t request,

@@ -23,8 +23,8 @@ struct delayer {
 
 class LateAnswer : public ::testing::TestWithParam<std::uint32_t> {};
 
-// The client gives up a request after its own time-out. It does not use the slot again until the late answer has come,
-// and continues in the other slots. Two rings use the same request ids at the same time.
+// After its own time-out the client keeps the slot until the late answer has come. Then it sends its next request. Two
+// rings use the same request ids at the same time.
 TEST_P(LateAnswer, Row16_IsNeverTakenForTheAnswerOfAnotherRequest) {
   constexpr ring_shape shape{4, 64, false};
   host_ring rings[2]{host_ring{shape}, host_ring{shape}};

@@ -264,8 +264,8 @@ TEST_F(LeavingLoop, Row14_LeavesOthersAndBadFramesInPlaceAndSeesTheirRefill) {
   EXPECT_EQ(client.call(2, {}, 3).header.request_id, 3u);
   EXPECT_EQ(client.call(1, {}, 4).header.request_id, 4u);
   const slot_ring view = host_view(ring);
-  EXPECT_TRUE(view.ready(0) != 0 && view.collected(0)) << "the bad frame";
-  EXPECT_TRUE(view.ready(foreign) != 0 && view.collected(foreign)) << "another's request";
+  EXPECT_TRUE(view.ready(0) != 0 && view.collected(0)) << "the bad frame must stay";
+  EXPECT_TRUE(view.ready(foreign) != 0 && view.collected(foreign)) << "the request for another dispatcher must stay";
   for (std::uint32_t id = 5; id < 8; ++id) { // as if another dispatcher had served both slots; then they are refilled
     view.release_rx(0);
     view.release_rx(foreign);

@@ -112,7 +112,7 @@ TEST_F(AiServiceOnGpu, AFullQueueMakesTheGraphWaitUntilAnEntryIsFreeOrAStop) {
   EXPECT_EQ(stream.wait(std::chrono::milliseconds(50)), cudaErrorNotReady);
   service.release_job(job.slot_idx);
   CUDA_EXPECT_OK(stream.wait());
-  ASSERT_TRUE(service.poll_next_job(job)) << "the second";
+  ASSERT_TRUE(service.poll_next_job(job)) << "the second job must be queued now";
   CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
   EXPECT_EQ(stream.wait(std::chrono::milliseconds(50)), cudaErrorNotReady);
   service.stop();

@@ -150,7 +150,7 @@ void GraphRotation::the_last_one_cannot_relaunch(bool publishes) {
   calls(10);
   host->stop();
   EXPECT_EQ(host->fault(), 0u);
-  EXPECT_EQ(graphs[1].launches, 1u) << "its request was answered";
+  EXPECT_EQ(graphs[1].launches, 1u) << "its request must not be served twice";
 }
 TEST_F(GraphRotation, Row07_TheLastOneThatCannotRelaunchItselfAnswersEverythingAndSaysWhy) {
   the_last_one_cannot_relaunch(false);
