@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A C11 program that links the shared library as partners do: one full round trip per handler form, every return
- * checked. Prints the first failure and returns 1. */
+/* A C11 program that links the shared library as a user's program does: one round trip per handler form. It checks
+ * every return value, prints the first failure and then returns 1. */
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "cudaq/realtime/version.h"
@@ -41,7 +41,7 @@ static int32_t add_user(cudaq_host_call_t *call, void *user) {
   return 0;
 }
 
-/* Sends `number` in `slot` and waits at most 20 s for the answer. 0: none or a wrong one. */
+/* Sends `number` in `slot` and waits at most 20 s for the answer. Returns 0 if the answer is missing or wrong. */
 static uint32_t call_function(const cudaq_ringbuffer_t *ring, uint32_t slot, uint32_t function_id, uint32_t number) {
   if (cudaq_host_ringbuffer_slot_available(ring, slot) != 1 ||
       cudaq_host_ringbuffer_write_rpc_request(ring, slot, function_id, &number, sizeof(number), number, 99) != CUDAQ_OK)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dispatcher in GRAPH_LAUNCH mode on the device path, as far as it needs no device: rules, wiring, refused starts.
+// A dispatcher in GRAPH_LAUNCH mode on the device path, as far as no device is needed: rules, wiring, refused starts.
 #include "unittests/api/device_path_fixture.h"
 
 namespace cudaq::realtime::test {
@@ -94,7 +94,7 @@ TEST_F(DeviceGraphDispatcher, RefusedStartLeavesItWired) {
   for (int again = 0; again < 2; ++again) {
     EXPECT_NE(cudaq_dispatcher_start(p.d), CUDAQ_OK);
     EXPECT_EQ(p.state(), CUDAQ_DISPATCHER_WIRED);
-    EXPECT_EQ(p.flag, 5) << "'On an error nothing has changed'";
+    EXPECT_EQ(p.flag, 5) << "an error must change nothing";
   }
   char text[1024] = {};
   CUDAQ_EXPECT_OK(cudaq_dispatcher_dump_state(p.d, text, sizeof(text), nullptr));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dispatcher on the device path as far as it goes without a device: wiring, validation, refused starts.
+// A dispatcher on the device path, as far as no device is needed: wiring, validation, refused starts.
 #pragma once
 
 #include "unittests/support/api_fixture.h"
@@ -8,7 +8,7 @@ namespace cudaq::realtime::test {
 
 inline bool has_device_path() { return (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_DEVICE_PATH) != 0; }
 
-/// True if the library finds a driver and a device.
+/// Returns true if the library finds a driver and a device.
 inline bool has_device() {
   cudaq_ringbuffer_options_t options;
   CUDAQ_EXPECT_OK(cudaq_ringbuffer_options_init(&options, sizeof(options)));
@@ -27,10 +27,10 @@ inline cudaq_dispatcher_config_t device_config(const ring_shape &shape = {}) {
   cudaq_dispatcher_config_t config{};
   config.num_slots = shape.num_slots;
   config.slot_size = shape.slot_size;
-  return config; // zeros mean: device path, regular kernel, device call
+  return config; // zeros select the device path, a regular kernel, and device calls
 }
 
-/// The ring with the device's view equal to the host's, as in unified addressing.
+/// The ring with device addresses equal to the host addresses, as in unified addressing.
 inline cudaq_ringbuffer_t with_device_view(cudaq_ringbuffer_t ring) {
   ring.rx_flags = ring.rx_flags_host;
   ring.tx_flags = ring.tx_flags_host;
@@ -46,7 +46,7 @@ inline cudaError_t launches_nothing_v2(const cudaq_dispatch_launch_params_t *) {
 inline void launches_nothing_unified(void *, cudaq_function_entry_t *, size_t, volatile int *, uint64_t *,
                                      cudaStream_t) {}
 
-/// Manager, ring, and a dispatcher of which nothing is wired.
+/// A manager, a ring, and a dispatcher with nothing wired.
 struct device_parts {
   explicit device_parts(cudaq_dispatcher_config_t config = device_config())
       : ring({8, 256, false}), view(with_device_view(ring.ring)) {
@@ -56,7 +56,8 @@ struct device_parts {
   device_parts(const device_parts &) = delete;
   device_parts &operator=(const device_parts &) = delete;
 
-  /// 'r'ing, 't'able, 'c'ontrol, 'l'aunch function, its second form '2', 'u'nified launch function.
+  /// `what` has one letter per part: ring, table, control, launch function, '2' for a v2 launch function, unified
+  /// launch function.
   void wire(const std::string &what) {
     const cudaq_function_table_t table{&entry, 1};
     for (const char part : what)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wiring, states and refused starts of the device path, as far as they need no device.
+// Wiring, states and refused starts of the device path, as far as no device is needed.
 #include "unittests/api/device_path_fixture.h"
 
 #include "lib/api/manager.h"
@@ -55,7 +55,7 @@ TEST_F(DevicePath, EitherFormOfTheLaunchFunctionWires) {
 TEST_F(DevicePath, UnifiedNeedsItsOwnLaunchFunctionAndNoRing) {
   device_parts p(unified_config());
   p.wire("tc");
-  for (const char *of_others : {"l", "2", "r"}) { // legal, and without effect
+  for (const char *of_others : {"l", "2", "r"}) { // wiring these is legal and has no effect
     p.wire(of_others);
     EXPECT_EQ(cudaq_dispatcher_start(p.d), CUDAQ_ERR_INVALID_ARG);
     EXPECT_TRUE(error_names({"not wired: cudaq_dispatcher_set_unified_launch was not called"}));
@@ -100,7 +100,7 @@ void expect_refused_start_changes_nothing(device_parts &p) {
       EXPECT_TRUE(error_names({"cudaq_dispatcher_start: ", "cudaError"}));
     }
     EXPECT_EQ(p.state(), CUDAQ_DISPATCHER_WIRED);
-    EXPECT_EQ(p.flag, 5) << "'On an error nothing has changed'";
+    EXPECT_EQ(p.flag, 5) << "an error must change nothing";
     CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(p.d));
   }
 }
@@ -146,7 +146,7 @@ TEST_F(DevicePath, ExcludesAHostDispatcherOnTheSameRing) {
   EXPECT_TRUE(error_names({"another dispatcher runs on this ring"}));
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host.get));
   EXPECT_NE(cudaq_dispatcher_start(p.d), CUDAQ_OK);
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_start(host.get)) << "a refused start gives the ring back";
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_start(host.get)) << "a refused start must release the ring";
 }
 
 TEST(LaunchState, IsNullOutsideOfAStart) { EXPECT_EQ(cudaq_dispatch_launch_state(), nullptr); }
@@ -164,7 +164,7 @@ TEST(ManagerBlocks, AreCountedPerDeviceAndWithoutOneself) {
   CUDAQ_EXPECT_OK(cudaq_dispatch_manager_reserve_blocks(&m, 0, 0));
   EXPECT_EQ(m.add_resident(&c, 0, 1), 2u);
   CUDAQ_EXPECT_OK(cudaq_dispatch_manager_reserve_blocks(&m, 0, UINT32_MAX));
-  EXPECT_EQ(m.add_resident(&a, 0, 1), UINT32_MAX) << "it does not wrap";
+  EXPECT_EQ(m.add_resident(&a, 0, 1), UINT32_MAX) << "the sum must not wrap";
   EXPECT_EQ(cudaq_dispatch_manager_reserve_blocks(&m, -1, 1), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"device_id is -1"}));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the device path for configuration, ring and options: refused with a text that names the field. No
-// device.
+// The rules of the device path for configuration, ring and options. A refusal names the field. No device is needed.
 #include "unittests/api/device_path_fixture.h"
 
 namespace cudaq::realtime::test {
@@ -153,7 +152,7 @@ TEST_F(Row08_DeviceRing, RefusesASharedRingThatTheHostDoesNotSee) {
 }
 
 TEST_F(Row08_DeviceRing, InPlaceEndsAtWhatAKernelCanStage) {
-  host_ring memory({2, 16640, true}); // a stride of 16640
+  host_ring memory({2, 16640, true}); // with a stride of 16640
   ring_t ring = with_device_view(memory.ring);
   ring.tx_data = ring.rx_data;
   config_t config = device_config({2, 16512});
@@ -182,7 +181,7 @@ void expect_options_refused(const config_t &config, const std::function<void(cud
     EXPECT_EQ(cudaq_dispatcher_start(parts.d), status) << words[0];
     EXPECT_TRUE(error_names(words));
     EXPECT_EQ(parts.state(), CUDAQ_DISPATCHER_WIRED);
-    EXPECT_EQ(parts.flag, 5) << "'On an error nothing has changed'";
+    EXPECT_EQ(parts.flag, 5) << "an error must change nothing";
   }
 }
 

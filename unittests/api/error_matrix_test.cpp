@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row 7: whatever goes wrong with a request, there is exactly one answer with the right status, id and timestamp, or
-// none in the two silent cases, and a counter that says which; inline, with a pool, on a shared ring, in place or not.
+// Row 7: a wrong request gets exactly one answer with the right status, id and timestamp. In two cases it gets no
+// answer. A counter names the kind of error. Tested inline, with a pool, on a shared ring, in place or not.
 #include "unittests/support/api_fixture.h"
 
 #include <stdexcept>
@@ -30,7 +30,7 @@ enum : std::uint32_t {
 };
 
 void respond(void *tx_slot, std::int32_t status, std::uint32_t length) {
-  // Not the request's id and time: the dispatcher stamps its own.
+  // Wrong id and timestamp on purpose: the dispatcher must write the request's own.
   const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, status, length, 0xBAD, 0xBAD};
   std::memcpy(tx_slot, &response, sizeof(response));
 }
@@ -71,7 +71,7 @@ std::vector<cudaq_function_entry_t> table() {
   checked.function_id = kResults;
   checked.schema = {};
   checked.schema.num_results = 1;
-  checked.schema.results[0] = make_type_desc(TYPE_UINT8, 1); // it returns 8 bytes
+  checked.schema.results[0] = make_type_desc(TYPE_UINT8, 1); // wrong: the handler returns 8 bytes
   all.push_back(checked);
   return all;
 }
@@ -96,7 +96,7 @@ protected:
   Row07_Errors() : b(shape(), table(), config()) {
     b.options.handler_pool_size = GetParam().pool;
     b.options.check_schema = 1;
-    b.options.default_owner = GetParam().shared; // somebody must dispose of what nobody knows
+    b.options.default_owner = GetParam().shared; // on a shared ring only the default owner answers unknown ids
     b.on(kGood2, [](cudaq_host_call_t &call) { return call.result_len = 8, 0; });
     b.on(kStatus2, [](cudaq_host_call_t &call) { return call.result_len = 4, 42; });
     b.on(kNegative2, [](cudaq_host_call_t &) { return -1; });
@@ -104,7 +104,7 @@ protected:
     b.on(kThrow2, [](cudaq_host_call_t &) -> std::int32_t { throw std::runtime_error("odd"); });
   }
 
-  /// Sends a frame with these header fields and expects one answer. Also proves that a good request passes behind it.
+  /// Sends a frame with these header fields and expects one answer. Then checks that a good request is served.
   void expect_answer(std::uint32_t id, std::uint32_t arg_len, std::int32_t status, std::uint32_t result_len = 0) {
     SCOPED_TRACE("function " + std::to_string(id) + ", arg_len " + std::to_string(arg_len));
     const cudaq_dispatcher_stats_t before = b.dispatcher->stats();
@@ -132,7 +132,7 @@ protected:
     expect_slot_stays_quiet(slot);
   }
 
-  /// Expects no answer, the slot free again, and the counter that `which` points at moved by one.
+  /// Expects that the slot becomes free without an answer, and that the counter `which` grows by one.
   void expect_silence(std::uint32_t id, std::uint32_t magic, std::uint64_t cudaq_dispatcher_stats_t::*which) {
     const cudaq_dispatcher_stats_t before = b.dispatcher->stats();
     const std::uint32_t slot = put(id, 8, ++sent_, magic);
@@ -149,7 +149,7 @@ protected:
     EXPECT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&b.ring.ring, slot) == 1; }));
     const std::uint32_t good = put(kGood, 0, ++sent_);
     EXPECT_EQ(b.client.collect(good).header.status, 0);
-    EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&b.ring.ring, slot), 1) << "a second answer";
+    EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&b.ring.ring, slot), 1) << "the slot was answered twice";
   }
 
   std::uint32_t put(std::uint32_t id, std::uint32_t arg_len, std::uint32_t request,
@@ -200,8 +200,8 @@ TEST_P(Row07_Errors, OversizedArgLenIsAnswered) {
 TEST_P(Row07_Errors, WrongModeAndMissingRoutingKeyAreAnswered) {
   b.start();
   b.ring.rx_slot(0)[24] = 5;
-  expect_answer(kGraph, 0, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION); // key 0 is not carried
-  expect_answer(kGraph, 8, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION); // key 0x0505050505050505 neither
+  expect_answer(kGraph, 0, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION); // no route has key 0
+  expect_answer(kGraph, 8, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION); // nor key 0x0505050505050505
   const std::uint32_t slot = b.client.next_slot();
   const std::uint64_t key = 5;
   std::vector<std::uint8_t> payload(8);
@@ -229,7 +229,7 @@ TEST_P(Row07_Errors, HandlerWithoutAResponseIsAnswered) {
   b.start();
   expect_answer(kSilent, 8, CUDAQ_RPC_ERR_NO_RESPONSE);
   expect_answer(kHalf, 8, CUDAQ_RPC_ERR_NO_RESPONSE);
-  for (int lap = 0; lap < 5; ++lap) { // not taken for the last lap's answer
+  for (int lap = 0; lap < 5; ++lap) { // an answer of the previous lap must not be taken for a new one
     expect_answer(kGood, 8, 0, 8);
     expect_answer(kSilent, 8, CUDAQ_RPC_ERR_NO_RESPONSE);
   }
@@ -276,7 +276,7 @@ TEST_P(Row07_Errors, ForeignFlagValueIsServedAndCountedOrDroppedUnderTheStrictOp
   EXPECT_TRUE(eventually([&] { return b.dispatcher->stats().dropped_flag_value == 1; }));
   EXPECT_EQ(b.dispatcher->stats().unexpected_flag_values, 3u);
   expect_slot_stays_quiet(slot);
-  // A wrong flag is a wrong flag, whatever stands in the slot.
+  // The flag is wrong, so the frame in the slot is not checked.
   const std::uint32_t bad = b.client.next_slot();
   EXPECT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&b.ring.ring, bad) == 1; }));
   std::memset(b.ring.rx_slot(bad), 0, 24);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row 27: every stride and slot size from 24 to 1024 and every offset of the arrays is either refused with a text or
-// serves full slots, in memory whose guard bytes stay whole.
+// Row 27: every stride and slot size from 24 to 1024 and every offset of the arrays is either refused with a text, or
+// serves full slots without a write to the guard bytes around them.
 #include "unittests/support/api_fixture.h"
 
 namespace cudaq::realtime::test {
@@ -14,7 +14,8 @@ struct geometry {
   bool in_place;
 };
 
-/// Own memory of exactly the bytes that the geometry needs, on the heap so that ASan sees one byte too many.
+/// A ring in exactly the bytes that the geometry needs. They lie on the heap, so that ASan reports an access beyond
+/// them.
 class guarded_ring {
 public:
   explicit guarded_ring(const geometry &g)
@@ -26,7 +27,7 @@ public:
     ring.rx_stride_sz = g.rx_stride;
     ring.tx_stride_sz = g.in_place ? 0 : g.tx_stride;
   }
-  /// Bytes of a stride behind the usable ones were never written.
+  /// Returns true if no byte between the first `usable` bytes of a slot and its stride was written.
   bool guards_whole(std::size_t usable) const {
     for (std::size_t s = 0; s < kSlots; ++s)
       for (std::size_t i = usable; i < g_.rx_stride || i < g_.tx_stride; ++i)
@@ -63,7 +64,7 @@ std::int32_t fill_result_v2(cudaq_host_call_t *call, void *) {
   return 0;
 }
 
-/// Wires a dispatcher of its own to the geometry. True if accepted; then full slots have made the round.
+/// Wires a new dispatcher to the geometry and serves two laps of full slots. Returns false if the geometry was refused.
 bool serves(cudaq_dispatch_manager_t *manager, const geometry &g) {
   guarded_ring memory(g);
   cudaq_dispatcher_config_t config = host_config({kSlots, static_cast<std::uint32_t>(g.slot_size), false});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wiring of graph workers: what is refused, with which text. Nothing here needs a GPU.
+// Wiring of graph workers: which settings are refused, and with which text. No GPU is needed.
 #include "lib/api/host_path/host_workers.h"
 #include "unittests/support/api_fixture.h"
 
@@ -15,7 +15,7 @@ protected:
 
   void SetUp() override {
     worker.struct_size = sizeof(worker);
-    worker.graph_exec = reinterpret_cast<cudaGraphExec_t>(&worker); // never used: no start gets that far
+    worker.graph_exec = reinterpret_cast<cudaGraphExec_t>(&worker); // never used: no start reaches the launch
     worker.function_id = 1;
   }
   cudaq_status_t set(std::size_t count = 1) {
@@ -83,9 +83,9 @@ TEST_F(HostWorkers, MemoryThatTheDeviceCannotUseIsRefusedByName) {
   EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
   EXPECT_NE(refused.text.find("ringbuffer->rx_data"), std::string::npos) << refused.text;
   EXPECT_NE(refused.text.find("plain host memory"), std::string::npos) << refused.text;
-  EXPECT_FALSE(check(true)) << "a device that reads all of the host's memory";
+  EXPECT_FALSE(check(true)) << "a device that can read any host memory";
   seen.type = cudaMemoryTypeHost;
-  EXPECT_EQ(check(false).status, CUDAQ_ERR_INVALID_ARG) << "pinned, not mapped";
+  EXPECT_EQ(check(false).status, CUDAQ_ERR_INVALID_ARG) << "pinned, but not mapped";
   seen.devicePointer = &word;
   EXPECT_FALSE(check(false));
   seen.type = cudaMemoryTypeDevice;

@@ -85,7 +85,7 @@ TEST(Row08_Null, EveryArgumentOfEveryFunctionIsRefusedByName) {
               cudaq_host_dispatcher_loop(&config, &ring, &table, nullptr, 0, nullptr, nullptr, &number));
   EXPECT_NULL("stats", cudaq_host_dispatcher_loop(&config, &ring, &table, nullptr, 0, nullptr, &flag, nullptr));
 #undef EXPECT_NULL
-  EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_WIRED) << "an error changed something";
+  EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_WIRED) << "an error must change nothing";
 }
 
 TEST(Row08_Null, SlotHelpersWithoutAStatusDoNothing) {
@@ -152,7 +152,7 @@ TEST(State, IsNoLongerWiredWhenTheOnlyHandlerIsRemoved) {
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_handler_v2(p.d, 1, handler, nullptr, nullptr));
   EXPECT_EQ(p.state(), CUDAQ_DISPATCHER_WIRED);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_handler_v2(p.d, 1, nullptr, nullptr, nullptr));
-  EXPECT_EQ(p.state(), CUDAQ_DISPATCHER_CREATED) << "start would say that it is not wired";
+  EXPECT_EQ(p.state(), CUDAQ_DISPATCHER_CREATED) << "start would refuse it as not wired";
 }
 
 void expect_running_refuses(bench &b) {
@@ -188,11 +188,11 @@ TEST(State, CallersFlagEndsTheLoopAndStartWorksAgainRow12) {
     b.options.wait_policy = wait;
     for (int run = 0; run < 3; ++run) {
       b.start();
-      EXPECT_EQ(load_acquire(b.dispatcher->shutdown), 0) << "start clears it";
+      EXPECT_EQ(load_acquire(b.dispatcher->shutdown), 0) << "start must clear the flag";
       EXPECT_EQ(b.client.call(fnv1a_hash("reverse"), {1}).header.status, 0);
       store_release(b.dispatcher->shutdown, 1);
       EXPECT_TRUE(eventually([&] { return b.dispatcher->state() == CUDAQ_DISPATCHER_STOPPED; }));
-    } // without a stop in between
+    } // the next start follows without a stop
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(b.get(), &b.ring.ring));
     EXPECT_EQ(b.dispatcher->processed, 3u);
   }
@@ -209,7 +209,7 @@ TEST(State, FailedStartLeavesEverythingAsItWas) {
     EXPECT_NE(cudaq_dispatcher_start(b.get()), CUDAQ_OK);
     EXPECT_TRUE(error_names({"core 1000"}));
     EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_WIRED);
-    EXPECT_EQ(b.dispatcher->shutdown, 5) << "'On an error nothing has changed'";
+    EXPECT_EQ(b.dispatcher->shutdown, 5) << "an error must change nothing";
   }
   b.options.dispatcher_core = CUDAQ_CORE_ANY;
   b.start();

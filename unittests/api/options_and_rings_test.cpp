@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Option structs of other sizes, each rule of the options, ring memory of every kind, and dump_state's text.
+// Option structs of other sizes, each rule of the options, ring memory of every kind, and the text of dump_state.
 #include "unittests/support/api_fixture.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ TEST(Row25_StructSize, NewerCallersAreRefusedWithBothSizes) {
   auto *options = reinterpret_cast<cudaq_dispatcher_options_t *>(room.data());
   EXPECT_EQ(cudaq_dispatcher_options_init(options, too_large), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"struct_size is " + std::to_string(too_large), std::to_string(too_large - 8)}));
-  EXPECT_EQ(room, std::vector<std::uint8_t>(512, 0xEE)) << "nothing was written";
+  EXPECT_EQ(room, std::vector<std::uint8_t>(512, 0xEE)) << "nothing may be written";
   cudaq_dispatcher_options_t given = default_options();
   for (const std::uint32_t size : {0u, 1u, 3u, too_large, 0xFFFFFFFFu}) {
     given.struct_size = size;
@@ -38,9 +38,9 @@ TEST(Row25_StructSize, NewerCallersAreRefusedWithBothSizes) {
 
 TEST(Row25_StructSize, OlderCallersGetAndGiveTheFrontPart) {
   bench b({4, 64, false}, {host_entry("reverse", reverse_handler)});
-  // A header that ended before handler_pool_size; behind it stands what is not an option at all.
+  // The size in a header that ended before handler_pool_size. The memory after that size holds no options.
   const auto old = static_cast<std::uint32_t>(offsetof(cudaq_dispatcher_options_t, handler_pool_size));
-  std::vector<std::uint8_t> memory(old); // ASan sees a byte too many
+  std::vector<std::uint8_t> memory(old); // ASan reports an access beyond the struct
   auto *options = reinterpret_cast<cudaq_dispatcher_options_t *>(memory.data());
   CUDAQ_ASSERT_OK(cudaq_dispatcher_options_init(options, old));
   std::uint32_t size = 0;
@@ -57,7 +57,7 @@ TEST(Row25_StructSize, OlderCallersGetAndGiveTheFrontPart) {
     std::memcpy(stats.data(), &bytes, 4);
     CUDAQ_ASSERT_OK(cudaq_dispatcher_get_stats(b.get(), reinterpret_cast<cudaq_dispatcher_stats_t *>(stats.data())));
     for (std::size_t i = bytes; i < stats.size(); ++i)
-      ASSERT_EQ(stats[i], 0xEE) << "byte " << i << " behind a struct of " << bytes;
+      ASSERT_EQ(stats[i], 0xEE) << "byte " << i << " after a struct of " << bytes;
     std::uint32_t kept = 0;
     std::memcpy(&kept, stats.data(), 4);
     ASSERT_EQ(kept, bytes);
@@ -244,7 +244,7 @@ TEST(Row29_RingMemory, PagesLieOnTheNodeAskedFor) {
   CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
   if (moved != 0)
     GTEST_SKIP() << "move_pages: " << std::strerror(error);
-  EXPECT_EQ(status, 0) << "node of the page, or the kernel's reason";
+  EXPECT_EQ(status, 0) << "the node of the page, or the kernel's error";
 }
 
 TEST(Row29_RingMemory, HugePagesServeOrAreRefusedWithAHint) {
@@ -276,7 +276,8 @@ TEST(DumpState, IsCutOffAndTerminatedAtEveryLength) {
   CUDAQ_EXPECT_OK(cudaq_dispatcher_dump_state(b.get(), nullptr, 0, nullptr));
 }
 
-// "state, options as applied, counters, flags of every slot that is not free, and what each thread does"
+// The header lists what dump_state prints: state, options as applied, counters, flags of every slot that is not free,
+// and what each thread does.
 TEST(DumpState, SaysWhatTheHeaderPromisesRow13) {
   bench b({2, 64, false}, {host_entry("reverse", reverse_handler)});
   b.options.handler_pool_size = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Start, stop and destroy over and over, under traffic and beside readers.
+// Start, stop and destroy many times, under traffic and while other threads read.
 #include "unittests/support/api_fixture.h"
 #include "unittests/support/sanitized.h"
 
@@ -24,7 +24,7 @@ std::size_t entries_of(const char *folder) {
 
 std::size_t heap_bytes() { return mallinfo2().uordblks; }
 
-/// Keeps requests coming in ring order and takes answers, until told to stop.
+/// Sends requests in ring order and takes their answers, until it is destroyed.
 class traffic {
 public:
   traffic(const host_ring &ring, std::uint32_t function_id)
@@ -142,7 +142,7 @@ TEST_P(Row12_Restart, ReadersRunBesideStartStopAndTrafficRow13) {
     std::uint64_t last_processed = 0, last_heartbeat = 0;
     while (!stop) {
       const cudaq_dispatcher_stats_t stats = b.dispatcher->stats();
-      EXPECT_LE(stats.in_flight, ~0u); // not negative; counters are of slightly different moments
+      EXPECT_LE(stats.in_flight, ~0u); // not negative, although the counters are read at slightly different times
       EXPECT_LE(stats.busy_slots, 3u);
       EXPECT_LT(stats.cursor, 8u);
       EXPECT_GE(stats.heartbeat, last_heartbeat);
@@ -169,8 +169,8 @@ TEST_P(Row12_Restart, ReadersRunBesideStartStopAndTrafficRow13) {
 INSTANTIATE_TEST_SUITE_P(Pool, Row12_Restart, ::testing::Values(0u, 2u),
                          [](const auto &tested) { return tested.param == 0 ? "Inline" : "Pool"; });
 
-// A completion that comes after the stop gave the job up is refused (CUDAQ_ERR_STATE), also while the dispatcher is
-// being started again: "from any thread".
+// A stop gives up a deferred job. A later completion of that job is refused (CUDAQ_ERR_STATE), from any thread, also
+// while the dispatcher starts again.
 TEST(Row12_Deferred, LateCompletionsMayComeWhileTheDispatcherIsRestarted) {
   bench b;
   std::mutex mutex;
@@ -207,7 +207,7 @@ TEST(Row12_Deferred, LateCompletionsMayComeWhileTheDispatcherIsRestarted) {
   late.join();
 }
 
-// Stop waits for accepted requests: their answers are in the slots when it returns, not a moment later.
+// Stop waits for accepted requests: when it returns, their answers are in the slots.
 TEST(Row12_Deferred, AnswersAreOutWhenStopReturns) {
   bench b({1, 64, false});
   std::atomic<bool> stop{false};
@@ -242,7 +242,7 @@ TEST(Row12_Deferred, AnswersAreOutWhenStopReturns) {
   EXPECT_EQ(late, 0);
 }
 
-// "valid until the handler returns": also when the answer was given before that.
+// The payload is valid until the handler returns, even if the handler has answered before that.
 TEST(Row12_Deferred, PayloadStaysValidUntilTheHandlerReturnsThoughTheAnswerIsOut) {
   for (const bool in_place : {false, true}) {
     bench b({1, 64, in_place});
@@ -258,7 +258,8 @@ TEST(Row12_Deferred, PayloadStaysValidUntilTheHandlerReturnsThoughTheAnswerIsOut
     });
     b.start();
     b.client.collect(b.client.send(kFn, {'o', 'l', 'd'}, 1));
-    // May only become free when the handler is back; if it is free before, the payload below replaces the old one.
+    // This slot may become free only after the handler has returned. If it is free earlier, this payload replaces the
+    // old one.
     b.client.send(kFn, {'n', 'e', 'w'}, 2);
     refilled = true;
     EXPECT_TRUE(eventually([&] { return b.dispatcher->stats().dispatched == 2; }));
@@ -267,7 +268,7 @@ TEST(Row12_Deferred, PayloadStaysValidUntilTheHandlerReturnsThoughTheAnswerIsOut
   }
 }
 
-// A stopped shared ring that is wired anew with other memory of the same flag words, while another thread reads.
+// A stopped shared ring is wired again with another stride and the same flags, while another thread reads.
 TEST(Row12_SharedRing, ReadersRunBesideRewiringToAnotherGeometry) {
   cudaq_dispatcher_config_t config = host_config({8, 0, false});
   config.shared_ring_mode = 1;
@@ -290,7 +291,7 @@ TEST(Row12_SharedRing, ReadersRunBesideRewiringToAnotherGeometry) {
   reader.join();
 }
 
-// "A ring that is wired anew begins at slot 0", and whatever was left in it is forgotten.
+// A ring that is wired again begins at slot 0. Requests that were left in it are forgotten.
 TEST(Row12_SharedRing, RingThatIsClearedAndWiredAnewBeginsAtSlotZero) {
   cudaq_dispatcher_config_t config = host_config({8, 64, false});
   config.shared_ring_mode = 1;
@@ -321,10 +322,10 @@ TEST(Row12_SharedRing, OrphanOfAnEarlierLifeDoesNotBlockTheSlotOfAClearedRing) {
   bench b({2, 64, false}, {}, config);
   b.on(kFn, [](cudaq_host_call_t &) { return 4; });
   b.start();
-  b.client.send(0xBAD, {}, 1); // belongs to nobody: left in place
+  b.client.send(0xBAD, {}, 1); // no member serves it: left in place
   EXPECT_EQ(b.client.call(kFn, {}, 2).header.status, 4);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(b.get()));
-  store_release(b.ring.ring.rx_flags_host[0], std::uint64_t{0}); // the requester gives the ring a fresh start
+  store_release(b.ring.ring.rx_flags_host[0], std::uint64_t{0}); // the requester clears the ring
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(b.get(), &b.ring.ring));
   b.client.set_next_slot(0);
   b.start();

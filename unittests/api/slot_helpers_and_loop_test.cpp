@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slot helpers' sizes and values, and the loop on the caller's own thread.
+// The sizes and values that the slot helpers check, and the dispatcher loop on the caller's own thread.
 #include "unittests/support/api_fixture.h"
 
 namespace cudaq::realtime::test {
@@ -15,7 +15,7 @@ TEST(Row08_SlotHelpers, PayloadMustFitAndNothingWrapsIn32Bits) {
     EXPECT_TRUE(error_names({"payload_len is " + std::to_string(length), "64"}));
   }
   CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, 0, 1, nullptr, 0, 1, 1));
-  EXPECT_EQ(load_acquire(ring.ring.rx_flags_host[0]), 0u) << "writing does not signal";
+  EXPECT_EQ(load_acquire(ring.ring.rx_flags_host[0]), 0u) << "writing must not signal";
 }
 
 TEST(Row08_SlotHelpers, RefuseViewsThatTheDispatcherWouldRefuse) {
@@ -40,7 +40,7 @@ TEST(Row08_SlotHelpers, RefuseViewsThatTheDispatcherWouldRefuse) {
   refused("rx_stride_sz is 60", [](auto &r) { r.rx_stride_sz = 60; });
 }
 
-// A stride below the header would let the last slot's header be read behind the end of the array.
+// With a stride shorter than a header, reading the last slot's header would reach beyond the end of the array.
 TEST(Row08_SlotHelpers, StrideBelowTheHeaderIsRefused) {
   host_ring memory({2, 64, false});
   cudaq_rpc_response_t header;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stop keeps its deadline, whatever handlers and other threads do.
+// Stop keeps its deadline, independent of handlers and other threads.
 #include "unittests/support/api_fixture.h"
 
 namespace cudaq::realtime::test {
@@ -32,7 +32,7 @@ TEST_P(Row12_Stop, StuckHandlerGivesTimeoutAndFailedAndDumpNamesSlotAndFunctionR
   EXPECT_NE(text.find("failed"), std::string::npos) << text;
   EXPECT_NE(text.find("function 0x0000004d"), std::string::npos) << text;
   EXPECT_NE(text.find("for slot " + std::to_string(slot)), std::string::npos) << text;
-  // Only stop and destroy are left.
+  // Only stop and destroy are allowed now.
   EXPECT_EQ(cudaq_dispatcher_start(b.get()), CUDAQ_ERR_STATE);
   EXPECT_EQ(cudaq_dispatcher_set_ringbuffer(b.get(), &b.ring.ring), CUDAQ_ERR_STATE);
   EXPECT_EQ(cudaq_dispatcher_stop_timeout(b.get(), ms(20)), CUDAQ_ERR_TIMEOUT);
@@ -68,13 +68,14 @@ TEST_P(Row12_Stop, ShortDeadlineHoldsBesideAnotherThreadsLongStop) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   const double took =
       milliseconds([&] { EXPECT_EQ(cudaq_dispatcher_stop_timeout(b.get(), ms(50)), CUDAQ_ERR_TIMEOUT); });
-  EXPECT_LT(took, 1500) << "waited for the other thread's stop";
+  EXPECT_LT(took, 1500) << "it must not wait for the other thread's stop";
   closed.open();
   patient.join();
   cudaq_dispatcher_stop(b.get());
 }
 
-// A handler that reconfigures its own dispatcher while another thread stops it: each would wait for the other.
+// A handler sets options of its own dispatcher while another thread stops it. Without the refusal each would wait for
+// the other.
 TEST_P(Row12_Stop, SetterCalledByAHandlerDuringStopIsRefusedAtOnce) {
   std::atomic<bool> go{false}, inside{false};
   cudaq_status_t said = CUDAQ_OK;
@@ -99,8 +100,8 @@ TEST_P(Row12_Stop, SetterCalledByAHandlerDuringStopIsRefusedAtOnce) {
   EXPECT_EQ(said, CUDAQ_ERR_STATE);
 }
 
-// The loop was ended by the caller's flag while a handler still runs: start and setters join that run first, and must
-// not wait for the thread that they are called on.
+// The caller's flag has ended the loop while a handler still runs. start and the setters join the threads of that run
+// first, but must not wait for the thread that calls them.
 TEST_P(Row12_Stop, HandlerThatRestartsAfterTheCallersFlagIsRefusedAtOnce) {
   std::atomic<bool> inside{false}, done{false};
   double took = 0;
@@ -142,7 +143,7 @@ TEST_P(Row12_Stop, StopAndDestroyFromAHandlerAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Pool, Row12_Stop, ::testing::Values(0u, 2u),
                          [](const auto &tested) { return tested.param == 0 ? "Inline" : "Pool"; });
 
-// "Ends the loop after the request in hand ... Requests that were not accepted stay in their slots."
+// Stop ends the loop after the current request. Requests that were not accepted stay in their slots.
 TEST(Row12_StopUnderLoad, EndsAfterTheRequestInHandAndLeavesTheBacklog) {
   bench b({64, 64, false});
   std::atomic<int> served{0};
@@ -156,8 +157,8 @@ TEST(Row12_StopUnderLoad, EndsAfterTheRequestInHandAndLeavesTheBacklog) {
   ASSERT_TRUE(eventually([&] { return served.load() >= 2; }));
   const int before = served.load();
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop_timeout(b.get(), ms(5000)));
-  EXPECT_LE(served.load() - before, 3) << "requests served after stop was called";
-  // What is left is served by the next run, in order.
+  EXPECT_LE(served.load() - before, 3) << "too many requests were served after stop was called";
+  // The next run serves the remaining requests in order.
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(b.get()));
   EXPECT_TRUE(eventually([&] { return served.load() == 64; }));
 }
@@ -183,7 +184,7 @@ TEST(Row12_StopUnderLoad, KeepsItsDeadlineAlthoughTheProducerGoesOn) {
     }
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop_timeout(b.get(), ms(500))); // a hundred times the handler
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop_timeout(b.get(), ms(500))); // a hundred times the duration of a handler
   EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_STOPPED);
   stop = true;
   producer.join();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rule of configuration, ring and table: refused with a text that names the field.
+// Each rule of configuration, ring and table. A refusal names the field.
 #include "unittests/support/api_fixture.h"
 
 namespace cudaq::realtime::test {
@@ -121,9 +121,11 @@ INSTANTIATE_TEST_SUITE_P(
                      {"tx_data_host is NULL", "tx_data"}},
         ring_refusal{"SameFlags", [](ring_t &r, config_t &) { r.tx_flags_host = r.rx_flags_host; },
                      {"rx_flags_host and tx_flags_host are the same"}},
-        ring_refusal{"RxFlagsMisaligned", [](ring_t &r, config_t &) { r.rx_flags_host = flags(bytes(r.rx_flags_host) + 4); },
+        ring_refusal{"RxFlagsMisaligned",
+                     [](ring_t &r, config_t &) { r.rx_flags_host = flags(bytes(r.rx_flags_host) + 4); },
                      {"rx_flags_host", "not a multiple of 8"}},
-        ring_refusal{"TxFlagsMisaligned", [](ring_t &r, config_t &) { r.tx_flags_host = flags(bytes(r.tx_flags_host) + 1); },
+        ring_refusal{"TxFlagsMisaligned",
+                     [](ring_t &r, config_t &) { r.tx_flags_host = flags(bytes(r.tx_flags_host) + 1); },
                      {"tx_flags_host", "not a multiple of 8"}},
         ring_refusal{"RxDataMisaligned", [](ring_t &r, config_t &) { r.rx_data_host += 2; },
                      {"rx_data_host", "not a multiple of 8"}},
@@ -138,7 +140,8 @@ INSTANTIATE_TEST_SUITE_P(
         ring_refusal{"TxStrideZero", [](ring_t &r, config_t &) { r.tx_stride_sz = 0; }, {"tx_stride_sz is 0"}},
         ring_refusal{"SlotLargerThanRxStride", [](ring_t &r, config_t &) { r.rx_stride_sz = 248; },
                      {"rx_stride_sz is 248", "slot_size 256"}},
-        ring_refusal{"SlotLargerThanTxStride", [](ring_t &, config_t &c) { c.slot_size = 257; }, {"stride", "slot_size 257"}},
+        ring_refusal{"SlotLargerThanTxStride",
+                     [](ring_t &, config_t &c) { c.slot_size = 257; }, {"stride", "slot_size 257"}},
         ring_refusal{"InPlaceWithOtherTxStride",
                      [](ring_t &r, config_t &) { r.tx_data_host = nullptr; r.tx_stride_sz = 128; },
                      {"tx_stride_sz is 128", "in place"}},
@@ -146,7 +149,8 @@ INSTANTIATE_TEST_SUITE_P(
                      {"rx_stride_sz is 4294967296"}},
         ring_refusal{"StrideTimesSlotsOverflows", [](ring_t &r, config_t &) { r.rx_stride_sz = 1ull << 61; },
                      {"rx_stride_sz"}},
-        ring_refusal{"StrideReachesRoundTheAddressSpace", [](ring_t &r, config_t &) { r.rx_stride_sz = (1ull << 61) - 8; },
+        ring_refusal{"StrideReachesRoundTheAddressSpace",
+                     [](ring_t &r, config_t &) { r.rx_stride_sz = (1ull << 61) - 8; },
                      {"rx_stride_sz"}},
         ring_refusal{"DataOverlap", [](ring_t &r, config_t &) { r.tx_data_host = r.rx_data_host + 256; },
                      {"rx_data_host and tx_data_host overlap"}},
@@ -158,7 +162,8 @@ INSTANTIATE_TEST_SUITE_P(
                      {"tx_flags_host and rx_data_host overlap"}}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
-/// Starts a dispatcher with `table`, which must be refused; the same dispatcher then runs with a good one.
+/// Starts a dispatcher with the table `entries`, which must be refused. Then the same dispatcher runs with a good
+/// table.
 void expect_table_refused(std::vector<cudaq_function_entry_t> entries, const std::vector<std::string> &words) {
   bench b({4, 128, false});
   const cudaq_function_table_t table{entries.data(), static_cast<std::uint32_t>(entries.size())};
@@ -200,7 +205,7 @@ TEST(Row08_Table, RefusesDuplicatesAndMixedModes) {
   const cudaq_function_entry_t good = host_entry("a", reverse_handler);
   expect_table_refused({good, host_entry("b", reverse_handler), good}, {"entries", "0", "2", "same routing key"});
   cudaq_function_entry_t keyed = good;
-  keyed.routing_key = 5; // no meaning outside GRAPH_LAUNCH, where entries of one id and key are a pool
+  keyed.routing_key = 5; // a key means nothing here: only GRAPH_LAUNCH entries of one id and key are a pool
   expect_table_refused({good, keyed}, {"0x", "same routing key"});
   cudaq_function_entry_t mixed = good;
   mixed.function_id = 1;
@@ -257,7 +262,7 @@ TEST(Row08_Loop, SizesThatDoNotFitAreRefusedByTheCxxForm) {
   bad.num_slots = (1ull << 32) + 4;
   EXPECT_EQ(host_dispatcher_loop(bad), CUDAQ_ERR_INVALID_ARG);
   bad = good;
-  bad.slot_size = (1ull << 32) + 128; // far more than the stride
+  bad.slot_size = (1ull << 32) + 128; // far larger than the stride
   EXPECT_EQ(host_dispatcher_loop(bad), CUDAQ_ERR_INVALID_ARG) << "slot_size";
   std::vector<cudaq_function_entry_t> entries{host_entry("a", reverse_handler)};
   bad = good;

@@ -16,7 +16,7 @@ enum class phase : std::uint32_t { open, queued, called, deferred, completing, l
 template <unsigned kPhaseBits>
 using word_of = detail::generation_word<phase, kPhaseBits>;
 
-static_assert(sizeof(word_of<3>) == 8 && sizeof(word_of<4>) == 8, "a word that can be claimed");
+static_assert(sizeof(word_of<3>) == 8 && sizeof(word_of<4>) == 8, "one compare-and-swap must cover the word");
 static_assert(word_of<3>::fits(phase::last) && !word_of<3>::fits(static_cast<phase>(8)));
 static_assert(word_of<4>::fits(static_cast<phase>(15)) && !word_of<4>::fits(static_cast<phase>(16)));
 
@@ -36,7 +36,7 @@ void expect_state(const Word &word, std::uint64_t generation, phase expected) {
 TYPED_TEST(GenerationWord, BeginsWithoutARequest) { expect_state(TypeParam(), 0, phase::open); }
 
 TYPED_TEST(GenerationWord, KeepsGenerationAndPhaseApart) {
-  constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 4; // what the wider phase leaves
+  constexpr std::uint64_t kMost = ~std::uint64_t{0} >> 4; // the bits that the wider phase leaves
   for (const std::uint64_t generation : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32, kMost})
     for (const phase p : {phase::open, phase::queued, phase::last}) {
       TypeParam word;
@@ -59,20 +59,20 @@ TYPED_TEST(GenerationWord, FinishOpensTheNextGeneration) {
 TYPED_TEST(GenerationWord, AClaimTakesOnlyTheRequestAndThePhaseThatItNames) {
   TypeParam word;
   word.start_at(7, phase::deferred);
-  EXPECT_FALSE(word.claim(8, phase::deferred, phase::completing)) << "the next request's";
-  EXPECT_FALSE(word.claim(6, phase::deferred, phase::completing)) << "the last request's";
+  EXPECT_FALSE(word.claim(8, phase::deferred, phase::completing)) << "the claim names the next request";
+  EXPECT_FALSE(word.claim(6, phase::deferred, phase::completing)) << "the claim names the last request";
   EXPECT_FALSE(word.claim(7, phase::called, phase::completing)) << "another phase";
   expect_state(word, 7, phase::deferred);
   EXPECT_TRUE(word.claim(7, phase::deferred, phase::completing));
   expect_state(word, 7, phase::completing);
-  EXPECT_FALSE(word.claim(7, phase::deferred, phase::completing)) << "a second time";
+  EXPECT_FALSE(word.claim(7, phase::deferred, phase::completing)) << "claimed for the second time";
   word.finish();
   word.enter(phase::deferred);
-  EXPECT_FALSE(word.claim(7, phase::deferred, phase::completing)) << "the slot's next request";
+  EXPECT_FALSE(word.claim(7, phase::deferred, phase::completing)) << "the slot holds its next request";
   expect_state(word, 8, phase::deferred);
 }
 
-// The C API's generations have 64 bits.
+// Generations in the C API have 64 bits. The word drops their upper bits when it is set and when it is claimed.
 TYPED_TEST(GenerationWord, DropsTheUpperBitsOfAGenerationAlike) {
   constexpr std::uint64_t kTop = std::uint64_t{1} << 63;
   TypeParam word;
@@ -82,7 +82,7 @@ TYPED_TEST(GenerationWord, DropsTheUpperBitsOfAGenerationAlike) {
   expect_state(word, 5, phase::completing);
 }
 
-/// Every wait has a deadline: false when it is over.
+/// Waits until `done` holds. Returns false after the deadline.
 template <class Done>
 bool eventually(Done &&done) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -98,7 +98,7 @@ bool eventually(Done &&done) {
 TYPED_TEST(GenerationWord, HandsOverWhatWasWrittenBeforeAStepToWhoClaimsOrFindsIt) {
   constexpr std::uint64_t kRequests = 5000;
   TypeParam word;
-  std::uint64_t payload = 0, seen_right = 0, answered_right = 0; // plain: the word orders them
+  std::uint64_t payload = 0, seen_right = 0, answered_right = 0; // not atomic: the word orders the accesses
   std::thread claiming([&] {
     for (std::uint64_t g = 0; g < kRequests; ++g) {
       if (!eventually([&] { return word.claim(g, phase::queued, phase::called); }))
@@ -122,7 +122,7 @@ TYPED_TEST(GenerationWord, HandsOverWhatWasWrittenBeforeAStepToWhoClaimsOrFindsI
   expect_state(word, kRequests, phase::open);
 }
 
-/// Two threads meet before each claim, so that both want the same step at the same moment, and after it.
+/// Two threads meet before each claim, so that both try the same step at the same time. They meet again after it.
 template <class Word>
 class claim_race {
 public:
@@ -134,7 +134,7 @@ public:
         word_.enter(phase::queued);
       if (!meet())
         return;
-      // Who met last is ahead of the other, by a little: it comes later now and then.
+      // The thread that arrives second at the meeting continues slightly earlier. So each racer is sometimes delayed.
       for (volatile std::uint64_t late = racer == g % 2 ? g / 2 % 64 : 0; late != 0;)
         late = late - 1;
       won_[racer] += word_.claim(g, phase::queued, phase::called);

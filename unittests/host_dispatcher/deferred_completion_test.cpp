@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that come after, before or beside the return of their handler.
+// Answers that come after, before or at the same time as the return of their handler.
 #include "unittests/host_dispatcher/traffic.h"
 
 #include <deque>
@@ -16,7 +16,7 @@ struct flavour {
   bool shared = false;
 };
 
-/// Keeps the calls that it is given. Echoes request ids.
+/// A handler that defers each call and keeps it. Tests answer a kept call with its request id.
 class keeper {
 public:
   static std::int32_t serve(cudaq_host_call_t *call, void *user) {
@@ -48,7 +48,7 @@ private:
   std::deque<cudaq_host_call_t> calls_;
 };
 
-/// Writes the request id as result and completes.
+/// Writes the request id as the result and completes the call.
 cudaq_status_t answer_call(cudaq_dispatcher_t *d, const cudaq_host_call_t &call, std::int32_t status = 0) {
   std::memcpy(call.result, &call.job.request_id, 4);
   return cudaq_host_complete_deferred(d, &call.job, status, 4);
@@ -176,7 +176,7 @@ TEST_P(DeferredCompletion, BeforeTheReturnOfTheHandlerIsTheAnswer) {
         if (id % 3 == 0)
           return CUDAQ_HOST_CALL_DEFERRED;
         if (id % 3 == 1)
-          return 2; // too late: completed already
+          return 2; // has no effect: the request is completed already
         throw 3;
       },
       &user);
@@ -247,7 +247,8 @@ TEST_P(DeferredCompletion, AfterStopIsRefusedAndTheRequestIsAnsweredShuttingDown
   }
 }
 
-// Whichever of the two wins: one answer, and the loser is told.
+// Stop and a completion race at the end of the grace period. Only one answers, and the completion reports if it was
+// refused.
 TEST_P(DeferredCompletion, AtTheEndOfTheGracePeriodAnswersOnce) {
   start(keeper::serve, &kept);
   const auto grace = std::chrono::milliseconds(20);
@@ -261,12 +262,12 @@ TEST_P(DeferredCompletion, AtTheEndOfTheGracePeriodAnswersOnce) {
       std::this_thread::sleep_for(grace + std::chrono::microseconds(20 * round - 300));
       completed = cudaq_host_complete_deferred(dispatcher->get, &call.job, 0, 4);
     });
-    // On a busy machine even the end of an idle loop can take longer than that.
+    // On a busy machine, ending an idle loop can already take longer than the deadline.
     in_time =
         cudaq_dispatcher_stop_timeout(dispatcher->get, static_cast<std::uint64_t>(grace.count()) * 1000000) == CUDAQ_OK;
     if (in_time) {
       EXPECT_EQ(cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, slot, nullptr), CUDAQ_TX_READY)
-          << "stop came back first";
+          << "stop returned before the answer was in the slot";
       CUDAQ_EXPECT_OK(cudaq_dispatcher_start(dispatcher->get));
     }
     late.join();
@@ -276,7 +277,7 @@ TEST_P(DeferredCompletion, AtTheEndOfTheGracePeriodAnswersOnce) {
   }
 }
 
-// A late completer goes on knocking while the dispatcher is stopped and started.
+// A thread completes a stale job again and again while the dispatcher stops and starts.
 TEST_P(DeferredCompletion, OfAStaleJobMayComeAtAnyMomentOfARestart) {
   start(keeper::serve, &kept);
   const std::uint32_t slot = client.send(1, {}, 1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph workers without a GPU: threads play the device, finish what was launched in any order, and can fail, hang or
-// fault. What a worker computes is the checked function of the request, as a HOST_CALL handler would.
+// Graph workers without a GPU: threads play the device. They finish launched graphs in any order, and can fail, hang or
+// fault. A worker computes the checked function of the request, as a HOST_CALL handler does.
 #pragma once
 
 #include "lib/api/back_end.h"
@@ -13,7 +13,7 @@
 
 namespace cudaq::realtime::test {
 
-inline constexpr int kFakeError = 719; ///< what a trap in a graph gives
+inline constexpr int kFakeError = 719; ///< the error of a trap in a graph
 
 class fake_device final : public detail::graph_launcher {
 public:
@@ -23,7 +23,7 @@ public:
       threads_.emplace_back([this, t] { play(static_cast<unsigned>(t)); });
   }
   ~fake_device() override { join(); }
-  /// Ends the device; what runs is finished first.
+  /// Ends the device after the running graphs have finished.
   void join() {
     {
       const std::lock_guard lock(mutex_);
@@ -66,13 +66,13 @@ public:
     return in_work_[worker] == 0;
   }
 
-  /// What was launched is lost, and every later launch fails.
+  /// Loses the launched graphs and makes every later launch fail.
   void trap() {
     const std::lock_guard lock(mutex_);
     stuck_ = kFakeError;
     launched_.clear();
   }
-  /// The next launched graphs do not begin before `open`.
+  /// hold(true): launched graphs do not begin. hold(false): they begin.
   void hold(bool held) {
     const std::lock_guard lock(mutex_);
     held_ = held;
@@ -80,14 +80,14 @@ public:
   }
 
   std::atomic<int> next_error{0};
-  std::atomic<std::uint32_t> launches{0}, recoveries{0}, questions{0}; ///< questions: whether a worker is idle
-  std::atomic<bool> silent{false};                                     ///< graphs write and raise nothing
-  /// GRAPH_PUBLISHES: the graph has raised its flag, and has not ended.
+  std::atomic<std::uint32_t> launches{0}, recoveries{0}, questions{0}; ///< questions: how often idle() was called
+  std::atomic<bool> silent{false};                                     ///< graphs write nothing and raise no flag
+  /// GRAPH_PUBLISHES: called after the graph has raised its flag and before it ends.
   std::function<void(std::uint32_t worker)> published;
-  std::atomic<std::uint64_t> hook_work{0}; ///< bit w: what a hook of worker w has queued is not over
-  /// CALLER_PUBLISHES: the thread that sees the worker's result. Called without a lock.
+  std::atomic<std::uint64_t> hook_work{0}; ///< bit w: work that a hook of worker w has queued still runs
+  /// CALLER_PUBLISHES: called by a device thread when the worker's result is ready, with no lock held.
   std::function<void(std::uint32_t worker)> ready;
-  /// Which function a request is for, where not by its id: by the worker that got it.
+  /// Called before the graph runs. It observes which worker got which request.
   std::function<void(std::uint32_t worker, const std::uint8_t *rx_slot)> seen;
 
 private:
@@ -145,7 +145,7 @@ private:
         published(r.worker);
     }
   }
-  /// The stream-memory write. The lock is released first where the caller's thread goes on with it.
+  /// Writes the launch number into the done word, or calls `ready` with the lock released.
   void finish(const run &r) {
     if (workers_[r.worker].completion != CUDAQ_WORKER_CALLER_PUBLISHES) {
       detail::store_release<std::uint64_t>(done_[r.worker].word, r.launch_number);
@@ -162,7 +162,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<run> launched_;
-  std::array<int, 64> in_work_{}; ///< runs of each worker, until the caller's thread is through with them
+  std::array<int, 64> in_work_{}; ///< runs of each worker that have not finished, with the time in `ready`
   int stuck_ = 0;
   bool held_ = false, end_ = false;
   std::vector<std::thread> threads_;
@@ -178,9 +178,9 @@ struct graph_rig_plan {
   int device_threads = 2;
   std::uint32_t wait_policy = CUDAQ_WAIT_SPIN_YIELD;
   std::uint64_t grace_period_ns = 5'000'000'000;
-  bool own_thread = true; ///< false: the test runs dispatcher.loop
+  bool own_thread = true; ///< false: the test calls dispatcher.loop
   std::vector<detail::v2_handler> v2;
-  const host_ring *ring = nullptr; ///< of another rig, with its router: a shared ring
+  const host_ring *ring = nullptr; ///< the ring of another rig; used with its router, for a shared ring
   std::shared_ptr<detail::ring_router> router;
   bool shared = false, default_owner = false;
 };
@@ -214,9 +214,9 @@ public:
   ~graph_rig() {
     device->hold(false);
     EXPECT_TRUE(stop());
-    device->join(); // its threads call the dispatcher
+    device->join(); // its threads call the dispatcher, so they must end before it is destroyed
   }
-  /// A run as host_back_end makes it. The constructor makes the first one.
+  /// Makes a run as host_back_end does. The constructor makes the first one.
   detail::status_or_reason start() {
     if (detail::status_or_reason refused = dispatcher.check_restart())
       return refused;
@@ -255,7 +255,7 @@ public:
     dispatcher.read_stats(out);
     return out;
   }
-  /// Sends a request with `payload` to slot `slot`.
+  /// Sends a request with `payload` in slot `slot`.
   void send(std::uint32_t slot, std::uint32_t function_id, std::uint64_t payload, std::uint32_t request_id) const {
     CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, slot, function_id, &payload, sizeof(payload),
                                                             request_id, 0));
@@ -273,7 +273,7 @@ public:
   }
 
 private:
-  /// The CPU stage: takes the result over, answers, and gives the worker back, before or after.
+  /// The CPU stage: reads the result, answers, and releases the worker before or after the answer.
   void answer_by_caller(std::uint32_t worker) {
     cudaq_host_job_t job{};
     EXPECT_FALSE(dispatcher.worker_job(static_cast<int>(worker), job));
@@ -286,7 +286,7 @@ private:
     EXPECT_FALSE(dispatcher.complete_deferred(job, frame.status, frame.result_len));
     if (!release_first)
       release();
-    EXPECT_TRUE(dispatcher.complete_deferred(job, 0, 0)) << "a job is completed once";
+    EXPECT_TRUE(dispatcher.complete_deferred(job, 0, 0)) << "a job can be completed only once";
   }
 
   graph_rig_plan plan_;
@@ -305,7 +305,7 @@ public:
   detail::host_dispatcher dispatcher;
 };
 
-/// Functions 1 and 2, a fake graph for each.
+/// Functions 1 and 2, each with one fake graph.
 class two_graphs : public ::testing::Test {
 protected:
   explicit two_graphs(std::uint32_t first_completion) : first_completion_(first_completion) {}

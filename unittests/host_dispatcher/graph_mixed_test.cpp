@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs beside what else a host dispatcher does: handler pools, shared rings, other wait policies. On fake graphs.
+// Graphs together with the other features of a host dispatcher: handler pools, shared rings, other wait policies. On
+// fake graphs.
 #include "unittests/host_dispatcher/fake_graphs.h"
 
 namespace cudaq::realtime::test {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph workers around a run's beginning and end, hooks, and answers that come early or late. On fake graphs.
+// Graph workers at the beginning and at the end of a run, hooks, and answers that come early or late. On fake graphs.
 #include "unittests/host_dispatcher/fake_graphs.h"
 
 namespace cudaq::realtime::test {
 namespace {
 
-/// A worker of function 1 that the caller answers for, and one of function 2 that the library does.
+/// Worker 0 serves function 1, and the caller answers. Worker 1 serves function 2, and the library answers.
 class GraphRun : public two_graphs {
 protected:
   GraphRun() : two_graphs(CUDAQ_WORKER_CALLER_PUBLISHES) {}
   static std::uint64_t answered_with(const graph_rig &rig, std::int32_t status) {
     return rig.stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(status)];
   }
-  /// Slot 0: worker 1 cannot launch, and what its hook has queued is not over.
+  /// Leaves the request in slot 0 in flight: the launch of worker 1 has failed, and work that its hook has queued still
+  /// runs.
   static void fail_behind_hook_work(graph_rig &rig) {
     rig.device->hook_work = 2;
     rig.device->next_error = 400;
@@ -87,7 +88,7 @@ TEST_F(GraphRun, AnAnswerThatComesBeforeTheLaunchHasReturnedIsKeptUntilThen) {
     graph_rig rig(plan);
     what.rig = &rig;
     what.over = false;
-    rig.device->silent = true; // who answers early must know that the graph does not write the slot any more
+    rig.device->silent = true; // the graph must not write the slot after an early answer
     rig.device->ready = [&](std::uint32_t worker) {
       eventually([&] { return what.over.load(); });
       EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
@@ -96,7 +97,7 @@ TEST_F(GraphRun, AnAnswerThatComesBeforeTheLaunchHasReturnedIsKeptUntilThen) {
     expect_answer(rig, 0, 6);
     EXPECT_TRUE(rig.stop());
     EXPECT_TRUE(what.accepted);
-    EXPECT_FALSE(what.published) << "while the launch was going on";
+    EXPECT_FALSE(what.published) << "answered before the launch had returned";
     EXPECT_EQ(rig.stats().responded, 1u);
   }
 }
@@ -135,7 +136,7 @@ TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUp
   expect_answer(rig, 2, 0);
 }
 
-// A question to the driver takes as long as a good part of a request.
+// One query of the driver takes a large part of the time of a request.
 TEST_F(GraphRun, TheDriverIsNotAskedAboutAFailedLaunchInEveryTurn) {
   graph_rig rig(plan);
   ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
@@ -186,7 +187,7 @@ TEST_F(GraphRun, Row12_ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
   graph_rig rig(plan);
   std::atomic<int> ready{0};
   const auto answer = rig.device->ready;
-  rig.device->ready = [&](std::uint32_t) { ++ready; }; // and keeps the worker
+  rig.device->ready = [&](std::uint32_t) { ++ready; }; // keeps the worker
   rig.send(0, 1, 5, 1);
   ASSERT_TRUE(eventually([&] { return ready.load() == 1; }));
   cudaq_host_job_t old{};
@@ -202,7 +203,7 @@ TEST_F(GraphRun, Row12_ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
   EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "idle";
   rig.device->ready = answer;
   ASSERT_FALSE(rig.start());
-  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "nothing is left of the run before";
+  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "the job of the previous run must be gone";
   rig.send(1, 1, 5, 2);
   expect_answer(rig, 1, 0);
   EXPECT_EQ(rig.dispatcher.complete_deferred(old, 0, 0).status, CUDAQ_ERR_STATE);
@@ -237,7 +238,7 @@ TEST_F(GraphRun, Row12_StopWaitsForTheCallerWhoHasAWorker) {
     EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 8, 0));
   };
   rig.send(0, 1, 5, 1);
-  rig.send(1, 1, 5, 2); // waits for the worker, and gets it while stop waits
+  rig.send(1, 1, 5, 2); // waits for the worker, and gets it during the stop
   ASSERT_TRUE(eventually([&] { return waits.load() && rig.stats().dispatched == 2; }));
   std::thread opener([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -258,7 +259,7 @@ TEST_F(GraphRun, Row12_ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
   std::thread caller([&] { rig.dispatcher.loop(); });
   rig.send(0, 2, 5, 1);
   ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 1; }));
-  rig.send(1, 2, 5, 2); // no worker is free for it
+  rig.send(1, 2, 5, 2); // waits, because no worker is idle
   ASSERT_TRUE(eventually([&] { return rig.stats().dispatched == 2; }));
   const auto begin = std::chrono::steady_clock::now();
   detail::store_release<int>(rig.shutdown, 1);
@@ -266,7 +267,7 @@ TEST_F(GraphRun, Row12_ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline / 2);
   EXPECT_TRUE(rig.dispatcher.graph_runs());
   expect_answer(rig, 1, CUDAQ_RPC_ERR_SHUTTING_DOWN);
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT) << "the graph has the slot";
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT) << "the graph still uses the slot";
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(10)));
   rig.device->hold(false);
   EXPECT_TRUE(rig.stop());
@@ -295,20 +296,20 @@ TEST_F(GraphRun, Row09_AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
   plan.workers[1].completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
   graph_rig rig(plan);
   spin_gate gate;
-  rig.device->published = [&](std::uint32_t) { gate.pass(); }; // the graph has raised its flag and does not end
+  rig.device->published = [&](std::uint32_t) { gate.pass(); }; // the graph has raised its flag, but does not end
   rig.send(0, 2, 5, 1);
   expect_answer(rig, 0, 0);
   cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
   ASSERT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&rig.ring.ring, 0) == 1; }));
   rig.send(0, 2, 5, 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "its slot has a job still";
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "the slot's first job is not over";
   rig.device->trap();
   int error = 0;
   ASSERT_TRUE(eventually([&] { return rig.stats().responded == 2; })) << rig.dispatcher.describe();
   EXPECT_EQ(rig.look(0, &error), CUDAQ_TX_ERROR);
   EXPECT_EQ(error, kFakeError);
-  EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_DEVICE_FAULT), 1u) << "the second request's";
+  EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_DEVICE_FAULT), 1u) << "only the second request is answered with the fault";
   gate.open = true;
 }
 

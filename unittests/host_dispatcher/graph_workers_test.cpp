@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph workers of the host dispatcher, on fake graphs: nothing lost, doubled, torn or mixed up, whoever publishes.
+// The graph workers of the host dispatcher, on fake graphs: no request is lost, doubled, torn or mixed up, for each way
+// of publishing the answer.
 #include "unittests/host_dispatcher/fake_graphs.h"
 
 #include <ostream>
@@ -10,7 +11,7 @@ namespace {
 struct graph_flavour {
   const char *name;
   std::uint32_t completion;
-  std::uint32_t workers; ///< of each of three functions
+  std::uint32_t workers; ///< per function; there are three functions
   ring_shape shape;
   bool markers;
   std::uint32_t when_busy;
@@ -42,7 +43,7 @@ TEST_P(GraphWorkers, Row19_AnswerEveryRequestOnce) {
   traffic t(rig.ring, traffic_for(functions, messages));
   t.run();
   const bool alone = GetParam().workers == 1;
-  t.expect_clean(alone, alone); // several workers of one function run side by side
+  t.expect_clean(alone, alone); // several workers of one function run at the same time, in no order
   EXPECT_TRUE(rig.stop());
   const cudaq_dispatcher_stats_t stats = rig.stats();
   EXPECT_EQ(stats.responded, messages);
@@ -65,7 +66,7 @@ constexpr graph_flavour kGraphFlavours[] = {
 INSTANTIATE_TEST_SUITE_P(Flavours, GraphWorkers, ::testing::ValuesIn(kGraphFlavours),
                          [](const auto &flavour) { return std::string(flavour.param.name); });
 
-/// Three functions of one worker each, and a function of the host beside them.
+/// Functions 1 and 2 with one worker each. The library answers, except where a test changes that.
 class GraphWorker : public two_graphs {
 protected:
   GraphWorker() : two_graphs(CUDAQ_WORKER_LIBRARY_PUBLISHES) {}
@@ -81,7 +82,7 @@ TEST_F(GraphWorker, Row15_AnExactRoutingKeyWinsAlsoWhileItsWorkerIsBusyAndAnothe
   rig.device->seen = [&](std::uint32_t worker, const std::uint8_t *rx_slot) {
     std::uint64_t key = 0;
     std::memcpy(&key, rx_slot + CUDAQ_RPC_HEADER_SIZE, sizeof(key));
-    wrong += worker != (key > 2 ? 0 : key); // a key that nobody carries goes to worker 0
+    wrong += worker != (key > 2 ? 0 : key); // worker 0 has key 0 and gets the keys that no other worker has
   };
   std::mt19937 random(7);
   for (std::uint32_t n = 0; n < fewer_if_sanitized(2000); ++n) {
@@ -101,7 +102,7 @@ TEST_F(GraphWorker, Row15_AnExactRoutingKeyWinsAlsoWhileItsWorkerIsBusyAndAnothe
 TEST_F(GraphWorker, Row19_ABusyWorkerHoldsUpWhatTheOptionSays) {
   for (const std::uint32_t when_busy : {CUDAQ_BUSY_WORKERS_WAIT, CUDAQ_BUSY_WORKERS_PASS_FUNCTION}) {
     plan.when_busy = when_busy;
-    plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES; // its end is ours to give
+    plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES; // so that the test decides when it ends
     graph_rig rig(plan);
     std::atomic<bool> go_on{false};
     rig.device->ready = [&](std::uint32_t worker) {
@@ -118,7 +119,7 @@ TEST_F(GraphWorker, Row19_ABusyWorkerHoldsUpWhatTheOptionSays) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       EXPECT_FALSE(rig.answered(2));
     } else {
-      ASSERT_TRUE(eventually([&] { return rig.answered(2); })) << "function 2 is not to wait for function 1";
+      ASSERT_TRUE(eventually([&] { return rig.answered(2); })) << "function 2 must not wait for function 1";
     }
     EXPECT_FALSE(rig.answered(1));
     go_on = true;
@@ -199,7 +200,7 @@ TEST_F(GraphWorker, Row21_InPlaceRingsReachReady) {
   cudaq_rpc_response_t header{};
   const void *result = nullptr;
   CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_read_rpc_response(&rig.ring.ring, 0, &header, &result));
-  EXPECT_EQ(header.request_id, 77u) << "the library stamps what the graph need not know";
+  EXPECT_EQ(header.request_id, 77u) << "the library writes the request id of the answer";
 }
 
 TEST_F(GraphWorker, Row12_StopWaitsForGraphsAndSaysSoWhenOneHangs) {
@@ -207,7 +208,7 @@ TEST_F(GraphWorker, Row12_StopWaitsForGraphsAndSaysSoWhenOneHangs) {
   rig.device->hold(true);
   rig.send(0, 1, 5, 1);
   ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 1; }));
-  rig.send(1, 1, 5, 2); // no worker is free for it
+  rig.send(1, 1, 5, 2); // waits, because no worker is idle
   ASSERT_TRUE(eventually([&] { return rig.stats().dispatched == 2; }));
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(50)));
   EXPECT_NE(rig.dispatcher.describe().find("slot 0, generation"), std::string::npos);
@@ -222,7 +223,7 @@ TEST_F(GraphWorker, Row12_StopDoesNotAnswerForACallerWhoHasRaisedTheTxFlagHimsel
   plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
   graph_rig rig(plan);
   std::atomic<bool> raised{false};
-  rig.device->ready = [&](std::uint32_t) { // and never gives the worker back
+  rig.device->ready = [&](std::uint32_t) { // never releases the worker
     detail::store_release<std::uint64_t>(rig.ring.ring.tx_flags_host[0],
                                          reinterpret_cast<std::uint64_t>(rig.ring.tx_slot(0)));
     raised = true;
@@ -230,9 +231,9 @@ TEST_F(GraphWorker, Row12_StopDoesNotAnswerForACallerWhoHasRaisedTheTxFlagHimsel
   rig.send(0, 1, 5, 1);
   ASSERT_TRUE(eventually([&] { return raised.load(); }));
   cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
-  rig.send(0, 2, 5, 2); // the slot is free: rx went with the launch
+  rig.send(0, 2, 5, 2); // the slot is free: rx was cleared at the launch
   EXPECT_TRUE(rig.stop(std::chrono::milliseconds(200)));
-  EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "a second answer";
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "the slot was answered twice";
   EXPECT_EQ(rig.stats().responded, 1u);
 }
 
@@ -244,7 +245,7 @@ TEST_F(GraphWorker, Row34_OnlyTheJobThatAWorkerHoldsCanBeCompleted) {
   EXPECT_EQ(rig.dispatcher.worker_job(2, job).status, CUDAQ_ERR_INVALID_ARG);
   EXPECT_EQ(rig.dispatcher.release_worker(-1).status, CUDAQ_ERR_INVALID_ARG);
   EXPECT_EQ(rig.dispatcher.release_worker(0).status, CUDAQ_ERR_STATE) << "idle";
-  EXPECT_EQ(rig.dispatcher.release_worker(1).status, CUDAQ_ERR_STATE) << "the library's to free";
+  EXPECT_EQ(rig.dispatcher.release_worker(1).status, CUDAQ_ERR_STATE) << "only the library releases this worker";
   std::atomic<int> ready{0};
   rig.device->ready = [&](std::uint32_t) { ++ready; };
   rig.send(0, 1, 5, 1);
@@ -252,9 +253,9 @@ TEST_F(GraphWorker, Row34_OnlyTheJobThatAWorkerHoldsCanBeCompleted) {
   ASSERT_FALSE(rig.dispatcher.worker_job(0, job));
   EXPECT_EQ(job.slot, 0u);
   EXPECT_EQ(job.request_id, 1u);
-  EXPECT_FALSE(rig.dispatcher.release_worker(0)); // given back before it is answered
+  EXPECT_FALSE(rig.dispatcher.release_worker(0)); // released before the request is answered
   rig.send(1, 1, 5, 2);
-  ASSERT_TRUE(eventually([&] { return ready.load() == 2; })) << "the worker takes the next one";
+  ASSERT_TRUE(eventually([&] { return ready.load() == 2; })) << "the worker must take the next request";
   EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 3, 0));
   expect_answer(rig, 0, 3);
   EXPECT_EQ(rig.look(1), CUDAQ_TX_IN_FLIGHT);
@@ -268,7 +269,7 @@ TEST_F(GraphWorker, Row34_OnlyTheJobThatAWorkerHoldsCanBeCompleted) {
 TEST_F(GraphWorker, ACallerMayRaiseTheTxFlagHimselfBeforeHeGivesTheWorkerBack) {
   plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
   graph_rig rig(plan);
-  rig.device->ready = [&](std::uint32_t worker) { // as a CPU worker of the seeds does
+  rig.device->ready = [&](std::uint32_t worker) { // as a CPU worker of existing programs does
     cudaq_host_job_t job{};
     EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
     const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, 9, 0, job.request_id, 0};
@@ -286,7 +287,7 @@ TEST_F(GraphWorker, ACallerMayRaiseTheTxFlagHimselfBeforeHeGivesTheWorkerBack) {
   }
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(rig.stop());
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline / 2) << "nothing is left to wait for";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kDeadline / 2) << "stop has nothing to wait for";
   const cudaq_dispatcher_stats_t stats = rig.stats();
   EXPECT_EQ(stats.responded, 40u);
   EXPECT_EQ(stats.protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_SHUTTING_DOWN)], 0u);
@@ -313,8 +314,8 @@ TEST_F(GraphWorker, HostCallsGoOnBesideGraphs) {
     graph_rig rig(plan);
     rig.send(0, 1, 5, 1);
     rig.send(1, fnv1a_hash("host"), 5, 2);
-    rig.send(2, 4, 6, 3); // no worker carries it
-    rig.send(3, 4, 5, 4); // nor the key
+    rig.send(2, 4, 6, 3); // an entry without a worker
+    rig.send(3, 4, 5, 4); // a key without an entry
     expect_answer(rig, 0, 0);
     expect_answer(rig, 1, 11);
     expect_answer(rig, 2, CUDAQ_RPC_ERR_WORKER_UNAVAILABLE);

@@ -31,7 +31,7 @@ void v1_throws_when_asked(const void *rx_slot, void *tx_slot, std::size_t slot_s
   std::uint8_t ask = 0;
   std::memcpy(&ask, static_cast<const std::uint8_t *>(rx_slot) + CUDAQ_RPC_HEADER_SIZE, 1);
   if (ask != 0) {
-    reverse_handler(rx_slot, tx_slot, slot_size); // a good frame must not survive the throw
+    reverse_handler(rx_slot, tx_slot, slot_size); // the good frame must be replaced after the throw
     throw_something(ask);
   }
   reverse_handler(rx_slot, tx_slot, slot_size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's threads neither allocate nor lock in traffic, and a start that runs out of memory leaves nothing
-// behind. Both by interposition of malloc and pthread_mutex_lock in this program.
+// The library's threads neither allocate nor lock under traffic, and a start that runs out of memory leaves no thread
+// and can be repeated. Both are tested by interposition of malloc and pthread_mutex_lock in this program.
 #include "unittests/host_dispatcher/threads_of.h"
 #include "unittests/support/counted_memory.h"
 
@@ -79,9 +79,9 @@ TEST_P(HotPath, NeitherAllocatesNorLocks) {
   counting.store(true);
   for (std::uint32_t id = 0; id < 5000; ++id) {
     if (id % 50 == 0)
-      client.send(99, payload, id); // unknown, dropped
+      client.send(99, payload, id); // unknown function, dropped
     if (id % 1000 == 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2)); // some idle turns
+      std::this_thread::sleep_for(std::chrono::milliseconds(2)); // gives the loop some idle turns
     client.call(id % 2 ? 2 : fnv1a_hash("v1"), payload, id);
   }
   counting.store(false);
@@ -89,7 +89,7 @@ TEST_P(HotPath, NeitherAllocatesNorLocks) {
   EXPECT_EQ(locks.load(), 0u);
 }
 
-// Every allocation of start fails once, one after the other.
+// Makes each allocation of start fail once, one allocation per start.
 TEST_P(HotPath, OfAStartThatRunsOutOfMemoryCanBeStartedAgain) {
   host_ring ring({8, 128, GetParam().in_place});
   int failures = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Late answers, several rings, and handles that do not fit together.
+// Late answers, several rings, and jobs completed on the wrong dispatcher.
 #include "unittests/host_dispatcher/traffic.h"
 
 namespace cudaq::realtime::test {
 namespace {
 
-/// Delays the request that it is told to, and answers with a function of id and payload.
+/// Delays the request with id `delayed_id`, and answers with its payload, whose first byte is changed by `salt`.
 struct delayer {
   std::uint32_t delayed_id = 0;
   std::uint8_t salt = 0;
@@ -23,8 +23,8 @@ struct delayer {
 
 class LateAnswer : public ::testing::TestWithParam<std::uint32_t> {};
 
-// The client gives a request up after its own timeout, keeps the slot in quarantine until the late answer is there, and
-// goes on in the other slots. Two rings carry the same ids at once.
+// After its own time-out the client keeps the slot until the late answer has come. Then it sends its next request. Two
+// rings use the same request ids at the same time.
 TEST_P(LateAnswer, Row16_IsNeverTakenForTheAnswerOfAnotherRequest) {
   constexpr ring_shape shape{4, 64, false};
   host_ring rings[2]{host_ring{shape}, host_ring{shape}};
@@ -58,7 +58,7 @@ TEST_P(LateAnswer, Row16_IsNeverTakenForTheAnswerOfAnotherRequest) {
         ++timed_out;
         EXPECT_EQ(id, handlers[r].delayed_id);
         handlers[r].gate.open.store(true);
-        got = client.collect(slot); // the quarantine
+        got = client.collect(slot); // waits for the late answer before the slot is used again
       }
       ASSERT_EQ(got.header.request_id, id);
       ASSERT_EQ(got.result,
@@ -108,7 +108,7 @@ protected:
   ring_client client{ring};
 };
 
-// One job table, two dispatchers: a job belongs to the one whose handler was given it.
+// Two dispatchers share one job table. Only the dispatcher whose handler got a job may complete it.
 TEST_F(SharedDeferred, IsRefusedOnAnotherDispatcherOfTheRing) {
   keeper kept;
   const auto a = make(1, keeper::serve, &kept), b = make(2, at_once, nullptr);
@@ -121,7 +121,7 @@ TEST_F(SharedDeferred, IsRefusedOnAnotherDispatcherOfTheRing) {
   EXPECT_EQ(client.collect(slot).header.request_id, 7u);
 }
 
-// What a stopping member gives up is its own, while the slots around it change hands.
+// A member that stops gives up only its own job, although the slots around it change their owners.
 TEST_F(SharedDeferred, GivenUpByStopLeavesTheOthersRequestsAlone) {
   keeper kept;
   const auto a = make(1, keeper::serve, &kept), b = make(2, soon, nullptr);
@@ -138,14 +138,14 @@ TEST_F(SharedDeferred, GivenUpByStopLeavesTheOthersRequestsAlone) {
       }
     });
     std::thread late([&] {
-      if (round % 2 != 0) // at about the end of the grace period
+      if (round % 2 != 0) // near the end of the grace period
         std::this_thread::sleep_for(std::chrono::microseconds(14800 + 5 * round));
       else
         std::this_thread::sleep_for(std::chrono::milliseconds(18));
       cudaq_host_complete_deferred(a->get, &kept.call.job, 0, 0);
     });
     const cudaq_status_t stopped = cudaq_dispatcher_stop_timeout(a->get, 15000000);
-    // The slot that was being served when stop looked over the ring is taken again within this time.
+    // Within this time the slot that was being served when stop read the ring is used again.
     std::this_thread::sleep_for(std::chrono::milliseconds(40));
     late.join();
     end.store(true);
@@ -154,7 +154,7 @@ TEST_F(SharedDeferred, GivenUpByStopLeavesTheOthersRequestsAlone) {
     EXPECT_EQ(got.header.request_id, round);
     EXPECT_TRUE(got.header.status == 0 || got.header.status == CUDAQ_RPC_ERR_SHUTTING_DOWN);
     if (stopped != CUDAQ_OK)
-      break; // the machine is too busy for so short a deadline
+      break; // the machine is too busy for this short deadline
     CUDAQ_ASSERT_OK(cudaq_dispatcher_start(a->get));
   }
 }

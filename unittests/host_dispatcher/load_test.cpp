@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One dispatcher under load. CUDAQ_SOAK_MESSAGES=10000000 makes the soak of it.
+// One dispatcher under load. CUDAQ_SOAK_MESSAGES=10000000 makes a soak test of it.
 #include "unittests/host_dispatcher/traffic.h"
 
 namespace cudaq::realtime::test {
@@ -14,10 +14,10 @@ struct flavour {
   bool skip_markers = false;
   bool random_slots = false;
   std::uint32_t functions = 3;
-  bool v1 = false; ///< handlers that cannot defer: nothing but the ring's flags keeps track of a request
+  bool v1 = false; ///< handlers cannot defer: only the ring's flags track a request
 };
 
-/// CUDAQ_SOAK_MESSAGES, or what a continuous build can afford. Few slots mean a change of threads per message.
+/// CUDAQ_SOAK_MESSAGES, or a number that a continuous build can run. With few slots each message costs a thread switch.
 std::uint32_t messages(const flavour &f) {
   if (const char *soak = std::getenv("CUDAQ_SOAK_MESSAGES"))
     return static_cast<std::uint32_t>(std::strtoul(soak, nullptr, 10));
@@ -68,8 +68,9 @@ TEST_P(HostDispatcherLoad, Row02_Row36_LosesDoublesTearsAndReordersNothing) {
   EXPECT_EQ(stats.received, plan.messages);
   EXPECT_EQ(stats.responded, plan.messages);
   EXPECT_EQ(stats.in_flight, 0u);
-  EXPECT_EQ(stats.tx_busy_waits, 0u) << "a free slot's answer was still there";
-  // A ring that was full at every look is served in order whatever the producer did: random slots promise no jump.
+  EXPECT_EQ(stats.tx_busy_waits, 0u) << "a request was served in a slot whose old answer was not collected";
+  // Slots filled in ring order cause no cursor jump. Random slots may cause none either: the loop serves in ring order
+  // if the ring is full each time it looks.
   EXPECT_TRUE(f.random_slots || stats.cursor_jumps == 0) << stats.cursor_jumps;
 }
 

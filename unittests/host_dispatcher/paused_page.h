@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a thread of the library wait at its next store to a given array of a ring: the page is write-protected, the
-// fault handler holds the thread until the test lets it go. This turns windows of a few nanoseconds into certain ones.
+// Makes a thread of the library wait at its next store to a given array of a ring: the page is write-protected, and the
+// fault handler holds the thread until the test releases it. A race window of a few nanoseconds becomes certain.
 #pragma once
 
 #include "unittests/host_dispatcher/traffic.h"
@@ -11,7 +11,7 @@
 
 namespace cudaq::realtime::test {
 
-/// A ring whose four arrays have pages of their own. At most one page of a process is paused at a time.
+/// A ring whose four arrays each have their own page. At most one page of a process is paused at a time.
 class page_ring {
 public:
   explicit page_ring(std::uint32_t num_slots, std::uint32_t slot_size) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the library's threads run, and what becomes of a placement that the system refuses.
+// On which cores the library's threads run, and what start does if the system refuses a placement.
 #include "unittests/host_dispatcher/threads_of.h"
 
 namespace cudaq::realtime::test {
@@ -51,7 +51,7 @@ TEST_F(Placement, Row29_PutsDispatcherAndPoolOnTheirCores) {
     EXPECT_EQ(cores_of(t.tid), std::vector<int>{options.handler_core_base + std::atoi(t.name.c_str() + 11)}) << t.name;
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher.get));
   expect_no_thread();
-  EXPECT_EQ(cores_of(0), allowed) << "of the caller";
+  EXPECT_EQ(cores_of(0), allowed) << "the caller's cores must not change";
 }
 
 TEST_F(Placement, Row29_RefusesACoreThatDoesNotExist) {
@@ -64,7 +64,7 @@ TEST_F(Placement, Row29_RefusesACoreBeyondTheKernelsNumbers) {
   expect_refused("core");
 }
 
-// Thread 0 of the pool gets its core, thread 1 does not.
+// Thread 0 of the pool gets its core, but thread 1 does not.
 TEST_F(Placement, Row29_RefusesAPoolThatFitsOnlyInPart) {
   const std::vector<int> allowed = cores_of(0);
   options.handler_core_base = allowed.back();
@@ -102,9 +102,9 @@ TEST_F(Placement, Row29_AppliesTheRealtimePriorityOrSaysWhyNot) {
   expect_service();
 }
 
-// A loop on the caller's thread cannot pin it; then it must say so instead of ignoring the option.
+// A loop on the caller's thread that cannot apply a placement must return an error instead of ignoring the option.
 TEST_F(Placement, Row29_OfALoopOnTheCallersThreadIsNotIgnored) {
-  volatile int shutdown = 1; // ends at once if it starts
+  volatile int shutdown = 1; // a loop that starts ends immediately
   std::uint64_t processed = 0;
   const cudaq_dispatcher_config_t config = host_config(ring.shape());
   cudaq_function_entry_t entry = host_entry("reverse", reverse_handler);

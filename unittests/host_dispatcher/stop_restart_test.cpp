@@ -12,10 +12,10 @@ struct flavour {
   std::uint32_t pool = 0;
   bool shared = false;
   bool skip_markers = false;
-  bool by_flag = false; ///< the caller ends the loop with his shutdown flag
+  bool by_flag = false; ///< the caller ends the loop by its shutdown flag
 };
 
-/// Reads everything that may be read at any time, all the time.
+/// A thread that calls all functions that may be called at any time, until it is destroyed.
 class observer {
 public:
   explicit observer(const host_dispatcher_handle &dispatcher)
@@ -23,8 +23,8 @@ public:
           std::uint64_t responded = 0, processed = 0;
           while (!end_.load()) {
             const cudaq_dispatcher_stats_t stats = dispatcher.stats();
-            EXPECT_LE(stats.in_flight, 64u) << "more than there are slots";
-            EXPECT_GE(stats.responded, responded) << "a counter went back";
+            EXPECT_LE(stats.in_flight, 64u) << "more requests than slots";
+            EXPECT_GE(stats.responded, responded) << "a counter decreased";
             responded = stats.responded;
             std::uint64_t now = 0;
             CUDAQ_EXPECT_OK(cudaq_dispatcher_get_processed(dispatcher.get, &now));
@@ -63,7 +63,7 @@ TEST_P(StopRestart, Row13_UnderLoadAndObservationLosesNothing) {
   std::mt19937 random(11);
   std::uint32_t first_slot = 0;
   std::uint64_t total = 0;
-  // In legs, so that the number of messages need not be known beforehand.
+  // Several traffic runs, because the number of messages that all rounds need is not known before.
   for (int round = 0; round < kRounds && !HasFailure();) {
     checked_function one(1, kMost), two(2, kMost);
     serve_checked(dispatcher, one);
@@ -117,7 +117,7 @@ struct slow {
   }
 };
 
-// "Ends the loop after the request in hand": not after all that stand in the ring.
+// Stop ends the loop after the current request and does not serve the other requests in the ring.
 TEST(StopUnderLoad, ServesOnlyTheRequestInHandOfAFullRing) {
   host_ring ring({64, 64, false});
   manager_handle manager;
@@ -138,7 +138,7 @@ TEST(StopUnderLoad, ServesOnlyTheRequestInHandOfAFullRing) {
     EXPECT_EQ(client.collect(id).header.request_id, id);
 }
 
-// The caller's own flag ends the loop within a bounded number of polls, in traffic too.
+// The caller's shutdown flag ends the loop within a bounded number of polls, also under traffic.
 TEST(StopUnderLoad, SeesTheCallersFlagWhileTrafficOfSlowHandlersGoesOn) {
   host_ring ring({2, 64, false});
   manager_handle manager;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is true when stop has come back: moments that a race would hit once in a million, made certain.
+// The state when stop has returned. Races that a plain test would hit once in a million runs are made certain.
 #include "unittests/host_dispatcher/paused_page.h"
 
 namespace cudaq::realtime::test {
@@ -55,7 +55,7 @@ TEST_F(Stop, DoesNotComeBackBeforeADeferredAnswerIsPublished) {
   ASSERT_TRUE(eventually([&] { return memory.somebody_waits(); }));
   std::atomic<bool> back{false}, too_early{false};
   std::thread stopper([&] {
-    // No matter which of the two it is: what it must not be is success before the answer.
+    // Stop may succeed or time out. It must not succeed before the answer is out.
     if (cudaq_dispatcher_stop_timeout(dispatcher, 2000000000) == CUDAQ_OK)
       too_early = cudaq_host_ringbuffer_poll_tx_flag(&memory.ring, 0, nullptr) != CUDAQ_TX_READY;
     back = true;
@@ -64,10 +64,10 @@ TEST_F(Stop, DoesNotComeBackBeforeADeferredAnswerIsPublished) {
   memory.release();
   completer.join();
   stopper.join();
-  EXPECT_FALSE(too_early.load()) << "stop came back while a thread was still writing to the ring";
+  EXPECT_FALSE(too_early.load()) << "stop returned while a thread was still writing to the ring";
 }
 
-// stop gives the job up while the completing thread has just claimed it.
+// Stop gives up the job after the completing thread has claimed it.
 TEST_F(Stop, DoesNotComeBackFromItsDeadlineBeforeAClaimedAnswerIsPublished) {
   send(0, 7);
   ASSERT_TRUE(eventually([&] { return kept.kept.load() == 1; }));
@@ -84,7 +84,7 @@ TEST_F(Stop, DoesNotComeBackFromItsDeadlineBeforeAClaimedAnswerIsPublished) {
   memory.release();
   completer.join();
   stopper.join();
-  EXPECT_FALSE(too_early.load()) << "stop came back while a thread was still writing to the ring";
+  EXPECT_FALSE(too_early.load()) << "stop returned while a thread was still writing to the ring";
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's threads in this process, as the kernel sees them.
+// The library's threads in this process, as the kernel lists them.
 #pragma once
 
 #include "unittests/host_dispatcher/traffic.h"
@@ -16,7 +16,7 @@ struct thread_seen {
   std::string name;
 };
 
-/// Threads whose name begins with `prefix`.
+/// The threads whose name begins with `prefix`.
 inline std::vector<thread_seen> threads_named(const std::string &prefix) {
   std::vector<thread_seen> found;
   DIR *tasks = opendir("/proc/self/task");
@@ -30,8 +30,8 @@ inline std::vector<thread_seen> threads_named(const std::string &prefix) {
   return found;
 }
 
-/// Whether the last of them is gone soon. A joined thread is still listed for a moment: the kernel wakes the joiner
-/// before it takes the task off the list.
+/// Waits until no such thread is left; false after the deadline. A joined thread is still listed for a moment: the
+/// kernel wakes the joiner before it removes the task from the list.
 inline bool soon_without_threads_named(const std::string &prefix) {
   return eventually([&] { return threads_named(prefix).empty(); });
 }
@@ -47,7 +47,7 @@ inline std::vector<int> cores_of(pid_t tid) {
   return cores;
 }
 
-/// User and system time of a thread so far.
+/// The user and system time that a thread has used.
 inline std::chrono::milliseconds cpu_time_of(pid_t tid) {
   std::ifstream file("/proc/self/task/" + std::to_string(tid) + "/stat");
   std::string text;
@@ -55,7 +55,7 @@ inline std::chrono::milliseconds cpu_time_of(pid_t tid) {
   text.erase(0, text.rfind(')') + 2); // the name may hold blanks
   long ticks = 0;
   std::size_t at = 0;
-  for (int field = 3; field <= 15; ++field) { // 14 and 15: utime, stime
+  for (int field = 3; field <= 15; ++field) { // fields 14 and 15 are utime and stime
     const std::size_t end = text.find(' ', at);
     if (field >= 14)
       ticks += std::strtol(text.c_str() + at, nullptr, 10);

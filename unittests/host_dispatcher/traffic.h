@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checked traffic: requests of random size with a sequence number and a checksum, handlers that check and record what
-// they see, and a producer and a consumer thread. Whatever is lost, doubled, torn, mixed up or reordered is counted.
+// they receive, and a producer and a consumer thread. Lost, doubled, torn, mixed-up and reordered messages are counted.
 #pragma once
 
 #include "unittests/support/checked_payload.h"
@@ -14,7 +14,7 @@
 
 namespace cudaq::realtime::test {
 
-/// Runs under an instruction emulator: cycles of this program say nothing about cycles of the library.
+/// True if the program runs under an instruction emulator. Times measured there do not apply to the library.
 #if defined(CUDAQ_TEST_EMULATED)
 inline constexpr bool kEmulated = true;
 #else
@@ -24,7 +24,7 @@ inline constexpr bool kEmulated = false;
 /// `full` messages, a tenth of them under a sanitizer.
 inline constexpr std::uint32_t fewer_if_sanitized(std::uint32_t full) { return kSanitized ? full / 10 : full; }
 
-/// A host dispatcher without functions on a shared ring, which answers unknown ids.
+/// A host dispatcher without functions on a shared ring. As the default owner it answers unknown ids.
 inline std::unique_ptr<host_dispatcher_handle> make_shared_host(cudaq_dispatch_manager_t *manager,
                                                                 const host_ring &ring, std::uint32_t pool = 0,
                                                                 bool default_owner = true) {
@@ -39,7 +39,7 @@ inline std::unique_ptr<host_dispatcher_handle> make_shared_host(cudaq_dispatch_m
   return made;
 }
 
-/// A function under load.
+/// A function under load: a handler that checks each request and counts errors.
 class checked_function {
 public:
   checked_function(std::uint32_t function_id, std::uint32_t max_messages)
@@ -54,7 +54,7 @@ public:
   static void serve_v1(const void *rx_slot, void *tx_slot, std::size_t slot_size) {
     cudaq_rpc_header_t request;
     std::memcpy(&request, rx_slot, sizeof(request));
-    std::uint8_t payload[4096]; // the slots may be one
+    std::uint8_t payload[4096]; // a copy, because in place the answer overwrites the request
     std::memcpy(payload, static_cast<const std::uint8_t *>(rx_slot) + sizeof(request), request.arg_len);
     cudaq_host_call_t call{};
     call.payload = payload;
@@ -68,7 +68,7 @@ public:
   static inline checked_function *v1_by_id[64] = {};
 
   const std::uint32_t id;
-  std::chrono::nanoseconds busy{0}; ///< how long a call takes at least
+  std::chrono::nanoseconds busy{0}; ///< the least time that a call takes
 
   std::atomic<std::uint64_t> calls{0}, corrupt{0}, doubled{0}, out_of_order{0}, side_by_side{0};
 
@@ -101,7 +101,7 @@ private:
   std::atomic<int> inside_{0};
 };
 
-/// Adds a checked function to a dispatcher that does not run.
+/// Adds a checked function to a dispatcher that is not running.
 inline void serve_checked(const host_dispatcher_handle &dispatcher, checked_function &function) {
   CUDAQ_EXPECT_OK(
       cudaq_dispatcher_set_host_handler_v2(dispatcher.get, function.id, checked_function::serve, &function, nullptr));
@@ -110,15 +110,15 @@ inline void serve_checked(const host_dispatcher_handle &dispatcher, checked_func
 struct traffic_plan {
   std::vector<checked_function *> functions;
   std::uint32_t messages = 10000;
-  std::uint32_t unknown_of_100 = 0; ///< share of requests with an id that nobody serves
+  std::uint32_t unknown_of_100 = 0; ///< share of requests with an id that no dispatcher serves
   std::uint32_t unknown_id = 0x0badf00d;
-  bool unknown_answered = true; ///< false: they are dropped
-  bool random_slots = false;    ///< fill any free slot instead of ring order
+  bool unknown_answered = true; ///< false: unknown ids are dropped
+  bool random_slots = false;    ///< false: slots are filled in ring order
   std::uint32_t first_slot = 0;
   std::uint32_t seed = 1;
 };
 
-/// Traffic for all of these, and now and then for none of them.
+/// Traffic for all of these functions, and 3 % for an unknown function.
 inline traffic_plan traffic_for(const std::vector<std::unique_ptr<checked_function>> &functions,
                                 std::uint32_t messages) {
   traffic_plan plan;
@@ -136,13 +136,13 @@ public:
       : ring_(ring), plan_(std::move(plan)), sent_to_(plan_.functions.size()), table_(ring.shape().num_slots),
         next_(plan_.first_slot) {}
 
-  /// Producer and consumer until everything was answered. Stops after 20 s without progress.
+  /// Runs the producer and the consumer until every request is answered. Ends after 20 s without progress.
   void run() {
     std::thread producer([this] { produce(); });
     consume();
     producer.join();
   }
-  /// The same in two halves, for tests that do something in the middle.
+  /// run() in two halves, for tests that act during the traffic.
   void run_in_background() {
     background_ = std::thread([this] { run(); });
   }
@@ -150,10 +150,11 @@ public:
   std::uint64_t collected() const { return collected_.load(); }
   std::uint32_t next_slot() const { return next_; }
 
-  /// Fails the test for everything that went wrong.
+  /// Fails the test if any error was counted. `ordered`: each function got its requests in order. `exclusive`: each
+  /// function ran one call at a time.
   void expect_clean(bool ordered = true, bool exclusive = true) const {
     EXPECT_FALSE(stuck_) << "no progress: sent " << sent_.load() << ", collected " << collected_.load();
-    EXPECT_EQ(foreign_, 0u) << "answers that belong to another request";
+    EXPECT_EQ(foreign_, 0u) << "answers to another request";
     EXPECT_EQ(torn_, 0u) << "answers with a wrong checksum";
     EXPECT_EQ(refused_, 0u) << "answers with an unexpected status, the last one " << last_status_ << " "
                             << cudaq_rpc_status_string(last_status_);
@@ -168,7 +169,7 @@ public:
           << function.side_by_side.load() << ", function " << f;
     }
     for (std::uint32_t i = 0; i < ring_.shape().num_slots && !stuck_; ++i)
-      EXPECT_TRUE(eventually([&] { return free(i); })) << "slot " << i << " was left behind";
+      EXPECT_TRUE(eventually([&] { return free(i); })) << "slot " << i << " never became free";
   }
 
 private:
@@ -272,7 +273,7 @@ private:
   std::uint32_t next_;
 };
 
-/// A place where a handler waits until the test lets it go on.
+/// Blocks a handler until the test opens it.
 struct spin_gate {
   std::atomic<bool> open{false};
   std::atomic<int> waiting{0};

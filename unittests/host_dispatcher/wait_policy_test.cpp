@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dispatcher costs when idle, and what its wait policy adds to the latency. Times are judged: runs alone.
+// The CPU time of an idle dispatcher, and the latency that its wait policy adds. Times are checked, so this test runs
+// alone.
 #include "unittests/host_dispatcher/threads_of.h"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ protected:
     CUDAQ_EXPECT_OK(cudaq_dispatcher_start(dispatcher->get));
     client = std::make_unique<ring_client>(*ring);
   }
-  /// Round trips in microseconds, sorted, with `gap` between them.
+  /// Times of `n` round trips in microseconds, sorted, with a pause of `gap` before each.
   std::vector<double> round_trips(int n, std::chrono::microseconds gap) {
     std::vector<double> us;
     for (int i = 0; i < n; ++i) {
@@ -48,7 +49,7 @@ protected:
   std::unique_ptr<ring_client> client;
 };
 
-/// Share of a core, in percent, that the library's threads take while nothing happens, the largest of them.
+/// The CPU time of the library's threads while they are idle, in percent of a core. The largest of them counts.
 double idle_percent(const char *what) {
   std::vector<thread_seen> threads = threads_named("cudaq-");
   EXPECT_EQ(threads.size(), 2u);
@@ -65,7 +66,7 @@ double idle_percent(const char *what) {
   return most;
 }
 
-/// The same for a thread that does nothing but sleep: what one wake-up costs differs tenfold between machines.
+/// The same for a thread that only sleeps: the cost of one wake-up differs by a factor of ten between machines.
 double bare_sleeper_percent(std::chrono::nanoseconds interval) {
   std::atomic<bool> end{false};
   std::atomic<pid_t> tid{0};
@@ -84,7 +85,8 @@ double bare_sleeper_percent(std::chrono::nanoseconds interval) {
   return percent;
 }
 
-/// The dispatcher's idle cost against its bar, the best of a few seconds: what else runs here only adds to it.
+/// Compares the idle cost with the limit that `bar` returns. The best of five attempts counts, because other work on
+/// the machine only adds to the cost.
 template <class Bar>
 void expect_idle_below(const char *what, Bar &&bar) {
   double cost = 0, limit = 0;
@@ -98,7 +100,7 @@ void expect_idle_below(const char *what, Bar &&bar) {
 }
 
 TEST_F(WaitPolicy, Row28_BlockCostsLessThanFivePercentOfACoreWhenIdle) {
-  start(CUDAQ_WAIT_BLOCK, 500000, 1); // the default interval
+  start(CUDAQ_WAIT_BLOCK, 500000, 1); // 500 us is the default interval
   client->call(fnv1a_hash("reverse"), {1});
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   expect_idle_below("500 us",
@@ -112,7 +114,8 @@ TEST_F(WaitPolicy, Row28_BlockWithALongIntervalCostsLessThanFivePercentOnAnyMach
   expect_idle_below("2 ms", [] { return 5.0; });
 }
 
-// Interval, timer slack of 50 us, and the way there and back; on a busy machine as late as any sleeper wakes up.
+// The bound is the time that a plain thread sleeps for the interval (with timer slack of 50 us and the delays of a busy
+// machine), and 500 us for the round trip.
 TEST_F(WaitPolicy, Row28_BlockAddsNoMoreThanItsInterval) {
   constexpr double kInterval = 2000;
   start(CUDAQ_WAIT_BLOCK, static_cast<std::uint64_t>(kInterval * 1000));
@@ -126,14 +129,14 @@ TEST_F(WaitPolicy, Row28_BlockAddsNoMoreThanItsInterval) {
   double best = 1e9;
   for (int attempt = 0; attempt < 6 && best > sleeps[20] + 500; ++attempt) {
     const std::vector<double> us = round_trips(40, std::chrono::milliseconds(7));
-    std::printf("block %.0f us: p50 %.1f us, max %.1f us; a sleeper %.1f us\n", kInterval, us[us.size() / 2], us.back(),
-                sleeps[20]);
+    std::printf("block %.0f us: p50 %.1f us, max %.1f us; a sleeping thread %.1f us\n", kInterval, us[us.size() / 2],
+                us.back(), sleeps[20]);
     best = std::min(best, us[us.size() / 2]);
   }
   EXPECT_LT(best, sleeps[20] + 500);
 }
 
-// The bound of the interval must hold for a producer that skips slots, too, if the dispatcher is asleep.
+// A sleeping dispatcher must keep the bound of its interval also if the producer skips slots.
 TEST_F(WaitPolicy, Row28_BlockDoesNotMultiplyItsIntervalForAProducerThatSkipsSlots) {
   start(CUDAQ_WAIT_BLOCK, 10000000); // 10 ms
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
@@ -142,14 +145,15 @@ TEST_F(WaitPolicy, Row28_BlockDoesNotMultiplyItsIntervalForAProducerThatSkipsSlo
   EXPECT_LT(us.back(), 200000) << "20 intervals";
 }
 
-// Closed loop, p99. 100 us is generous: the loop alone takes well below 1 us on free cores.
+// p99 of a closed loop. 100 us is generous: on free cores the loop alone takes well below 1 us.
 TEST_F(WaitPolicy, Row28_SpinKeepsItsBudget) {
   if (kSanitized || kEmulated || std::thread::hardware_concurrency() < 2)
-    GTEST_SKIP() << "the budget is for two free cores, no sanitizer and no emulator";
+    GTEST_SKIP() << "the budget needs two free cores, no sanitizer and no emulator";
   start(CUDAQ_WAIT_SPIN);
   round_trips(1000, std::chrono::microseconds(0));
   double best = 1e9;
-  for (int attempt = 0; attempt < 5 && best > 100; ++attempt) { // other tenants of the machine come and go
+  for (int attempt = 0; attempt < 5 && best > 100;
+       ++attempt) { // repeated, because other load on the machine comes and goes
     const std::vector<double> us = round_trips(20000, std::chrono::microseconds(0));
     best = std::min(best, us[us.size() * 99 / 100]);
     std::printf("spin: p50 %.2f us, p99 %.2f us, max %.1f us\n", us[us.size() / 2], us[us.size() * 99 / 100],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// White box: the queues between the thread that reads the ring and those that run handlers.
+// White box: the queues between the thread that reads the ring and the threads that run handlers.
 #include "lib/host_dispatcher/work_queues.h"
 #include "unittests/host_dispatcher/traffic.h"
 
@@ -8,7 +8,7 @@ namespace {
 
 using detail::work_queues;
 
-/// One pusher, several poppers, as many slots in the queues at a time as there are.
+/// One thread pushes and several threads pop. At most `slots` items are in the queues at the same time.
 void push_and_pop(bool exclusive, std::uint32_t queues, std::uint32_t slots, int poppers) {
   work_queues work;
   work.reset(queues, slots, exclusive);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host dispatchers and the loop of the device kernels, run by a CPU thread, on one ring.
+// Host dispatchers and the loop of the device kernels on one ring. A CPU thread runs the loop.
 #include "lib/api/manager.h"
 #include "lib/shared_ring/device_member.h"
 #include "unittests/loop/loop_host.h"
@@ -7,9 +7,9 @@
 namespace cudaq::realtime::test {
 namespace {
 
-constexpr std::uint32_t kEach = 2; ///< functions of a dispatcher
+constexpr std::uint32_t kEach = 2; ///< functions per dispatcher
 
-/// What the device back end does for a kernel on a shared ring.
+/// Does for the loop what the device back end does for a kernel on a shared ring.
 class cpu_kernel {
 public:
   cpu_kernel(const manager_handle &manager, const host_ring &ring, std::uint32_t first_id, bool default_owner = false)
@@ -47,13 +47,13 @@ public:
     responded_before_ += host_->reports[0].responded;
     running_ = false;
   }
-  /// Ends the loop as a caller may, by his own flag; nobody calls stop.
+  /// Ends the loop by the caller's shutdown flag. Nothing calls stop.
   void end_by_callers_flag() {
     store_release(host_->caller_word, 1);
     host_->join();
     ended_.store(true);
   }
-  /// Of all runs, after stop.
+  /// Responses of all runs. Called after stop.
   std::uint64_t responded() const { return responded_before_; }
   const loop_report &report() const { return host_->reports[0]; }
 
@@ -74,7 +74,7 @@ private:
   std::uint64_t responded_before_ = 0;
 };
 
-/// Functions 1 .. count, and traffic for all of them.
+/// Functions 1 to count, and traffic for all of them.
 struct checked_functions {
   checked_functions(std::uint32_t count, std::uint32_t messages) {
     plan.messages = messages;
@@ -151,8 +151,8 @@ TEST(DeviceLoopShared, Row14_StopsAndRestartsInTraffic) {
   const manager_handle manager;
   checked_functions functions(2 * kEach, fewer_if_sanitized(100000));
   functions.plan.unknown_of_100 = 0;
-  const auto host =
-      make_shared_host(manager.get, ring, 0, false); // a default owner would answer while the kernel is away
+  const auto host = make_shared_host(manager.get, ring, 0,
+                                     false); // not a default owner: that one would answer while the kernel is stopped
   for (std::uint32_t k = 0; k < kEach; ++k)
     serve_checked(*host, *functions.all[k]);
   cpu_kernel kernel(manager, ring, kEach + 1);
@@ -175,7 +175,7 @@ TEST(DeviceLoopShared, Row14_StopsAndRestartsInTraffic) {
   load.expect_clean();
 }
 
-// A host dispatcher that is in a handler routes nothing: the kernel's own thread has to.
+// A host dispatcher does not route while it runs a handler, so the thread of the kernel's member must route.
 TEST(DeviceLoopShared, Row14_ServesOnWhileTheHostDispatcherIsStuckInAHandler) {
   const host_ring ring({8, 128, false});
   const manager_handle manager;
@@ -213,12 +213,12 @@ TEST(DeviceLoopShared, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultO
   ring_client client(ring);
   EXPECT_EQ(client.call(kEach + 1, {}, 1).header.status, 0);
   kernel.end_by_callers_flag();
-  for (std::uint32_t id = 2; id < 12; ++id) // several laps; the first ones may be in the inbox already
+  for (std::uint32_t id = 2; id < 12; ++id) // several laps; the first requests may already be in the inbox
     EXPECT_EQ(client.call(kEach + 1, {}, id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
 }
 
-// A producer who does not fill slots in ring order waits for a look over the ring; a router that sleeps takes it each
-// time.
+// A request away from the cursor waits until the router checks the whole ring. A router that sleeps must do so at each
+// wake-up.
 TEST(DeviceLoopShared, Row14_ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
   const host_ring ring({16, 128, false});
   const manager_handle manager;
@@ -227,16 +227,17 @@ TEST(DeviceLoopShared, Row14_ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
   kernel.wait_policy = CUDAQ_WAIT_BLOCK; // 0.1 ms
   ASSERT_FALSE(kernel.start());
   ring_client client(ring);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50)); // asleep
+  std::this_thread::sleep_for(std::chrono::milliseconds(50)); // by now the router sleeps
   const auto begun = std::chrono::steady_clock::now();
   for (std::uint32_t id = 1; id < 40; ++id) {
     client.set_next_slot((id * 7) % 16);
     EXPECT_EQ(client.call(1, {}, id).header.request_id, id);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1)) << "256 sleeps each would be this long";
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1))
+      << "256 sleeps per request would take longer";
 }
 
-/// A loop that nobody routes for: what cudaq_dispatch_kernel_set_shared_ring_mode makes of a direct launch.
+/// A loop without a router, as cudaq_dispatch_kernel_set_shared_ring_mode makes it for a direct launch.
 class LeavingLoop : public ::testing::Test {
 protected:
   void start(loop_host &host) {
@@ -256,16 +257,16 @@ TEST_F(LeavingLoop, Row14_LeavesOthersAndBadFramesInPlaceAndSeesTheirRefill) {
   start(host);
   ring_client client(ring);
   CUDAQ_ASSERT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring.ring, 0, 1, nullptr, 0, 1, 0));
-  ring.rx_slot(0)[0] ^= 1; // no magic any more
+  ring.rx_slot(0)[0] ^= 1; // destroys the magic number
   cudaq_host_ringbuffer_signal_slot(&ring.ring, 0);
   client.set_next_slot(1);
   const std::uint32_t foreign = client.send(9, {}, 2);
   EXPECT_EQ(client.call(2, {}, 3).header.request_id, 3u);
   EXPECT_EQ(client.call(1, {}, 4).header.request_id, 4u);
   const slot_ring view = host_view(ring);
-  EXPECT_TRUE(view.ready(0) != 0 && view.collected(0)) << "the bad frame";
-  EXPECT_TRUE(view.ready(foreign) != 0 && view.collected(foreign)) << "another's request";
-  for (std::uint32_t id = 5; id < 8; ++id) { // both served by somebody else, and refilled
+  EXPECT_TRUE(view.ready(0) != 0 && view.collected(0)) << "the bad frame must stay";
+  EXPECT_TRUE(view.ready(foreign) != 0 && view.collected(foreign)) << "the request for another dispatcher must stay";
+  for (std::uint32_t id = 5; id < 8; ++id) { // as if another dispatcher had served both slots; then they are refilled
     view.release_rx(0);
     view.release_rx(foreign);
     client.set_next_slot(0);
@@ -280,7 +281,7 @@ TEST_F(LeavingLoop, Row14_LeavesOthersAndBadFramesInPlaceAndSeesTheirRefill) {
   EXPECT_EQ(r.dropped_unknown_function + r.dropped_bad_magic + r.refused, 0u);
 }
 
-// Two of them, each the other's foreigner. No order is promised.
+// Two such loops share a ring, and each leaves the other's requests in place. No order is promised.
 TEST_F(LeavingLoop, Row14_TwoOfThemAnswerEveryRequestOnce) {
   for (const ring_shape &shape : {ring_shape{2, 128, false}, ring_shape{64, 128, false}}) {
     const host_ring ring(shape);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// include/cudaq/realtime/detail/loop/dispatch_loop.cuh run by CPU threads over the rings that the host dispatcher
-// serves: groups of one thread, one of them with FIFO ordering, several with ANY.
+// include/cudaq/realtime/detail/loop/dispatch_loop.cuh, run by CPU threads on the rings that the host dispatcher also
+// serves. A group has one thread: one group with FIFO ordering, several with ANY.
 #include "unittests/loop/loop_host.h"
 
 namespace cudaq::realtime::test {

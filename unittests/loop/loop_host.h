@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// include/cudaq/realtime/detail/loop/dispatch_loop.cuh compiled for the CPU, with what start() prepares for a kernel.
+// include/cudaq/realtime/detail/loop/dispatch_loop.cuh compiled for the CPU, with the state that start() prepares for a
+// kernel.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/dispatch_loop.cuh"
@@ -13,7 +14,7 @@ namespace cudaq::realtime::test {
 
 using namespace detail;
 
-/// Tests share few cores.
+/// Yields the CPU after a look that finds nothing, because tests share few cores.
 struct yielding_thread_group : single_thread_group {
   static std::uint32_t ballot(bool vote) {
     if (!vote)
@@ -25,7 +26,7 @@ using own_transport = ring_transport<yielding_thread_group, cuda::thread_scope_s
 template <class Handlers, bool Any, class Transport = own_transport>
 using loop = dispatch_loop<yielding_thread_group, Transport, Handlers, no_helpers<yielding_thread_group>, Any>;
 
-/// The checked function with this id behind the signature of a device handler.
+/// The checked function with this id, with the signature of a device handler.
 template <std::uint32_t Id>
 int handler(const void *in, void *out, std::uint32_t arg_len, std::uint32_t max_result_len, std::uint32_t *result_len) {
   cudaq_host_call_t call{};
@@ -40,7 +41,8 @@ int handler(const void *in, void *out, std::uint32_t arg_len, std::uint32_t max_
 
 inline slot_ring host_view(const host_ring &r) { return view_of(r.ring, host_config(r.shape()), ring_side::host); }
 
-/// What start() prepares for a kernel, for a number of groups. Functions first_id .. first_id + count - 1, of 1..6.
+/// The state that start() prepares for a kernel with `groups` thread groups. It serves functions first_id to first_id +
+/// count - 1, out of 1 to 6.
 class loop_host {
 public:
   loop_host(const host_ring &ring, std::uint32_t groups, std::uint32_t first_id = 1, std::uint32_t count = 3)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments and results found by a schema: misaligned fields, sizes that do not fit, bits, a field of variable size.
+// Arguments and results located by a schema: misaligned fields, sizes that do not fit, bits, a field of variable size.
 #include "cudaq/realtime/daemon/dispatcher/device_arguments.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace cudaq::realtime::test {
 namespace {
 
-/// A copy on the heap that begins at an odd address: the sanitizers see every access beyond its ends.
+/// A copy on the heap that begins at an odd address. The sanitizers report every access beyond its ends.
 class odd_bytes {
 public:
   explicit odd_bytes(const std::vector<std::uint8_t> &bytes) : memory_(bytes.size() + 1) {
@@ -41,7 +41,7 @@ constexpr cudaq_handler_schema_t one_of_each() {
 
 TEST(Row27_DeviceArguments, ReadFieldsOfEveryTypeAtAnyAlignment) {
   constexpr cudaq_handler_schema_t schema = one_of_each();
-  static_assert(schema.num_args == 8 && schema.num_results == 4, "usable at compile time");
+  static_assert(schema.num_args == 8 && schema.num_results == 4, "must be usable at compile time");
   odd_bytes payload(packed(std::uint8_t{200}, std::int32_t{-7}, std::int64_t{-1} << 40, 1.5f, -2.25,
                            std::uint32_t{0xFFFFFFFE}, std::int32_t{5}, std::int32_t{-6}, std::uint16_t{0x0201}));
   argument_reader a(schema, payload.get(), payload.size());
@@ -56,7 +56,7 @@ TEST(Row27_DeviceArguments, ReadFieldsOfEveryTypeAtAnyAlignment) {
   EXPECT_TRUE(a.bit(7, 0));
   EXPECT_TRUE(a.bit(7, 9));
   EXPECT_EQ(a.bits(7, 0), 0x201u);
-  EXPECT_EQ(a.get<std::uint8_t>(7, 1), 2) << "packed bits are bytes, too";
+  EXPECT_EQ(a.get<std::uint8_t>(7, 1), 2) << "packed bits can also be read as bytes";
   EXPECT_EQ(a.data(7), payload.get() + 37);
   EXPECT_TRUE(a.ok());
 }
@@ -71,14 +71,15 @@ TEST(DeviceArguments, RefuseWhatIsNotThere) {
     return zero && !a.ok();
   };
   EXPECT_TRUE(refused([](auto &a) { return a.template get<std::int32_t>(0); })) << "another type";
-  EXPECT_TRUE(refused([](auto &a) { return a.template get<std::int32_t>(6, 2); })) << "element behind the last";
+  EXPECT_TRUE(refused([](auto &a) { return a.template get<std::int32_t>(6, 2); })) << "element after the last one";
   EXPECT_TRUE(refused([](auto &a) { return a.template get<std::uint8_t>(0, 0xFFFFFFFF); }));
-  EXPECT_TRUE(refused([](auto &a) { return a.template get<std::uint8_t>(8); })) << "argument behind the last";
-  EXPECT_TRUE(refused([](auto &a) { return a.template get<std::uint8_t>(7, 2); })) << "byte behind the last bit";
+  EXPECT_TRUE(refused([](auto &a) { return a.template get<std::uint8_t>(8); })) << "argument after the last one";
+  EXPECT_TRUE(refused([](auto &a) { return a.template get<std::uint8_t>(7, 2); })) << "byte after the last bit";
   EXPECT_TRUE(refused([](auto &a) { return a.bit(7, 10); })) << "an unused bit of the last byte";
   EXPECT_TRUE(refused([](auto &a) { return a.bit(6, 0); })) << "not packed";
   EXPECT_TRUE(refused([](auto &a) { return static_cast<int>(a.bits(7, 1)); }));
-  EXPECT_TRUE(refused([](auto &a) { return static_cast<int>(a.bits(7, 0x08000000)); })) << "32 w overflows 32 bits";
+  EXPECT_TRUE(refused([](auto &a) { return static_cast<int>(a.bits(7, 0x08000000)); }))
+      << "32 * word overflows 32 bits";
   EXPECT_TRUE(refused([](auto &a) { return a.nibble(7, 0); }));
 }
 
@@ -116,11 +117,10 @@ TEST(DeviceArguments, APayloadThatIsTooShortHasNoArguments) {
     EXPECT_EQ(a.get<std::int32_t>(6, 1), 0) << length;
   }
   odd_bytes longer(std::vector<std::uint8_t>(64, 0xFF));
-  EXPECT_TRUE(argument_reader(schema, longer.get(), longer.size()).ok())
-      << "bytes behind the last argument are ignored";
+  EXPECT_TRUE(argument_reader(schema, longer.get(), longer.size()).ok()) << "bytes after the last argument are ignored";
 }
 
-// The variable field takes what the others leave, wherever it stands.
+// The field of variable size takes the bytes that the other fields leave, at any place in the schema.
 TEST(DeviceArguments, OneArgumentMayBeOfVariableSize) {
   constexpr auto schema =
       make_schema({make_type_desc(TYPE_UINT8, 1), make_type_desc(TYPE_BIT_PACKED, 0), make_type_desc(TYPE_UINT32, 1)},
@@ -140,14 +140,15 @@ TEST(DeviceArguments, OneArgumentMayBeOfVariableSize) {
     EXPECT_TRUE(a.ok());
   }
   odd_bytes payload(std::vector<std::uint8_t>(4));
-  EXPECT_FALSE(argument_reader(schema, payload.get(), payload.size()).ok()) << "the fixed ones do not fit";
+  EXPECT_FALSE(argument_reader(schema, payload.get(), payload.size()).ok()) << "the fixed fields do not fit";
 }
 
 TEST(DeviceArguments, SchemasThatSayNothingUsableAreRefused) {
   constexpr auto two = make_schema({make_type_desc(TYPE_BIT_PACKED, 0), make_type_desc(TYPE_ARRAY_UINT8, 0)},
                                    {make_type_desc(TYPE_UINT8, 1)});
   odd_bytes payload(std::vector<std::uint8_t>(16));
-  EXPECT_FALSE(argument_reader(two, payload.get(), payload.size()).ok()) << "which of them has how many bytes?";
+  EXPECT_FALSE(argument_reader(two, payload.get(), payload.size()).ok())
+      << "two fields of variable size have no defined sizes";
   cudaq_handler_schema_t huge{};
   huge.num_args = 2;
   huge.args[0] = {TYPE_ARRAY_UINT8, {0, 0, 0}, 0xFFFFFFF8, 0xFFFFFFF8};
@@ -155,7 +156,7 @@ TEST(DeviceArguments, SchemasThatSayNothingUsableAreRefused) {
   EXPECT_FALSE(argument_reader(huge, payload.get(), payload.size()).ok()) << "the sum overflows 32 bits";
   const cudaq_handler_schema_t nothing{};
   argument_reader a(nothing, payload.get(), payload.size());
-  EXPECT_TRUE(a.ok()) << "a zeroed schema states nothing";
+  EXPECT_TRUE(a.ok()) << "a zeroed schema has no rules";
   EXPECT_EQ(a.get<std::uint8_t>(0), 0);
   EXPECT_FALSE(a.ok());
 }
@@ -198,7 +199,7 @@ TEST(DeviceArguments, ResultsThatDoNotFitAreNotWritten) {
   for (const bool beyond : {false, true}) {
     result_writer r(schema, output.get(), output.size());
     beyond ? r.set(3, 1.0, 2) : r.set(1, 1.0);
-    EXPECT_FALSE(r.ok()) << (beyond ? "element behind the last" : "another type");
+    EXPECT_FALSE(r.ok()) << (beyond ? "element after the last one" : "another type");
   }
   EXPECT_EQ(output.copy(), std::vector<std::uint8_t>(26, 0xA5));
 }

@@ -15,7 +15,7 @@ using detail::write_header;
 /// The first n bytes of a slot.
 bytes slot_bytes(const std::uint8_t *slot, std::size_t n) { return {slot, slot + n}; }
 
-/// What the slot helper makes of a request.
+/// The bytes that the slot helper writes for a request.
 bytes written_request(std::uint32_t id, const bytes &payload, std::uint32_t request_id, std::uint64_t time) {
   host_ring ring({1, 128, false});
   CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(
@@ -85,7 +85,7 @@ TEST(Row39_Frame, ResponseEchoesIdAndTimestampOfItsRequest) {
                                          0xFF, 0xFF, 0xFF, 0xFF, 1,    0,    0,    0,    0, 0, 0, 0x80}));
 }
 
-// The protocol text's example 1: int32 count, float threshold.
+// Example 1 of docs/message_protocol.md: an int32 count and a float threshold.
 TEST(Row39_Frame, RequestOfIntAndFloatHasTheBytesOfTheExample) {
   const bytes payload = payload_of({{0x05, 0, 0, 0}, {0, 0, 0xC0, 0x3F}}); // 5, 1.5f
   EXPECT_EQ(written_request(0x12345678, payload, 0x0A0B0C0D, 0x0123456789ABCDEFull),
@@ -94,7 +94,7 @@ TEST(Row39_Frame, RequestOfIntAndFloatHasTheBytesOfTheExample) {
   EXPECT_EQ(std::memcmp(&threshold, payload.data() + 4, 4), 0);
 }
 
-// Example 2: 128 packed bits and their number; the arguments stand at 24 and 40.
+// Example 2: 128 packed bits and their number. The arguments begin at bytes 24 and 40.
 TEST(Row39_Frame, RequestOfPackedBitsHasTheBytesOfTheExample) {
   cudaq_handler_schema_t schema{};
   schema.num_args = 2;
@@ -114,7 +114,7 @@ TEST(Row39_Frame, RequestOfPackedBitsHasTheBytesOfTheExample) {
   EXPECT_EQ(frame[40], 128);
 }
 
-// The two response examples: a correction byte; a correction byte and a float, unpadded.
+// The two response examples: a correction byte, and a correction byte with a float, without padding.
 TEST(Row39_Frame, ResponsesHaveTheBytesOfTheExamples) {
   host_ring ring({2, 64, false});
   const bytes one{0x53, 0x51, 0x55, 0x43, 0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0x03};
@@ -165,7 +165,7 @@ TEST(Row39_Fnv1a, HasTheVectorsOfItsReference) {
   EXPECT_EQ(fnv1a_hash("foobar"), 0xbf9cf968u);
   EXPECT_EQ(fnv1a_hash("chongo was here!\n"), 0xd49930d5u);
   EXPECT_EQ(fnv1a_hash("\xff"), 0x7a0b824eu) << "bytes are unsigned";
-  static_assert(fnv1a_hash("a") == 0xe40c292cu, "usable at compile time");
+  static_assert(fnv1a_hash("a") == 0xe40c292cu, "must be usable at compile time");
 }
 
 } // namespace

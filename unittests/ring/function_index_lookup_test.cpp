@@ -29,7 +29,7 @@ cudaq_function_entry_t graph(std::uint32_t id, std::uint64_t key) {
   return e;
 }
 
-/// Position in the table of the entry that serves the request, or kNone.
+/// The table position of the entry that serves the request, or kNone.
 std::uint32_t entry_for(const function_index &index, std::uint32_t id, const std::vector<std::uint8_t> &payload = {}) {
   const function_index_view view = index.view();
   const request r{CUDAQ_RPC_MAGIC_REQUEST, id, static_cast<std::uint32_t>(payload.size()), 0, 0};
@@ -95,7 +95,7 @@ TEST(FunctionIndex, FindsSmallConsecutiveIds) {
 TEST(FunctionIndex, FindsIdsThatAllFallIntoOneBucket) {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t id = 0; ids.size() < 300; ++id)
-    if ((function_index_view::hash(id) & 1023u) == 1023u) // the last one: probing wraps round
+    if ((function_index_view::hash(id) & 1023u) == 1023u) // the last bucket, so that probing wraps around
       ids.push_back(id);
   expect_finds_all(ids);
 }
@@ -109,8 +109,8 @@ TEST(FunctionIndex, ExactKeyWinsAndKeyZeroServesTheRestRow15) {
   EXPECT_EQ(entry_for(index, 9, key_bytes(2)), 3u);
   EXPECT_EQ(entry_for(index, 9, key_bytes(~0ull)), 2u);
   EXPECT_EQ(entry_for(index, 9, key_bytes(3)), 0u);
-  EXPECT_EQ(entry_for(index, 9, key_bytes(1ull << 32)), 0u) << "all 64 bits count";
-  EXPECT_EQ(entry_for(index, 9, {1, 0, 0, 0, 0, 0, 0}), 0u) << "7 bytes are no key";
+  EXPECT_EQ(entry_for(index, 9, key_bytes(1ull << 32)), 0u) << "all 64 bits of a key count";
+  EXPECT_EQ(entry_for(index, 9, {1, 0, 0, 0, 0, 0, 0}), 0u) << "7 bytes are not a key";
   EXPECT_EQ(entry_for(index, 9), 0u);
   EXPECT_EQ(entry_for(index, 8, key_bytes(77)), 4u) << "host calls have no key";
 }
@@ -154,7 +154,7 @@ TEST(FunctionIndex, RefusesDuplicatesAndMixedModesAndNamesBoth) {
   EXPECT_EQ(problem({graph(1, 4), graph(2, 4), host(3)}).what, what::none);
 }
 
-// A length of 4 GiB and more wraps round in 32 bits; a request must not pass for it.
+// A sum of 4 GiB or more wraps around in 32 bits. No request length may then match the small number.
 TEST(FunctionIndex, SumOfArgumentSizesDoesNotWrap) {
   cudaq_function_entry_t entry = host(1);
   entry.schema.num_args = 2;

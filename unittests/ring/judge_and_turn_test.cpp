@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict on a request, and one turn with a server that plays all parts.
+// The verdict on a request, and one turn with a fake server.
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
 #include "lib/ring/turn.h"
 #include "unittests/support/host_fixture.h"
@@ -78,8 +78,10 @@ TEST_F(Judge, TestsFieldsInTheOrderInWhichTheyBecomeTrustworthy) {
   rules.strict_flag_values = true;
   EXPECT_EQ(of(frame(7, 0xFFFFFFFF, 0), 8).what, verdict::drop_flag_value);
   EXPECT_EQ(of(frame(7, 0xFFFFFFFF, 0)).what, verdict::drop_magic);
-  EXPECT_EQ(of(frame(7, 0xFFFFFFFF)).what, verdict::drop_unknown) << "not ours to answer";
-  EXPECT_EQ(of(frame(2, 0xFFFFFFFF)).status, CUDAQ_RPC_ERR_BAD_ARG_LEN) << "before the key is read from the payload";
+  EXPECT_EQ(of(frame(7, 0xFFFFFFFF)).what, verdict::drop_unknown)
+      << "an unknown id is dropped before its length is checked";
+  EXPECT_EQ(of(frame(2, 0xFFFFFFFF)).status, CUDAQ_RPC_ERR_BAD_ARG_LEN)
+      << "the length is checked before the key is read from the payload";
   EXPECT_EQ(of(frame(3, 0xFFFFFFFF)).status, CUDAQ_RPC_ERR_BAD_ARG_LEN);
   rules.strict_flag_values = false;
   EXPECT_EQ(of(frame(1, 0), 8).what, verdict::serve);
@@ -99,10 +101,10 @@ TEST_F(Judge, Row39_FixedArgumentsMustFillTheLengthExactly) {
   for (std::uint32_t length = 0; length <= 40; ++length)
     EXPECT_EQ(checked(s, length), length == 14 ? 0 : CUDAQ_RPC_ERR_SCHEMA_MISMATCH) << length;
   rules.check_schema = false;
-  EXPECT_EQ(of(frame(4, 3)).status, 0) << "schemas are not checked unless asked for";
+  EXPECT_EQ(of(frame(4, 3)).status, 0) << "schemas are checked only if the rules request it";
 }
 
-// qec_decode: packed detection events of variable number, then their number.
+// The schema of qec_decode: a variable number of packed detection events, then their count.
 TEST_F(Judge, Row39_VariableArgumentLeavesALowerBound) {
   cudaq_handler_schema_t s{};
   s.num_args = 2;
@@ -129,7 +131,7 @@ TEST_F(Judge, Row39_SizesThatNoSlotCanHoldNeverMatch) {
   EXPECT_EQ(checked(s, 4), CUDAQ_RPC_ERR_SCHEMA_MISMATCH);
 }
 
-/// Writes down what a turn tells it.
+/// A server that logs each call of a turn.
 struct fake_server {
   bool no_job(std::uint32_t) const { return !job; }
   bool may_take(std::uint32_t) const { return !busy; }

@@ -75,7 +75,7 @@ TEST_P(SlotRing, SlotIsFreeOnlyWhenBothFlagsAreZero) {
   ring.publish_tx(1);
   EXPECT_FALSE(ring.free_for_producer(1));
   ring.release_rx(1);
-  EXPECT_FALSE(ring.free_for_producer(1)) << "the answer is still there";
+  EXPECT_FALSE(ring.free_for_producer(1)) << "the answer is not collected yet";
   ring.collect(1);
   EXPECT_TRUE(ring.free_for_producer(1));
   EXPECT_TRUE(ring.free_for_producer(0) && ring.free_for_producer(2));
@@ -97,7 +97,7 @@ TEST_P(SlotRing, OwnAddressIsTheHostsOrTheOtherSides) {
   const auto host = reinterpret_cast<std::uint64_t>(ring.rx_slot(1));
   EXPECT_TRUE(ring.is_own_address(1, host));
   EXPECT_FALSE(ring.is_own_address(0, host));
-  EXPECT_FALSE(ring.is_own_address(1, 64)) << "no alias is known";
+  EXPECT_FALSE(ring.is_own_address(1, 64)) << "no alias is set";
   EXPECT_FALSE(ring.is_own_address(1, 0));
   ring.rx_alias = 0x700000000000ull;
   EXPECT_TRUE(ring.is_own_address(1, 0x700000000040ull));
@@ -105,7 +105,7 @@ TEST_P(SlotRing, OwnAddressIsTheHostsOrTheOtherSides) {
   EXPECT_FALSE(ring.is_own_address(1, 0x700000000000ull));
 }
 
-// The order of publish and of the free test, shown by a third party: whoever sees rx cleared sees the answer.
+// publish() clears rx after it has written the answer: a thread that reads rx as 0 also reads the answer.
 TEST_P(SlotRing, WhoSeesTheRequestClearedSeesTheAnswer) {
   constexpr int kLaps = 20000;
   std::thread dispatcher([this] {

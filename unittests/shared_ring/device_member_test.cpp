@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// White box: the router of a shared ring with members on a device, whose part the test plays by the words of their
-// inboxes.
+// White box: the router of a shared ring with members on a device. The test plays the device: it reads and writes the
+// words of their inboxes.
 #include "lib/api/back_end.h"
 #include "lib/shared_ring/device_member.h"
 #include "unittests/host_dispatcher/traffic.h"
@@ -12,7 +12,7 @@ using namespace detail;
 
 constexpr ring_shape kShape{4, 128, false};
 
-/// A member and its device: takes its requests in order and answers when told to.
+/// A member and its device. The device takes its requests in order, and answers when the test calls for it.
 struct played_device {
   played_device(const std::shared_ptr<ring_router> &router, std::vector<std::uint32_t> ids, bool default_owner = false,
                 bool answer_unknown = true, std::uint8_t mode = CUDAQ_DISPATCH_DEVICE_CALL)
@@ -31,7 +31,7 @@ struct played_device {
     rules.answer_unknown = answer_unknown;
     member.prepare({router, index, rules, default_owner, memory.data(), 1});
   }
-  /// Takes the next request of the inbox; its slot, or -1.
+  /// Takes the next request of the inbox. Returns its slot, or -1.
   int take() {
     std::uint32_t slot = 0;
     if (!inbox.taken(position, sequence, slot))
@@ -55,7 +55,7 @@ protected:
     thread_counters counts;
     return router->route(32, by->member, counts);
   }
-  /// A request of function `id`, routed.
+  /// Sends a request of function `id` and routes it.
   std::uint32_t send(std::uint32_t id) {
     const std::uint32_t slot = client.send(id, {}, ++sent);
     by = by != nullptr ? by : &device;
@@ -83,7 +83,7 @@ protected:
     return made;
   }();
   played_device device{router, {1, 2}};
-  played_device *by = nullptr; ///< who routes
+  played_device *by = nullptr; ///< the member that routes
   std::uint32_t sent = 0;
 };
 
@@ -111,7 +111,7 @@ TEST_F(DeviceMember, Row14_IsGivenItsRequestsInOrderAndNoOthers) {
   EXPECT_EQ(phase(foreign), job_phase::parked);
 }
 
-// Until the device's word says so, a slot that is free or set again is the device's.
+// A slot belongs to the device until the device's word reports the answer, even if the slot is free or filled again.
 TEST_F(DeviceMember, Row14_KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
   played_device other(router, {7});
   ASSERT_FALSE(router->attach(device.member));
@@ -126,7 +126,7 @@ TEST_F(DeviceMember, Row14_KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
     (void)client.collect(slot);
     client.set_next_slot(slot);
     router->jobs()->cursor.set(slot);
-    client.send(7, {}, 0); // its refill, for another
+    client.send(7, {}, 0); // a new request in the same slot, for the other member
     EXPECT_EQ(route(), 0u);
     EXPECT_FALSE(router->jobs()->resync_cursor());
     EXPECT_EQ(other.take(), -1);
@@ -141,11 +141,11 @@ TEST_F(DeviceMember, Row14_ThatLeavesGivesBackWhatItHasNotAnsweredAndNothingElse
   ASSERT_FALSE(router->attach(device.member));
   for (int n = 0; n < 3; ++n)
     send(1);
-  ASSERT_NO_FATAL_FAILURE(answer(device)); // slot 0; nobody has looked at its word yet
-  ASSERT_EQ(device.take(), 1);             // in its handler when the kernel was ended
+  ASSERT_NO_FATAL_FAILURE(answer(device)); // answers slot 0; no router has read its word yet
+  ASSERT_EQ(device.take(), 1);             // slot 1 is in a handler when the kernel ends
   router->begin_leaving(device.member);
   send(1);
-  EXPECT_EQ(phase(3), job_phase::parked) << "left in place for the member that leaves";
+  EXPECT_EQ(phase(3), job_phase::parked) << "a request for a leaving member stays in its slot";
   router->remove(device.member);
   EXPECT_EQ(phase(0), job_phase::open);
   for (const std::uint32_t slot : {1u, 2u, 3u})
@@ -157,7 +157,7 @@ TEST_F(DeviceMember, Row14_ThatLeavesGivesBackWhatItHasNotAnsweredAndNothingElse
   EXPECT_EQ(back.take(), -1);
 }
 
-// As a fault between the answer and the end of its request leaves it.
+// A fault after the answer was written and before the device reported it leaves a slot like this.
 TEST_F(DeviceMember, Row14_AnAnswerThatIsOutStandsWhenItsDeviceHasEnded) {
   played_device owner(router, {7}, true);
   ASSERT_FALSE(router->attach(device.member));
@@ -174,13 +174,14 @@ TEST_F(DeviceMember, Row14_AnAnswerThatIsOutStandsWhenItsDeviceHasEnded) {
   EXPECT_EQ(client.collect(slot).header.status, 5);
 }
 
-// Its table may name what others serve in their mode.
+// A member's table may contain functions that other members serve in their own mode.
 TEST_F(DeviceMember, Row14_OwnsWhatItServesInItsModeOnly) {
   played_device other(router, {1}, false, true, CUDAQ_DISPATCH_HOST_CALL);
-  ASSERT_FALSE(router->attach(other.member)) << "knows function 1, and does not serve it";
+  ASSERT_FALSE(router->attach(other.member)) << "its table holds function 1 in a mode that it does not serve";
   by = &other;
   const std::uint32_t unserved = send(1);
-  EXPECT_EQ(other.take(), static_cast<int>(unserved)) << "to be answered so";
+  EXPECT_EQ(other.take(), static_cast<int>(unserved))
+      << "until another member serves it, the request is routed here to be refused";
   ASSERT_FALSE(router->attach(device.member));
   const std::uint32_t served = send(1);
   EXPECT_EQ(device.take(), static_cast<int>(served));
@@ -195,7 +196,7 @@ TEST_F(DeviceMember, Row14_ThatIsGoneLeavesItsRequestsToTheDefaultOwner) {
   EXPECT_EQ(owner.take(), -1);
   router->begin_leaving(device.member);
   send(2);
-  EXPECT_EQ(owner.take(), -1) << "it may come back";
+  EXPECT_EQ(owner.take(), -1) << "the leaving member may attach again";
   router->remove(device.member);
   EXPECT_EQ(owner.take(), 0);
   EXPECT_EQ(owner.take(), 1);
@@ -204,7 +205,7 @@ TEST_F(DeviceMember, Row14_ThatIsGoneLeavesItsRequestsToTheDefaultOwner) {
   EXPECT_EQ(owner.take(), 2);
 }
 
-// On the host, by whoever routes: a kernel disposes of nothing.
+// The host thread that routes drops such requests. A kernel never gets them.
 TEST_F(DeviceMember, Row14_SeesNeitherBadFramesNorUnknownIdsThatAreDropped) {
   played_device owner(router, {7}, true, false);
   ASSERT_FALSE(router->attach(device.member));

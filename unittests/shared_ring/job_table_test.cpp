@@ -79,7 +79,7 @@ TEST_F(JobTable, MovesToTheFirstReadySlotBehindTheCursor) {
 TEST_F(JobTable, DoesNotPassASlotInFlight) {
   fill(2);
   jobs[2].state.enter(job_phase::deferred);
-  jobs.ring.release_rx(2); // markers on
+  jobs.ring.release_rx(2); // as with markers
   fill(4);
   EXPECT_FALSE(jobs.resync_cursor());
   EXPECT_EQ(jobs.cursor.peek(), 0u);
@@ -106,7 +106,7 @@ TEST_F(JobTable, PassesASlotThatBelongsToNobody) {
   EXPECT_EQ(jobs.cursor.peek(), 2u);
 }
 
-// The rule in motion: a ring-order producer and a reader that looks over the ring at every opportunity.
+// A producer fills in ring order while a reader checks the whole ring at every opportunity.
 TEST_F(JobTable, KeepsTheOrderOfARingOrderProducerHoweverOftenItLooksOverTheRing) {
   const std::uint32_t total = fewer_if_sanitized(300000);
   std::thread producer([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may serve a ring together with whom, and what a member finds when it joins.
+// Which dispatchers may serve a ring together, and what a member finds when it joins.
 #include "unittests/host_dispatcher/traffic.h"
 
 namespace cudaq::realtime::test {
@@ -7,9 +7,9 @@ namespace {
 
 constexpr ring_shape kShape{8, 256, false};
 
-/// Notes the order of the requests that it serves; can be made to wait.
+/// Records the order of the requests that it serves. With a gate it waits in its handler.
 struct recorder {
-  std::vector<std::uint32_t> ids; ///< one writer at a time: FIFO
+  std::vector<std::uint32_t> ids; ///< FIFO, so only one thread writes at a time
   std::atomic<std::uint32_t> served{0};
   spin_gate *gate = nullptr;
   static std::int32_t serve(cudaq_host_call_t *call, void *user) {
@@ -43,13 +43,13 @@ protected:
     return !eventually([&] { return cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, slot, nullptr) != CUDAQ_TX_EMPTY; },
                        time);
   }
-  /// The other options are the library's own.
+  /// All other options keep their defaults.
   static void give_one_pool_thread(cudaq_dispatcher_t *dispatcher) {
     cudaq_dispatcher_options_t options = default_options();
     options.handler_pool_size = 1;
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(dispatcher, &options));
   }
-  /// `shared`, which serves function 1, is told to stop while its handler waits. The handler gets on at the end.
+  /// Stops `shared`, which serves function 1, while its handler waits. The handler continues at the end.
   void expect_stuck_handler_keeps_others_away(cudaq_dispatcher_t *shared) {
     seen.gate = &gate;
     const auto alone = make({1}, false);
@@ -104,7 +104,7 @@ TEST_F(SharedRingMember, Row14_IsRefusedAnotherGeometry) {
   EXPECT_NE(std::strstr(cudaq_last_error_message(), "128"), nullptr) << cudaq_last_error_message();
 }
 
-// Both starts look before either has joined.
+// Both starts may check the ring before either dispatcher has joined it.
 TEST_F(SharedRingMember, Row14_AndADispatcherWithoutTheModeExcludeEachOtherWhenTheyStartAtOnce) {
   const auto shared = make({1}), alone = make({2}, false);
   for (int round = 0; round < 300 && !HasFailure(); ++round) {
@@ -118,19 +118,19 @@ TEST_F(SharedRingMember, Row14_AndADispatcherWithoutTheModeExcludeEachOtherWhenT
     std::thread other(start, 1, alone->get);
     start(0, shared->get);
     other.join();
-    EXPECT_FALSE(status[0] == CUDAQ_OK && status[1] == CUDAQ_OK) << "both serve the ring, round " << round;
+    EXPECT_FALSE(status[0] == CUDAQ_OK && status[1] == CUDAQ_OK) << "both dispatchers serve the ring, round " << round;
     CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(shared->get));
     CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(alone->get));
   }
 }
 
-// Its stuck handler still works on a slot: nobody else may take that slot up.
+// The stuck handler still uses a slot. No other dispatcher may take that slot.
 TEST_F(SharedRingMember, Row14_ThatFailedToStopKeepsADispatcherWithoutTheModeAway) {
   const auto shared = make({1});
   ASSERT_NO_FATAL_FAILURE(expect_stuck_handler_keeps_others_away(shared->get));
 }
 
-// The same with a pool: the loop has ended and left, the pool thread is still in the handler.
+// The same with a pool: the loop has ended and left the ring, but the pool thread is still in the handler.
 TEST_F(SharedRingMember, Row14_WhosePoolIsStuckKeepsADispatcherWithoutTheModeAway) {
   const auto shared = make({1});
   give_one_pool_thread(shared->get);
@@ -138,7 +138,7 @@ TEST_F(SharedRingMember, Row14_WhosePoolIsStuckKeepsADispatcherWithoutTheModeAwa
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(shared->get));
 }
 
-// Requests of the function that were accepted must be served before later ones.
+// Accepted requests of a function must be served before later ones.
 TEST_F(SharedRingMember, Row14_ThatIsStillStoppingKeepsItsFunctions) {
   seen.gate = &gate;
   const auto a = make({1}), b = make({1});
@@ -173,12 +173,12 @@ TEST_F(SharedRingMember, Row14_FindsTheRequestsThatWaitedForItInOrder) {
   EXPECT_EQ(seen.ids, (std::vector<std::uint32_t>{0, 2, 4, 1, 3, 5}));
 }
 
-// The refused start must not swallow what it was handed.
+// The refused start must not lose the request that was routed to it.
 TEST_F(SharedRingMember, Row14_WhosePoolCouldNotStartLosesNoRequest) {
   const auto a = make({1}), b = make({2});
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(a->get));
   const std::uint32_t slot = client.send(2, {}, 9);
-  client.call(1, {}, 10); // by now request 9 was seen and left in place
+  client.call(1, {}, 10); // by now request 9 was read and left in place
   cudaq_dispatcher_options_t options = default_options();
   options.handler_pool_size = 2;
   options.handler_core_base = 1000;
@@ -192,7 +192,7 @@ TEST_F(SharedRingMember, Row14_WhosePoolCouldNotStartLosesNoRequest) {
   EXPECT_EQ(got.header.request_id, 9u);
 }
 
-// The router of the ring must not remember what others did with it meanwhile.
+// The router must not serve a parked request that another dispatcher has served in the meantime.
 TEST_F(SharedRingMember, Row14_DoesNotServeAgainWhatADispatcherWithoutTheModeServed) {
   const auto a = make({1}), owner = make({2}), alone = make({2}, false);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(a->get));
@@ -203,18 +203,19 @@ TEST_F(SharedRingMember, Row14_DoesNotServeAgainWhatADispatcherWithoutTheModeSer
   EXPECT_EQ(client.collect(slot).header.request_id, 9u);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(alone->get));
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(owner->get));
-  EXPECT_TRUE(stays_empty(slot)) << "an answer without a request";
+  EXPECT_TRUE(stays_empty(slot)) << "an answer to a request that was served already";
   EXPECT_EQ(seen.ids, (std::vector<std::uint32_t>{10, 9}));
 }
 
-// A ring of which no dispatcher is left may be another one by now (the allocator gives addresses out again).
+// If no dispatcher is wired to a ring any more, a ring at the same address may be a new one: the allocator reuses
+// addresses.
 TEST_F(SharedRingMember, Row14_BeginsAtSlotZeroOfARingThatNobodyIsWiredToAnyMore) {
   {
     const auto a = make({1});
     CUDAQ_ASSERT_OK(cudaq_dispatcher_start(a->get));
     for (std::uint32_t id = 0; id < 4; ++id)
       client.call(1, {}, id);
-    client.send(2, {}, 4); // parked, then gone with its ring
+    client.send(2, {}, 4); // parked, then forgotten with its ring
     client.call(1, {}, 5);
   }
   for (std::uint32_t i = 0; i < kShape.num_slots; ++i)
@@ -233,7 +234,8 @@ TEST_F(SharedRingMember, Row14_BeginsAtSlotZeroOfARingThatNobodyIsWiredToAnyMore
   EXPECT_EQ(seen.ids, (std::vector<std::uint32_t>{100, 101, 102, 103, 104, 105, 106, 107}));
 }
 
-// The counters may be read at any time; the job table that they come from is replaced by a start with another geometry.
+// The counters may be read at any time, also while a start with another geometry replaces the job table that holds
+// them.
 TEST_F(SharedRingMember, Row14_CanBeObservedWhileItsRingIsWiredAnew) {
   host_ring other(kShape);
   cudaq_ringbuffer_t rings[2] = {ring.ring, ring.ring};

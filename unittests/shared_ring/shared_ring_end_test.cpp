@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a member of a shared ring ends, and what it leaves behind.
+// How a member of a shared ring ends, and what happens to its requests and memory.
 #include "unittests/host_dispatcher/traffic.h"
 
 #include <malloc.h>
@@ -29,7 +29,7 @@ TEST(SharedRingMember, Row14_EndedByItsOwnFlagLeavesItsRequestsToTheDefaultOwner
   EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1, 2}, 1).result, (std::vector<std::uint8_t>{2, 1}));
   std::atomic_ref<int>(const_cast<int &>(ends.shutdown)).store(1);
   EXPECT_TRUE(eventually([&] { return ends.state() == CUDAQ_DISPATCHER_STOPPED; }));
-  for (std::uint32_t id = 2; id < 12; ++id) // several laps, nobody has called stop
+  for (std::uint32_t id = 2; id < 12; ++id) // several laps, without a call of stop
     EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1}, id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_start(ends.get));
   EXPECT_EQ(client.call(fnv1a_hash("reverse"), {3, 4}, 12).header.status, 0);
@@ -37,7 +37,7 @@ TEST(SharedRingMember, Row14_EndedByItsOwnFlagLeavesItsRequestsToTheDefaultOwner
 
 TEST(SharedRingMember, Row12_WiredAnewManyTimesDoesNotGrow) {
   if (kSanitized)
-    GTEST_SKIP() << "a sanitizer's allocator keeps its own books";
+    GTEST_SKIP() << "mallinfo2 does not count a sanitizer's allocator";
   const ring_shape shape{4096, 64, false};
   host_ring ring(shape);
   manager_handle manager;
@@ -51,7 +51,7 @@ TEST(SharedRingMember, Row12_WiredAnewManyTimesDoesNotGrow) {
   const std::size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
   for (int i = 0; i < 100; ++i)
     cycle();
-  EXPECT_LT(mallinfo2().uordblks + mallinfo2().hblkhd, before + 100000) << "one job table alone takes 500 kB";
+  EXPECT_LT(mallinfo2().uordblks + mallinfo2().hblkhd, before + 100000) << "a leaked job table alone takes 500 kB";
 }
 
 } // namespace

@@ -8,7 +8,7 @@ namespace {
 struct flavour {
   const char *name;
   ring_shape shape;
-  std::vector<std::uint32_t> pools; ///< one dispatcher each
+  std::vector<std::uint32_t> pools; ///< pool size of each dispatcher
   std::uint32_t ordering = CUDAQ_ORDERING_FIFO;
   std::uint32_t wait = CUDAQ_WAIT_SPIN_YIELD;
   bool skip_markers = false;
@@ -17,7 +17,7 @@ struct flavour {
   std::uint32_t functions_each = 2;
 };
 
-/// CUDAQ_SOAK_MESSAGES, or what a continuous build can afford. Few slots mean a change of threads per message.
+/// CUDAQ_SOAK_MESSAGES, or a number that a continuous build can run. With few slots each message costs a thread switch.
 std::uint32_t messages(const flavour &f) {
   if (const char *soak = std::getenv("CUDAQ_SOAK_MESSAGES"))
     return static_cast<std::uint32_t>(std::strtoul(soak, nullptr, 10));

@@ -18,7 +18,7 @@ inline std::int32_t call_function(cudaq_host_call_t *call, void *user) {
   return (*static_cast<handler_function *>(user))(*call);
 }
 
-/// Blocks handlers until it is opened; every wait has a deadline.
+/// Blocks handlers until it is opened. Every wait has a deadline.
 class gate {
 public:
   ~gate() {
@@ -39,7 +39,8 @@ private:
   std::atomic<int> inside_{0};
 };
 
-/// Manager, ring, dispatcher and client. Handlers are v2; member order makes the dispatcher go before the handlers.
+/// Manager, ring, dispatcher and client. Handlers are v2. The order of the members destroys the dispatcher before the
+/// handlers.
 class bench {
 public:
   explicit bench(const ring_shape &shape = {}, const std::vector<cudaq_function_entry_t> &table = {})
@@ -50,7 +51,7 @@ public:
         dispatcher(std::make_unique<host_dispatcher_handle>(manager.get, ring, table, config)),
         options(default_options()) {}
 
-  /// Registers a handler.
+  /// Sets the handler of a function.
   void on(std::uint32_t function_id, handler_function fn) {
     handlers_.push_back(std::make_unique<handler_function>(std::move(fn)));
     CUDAQ_EXPECT_OK(
@@ -73,10 +74,10 @@ public:
   cudaq_dispatcher_options_t options;
 };
 
-using detail::load_acquire; // for words that the library touches, too
+using detail::load_acquire; // for words that the library also uses
 using detail::store_release;
 
-/// Milliseconds that `body` takes.
+/// The time of `body` in milliseconds.
 template <class Body>
 double milliseconds(Body &&body) {
   const auto begin = std::chrono::steady_clock::now();
@@ -86,12 +87,12 @@ double milliseconds(Body &&body) {
 
 inline std::uint64_t ms(std::uint64_t n) { return n * 1000000u; }
 
-/// True if the thread's last error says all of `words`.
+/// Succeeds if the calling thread's last error text contains all of `words`.
 inline ::testing::AssertionResult error_names(const std::vector<std::string> &words) {
   const std::string text = cudaq_last_error_message();
   for (const std::string &word : words)
     if (text.find(word) == std::string::npos)
-      return ::testing::AssertionFailure() << "'" << text << "' does not name '" << word << "'";
+      return ::testing::AssertionFailure() << "'" << text << "' does not contain '" << word << "'";
   return ::testing::AssertionSuccess();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads that prove themselves, for requests and answers under load: sequence number of the function, checksum,
-// filling. Host and device code, so that one traffic checks both paths.
+// Payloads that can be verified, for requests and answers under load. A payload holds the sequence number within its
+// function, a checksum, and a filling. Host and device code, so that the same traffic checks both paths.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
@@ -10,15 +10,15 @@
 
 namespace cudaq::realtime::test {
 
-inline constexpr std::uint32_t kCheckedHeader = 8; ///< bytes in front of the filling
+inline constexpr std::uint32_t kCheckedHeader = 8; ///< bytes before the filling
 inline constexpr std::uint8_t kRequestSalt = 0x11;
 
-/// Answers differ by function: one that comes from another function's handler is not taken for the right one.
+/// The salt of a function's answers. An answer from the handler of another function does not verify.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint8_t result_salt(std::uint32_t function_id) {
   return static_cast<std::uint8_t>(0x5a + function_id);
 }
 
-/// How long the answer to request `sequence` is, from kCheckedHeader to `limit` bytes.
+/// Length of the answer to request `sequence`: from kCheckedHeader to `limit` bytes.
 CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t checked_result_size(std::uint32_t sequence, std::uint32_t limit) {
   return kCheckedHeader + (sequence * 2654435761u >> 7) % (limit - kCheckedHeader + 1);
 }
@@ -36,7 +36,8 @@ CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint32_t checksum_step(std::uint32_t s
   return (sum ^ byte) * 16777619u;
 }
 
-/// Writes a frame's first kCheckedHeader bytes: what stands in the filling is known without reading it.
+/// Writes a frame's first kCheckedHeader bytes. The checksum is computed from the known filling, without reading the
+/// frame.
 CUDAQ_REALTIME_HOST_DEVICE inline void write_checked_header(std::uint8_t *frame, std::uint32_t size,
                                                             std::uint32_t sequence, std::uint8_t salt) {
   std::uint32_t sum = checksum_begin(sequence, size, salt);
@@ -46,7 +47,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline void write_checked_header(std::uint8_t *frame,
   std::memcpy(frame + 4, &sum, 4);
 }
 
-/// Writes `size` bytes, at least kCheckedHeader, and returns how many.
+/// Writes `size` bytes, at least kCheckedHeader. Returns `size`.
 CUDAQ_REALTIME_HOST_DEVICE inline std::uint32_t fill_frame(std::uint8_t *frame, std::uint32_t size,
                                                            std::uint32_t sequence, std::uint8_t salt) {
   for (std::uint32_t i = kCheckedHeader; i < size; ++i)
@@ -55,7 +56,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline std::uint32_t fill_frame(std::uint8_t *frame, 
   return size;
 }
 
-/// True if the frame is whole; tells its sequence number.
+/// Returns true if the frame is intact. Sets `sequence` to its sequence number.
 CUDAQ_REALTIME_HOST_DEVICE inline bool intact_frame(const void *data, std::uint32_t size, std::uint8_t salt,
                                                     std::uint32_t &sequence) {
   if (size < kCheckedHeader)

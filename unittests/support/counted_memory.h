@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what threads allocate and lock, and makes allocations fail, by interposition of malloc, operator new and
-// pthread_mutex_lock. In one source file of a program.
+// Counts allocations and locks of threads, and makes allocations fail, by interposition of malloc, operator new and
+// pthread_mutex_lock. Include it in one source file of a program.
 #pragma once
 
 #include "unittests/support/sanitized.h"
@@ -15,9 +15,9 @@
 namespace {
 [[maybe_unused]] std::atomic<bool> counting{false};
 [[maybe_unused]] std::atomic<std::uint64_t> allocations{0}, locks{0};
-[[maybe_unused]] thread_local bool exempt = false; ///< the test's own threads
+[[maybe_unused]] thread_local bool exempt = false; ///< set by the test's own threads, which are not counted
 [[maybe_unused]] thread_local int fail_after =
-    -1; ///< operator new of this thread fails once, after so many that succeed
+    -1; ///< operator new of this thread fails once, after so many successful calls; -1: never
 
 [[maybe_unused]] void note(std::atomic<std::uint64_t> &what) {
   if (counting.load(std::memory_order_relaxed) && !exempt)

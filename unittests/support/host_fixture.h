@@ -15,13 +15,13 @@
 
 namespace cudaq::realtime::test {
 
-/// Asserts success of an API call and prints the library's reason otherwise.
+/// Expects that an API call succeeds. Otherwise prints the library's error text.
 #define CUDAQ_EXPECT_OK(call) EXPECT_EQ((call), CUDAQ_OK) << cudaq_last_error_message()
 #define CUDAQ_ASSERT_OK(call) ASSERT_EQ((call), CUDAQ_OK) << cudaq_last_error_message()
 
 inline constexpr auto kDeadline = std::chrono::seconds(20);
 
-/// Polls `done` until it holds; false after the deadline. Every wait of a test goes through this.
+/// Polls `done` until it holds. Returns false after the deadline. Every wait of a test uses this.
 template <class Done>
 bool eventually(Done &&done, std::chrono::nanoseconds limit = kDeadline) {
   const auto end = std::chrono::steady_clock::now() + limit;
@@ -39,7 +39,7 @@ struct ring_shape {
   bool in_place = false;
 };
 
-/// The C++ form of a loop over the host view of a ring; the rest is left to the caller.
+/// The C++ configuration of a loop on the host view of a ring. The caller sets the other fields.
 inline HostDispatcherConfig loop_over(const cudaq_ringbuffer_t &ring) {
   HostDispatcherConfig c;
   c.rx_flags = ring.rx_flags_host;
@@ -51,7 +51,7 @@ inline HostDispatcherConfig loop_over(const cudaq_ringbuffer_t &ring) {
   return c;
 }
 
-/// Memory for a ring, through the library's own allocator: plain host memory, or what a device can use.
+/// Ring memory from the library's own allocator: plain host memory, or memory that a device can use.
 class host_ring {
 public:
   explicit host_ring(const ring_shape &shape = {}, cudaq_memory_kind_t memory_kind = CUDAQ_MEMORY_HOST,
@@ -107,7 +107,7 @@ inline cudaq_function_entry_t host_entry(const char *name, cudaq_host_rpc_fn_t f
   return entry;
 }
 
-/// What can be read of a dispatcher at any time.
+/// Calls that may read a dispatcher at any time.
 class dispatcher_view {
 public:
   cudaq_dispatcher_stats_t stats() const {
@@ -133,7 +133,7 @@ public:
   cudaq_dispatcher_t *get = nullptr;
 };
 
-/// One dispatcher of a manager. Destroyed, and thereby stopped, with the object.
+/// One dispatcher of a manager. The destructor stops and destroys it.
 class host_dispatcher_handle : public dispatcher_view {
 public:
   host_dispatcher_handle(cudaq_dispatch_manager_t *manager, const host_ring &ring,
@@ -158,19 +158,19 @@ private:
   std::vector<cudaq_function_entry_t> entries_;
 };
 
-/// What a client reads back of one slot.
+/// The answer that a client reads from a slot.
 struct answer {
   cudaq_tx_status_t tx = CUDAQ_TX_EMPTY;
   cudaq_rpc_response_t header{};
   std::vector<std::uint8_t> result;
 };
 
-/// The control system's side: fills slots in ring order and collects answers.
+/// The requester: fills slots in ring order and collects answers.
 class ring_client {
 public:
   explicit ring_client(const host_ring &ring) : ring_(ring) {}
 
-  /// Writes and signals a request in the next slot of the ring, waiting for it to be free. Returns the slot.
+  /// Waits until the next slot of the ring is free, then writes and signals a request. Returns the slot.
   std::uint32_t send(std::uint32_t function_id, const std::vector<std::uint8_t> &payload, std::uint32_t request_id,
                      std::uint64_t timestamp = 0) {
     const std::uint32_t slot = next_;
@@ -184,7 +184,7 @@ public:
     return slot;
   }
 
-  /// Takes the answer of `slot` if there is one and gives the slot back.
+  /// Takes the answer from `slot` and frees the slot. Returns false if there is no answer yet.
   bool try_collect(std::uint32_t slot, answer &out) {
     int cuda_error = 0;
     out.tx = cudaq_host_ringbuffer_poll_tx_flag(&ring_.ring, slot, &cuda_error);
@@ -219,7 +219,7 @@ private:
   std::uint32_t next_ = 0;
 };
 
-/// A manager that must be empty at the end of the test.
+/// A manager. It must have no dispatchers left at the end of the test.
 class manager_handle {
 public:
   manager_handle() { CUDAQ_EXPECT_OK(cudaq_dispatch_manager_create(&get)); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slot_ring on memory of its own, with guard bytes between and around the slots, for tests below the C API.
+// A slot_ring on its own memory with guard bytes between and around the slots, for tests below the C API.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/slot_ring.h"
@@ -10,7 +10,7 @@
 
 namespace cudaq::realtime::test {
 
-/// Slots of `slot_size` usable bytes at distances of `stride`; everything that is not usable holds kGuard.
+/// Slots of `slot_size` usable bytes at distances of `stride` bytes. All other bytes hold kGuard.
 class guarded_slots {
 public:
   static constexpr std::uint8_t kGuard = 0xA5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is this program built with a sanitizer, by GCC or by clang?
+// Whether this program is built with a sanitizer, by GCC or by clang.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client remembers of requests that it has sent.
+// The slots that a client has filled and not collected.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,13 @@
 
 namespace cudaq::realtime::test {
 
-/// Slots whose requests are not answered. Answers overtake each other, so every slot is looked at, wherever it is in
-/// the ring: a window that begins at the oldest one would miss a slot of the next lap.
+/// Slots whose requests are not answered. Answers overtake each other, so collect() checks every slot. A window that
+/// begins at the oldest slot would miss a slot of the next lap.
 class slots_under_way {
 public:
   std::size_t size() const { return slots_.size(); }
   void add(std::uint32_t slot) { slots_.push_back(slot); }
-  /// take(slot): takes the answer and returns true, if there is one. Returns how many it has taken.
+  /// take(slot) takes the answer if there is one, and returns whether it did. Returns the number of answers taken.
   template <class Take>
   std::uint32_t collect(Take &&take) {
     const auto taken = std::remove_if(slots_.begin(), slots_.end(), take);

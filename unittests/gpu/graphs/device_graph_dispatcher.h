@@ -6,14 +6,14 @@
 
 namespace cudaq::realtime::test {
 
-/// Wired, not started. Destroyed, and thereby stopped, with the object.
+/// Wired, not started. The destructor stops and destroys the dispatcher.
 class graph_dispatcher : public dispatcher_view {
 public:
   graph_dispatcher(cudaq_dispatch_manager_t *manager, const host_ring &ring, const graph_set &graphs,
                    std::uint32_t schedulers = 0, std::uint32_t kind = CUDAQ_GRAPH_IO_FORWARDED)
       : graph_dispatcher(manager, ring, {graphs.table_dev->get, static_cast<std::uint32_t>(graphs.entries.size())},
                          graphs.contexts, schedulers, kind) {}
-  /// Over a table in device memory.
+  /// The function table lies in device memory.
   graph_dispatcher(cudaq_dispatch_manager_t *manager, const host_ring &ring, const cudaq_function_table_t &table,
                    const std::vector<void *> &contexts, std::uint32_t schedulers = 0,
                    std::uint32_t kind = CUDAQ_GRAPH_IO_FORWARDED)

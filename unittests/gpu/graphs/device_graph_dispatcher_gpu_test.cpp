@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph scheduler behind cudaq_dispatcher_start.
+// The graph scheduler, started by cudaq_dispatcher_start.
 #include "unittests/gpu/graphs/device_graph_dispatcher.h"
 
 namespace cudaq::realtime::test {
@@ -29,10 +29,10 @@ TEST_F(DeviceGraphDispatcher, Row13_ServesAndCountsAndSaysSo) {
   EXPECT_NE(dump.find("graphs: 2, 4000 launches, by 8 schedulers"), std::string::npos) << dump;
   const std::size_t at = dump.find(" of them with nobody there");
   ASSERT_NE(at, std::string::npos) << dump;
-  EXPECT_LE(std::stoul(dump.substr(dump.rfind(' ', at - 1))), 3u) << "the rotation does not rotate";
+  EXPECT_LE(std::stoul(dump.substr(dump.rfind(' ', at - 1))), 3u) << "the schedulers do not take turns";
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get));
   ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
-  load.run(6000, 16, by_turns); // in the middle of the ring, where it stopped
+  load.run(6000, 16, by_turns); // continues in the middle of the ring, where it stopped
   EXPECT_TRUE(eventually([&] { return dispatcher.stats().responded == 12000; }));
   EXPECT_EQ(dispatcher.stats().launches, 8000u);
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get));
@@ -120,7 +120,7 @@ TEST_F(DeviceGraphDispatcher, Row12_StopHasADeadlineAndMayBeRepeated) {
   EXPECT_TRUE(load.await(load.put(0)));
 }
 
-// The second one is made, and uploads its schedulers, while the first one runs.
+// The second dispatcher is created, and uploads its schedulers, while the first one runs.
 TEST_F(DeviceGraphDispatcher, Row11_ASecondOneStartsBesideTheFirst) {
   const host_ring ring_a({16, 256, false}, CUDAQ_MEMORY_MAPPED), ring_b({16, 256, false}, CUDAQ_MEMORY_MAPPED);
   const graph_set graphs_a({graph_of(100), graph_of(101)}, 256, 10000);
@@ -142,7 +142,8 @@ TEST_F(DeviceGraphDispatcher, Row11_ASecondOneStartsBesideTheFirst) {
   to_b.expect_clean();
 }
 
-// What a dispatcher has made serves the next one of the manager, whatever its number of schedulers.
+// The manager keeps the scheduler graphs of a destroyed dispatcher. The next one uses them, whatever its number of
+// schedulers.
 TEST_F(DeviceGraphDispatcher, OthersComeAndGoBesideIt) {
   const host_ring ring_a({16, 256, false}, CUDAQ_MEMORY_MAPPED), ring_b({16, 256, false}, CUDAQ_MEMORY_MAPPED);
   const graph_set graphs_a({graph_of(100)}, 256, 10000), graphs_b({graph_of(100), call_of(1)}, 256, 10000);
@@ -161,14 +162,14 @@ TEST_F(DeviceGraphDispatcher, OthersComeAndGoBesideIt) {
   to_b.expect_clean();
 }
 
-// One process per test: the device is lost. Nothing on it is freed.
+// One process per test, because the fault makes the device unusable. Nothing on the device is freed.
 TEST_F(DeviceGraphDispatcher, Row09_AFaultInAGraphIsToldOnceAndNothingHangs) {
   graph_target faulty = graph_of(100);
   faulty.task.trap = 1;
   cudaq_dispatch_manager_t *manager = nullptr;
   CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
-  auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // not deleted
-  auto *graphs = new graph_set({faulty}, 256, 100);                 // nor this one
+  auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // never freed
+  auto *graphs = new graph_set({faulty}, 256, 100);                 // never freed
   {
     graph_dispatcher dispatcher(manager, *ring, *graphs);
     dispatcher.fault_expected = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can go wrong between a slot, its graph and the producer: slots refilled early, graphs that cannot be launched,
-// pools with nobody idle, stops at any moment.
+// Hazards between a slot, its graph and the producer: slots refilled early, graphs that cannot be launched, pools
+// without an idle instance, stops at any moment.
 #include "unittests/gpu/graphs/device_graph_rig.h"
 
 #include <thread>
@@ -16,8 +16,7 @@ scheduler_options publishing() {
   return o;
 }
 
-// The graph waits before it reads; the producer, who looks at nothing else, refills a slot when the free test allows
-// it.
+// The graph waits before it reads its request. The producer checks only whether a slot is free, and then refills it.
 TEST_F(DeviceGraphHazards, Row04_ASlotIsNotReleasedWhileItsGraphStillReadsIt) {
   graph_target late = graph_of(100);
   late.task.wait_ns = 50'000;
@@ -26,7 +25,7 @@ TEST_F(DeviceGraphHazards, Row04_ASlotIsNotReleasedWhileItsGraphStillReadsIt) {
       run_mixed(shape, {late, graph_of(101), call_of(1)}, 3000, shape.num_slots, o);
 }
 
-// It has raised its flag and is not over: the exec refuses the next launch for a while.
+// The graph has raised its flag but still runs: a new launch of the same exec is refused for a while.
 TEST_F(DeviceGraphHazards, AGraphThatLingersIsLaunchedAgainWhenItIsOver) {
   graph_target lingers = graph_of(100);
   lingers.task.linger_ns = 30'000;
@@ -49,7 +48,7 @@ TEST_F(DeviceGraphHazards, Row03_AGraphThatWasNotUploadedIsAnsweredWithAnError) 
   load.expect_clean();
 }
 
-// One of the pool refuses every launch.
+// One instance of the pool refuses every launch.
 TEST_F(DeviceGraphHazards, Row03_AGoodInstanceServesBesideOneThatWasNotUploaded) {
   graph_target pool = graph_of(100, 0, 2);
   pool.not_uploaded = 1;
@@ -87,7 +86,7 @@ TEST_F(DeviceGraphHazards, Row11_TwoSchedulersServeSideBySide) {
   to_first.run(20000, 16, any);
   other.join();
   first.stop();
-  to_second.run(1000, 16, any); // the end of one is nothing to the other
+  to_second.run(1000, 16, any); // the end of the first does not affect the second
   second.stop();
   to_first.expect_clean();
   to_second.expect_clean();
@@ -116,7 +115,7 @@ TEST_F(DeviceGraphHazards, Row19_APoolWithNobodyIdleKeepsItsRequestsAndLetsOther
   load.expect_clean(false);
 }
 
-// Its requests stand in the ring when nobody serves; whoever serves next goes on with them.
+// A stop leaves the requests that were not accepted in the ring. The next start serves them.
 TEST_F(DeviceGraphHazards, Row12_StopsAThousandTimesAtAnyMomentAndLosesNothing) {
   graph_target slow = graph_of(100);
   slow.task.wait_ns = 20'000;

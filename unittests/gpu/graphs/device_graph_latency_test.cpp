@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short requests do not wait for a slow graph, not even where a scheduler relaunches itself.
+// Short requests do not wait for a slow graph, not even while a scheduler relaunches itself.
 #include "unittests/gpu/graphs/device_graph_rig.h"
 
 namespace cudaq::realtime::test {
@@ -11,7 +11,7 @@ constexpr std::uint64_t kSlowNs = 5'000'000;
 
 struct figures {
   std::uint64_t p50 = 0, p99 = 0, p999 = 0, p9999 = 0, most = 0;
-  std::int64_t stalls = 0; ///< requests that took half as long as a slow one, or longer
+  std::int64_t stalls = 0; ///< requests that took longer than half the time of a slow one
 };
 
 figures figures_of(std::vector<std::uint64_t> &ns) {
@@ -21,8 +21,8 @@ figures figures_of(std::vector<std::uint64_t> &ns) {
             return t > kSlowNs / 2; })};
 }
 
-/// One short request after another; with `slow` a slow one for each thousand of them. The ring is so large that its
-/// producer does not come round to a slow request while it is under way.
+/// Sends one short request after another and, with `slow`, one slow request after each thousand of them. The ring is so
+/// large that the producer does not reach the slot of a slow request again while that request is under way.
 figures run_short(std::uint32_t messages, bool slow, scheduler_options o) {
   const host_ring ring({16384, 128, false}, CUDAQ_MEMORY_MAPPED);
   graph_target quick, lazy;
@@ -59,24 +59,24 @@ void print(const char *what, const figures &f) {
               static_cast<unsigned long long>(f.most), static_cast<long long>(f.stalls));
 }
 
-// Issue 4, test 1: 10^6 short requests beside a 5 ms graph.
+// Issue 4, test 1: 10^6 short requests while a 5 ms graph runs.
 void compare(scheduler_options o, const char *name) {
   const std::uint32_t messages = messages_or(100000);
   const figures without = run_short(messages, false, o), with = run_short(messages, true, o);
   print((std::string(name) + ", short only").c_str(), without);
-  print((std::string(name) + ", beside 5 ms").c_str(), with);
+  print((std::string(name) + ", with a 5 ms graph").c_str(), with);
   EXPECT_LT(with.p999, 2 * without.p999 + 20000) << "short requests wait for the slow graph";
   EXPECT_LT(with.p999, 100000u);
-  // One slow request stalls one short one at most, since the client waits for each answer: that is above p99.9. Of 100
-  // slow ones one may be met where no other scheduler was there.
+  // A slow request stalls at most one short request, because the client waits for each answer: one in a thousand stays
+  // above p99.9. Of 100 slow requests one may stall a short request, when no other scheduler is running.
   EXPECT_LE(with.stalls, 1 + messages / 100000);
 }
 
 TEST_F(DeviceGraphLatency, ShortRequestsPassASlowGraph) { compare({}, "forwarded"); }
 
-// Four slow ones at a time: all but one wait for their graph, and an attempt to launch them cannot help. Blocks of
-// short requests with and without them take turns, so that both see the same machine; a block is over before the slow
-// ones are.
+// Four slow requests at a time: all but one wait for their graph, and an attempt to launch them fails. Blocks of short
+// requests with and without slow ones alternate, so that both run under the same conditions. A block ends before its
+// slow requests do.
 TEST_F(DeviceGraphLatency, ABacklogOfAnotherFunctionCostsShortRequestsNothing) {
   constexpr std::uint32_t kBlock = 500;
   const std::uint32_t pairs = std::max(messages_or(100000) / (4 * kBlock), 5u), messages = 2 * pairs * kBlock;
@@ -91,7 +91,7 @@ TEST_F(DeviceGraphLatency, ABacklogOfAnotherFunctionCostsShortRequestsNothing) {
   graph_traffic load(ring, graphs);
   load.run(1000, 1, [](std::uint32_t) { return 0u; });
   load.latency_ns.resize(1);
-  std::vector<std::uint64_t> p50[2], p90[2]; // of the blocks without and with a backlog
+  std::vector<std::uint64_t> p50[2], p90[2]; // [0]: blocks without a backlog, [1]: with a backlog
   for (std::uint32_t block = 0; block < 2 * pairs; ++block) {
     std::vector<std::uint32_t> slow;
     for (std::uint32_t s = 0; s < 4 * (block % 2); ++s)
@@ -108,7 +108,7 @@ TEST_F(DeviceGraphLatency, ABacklogOfAnotherFunctionCostsShortRequestsNothing) {
   load.expect_clean();
   const auto median = [](const std::vector<std::uint64_t> &of) { return percentile(of, 0.5); };
   const std::uint64_t short_only = median(p50[0]), beside = median(p50[1]);
-  std::printf("medians of %u blocks: short only %llu, beside a backlog %llu ns\n", pairs,
+  std::printf("medians of %u blocks: short only %llu, with a backlog %llu ns\n", pairs,
               static_cast<unsigned long long>(short_only), static_cast<unsigned long long>(beside));
   EXPECT_LT(beside, short_only + short_only / 10);
   EXPECT_LT(median(p90[1]), 2 * median(p90[0]));

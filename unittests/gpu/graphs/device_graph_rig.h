@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph scheduler with its graphs, contexts and table, and traffic that checks what comes back.
+// A graph scheduler with its graphs, contexts and function table, and traffic that checks the answers.
 #pragma once
 
 #include "unittests/gpu/graphs/device_graphs.h"
@@ -10,7 +10,7 @@
 
 namespace cudaq::realtime::test {
 
-/// A GPU that launches graphs; elsewhere the test is skipped, or fails if one is required.
+/// Needs a GPU that can launch graphs from the device. Without one the test is skipped; it fails if a GPU is required.
 class device_graph_test : public gpu_test {
 protected:
   void SetUp() override {
@@ -24,13 +24,13 @@ protected:
   }
 };
 
-/// One thing that requests ask for.
+/// A route that requests are sent to.
 struct graph_target {
   std::uint32_t function_id = 0;
   std::uint64_t key = 0;
-  std::uint32_t instances = 1;    ///< graphs under this function and key; 0: a device call, of checked function id - 1
-  graph_task task{};              ///< what the rig does not fill in
-  std::uint32_t not_uploaded = 0; ///< of the instances, the first ones
+  std::uint32_t instances = 1;    ///< graphs of this function id and key; 0: a device call of checked function id - 1
+  graph_task task{};              ///< the fields that graph_set does not set
+  std::uint32_t not_uploaded = 0; ///< so many of the instances, from the first on, are not uploaded
 };
 
 inline graph_target graph_of(std::uint32_t id, std::uint64_t key = 0, std::uint32_t instances = 1) {
@@ -40,7 +40,8 @@ inline graph_target graph_of(std::uint32_t id, std::uint64_t key = 0, std::uint3
 }
 inline graph_target call_of(std::uint32_t id) { return graph_of(id, 0, 0); }
 
-/// Records, graphs, contexts and the function table of some targets. Made before any kernel runs for ever.
+/// Records, graphs, contexts and the function table of some targets. Created while no kernel runs that ends only when
+/// it is stopped.
 class graph_set {
 public:
   graph_set(std::vector<graph_target> what, std::uint32_t slot_size, std::uint32_t messages, bool publishes = false,
@@ -72,12 +73,12 @@ public:
   graph_set(const graph_set &) = delete;
   graph_set &operator=(const graph_set &) = delete;
 
-  /// Record of target t: device calls have that of their checked function.
+  /// The index of target t's record. A device call uses the record of its checked function.
   std::uint32_t record_of(std::size_t t) const {
     return targets[t].instances == 0 ? targets[t].function_id - 1
                                      : kCheckedFunctions - 1 - static_cast<std::uint32_t>(t);
   }
-  /// Of each target, after the scheduler has ended.
+  /// The record of each target. Called after the scheduler has ended.
   std::vector<checked_record> records() const {
     const std::vector<checked_record> all = records_dev_.download();
     std::vector<checked_record> out;
@@ -88,7 +89,7 @@ public:
 
   const std::vector<graph_target> targets;
   std::vector<cudaq_function_entry_t> entries;
-  std::vector<void *> contexts; ///< by entry
+  std::vector<void *> contexts; ///< indexed like `entries`
   std::unique_ptr<device_array<cudaq_function_entry_t>> table_dev;
 
 private:
@@ -128,11 +129,11 @@ struct scheduler_options {
   bool own_streams = false;
   bool publishes = false;
   std::uint32_t ordering = CUDAQ_ORDERING_FIFO;
-  bool one_context = false; ///< by the function that takes a single one
-  bool later = false;       ///< not created with the object, but by create()
+  bool one_context = false; ///< created by the function that takes a single context
+  bool later = false;       ///< not created by the constructor, but by create()
 };
 
-/// A context of the C functions around a graph_set, on a ring in mapped memory.
+/// A context of the C functions for the graphs of a graph_set, on a ring in mapped memory.
 class graph_scheduler {
 public:
   graph_scheduler(const host_ring &ring, const graph_set &graphs, scheduler_options o = {})
@@ -186,13 +187,13 @@ public:
     CUDA_ASSERT_OK(cudaq_launch_dispatch_graph(get, stream.get));
     running_ = true;
   }
-  /// A scheduler that does not end takes the process with it.
+  /// Ends the process if the scheduler does not end in time.
   void stop(std::chrono::nanoseconds limit = kDeadline) {
     store_release(*shutdown, 1);
     running_ = false;
     const cudaError_t ended = stream.wait(limit);
     if (ended != cudaSuccess) {
-      std::fprintf(stderr, "the scheduler did not end: %s; the process gives up\n", cudaGetErrorName(ended));
+      std::fprintf(stderr, "the scheduler did not end: %s; the process ends\n", cudaGetErrorName(ended));
       std::_Exit(1);
     }
   }
@@ -209,7 +210,7 @@ private:
   bool running_ = false;
 };
 
-/// Requests to the targets of a set in ring order, and their answers, by one thread.
+/// Sends requests to the targets of a set in ring order and checks the answers. Used by one thread.
 class graph_traffic {
 public:
   struct slot_note {
@@ -221,7 +222,7 @@ public:
   graph_traffic(const host_ring &ring, const graph_set &graphs, std::uint32_t seed = 1)
       : ring_(ring), graphs_(graphs), notes_(ring.shape().num_slots), sent_to_(graphs.targets.size()), random_(seed) {}
 
-  /// Sends `messages` requests, of which at most `deep` are under way. choose(m): the target of message m.
+  /// Sends `messages` requests, at most `deep` of them at the same time. choose(m) returns the target of message m.
   template <class Choose>
   void run(std::uint32_t messages, std::uint32_t deep, Choose &&choose) {
     const std::uint32_t n = ring_.shape().num_slots;
@@ -251,7 +252,7 @@ public:
     }
   }
 
-  /// One request to target t, in the next slot of the ring, which it returns.
+  /// Sends one request to target t in the next slot of the ring. Returns the slot.
   std::uint32_t put(std::uint32_t t) {
     const std::uint32_t slot = next_;
     EXPECT_TRUE(eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring_.ring, slot) == 1; }));
@@ -259,14 +260,14 @@ public:
     next_ = (next_ + 1) % ring_.shape().num_slots;
     return slot;
   }
-  /// Takes its answer, if there is one.
+  /// Takes the answer in `slot`. Returns false if there is no answer yet.
   bool collect(std::uint32_t slot) {
     if (cudaq_host_ringbuffer_poll_tx_flag(&ring_.ring, slot, nullptr) != CUDAQ_TX_READY)
       return false;
     take(slot);
     return true;
   }
-  /// Waits for it, and does not let others run meanwhile.
+  /// Polls for the answer in `slot` without yielding the CPU.
   bool await(std::uint32_t slot) {
     for (std::uint64_t looks = 0; !collect(slot); ++looks)
       if (looks % 4096 == 0 && looks != 0 && std::chrono::steady_clock::now() - notes_[slot].sent > kDeadline) {
@@ -276,7 +277,8 @@ public:
     return true;
   }
 
-  /// After the scheduler has ended. exclusive: at most one request of a target at a time, and in order.
+  /// Called after the scheduler has ended. `exclusive`: the graphs served the requests of each target one at a time and
+  /// in order.
   void expect_clean(bool exclusive = true) const {
     EXPECT_EQ(wrong, 0u) << last_wrong;
     const std::vector<checked_record> records = graphs_.records();
@@ -289,11 +291,11 @@ public:
     }
   }
 
-  std::int32_t expected_status = 0; ///< of target `failing`, which nothing serves
+  std::int32_t expected_status = 0; ///< of the answers of target `failing`, which no graph serves
   std::uint32_t failing = ~0u;
   std::uint64_t wrong = 0;
   std::string last_wrong;
-  std::vector<std::vector<std::uint64_t>> latency_ns; ///< by target, if it has room for one
+  std::vector<std::vector<std::uint64_t>> latency_ns; ///< one list per target; only targets below its size are measured
   const std::vector<std::uint64_t> &sent_to() const { return sent_to_; }
   std::uint32_t next_slot() const { return next_; }
 
@@ -329,7 +331,7 @@ private:
     if (cudaq_host_ringbuffer_read_rpc_response(&ring_.ring, slot, &header, &result) != CUDAQ_OK)
       complain("no frame", 0);
     else if (header.request_id != note.request_id || header.ptp_timestamp != ~std::uint64_t{note.request_id})
-      complain("the answer of another request", header.request_id);
+      complain("the answer to another request", header.request_id);
     else if (note.target == failing ? header.status != expected_status : header.status != 0)
       complain("status", header.status);
     else if (note.target != failing &&
@@ -352,7 +354,7 @@ private:
   std::uint32_t next_ = 0;
 };
 
-/// Random targets, `deep` requests under way.
+/// Random targets, at most `deep` requests at the same time.
 inline void run_mixed(const ring_shape &shape, std::vector<graph_target> targets, std::uint32_t messages,
                       std::uint32_t deep, scheduler_options o = {}, bool exclusive = true) {
   const host_ring ring(shape, CUDAQ_MEMORY_MAPPED);
@@ -368,7 +370,7 @@ inline void run_mixed(const ring_shape &shape, std::vector<graph_target> targets
   EXPECT_EQ(load_acquire(*scheduler.stats), messages);
 }
 
-/// The value below which `part` of them are.
+/// The value below which the fraction `part` of the values lies.
 inline std::uint64_t percentile(std::vector<std::uint64_t> values, double part) {
   if (values.empty())
     return 0;

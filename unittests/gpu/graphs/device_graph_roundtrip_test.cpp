@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph scheduler serves: every request once, by the right graph, in order.
+// The graph scheduler serves every request once, by the right graph, in order.
 #include "unittests/gpu/graphs/device_graph_rig.h"
 
 namespace cudaq::realtime::test {
@@ -63,7 +63,7 @@ TEST_F(DeviceGraph, APoolServesSideBySide) {
   run_mixed({32, 256, false}, {pool, graph_of(101), call_of(1)}, 20000, 32, {}, false);
 }
 
-// 200,000 slots: the scheduler's state does not fit into shared memory with as many graphs.
+// 200,000 slots with as many graphs: the scheduler's state does not fit into shared memory.
 TEST_F(DeviceGraph, ServesWithItsStateInDeviceMemory) {
   run_mixed({200000, 128, false}, {graph_of(100), graph_of(101), call_of(1)}, 20000, 64);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedulers with a stream each. In a process of its own: the driver looks at the number of hardware queues once.
+// Schedulers with one stream each. This test has its own process because the driver reads the number of hardware queues
+// only once.
 #include "unittests/gpu/graphs/device_graph_rig.h"
 
 namespace cudaq::realtime::test {
 namespace {
 
-[[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); // a stream that does not end each
+[[maybe_unused]] const int kQueues =
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); // each stream holds a kernel that does not end
 
 class DeviceGraphStreams : public device_graph_test {};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Captures in a process that is at work, and captures that fail.
+// Captures while other threads use CUDA, and captures that fail.
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 
 #include "unittests/gpu/graphs/host_graphs.h"
@@ -12,8 +12,8 @@ namespace {
 
 class GraphCapture : public gpu_test {
 protected:
-  /// Nothing is left capturing: a later capture, and a call that a capture of this thread would refuse, are let
-  /// through.
+  /// No capture is left open: a later capture succeeds, and so does a call that an open capture of this thread would
+  /// refuse.
   static void expect_unspoilt() {
     CUDA_EXPECT_OK(cudaPeekAtLastError());
     void *memory = nullptr;
@@ -90,7 +90,8 @@ TEST_F(GraphCapture, Row31_AnotherThreadAllocatesAndCopiesMeanwhile) {
     captured_graph graph;
     const graph_capture_result result = capture_graph(graph, [&](cudaStream_t stream) {
       const cudaError_t error = launch_other_kernel(out.get, stream);
-      std::this_thread::sleep_for(std::chrono::microseconds(200)); // the other thread falls into the capture
+      std::this_thread::sleep_for(
+          std::chrono::microseconds(200)); // the other thread's CUDA calls happen during the capture
       return error;
     });
     ASSERT_EQ(result.status, CUDAQ_OK) << "capture " << n << ": " << result.text;
@@ -98,7 +99,7 @@ TEST_F(GraphCapture, Row31_AnotherThreadAllocatesAndCopiesMeanwhile) {
     CUDA_ASSERT_OK(cudaGraphLaunch(graph.exec(), stream.get));
     CUDA_ASSERT_OK(stream.wait());
   }
-  EXPECT_GT(rounds.load(), before + 10) << "the other thread was to be at work";
+  EXPECT_GT(rounds.load(), before + 10) << "the other thread made too few CUDA calls";
   end = true;
   other.join();
   EXPECT_TRUE(errors.empty()) << errors.size() << " errors of the other thread, the first: " << errors[0];
@@ -126,7 +127,7 @@ TEST_F(GraphCapture, WorkThatFailsLeavesNothingBehind) {
   EXPECT_EQ(result.status, CUDAQ_ERR_INVALID_ARG);
   EXPECT_NE(result.text.find("nothing"), std::string::npos) << result.text;
   expect_unspoilt();
-  EXPECT_FALSE(graph) << "what was not made is not there";
+  EXPECT_FALSE(graph) << "a failed capture must leave the graph empty";
 }
 
 TEST_F(GraphCapture, WorkThatSpoilsTheCaptureIsToldAsAnError) {
@@ -135,7 +136,7 @@ TEST_F(GraphCapture, WorkThatSpoilsTheCaptureIsToldAsAnError) {
   cold.warm_ups = 0;
   graph_capture_result result = capture_graph(
       graph, [](cudaStream_t stream) { (void)cudaStreamSynchronize(stream); }, cold);
-  EXPECT_EQ(result.status, CUDAQ_ERR_CUDA) << "waiting for the stream is forbidden";
+  EXPECT_EQ(result.status, CUDAQ_ERR_CUDA) << "waiting for a stream in capture is an error";
   expect_unspoilt();
   const side_stream other;
   cudaEvent_t fork = nullptr;
@@ -145,7 +146,7 @@ TEST_F(GraphCapture, WorkThatSpoilsTheCaptureIsToldAsAnError) {
       [&](cudaStream_t stream) {
         cudaEventRecord(fork, stream);
         cudaStreamWaitEvent(other.get, fork);
-        launch_wait(0, other.get); // and is not joined again
+        launch_wait(0, other.get); // never joined with the captured stream
         launch_wait(0, stream);
       },
       cold);
@@ -171,7 +172,7 @@ TEST_F(GraphCapture, CapturesBesideAKernelThatDoesNotEnd) {
       const graph_capture_result result =
           capture_graph(graph, [&](cudaStream_t stream) { return launch_other_kernel(out.get, stream); });
       EXPECT_EQ(result.status, CUDAQ_OK) << result.text;
-      // Destroyed later: that call may wait for the device.
+      // Destroyed later, because the call may wait for the device.
       (void)graph.release();
     }
   }));

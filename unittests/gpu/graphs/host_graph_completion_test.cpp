@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph workers of the host dispatcher on a GPU, under checked traffic: whoever publishes, however the graph finds its
-// slot, in place and apart, markers on and off, rings down to one slot.
+// Graph workers of the host dispatcher on a GPU, with checked traffic, for each combination of: who publishes the
+// answer, how the graph finds its slot, in place or apart, markers on or off, rings down to one slot.
 #include "unittests/gpu/graphs/host_graph_rig.h"
 
 namespace cudaq::realtime::test {
@@ -9,7 +9,7 @@ namespace {
 struct flavour {
   const char *name;
   std::uint32_t completion;
-  std::uint32_t workers; ///< of each of two functions
+  std::uint32_t workers; ///< per function
   ring_shape shape;
   bool markers = true;
   bool by_mailbox = false;
@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(
             "CallerPassFunction", kCaller, 4, {64, 128, true}, false, false, false, CUDAQ_BUSY_WORKERS_PASS_FUNCTION}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
-// With the flavours above 10^6 in all; CUDAQ_SOAK_MESSAGES=1000000 makes the soak of each.
+// With the flavours above 10^6 requests in total. CUDAQ_SOAK_MESSAGES=1000000 sends so many for each flavour.
 constexpr std::uint32_t kMany = 200000;
 INSTANTIATE_TEST_SUITE_P(
     Many, HostGraphs,

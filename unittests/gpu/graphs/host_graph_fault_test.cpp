@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that fail, graphs that fault, memory that no graph can use. A fault ends the process's use of the device:
-// one process per test.
+// Launches that fail, graphs that fault, memory that no graph can use. After a fault the process cannot use the device
+// any more: one process per test.
 #include "unittests/gpu/graphs/host_graph_rig.h"
 
 namespace cudaq::realtime::test {
@@ -24,7 +24,7 @@ protected:
   }
 };
 
-/// Puts the stream into a capture that has failed, so that nothing can be launched on it any more.
+/// Leaves the stream in a failed capture, so that no further launch on it succeeds.
 void spoil_stream(void *user, void *, cudaStream_t stream) {
   auto &left = *static_cast<int *>(user);
   if (left-- <= 0)
@@ -57,11 +57,11 @@ TEST_F(GraphFault, Row07_ALaunchErrorFailsItsOwnRequestAndTheWorkerIsMadeAnew) {
     } else {
       EXPECT_EQ(status_of(ring, 0), CUDAQ_RPC_ERR_LAUNCH_FAILED);
     }
-    ASSERT_TRUE(eventually([&] { return look(ring, 1) == CUDAQ_TX_READY; })) << "the other worker";
+    ASSERT_TRUE(eventually([&] { return look(ring, 1) == CUDAQ_TX_READY; })) << "the other worker must still answer";
     EXPECT_EQ(rig.dispatcher->state(), CUDAQ_DISPATCHER_RUNNING);
     send(ring, 2, 1, 5);
     ASSERT_TRUE(eventually([&] { return look(ring, 2) > CUDAQ_TX_IN_FLIGHT; })) << rig.dispatcher->dump();
-    EXPECT_EQ(look(ring, 2), CUDAQ_TX_READY) << "the same worker, on a stream that works";
+    EXPECT_EQ(look(ring, 2), CUDAQ_TX_READY) << "the same worker must answer, on a stream that works";
     EXPECT_EQ(rig.dispatcher->stats().protocol_errors[CUDAQ_RPC_ERROR_INDEX(CUDAQ_RPC_ERR_LAUNCH_FAILED)], 1u);
   }
 }
@@ -78,7 +78,8 @@ TEST_F(GraphFault, Row17_HooksThatThrow) {
   send(ring, 0, 1, 5);
   send(ring, 1, 2, 5);
   ASSERT_TRUE(eventually([&] { return look(ring, 0) == CUDAQ_TX_ERROR; }));
-  ASSERT_TRUE(eventually([&] { return look(ring, 1) == CUDAQ_TX_READY; })) << "the graph runs all the same";
+  ASSERT_TRUE(eventually([&] { return look(ring, 1) == CUDAQ_TX_READY; }))
+      << "the graph must run although the hook threw";
   EXPECT_EQ(status_of(ring, 1), 0);
   EXPECT_EQ(rig.dispatcher->stats().hook_failures, 2u);
 }
@@ -87,7 +88,7 @@ TEST_F(GraphFault, StartRefusesARingThatNoGraphCanRead) {
   host_ring ring({8, 128, false}, CUDAQ_MEMORY_MAPPED);
   int pageable = 0;
   CUDA_EXPECT_OK(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, 0));
-  // A device that reads any memory of the host takes it, and there is nothing to refuse.
+  // A device that can read any host memory accepts this ring: start refuses nothing.
   const cudaq_status_t expected = pageable != 0 ? CUDAQ_OK : CUDAQ_ERR_INVALID_ARG;
   std::vector<std::uint64_t> plain(8 * 128 / 8);
   const cudaq_ringbuffer_t good = ring.ring;
@@ -116,13 +117,13 @@ TEST_F(GraphFault, StartRefusesARingThatNoGraphCanRead) {
 class GraphTrap : public GraphFault, public ::testing::WithParamInterface<std::uint32_t> {};
 
 TEST_P(GraphTrap, Row09_ATrapFailsWhatIsPendingAndWhatComesAndStopReturns) {
-  auto *ring = new host_ring({8, 128, false}, CUDAQ_MEMORY_MAPPED); // nothing can be freed behind a fault
+  auto *ring = new host_ring({8, 128, false}, CUDAQ_MEMORY_MAPPED); // after a fault nothing can be freed
   graph_plan plan;
   plan.shape = ring->shape();
   plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
   plan.workers = {{}, {1}, {2}};
   plan.workers[0].traps = true;
-  plan.workers[0].delay_ns = 200'000'000; // the others are pending when it comes
+  plan.workers[0].delay_ns = 200'000'000; // the others are pending when the fault comes
   plan.workers[1].delay_ns = plan.workers[2].delay_ns = 1'000'000'000;
   plan.workers[1].completion = GetParam();
   auto *rig = new graph_rig(*ring, plan);
@@ -141,7 +142,7 @@ TEST_P(GraphTrap, Row09_ATrapFailsWhatIsPendingAndWhatComesAndStopReturns) {
     EXPECT_NE(error, 0) << slot;
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1200))
-      << "200 ms of them are the delay";
+      << "this includes a delay of 200 ms";
   EXPECT_EQ(rig->dispatcher->state(), CUDAQ_DISPATCHER_FAILED);
   const auto later = std::chrono::steady_clock::now();
   send(*ring, 4, 2, 5);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What graph workers on a GPU do while some of them are busy: who waits, who passes, and in which order answers come.
+// Graph workers on a GPU while some of them are busy: which requests wait, which pass, and in which order they are
+// answered.
 #include "unittests/gpu/graphs/host_graph_rig.h"
 
 #include <algorithm>
@@ -53,14 +54,15 @@ TEST_F(GraphOrder, ALaterRequestOfAnotherWorkerIsAnsweredFirst) {
   for (const std::uint32_t completion :
        {CUDAQ_WORKER_LIBRARY_PUBLISHES, CUDAQ_WORKER_GRAPH_PUBLISHES, CUDAQ_WORKER_CALLER_PUBLISHES}) {
     graph_plan plan;
-    plan.workers = {plain(0, 300 * kMillisecond), plain(0)}; // the lowest idle one is taken
+    plan.workers = {plain(0, 300 * kMillisecond),
+                    plain(0)}; // the dispatcher takes the idle worker with the lowest index
     for (graph_worker_plan &w : plan.workers)
       w.completion = completion;
     ASSERT_NO_FATAL_FAILURE(start(plan));
     send(0, 1, 0, 10);
     send(1, 1, 0, 11);
     expect_answer(1, 0, 11);
-    EXPECT_FALSE(ready(0)) << "300 ms are not over";
+    EXPECT_FALSE(ready(0)) << "the graph still waits its 300 ms";
     expect_answer(0, 0, 10);
     rig.reset();
   }
@@ -68,7 +70,7 @@ TEST_F(GraphOrder, ALaterRequestOfAnotherWorkerIsAnsweredFirst) {
 
 TEST_F(GraphOrder, Row19_ASlowFunctionDoesNotHoldUpAQuickOne) {
   graph_plan plan;
-  plan.shape = {1024, 128, false}; // a ring-order cursor waits when it comes round to a slot in flight
+  plan.shape = {1024, 128, false}; // large, because the cursor would wait at a slot in flight after one lap
   plan.when_busy = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
   plan.workers = {plain(0, 1000 * kMillisecond), plain(1)};
   ASSERT_NO_FATAL_FAILURE(start(plan));
@@ -82,9 +84,9 @@ TEST_F(GraphOrder, Row19_ASlowFunctionDoesNotHoldUpAQuickOne) {
     us.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
     cudaq_host_ringbuffer_clear_slot(&ring->ring, slot);
   }
-  EXPECT_FALSE(ready(0)) << "it sleeps for a second";
+  EXPECT_FALSE(ready(0)) << "its graph waits for one second";
   std::sort(us.begin(), us.end());
-  std::printf("quick function beside a slow one: p50 %.1f us, p99 %.1f us\n", us[500], us[990]);
+  std::printf("quick function while a slow one runs: p50 %.1f us, p99 %.1f us\n", us[500], us[990]);
   EXPECT_LT(us[990], 100.0);
   expect_answer(0, 0, 1);
   expect_answer(1, 0, 2);
@@ -140,7 +142,7 @@ TEST_F(GraphOrder, Row04_ASlotIsNotRefilledWhileItsGraphHasNotReadIt) {
     traffic_plan load_plan;
     load_plan.functions = {functions.function(0)};
     load_plan.messages = kMessages;
-    traffic load(*ring, load_plan); // refills at the first legal moment
+    traffic load(*ring, load_plan); // refills each slot as soon as the protocol allows it
     load.run();
     CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(rig->dispatcher->get));
     functions.collect();
@@ -165,7 +167,7 @@ TEST_F(GraphOrder, Row15_RoutingKeysSelectExactlyAndZeroServesTheRest) {
     std::mt19937 random(5);
     for (std::uint32_t n = 0; n < 2000; ++n) {
       const std::uint32_t slot = n % plan.shape.num_slots, k = static_cast<std::uint32_t>(random() % 5);
-      const std::uint64_t key = k < 4 ? keys[k] : 99; // 99 is nobody's
+      const std::uint64_t key = k < 4 ? keys[k] : 99; // no worker has key 99
       const bool exact = k < 4 && (k != 0 || with_zero);
       const std::int32_t status = exact       ? static_cast<std::int32_t>(k + 1)
                                   : with_zero ? 1
@@ -200,7 +202,7 @@ TEST_F(GraphOrder, Row12_StopWaitsForGraphsAndSaysWhenOneIsLate) {
   ASSERT_NO_FATAL_FAILURE(start(plan));
   send(0, 1, 0, 1);
   ASSERT_TRUE(eventually([&] { return rig->dispatcher->stats().launches == 1; }));
-  send(1, 1, 0, 2); // no worker is free for it
+  send(1, 1, 0, 2); // waits, because no worker is idle
   ASSERT_TRUE(eventually([&] { return rig->dispatcher->stats().dispatched == 2; }));
   const call_result late =
       CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop_timeout(rig->dispatcher->get, 100'000'000));
@@ -216,7 +218,7 @@ TEST_F(GraphOrder, ALoopOnTheCallersThreadServesGraphs) {
   plan.workers = {plain(0), plain(1)};
   plan.workers[1].completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
   ring = std::make_unique<host_ring>(plan.shape, CUDAQ_MEMORY_MAPPED);
-  rig = std::make_unique<graph_rig>(*ring, plan); // made for its graphs, not started
+  rig = std::make_unique<graph_rig>(*ring, plan); // not started: the test uses only its graphs
   volatile int shutdown = 0;
   std::uint64_t stats = 0;
   HostDispatcherConfig config;

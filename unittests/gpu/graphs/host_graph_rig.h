@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dispatcher on the host path whose workers are real graphs, on a ring in mapped memory, with a thread that plays the
-// CPU stage of CALLER_PUBLISHES workers.
+// A dispatcher on the host path whose workers run real graphs, on a ring in mapped memory. A thread plays the CPU stage
+// of CALLER_PUBLISHES workers.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
@@ -10,11 +10,11 @@
 namespace cudaq::realtime::test {
 
 struct graph_worker_plan {
-  std::uint32_t function = 0; ///< checked function k, id k + 1
+  std::uint32_t function = 0; ///< checked function k; its id is k + 1
   std::uint32_t completion = CUDAQ_WORKER_LIBRARY_PUBLISHES;
   std::uint64_t key = 0;
-  bool by_mailbox = false; ///< finds its slot by the mailbox, not by a GraphIOContext
-  bool staged = false;     ///< reads a copy that its pre-launch hook makes by DMA
+  bool by_mailbox = false; ///< the graph finds its slot by the mailbox, not by a GraphIOContext
+  bool staged = false;     ///< the graph reads a copy that its pre-launch hook makes by DMA
   bool traps = false;
   std::int32_t status = 0;
   std::uint64_t delay_ns = 0;
@@ -29,7 +29,7 @@ struct graph_plan {
   const checked_device_functions *functions = nullptr; ///< null: requests are not checked
 };
 
-/// Mapped memory, zeroed. Not freed: that would wait for every kernel.
+/// Zeroed mapped memory. Never freed: freeing it would wait for every kernel.
 template <class T>
 class mapped_array {
 public:
@@ -46,7 +46,7 @@ public:
   T *host = nullptr, *dev = nullptr;
 };
 
-/// Wired, not started. Stopped and destroyed with the object.
+/// Wired, not started. The destructor stops and destroys the dispatcher.
 class graph_rig {
 public:
   graph_rig(const host_ring &ring, const graph_plan &plan)
@@ -74,7 +74,7 @@ public:
       CUDAQ_EXPECT_OK_WITHIN(kStartLimit, cudaq_dispatcher_stop(dispatcher->get));
     }
     end_stage();
-    if (fault_expected) { // what CUDA gave cannot be given back, and destroying says so
+    if (fault_expected) { // after a fault CUDA memory cannot be freed, and destroying reports an error
       (void)dispatcher.release();
       return;
     }
@@ -104,12 +104,12 @@ public:
     if (stage_.joinable())
       stage_.join();
   }
-  /// Of the worker whose launches are to be watched: how often its pre-launch hook was called.
+  /// How often the pre-launch hook of this worker was called.
   std::uint64_t staged_copies(std::uint32_t worker) const { return staging_[worker].copies.load(); }
 
   std::unique_ptr<host_dispatcher_handle> dispatcher;
   cudaq_dispatcher_options_t options{};
-  std::vector<cudaq_host_worker_t> workers; ///< passed on by start
+  std::vector<cudaq_host_worker_t> workers; ///< start() sets them
   bool fault_expected = false;
   std::atomic<std::uint32_t> completed_by_stage{0};
 
@@ -164,7 +164,8 @@ private:
     return worker;
   }
 
-  /// The CPU stage: takes the frame that the graph has written, answers, and gives the worker back, before or after.
+  /// The CPU stage: takes the frame that the graph has written, answers, and releases the worker before or after the
+  /// answer.
   void play_stage() {
     while (!stage_ends_.load()) {
       bool found = false;
@@ -198,7 +199,7 @@ private:
   cudaq_dispatch_manager_t *manager_ = nullptr;
   mapped_array<GraphIOContext> contexts_;
   mapped_array<void *> mailbox_;
-  mapped_array<volatile std::uint64_t> ready_; ///< one per worker, 128 bytes apart
+  mapped_array<volatile std::uint64_t> ready_; ///< one word per worker, 128 bytes apart
   mapped_array<cudaq_ringbuffer_t> ring_copy_;
   std::vector<staging> staging_;
   std::vector<captured_graph> graphs_;

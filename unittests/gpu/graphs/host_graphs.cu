@@ -21,7 +21,8 @@ __device__ void wait(std::uint64_t ns) {
 
 __device__ void add(std::uint64_t &word) { atomicAdd(reinterpret_cast<unsigned long long *>(&word), 1ull); }
 
-/// As check_traffic in handlers.cu. Returns the length of the result; the filling is written by all lanes.
+/// Does the same as check_traffic in handlers.cu. Returns the length of the result. All lanes write the result's
+/// filling.
 __device__ std::uint32_t answer_checked(const graph_task &task, const std::uint8_t *payload, std::uint32_t arg_len,
                                         std::uint8_t *result) {
   std::uint32_t sequence = 0;
@@ -49,7 +50,7 @@ __device__ std::uint32_t answer_checked(const graph_task &task, const std::uint8
   return size;
 }
 
-/// One warp. The slot is copied first: in place the answer overwrites it.
+/// Run by one warp. It copies the slot first, because in place the answer overwrites the request.
 __global__ void graph_task_kernel(graph_task task) {
   __shared__ alignas(16) std::uint64_t frame[kMostGraphSlot / 8];
   const auto *rx = static_cast<const std::uint8_t *>(task.io != nullptr ? task.io->rx_slot : *task.mailbox);
@@ -79,7 +80,7 @@ __global__ void graph_task_kernel(graph_task task) {
     out[1] = result_len | static_cast<std::uint64_t>(request.request_id) << 32;
     out[2] = request.ptp_timestamp;
   }
-  __syncthreads(); // the lanes' parts of the answer come before the flag
+  __syncthreads(); // the flag is written after the parts of the answer of all lanes
   if (threadIdx.x != 0)
     return;
   if (task.raises)

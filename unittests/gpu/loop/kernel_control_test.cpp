@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting, stopping, asking and destroying while a kernel runs that never ends by itself.
+// Starting, stopping, querying and destroying a dispatcher whose kernel does not end by itself.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 #include <tuple>
@@ -31,7 +31,7 @@ protected:
   }
 };
 
-// Nobody touches the flag but the library.
+// The test does not touch the shutdown flag. Only the library does.
 TEST_P(KernelControlWords, Row01_StopAndGetProcessedReturnWhileTheKernelRuns) {
   const auto s = make();
   ASSERT_NO_FATAL_FAILURE(s->dispatcher->expect_start());
@@ -47,7 +47,7 @@ TEST_P(KernelControlWords, Row01_StopAndGetProcessedReturnWhileTheKernelRuns) {
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(s->dispatcher->get));
   EXPECT_EQ(s->dispatcher->state(), CUDAQ_DISPATCHER_STOPPED);
   EXPECT_EQ(s->dispatcher->processed(), 10u);
-  // What the seeds' programs read: the caller's own word.
+  // A program may read the count from the word that it passed to cudaq_dispatcher_set_control.
   std::uint64_t word = 0;
   const side_stream stream;
   CUDA_EXPECT_OK(cudaMemcpyAsync(&word, s->dispatcher->stats_word, sizeof(word), cudaMemcpyDefault, stream.get));
@@ -93,7 +93,7 @@ TEST_P(KernelControl, Row12_DestroyOfOneThatNeverStartedReturns) {
   EXPECT_TRUE(finishes_within(kOneSecond, "destroy", [&] { s.dispatcher.reset(); }));
 }
 
-// The manager says so instead of leaving a kernel without an owner.
+// The manager returns an error instead of leaving a kernel without an owner.
 TEST_P(KernelControl, Row12_ManagerStaysWhileADispatcherRuns) {
   session s(GetParam());
   ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
@@ -112,17 +112,18 @@ TEST_P(KernelControl, SettersAndStartAreRefusedWhileItRuns) {
   ASSERT_NO_FATAL_FAILURE(expect_serves(*s.client, 1));
 }
 
-// A stop ends the loop at the request in hand; what is left stays in its slot for the next start, which goes on there.
+// A stop ends the loop after the current request. The requests left stay in their slots, and the next start continues
+// at the first of them.
 TEST_P(KernelControl, RestartGoesOnAtTheSameSlot) {
   session s(GetParam());
-  for (std::uint32_t round = 0; round < 7; ++round) { // 7 and 4 slots: every slot is the first one once
+  for (std::uint32_t round = 0; round < 7; ++round) { // 7 rounds, 4 slots: each slot is the first one of a start
     ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
     ASSERT_NO_FATAL_FAILURE(expect_serves(*s.client, round));
     CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(s.dispatcher->get));
     const std::vector<std::uint8_t> payload = some_bytes(9, round);
     const std::uint32_t slot = s.client->send(id_of(handler::reverse), payload, 100 + round);
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    EXPECT_EQ(s.client->slots->tx_flag(slot), 0u) << "something serves a dispatcher that is stopped";
+    EXPECT_EQ(s.client->slots->tx_flag(slot), 0u) << "a stopped dispatcher must not answer";
     ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
     ASSERT_NO_FATAL_FAILURE(expect_reversed(s.client->collect(slot), payload, 100 + round));
     CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(s.dispatcher->get));
@@ -130,7 +131,7 @@ TEST_P(KernelControl, RestartGoesOnAtTheSameSlot) {
   EXPECT_EQ(s.dispatcher->processed(), 14u);
 }
 
-// The handler does not come back in time; when it does, everything can be ended.
+// The handler does not return in time. After it has returned, stop succeeds and the dispatcher can start again.
 TEST_P(KernelControl, Row12_StopTimesOutOnAStuckHandlerAndCanBeRepeated) {
   session s(GetParam());
   std::uint32_t *word = mapped_word<std::uint32_t>();
@@ -147,17 +148,18 @@ TEST_P(KernelControl, Row12_StopTimesOutOnAStuckHandlerAndCanBeRepeated) {
   store_release(*word, 1u);
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(s.dispatcher->get));
   EXPECT_EQ(s.dispatcher->state(), CUDAQ_DISPATCHER_STOPPED);
-  EXPECT_EQ(s.client->collect(slot).header.status, 0); // the request in hand was seen through
+  EXPECT_EQ(s.client->collect(slot).header.status, 0); // the request of the stuck handler was completed
   ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
   ASSERT_NO_FATAL_FAILURE(expect_serves(*s.client, 6));
 }
 
-// The request behind the one in hand stays in its slot, although it has been there all the time.
+// The second request stays in its slot, although it has been there since before the stop.
 TEST_P(KernelControl, StopIsSeenBeforeTheNextHandlerRuns) {
   session s(GetParam(), true, {8, 256, false});
   std::uint32_t *word = mapped_word<std::uint32_t>();
   ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
-  for (std::uint32_t n = 0; n < 3; ++n) // the next flag is the last one of its memory sector: it is looked at alone
+  for (std::uint32_t n = 0; n < 3;
+       ++n) // the next flag is the last one of its memory sector, so the loop reads it alone
     ASSERT_NO_FATAL_FAILURE(expect_serves(*s.client, n));
   const wait_request slow{10'000'000'000ull, reinterpret_cast<std::uint64_t>(word)};
   const std::uint32_t first = s.client->send(id_of(handler::wait_for_word), bytes_of(slow), 5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be seen of a kernel that runs, and who may have a ring.
+// What the host reads of a running kernel, and which dispatchers may use a ring.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 namespace cudaq::realtime::test {
@@ -38,7 +38,7 @@ TEST_P(KernelCounters, Row13_CountersAdvanceDuringTheRunAndAreExactAtItsEnd) {
       ASSERT_NO_FATAL_FAILURE(expect_serves(*client_, n));
       ++good;
     }
-    if (n % 50 == 49) { // every answer so far is counted while the kernel runs
+    if (n % 50 == 49) { // the counters include each answer while the kernel still runs
       EXPECT_TRUE(eventually([&] { return dispatcher.stats().responded == good + own_errors + refused; }, kOneSecond));
       EXPECT_TRUE(eventually([&] { return dispatcher.processed() == n + 1; }, kOneSecond));
     }
@@ -92,8 +92,8 @@ TEST_P(KernelCounters, Row13_StuckHandlerIsNamed) {
   EXPECT_TRUE(eventually([&] { return dispatcher.stats().busy_slots == 0; }, kOneSecond));
 }
 
-// Two kernels on one ring could not claim a slot against each other. (The ring of a unified kernel is its transport's:
-// the library does not know it.)
+// Two kernels on one ring cannot agree which of them takes a slot. (A unified kernel is left out: its ring belongs to
+// its transport, and the library does not have it.)
 class KernelRings : public KernelCounters {};
 
 TEST_P(KernelRings, Row14_SecondDispatcherOnTheSameRingIsRefused) {

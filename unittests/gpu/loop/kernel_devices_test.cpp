@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The right GPU, and the caller's own left alone.
+// A dispatcher uses the GPU of its configuration and does not change the caller's current device.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 namespace cudaq::realtime::test {
@@ -11,7 +11,8 @@ int device_now() {
   return device;
 }
 
-/// One life of a dispatcher on `device`, called with `current` current: it stays so after every call.
+/// Creates, uses and destroys a dispatcher on `device` while `current` is the caller's current device. No call may
+/// change the current device.
 void live_on(int device, int current, const kernel_kind &kind) {
   const current_device caller(current);
   manager_handle manager;
@@ -21,7 +22,7 @@ void live_on(int device, int current, const kernel_kind &kind) {
   setup.device_id = device;
   auto dispatcher = std::make_unique<gpu_dispatcher>(manager.get, setup);
   EXPECT_EQ(device_now(), current);
-  // start on this thread, whose device it is
+  // Starts on this thread, because the test checks the current device of this thread.
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(dispatcher->get, &dispatcher->options));
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher->get));
   EXPECT_EQ(device_now(), current);
@@ -33,7 +34,7 @@ void live_on(int device, int current, const kernel_kind &kind) {
   EXPECT_EQ(device_now(), current);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher->get));
   EXPECT_EQ(device_now(), current);
-  if (!kind.unified()) { // a failed start
+  if (!kind.unified()) { // a start that fails
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_launch_fn(dispatcher->get, launch_nothing));
     EXPECT_NE(cudaq_dispatcher_start(dispatcher->get), CUDAQ_OK);
     EXPECT_EQ(device_now(), current);
@@ -83,7 +84,7 @@ TEST_P(TwoDevices, Row10_DispatchersOfBothServeAtOnce) {
     ASSERT_NO_FATAL_FAILURE(expect_reversed(client1.collect(slot1), b, id));
   }
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(first.get));
-  ASSERT_NO_FATAL_FAILURE(expect_serves(client1, 1)); // not the wrong one
+  ASSERT_NO_FATAL_FAILURE(expect_serves(client1, 1)); // the stop ended the other dispatcher only
   EXPECT_EQ(device_now(), 0);
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, TwoDevices, ::testing::ValuesIn(each_kind()), name_of_kind);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wrong requests, kernel by kernel: each is answered once with its own status, or cleared in silence and counted.
+// Wrong requests for each kernel. A wrong request is answered once with its own status, or dropped without an answer;
+// both are counted.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ protected:
     ASSERT_NO_FATAL_FAILURE(dispatcher_->expect_start());
   }
 
-  /// The request is answered with `status`, its own id and timestamp, and no result; the next good one is served.
+  /// Expects an answer with `status`, the request's own id and timestamp, and no result. The next good request is
+  /// served.
   void expect_answered(const cudaq_rpc_header_t &header, const std::vector<std::uint8_t> &payload,
                        std::int32_t status) {
     const answer got = client_->collect(client_->put(header, payload));
@@ -40,14 +42,14 @@ protected:
     expect_counted(&cudaq_dispatcher_stats_t::protocol_errors, CUDAQ_RPC_ERROR_INDEX(status));
     ASSERT_NO_FATAL_FAILURE(expect_serves(*client_, 4711));
   }
-  /// The request is cleared without an answer; the next good one is served.
+  /// Expects that the slot is cleared without an answer. The next good request is served.
   void expect_dropped(const cudaq_rpc_header_t &header, std::uint64_t flag,
                       std::uint64_t cudaq_dispatcher_stats_t::*counter) {
     const std::uint64_t before = dispatcher_->stats().*counter;
     const std::uint32_t slot = client_->put(header, some_bytes(16, 1), flag);
-    EXPECT_TRUE(eventually([&] { return client_->slots->rx_flag(slot) == 0; })) << "the slot was not cleared";
+    EXPECT_TRUE(eventually([&] { return client_->slots->rx_flag(slot) == 0; })) << "the request was not dropped";
     ASSERT_NO_FATAL_FAILURE(expect_serves(*client_, 4711));
-    EXPECT_EQ(client_->slots->tx_flag(slot), 0u) << "there is an answer";
+    EXPECT_EQ(client_->slots->tx_flag(slot), 0u) << "a dropped request was answered";
     EXPECT_TRUE(eventually([&] { return dispatcher_->stats().*counter == before + 1; }));
   }
   void expect_counted(std::uint64_t (cudaq_dispatcher_stats_t::*counters)[CUDAQ_RPC_ERROR_COUNT], std::int32_t index) {
@@ -73,7 +75,7 @@ TEST_P(KernelErrors, Row07_DropsUnknownFunctionsAndCountsThem) {
   ASSERT_NO_FATAL_FAILURE(start());
   for (std::uint32_t n = 0; n < 5; ++n)
     expect_dropped(gpu_client::header(kUnknownId + n, 16, n), 0, &cudaq_dispatcher_stats_t::dropped_unknown_function);
-  EXPECT_TRUE(eventually([&] { return dispatcher_->processed() == 10; })); // disposed of or answered
+  EXPECT_TRUE(eventually([&] { return dispatcher_->processed() == 10; })); // dropped or answered
 }
 
 TEST_P(KernelErrors, Row07_AnswersUnknownFunctionsIfAsked) {
@@ -83,7 +85,7 @@ TEST_P(KernelErrors, Row07_AnswersUnknownFunctionsIfAsked) {
 }
 
 TEST_P(KernelErrors, Row07_AnswersOrRefusesEntriesOfAnotherMode) {
-  if (GetParam().unified()) { // it says so when it is started
+  if (GetParam().unified()) { // start refuses such an entry
     setup_.entries = all_handlers(kFifo32);
     dispatcher_ = std::make_unique<gpu_dispatcher>(manager_.get, setup_);
     const call_result started = dispatcher_->start();
@@ -141,7 +143,7 @@ TEST_P(KernelErrors, Row08_ServesAnyFlagValueAndCountsTheUnexpected) {
     ++unexpected;
     EXPECT_TRUE(eventually([&] { return dispatcher_->stats().unexpected_flag_values == unexpected; }));
   }
-  // The address as the device sees it, and as the host does, are both the slot's own.
+  // Two values are expected: the address of the slot as the device sees it, and as the host sees it.
   const std::uint32_t slot = client_->next_slot();
   const auto own = reinterpret_cast<std::uint64_t>(ring_->ring.rx_data + slot * ring_->ring.rx_stride_sz);
   client_->collect(client_->put(header_of(handler::reverse, 4), some_bytes(4, 1), own));
@@ -156,12 +158,12 @@ TEST_P(KernelErrors, Row08_DropsUnexpectedFlagValuesIfStrict) {
     expect_dropped(header_of(handler::reverse, 16), flag, &cudaq_dispatcher_stats_t::dropped_flag_value);
 }
 
-// A schema is looked at only where that was asked for.
+// The schema is checked only if the options request it.
 TEST_P(KernelErrors, Row07_AnswersSizesThatContradictTheSchemaIfAsked) {
   setup_.entries = all_handlers(GetParam());
   cudaq_handler_schema_t &args = setup_.entries[static_cast<std::size_t>(handler::reverse)].schema;
   args.num_args = 1;
-  args.args[0] = make_type_desc(TYPE_ARRAY_UINT8, 16); // as expect_serves sends it
+  args.args[0] = make_type_desc(TYPE_ARRAY_UINT8, 16); // the size that expect_serves sends
   cudaq_handler_schema_t &results = setup_.entries[static_cast<std::size_t>(handler::flip)].schema;
   results.num_results = 1;
   results.results[0] = make_type_desc(TYPE_INT64, 1);
@@ -177,17 +179,17 @@ TEST_P(KernelErrors, Row07_AnswersSizesThatContradictTheSchemaIfAsked) {
     }
     EXPECT_EQ(client_->call(id_of(handler::flip), some_bytes(8, 1)).header.status, 0);
     dispatcher_.reset();
-    client_->set_next_slot(0); // a new dispatcher begins at slot 0
+    client_->set_next_slot(0); // a new dispatcher starts at slot 0
   }
 }
 
-// Errors between good requests, many at once: everything is answered in its own slot.
+// Many requests at the same time, some of them wrong. Each is answered in its own slot.
 TEST_P(KernelErrors, Row07_MixesErrorsAndGoodRequests) {
-  const auto put = [&](std::uint32_t n) { // every other one claims to be longer than a slot
+  const auto put = [&](std::uint32_t n) { // every second request claims to be longer than a slot
     const cudaq_rpc_header_t header = header_of(handler::reverse, n % 2 == 0 ? 16 : kMost + 1, n);
     client_->put(header, some_bytes(16, n));
   };
-  for (std::uint32_t n = 0; n < 4; ++n) // in the ring before the kernel looks
+  for (std::uint32_t n = 0; n < 4; ++n) // they are in the ring before the kernel reads it
     put(n);
   ASSERT_NO_FATAL_FAILURE(start());
   for (std::uint32_t n = 0; n < 400; ++n) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strides and slot sizes: what is accepted works to the last byte and touches none behind it, the rest is refused.
+// Strides and slot sizes. An accepted geometry can be used up to its last byte, and no byte beyond is written; any
+// other is refused.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 #include <array>
@@ -9,7 +10,7 @@ namespace {
 
 constexpr std::uint8_t kCanary = 0xc5;
 
-/// Mapped memory for a ring whose strides the test chooses.
+/// Mapped memory for a ring with the strides that the test chooses.
 class hand_made_ring {
 public:
   static constexpr std::uint32_t kSlots = 5;
@@ -22,7 +23,7 @@ public:
   }
   ~hand_made_ring() { CUDA_EXPECT_OK(cudaFreeHost(base_)); }
 
-  /// `shift`: the slots begin so many bytes behind a page.
+  /// `shift`: distance in bytes from the start of a page to the first slot.
   cudaq_ringbuffer_t with(std::size_t rx_stride, std::size_t tx_stride, std::size_t shift = 0) {
     std::memset(base_, 0, kRxData);
     std::memset(base_ + kRxData, kCanary, kTxData + kSlots * kMostStride + kEnd - kRxData);
@@ -41,7 +42,7 @@ public:
     ring.tx_data = dev + kTxData + shift;
     return ring;
   }
-  /// Bytes that are in no slot's first `slot_size`, and are not as they were.
+  /// Counts the changed bytes that do not belong to the first `slot_size` bytes of a slot.
   static std::size_t damage(const cudaq_ringbuffer_t &ring, std::uint32_t slot_size) {
     std::size_t wrong = 0;
     for (std::uint32_t i = 0; i < kSlots; ++i)
@@ -60,7 +61,7 @@ private:
 
 class KernelGeometry : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {
 protected:
-  /// Serves seven requests of sizes up to the largest in a ring of this geometry.
+  /// Serves seven requests of sizes up to the largest one in a ring of this geometry.
   void serve(const gpu_setup &setup, std::uint32_t usable) {
     gpu_dispatcher dispatcher(manager_.get, setup);
     ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
@@ -83,7 +84,7 @@ TEST_P(KernelGeometry, Row27_ServesEveryStrideThatIsAMultipleOf8) {
   }
 }
 
-// The rest of each slot belongs to somebody else.
+// The bytes of a slot beyond slot_size are not the library's.
 TEST_P(KernelGeometry, Row08_Row27_StaysWithinTheUsableBytesOfASlot) {
   hand_made_ring memory;
   for (const std::uint32_t stride : {64u, 72u, 512u, 1000u, 4096u})
@@ -115,15 +116,15 @@ TEST_P(KernelGeometry, Row08_Row27_RefusesTheRestWithAText) {
   for (const wrong &w :
        {wrong{16, 64, 0, 5, 0, "a stride shorter than a header"},
         wrong{64, 16, 0, 5, 0, "a TX stride shorter than a header"},
-        wrong{75, 75, 0, 5, 0, "a stride that is no multiple of 8"},
-        wrong{64, 68, 0, 5, 0, "a TX stride that is no multiple of 8"},
+        wrong{75, 75, 0, 5, 0, "a stride that is not a multiple of 8"},
+        wrong{64, 68, 0, 5, 0, "a TX stride that is not a multiple of 8"},
         wrong{64, 64, 4, 5, 0, "slots that are not aligned to 8"},
         wrong{64, 64, 0, 5, 72, "a slot size beyond the stride"}, wrong{64, 64, 0, 0, 0, "no slots"}}) {
     SCOPED_TRACE(w.what);
     const gpu_setup setup{GetParam(), {w.num_slots, w.slot_size, false}, memory.with(w.rx, w.tx, w.shift), {}};
     gpu_dispatcher dispatcher(manager_.get, setup);
     const call_result started = dispatcher.start();
-    if (GetParam().unified()) { // the transport's own geometry: its launch function refuses it
+    if (GetParam().unified()) { // the geometry is the transport's, and its launch function refuses it
       EXPECT_NE(started.status, CUDAQ_OK);
     } else {
       EXPECT_EQ(started.status, CUDAQ_ERR_INVALID_ARG) << started.text;

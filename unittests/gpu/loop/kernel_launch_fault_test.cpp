@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that fail and handlers that fault. A fault ends the process's use of the device: one process per test.
+// Launches that fail and handlers that fault. After a fault the process cannot use the device any more: one process per
+// test.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 namespace cudaq::realtime::test {
@@ -18,7 +19,7 @@ TEST_F(LaunchFault, FailedLaunchIsAnErrorOfStart) {
   EXPECT_EQ(started.status, CUDAQ_ERR_CUDA) << started.text;
   EXPECT_NE(started.text, "");
   EXPECT_EQ(dispatcher.processed(), 0u);
-  // Nothing has changed: with a launch function that works it starts.
+  // The failed start changed nothing: with a working launch function the dispatcher starts.
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_launch_fn(dispatcher.get, cudaq_launch_dispatch_kernel_regular));
   ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
   gpu_client client(ring.ring, 4);
@@ -58,7 +59,7 @@ TEST_F(LaunchFault, LaunchFunctionsOfTheNewFormServe) {
   }
 }
 
-// A user's own kernel, which the library knows nothing of: start proves that it runs, stop ends it.
+// A user's own kernel, of which the library has no code. start verifies that it runs, and stop ends it.
 TEST_F(LaunchFault, OwnKernelOfAUserStartsAndStops) {
   host_ring ring({4, 256, false}, CUDAQ_MEMORY_MAPPED);
   gpu_dispatcher dispatcher(manager_.get, setup_of(kFifo32, ring));
@@ -77,7 +78,7 @@ TEST_F(LaunchFault, NothingStartsWithABadTable) {
     setup.entries = good;
     setup.entries.push_back(good[0]);
     gpu_dispatcher dispatcher(manager_.get, setup);
-    EXPECT_EQ(dispatcher.start().status, CUDAQ_ERR_INVALID_ARG) << "two entries of one function";
+    EXPECT_EQ(dispatcher.start().status, CUDAQ_ERR_INVALID_ARG) << "two entries for one function";
   }
   {
     setup.entries = good;
@@ -90,17 +91,18 @@ TEST_F(LaunchFault, NothingStartsWithABadTable) {
     gpu_dispatcher dispatcher(manager_.get, setup);
     EXPECT_EQ(cudaq_dispatcher_set_launch_fn(dispatcher.get, nullptr), CUDAQ_ERR_INVALID_ARG);
     EXPECT_EQ(cudaq_dispatcher_set_launch_fn_v2(dispatcher.get, nullptr), CUDAQ_ERR_INVALID_ARG);
-    ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start()); // the one that was set before is still there
+    ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start()); // the launch function that was set before is still in use
   }
 }
 
 class HandlerFault : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {};
 
-// Everything after a fault returns soon, and says what has happened. Nothing is freed: there is no device any more.
+// After a fault each call returns soon and reports the fault. Nothing is freed, because the device cannot be used any
+// more.
 TEST_P(HandlerFault, Row09_TrapIsReportedAndNothingHangs) {
   cudaq_dispatch_manager_t *manager = nullptr;
   CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
-  auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // not deleted
+  auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // never freed
   gpu_client client(ring->ring, 4);
   {
     gpu_dispatcher dispatcher(manager, setup_of(GetParam(), *ring));
@@ -120,7 +122,7 @@ TEST_P(HandlerFault, Row09_TrapIsReportedAndNothingHangs) {
     const auto begin = std::chrono::steady_clock::now();
     (void)CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_destroy(dispatcher.get));
     EXPECT_LT(std::chrono::steady_clock::now() - begin, kOneSecond);
-    dispatcher.get = nullptr; // it is gone, or will stay
+    dispatcher.get = nullptr; // destroyed, or leaked because of the fault
   }
   (void)CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatch_manager_destroy(manager));
 }

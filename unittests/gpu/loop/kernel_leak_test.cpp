@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thousand starts and stops, and dispatchers made anew: nothing grows.
+// A thousand starts and stops, and a hundred new dispatchers: memory, files and threads do not grow.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 #include <dirent.h>
@@ -19,7 +19,7 @@ struct holdings {
     }
     return n;
   }
-  /// While no kernel runs.
+  /// Called while no kernel runs.
   static holdings now() {
     std::size_t free = 0, total = 0;
     std::uint64_t in_pool = 0;
@@ -32,7 +32,7 @@ struct holdings {
     return {total - free, in_pool, entries_in("/proc/self/fd"), entries_in("/proc/self/task")};
   }
   void expect_no_more_than(const holdings &before) const {
-    EXPECT_LE(device_bytes, before.device_bytes); // to be compared only while nobody else uses the device
+    EXPECT_LE(device_bytes, before.device_bytes); // valid only while no other program uses the device
     EXPECT_LE(pool_bytes, before.pool_bytes);
     EXPECT_LE(files, before.files);
     EXPECT_LE(threads, before.threads);

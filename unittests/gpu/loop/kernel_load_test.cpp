@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels under load, by the same traffic as the host dispatcher. CUDAQ_SOAK_MESSAGES=10000000 makes the soak of it.
+// Kernels under load, with the same traffic as the host dispatcher. CUDAQ_SOAK_MESSAGES=10000000 makes a soak test of
+// it.
 #include "unittests/gpu/support/checked_device_functions.h"
 
 namespace cudaq::realtime::test {
@@ -45,7 +46,8 @@ TEST_P(KernelLoad, Row02_Row36_LosesDoublesTearsAndReordersNothing) {
   EXPECT_EQ(stats.in_flight, 0u);
   EXPECT_EQ(stats.unexpected_flag_values, 0u);
   EXPECT_EQ(dispatcher.processed(), messages);
-  // A ring that was full at every look is served in order whatever the producer did: random slots promise no jump.
+  // Slots filled in ring order cause no cursor jump. Random slots may cause none either: the loop serves in ring order
+  // if the ring is full each time it looks.
   EXPECT_TRUE(f.random_slots || stats.cursor_jumps == 0) << stats.cursor_jumps;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FIFO: one handler at a time, in slot order. ANY: handlers run at the same time.
+// FIFO: one handler at a time, in slot order. ANY: several handlers at the same time.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 namespace cudaq::realtime::test {
@@ -9,7 +9,7 @@ class KernelOrder : public gpu_test, public ::testing::WithParamInterface<kernel
 class FifoOrder : public KernelOrder {};
 class AnyOrder : public KernelOrder {};
 
-/// A ring of `num_slots`, filled with requests before anybody looks at it, then a dispatcher that starts.
+/// A ring of `num_slots` slots that is full of requests before the dispatcher starts.
 struct full_ring {
   full_ring(const kernel_kind &kind, std::uint32_t num_slots, handler h, const std::vector<std::uint8_t> &payload)
       : ring({num_slots, 512, false}, CUDAQ_MEMORY_MAPPED), dispatcher(manager.get, setup_of(kind, ring)),
@@ -38,7 +38,7 @@ TEST_P(FifoOrder, ServesInSlotOrder) {
   }
 }
 
-// A producer that leaves slots out gets no order, but nothing is lost.
+// A producer that skips slots gets no order, but no request is lost.
 TEST_P(FifoOrder, FindsRequestsBehindEmptySlots) {
   manager_handle manager;
   host_ring ring({40, 128, false}, CUDAQ_MEMORY_MAPPED);
@@ -52,19 +52,20 @@ TEST_P(FifoOrder, FindsRequestsBehindEmptySlots) {
   EXPECT_TRUE(eventually([&] { return dispatcher.stats().cursor_jumps != 0; }, kOneSecond));
 }
 
-// One handler at a time: the first of two that wait for each other does so in vain.
+// Each of two handlers waits for the other. They run one at a time, so the first one waits until its time is over.
 TEST_P(FifoOrder, RunsOneHandlerAtATime) {
   const device_array<std::uint32_t> calls(1);
-  const meet_request short_wait{20'000'000, reinterpret_cast<std::uint64_t>(calls.get), 2}; // some 10 ms
+  const meet_request short_wait{20'000'000, reinterpret_cast<std::uint64_t>(calls.get), 2}; // about 10 ms
   full_ring full(GetParam(), 2, handler::meet, bytes_of(short_wait));
   ASSERT_NO_FATAL_FAILURE(full.dispatcher.expect_start());
   EXPECT_EQ(full.client.collect(0).header.status, 1);
-  EXPECT_EQ(full.client.collect(1).header.status, 0) << "the first one has come, and gone";
+  EXPECT_EQ(full.client.collect(1).header.status, 0) << "the second handler counts the first one's call";
 }
 
 TEST_P(AnyOrder, RunsHandlersAtTheSameTime) {
   constexpr std::uint32_t kSlots = 128;
-  for (const std::size_t bytes : {sizeof(meet_request), std::size_t{400}}) { // short requests, and such as take a group
+  for (const std::size_t bytes :
+       {sizeof(meet_request), std::size_t{400}}) { // short requests, and ones that a whole group fetches
     const device_array<std::uint32_t> calls(1);
     const meet_request request{10'000'000'000ull, reinterpret_cast<std::uint64_t>(calls.get), 2};
     std::vector<std::uint8_t> payload = bytes_of(request);
@@ -73,7 +74,7 @@ TEST_P(AnyOrder, RunsHandlersAtTheSameTime) {
     ASSERT_NO_FATAL_FAILURE(full.dispatcher.expect_start());
     for (std::uint32_t i = 0; i < kSlots; ++i) {
       const answer got = full.client.collect(i);
-      ASSERT_EQ(got.header.status, 0) << "slot " << i << " met nobody";
+      ASSERT_EQ(got.header.status, 0) << "slot " << i << " met no other handler";
       ASSERT_EQ(got.header.request_id, i);
     }
   }

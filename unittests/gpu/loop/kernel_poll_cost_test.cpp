@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller's choices cost a request: where his control words are must not matter.
+// The place of the caller's control words must not change the latency of a request.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 #include <algorithm>
@@ -31,8 +31,8 @@ protected:
   }
 };
 
-// Compared with itself: the shutdown flag in host memory may not be read over the bus in every turn. Best of three,
-// since other work on the machine only ever adds time.
+// Compares the two places with each other: if the shutdown flag is in host memory, the loop must not read it over the
+// bus in every look. The best of three counts, because other work on the machine only adds time.
 TEST_P(PollCost, Row30_PlaceOfTheControlWordsDoesNotMatter) {
   double in_device = 1e9, mapped = 1e9;
   for (int round = 0; round < 3; ++round) {

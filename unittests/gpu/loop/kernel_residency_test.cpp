@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Life beside a kernel that never ends: lazily loaded modules, and grids that must be resident as a whole.
+// Other work while a kernel runs that does not end: lazily loaded modules, and grids that must be resident as a whole.
 #include "unittests/gpu/graphs/device_graph_rig.h"
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 namespace cudaq::realtime::test {
 namespace {
 
-// Before the driver looks at it. Every test of this program runs with lazy loading.
+// Set before the driver reads it. Every test of this program runs with lazy loading.
 [[maybe_unused]] const int kLazy = setenv("CUDA_MODULE_LOADING", "LAZY", 1);
-// With the usual 8 hardware queues, work on some stream waits for a resident kernel as soon as enough streams exist.
+// With the default of 8 hardware queues, a stream's work waits for a resident kernel as soon as enough streams exist.
 [[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 
 class LazyLoading : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {};
@@ -32,12 +32,12 @@ TEST_P(LazyLoading, Row06_FirstLaunchAndCopyBesideAResidentKernelDoNotWait) {
   expect_serves(client, 1);
 }
 
-// A second dispatcher of another kind: nothing of it is left to load when the first one spins.
+// Further dispatchers of all kinds: start must load no code for them while the first kernel runs.
 TEST_P(LazyLoading, Row06_EveryOtherKindStartsBesideAResidentKernel) {
   manager_handle manager;
   std::vector<std::unique_ptr<host_ring>> rings;
   std::vector<std::unique_ptr<gpu_dispatcher>> dispatchers;
-  for (std::size_t n = 0; n < each_kind().size() + 1; ++n) { // all memory first
+  for (std::size_t n = 0; n < each_kind().size() + 1; ++n) { // allocates all memory before the first kernel starts
     rings.push_back(std::make_unique<host_ring>(ring_shape{4, 256, false}, CUDAQ_MEMORY_MAPPED));
     const kernel_kind kind = n == 0 ? GetParam() : each_kind()[n - 1];
     dispatchers.push_back(std::make_unique<gpu_dispatcher>(manager.get, setup_of(kind, *rings.back())));
@@ -51,7 +51,8 @@ TEST_P(LazyLoading, Row06_EveryOtherKindStartsBesideAResidentKernel) {
   dispatchers.clear();
 }
 
-// Create and launch of a graph scheduler: what it takes of the runtime is there, or comes without waiting.
+// A graph scheduler is created and launched while a kernel runs. The parts of the CUDA runtime that it needs are loaded
+// already, or load without waiting for the kernel.
 TEST_P(LazyLoading, Row06_AGraphSchedulerIsMadeAndServesBesideAResidentKernel) {
   int major = 0;
   CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
@@ -92,14 +93,14 @@ protected:
   }
   std::uint32_t multiprocessors() const { return static_cast<std::uint32_t>(multiprocessors_); }
 
-  /// Starts a cooperative dispatcher of so many blocks of 128 threads, has it serve, and ends it. A refusal comes soon
-  /// and says why.
+  /// Starts a cooperative dispatcher of `blocks` blocks of 128 threads, sends it a request, and ends it. Returns false
+  /// if start refused the grid. A refusal must come soon and must name the number of blocks.
   bool runs(std::uint32_t blocks) {
     const kernel_kind kind{"Grid", CUDAQ_KERNEL_COOPERATIVE, blocks, 128};
     gpu_dispatcher dispatcher(manager_.get, setup_of(kind, *grid_ring_));
     const call_result started = dispatcher.start(kOneSecond);
     if (started.status != CUDAQ_OK) {
-      EXPECT_NE(started.status, CUDAQ_ERR_TIMEOUT) << "refused by waiting for it";
+      EXPECT_NE(started.status, CUDAQ_ERR_TIMEOUT) << "start must refuse immediately, not by a time-out";
       EXPECT_NE(started.text.find(std::to_string(blocks)), std::string::npos) << started.text;
       return false;
     }
@@ -129,19 +130,19 @@ TEST_F(CoResidency, Row05_GridThatCannotBeResidentIsRefusedAndTheLargestSafeOneR
   int per_multiprocessor = 0;
   CUDA_EXPECT_OK(cudaq_dispatch_kernel_cooperative_query_occupancy(&per_multiprocessor, 128));
   EXPECT_GE(per_multiprocessor, 1);
-  EXPECT_GE(alone, multiprocessors()) << "one block for each multiprocessor has room";
+  EXPECT_GE(alone, multiprocessors()) << "one block per multiprocessor must fit";
   for (const kernel_kind &kind : {kFifo128, kCooperative4x64}) {
     SCOPED_TRACE(kind.name);
     gpu_dispatcher resident(manager_.get, setup_of(kind, *other_ring_));
     ASSERT_NO_FATAL_FAILURE(resident.expect_start());
-    EXPECT_FALSE(runs(alone)) << "all of the device beside a resident dispatcher";
+    EXPECT_FALSE(runs(alone)) << "the whole device, while a dispatcher is resident";
     const std::uint32_t beside = largest();
     EXPECT_LT(beside, alone);
-    EXPECT_GE(beside, alone / multiprocessors() * (multiprocessors() - kind.blocks)) << "refused more than it had to";
+    EXPECT_GE(beside, alone / multiprocessors() * (multiprocessors() - kind.blocks)) << "a grid was refused that fits";
     gpu_client client(other_ring_->ring, 4);
-    ASSERT_NO_FATAL_FAILURE(expect_serves(client, 1)); // the resident one went on
+    ASSERT_NO_FATAL_FAILURE(expect_serves(client, 1)); // the resident dispatcher still serves
   }
-  EXPECT_TRUE(runs(alone)) << "the room of dispatchers that are gone is free again";
+  EXPECT_TRUE(runs(alone)) << "the blocks of destroyed dispatchers must be free again";
 }
 
 TEST_F(CoResidency, Row05_ReservedBlocksAreKeptFree) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every dispatch kernel does with good requests, over kernels, memories and ring shapes.
+// Good requests to every dispatch kernel, in every kind of memory and ring shape.
 #include "unittests/gpu/support/gpu_dispatcher.h"
 
 #include <tuple>
@@ -37,7 +37,8 @@ protected:
   }
 };
 
-// Every ring shape: one slot, a wrap after three, many; in place and apart; request sizes around the steps of a copy.
+// The ring shapes: one slot, a wrap after three slots, many slots; in place and apart. The request sizes lie around the
+// sizes at which the copy changes its method.
 TEST_P(KernelRoundTrip, Row26_AnswersEverySizeInEveryRingShape) {
   for (const std::uint32_t num_slots : {1u, 3u, 1024u})
     for (const bool in_place : {false, true}) {
@@ -48,13 +49,13 @@ TEST_P(KernelRoundTrip, Row26_AnswersEverySizeInEveryRingShape) {
       for (const std::uint32_t size :
            {0, 1, 3, 7, 8, 15, 16, 17, 39, 40, 41, 63, 64, 65, 104, 232, 487, 488, 489, 551, 552})
         sizes.push_back(size);
-      while (sizes.size() < num_slots + 10) // once round the ring
+      while (sizes.size() < num_slots + 10) // more than one lap of the ring
         sizes.push_back(static_cast<std::uint32_t>(sizes.size()) * 7919u % 553);
       ASSERT_NO_FATAL_FAILURE(check_sizes(s, sizes));
     }
 }
 
-// 16 KB slots are as large as what a kernel stages in shared memory; 32 KB slots are larger.
+// A kernel stages frames of up to 16 KB in shared memory. Slots of 32 KB are larger than that.
 TEST_P(KernelRoundTrip, AnswersLargeSlots) {
   for (const std::uint32_t slot_size : {16384u, 16512u, 32768u})
     for (const bool in_place : {false, true}) {
@@ -67,8 +68,8 @@ TEST_P(KernelRoundTrip, AnswersLargeSlots) {
     }
 }
 
-// Input and output may not overlap, but slots that are longer than the stage are used as they are: either such a ring
-// is refused in place, or it works.
+// Input and output of a handler must not overlap, but slots that are longer than the stage are used without a copy. So
+// either start refuses such a ring in place, or it works.
 TEST_P(KernelRoundTrip, Row26_RefusesOrServesSlotsLargerThanItsStageInPlace) {
   session s(kind(), memory(), {2, 32768, true});
   const call_result started = s.dispatcher.start();
@@ -80,7 +81,7 @@ TEST_P(KernelRoundTrip, Row26_RefusesOrServesSlotsLargerThanItsStageInPlace) {
   check_sizes(s, {0, 41, 4096, 16488, 16489, 32743, 32744, 1});
 }
 
-// The slots are full before the kernel looks at them for the first time, and again whenever it comes round.
+// The slots are full before the kernel reads them for the first time, and again in each lap.
 TEST_P(KernelRoundTrip, ServesFullRings) {
   for (const std::uint32_t num_slots : {3u, 32u, 100u}) {
     session s(kind(), memory(), {num_slots, 320, false});
@@ -117,7 +118,7 @@ TEST_P(KernelRoundTrip, PassesOnTheHandlersStatus) {
   EXPECT_TRUE(eventually([&] { return s.dispatcher.stats().handler_errors == 6; }));
 }
 
-// The promises to a handler: who runs it, how much room there is, and that input and output do not overlap.
+// What a handler may rely on: which threads run it, the room for its result, and no overlap of input and output.
 TEST_P(KernelRoundTrip, Row26_KeepsItsPromisesToHandlers) {
   for (const bool in_place : {false, true}) {
     session s(kind(), memory(), {3, 512, in_place});
@@ -132,7 +133,7 @@ TEST_P(KernelRoundTrip, Row26_KeepsItsPromisesToHandlers) {
   }
 }
 
-// A cooperative handler may have all its threads wait for each other; the others run it in one thread.
+// All threads of a cooperative handler may wait for each other. Other kernels run a handler in one thread.
 TEST_P(KernelRoundTrip, HandlersMaySynchroniseTheirThreads) {
   session s(kind(), memory(), {3, 1024, false});
   ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());

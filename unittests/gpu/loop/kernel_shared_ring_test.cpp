@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host dispatchers and kernels on one ring.
+// Host dispatchers and kernels that share one ring.
 #include "unittests/gpu/support/checked_device_functions.h"
 
 namespace cudaq::realtime::test {
 namespace {
 
-[[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); // kernels that stay, side by side
+[[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); // several kernels that do not end
 
-constexpr std::uint32_t kEach = 2;         ///< functions of a dispatcher
-constexpr std::uint32_t kFirstHostId = 40; ///< device functions: 1, 2, ...
+constexpr std::uint32_t kEach = 2;         ///< functions per dispatcher
+constexpr std::uint32_t kFirstHostId = 40; ///< above the ids of the device functions (1, 2, ...)
 
 gpu_setup shared_setup(const kernel_kind &kind, const host_ring &ring, std::uint32_t first_function) {
   gpu_setup setup = setup_of(kind, ring);
@@ -140,13 +140,13 @@ TEST_F(KernelSharedRingMember, Row14_OfTheProgramIsRefused) {
   const call_result refused = dispatcher.start();
   EXPECT_EQ(refused.status, CUDAQ_ERR_UNSUPPORTED);
   EXPECT_NE(flags_given, nullptr);
-  EXPECT_NE(flags_given, ring_->ring.rx_flags) << "what it launches must not see a ring that others serve";
+  EXPECT_NE(flags_given, ring_->ring.rx_flags) << "a foreign kernel must not get a ring that others serve";
   EXPECT_NE(refused.text.find("launched no kernel of the library"), std::string::npos) << refused.text;
 }
 
 TEST_F(KernelSharedRingMember, Row14_StopsAndRestartsInTraffic) {
-  const auto host =
-      make_shared_host(manager_->get, *ring_, 0, false); // a default owner would answer while the kernel is away
+  const auto host = make_shared_host(manager_->get, *ring_, 0,
+                                     false); // not a default owner: that one would answer while the kernel is stopped
   checked_function on_host(kFirstHostId, 100000);
   serve_checked(*host, on_host);
   gpu_dispatcher kernel(manager_->get, shared_setup(kFifo32, *ring_, 0));
@@ -177,14 +177,14 @@ TEST_F(KernelSharedRingMember, Row14_EndedByTheCallersFlagLeavesItsRequestsToThe
   EXPECT_NE(client.call(1, some_bytes(16, 1), 1).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
   kernel.raise_callers_flag();
   EXPECT_TRUE(eventually([&] { return kernel.state() == CUDAQ_DISPATCHER_STOPPED; }));
-  for (std::uint32_t id = 2; id < 20; ++id) // several laps, nobody has called stop
+  for (std::uint32_t id = 2; id < 20; ++id) // several laps, without a call of stop
     EXPECT_EQ(client.call(1, some_bytes(16, id), id).header.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
 }
 
-// cudaq_dispatch_kernel_set_shared_ring_mode is for launches without a dispatcher.
+// cudaq_dispatch_kernel_set_shared_ring_mode is used for launches without a dispatcher.
 TEST_F(KernelSharedRingMember, Row14_LaunchedDirectlyLeavesOthersRequestsInPlace) {
   int occupancy = 0;
-  CUDA_ASSERT_OK(cudaq_dispatch_kernel_query_occupancy(&occupancy, 32)); // loads the kernels
+  CUDA_ASSERT_OK(cudaq_dispatch_kernel_query_occupancy(&occupancy, 32)); // this call loads the kernels
   const cudaq_ringbuffer_t &r = ring_->ring;
   for (const kernel_kind &kind : {kFifo32, kCooperative1x128}) {
     SCOPED_TRACE(kind.name);
@@ -204,7 +204,7 @@ TEST_F(KernelSharedRingMember, Row14_LaunchedDirectlyLeavesOthersRequestsInPlace
       EXPECT_EQ(client.call(1 + id % kEach, some_bytes(16, id), id).header.request_id, id);
     EXPECT_NE(client.slots->rx_flag(foreign), 0u);
     EXPECT_EQ(client.slots->tx_flag(foreign), 0u);
-    store_release(r.rx_flags_host[foreign], std::uint64_t{0}); // its dispatcher has served it
+    store_release(r.rx_flags_host[foreign], std::uint64_t{0}); // as if its dispatcher had served it
     client.set_next_slot(foreign);
     EXPECT_EQ(client.call(2, some_bytes(16, 9), 9).header.request_id, 9u) << "the refill";
     store_release(*flag, 1);
@@ -215,11 +215,11 @@ TEST_F(KernelSharedRingMember, Row14_LaunchedDirectlyLeavesOthersRequestsInPlace
 
 class KernelSharedRingFault : public gpu_test {};
 
-// Nothing is freed: there is no device any more.
+// Nothing is freed, because the device cannot be used any more.
 TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
   cudaq_dispatch_manager_t *manager = nullptr;
   CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
-  auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // not deleted
+  auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // never freed
   gpu_client client(ring->ring, 4);
   const auto host = make_shared_host(manager, *ring);
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
@@ -238,7 +238,7 @@ TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
                 CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
     EXPECT_EQ(CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get)).status, CUDAQ_ERR_CUDA);
     (void)CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_destroy(dispatcher.get));
-    dispatcher.get = nullptr; // it is gone, or will stay
+    dispatcher.get = nullptr; // destroyed, or leaked because of the fault
   }
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several dispatchers of all kinds on one GPU: nothing of one is seen in another.
+// Several dispatchers of all kinds on one GPU: they do not affect each other.
 #include "unittests/gpu/support/checked_device_functions.h"
 
 namespace cudaq::realtime::test {
 namespace {
 
-// Before the driver looks at it: with the usual 8 hardware queues, a kernel waits for another one that never ends as
-// soon as enough streams exist.
+// Set before the driver reads it. With the default of 8 hardware queues, a kernel waits for another one that does not
+// end as soon as enough streams exist.
 [[maybe_unused]] const int kQueues = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
 
 class SideBySide : public gpu_test {};
@@ -16,8 +16,8 @@ struct neighbour {
   ring_shape shape;
 };
 
-/// Each neighbour has two functions of its own; the traffic of each also asks for a function of the next one, which is
-/// unknown to it.
+/// Each dispatcher has two functions of its own. Its traffic also contains requests for a function of the next
+/// dispatcher, which its own table does not hold.
 void run_together(const std::vector<neighbour> &neighbours, std::uint32_t messages) {
   constexpr std::uint32_t kEach = 2;
   manager_handle manager;
@@ -31,14 +31,14 @@ void run_together(const std::vector<neighbour> &neighbours, std::uint32_t messag
     setup.entries = checked_device_functions::table(neighbours[n].kind, n * kEach, kEach);
     dispatchers.push_back(std::make_unique<gpu_dispatcher>(manager.get, setup));
     dispatchers[n]->options.unknown_function =
-        n % 2 == 0 ? CUDAQ_UNKNOWN_FUNCTION_ANSWER : CUDAQ_UNKNOWN_FUNCTION_DROP; // options differ, too
+        n % 2 == 0 ? CUDAQ_UNKNOWN_FUNCTION_ANSWER : CUDAQ_UNKNOWN_FUNCTION_DROP; // the options also differ
     traffic_plan plan;
     plan.functions = {functions.function(n * kEach), functions.function(n * kEach + 1)};
     plan.messages = messages;
     plan.unknown_of_100 = 2;
     plan.unknown_answered = n % 2 == 0;
     plan.unknown_id = (n + 1) % static_cast<std::uint32_t>(neighbours.size()) * kEach + 1;
-    plan.seed = n + 1; // request ids differ from ring to ring
+    plan.seed = n + 1; // different request ids on each ring
     loads.push_back(std::make_unique<traffic>(*rings[n], plan));
   }
   for (const auto &dispatcher : dispatchers)
@@ -68,7 +68,7 @@ TEST_F(SideBySide, Row11_TwoRegularTwoCooperativeAndAUnifiedDispatcherDoNotMix) 
                messages_or(10000));
 }
 
-// The same kind twice: what is module-wide would be shared.
+// Two dispatchers of the same kind would share module-wide state, if there were any.
 TEST_F(SideBySide, Row11_TwinsDoNotMix) {
   for (const kernel_kind &kind : each_kind()) {
     SCOPED_TRACE(kind.name);
@@ -76,7 +76,7 @@ TEST_F(SideBySide, Row11_TwinsDoNotMix) {
   }
 }
 
-// One ends and begins again while the others go on.
+// One dispatcher stops and starts again while the others serve.
 TEST_F(SideBySide, Row11_Row12_StoppingOneLeavesTheOthersAlone) {
   manager_handle manager;
   std::vector<std::unique_ptr<host_ring>> rings;

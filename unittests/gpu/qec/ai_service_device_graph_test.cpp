@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of an AI decoder service as a handler of the graph scheduler: request, inference and answer without a CPU.
+// The graph of an AI decoder service as a handler of the graph scheduler: request, inference and answer without the
+// CPU.
 #include "kernels/qec/passthrough_engine.h"
 #include "kernels/qec/service_device.h"
 #include "unittests/gpu/graphs/device_graph_dispatcher.h"
@@ -15,8 +16,8 @@ namespace gpu = cudaq::qec::realtime::gpu;
 constexpr std::uint32_t kFunction = 500;
 constexpr std::size_t kBytes = 2016; // d7, INT32 measurements
 
-/// Some services as the graphs of one function. Must outlive the dispatcher: freeing their memory waits for every
-/// kernel.
+/// Several services as the graphs of one function. They must outlive the dispatcher, because freeing their memory waits
+/// for every kernel.
 class service_graphs {
 public:
   service_graphs(std::size_t num_services, std::size_t bytes) : contexts_(num_services), entries_(num_services) {
@@ -67,7 +68,7 @@ protected:
     CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get));
   }
 
-  /// Every third request is longer than the model's input, every fifth shorter.
+  /// Every third request is longer than the model's input. Every fifth of the others is shorter.
   static std::uint32_t size_of(std::uint32_t k) {
     return k % 3 == 2 ? kBytes + 4 : k % 5 == 4 ? 400 : static_cast<std::uint32_t>(kBytes);
   }

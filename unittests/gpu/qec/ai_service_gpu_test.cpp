@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AI services on a GPU, with the engine that copies its input: graph of the base class, and the queue to the CPU.
+// The AI services on a GPU with an engine that copies its input: the graph of the base class, and the queue to the CPU.
 #include "kernels/qec/passthrough_engine.h"
 #include "kernels/qec/service_device.h"
 #include "unittests/gpu/graphs/host_graph_rig.h"
@@ -84,7 +84,7 @@ TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
     f.fill(k % (2 * kDepth), k);
     f.mailbox.host[0] = f.ring.dev + k % (2 * kDepth) * frames::kStride;
     CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
-    // The mailbox has one word: the next launch must not overtake this one.
+    // The mailbox has only one word, so this launch must end before the next one.
     ASSERT_TRUE(eventually([&] { return cudaStreamQuery(stream.get) != cudaErrorNotReady; }));
     if (k >= kDepth - 1)
       poll();
@@ -112,7 +112,7 @@ TEST_F(AiServiceOnGpu, AFullQueueMakesTheGraphWaitUntilAnEntryIsFreeOrAStop) {
   EXPECT_EQ(stream.wait(std::chrono::milliseconds(50)), cudaErrorNotReady);
   service.release_job(job.slot_idx);
   CUDA_EXPECT_OK(stream.wait());
-  ASSERT_TRUE(service.poll_next_job(job)) << "the second";
+  ASSERT_TRUE(service.poll_next_job(job)) << "the second job must be queued now";
   CUDA_ASSERT_OK(cudaGraphLaunch(service.get_executable_graph(), stream.get));
   EXPECT_EQ(stream.wait(std::chrono::milliseconds(50)), cudaErrorNotReady);
   service.stop();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every configuration with its slot size, on a ring of the pipeline's own and on one of somebody else: the local
-// predecoder on the GPU, the matcher after it. The larger ones are recorded by make_data.py --pipeline;
-// CUDAQ_REALTIME_DATA names the folder.
+// Every configuration with its slot size, on a ring of the pipeline and on an external ring, with the local predecoder
+// on the GPU and the matcher after it. `make_data.py --pipeline` records the larger data sets; CUDAQ_REALTIME_DATA
+// names their folder.
 #include "unittests/gpu/graphs/host_graph_rig.h"
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded shots through the pipeline with predecoders on a GPU: their output is the CPU's byte for byte, and every
-// answer is that of the same decode offline.
+// Recorded shots through the pipeline with predecoders on a GPU. Their output equals that of the CPU byte for byte, and
+// every answer equals that of the same decode offline.
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
 
 namespace cudaq::realtime::test {
@@ -77,7 +77,7 @@ TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
     if (k % 17 == 3)
       row.pop_back(); // too short
     if (k % 17 == 5)
-      row.back() = 0xff; // bits after the last detector, where the last byte has room for them
+      row.back() = 0xff; // sets bits after the last detector, if the last byte has such bits
     ASSERT_TRUE(submit(injector, row.data(), row.size(), k)) << p.dump();
   }
   expect_stop(p);
@@ -92,7 +92,7 @@ TEST_P(PipelineOnGpu, EveryAnswerEqualsTheOfflineDecode) {
   std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
   for (std::size_t id = 0; id < workers.size(); ++id)
     matchers.push_back(offline());
-  for (int run = 0; run < 2; ++run) // again after a stop
+  for (int run = 0; run < 2; ++run) // the second run follows a stop
     ASSERT_NO_FATAL_FAILURE(expect_offline_answers(gpu_pipeline(GetParam().workers, 16, slot_size), set, workers,
                                                    matchers, expected, 5000));
 }

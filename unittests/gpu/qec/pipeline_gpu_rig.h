@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline with graphs on a GPU, its traffic, and what came back.
+// A pipeline with graphs on a GPU, its traffic, and checks of the answers.
 #pragma once
 
 #include "kernels/qec/gpu_worker.h"
@@ -33,11 +33,11 @@ inline pipe::pipeline_stage_config gpu_pipeline(int workers, int slots, std::siz
   c.num_slots = slots;
   c.slot_size = slot_size;
   c.memory = pipe::ring_memory::mapped;
-  c.wait = pipe::wait_policy::spin_yield; // tests run beside others
+  c.wait = pipe::wait_policy::spin_yield; // other tests run at the same time
   return c;
 }
 
-/// What the completion handler has seen, by request.
+/// What the completion handler received for each request.
 struct seen_by_request {
   explicit seen_by_request(std::size_t n) : times(n) {}
   void record(const pipe::completion &c, bool right) {
@@ -62,7 +62,7 @@ struct seen_by_request {
     EXPECT_EQ(failed, expected_failed);
   }
 
-  std::vector<int> times; ///< of the consumer's thread until stop
+  std::vector<int> times; ///< number of completions by request; only the consumer's thread uses it until stop
   std::size_t strangers = 0, failed = 0, wrong = 0;
   int last_error = 0;
   std::atomic<std::size_t> all{0};
@@ -83,14 +83,14 @@ inline void expect_start(pipe::realtime_pipeline &p) {
   ASSERT_EQ(why, "");
 }
 
-/// Submits with a deadline: false if the pipeline takes nothing for 20 s.
+/// Submits with a deadline. Returns false if the pipeline accepts no request until the deadline.
 inline bool submit(pipe::ring_buffer_injector &to, const void *payload, std::size_t size, std::uint64_t id) {
   return eventually([&] { return to.try_submit(kDecode, payload, size, id); });
 }
 
-/// The owner of an external ring: puts requests 0..n-1 into it, in order, and takes what comes back. request(k): its
-/// bytes. right(k, result, result_len): whether that is its answer. Returns how many answers were wrong; n, if not all
-/// came.
+/// Plays the owner of an external ring: writes requests 0 to n-1 in order, and takes the answers. request(k) returns
+/// the bytes of request k. right(k, result, result_len) returns whether the result is right. Returns the number of
+/// wrong answers, or n if an answer is missing.
 template <class Request, class Right>
 std::uint64_t exchange_on_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint64_t n,
                                Request &&request, Right &&right) {
@@ -119,7 +119,7 @@ std::uint64_t exchange_on_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num
   return all ? wrong : n;
 }
 
-/// The same decode, offline.
+/// The worker that decodes the same shots offline.
 inline std::unique_ptr<qec::decoding_worker> offline_worker(const qec::shot_set &set, const std::string &engine,
                                                             qec::local_rule rule) {
   auto first = qec::make_predecoder(engine, set.dem_text, rule);
@@ -127,7 +127,7 @@ inline std::unique_ptr<qec::decoding_worker> offline_worker(const qec::shot_set 
   EXPECT_TRUE(first && second) << first.error << second.error;
   return std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance));
 }
-/// What it answers, shot by shot.
+/// The offline answer to each shot.
 inline std::vector<std::vector<std::uint8_t>> offline_answers(const qec::shot_set &set, qec::decoding_worker &by) {
   std::vector<std::vector<std::uint8_t>> answers;
   for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
@@ -139,9 +139,9 @@ inline std::vector<std::vector<std::uint8_t>> offline_answers(const qec::shot_se
   return answers;
 }
 
-/// Decodes `requests` requests, the shots of the set over and over, with these workers and matchers: through injectors,
-/// or, with an external ring in the config, on that ring. Each must come back once, as `expected`, and none may be
-/// left.
+/// Sends `requests` requests, the shots of the set over and over, through a pipeline with these workers and matchers.
+/// They go through an injector, or through the external ring if the config has one. Each request must be completed once
+/// with its expected answer, and stop must drain the pipeline.
 inline void expect_offline_answers(const pipe::pipeline_stage_config &config, const qec::shot_set &set,
                                    const std::vector<std::unique_ptr<gpu::predecoding_worker>> &workers,
                                    const std::vector<std::unique_ptr<qec::decoding_worker>> &matchers,
@@ -159,7 +159,7 @@ inline void expect_offline_answers(const pipe::pipeline_stage_config &config, co
   });
   p.set_cpu_stage([](const pipe::cpu_stage_context &c) { return qec::decoding_worker::match(c); });
   const auto *const external = static_cast<const cudaq_ringbuffer_t *>(config.external_ringbuffer);
-  p.set_completion_handler([&](const pipe::completion &c) { // on an external ring its owner has the answer
+  p.set_completion_handler([&](const pipe::completion &c) { // the answer of an external ring goes to its owner
     seen.record(c, external != nullptr ? c.response == nullptr : right(c.request_id, c.response, c.response_size));
   });
   ASSERT_NO_FATAL_FAILURE(expect_start(p));

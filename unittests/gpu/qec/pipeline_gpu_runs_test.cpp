@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How runs of the pipeline with graphs on a GPU go and end: modes, external ring, slow and stuck graphs, faults,
-// restart.
+// Runs of the pipeline with graphs on a GPU: modes, external ring, slow and stuck graphs, faults, restart.
 #include "unittests/gpu/graphs/host_graph_rig.h"
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
 
@@ -12,7 +11,7 @@ constexpr std::size_t kSlot = 16384;
 
 class PipelineRunsOnGpu : public gpu_test {};
 
-/// Random payloads through copying graphs; the CPU stage answers with the sum of what it sees.
+/// Random payloads through graphs that copy them. The CPU stage answers with a checksum of its input.
 struct copying {
   copying(int workers, std::size_t requests, gpu::staging how, std::uint64_t busy_ns = 0)
       : seen(requests), payload(kPayload + 8 * requests) {
@@ -41,11 +40,11 @@ struct copying {
   }
   bool right(const pipe::completion &c) const {
     if (c.response == nullptr)
-      return true; // external ring: its owner has the answer
+      return true; // external ring: the answer goes to its owner
     const std::uint64_t s = sum(request(c.request_id));
     return c.response_size == sizeof(s) && std::memcmp(c.response, &s, sizeof(s)) == 0;
   }
-  /// All requests through an injector of the pipeline's.
+  /// Sends all requests through an injector of the pipeline.
   void submit_all(pipe::realtime_pipeline &p) const {
     auto injector = p.create_injector();
     for (std::uint64_t k = 0; k < seen.times.size(); ++k)
@@ -132,7 +131,7 @@ TEST_F(PipelineRunsOnGpu, SlowGraphsOverlap) {
   ASSERT_NO_FATAL_FAILURE(with.submit_all(p));
   EXPECT_TRUE(eventually([&] { return with.seen.all == 1600; })) << p.dump();
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  EXPECT_LT(took.count(), 0.5 * 1600 * kBusy * 1e-9) << "half of what one after another would take";
+  EXPECT_LT(took.count(), 0.5 * 1600 * kBusy * 1e-9) << "half of the time that 1600 graphs one after another take";
   expect_stop(p);
   with.seen.expect_each_once();
 }
@@ -162,8 +161,8 @@ TEST_F(PipelineRunsOnGpu, AGraphThatDoesNotEndIsReportedAndAwaitedByTheNextStop)
   expect_stop(p, std::chrono::seconds(10));
 }
 
-/// Graphs of the host dispatcher's tests: they write their own frames, trap on demand, and set a word when they are
-/// done.
+/// The graphs of the host dispatcher's tests: they write their own frames, trap on request, and set a word at their
+/// end.
 struct task_graphs {
   task_graphs(int workers, bool traps)
       : contexts(static_cast<std::size_t>(workers)), ready(static_cast<std::size_t>(workers) * 16) {
@@ -208,7 +207,7 @@ TEST_F(PipelineRunsOnGpu, WithoutACpuStageTheGraphsFrameIsTheAnswer) {
 }
 
 TEST_F(PipelineRunsOnGpu, AFaultOfTheDeviceFailsCompletionsAndNothingHangs) {
-  // What CUDA gave cannot be given back behind a fault: nothing is destroyed.
+  // After a fault CUDA memory cannot be freed, so nothing is destroyed.
   auto &graphs = *new task_graphs(2, true);
   auto &seen = *new seen_by_request(4);
   auto &p = *new pipe::realtime_pipeline(gpu_pipeline(2, 8, 256));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the handlers that check traffic do, in dispatch kernels and in graphs.
+// The code of the handlers that check traffic, for dispatch kernels and graphs.
 #pragma once
 
 #include "unittests/gpu/support/handlers.h"
@@ -7,7 +7,7 @@
 
 namespace cudaq::realtime::test {
 
-/// One thread runs the handler.
+/// One thread runs the handler. The counterpart for all threads of a grid is whole_grid in handlers.cu.
 struct one_thread {
   __device__ static std::uint32_t rank() { return 0; }
   __device__ static std::uint32_t count() { return 1; }

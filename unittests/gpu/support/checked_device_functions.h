@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device handlers that check traffic, and their records as checked_function, which traffic.h knows.
+// The device handlers that check traffic. Their records are presented as checked_function, the type that traffic.h
+// uses.
 #pragma once
 
 #include "unittests/gpu/support/gpu_dispatcher.h"
@@ -7,14 +8,14 @@
 
 namespace cudaq::realtime::test {
 
-/// Messages of a load test: CUDAQ_SOAK_MESSAGES, or `usual`.
+/// Number of messages of a load test: CUDAQ_SOAK_MESSAGES if it is set, else `usual`.
 inline std::uint32_t messages_or(std::uint32_t usual) {
   const char *soak = std::getenv("CUDAQ_SOAK_MESSAGES");
   return soak == nullptr ? usual : static_cast<std::uint32_t>(std::strtoul(soak, nullptr, 10));
 }
 
-/// Checked functions 0 .. count-1 with room for `messages` each. Made before a dispatcher starts, read after all
-/// stopped.
+/// Checked functions 0 to count-1 with room for `messages` messages each. Created before a dispatcher starts, and read
+/// after all dispatchers have stopped.
 class checked_device_functions {
 public:
   checked_device_functions(std::uint32_t count, std::uint32_t messages) : records_dev_(kCheckedFunctions) {
@@ -33,7 +34,7 @@ public:
   checked_function *function(std::uint32_t k) const { return functions_[k].get(); }
   checked_record *record(std::uint32_t k) const { return records_dev_.get + k; }
 
-  /// Takes over what the device has seen.
+  /// Copies the records from the device into the checked functions.
   void collect() {
     const std::vector<checked_record> records = records_dev_.download();
     for (std::size_t k = 0; k < functions_.size(); ++k) {
@@ -46,7 +47,7 @@ public:
     }
   }
 
-  /// Entries of the functions first .. first+count-1 only.
+  /// The table entries of functions first to first+count-1.
   static std::vector<cudaq_function_entry_t> table(const kernel_kind &kind, std::uint32_t first, std::uint32_t count) {
     const std::vector<cudaq_function_entry_t> all = all_handlers(kind);
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(handler::checked) + first;

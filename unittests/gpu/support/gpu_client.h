@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control system's side of a ring that a kernel serves, in mapped or in device memory.
+// The requester of a ring in mapped or in device memory that a kernel serves.
 #pragma once
 
 #include "cudaq/realtime/detail/base/flag_word.h"
@@ -9,17 +9,17 @@
 
 namespace cudaq::realtime::test {
 
-using detail::load_acquire; // for words that a kernel touches, too
+using detail::load_acquire; // for words that a kernel also uses
 using detail::store_release;
 
-/// Moves on single slots.
+/// Access to single slots.
 class slot_access {
 public:
   virtual ~slot_access() = default;
   virtual bool free(std::uint32_t slot) = 0;
   virtual void write(std::uint32_t slot, const cudaq_rpc_header_t &header,
                      const std::vector<std::uint8_t> &payload) = 0;
-  /// flag 0: the slot's own address.
+  /// flag 0: signals the address of the slot itself.
   virtual void signal(std::uint32_t slot, std::uint64_t flag) = 0;
   virtual std::uint64_t rx_flag(std::uint32_t slot) = 0;
   virtual std::uint64_t tx_flag(std::uint32_t slot) = 0;
@@ -27,7 +27,7 @@ public:
   virtual void clear(std::uint32_t slot) = 0;
 };
 
-/// A ring in mapped memory: the slot helpers of the C API, and plain stores where a request is to be wrong.
+/// A ring in mapped memory. It uses the slot helpers of the C API, and plain stores for wrong requests.
 class mapped_slots : public slot_access {
 public:
   explicit mapped_slots(const cudaq_ringbuffer_t &ring) : ring_(ring) {}
@@ -37,7 +37,8 @@ public:
     const auto bytes = static_cast<std::uint32_t>(payload.size());
     CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, header.function_id, payload.data(), bytes,
                                                             header.request_id, header.ptp_timestamp));
-    std::memcpy(ring_.rx_data_host + slot * ring_.rx_stride_sz, &header, sizeof(header)); // whatever it says
+    std::memcpy(ring_.rx_data_host + slot * ring_.rx_stride_sz, &header,
+                sizeof(header)); // overwrites it with any header, right or wrong
   }
   void signal(std::uint32_t slot, std::uint64_t flag) override {
     if (flag == 0)
@@ -60,14 +61,14 @@ private:
   const cudaq_ringbuffer_t ring_;
 };
 
-/// A ring in device memory, as another device would see it: every move is a copy on one stream, and copies of a stream
-/// happen one after another.
+/// A ring in device memory, as another device would see it. Each access is a copy on one stream, and copies on a stream
+/// run one after another.
 class device_slots : public slot_access {
 public:
   explicit device_slots(const cudaq_ringbuffer_t &ring) : ring_(ring) {
     CUDA_EXPECT_OK(cudaHostAlloc(&staging_, kFlags + ring.rx_stride_sz + ring.tx_stride_sz, cudaHostAllocPortable));
   }
-  // staging_ is not freed: that call would wait for the kernel.
+  // staging_ is not freed: freeing it would wait for the kernel.
 
   bool free(std::uint32_t slot) override {
     copy(word(0), &ring_.rx_flags[slot], sizeof(std::uint64_t));
@@ -104,7 +105,7 @@ public:
   }
 
 private:
-  static constexpr std::size_t kFlags = 64; ///< staging of flags comes first
+  static constexpr std::size_t kFlags = 64; ///< the staged flags lie before the staged frame
 
   std::uint64_t *word(std::size_t i) const { return static_cast<std::uint64_t *>(staging_) + i; }
   std::uint8_t *data() const { return static_cast<std::uint8_t *>(staging_) + kFlags; }
@@ -124,7 +125,7 @@ private:
   void *staging_ = nullptr;
 };
 
-/// Fills slots in ring order and collects answers; every wait has a deadline.
+/// Fills slots in ring order and collects answers. Every wait has a deadline.
 class gpu_client {
 public:
   gpu_client(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots) : num_slots_(num_slots) {
@@ -140,7 +141,7 @@ public:
   }
   static std::uint64_t timestamp_of(std::uint32_t request_id) { return 0x9e3779b97f4a7c15ull * (request_id + 1ull); }
 
-  /// The next slot of the ring, as soon as it is free, gets a frame that may be wrong. Returns the slot.
+  /// Waits until the next slot of the ring is free and writes a frame, right or wrong. Returns the slot.
   std::uint32_t put(const cudaq_rpc_header_t &header, const std::vector<std::uint8_t> &payload,
                     std::uint64_t flag = 0) {
     const std::uint32_t slot = next_;

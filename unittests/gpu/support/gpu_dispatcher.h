@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dispatcher on the device path with its table and control words. Rings must outlive all dispatchers of the device:
-// the memory of a mapped one is freed by a call that waits for every kernel.
+// the call that frees a mapped ring waits for every kernel.
 #pragma once
 
 #include "unittests/gpu/support/gpu_client.h"
@@ -9,7 +9,7 @@
 
 namespace cudaq::realtime::test {
 
-/// Ids: FNV-1a of the enumerator's name; checked function k: k + 1.
+/// Function id: the FNV-1a hash of the enumerator's name; k + 1 for checked function k.
 inline std::uint32_t id_of(handler h) {
   static constexpr const char *kNames[] = {"reverse", "flip", "describe",      "own_status", "claims_too_much",
                                            "count",   "meet", "wait_for_word", "trap"};
@@ -17,7 +17,7 @@ inline std::uint32_t id_of(handler h) {
   const auto first_checked = static_cast<std::uint32_t>(handler::checked);
   return h < handler::checked ? fnv1a_hash(kNames[n]) : n - first_checked + 1;
 }
-/// In every table but a unified kernel's, in a mode that kernels do not serve.
+/// An id with an entry of a mode that kernels do not serve. A unified kernel's table has no such entry.
 inline constexpr std::uint32_t kHostOnlyId = 0x00c0ffee;
 inline constexpr std::uint32_t kUnknownId = 0x0badf00d;
 
@@ -29,8 +29,8 @@ inline cudaq_function_entry_t device_entry(std::uint32_t function_id, void *addr
   return entry;
 }
 
-/// Addresses on the current device. Asked for once and for all kinds: while a dispatcher runs, the kernel that finds
-/// them could wait for it, when their streams share a hardware queue.
+/// Addresses of the handlers on the current device. Both forms are read at the first call and then kept: the kernel
+/// that finds them could wait for a running dispatcher if their streams shared a hardware queue.
 inline const std::vector<void *> &known_addresses(bool grid) {
   static std::map<std::pair<int, bool>, std::vector<void *>> known;
   int device = 0;
@@ -45,7 +45,7 @@ inline const std::vector<void *> &known_addresses(bool grid) {
   return known[{device, grid}];
 }
 
-/// Entries for the current device. A unified kernel takes no entries of other modes.
+/// Table entries for the current device. A unified kernel accepts only entries of its own mode.
 inline std::vector<cudaq_function_entry_t> all_handlers(const kernel_kind &kind) {
   const std::vector<void *> &addresses = known_addresses(kind.cooperative());
   std::vector<cudaq_function_entry_t> entries;
@@ -63,12 +63,12 @@ inline std::vector<cudaq_function_entry_t> all_handlers(const kernel_kind &kind)
 
 struct gpu_setup {
   kernel_kind kind = kFifo32;
-  ring_shape shape; ///< what the dispatcher is told; slot_size may be less than the stride
+  ring_shape shape; ///< the shape in the dispatcher's config; slot_size may be less than the stride
   cudaq_ringbuffer_t ring{};
-  std::vector<cudaq_function_entry_t> entries; ///< empty: all handlers
+  std::vector<cudaq_function_entry_t> entries; ///< empty: all_handlers()
   bool control_in_device_memory = true;
   int device_id = 0;
-  int wrong_device_id = -1; ///< what the dispatcher is told instead
+  int wrong_device_id = -1; ///< if not negative, the device_id in the dispatcher's config
   bool shared_ring = false;
 };
 
@@ -76,7 +76,7 @@ inline gpu_setup setup_of(const kernel_kind &kind, const host_ring &ring) {
   return {kind, ring.shape(), ring.ring, {}};
 }
 
-/// Wired, not started. Destroyed, and thereby stopped, with the object.
+/// Wired, not started. The destructor stops and destroys the dispatcher.
 class gpu_dispatcher : public dispatcher_view {
 public:
   gpu_dispatcher(cudaq_dispatch_manager_t *manager, const gpu_setup &setup)
@@ -110,7 +110,7 @@ public:
   gpu_dispatcher(const gpu_dispatcher &) = delete;
   gpu_dispatcher &operator=(const gpu_dispatcher &) = delete;
 
-  /// Options and start. What create or set_ringbuffer refused is refused here.
+  /// Sets the options and starts. Also returns the error of an earlier create or set_ringbuffer.
   call_result start(std::chrono::nanoseconds limit = kStartLimit) {
     if (wired_ != CUDAQ_OK)
       return {wired_, refusal_};
@@ -123,7 +123,7 @@ public:
     const call_result started = start();
     ASSERT_EQ(started.status, CUDAQ_OK) << started.text;
   }
-  /// Ends the kernel as a caller may: by his own flag.
+  /// Ends the kernel by the caller's shutdown flag.
   void raise_callers_flag() {
     if (!setup_.control_in_device_memory) {
       store_release(*flag, 1);
@@ -140,7 +140,7 @@ public:
     return out;
   }
 
-  cudaq_dispatcher_options_t options; ///< passed on by start
+  cudaq_dispatcher_options_t options; ///< start() sets them
   bool fault_expected = false;
   int *flag = nullptr;
   std::uint64_t *stats_word = nullptr;
@@ -175,7 +175,7 @@ private:
   }
 
   const gpu_setup setup_;
-  std::unique_ptr<current_device> on_device_; ///< while constructing
+  std::unique_ptr<current_device> on_device_; ///< only during construction
   const std::vector<cudaq_function_entry_t> entries_;
   device_array<cudaq_function_entry_t> table_;
   std::unique_ptr<device_array<std::uint64_t>> words_;
@@ -184,7 +184,7 @@ private:
   std::string refusal_;
 };
 
-/// Bytes that differ from request to request.
+/// Bytes that depend on `seed`.
 inline std::vector<std::uint8_t> some_bytes(std::size_t n, std::uint32_t seed) {
   std::vector<std::uint8_t> bytes(n);
   for (std::size_t i = 0; i < n; ++i)
@@ -192,7 +192,7 @@ inline std::vector<std::uint8_t> some_bytes(std::size_t n, std::uint32_t seed) {
   return bytes;
 }
 
-/// A struct as payload.
+/// The bytes of a struct as a payload.
 template <class T>
 std::vector<std::uint8_t> bytes_of(const T &value) {
   std::vector<std::uint8_t> bytes(sizeof(T));
@@ -208,7 +208,7 @@ T value_of(const std::vector<std::uint8_t> &bytes) {
   return value;
 }
 
-/// The whole of an answer of `reverse`.
+/// Expects the whole answer of handler `reverse`.
 inline void expect_reversed(const answer &got, const std::vector<std::uint8_t> &payload, std::uint32_t request_id) {
   ASSERT_EQ(got.tx, CUDAQ_TX_READY) << "request " << request_id;
   EXPECT_EQ(got.header.status, 0) << cudaq_rpc_status_string(got.header.status);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every GPU test stands on: a device or a reason to skip, kernel kinds, calls with a deadline.
+// The base of every GPU test: a device or the reason for a skip, kernel kinds, calls with a deadline.
 #pragma once
 
 #include "unittests/gpu/support/handlers.h"
@@ -16,8 +16,8 @@ namespace cudaq::realtime::test {
 #define CUDA_EXPECT_OK(call) EXPECT_STREQ(cudaGetErrorName(call), "cudaSuccess")
 #define CUDA_ASSERT_OK(call) ASSERT_STREQ(cudaGetErrorName(call), "cudaSuccess")
 
-/// A device to test on, or the test is skipped. Environment CUDAQ_REQUIRE_GPU=n: with fewer than n devices, a test that
-/// needs no more than n fails instead.
+/// Skips the test if there are fewer than `devices_needed` devices. If the environment variable CUDAQ_REQUIRE_GPU is n,
+/// a test that needs n devices or fewer fails instead.
 class gpu_test : public ::testing::Test {
 protected:
   explicit gpu_test(int devices_needed = 1) : devices_needed_(devices_needed) {}
@@ -57,13 +57,13 @@ inline constexpr kernel_kind kFifo32{"Fifo32", CUDAQ_KERNEL_REGULAR, 1, 32};
 inline constexpr kernel_kind kFifo128{"Fifo128", CUDAQ_KERNEL_REGULAR, 1, 128};
 inline constexpr kernel_kind kFifo256{"Fifo256", CUDAQ_KERNEL_REGULAR, 1, 256};
 inline constexpr kernel_kind kFifo512{"Fifo512", CUDAQ_KERNEL_REGULAR, 1, 512};
-inline constexpr kernel_kind kFifo2x64{"Fifo2x64", CUDAQ_KERNEL_REGULAR, 2, 64}; // the second block has no work
+inline constexpr kernel_kind kFifo2x64{"Fifo2x64", CUDAQ_KERNEL_REGULAR, 2, 64}; // the second block has nothing to do
 inline constexpr kernel_kind kAny4x64{"Any4x64", CUDAQ_KERNEL_REGULAR, 4, 64, CUDAQ_ORDERING_ANY};
 inline constexpr kernel_kind kCooperative1x128{"Cooperative1x128", CUDAQ_KERNEL_COOPERATIVE, 1, 128};
 inline constexpr kernel_kind kCooperative4x64{"Cooperative4x64", CUDAQ_KERNEL_COOPERATIVE, 4, 64};
 inline constexpr kernel_kind kUnified{"Unified", CUDAQ_KERNEL_UNIFIED, 1, 32};
 
-/// One of each kind, and every way to launch them.
+/// each_kind(): one kernel of each kind. every_launch(): also all launch sizes.
 inline std::vector<kernel_kind> each_kind() {
   return {kFifo32, kAny4x64, kCooperative1x128, kCooperative4x64, kUnified};
 }
@@ -71,14 +71,14 @@ inline std::vector<kernel_kind> every_launch() {
   return {kFifo32, kFifo128, kFifo256, kFifo512, kFifo2x64, kAny4x64, kCooperative1x128, kCooperative4x64, kUnified};
 }
 
-/// What a call of the C API returned.
+/// The result of a call of the C API.
 struct call_result {
   cudaq_status_t status = CUDAQ_ERR_INTERNAL;
-  std::string text; ///< the reason, if it failed
+  std::string text; ///< the error text if the call failed
 };
 
-/// Runs `body` on a thread of its own, with the caller's device current. False if it takes longer than `limit`; if it
-/// does not return at all, the process ends, and its kernels with it.
+/// Runs `body` on a new thread, with the caller's device current. Returns false if it takes longer than `limit`. If it
+/// does not return within kDeadline after that, the process and its kernels are ended.
 template <class Body>
 bool finishes_within(std::chrono::nanoseconds limit, const char *what, Body &&body) {
   int device = 0;
@@ -91,14 +91,14 @@ bool finishes_within(std::chrono::nanoseconds limit, const char *what, Body &&bo
   });
   const bool in_time = eventually([&] { return done.load(); }, limit);
   if (!in_time && !eventually([&] { return done.load(); })) {
-    std::fprintf(stderr, "%s hangs; the process gives up\n", what);
+    std::fprintf(stderr, "%s hangs; the process ends\n", what);
     std::_Exit(1);
   }
   caller.join();
   return in_time;
 }
 
-/// The same for a call of the C API: a test failure if it is late.
+/// finishes_within() for a call of the C API. The test fails if the call is late.
 template <class Call>
 call_result call_within(std::chrono::nanoseconds limit, const char *what, Call &&call) {
   call_result result;
@@ -120,9 +120,9 @@ call_result call_within(std::chrono::nanoseconds limit, const char *what, Call &
   } while (false)
 
 inline constexpr auto kOneSecond = std::chrono::seconds(1);
-inline constexpr auto kStartLimit = std::chrono::seconds(15); ///< a context may have to be made first
+inline constexpr auto kStartLimit = std::chrono::seconds(15); ///< start may have to create a context first
 
-/// A non-blocking stream: nothing on it waits for kernels that run for ever.
+/// A non-blocking stream: its work does not wait for a kernel that runs until it is stopped.
 class side_stream {
 public:
   side_stream() { CUDA_EXPECT_OK(cudaStreamCreateWithFlags(&get, cudaStreamNonBlocking)); }
@@ -139,7 +139,7 @@ public:
   cudaStream_t get = nullptr;
 };
 
-/// An array in device memory, zeroed; made and freed in stream order, so that no kernel is waited for.
+/// A zeroed array in device memory. It is allocated and freed in stream order, which waits for no kernel.
 template <class T>
 class device_array {
 public:
@@ -173,7 +173,7 @@ private:
   std::size_t size_;
 };
 
-/// A word that CPU and device share. Never freed: that call would wait for every kernel of the device.
+/// A word that the CPU and the device share. Never freed: freeing it would wait for every kernel of the device.
 template <class T>
 T *mapped_word() {
   void *word = nullptr;

@@ -12,7 +12,7 @@ namespace {
 
 __device__ checked_record *checked_records;
 
-/// Which thread this is of those that run a handler.
+/// The threads that run a cooperative handler: the rank of this thread, their number, and a barrier.
 struct whole_grid {
   __device__ static std::uint32_t rank() { return blockIdx.x * blockDim.x + threadIdx.x; }
   __device__ static std::uint32_t count() { return gridDim.x * blockDim.x; }
@@ -46,7 +46,7 @@ __device__ int flip(const void *input, void *output, std::uint32_t arg_len, std:
     return -1;
   for (std::uint32_t i = Threads::rank(); i < arg_len; i += Threads::count())
     out[i] = static_cast<std::uint8_t>(~in[i]);
-  Threads::sync(); // what comes next was written by others
+  Threads::sync(); // the next loop reads bytes that other threads wrote
   for (std::uint32_t i = Threads::rank(); i < arg_len / 2; i += Threads::count()) {
     const std::uint8_t low = out[i];
     out[i] = out[arg_len - 1 - i];
@@ -70,7 +70,7 @@ __device__ int describe(const void *input, void *output, std::uint32_t arg_len, 
     std::memcpy(out, &view, sizeof(view));
   }
   Threads::sync();
-  for (std::uint32_t turn = 0; turn < Threads::count(); ++turn) { // no atomics: output has no alignment to rely on
+  for (std::uint32_t turn = 0; turn < Threads::count(); ++turn) { // no atomics, because the output need not be aligned
     if (Threads::rank() == turn) {
       const std::uint32_t so_far = read_payload<std::uint32_t>(out + kThreadsAt) + 1;
       std::memcpy(out + kThreadsAt, &so_far, sizeof(so_far));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph scheduler compiled for the CPU: members of a rotation are threads, graphs are jobs of a few worker threads.
-// What the CUDA runtime does about launches is imitated: so many per execution, none of a graph that still runs, and a
-// relaunch that waits for everything launched.
+// The graph scheduler compiled for the CPU: members of a rotation are threads, and graphs are jobs of a few worker
+// threads. The launch rules of the CUDA runtime are imitated: a limit of launches per execution, no launch of a graph
+// that still runs, and a relaunch that waits for everything that was launched.
 #pragma once
 
 #include "kernels/graphs/graph_block.h"
@@ -17,17 +17,17 @@ namespace cudaq::realtime::test {
 
 inline constexpr std::uint32_t kRuntimeLimit = 120; ///< launches per execution
 
-/// A graph: answers one request at a time.
+/// A graph that answers one request at a time.
 struct fake_graph {
   checked_function *function = nullptr;
   GraphIOContextV2 own_context{};
-  GraphIOContextV2 *context = &own_context; ///< several graphs may share one
+  GraphIOContextV2 *context = &own_context; ///< several graphs may share one context
   bool publishes = false;
   std::atomic<bool> uploaded{true};
-  std::chrono::microseconds wait{0};       ///< before it reads the request
-  std::chrono::microseconds linger{0};     ///< after its signal
-  const std::atomic<bool> *gate = nullptr; ///< waits for it before it reads the request
-  std::uint64_t key = 0;                   ///< the last key that it has seen, if requests carry one
+  std::chrono::microseconds wait{0};       ///< waiting time before it reads the request
+  std::chrono::microseconds linger{0};     ///< waiting time after its signal
+  const std::atomic<bool> *gate = nullptr; ///< the graph waits until this is true before it reads the request
+  std::uint64_t key = 0;                   ///< the last key that it has read; only without a function
   std::uint32_t launches = 0;
   std::atomic<int> running{0};
 
@@ -65,7 +65,7 @@ private:
   }
 };
 
-/// Runs graphs that were launched.
+/// Threads that run launched graphs.
 class graph_workers {
 public:
   explicit graph_workers(std::uint32_t count) {
@@ -113,13 +113,13 @@ private:
   bool ends_ = false;
 };
 
-/// One execution of a member, as the runtime sees it.
+/// One execution of a member, with the runtime's view of it.
 struct fake_execution {
   graph_workers *workers = nullptr;
   int relaunch_error = 0;
   std::atomic<int> children{0};
   std::uint32_t launches = 0;
-  std::uint32_t relaunches = 0; ///< pending ones: the runtime allows one
+  std::uint32_t relaunches = 0; ///< pending relaunches: the runtime allows one
   std::atomic<std::uint64_t> *over_limit = nullptr;
   std::atomic<std::uint32_t> *relaunches_refused = nullptr;
 };
@@ -149,7 +149,8 @@ struct fake_launcher {
       ++execution->relaunches;
     return execution->relaunch_error;
   }
-  /// Slow, so that a thread that has lost its core between a graph's signal and its end makes no failure.
+  /// Runs 20 times slower than real time: a thread that loses its core between a graph's signal and its end must not
+  /// cause a failed launch.
   static std::uint64_t now_ns() {
     return static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()) / 20;
   }
@@ -167,7 +168,7 @@ public:
   using handler_set = graph_handler_set<fake_launcher>;
   using transport = graph_ring_transport<yielding_thread_group, cuda::thread_scope_system>;
 
-  /// one_context: all graphs share one.
+  /// one_context: all graphs share one context.
   graph_host(const host_ring &ring, const std::vector<graph_entry> &what, std::uint32_t members,
              std::uint32_t num_workers = 2, bool order_by_key = false, bool one_context = false)
       : base(ring, 1, 1, 3), workers_(num_workers), members_(members) {
@@ -211,22 +212,22 @@ public:
     for (std::uint32_t k = 0; k < members_; ++k)
       bring(k);
   }
-  /// Puts one member on the device.
+  /// Starts member k.
   void bring(std::uint32_t k) {
     threads_.emplace_back([this, k] { serve(k); });
   }
-  /// Ends as a stop does.
+  /// Stops the scheduler and waits for its end.
   void stop() {
     store_release(base.library_word, std::uint32_t{1});
     join();
   }
-  /// Waits for an end that comes by itself.
+  /// Waits for an end without a stop.
   void join() {
     for (std::thread &t : threads_)
       t.join();
     threads_.clear();
   }
-  /// Ready to start again where it stopped.
+  /// Prepares the next start, which continues where this run stopped.
   void renew() {
     store_release(base.library_word, std::uint32_t{0});
     state().stopping = 0;
@@ -241,9 +242,9 @@ public:
   loop_host base;
   std::atomic<std::uint64_t> over_limit{0};
   std::atomic<std::uint32_t> relaunches_refused{0};
-  std::array<std::uint32_t, kMostMembers> executions{}; ///< of each member; written by who holds the token
+  std::array<std::uint32_t, kMostMembers> executions{}; ///< per member; written by the member that holds the token
   std::array<std::atomic<int>, kMostMembers> relaunch_errors{};
-  std::array<std::atomic<bool>, kMostMembers> detained{}; ///< does not come back from its relaunch while this is set
+  std::array<std::atomic<bool>, kMostMembers> detained{}; ///< while set, the member does not return from its relaunch
 
   std::uint32_t token() { return load_acquire<std::uint32_t, kGraphScope>(words().token); }
   std::uint32_t fault() const { return base.reports[0].fault; }
@@ -256,7 +257,7 @@ private:
   std::uint8_t *block() { return block_.data(); }
   graph_rotation_words &words() { return *reinterpret_cast<graph_rotation_words *>(block() + layout_.rotation); }
 
-  /// What kernels/graphs/graph_scheduler.cuh does with a block of two warps.
+  /// Does what kernels/graphs/graph_scheduler.cuh does with a block of two warps.
   void serve(std::uint32_t k) {
     const graph_rotation rotation(words(), base.reports[0].fault, k, members_);
     for (;;) {
@@ -283,7 +284,8 @@ private:
           rotation.lose();
       }
       EXPECT_LE(execution.relaunches, 1u);
-      EXPECT_TRUE(result.why != execution_end::stop || execution.relaunches == 0) << "it would come back for ever";
+      EXPECT_TRUE(result.why != execution_end::stop || execution.relaunches == 0)
+          << "it would relaunch itself without end";
       while (execution.children.load() != 0 || detained[k].load()) // a relaunch waits for every child
         std::this_thread::sleep_for(std::chrono::microseconds(20));
       if (execution.relaunches == 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of the graph schedulers' rotation that come late, do not come back, or cannot relaunch themselves.
+// Members of the graph schedulers' rotation that come late, do not return, or cannot relaunch themselves.
 #include "unittests/kernels/graphs/graph_host.h"
 
 namespace cudaq::realtime::test {
@@ -7,7 +7,7 @@ namespace {
 
 constexpr int kRefused = 7; ///< a cudaError_t
 
-/// A function whose graph answers at once, 2, and one whose graph waits for a gate, 3.
+/// The graph of function 2 answers immediately. The graph of function 3 waits for a gate.
 class GraphRotation : public ::testing::Test {
 protected:
   void make(std::uint32_t members, bool publishes = false) {
@@ -23,14 +23,14 @@ protected:
 
   void the_last_one_cannot_relaunch(bool publishes);
 
-  const host_ring ring{{1024, 64, false}}; // no request comes round to the slot of one that waits
+  const host_ring ring{{1024, 64, false}}; // large, so that no lap reaches the slot of a waiting request
   ring_client client{ring};
   std::vector<fake_graph> graphs{2};
   std::atomic<bool> gate{false};
   std::unique_ptr<graph_host> host;
 };
 
-// The gate is closed: whoever has launched the graph behind it does not come back.
+// The gate is closed. The member that has launched the gated graph waits for it and does not return.
 TEST_F(GraphRotation, Row03_OthersGoOnWhileAMemberWaitsForASlowGraph) {
   make(3);
   host->start();
@@ -54,7 +54,7 @@ TEST_F(GraphRotation, WhoeverIsThereFirstServes) {
   EXPECT_EQ(host->executions[0], 0u);
 }
 
-// Its place on the device is somebody else's when it wants to come back.
+// While the member was away, other work has taken its place on the device.
 TEST_F(GraphRotation, AnotherTakesTheTokenOfAMemberThatDoesNotComeBack) {
   make(2);
   host->detained[0].store(true);
@@ -81,7 +81,7 @@ TEST_F(GraphRotation, AMemberThatCannotRelaunchItselfIsDoneWithout) {
   EXPECT_EQ(host->fault(), 0u);
 }
 
-// It has the token, and may not launch: what comes waits for the other one.
+// The member holds the token but has no launches left: new requests wait for the other member.
 TEST_F(GraphRotation, AMemberThatCannotRelaunchItselfKeepsServingUntilAnotherOneComes) {
   make(2);
   host->relaunch_errors[0].store(kRefused);
@@ -91,7 +91,8 @@ TEST_F(GraphRotation, AMemberThatCannotRelaunchItselfKeepsServingUntilAnotherOne
   for (std::uint32_t n = 0; n < 5; ++n)
     waiting.push_back(client.send(2, {}, n));
   EXPECT_TRUE(eventually([&] { return load_relaxed(host->base.reports[0].dispatched) == kMostLaunches + 5; }));
-  EXPECT_TRUE(eventually([&] { return host->relaunches_refused.load() == 1; })) << "or this would be an ordinary pass";
+  EXPECT_TRUE(eventually([&] { return host->relaunches_refused.load() == 1; }))
+      << "without the refusal this is an ordinary pass";
   host->bring(1);
   for (std::uint32_t n = 0; n < 5; ++n)
     EXPECT_EQ(client.collect(waiting[n]).header.status, 0);
@@ -99,7 +100,7 @@ TEST_F(GraphRotation, AMemberThatCannotRelaunchItselfKeepsServingUntilAnotherOne
   EXPECT_EQ(host->fault(), 0u);
 }
 
-// Whether the other one comes at all, nobody knows: a stop does not wait for it.
+// The other member may never come, so a stop does not wait for it.
 TEST_F(GraphRotation, Row12_AStopDoesNotWaitForAMemberThatMayNeverCome) {
   make(2);
   host->relaunch_errors[0].store(kRefused);
@@ -113,7 +114,7 @@ TEST_F(GraphRotation, Row12_AStopDoesNotWaitForAMemberThatMayNeverCome) {
   EXPECT_EQ(host->fault(), static_cast<std::uint32_t>(kRefused));
 }
 
-// Row 7 of the field notes: an answer to everything accepted, none twice, and the reason is told.
+// Row 7: every accepted request is answered once, and the reason is reported.
 void GraphRotation::the_last_one_cannot_relaunch(bool publishes) {
   constexpr std::uint32_t kFail = 5, kBefore = kMostLaunches - 6;
   make(2, publishes);
@@ -124,7 +125,7 @@ void GraphRotation::the_last_one_cannot_relaunch(bool publishes) {
   host->bring(0);
   const std::uint32_t slow = client.send(3, {}, 1000);
   calls(kMostLaunches - 1);
-  std::vector<std::uint32_t> sent{client.send(2, {}, 1)}; // waits for the other one
+  std::vector<std::uint32_t> sent{client.send(2, {}, 1)}; // waits for the other member
   host->bring(1);
   EXPECT_EQ(client.collect(sent[0]).header.status, 0);
   calls(kBefore - 1);
@@ -137,7 +138,7 @@ void GraphRotation::the_last_one_cannot_relaunch(bool publishes) {
   quick_gate.store(true);
   for (std::uint32_t n = 0; n < sent.size(); ++n)
     EXPECT_EQ(client.collect(sent[n]).header.status, n < kMostLaunches - kBefore ? 0 : CUDAQ_RPC_ERR_LAUNCH_FAILED);
-  gate.store(true); // somebody still looks after it
+  gate.store(true); // the last member still waits for its completion
   EXPECT_EQ(client.collect(slow).header.request_id, 1000u);
   host->join();
   EXPECT_EQ(host->fault(), static_cast<std::uint32_t>(kRefused));
@@ -149,7 +150,7 @@ void GraphRotation::the_last_one_cannot_relaunch(bool publishes) {
   calls(10);
   host->stop();
   EXPECT_EQ(host->fault(), 0u);
-  EXPECT_EQ(graphs[1].launches, 1u) << "its request was answered";
+  EXPECT_EQ(graphs[1].launches, 1u) << "its request must not be served twice";
 }
 TEST_F(GraphRotation, Row07_TheLastOneThatCannotRelaunchItselfAnswersEverythingAndSaysWhy) {
   the_last_one_cannot_relaunch(false);

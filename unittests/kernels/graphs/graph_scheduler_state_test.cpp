@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state by itself: when it tries again, and when it does not.
+// The scheduler's state alone: when it retries a launch, and when it does not.
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
 #include "kernels/graphs/graph_block.h"
 #include "kernels/graphs/graph_scheduler_state.h"
@@ -15,7 +15,7 @@ using namespace detail;
 
 constexpr std::uint32_t kSlots = 16;
 
-/// What the runtime says, and when.
+/// A fake runtime: which execs it refuses to launch, and its clock.
 struct runtime {
   std::set<std::uint64_t> refuses;
   std::uint32_t attempts = 0;
@@ -33,8 +33,8 @@ struct told_launcher {
 
 using numbers = std::vector<std::uint32_t>;
 
-/// Function 1 is the pool of the first `first` graphs, each further function has one. Graph g has exec g + 1 and
-/// context g, or what it is told.
+/// Function 1 has a pool of the first `first` graphs, and each further function has one graph. Graph g has exec g + 1
+/// and context g, if `exec_of` and `context_of` do not set others.
 class GraphSchedulerState : public ::testing::Test {
 protected:
   void make(std::uint32_t graphs, std::uint32_t first = 1, const numbers &context_of = {},
@@ -60,7 +60,7 @@ protected:
         std::make_unique<graph_scheduler_state<told_launcher>>(*view_, plan_.dispatch.ring, told_launcher{&says});
     scheduler->begin_execution();
   }
-  /// Route r belongs to function r + 1: they are sorted by id.
+  /// Route r belongs to function r + 1, because routes are sorted by id.
   void accept(std::uint32_t slot, std::uint32_t function) { scheduler->accept(slot, function - 1); }
   void complete(std::uint32_t graph) {
     view_->graphs[graph].phase = static_cast<std::uint32_t>(graph_phase::completed);
@@ -73,7 +73,7 @@ protected:
     return failed;
   }
   graph_scheduler_words &state() { return view_->state; }
-  /// The graph raises its word, and the poller looks once.
+  /// The graph writes its done word, and the poller reads it once.
   void answer(std::uint32_t graph) {
     view_->done_words[graph] = view_->graphs[graph].launch_number;
     completion_poller<single_thread_group, cuda::thread_scope_system>(*view_, plan_.dispatch.ring).round();
@@ -187,13 +187,13 @@ TEST_F(GraphSchedulerState, OnesThatShareAContextTakeTurns) {
     ASSERT_EQ(in_flight().size(), 1u);
     served_by.push_back(view().graphs[in_flight()[0]].pool);
   }
-  for (std::uint32_t n = 0; n < 9; ++n) // while all of them have requests
+  for (std::uint32_t n = 0; n < 9; ++n) // as long as all three functions have requests
     EXPECT_EQ(std::count(served_by.begin() + n / 3 * 3, served_by.begin() + n / 3 * 3 + 3, n % 3), 1) << n;
   complete(in_flight().at(0));
   EXPECT_TRUE(scheduler->drained());
 }
 
-// In a pool, whichever place the instance has in the list.
+// The place of that instance in the pool's list must not matter.
 TEST_F(GraphSchedulerState, APoolGoesOnWithoutTheInstanceWhoseContextIsTaken) {
   for (std::uint32_t shared = 0; shared < 3; ++shared) {
     make(4, 3, {0, 1, 2, shared});
@@ -212,7 +212,7 @@ TEST_F(GraphSchedulerState, APoolGoesOnWithoutTheInstanceWhoseContextIsTaken) {
     for (std::uint32_t slot = 1; slot < 4; ++slot)
       accept(slot, 1);
     EXPECT_EQ(in_flight(), (numbers{0, 1, 2}));
-    accept(0, 2); // its context is taken again
+    accept(0, 2); // takes the shared context again
     EXPECT_EQ(in_flight(), (numbers{0, 1, 2}));
     complete(shared);
     EXPECT_TRUE(pump().empty());
@@ -220,7 +220,7 @@ TEST_F(GraphSchedulerState, APoolGoesOnWithoutTheInstanceWhoseContextIsTaken) {
   }
 }
 
-// A graph that goes on after its signal for a tenth of a second, and then ends.
+// A graph that runs on for a tenth of a second after its signal, and then ends.
 TEST_F(GraphSchedulerState, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesThem) {
   make(1);
   accept(0, 1);
@@ -240,7 +240,8 @@ TEST_F(GraphSchedulerState, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesT
   EXPECT_EQ(state().doubt, 0u);
 }
 
-// Perhaps the runtime allows fewer launches than we know: the next execution finds out before the request fails.
+// The runtime may allow fewer launches than the library assumes. So the next execution tries again before the request
+// fails.
 TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBeforeTheyAreBelieved) {
   using tested = graph_scheduler_state<told_launcher>;
   make(2);
@@ -253,13 +254,13 @@ TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBe
   EXPECT_TRUE(pump().empty());
   EXPECT_TRUE(scheduler->spent());
   EXPECT_TRUE(scheduler->may_relaunch());
-  accept(2, 2); // others can be launched: it is the graph
+  accept(2, 2); // another graph can be launched, so the refused graph is the cause
   EXPECT_FALSE(scheduler->spent());
   complete(1);
   scheduler->begin_execution();
   says.now += tested::kDoubtNs;
   EXPECT_TRUE(pump().empty());
-  EXPECT_FALSE(scheduler->spent()) << "nothing was launched in this execution: it has all its launches";
+  EXPECT_FALSE(scheduler->spent()) << "an execution without a launch has all its launches left";
   says.refuses.clear();
   says.now += tested::kMostPauseNs;
   EXPECT_TRUE(pump().empty());
@@ -279,7 +280,7 @@ TEST_F(GraphSchedulerState, Row07_WhatWaitsForAGraphThatCannotBeLaunchedFailsTog
       failed.push_back(slot);
   EXPECT_EQ(failed, (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
   EXPECT_TRUE(scheduler->drained());
-  accept(5, 1); // nothing has changed
+  accept(5, 1); // the graph is still refused
   EXPECT_EQ(pump(), std::vector<std::uint32_t>{5});
   says.refuses.clear();
   accept(6, 1);
@@ -292,7 +293,7 @@ TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFail
   complete(0);
   says.refuses = {1};
   accept(1, 1);
-  says.now -= 1000; // another member's
+  says.now -= 1000; // the clock of another member may be slightly slow
   EXPECT_TRUE(pump().empty());
   says.now += graph_scheduler_state<told_launcher>::kBusyNs / 2;
   EXPECT_TRUE(pump().empty());
@@ -300,14 +301,14 @@ TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFail
   EXPECT_EQ(pump(), std::vector<std::uint32_t>{1});
 }
 
-// The function is new, the graph is not.
+// The function id is new, but the graph was launched before.
 TEST_F(GraphSchedulerState, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnother) {
   make(3, 1, {0, 0, 0}, {1, 1, 2});
   accept(0, 1);
   complete(0);
   says.refuses = {1, 2};
   accept(1, 2);
-  accept(2, 3); // the same context, another graph
+  accept(2, 3); // another graph with the same context
   says.now += graph_scheduler_state<told_launcher>::kRetryNs;
   EXPECT_EQ(pump(), numbers{2});
   says.now += graph_scheduler_state<told_launcher>::kBusyNs / 2;
@@ -318,7 +319,7 @@ TEST_F(GraphSchedulerState, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnoth
   EXPECT_EQ(in_flight(), numbers{1});
 }
 
-// One is broken, the other was at work for long, and is not quite over when it has answered.
+// One instance is broken. The other one ran for a long time and has not quite ended when it has answered.
 TEST_F(GraphSchedulerState, ACompletionGivesAPoolItsTimeAnew) {
   make(2, 2);
   says.refuses = {1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph scheduler on CPU threads: nothing is lost, doubled, torn or reordered, whatever the graphs take.
+// The graph scheduler on CPU threads: no request is lost, doubled, torn or reordered, for any duration of the graphs.
 #include "unittests/kernels/graphs/graph_host.h"
 #include "unittests/support/slots_under_way.h"
 
@@ -10,15 +10,15 @@ struct flavour {
   const char *name;
   ring_shape shape;
   std::uint32_t members = 3;
-  std::uint32_t instances = 1; ///< of function 2
+  std::uint32_t instances = 1; ///< instances of function 2
   bool publishes = false, one_context = false;
-  std::uint32_t wait_us = 0, linger_us = 0; ///< of function 3
-  bool pair = false;                        ///< it shares its context with the first instance of function 2
+  std::uint32_t wait_us = 0, linger_us = 0; ///< times of function 3's graph
+  bool pair = false; ///< function 3's graph shares its context with the first instance of function 2
 };
 
 class GraphScheduler : public ::testing::TestWithParam<flavour> {};
 
-/// Function 1 is called, 2 and 3 are graphs.
+/// Function 1 is a device call; functions 2 and 3 are graphs.
 TEST_P(GraphScheduler, Row03_LosesDoublesTearsAndReordersNothing) {
   const flavour &f = GetParam();
   const host_ring ring(f.shape);
@@ -119,7 +119,7 @@ TEST(GraphSchedulerErrors, Row03_AGraphThatCannotBeLaunchedIsAnsweredWithAnError
   EXPECT_EQ(host.base.reports[0].responded, 20u);
 }
 
-// Some of them fail after the stop, before it ends.
+// Some of the requests fail after the stop is requested and before the scheduler ends.
 TEST(GraphSchedulerErrors, Row07_AStopLeavesNoRequestOfSuchAGraphWithoutAnAnswer) {
   const host_ring ring({16, 64, false});
   std::vector<fake_graph> graphs(1);
@@ -143,7 +143,7 @@ TEST(GraphSchedulerErrors, Row07_AStopLeavesNoRequestOfSuchAGraphWithoutAnAnswer
   }
 }
 
-// A graph that is refused does not hold up its pool.
+// A graph that cannot be launched does not hold up its pool.
 TEST(GraphSchedulerErrors, AGoodInstanceServesBesideOneThatCannotBeLaunched) {
   const host_ring ring({4, 64, false});
   std::vector<fake_graph> graphs(2);
@@ -157,7 +157,7 @@ TEST(GraphSchedulerErrors, AGoodInstanceServesBesideOneThatCannotBeLaunched) {
   EXPECT_EQ(graphs[1].launches, 300u);
 }
 
-// The pool is busy: its requests wait in their slots, others pass.
+// All graphs of a pool are busy: its requests wait in their slots, and requests of other functions pass.
 TEST(GraphSchedulerPool, AllBusyKeepsRequestsAndLetsOtherFunctionsPass) {
   const host_ring ring({16, 64, false});
   std::vector<fake_graph> graphs(3);
@@ -181,7 +181,7 @@ TEST(GraphSchedulerPool, AllBusyKeepsRequestsAndLetsOtherFunctionsPass) {
   EXPECT_EQ(host.state().counts.launches, 13u);
 }
 
-// Functions 2 and 3 share a context, and the first one does not end: 3 waits with it, 4 does not.
+// Functions 2 and 3 share a context, and the graph of function 2 does not end. Function 3 waits; function 4 does not.
 TEST(GraphSchedulerPool, OnlyWhatSharesAContextWaitsForIt) {
   const host_ring ring({16, 64, false});
   std::vector<fake_graph> graphs(3);
@@ -224,7 +224,8 @@ TEST(GraphSchedulerStop, AnswersWhatItHasAcceptedAndGoesOnWhereItStopped) {
   }
 }
 
-// Graphs and calls by turns, fewer under way than there are slots: calls overtake graphs, also at the end of a run.
+// Graphs and calls alternate, with fewer requests in flight than slots: calls overtake graphs, also at the end of a
+// run.
 TEST(GraphSchedulerStop, ServesAgainAfterItHasEnded) {
   constexpr std::uint32_t kSlots = 4, kDeep = 3, kMessages = 303;
   const host_ring ring({kSlots, 256, false});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of the predecoding kernel, played on the CPU by groups of several sizes, against the predecoder of the CPU.
+// The body of the predecoding kernel, run on the CPU by groups of several sizes and compared with the CPU predecoder.
 #include "kernels/qec/predecode_body.h"
 
 #include "lib/qec/decoding/detector_graph.h"
@@ -17,7 +17,7 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-/// What a block's threads share, on the CPU.
+/// What the threads of a block share, on the CPU.
 struct shared_group {
   explicit shared_group(std::uint32_t n) : counts(n), barrier(n) {}
   std::vector<std::uint32_t> counts;
@@ -69,11 +69,11 @@ struct both {
   std::vector<std::uint64_t> room() const {
     return std::vector<std::uint64_t>((cpu->layout().bytes() + 15) / 8, 0xEEEEEEEEEEEEEEEEu);
   }
-  /// Compares what both say about a payload.
+  /// Compares the outputs of both for a payload.
   void expect_equal(const std::vector<std::uint8_t> &shot, std::uint32_t threads) {
     std::vector<std::uint64_t> expected = room(), said = room();
     const decode_status status = cpu->run(shot, expected);
-    // The frame stands in a slot that begins with a header and has words behind the payload that are not the request's.
+    // The slot begins with a header. The words after the payload do not belong to the request.
     std::vector<std::uint64_t> slot(3 + std::max(shot.size() / 8 + 1, job.layout.dense_words()), ~std::uint64_t{0});
     const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, 1, static_cast<std::uint32_t>(shot.size()), 2, 3};
     std::memcpy(slot.data(), &header, sizeof(header));
@@ -90,7 +90,7 @@ struct both {
     if (status == decode_status::ok)
       ASSERT_EQ(said, expected);
     else
-      ASSERT_EQ(said[0], static_cast<std::uint64_t>(status)) << "status, and no event";
+      ASSERT_EQ(said[0], static_cast<std::uint64_t>(status)) << "an error has a status and no events";
   }
 
   std::unique_ptr<predecoder> cpu;
