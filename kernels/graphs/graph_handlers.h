@@ -120,7 +120,7 @@ private:
 };
 
 /// The ring of a scheduler that has no other dispatcher beside it.
-template <class Group, cuda::thread_scope Scope>
+template <class Group, thread_scope Scope>
 class graph_ring_transport : public ring_transport<Group, Scope> {
   using base = ring_transport<Group, Scope>;
 

@@ -121,8 +121,8 @@ public:
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess)
       error = cudaDeviceGetAttribute(&most_memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    for (const auto kernel : {graph_scheduler_kernel<Handlers, cuda::thread_scope_device>,
-                              graph_scheduler_kernel<Handlers, cuda::thread_scope_system>})
+    for (const auto kernel :
+         {graph_scheduler_kernel<Handlers, thread_scope_device>, graph_scheduler_kernel<Handlers, thread_scope_system>})
       if (error == cudaSuccess)
         error = cudaFuncSetAttribute(reinterpret_cast<const void *>(kernel),
                                      cudaFuncAttributeMaxDynamicSharedMemorySize, most_memory);
@@ -140,9 +140,8 @@ private:
   std::vector<member> &members() { return members_[params_.dispatch.device_scope ? 1 : 0]; }
   template <class Handlers>
   static void *kernel_for(const graph_plan &plan) {
-    return reinterpret_cast<void *>(plan.dispatch.device_scope
-                                        ? graph_scheduler_kernel<Handlers, cuda::thread_scope_device>
-                                        : graph_scheduler_kernel<Handlers, cuda::thread_scope_system>);
+    return reinterpret_cast<void *>(plan.dispatch.device_scope ? graph_scheduler_kernel<Handlers, thread_scope_device>
+                                                               : graph_scheduler_kernel<Handlers, thread_scope_system>);
   }
 
   /// The state; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a

@@ -17,7 +17,7 @@
 namespace cudaq::realtime::detail {
 
 class graph_rotation {
-  static constexpr auto kDevice = cuda::thread_scope_device;
+  static constexpr auto kDevice = thread_scope_device;
 
 public:
   CUDAQ_REALTIME_HOST_DEVICE graph_rotation(graph_rotation_words &words, std::uint32_t &fault, std::uint32_t number,

@@ -41,7 +41,7 @@ __device__ inline void copy_image(std::uint8_t *to, const std::uint8_t *from, st
 }
 
 /// Warp 0.
-template <class Table, cuda::thread_scope Scope>
+template <class Table, thread_scope Scope>
 __device__ execution_result serve_execution(const graph_params &p, std::uint8_t *memory, const Table &table,
                                             const graph_state_view &view, const graph_rotation &rotation) {
   execution_result result;
@@ -60,7 +60,7 @@ __device__ execution_result serve_execution(const graph_params &p, std::uint8_t 
   return result;
 }
 
-template <class Handlers, cuda::thread_scope Scope>
+template <class Handlers, thread_scope Scope>
 __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
   const auto table = Handlers::prepare(p.dispatch, reinterpret_cast<block_memory *>(memory)->index);
   std::uint8_t *const behind = memory + round_line(kernel_memory(p.dispatch.ring.slot_size, 1));
@@ -105,7 +105,7 @@ __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
     rotation.lose();
 }
 
-template <class Handlers, cuda::thread_scope Scope>
+template <class Handlers, thread_scope Scope>
 static __global__ void __launch_bounds__(kSchedulerThreads, 1)
     graph_scheduler_kernel(const __grid_constant__ graph_params p) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];

@@ -35,7 +35,7 @@ struct graph_state_view {
 
   /// The request in the slot is accepted, and its rx flag not cleared.
   CUDAQ_REALTIME_HOST_DEVICE bool holds(std::uint32_t slot) const {
-    return (load_acquire<std::uint32_t, cuda::thread_scope_device>(held[slot / 32]) >> slot % 32 & 1u) != 0;
+    return (load_acquire<std::uint32_t, thread_scope_device>(held[slot / 32]) >> slot % 32 & 1u) != 0;
   }
   CUDAQ_REALTIME_HOST_DEVICE void hold(std::uint32_t slot) const {
     raise_device_bits(held[slot / 32], 1u << slot % 32);
@@ -54,7 +54,7 @@ struct graph_state_view {
   std::uint32_t num_graphs, num_queues;
 };
 
-inline constexpr auto kGraphScope = cuda::thread_scope_device; ///< scheduler, poller and graphs run on one device
+inline constexpr auto kGraphScope = thread_scope_device; ///< scheduler, poller and graphs run on one device
 
 /// The scheduler's side.
 template <class Launcher>
@@ -343,7 +343,7 @@ private:
 };
 
 /// Watches the completion words beside the scheduler, so that an answer does not wait for a look at the ring.
-template <class Group, cuda::thread_scope Scope>
+template <class Group, thread_scope Scope>
 class completion_poller {
 public:
   CUDAQ_REALTIME_HOST_DEVICE completion_poller(const graph_state_view &view, const slot_ring &r)

@@ -22,7 +22,7 @@ struct yielding_thread_group : single_thread_group {
     return vote;
   }
 };
-using own_transport = ring_transport<yielding_thread_group, cuda::thread_scope_system>;
+using own_transport = ring_transport<yielding_thread_group, thread_scope_system>;
 template <class Handlers, bool Any, class Transport = own_transport>
 using loop = dispatch_loop<yielding_thread_group, Transport, Handlers, no_helpers<yielding_thread_group>, Any>;
 

@@ -166,7 +166,7 @@ struct graph_entry {
 class graph_host {
 public:
   using handler_set = graph_handler_set<fake_launcher>;
-  using transport = graph_ring_transport<yielding_thread_group, cuda::thread_scope_system>;
+  using transport = graph_ring_transport<yielding_thread_group, thread_scope_system>;
 
   /// one_context: all graphs share one context.
   graph_host(const host_ring &ring, const std::vector<graph_entry> &what, std::uint32_t members,
@@ -302,7 +302,7 @@ private:
     graphs.begin_execution();
     std::uint32_t poller_ends = 0;
     std::thread poller([&] {
-      completion_poller<yielding_thread_group, cuda::thread_scope_system> h(view, base.params.ring);
+      completion_poller<yielding_thread_group, thread_scope_system> h(view, base.params.ring);
       while (load_acquire<std::uint32_t, kGraphScope>(poller_ends) == 0) {
         h.round();
         std::this_thread::sleep_for(std::chrono::microseconds(10));

@@ -76,7 +76,7 @@ protected:
   /// The graph writes its done word, and the poller reads it once.
   void answer(std::uint32_t graph) {
     view_->done_words[graph] = view_->graphs[graph].launch_number;
-    completion_poller<single_thread_group, cuda::thread_scope_system>(*view_, plan_.dispatch.ring).round();
+    completion_poller<single_thread_group, thread_scope_system>(*view_, plan_.dispatch.ring).round();
   }
   std::uint64_t &rx_flag(std::uint32_t slot) { return flags_[slot]; }
   std::uint64_t tx_flag(std::uint32_t slot) const { return tx_flags_[slot]; }

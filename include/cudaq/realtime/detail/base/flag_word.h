@@ -11,24 +11,46 @@
 //   relaxed                       gauges, which order nothing
 //
 // The library uses no fences: each order belongs to the access that needs it, where a race detector can check it.
+//
+// nvcc compiles the functions with libcu++, for both sides. A host compiler has std::atomic_ref for them: it makes the
+// same instructions, and libcu++'s header would take longer to compile than most files that include this one.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 
+#ifdef __CUDACC__
 #include <cuda/atomic>
+#else
+#include <atomic>
+#endif
 
 namespace cudaq::realtime::detail {
 
+#ifdef __CUDACC__
+namespace order = cuda;
+using cuda::thread_scope;
+using cuda::thread_scope_device;
+using cuda::thread_scope_system;
+template <class T, thread_scope Scope = thread_scope_system>
+using word_ref = cuda::atomic_ref<T, Scope>;
+#else
+namespace order = std;
+/// Threads that share a word. To a host compiler both are the threads of the program.
+enum thread_scope { thread_scope_system, thread_scope_device };
+template <class T, thread_scope = thread_scope_system>
+using word_ref = std::atomic_ref<T>;
+#endif
+
 /// Loads a word that the caller owns (ring flag, shutdown word), with acquire.
-template <class T, cuda::thread_scope Scope = cuda::thread_scope_system>
+template <class T, thread_scope Scope = thread_scope_system>
 CUDAQ_REALTIME_HOST_DEVICE inline T load_acquire(const volatile T &word) {
-  return cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).load(cuda::memory_order_acquire);
+  return word_ref<T, Scope>(const_cast<T &>(word)).load(order::memory_order_acquire);
 }
 
 /// Stores a word that the caller owns, with release.
-template <class T, cuda::thread_scope Scope = cuda::thread_scope_system>
+template <class T, thread_scope Scope = thread_scope_system>
 CUDAQ_REALTIME_HOST_DEVICE inline void store_release(volatile T &word, T value) {
-  cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).store(value, cuda::memory_order_release);
+  word_ref<T, Scope>(const_cast<T &>(word)).store(value, order::memory_order_release);
 }
 
 /// Loads the first 8 bytes of a request in its slot. They are written with one store: on a shared ring, a dispatcher
@@ -40,13 +62,13 @@ CUDAQ_REALTIME_HOST_DEVICE inline std::uint64_t load_first_word(const std::uint8
 /// Loads a word that orders nothing (a counter of the caller).
 template <class T>
 CUDAQ_REALTIME_HOST_DEVICE inline T load_relaxed(const volatile T &word) {
-  return cuda::atomic_ref<T, cuda::thread_scope_system>(const_cast<T &>(word)).load(cuda::memory_order_relaxed);
+  return word_ref<T>(const_cast<T &>(word)).load(order::memory_order_relaxed);
 }
 
 /// Stores a word that orders nothing.
 template <class T>
 CUDAQ_REALTIME_HOST_DEVICE inline void store_relaxed(volatile T &word, T value) {
-  cuda::atomic_ref<T, cuda::thread_scope_system>(const_cast<T &>(word)).store(value, cuda::memory_order_relaxed);
+  word_ref<T>(const_cast<T &>(word)).store(value, order::memory_order_relaxed);
 }
 
 /// Stores the word that load_first_word reads. Relaxed: the request's flag orders it.
@@ -56,31 +78,31 @@ CUDAQ_REALTIME_HOST_DEVICE inline void store_first_word(std::uint8_t *slot, std:
 
 /// Adds to a counter to which several threads of one device add; orders nothing.
 CUDAQ_REALTIME_HOST_DEVICE inline void add_relaxed(volatile std::uint64_t &word, std::uint64_t n) {
-  cuda::atomic_ref<std::uint64_t, cuda::thread_scope_device>(const_cast<std::uint64_t &>(word))
-      .fetch_add(n, cuda::memory_order_relaxed);
+  word_ref<std::uint64_t, thread_scope_device>(const_cast<std::uint64_t &>(word))
+      .fetch_add(n, order::memory_order_relaxed);
 }
 
 // Bits that threads of one device set and clear. A thread that reads the word with acquire sees all writes before a
 // clear.
 CUDAQ_REALTIME_HOST_DEVICE inline void raise_device_bits(std::uint32_t &word, std::uint32_t bits) {
-  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(word).fetch_or(bits, cuda::memory_order_relaxed);
+  word_ref<std::uint32_t, thread_scope_device>(word).fetch_or(bits, order::memory_order_relaxed);
 }
 CUDAQ_REALTIME_HOST_DEVICE inline void clear_device_bits(std::uint32_t &word, std::uint32_t bits) {
-  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(word).fetch_and(~bits, cuda::memory_order_release);
+  word_ref<std::uint32_t, thread_scope_device>(word).fetch_and(~bits, order::memory_order_release);
 }
 
 /// Changes a word that the caller owns from `expected` to `desired`. Returns false, and changes nothing, if it holds
 /// another value. Acquire if it succeeds; a failure orders nothing, so polling with it costs no more than a load.
-template <class T, cuda::thread_scope Scope = cuda::thread_scope_system>
+template <class T, thread_scope Scope = thread_scope_system>
 CUDAQ_REALTIME_HOST_DEVICE inline bool claim_word(volatile T &word, T expected, T desired) {
-  return cuda::atomic_ref<T, Scope>(const_cast<T &>(word))
-      .compare_exchange_strong(expected, desired, cuda::memory_order_acquire, cuda::memory_order_relaxed);
+  return word_ref<T, Scope>(const_cast<T &>(word))
+      .compare_exchange_strong(expected, desired, order::memory_order_acquire, order::memory_order_relaxed);
 }
 
 /// Counts one arrival in a word that the blocks of a grid share. A thread that reads the count with acquire sees all
 /// writes before the arrivals that it counts.
 CUDAQ_REALTIME_HOST_DEVICE inline void arrive(std::uint32_t &word) {
-  cuda::atomic_ref<std::uint32_t, cuda::thread_scope_device>(word).fetch_add(1, cuda::memory_order_release);
+  word_ref<std::uint32_t, thread_scope_device>(word).fetch_add(1, order::memory_order_release);
 }
 
 /// A word that the library owns and host threads share.
@@ -98,17 +120,13 @@ public:
   /// Changes the word from `expected` to `desired`. Returns false, and changes nothing, if it holds another value. In
   /// both cases the caller sees all writes before the value that it found.
   bool claim(T expected, T desired) {
-    return cuda::atomic_ref<T, cuda::thread_scope_system>(value_).compare_exchange_strong(
-        expected, desired, cuda::memory_order_acq_rel, cuda::memory_order_acquire);
+    return word_ref<T>(value_).compare_exchange_strong(expected, desired, order::memory_order_acq_rel,
+                                                       order::memory_order_acquire);
   }
 
   // Bits that several threads set and clear. raise_bits returns the previous value of the word.
-  T raise_bits(T bits) {
-    return cuda::atomic_ref<T, cuda::thread_scope_system>(value_).fetch_or(bits, cuda::memory_order_acq_rel);
-  }
-  void clear_bits(T bits) {
-    cuda::atomic_ref<T, cuda::thread_scope_system>(value_).fetch_and(~bits, cuda::memory_order_acq_rel);
-  }
+  T raise_bits(T bits) { return word_ref<T>(value_).fetch_or(bits, order::memory_order_acq_rel); }
+  void clear_bits(T bits) { word_ref<T>(value_).fetch_and(~bits, order::memory_order_acq_rel); }
 
 private:
   T value_{};
@@ -120,9 +138,7 @@ private:
 class counter {
 public:
   void bump(std::uint64_t n = 1) { store_release(value_, load_relaxed(value_) + n); }
-  void add(std::uint64_t n = 1) {
-    cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(value_).fetch_add(n, cuda::memory_order_acq_rel);
-  }
+  void add(std::uint64_t n = 1) { word_ref<std::uint64_t>(value_).fetch_add(n, order::memory_order_acq_rel); }
   std::uint64_t value() const { return load_acquire(value_); }
 
 private:

@@ -109,7 +109,7 @@ struct compile_time_handlers {
 
 /// The transport of a kernel. Second argument of open(): the shared memory after that of kernel_memory, if there is
 /// any.
-template <cuda::thread_scope Scope>
+template <thread_scope Scope>
 struct own_ring {
   using transport = ring_transport<warp_thread_group, Scope>;
   __device__ static transport open(const dispatch_params &p, std::uint8_t *) { return {p.ring, p.first_slot}; }
@@ -152,7 +152,7 @@ __device__ void serve_in_order(const dispatch_params &p, std::uint8_t *memory) {
 }
 
 /// ANY: each of the first `groups` warps of the grid runs a loop.
-template <class Handlers, cuda::thread_scope Scope>
+template <class Handlers, thread_scope Scope>
 __device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memory, std::uint32_t groups) {
   auto &shared = *reinterpret_cast<block_memory *>(memory);
   const auto handlers = Handlers::prepare(p, shared.index);
@@ -169,7 +169,7 @@ __device__ void serve_side_by_side(const dispatch_params &p, std::uint8_t *memor
 }
 
 /// Internal linkage: each module that instantiates the kernel launches its own kernel.
-template <class Kernel, class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
+template <class Kernel, class Handlers, thread_scope Scope, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)
     dispatch_in_order_kernel(const __grid_constant__ dispatch_params p) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
@@ -182,7 +182,7 @@ static __global__ void __launch_bounds__(MaxThreads, 1)
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];
   serve_in_order<Kernel, Handlers, Ring>(p, cudaq_dispatch_memory);
 }
-template <class Handlers, cuda::thread_scope Scope, std::uint32_t MaxThreads>
+template <class Handlers, thread_scope Scope, std::uint32_t MaxThreads>
 static __global__ void __launch_bounds__(MaxThreads, 1)
     dispatch_side_by_side_kernel(const __grid_constant__ dispatch_params p, std::uint32_t groups) {
   extern __shared__ __align__(128) std::uint8_t cudaq_dispatch_memory[];

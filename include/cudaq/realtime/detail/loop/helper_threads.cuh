@@ -150,7 +150,7 @@ public:
       if (threadIdx.x == 0) {
         std::uint64_t sequence = 0;
         do {
-          sequence = load_acquire<std::uint64_t, cuda::thread_scope_device>(grid_command_->sequence);
+          sequence = load_acquire<std::uint64_t, thread_scope_device>(grid_command_->sequence);
         } while (static_cast<std::uint32_t>(sequence) == seen);
         command_.bytes = static_cast<std::uint32_t>(sequence >> 32);
       }
@@ -222,12 +222,12 @@ private:
   }
   __device__ void send_to_grid(command what, std::uint32_t staged_bytes) {
     grid_command_->kind = static_cast<std::uint32_t>(what);
-    store_release<std::uint64_t, cuda::thread_scope_device>(grid_command_->sequence,
-                                                            std::uint64_t{staged_bytes} << 32 | ++commands_sent_);
+    store_release<std::uint64_t, thread_scope_device>(grid_command_->sequence,
+                                                      std::uint64_t{staged_bytes} << 32 | ++commands_sent_);
   }
   __device__ void wait_for_grid() {
     if (threadIdx.x == 0)
-      while (load_acquire<std::uint32_t, cuda::thread_scope_device>(grid_command_->arrivals) !=
+      while (load_acquire<std::uint32_t, thread_scope_device>(grid_command_->arrivals) !=
              commands_sent_ * (gridDim.x - 1)) {
       }
     __syncwarp();

@@ -43,7 +43,7 @@ template <class Kernel, class Handlers>
 struct kernel_choice {
   using function = void (*)(dispatch_params);
   using any_function = void (*)(dispatch_params, std::uint32_t);
-  static constexpr auto kSystem = cuda::thread_scope_system, kDevice = cuda::thread_scope_device;
+  static constexpr auto kSystem = thread_scope_system, kDevice = thread_scope_device;
 
   static function in_order(bool device_scope, std::uint32_t threads) {
     if constexpr (Kernel::is_cooperative)

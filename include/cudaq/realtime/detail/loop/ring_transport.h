@@ -26,7 +26,7 @@
 
 namespace cudaq::realtime::detail {
 
-template <class Group, cuda::thread_scope Scope>
+template <class Group, thread_scope Scope>
 class ring_transport {
 public:
   static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two calls of seek()

@@ -13,8 +13,8 @@ namespace cudaq::realtime::detail {
 /// The host's router puts our requests into an inbox, in order. A look reads the inbox instead of the flags, and the
 /// kernel reads nothing of the requests of other dispatchers.
 template <class Group>
-class inbox_transport : public ring_transport<Group, cuda::thread_scope_system> {
-  using base = ring_transport<Group, cuda::thread_scope_system>;
+class inbox_transport : public ring_transport<Group, thread_scope_system> {
+  using base = ring_transport<Group, thread_scope_system>;
   using base::ring_;
 
 public:
@@ -68,8 +68,8 @@ private:
 /// another dispatcher has served and the producer has refilled looks unchanged. So the order of requests is certain
 /// only if no slot is refilled in the meantime.
 template <class Group>
-class leaving_transport : public ring_transport<Group, cuda::thread_scope_system> {
-  using base = ring_transport<Group, cuda::thread_scope_system>;
+class leaving_transport : public ring_transport<Group, thread_scope_system> {
+  using base = ring_transport<Group, thread_scope_system>;
   using base::ring_;
 
 public:

@@ -16,7 +16,7 @@ namespace cudaq::realtime::detail {
 
 /// The addresses of one slot, for code that uses the slot more than once: on a device, computing them takes longer than
 /// serving a short request.
-template <cuda::thread_scope Scope>
+template <thread_scope Scope>
 struct slot_words {
   volatile std::uint64_t *rx_flag, *tx_flag;
   std::uint8_t *request, *response;
@@ -36,7 +36,7 @@ struct slot_words {
 
 /// One side's view (host or device) of a ring. Plain data; copies are views of the same ring. Scope: system, unless all
 /// threads that touch the flags run on one device.
-template <cuda::thread_scope Scope>
+template <thread_scope Scope>
 struct scoped_slot_ring {
   volatile std::uint64_t *rx_flags = nullptr;
   volatile std::uint64_t *tx_flags = nullptr;
@@ -49,7 +49,7 @@ struct scoped_slot_ring {
   std::uint32_t slot_size = 0; ///< usable bytes of a slot, header included
 
   /// The same view for flags that are accessed with another scope.
-  template <cuda::thread_scope Other>
+  template <thread_scope Other>
   CUDAQ_REALTIME_HOST_DEVICE scoped_slot_ring<Other> with_scope() const {
     return {rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, rx_alias, num_slots, slot_size};
   }
@@ -111,6 +111,6 @@ struct scoped_slot_ring {
   }
 };
 
-using slot_ring = scoped_slot_ring<cuda::thread_scope_system>;
+using slot_ring = scoped_slot_ring<thread_scope_system>;
 
 } // namespace cudaq::realtime::detail
