@@ -27,8 +27,8 @@ namespace cudaq::realtime::detail {
 ///   look, phase, generation   Any thread. The caller sees everything written before the step that set the value.
 ///   start_at, enter, finish   Only the thread that has the request, and only in a phase from which no other thread
 ///                             claims it: they store without checking whether the word has changed.
-///   claim                     Any thread. Of several threads that claim the same step, one succeeds. It sees everything
-///                             written before the phase that it found.
+///   claim                     Any thread. Of several threads that claim the same step, one succeeds. It sees all writes
+///                             made before the phase that it found.
 template <class Phase, unsigned kPhaseBits>
 class generation_word {
   static_assert(std::is_enum_v<Phase> && kPhaseBits > 0 && kPhaseBits < 64);
