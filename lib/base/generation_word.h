@@ -27,7 +27,7 @@ namespace cudaq::realtime::detail {
 ///   look, phase, generation   Any thread. The caller sees everything written before the step that set the value.
 ///   start_at, enter, finish   Only the thread that has the request, and only in a phase from which no other thread
 ///                             claims it: they store without checking whether the word has changed.
-///   claim                     Any thread. Of several threads that claim the same step, one succeeds. It sees all writes
+///   claim                     Any thread. Of several threads that claim the same step one succeeds. It sees all writes
 ///                             made before the phase that it found.
 template <class Phase, unsigned kPhaseBits>
 class generation_word {
