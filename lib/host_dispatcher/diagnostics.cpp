@@ -64,8 +64,7 @@ void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
   out.in_flight = out.dispatched + refused - out.responded;
   if (const job_table *jobs = jobs_.load()) {
     out.cursor = jobs->cursor.peek();
-    // If this thread is preempted between the sums, requests answered in the meantime count as in flight: cut the
-    // value.
+    // Requests that came and were answered between the sums count as in flight, too: limit the value.
     out.in_flight = out.in_flight < jobs->num_slots ? out.in_flight : jobs->num_slots;
   }
 }

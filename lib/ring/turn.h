@@ -53,7 +53,7 @@
 //   dropped    Wrong magic, or by default an unknown function_id: server.note_dropped, then only step 9. tx stays 0. No
 //              response is written.
 //
-// The Server is what differs between its users. It provides
+// The Server does what differs between dispatchers. It provides
 //   bool     no_job(i)                        The slot has no accepted request that is still to be answered. Called
 //                                             before the rx flag is read: the thread that answers clears rx first and
 //                                             closes the job after that.

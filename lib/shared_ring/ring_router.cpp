@@ -14,9 +14,9 @@ ring_router::control_role::control_role(ring_router &router) : router_(router) {
 
 ring_router::control_role::~control_role() { router_.role_.store(0); }
 
-/// The member that receives requests for this function. Null: they are left in their slots. If no member serves the
-/// function, a member that has it in another mode receives them and answers MODE_NOT_SERVED; else the default owner
-/// does.
+/// The member that receives requests for this function, or NULL: they are left in their slots. If no member serves the
+/// function, a member that has it in another mode receives them and answers MODE_NOT_SERVED. If no member has it, the
+/// default owner receives them.
 ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
   ring_member *fallback = nullptr, *knows = nullptr;
   for (const seat &s : seats_) {

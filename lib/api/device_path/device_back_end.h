@@ -6,7 +6,7 @@
 // cudaFree or cudaFreeHost. A run is under way from a launch that may have succeeded until finish finds its stream
 // empty. Until then no memory is freed that the kernel may touch.
 //
-// On a shared ring the member's thread (lib/shared_ring/device_member.h) routes. The device path has no other host thread.
+// The only host thread of this path is the one that routes a shared ring (lib/shared_ring/device_member.h).
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_table.h"

@@ -48,7 +48,7 @@ status_or_reason read_workers(const cudaq_host_worker_t *workers, std::size_t co
   constexpr std::uint32_t kFirstVersion = offsetof(cudaq_host_worker_t, completion);
   if (count != 0 && (workers->struct_size < kFirstVersion || workers->struct_size % 8 != 0))
     return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       "workers[0].struct_size is %u: at least %u, and a multiple of 8 (fill it with sizeof)",
+                       "workers[0].struct_size is %u: at least %u, and a multiple of 8; set it with sizeof",
                        workers->struct_size, kFirstVersion);
   out.assign(count, {});
   const auto *at = reinterpret_cast<const unsigned char *>(workers);
