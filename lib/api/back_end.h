@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a dispatcher's path (host or device) does behind the common wiring and state machine.
+// What each path (host or device) of a dispatcher implements. cudaq_dispatcher_t has the wiring and the state machine,
+// which are common to both.
 #pragma once
 
 #include "lib/api/options.h"
@@ -10,7 +11,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// Everything that the caller has set, validated as far as it can be without a run.
+/// Everything that the caller has set, validated as far as possible without a run.
 struct wiring {
   std::optional<cudaq_ringbuffer_t> ring;
   std::optional<cudaq_function_table_t> table;
@@ -18,42 +19,43 @@ struct wiring {
   std::vector<cudaq_host_worker_t> workers;
   void **mailbox = nullptr;
   cudaq_dispatcher_options_t options{};
-  cudaq_dispatch_launch_fn_t launch_fn = nullptr; ///< at most one of this and the next
+  cudaq_dispatch_launch_fn_t launch_fn = nullptr; ///< at most one of launch_fn and launch_fn_v2 is set
   cudaq_dispatch_launch_fn_v2_t launch_fn_v2 = nullptr;
   cudaq_unified_dispatch_ctx_t unified{};
-  std::optional<cudaq_dispatch_graph_io_t> graph_io; ///< its `contexts` are those below
+  std::optional<cudaq_dispatch_graph_io_t> graph_io; ///< its `contexts` points to graph_contexts
   std::vector<void *> graph_contexts;
   volatile int *shutdown_flag = nullptr;
   std::uint64_t *stats = nullptr;
-  bool rewired = true; ///< the ring was set after the last start: the cursor begins at slot 0
+  bool rewired = true; ///< the ring was set after the last start: the cursor starts at slot 0
 };
 
-/// A run, as it is without having been finished.
+/// State of a run between start and finish.
 enum class run_phase {
   going,
   ended,  ///< by the caller's shutdown flag
-  faulted ///< by an error; finish says which
+  faulted ///< ended by an error, which finish returns
 };
 
-/// Calls are serialised by the dispatcher, except those marked "any thread".
+/// The dispatcher serialises the calls, except those marked "any thread".
 class back_end {
 public:
   virtual ~back_end() = default;
 
   virtual status_or_reason check_ring(const cudaq_ringbuffer_t &ring) const = 0;
-  /// The name of a call that this path needs and that was not made, or NULL.
+  /// The name of a C function that this path needs and the caller has not called, or NULL.
   virtual const char *missing_call(const wiring &w) const = 0;
 
-  /// Starts a run. On an error nothing runs, except after CUDAQ_ERR_TIMEOUT: what was started will end as soon as it
-  /// can, and finish waits for it.
+  /// Starts a run. After an error nothing runs. Exception: after CUDAQ_ERR_TIMEOUT the kernel that was started ends as
+  /// soon as it can, and finish waits for it.
   virtual status_or_reason start(wiring &w) = 0;
-  /// Of a run between start and finish. Any thread.
+  /// State of the run. Only between start and finish. Any thread.
   virtual run_phase look() const = 0;
-  /// Ends the run. CUDAQ_ERR_TIMEOUT: it did not end by the deadline; may be called again. Any other error: it has
-  /// ended, and not well. `timeout_ns` is for the text.
+  /// Ends the run. CUDAQ_ERR_TIMEOUT: the run did not end by the deadline; may be called again. Any other error: the
+  /// run has ended with this error. `timeout_ns` is only for the error text.
   virtual status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;
 
-  /// What of this dispatcher the calling thread is inside of ("a handler"), or NULL. Any thread.
+  /// The callback of this dispatcher that the calling thread is in ("a handler", "the launch function"), or NULL. Any
+  /// thread.
   virtual const char *caller_is_inside() const = 0;
   /// Any thread.
   virtual status_or_reason complete_deferred(const cudaq_host_job_t &, std::int32_t, std::uint32_t) {
@@ -71,19 +73,20 @@ public:
 
 private:
   static status_or_reason no_workers() {
-    return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_path is 0 (device): graph workers are the host path's");
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "config->dispatch_path is 0 (device): only the host path has graph workers");
   }
 };
 
-/// A ring as one side sees it, under a configuration by which it is valid.
+/// A ring as one side sees it. The ring must be valid for the configuration.
 slot_ring view_of(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config, ring_side side);
 
-/// What tells a ring from others. The host address where there is one: either path can then name it.
+/// Identifies a ring: the host address of its rx flags if there is one, so that both paths get the same identity.
 inline const volatile void *identity_of(const cudaq_ringbuffer_t &ring) {
   return ring.rx_flags_host != nullptr ? ring.rx_flags_host : ring.rx_flags;
 }
 
-/// What cudaq_dispatch_launch_state() says: not NULL while the calling thread is inside a start of the device path.
+/// The result of cudaq_dispatch_launch_state(): not NULL while the calling thread is in the launch function of a start.
 inline thread_local void *launch_state_of_this_thread = nullptr;
 
 } // namespace cudaq::realtime::detail

@@ -10,7 +10,7 @@ using namespace cudaq::realtime::detail;
 
 namespace {
 
-// A century is as good as for ever, and does not overflow the clock.
+// 100 years stand for "without limit", and do not overflow the clock.
 steady_clock::time_point deadline_after(std::uint64_t timeout_ns) {
   constexpr std::uint64_t kForever = 100ull * 365 * 86400 * 1000000000;
   return steady_clock::now() + std::chrono::nanoseconds(timeout_ns < kForever ? timeout_ns : kForever);
@@ -55,12 +55,12 @@ cudaq_dispatcher_state_t cudaq_dispatcher_t::state() const {
 template <class Body>
 status_or_reason cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&body) {
   if (const char *what = path_->caller_is_inside())
-    return make_reason(CUDAQ_ERR_STATE, "called from %s of this dispatcher", what);
+    return make_reason(CUDAQ_ERR_STATE, "called inside %s of this dispatcher; call it from another thread", what);
   std::unique_lock lock(control_, std::defer_lock);
   if (deadline == steady_clock::time_point::max())
     lock.lock();
   else if (!wait_until(deadline, [&] { return lock.try_lock(); }))
-    return make_reason(CUDAQ_ERR_TIMEOUT, "another call is starting or stopping the dispatcher");
+    return make_reason(CUDAQ_ERR_TIMEOUT, "another control call of this dispatcher did not end by the deadline");
   return body();
 }
 
@@ -74,7 +74,7 @@ status_or_reason cudaq_dispatcher_t::settle(cudaq_dispatcher_state_t &now) {
 
 status_or_reason cudaq_dispatcher_t::check_wired() const {
   if (const char *missing = path_->missing_call(wiring_))
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "not wired: %s was not called", missing);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "not wired: %s was not called; call it first", missing);
   return {};
 }
 
@@ -82,8 +82,10 @@ status_or_reason cudaq_dispatcher_t::check_startable() const {
   if (status_or_reason found = check_wired())
     return found;
   if (wiring_.options.default_owner != 0 && config.shared_ring_mode == 0)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "options->default_owner is %u: it means something on a shared ring only",
-                       wiring_.options.default_owner);
+    return make_reason(
+        CUDAQ_ERR_INVALID_ARG,
+        "options->default_owner is %u but config->shared_ring_mode is 0: only a shared ring has a default owner",
+        wiring_.options.default_owner);
   return {};
 }
 
@@ -189,8 +191,7 @@ status_or_reason cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_
     if (status_or_reason refused = refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a GraphIOContext"))
       return refused;
     if (config.dispatch_mode != CUDAQ_DISPATCH_GRAPH_LAUNCH)
-      return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                         "config->dispatch_mode is %d: a GraphIOContext belongs to 1 (graph launch)",
+      return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_mode is %d: a GraphIOContext needs 1 (graph launch)",
                          static_cast<int>(config.dispatch_mode));
     return validate_graph_io(given);
   };
@@ -207,13 +208,13 @@ status_or_reason cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_disp
       return make_reason(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
     if (config.kernel_type != CUDAQ_KERNEL_UNIFIED)
       return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                         "config->kernel_type is %d: a unified launch function belongs to 2 (unified)",
+                         "config->kernel_type is %d: a unified launch function needs 2 (unified)",
                          static_cast<int>(config.kernel_type));
     return {};
   };
   return wire("the launch function", check, [&] {
     wiring_.unified = unified;
-    wiring_.rewired = true; // its ring comes with the transport context
+    wiring_.rewired = true; // the transport context brings its ring
   });
 }
 
@@ -223,14 +224,14 @@ status_or_reason cudaq_dispatcher_t::start() {
     if (status_or_reason found = settle(s))
       return found;
     if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
-      return make_reason(CUDAQ_ERR_STATE, "the dispatcher is %s", state_name(s));
+      return make_reason(CUDAQ_ERR_STATE, "the dispatcher is %s; stop it first", state_name(s));
     status_or_reason refused = check_startable();
     if (refused)
       return refused;
     refused = path_->start(wiring_);
     if (!refused)
       set_state(CUDAQ_DISPATCHER_RUNNING);
-    else if (refused.status == CUDAQ_ERR_TIMEOUT) // something was started that does not end
+    else if (refused.status == CUDAQ_ERR_TIMEOUT) // a kernel was started that has not ended
       set_state(CUDAQ_DISPATCHER_FAILED);
     return refused;
   });

@@ -1,15 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatcher behind the opaque handle: wiring and the state machine. What a run is, its path's back end knows.
+// The type of the opaque handle cudaq_dispatcher_t: wiring and the state machine. The back end of the path implements a
+// run.
 //
 //   created --all wired--> wired --start--> running --stop--> stopped --start--> running
 //                                              |                 ^
 //                                              |   shutdown flag set by the caller: the loop has ended, reported as
 //                                              |   stopped; stop joins it
-//                                              +--stop timed out--> failed --stop, handler came back--> stopped
-//                                              +--device fault----> failed --stop says it once; the next--> stopped
-//                                              |  (or no scheduler of graphs could go on)
+//                                              +--stop timed out--> failed --stop, handler has returned--> stopped
+//                                              +--device fault----> failed --stop returns it; stop again--> stopped
+//                                              |  (or no graph scheduler could continue)
 //
-// destroy is allowed in every state. In failed only stop and destroy are.
+// destroy is allowed in every state. In state failed only stop and destroy are allowed.
+//
+// The caller's threads. Those of the library are listed in host_dispatcher.h and device_member.h.
+//
+//   control calls: set_..., start, stop, destroy
+//     thread   Any, except one inside a handler or the launch function of this dispatcher: alone() refuses that.
+//     owns     control_, so one control call runs at a time, and the wiring.
+//     waits    For control_: stop until its deadline, the others without limit. start: until the threads run, or the
+//              kernel is verified to run. stop: until the run has ended, at most until the deadline.
+//     destroy  Stops first. It must be the last call on the handle: no other thread may be in a call.
+//   reading calls: get_state, get_stats, get_processed, dump_state
+//     thread   Any, at any time before destroy.
+//     waits    Not for control_. Only for short locks of the back end, and on the device path for short driver calls.
+//   requests that are answered later: cudaq_host_complete_deferred, cudaq_host_release_worker, cudaq_host_worker_job
+//     thread   Any, also inside a handler.
+//     owns     complete_deferred: the job, from its claim until the call returns.
+//     waits    Never.
+//   cudaq_host_dispatcher_loop
+//     thread   The caller's thread becomes the dispatcher thread (run_here). The handle is private to this call.
+//     waits    By options.wait_policy, after a turn without work.
+//     ends     When the shutdown flag is set and the accepted requests are answered, or with a timeout for a graph.
+//   producer and consumer of the ring: the slot helpers
+//     thread   One producer and one consumer for each ring; they share only the ring with the dispatcher.
 #pragma once
 
 #include "lib/api/back_end.h"
@@ -32,15 +55,15 @@ struct cudaq_dispatcher_t {
   status_or_reason set_host_workers(std::vector<cudaq_host_worker_t> workers);
   status_or_reason set_mailbox(void **mailbox);
   status_or_reason set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
-  /// One of the two is not NULL.
+  /// Exactly one of the two is not NULL.
   status_or_reason set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
   status_or_reason set_graph_io(const cudaq_dispatch_graph_io_t &given);
   status_or_reason set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified);
 
   status_or_reason start();
-  /// Runs the host path's loop on the calling thread instead of one of its own.
+  /// Starts a run of the host path, and runs its loop on the calling thread instead of a thread of the library.
   status_or_reason run_here();
-  /// After run_here: a graph of the run has not ended.
+  /// After run_here. True: a graph of the run has not ended.
   bool graph_runs() const;
   bool threads_run() const;
   status_or_reason stop(std::uint64_t timeout_ns);
@@ -56,19 +79,19 @@ struct cudaq_dispatcher_t {
   const cudaq_dispatcher_config_t config;
 
 private:
-  /// Runs `body` alone among the control calls. Refused from a handler of this dispatcher, whose end stop would wait
-  /// for while the handler waits here, and after `deadline`.
+  /// Runs `body` while no other control call runs. Refused in a handler of this dispatcher: stop would wait for the
+  /// handler's end while the handler waits for stop. Refused also if the lock is not free by `deadline`.
   template <class Body>
   status_or_reason alone(cudaq::realtime::detail::steady_clock::time_point deadline, Body &&body);
   template <class Body>
   status_or_reason alone(Body &&body) {
     return alone(cudaq::realtime::detail::steady_clock::time_point::max(), body);
   }
-  /// Sets a part of the wiring: `check` says whether it may be, `set` does it.
+  /// Sets a part of the wiring: `check` returns whether it is allowed, `set` sets it.
   template <class Check, class Set>
   status_or_reason wire(const char *what, Check &&check, Set &&set);
-  /// Joins a run that the caller's own shutdown flag has ended, and says what the state is then. What a run that was
-  /// ended by an error has to say is left to stop.
+  /// Finishes a run that the caller's shutdown flag has ended, and sets `now` to the state as it was found before. The
+  /// error of a run that has ended with an error is left for stop.
   status_or_reason settle(cudaq_dispatcher_state_t &now);
   status_or_reason finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
   status_or_reason check_wired() const;
@@ -79,8 +102,9 @@ private:
   std::mutex control_; ///< serialises wiring, start, stop
   cudaq::realtime::detail::shared_word<std::uint32_t> state_;
   cudaq::realtime::detail::wiring wiring_;
-  cudaq::realtime::detail::shared_word<std::uint64_t> grace_period_ns_; ///< of the options, for calls without the lock
-  cudaq::realtime::detail::shared_word<std::uint64_t *> stats_;         ///< of the wiring, likewise
+  cudaq::realtime::detail::shared_word<std::uint64_t>
+      grace_period_ns_;                                         ///< of the options; for calls that do not take the lock
+  cudaq::realtime::detail::shared_word<std::uint64_t *> stats_; ///< of the wiring; for calls that do not take the lock
   std::unique_ptr<cudaq::realtime::detail::back_end> path_;
-  cudaq::realtime::detail::host_back_end *host_ = nullptr; ///< path_, on the host path
+  cudaq::realtime::detail::host_back_end *host_ = nullptr; ///< path_ on the host path, else NULL
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exported dispatcher functions: null checks, the exception guard, nothing else.
+// The exported dispatcher functions: NULL checks and the exception guard. cudaq_dispatcher_t does the work.
 #include "lib/api/dispatcher.h"
 
 #include "lib/api/host_path/host_workers.h"
@@ -35,14 +35,14 @@ status_or_reason create(cudaq_dispatch_manager_t &manager, const cudaq_dispatche
 }
 
 status_or_reason destroy(cudaq_dispatcher_t *dispatcher) {
-  // A run that a device fault has ended is over, too.
+  // A CUDA error means that a device fault has ended the run: the run is over, and destroy goes on.
   if (status_or_reason refused = dispatcher->stop(dispatcher->grace_period_ns());
       refused && refused.status != CUDAQ_ERR_CUDA)
     return refused;
   {
     const std::lock_guard lock(dispatcher->manager.mutex);
     dispatcher->manager.dispatchers.erase(dispatcher);
-    if (dispatcher->manager.dispatchers.empty()) // nothing is left that could complete a job of theirs
+    if (dispatcher->manager.dispatchers.empty()) // no dispatcher is left that could complete one of their jobs
       dispatcher->manager.retired_routers.clear();
   }
   delete dispatcher;
@@ -57,16 +57,18 @@ status_or_reason run_loop_here(const cudaq_dispatcher_config_t &config, const cu
     return found;
   if (config.dispatch_path != CUDAQ_DISPATCH_PATH_HOST)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                       "config->dispatch_path is %d (device): a loop on the calling thread is the host path's",
+                       "config->dispatch_path is %d (device): only the host path can run on the calling thread",
                        static_cast<int>(config.dispatch_path));
   if (config.shared_ring_mode != 0)
-    return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                       "config->shared_ring_mode: a shared ring needs dispatchers of one manager");
+    return make_reason(
+        CUDAQ_ERR_UNSUPPORTED,
+        "config->shared_ring_mode must be 0: the dispatchers of a shared ring need a common manager, which "
+        "this loop does not have");
   cudaq_dispatcher_options_t chosen = default_dispatcher_options();
   if (options != nullptr)
     if (status_or_reason found = read_sized("options", options, chosen))
       return found;
-  // The caller's thread is his to place; a pool's threads are ours.
+  // The caller places its own thread. The options place only the threads of the pool.
   if (chosen.dispatcher_core != CUDAQ_CORE_ANY)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
                        "options->dispatcher_core is %d: the loop runs on the calling thread, "
@@ -90,18 +92,19 @@ status_or_reason run_loop_here(const cudaq_dispatcher_config_t &config, const cu
     found = dispatcher->run_here();
   if (found)
     return found;
-  // The pool works on these objects, so this waits as long as a handler takes. For a graph the loop has waited already.
+  // The pool's threads use these objects, so this waits until the handlers return. The loop has waited for graphs
+  // already.
   constexpr std::uint64_t kLook = 100000000;
   do
     found = dispatcher->stop(dispatcher->graph_runs() && !dispatcher->threads_run() ? 0 : kLook);
   while (found.status == CUDAQ_ERR_TIMEOUT && (dispatcher->threads_run() || !dispatcher->graph_runs()));
   if (found.status != CUDAQ_ERR_TIMEOUT)
     return found;
-  // The graph may still write to memory of the launcher's, and to free that would wait for the graph.
+  // The graph may still write to the launcher's memory. Freeing that memory would wait for the graph, so it leaks.
   (void)dispatcher.release();
   (void)manager.release();
   return make_reason(CUDAQ_ERR_TIMEOUT,
-                     "a graph did not end within the grace period of %.3f s; its slot is left as it is",
+                     "a graph did not end within the grace period of %.3f s; its slot stays occupied",
                      static_cast<double>(chosen.grace_period_ns) * 1e-9);
 }
 
@@ -287,7 +290,7 @@ cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *confi
     for (std::size_t w = 0; w < chosen.size(); ++w)
       if (chosen[w].completion == CUDAQ_WORKER_CALLER_PUBLISHES)
         return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                           "workers[%zu].completion is 2 (the caller publishes): giving a worker back takes a "
+                           "workers[%zu].completion is 2 (the caller publishes): releasing a worker needs a "
                            "dispatcher handle, which this loop does not have",
                            w);
     return run_loop_here(*config, *ringbuffer, *table, std::move(chosen), options, shutdown_flag, stats);

@@ -24,7 +24,9 @@ std::shared_ptr<job_table> cudaq_dispatch_manager_t::make_jobs_locked(std::uint3
 status_or_reason cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_ptr<ring_router> &out) {
   const std::lock_guard lock(mutex);
   if (exclusive_rings.count(ring.rx_flags) != 0)
-    return make_reason(CUDAQ_ERR_STATE, "shared_ring_mode: a dispatcher without it runs on this ring");
+    return make_reason(
+        CUDAQ_ERR_STATE,
+        "config->shared_ring_mode is set, but a dispatcher without it runs on this ring; stop that one first");
   shared_ring &known = shared_rings[ring.rx_flags];
   const auto same = [&](const slot_ring &r) {
     return r.num_slots == ring.num_slots && r.slot_size == ring.slot_size && r.tx_flags == ring.tx_flags &&
@@ -33,8 +35,8 @@ status_or_reason cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std:
   };
   if (known.running != 0 && !same(known.router->jobs()->ring))
     return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       "shared_ring_mode: another dispatcher runs on this ring with %u slots of %u bytes, this one has "
-                       "%u of %u, or other arrays",
+                       "config->shared_ring_mode is set, but another dispatcher runs on this ring with %u slots of %u "
+                       "bytes; this one has %u slots of %u bytes, or other arrays",
                        known.router->jobs()->ring.num_slots, known.router->jobs()->ring.slot_size, ring.num_slots,
                        ring.slot_size);
   const bool none_wired = known.router && known.router.use_count() == 1;
@@ -64,7 +66,8 @@ status_or_reason cudaq_dispatch_manager_t::reserve_ring(const volatile void *rin
   const auto shared = shared_rings.find(ring);
   const bool in_use = shared != shared_rings.end() && shared->second.running != 0;
   if (in_use || !exclusive_rings.insert(ring).second)
-    return make_reason(CUDAQ_ERR_STATE, "another dispatcher runs on this ring; config->shared_ring_mode is 0");
+    return make_reason(CUDAQ_ERR_STATE,
+                       "another dispatcher runs on this ring, and config->shared_ring_mode is 0; stop that one first");
   return {};
 }
 
@@ -127,12 +130,12 @@ void cudaq_dispatch_manager_t::keep_spare_graphs(const spare_graphs &graphs) {
   const std::lock_guard lock(mutex);
   try {
     spares.push_back(graphs);
-  } catch (const std::bad_alloc &) { // they stay where they are: to destroy them might wait for ever
+  } catch (const std::bad_alloc &) { // the graphs leak: destroying them could wait until kernels are stopped
   }
 }
 
 void cudaq_dispatch_manager_t::grow_stream_pool(int device_id) {
-  constexpr std::size_t kStreams = 128; // of several graph dispatchers and their graphs; takes 4 ms
+  constexpr std::size_t kStreams = 128; // enough for several graph dispatchers and their graphs; takes 4 ms
   {
     const std::lock_guard lock(mutex);
     const auto reserved = reserved_blocks.find(device_id);
@@ -141,9 +144,9 @@ void cudaq_dispatch_manager_t::grow_stream_pool(int device_id) {
       return;
     grown_devices.insert(device_id);
   }
-  const device_guard guard(device_id); // nothing is locked: this waits where kernels of the program run
+  const device_guard guard(device_id); // no lock is held: this waits if kernels of the program run
   if (guard.error() == cudaSuccess)
-    cudaq::realtime::reserve_streams(kStreams); // if it cannot, start says why
+    cudaq::realtime::reserve_streams(kStreams); // an error is ignored: start reports it
 }
 
 cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() {
@@ -176,7 +179,8 @@ cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr) {
     {
       const std::lock_guard lock(mgr->mutex);
       if (!mgr->dispatchers.empty())
-        return make_reason(CUDAQ_ERR_STATE, "mgr still owns %zu dispatchers", mgr->dispatchers.size());
+        return make_reason(CUDAQ_ERR_STATE, "mgr still owns %zu dispatchers; destroy them first",
+                           mgr->dispatchers.size());
     }
     delete mgr;
     return {};

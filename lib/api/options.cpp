@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Option structs: defaults, and the rule by which structs of other header versions are read and filled.
+// Option structs: their defaults, and the functions of the C API that fill them.
 #include "lib/api/options.h"
 
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structs that begin with struct_size may grow at their end. A caller with an older header passes a smaller size: it
-// gives and gets the front part, defaults stand for the rest. A caller with a newer header is refused, with a text.
+// Structs that begin with struct_size may grow at their end. A caller with an older header passes a smaller size: only
+// this front part is read or written, and the rest has its defaults. A caller with a newer header is refused.
 #pragma once
 
 #include "lib/api/validation.h"
@@ -12,7 +12,7 @@ namespace cudaq::realtime::detail {
 cudaq_dispatcher_options_t default_dispatcher_options();
 cudaq_ringbuffer_options_t default_ringbuffer_options();
 
-/// Fills the caller's struct of `struct_size` bytes from `value`.
+/// Copies `value` to the caller's struct of `struct_size` bytes.
 template <class T>
 status_or_reason write_sized(const char *name, T *out, std::uint32_t struct_size, T value) {
   if (out == nullptr)
@@ -24,7 +24,7 @@ status_or_reason write_sized(const char *name, T *out, std::uint32_t struct_size
   return {};
 }
 
-/// Reads the caller's struct over `into`, which holds the defaults.
+/// Copies the caller's struct over `into`, which holds the defaults.
 template <class T>
 status_or_reason read_sized(const char *name, const T *given, T &into) {
   if (given == nullptr)

@@ -27,7 +27,7 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
-/// Where things stand in the allocation, in bytes from its base.
+/// Offsets in the allocation, in bytes from its base.
 struct layout {
   std::size_t stride, tx_flags, rx_data, tx_data, bytes;
   explicit layout(const cudaq_ringbuffer_options_t &o) {
@@ -40,14 +40,15 @@ struct layout {
   }
 };
 
-/// The kernel's MPOL_BIND, from its user interface.
+/// mbind with MPOL_BIND; the constants are those of the Linux kernel's user interface.
 status_or_reason bind_to_node(void *base, std::size_t bytes, int node) {
   constexpr int kBind = 2;
   constexpr unsigned kStrict = 1u; // pages that cannot be placed are an error
   unsigned long mask[16] = {};
   constexpr int kBits = 8 * sizeof(unsigned long);
   if (node >= 16 * kBits)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "options->numa_node is %d, node numbers end at %d", node, 16 * kBits - 1);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "options->numa_node is %d, the largest node number is %d", node,
+                       16 * kBits - 1);
   mask[node / kBits] = 1ul << (node % kBits);
   if (syscall(SYS_mbind, base, bytes, kBind, mask, 16ul * kBits, kStrict) != 0)
     return make_reason(errno == EINVAL ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_INTERNAL,
@@ -71,13 +72,13 @@ status_or_reason allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbu
   if (refused)
     munmap(base, memory.bytes);
   else
-    std::memset(memory.base = base, 0, memory.bytes); // touched now: no page fault with the first request
+    std::memset(memory.base = base, 0, memory.bytes); // touches all pages now, so the first request has no page fault
   return refused;
 }
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-/// Queues `work` on a stream of its own and waits for it: the legacy stream, and the calls that synchronise the device,
-/// would wait for kernels that run for ever.
+/// Queues `work` on its own stream and waits for it. The legacy stream, and calls that synchronise the device, would
+/// wait for dispatch kernels, which run until they are stopped.
 template <class Work>
 status_or_reason on_own_stream(const char *what, Work &&work) {
   cudaStream_t stream = nullptr;
@@ -129,7 +130,7 @@ status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::ui
 status_or_reason no_cuda() {
   return make_reason(
       CUDAQ_ERR_UNSUPPORTED,
-      "options->memory_kind: this library was built without the CUDA runtime; plain host memory (0) only");
+      "options->memory_kind: this library was built without the CUDA runtime; it supports only 0 (plain host memory)");
 }
 status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
 status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
@@ -176,7 +177,7 @@ status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_me
     }
     fill_view(device_base, at, o.in_place, ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data);
     if (o.in_place)
-      ring.tx_data = ring.rx_data; // the device path wants the array named
+      ring.tx_data = ring.rx_data; // the device path needs tx_data to be set
   }
   *out_ring = ring;
   *out_memory = memory.release();

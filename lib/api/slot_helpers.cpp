@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Producer's and consumer's side of the host view, for software that plays the control system.
+// The producer's and the consumer's moves on the host view, for software that plays the control system.
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
 #include "lib/api/validation.h"
@@ -24,8 +24,8 @@ status_or_reason check_host_view(const cudaq_ringbuffer_t *rb) {
   if (rb->rx_stride_sz % 8 != 0 || tx_stride % 8 != 0 || rb->rx_stride_sz < CUDAQ_RPC_HEADER_SIZE ||
       tx_stride < CUDAQ_RPC_HEADER_SIZE)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       "rb->rx_stride_sz is %zu, tx_stride_sz %zu: allowed are multiples of 8 "
-                       "from 24 on",
+                       "rb->rx_stride_sz is %zu, tx_stride_sz %zu: both must be multiples of 8, "
+                       "at least 24",
                        rb->rx_stride_sz, tx_stride);
   return check_alignment(*rb, ring_side::host);
 }
@@ -47,7 +47,8 @@ cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t 
     if (payload == nullptr && payload_len != 0)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "payload is NULL but payload_len is %u", payload_len);
     if (std::uint64_t{payload_len} + CUDAQ_RPC_HEADER_SIZE > rb->rx_stride_sz)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "payload_len is %u, a slot of %zu bytes holds 24 less", payload_len,
+      return make_reason(CUDAQ_ERR_INVALID_ARG,
+                         "payload_len is %u: it must fit after the 24 byte header in a slot of %zu bytes", payload_len,
                          rb->rx_stride_sz);
     std::uint8_t *slot = view_of(*rb).rx_slot(slot_idx);
     write_request(slot, request{CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp});
@@ -90,8 +91,8 @@ cudaq_status_t cudaq_host_ringbuffer_read_rpc_response(const cudaq_ringbuffer_t 
     if (header.magic != CUDAQ_RPC_MAGIC_RESPONSE)
       return make_reason(CUDAQ_ERR_INTERNAL, "slot %u holds no response: magic is 0x%08x", slot_idx, header.magic);
     if (std::uint64_t{header.result_len} + CUDAQ_RPC_HEADER_SIZE > ring.tx_stride)
-      return make_reason(CUDAQ_ERR_INTERNAL, "slot %u holds no response: result_len is %u, the stride %zu", slot_idx,
-                         header.result_len, ring.tx_stride);
+      return make_reason(CUDAQ_ERR_INTERNAL, "slot %u holds no response: result_len is %u, the stride is only %zu",
+                         slot_idx, header.result_len, ring.tx_stride);
     std::memcpy(out_header, &header, sizeof(header));
     *out_result = ring.tx_slot(slot_idx) + CUDAQ_RPC_HEADER_SIZE;
     return {};

@@ -10,7 +10,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-/// The first reason of several rules. Each is evaluated only if the ones before found nothing.
+/// Evaluates the rules in order and returns the first reason. Rules after it are not evaluated.
 template <class... Rules>
 status_or_reason first_of(Rules &&...rules) {
   status_or_reason found;
@@ -23,7 +23,7 @@ status_or_reason out_of_range(const char *field, Number value, const char *allow
   return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is %s, allowed: %s", field, std::to_string(value).c_str(), allowed);
 }
 
-/// The number in an enum that a C caller filled in: it may be none of the enumerators.
+/// The number in an enum that a C caller has filled: it may differ from all enumerators.
 template <class Enum>
 int number_in(const Enum &field) {
   int number = 0;
@@ -81,7 +81,7 @@ status_or_reason check_path_is_served(const cudaq_dispatcher_config_t &c) {
   if (c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE)
     return check_device_path(c);
   if (c.kernel_type != CUDAQ_KERNEL_REGULAR)
-    return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is %d: this version's host path has no such mode",
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is %d: the host path supports only 0 (regular)",
                        static_cast<int>(c.kernel_type));
   return {};
 }
@@ -98,18 +98,18 @@ status_or_reason check_device_path(const cudaq_dispatcher_config_t &c) {
                                               "(device), whose kernels cannot call host functions");
   if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH && c.kernel_type != CUDAQ_KERNEL_REGULAR)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                       "config->dispatch_mode is 1 (graph launch) but config->kernel_type is %d: the scheduler of "
-                       "graphs is 0 (regular)",
+                       "config->dispatch_mode is 1 (graph launch) but config->kernel_type is %d: the graph scheduler "
+                       "needs 0 (regular)",
                        static_cast<int>(c.kernel_type));
   if (c.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH && c.shared_ring_mode != 0)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                       "config->shared_ring_mode is %u but config->dispatch_mode is 1 (graph launch): the scheduler of "
-                       "graphs has its ring for itself",
+                       "config->shared_ring_mode is %u but config->dispatch_mode is 1 (graph launch), whose "
+                       "scheduler cannot share a ring",
                        c.shared_ring_mode);
   if (c.shared_ring_mode != 0 && c.kernel_type == CUDAQ_KERNEL_UNIFIED)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                       "config->shared_ring_mode is %u but config->kernel_type is 2 (unified), whose kernel receives "
-                       "by itself and shares with nobody",
+                       "config->shared_ring_mode is %u but config->kernel_type is 2 (unified): a unified kernel "
+                       "receives by itself and cannot share a ring",
                        c.shared_ring_mode);
   if (c.threads_per_block > 1024)
     return out_of_range("config->threads_per_block", c.threads_per_block, "0 (32), 1..1024");
@@ -176,14 +176,14 @@ status_or_reason check_alignment(const cudaq_ringbuffer_t &r, ring_side side) {
 status_or_reason check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
   const auto check = [&c](const char *field, std::size_t stride) -> status_or_reason {
     if (stride < CUDAQ_RPC_HEADER_SIZE)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, a header alone takes 24 bytes", field, stride);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, a header has 24 bytes", field, stride);
     if (stride % 8 != 0)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, not a multiple of 8", field, stride);
     if (stride < c.slot_size)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, less than config->slot_size %u", field, stride,
                          c.slot_size);
     if (stride > UINT32_MAX)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, slots end at 4 GiB", field, stride);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, allowed: at most 4294967295", field, stride);
     return {};
   };
   if (status_or_reason found = check("rx_stride_sz", r.rx_stride_sz))
@@ -235,7 +235,7 @@ status_or_reason check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dis
     return {};
   const bool in_place = is_in_place(r, ring_side::device);
   if (c.num_slots > ring_inbox::kMostSlots)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "config->num_slots is %u, a shared ring of a kernel has at most %u",
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "config->num_slots is %u, a kernel's shared ring has at most %u",
                        c.num_slots, ring_inbox::kMostSlots);
   const named_array needed[] = {{"rx_flags_host", r.rx_flags_host},
                                 {"tx_flags_host", r.tx_flags_host},
@@ -248,8 +248,8 @@ status_or_reason check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dis
                          "a shared ring",
                          a.field, c.shared_ring_mode);
   if (in_place != is_in_place(r, ring_side::host))
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer: in place in one view (tx_data NULL, or rx_data again) and "
-                                              "not in the other; the host routes the requests of a shared ring");
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer: one view is in place (tx_data is NULL or rx_data) and the "
+                                              "other is not; the host routes a shared ring, so both must agree");
   return validate_host_ring(r, c);
 }
 
@@ -268,14 +268,15 @@ status_or_reason check_table_pointer(const cudaq_function_table_t &t) {
 
 status_or_reason check_schema(const cudaq_handler_schema_t &s, const char *whose, std::uint32_t number) {
   if (s.num_args > CUDAQ_MAX_ARGS)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %u: schema.num_args is %u, at most 8", whose, number, s.num_args);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %u: schema.num_args is %u, allowed: at most 8", whose, number,
+                       s.num_args);
   if (s.num_results > CUDAQ_MAX_RESULTS)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %u: schema.num_results is %u, at most 4", whose, number,
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %u: schema.num_results is %u, allowed: at most 4", whose, number,
                        s.num_results);
   return {};
 }
 
-// Modes that this dispatcher does not serve are legal in a table: the request gets MODE_NOT_SERVED.
+// A table may have modes that this dispatcher does not serve: their requests are answered MODE_NOT_SERVED.
 status_or_reason check_entry(const cudaq_function_entry_t &e, std::uint32_t position) {
   if (e.dispatch_mode > CUDAQ_DISPATCH_HOST_CALL)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "table->entries[%u].dispatch_mode is %u, allowed: 0..2", position,
@@ -293,9 +294,9 @@ status_or_reason validate_host_table(const cudaq_function_table_t &t) {
 }
 
 status_or_reason check_struct_size(const char *name, std::uint32_t given, std::size_t known) {
-  if (given == 0 || given > known || given % sizeof(std::uint32_t) != 0) // no field is smaller
+  if (given == 0 || given > known || given % sizeof(std::uint32_t) != 0) // no field has fewer than 4 bytes
     return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       "%s: struct_size is %u, this library knows %zu bytes (0.1: fill it with sizeof)", name, given,
+                       "%s: struct_size is %u, but this library knows %zu bytes; set it with sizeof", name, given,
                        known);
   return {};
 }
@@ -353,15 +354,15 @@ status_or_reason check_device_options(const cudaq_dispatcher_options_t &o, const
                        "ring is served in order",
                        c.shared_ring_mode);
   if (o.handler_pool_size != 0)
-    return make_reason(CUDAQ_ERR_UNSUPPORTED, "options->handler_pool_size is %u: the device path has no host threads",
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "options->handler_pool_size is %u, the device path allows only 0",
                        o.handler_pool_size);
   const bool places_the_dispatcher =
       o.dispatcher_core != CUDAQ_CORE_ANY || o.numa_node != CUDAQ_NUMA_NODE_ANY || o.realtime_priority != 0;
-  const bool routes = c.shared_ring_mode != 0; // and has a thread for it
+  const bool routes = c.shared_ring_mode != 0; // with a host thread
   if (o.handler_core_base != CUDAQ_CORE_ANY || (places_the_dispatcher && !routes))
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "options->dispatcher_core, handler_core_base, numa_node and "
-                                              "realtime_priority: the device path has no host threads to place, but "
-                                              "for the one that routes a shared ring");
+                                              "realtime_priority: the device path has no host threads to place, "
+                                              "except the one that routes a shared ring");
   return {};
 }
 
@@ -389,7 +390,7 @@ status_or_reason validate_ring_options(const cudaq_ringbuffer_options_t &o) {
     return out_of_range("options->device_id", o.device_id, "0 or more");
   if (o.memory_kind != CUDAQ_MEMORY_HOST && (o.hugepages != 0 || o.numa_node != CUDAQ_NUMA_NODE_ANY))
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                       "options->hugepages and numa_node are for plain host memory; "
+                       "options->hugepages and numa_node need memory_kind 0 (plain host memory); "
                        "memory_kind is %u",
                        o.memory_kind);
   return {};

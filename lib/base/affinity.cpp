@@ -14,7 +14,7 @@ status_or_reason pin_to(const std::vector<int> &cpus, const char *field, int val
   CPU_ZERO(&set);
   for (int cpu : cpus) {
     if (cpu < 0 || cpu >= CPU_SETSIZE)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %d: CPU numbers end at %d", field, value, CPU_SETSIZE - 1);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %d: the largest CPU number is %d", field, value, CPU_SETSIZE - 1);
     CPU_SET(cpu, &set);
   }
   if (const int error = pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
@@ -51,7 +51,8 @@ status_or_reason place_this_thread(const thread_placement &placement) {
   } else if (placement.numa_node != CUDAQ_NUMA_NODE_ANY) {
     const std::vector<int> cpus = cpus_of_node(placement.numa_node);
     if (cpus.empty())
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "numa_node %d: no such node, or it has no CPUs", placement.numa_node);
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "numa_node %d: this node does not exist, or it has no CPUs",
+                         placement.numa_node);
     if (status_or_reason refused = pin_to(cpus, "numa_node", placement.numa_node))
       return refused;
   }

@@ -15,13 +15,13 @@ struct thread_placement {
   int realtime_priority = 0;           ///< SCHED_FIFO; 0: policy unchanged
 };
 
-/// Applies a placement to the calling thread. A refusal is a reason that names what was refused.
+/// Applies a placement to the calling thread. If the system refuses it, the returned reason names the field.
 status_or_reason place_this_thread(const thread_placement &placement);
 
 /// Gives the calling thread a name of at most 15 characters (longer ones are cut).
 void name_this_thread(const char *name);
 
-/// The CPUs of a NUMA node, empty if there is no such node.
+/// The CPUs of a NUMA node. Empty if the node does not exist.
 std::vector<int> cpus_of_node(int node);
 
 } // namespace cudaq::realtime::detail

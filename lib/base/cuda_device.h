@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the CUDA runtime with errors as reasons and the caller's current device left alone.
+// Helpers for CUDA runtime calls: errors become reasons, and the caller's current device does not change.
 #pragma once
 
 #include "lib/base/error_text.h"
@@ -10,7 +10,7 @@ inline status_or_reason cuda_failed(const char *call, cudaError_t error) {
   return make_reason(CUDAQ_ERR_CUDA, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
-/// Errors after which no kernel of the context runs any more. Others may be of the call alone.
+/// True for the errors after which no kernel of the context runs any more. Any other error may concern its call only.
 inline bool ends_the_context(cudaError_t error) {
   switch (error) {
   case cudaErrorIllegalAddress:
@@ -31,9 +31,9 @@ inline bool ends_the_context(cudaError_t error) {
   }
 }
 
-/// Makes `device` current for its lifetime and then puts the caller's device back, whatever was made current meanwhile.
-/// It also exempts the calling thread's calls from the stream captures of other threads, which they would end
-/// otherwise.
+/// Makes `device` current for the guard's lifetime. The destructor makes the caller's device current again, even if
+/// other code has changed the current device in the meantime. During the lifetime the calling thread's capture mode is
+/// relaxed. Otherwise its CUDA calls would invalidate the stream captures of other threads.
 class device_guard {
 public:
   explicit device_guard(int device) {
@@ -61,7 +61,7 @@ private:
   cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-/// Runs `body` with `device` current and puts the caller's device back.
+/// Runs `body` with `device` current. Makes the caller's device current again afterwards.
 template <class Body>
 status_or_reason on_device(int device, Body &&body) {
   const device_guard guard(device);

@@ -6,7 +6,7 @@
 
 namespace cudaq::realtime::detail {
 namespace {
-// A plain array: keeping an error must not allocate, since it may be the error that there is no memory.
+// A plain array: storing an error must not allocate, because the error may be that there is no memory.
 thread_local char last_error[512];
 } // namespace
 

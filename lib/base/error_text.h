@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The per-thread text behind cudaq_last_error_message, and the guard that keeps exceptions inside the library.
+// The text that cudaq_last_error_message returns, one per thread, and the guard that keeps exceptions inside the
+// library.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
@@ -10,8 +11,8 @@
 
 namespace cudaq::realtime::detail {
 
-/// What a rule of validation, or a step that can be refused, returns: CUDAQ_OK, or another status and the reason in
-/// words. In a condition it is true if there is a reason.
+/// The result of a validation rule, or of a step that can fail: CUDAQ_OK, or another status and the reason as text. In
+/// a condition it is true if there is a reason.
 struct status_or_reason {
   cudaq_status_t status = CUDAQ_OK;
   std::string text;
@@ -21,12 +22,13 @@ struct status_or_reason {
 /// Makes a reason from a printf format.
 [[gnu::format(printf, 2, 3)]] status_or_reason make_reason(cudaq_status_t status, const char *format, ...);
 
-/// Keeps "function: text" as the calling thread's last error and returns the status.
+/// Stores "function: text" as the calling thread's last error and returns the status.
 cudaq_status_t report(const char *function, const status_or_reason &what) noexcept;
 
 const char *last_error_text() noexcept;
 
-/// Runs the body of an API function: a reason becomes its status and text, an exception CUDAQ_ERR_INTERNAL.
+/// Runs the body of an API function. A returned reason becomes the status and the last error text. A std::exception
+/// becomes CUDAQ_ERR_INTERNAL.
 template <class Body>
 cudaq_status_t guarded(const char *function, Body &&body) noexcept {
   try {

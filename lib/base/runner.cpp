@@ -20,7 +20,8 @@ void idle_strategy::yield_or_sleep() const {
 }
 
 loop_thread::~loop_thread() {
-  // Owners join before they go; a thread that would not end keeps its owner alive (see host_dispatcher::finish).
+  // Owners join the thread before they are destroyed. The owner of a thread that does not end stays alive (see
+  // host_dispatcher::finish).
   if (thread_.joinable())
     thread_.join();
 }
@@ -37,7 +38,7 @@ status_or_reason loop_thread::start(const std::string &name, const thread_placem
       try {
         refused = place_this_thread(placement);
       } catch (...) {
-        refused.status = CUDAQ_ERR_INTERNAL; // no memory, not even for a text
+        refused.status = CUDAQ_ERR_INTERNAL; // out of memory: no text either
       }
       const bool go = !refused;
       placed.set_value(std::move(refused));
@@ -46,7 +47,7 @@ status_or_reason loop_thread::start(const std::string &name, const thread_placem
       finished_.store(1);
     });
   } catch (const std::system_error &e) {
-    return make_reason(CUDAQ_ERR_INTERNAL, "thread %s: the system refused it: %s", name.c_str(), e.what());
+    return make_reason(CUDAQ_ERR_INTERNAL, "thread %s: the system did not create it: %s", name.c_str(), e.what());
   }
   status_or_reason refused = answer.get();
   if (refused)

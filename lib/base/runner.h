@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs turns: the thread, its placement, what it does between turns that found no work, and how it ends. A turn knows
-// nothing of threads, so every turn is testable as a plain call.
+// Runs turns in a loop on a thread: how the thread starts, where it runs, how it waits after a turn without work, and
+// how it ends. A turn does not depend on the thread that runs it, so a test can call it as a plain function.
 #pragma once
 
 #include "cudaq/realtime/detail/base/flag_word.h"
@@ -16,7 +16,7 @@ namespace cudaq::realtime::detail {
 
 using steady_clock = std::chrono::steady_clock;
 
-/// What a loop does after a turn without work. The only place where a thread waits.
+/// How a loop waits after a turn without work. The only place where run_loop waits.
 class idle_strategy {
 public:
   idle_strategy(cudaq_wait_policy_t policy, std::uint64_t block_interval_ns)
@@ -28,7 +28,7 @@ public:
       empty_turns_ = 0;
       return;
     }
-    if (policy_ == CUDAQ_WAIT_SPIN) // no pause: on some cores it takes longer than the turn
+    if (policy_ == CUDAQ_WAIT_SPIN) // no pause instruction: on some cores it takes longer than a turn
       return;
     if (empty_turns_ < kSpins) {
       ++empty_turns_;
@@ -38,7 +38,8 @@ public:
     yield_or_sleep();
   }
 
-  /// Some tens of microseconds of polling before the core is given away: longer than the gap inside a burst.
+  /// Turns without work before the thread yields or sleeps: some tens of microseconds of polling, which is longer than
+  /// the gaps inside a burst of requests.
   static constexpr std::uint32_t kSpins = 1000;
 
 private:
@@ -49,14 +50,14 @@ private:
   std::uint32_t empty_turns_ = 0;
 };
 
-/// Calls turn() until stop() says so. turn returns its work count.
+/// Calls turn() until stop() returns true; stop() is called before each turn. turn() returns its work count.
 template <class Turn, class Stop>
 void run_loop(Turn &&turn, Stop &&stop, idle_strategy idle) {
   while (!stop())
     idle.after_turn(turn());
 }
 
-/// A named, placed thread whose end can be waited for with a deadline.
+/// A thread with a name and a placement. Its owner can wait for its end with a deadline.
 class loop_thread {
 public:
   loop_thread() = default;
@@ -64,10 +65,12 @@ public:
   loop_thread &operator=(const loop_thread &) = delete;
   ~loop_thread();
 
-  /// Starts the thread and waits until it is placed; a refused placement ends it and is returned.
+  /// Starts the thread and waits until it is placed. If the placement is refused, the thread ends without running
+  /// `body`, and the reason is returned.
   status_or_reason start(const std::string &name, const thread_placement &placement, std::function<void()> body);
 
-  /// Waits for the end of the body and joins. False: the deadline passed, the thread goes on.
+  /// Waits for the end of `body` and joins the thread. False: the deadline passed and the thread still runs. True if no
+  /// thread was started.
   bool join_until(steady_clock::time_point deadline);
 
 private:
@@ -75,7 +78,8 @@ private:
   shared_word<std::uint32_t> finished_;
 };
 
-/// Waits until `done` or the deadline: brief yields first, then short sleeps. For control calls, never on the hot path.
+/// Waits until done() is true or the deadline passes, and returns the last value of done(). Yields 100 times, then
+/// sleeps 50 us at a time. For control calls, never on the hot path.
 bool wait_until(steady_clock::time_point deadline, const std::function<bool()> &done);
 
 } // namespace cudaq::realtime::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names a stretch of a thread's time for profilers (NVTX). Nothing in a build without CUDAQ_REALTIME_NVTX.
+// Marks a time range of a thread for profilers (NVTX). Does nothing in a build without CUDAQ_REALTIME_NVTX.
 #pragma once
 
 #if defined(CUDAQ_REALTIME_HAS_NVTX)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host dispatcher tells of itself while it runs: counters and the text of dump_state.
+// What a host dispatcher reports about itself while it runs: its counters and the text of dump_state.
 #include "lib/host_dispatcher/diagnostics.h"
 
 #include "lib/host_dispatcher/host_dispatcher.h"
@@ -37,7 +37,7 @@ std::uint64_t host_dispatcher::processed() const {
 }
 
 void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
-  // Ends before beginnings, so that in_flight is never negative.
+  // `responded` is read before `dispatched` and `refused`, so that in_flight is never negative.
   std::uint64_t refused = 0;
   for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
     out.responded += counters_[l].responded.value();
@@ -64,7 +64,7 @@ void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
   out.in_flight = out.dispatched + refused - out.responded;
   if (const job_table *jobs = jobs_.load()) {
     out.cursor = jobs->cursor.peek();
-    // A reader that loses its core between the sums counts what has come and gone in the meantime.
+    // Requests that came and were answered between the sums count as in flight, too: limit the value.
     out.in_flight = out.in_flight < jobs->num_slots ? out.in_flight : jobs->num_slots;
   }
 }
@@ -139,7 +139,7 @@ std::string host_dispatcher::describe() const {
     const std::uint64_t rx = ring.ready(i), tx = ring.answer(i);
     const job_state &state = (*jobs)[i].state;
     job_phase phase = state.phase();
-    if (phase == job_phase::given && rx == 0) // answered: the router notes that when the slot is used again
+    if (phase == job_phase::given && rx == 0) // answered; the router closes the job when the slot is used again
       phase = job_phase::open;
     if (rx != 0 || tx != 0 || phase != job_phase::open)
       append(text, "slot %u: rx 0x%016" PRIx64 " tx 0x%016" PRIx64 " job %s, generation %" PRIu64 "\n", i, rx, tx,

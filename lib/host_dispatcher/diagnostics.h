@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of dump_state that host and device path have in common.
+// The parts of the dump_state text that host and device path share.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
@@ -8,10 +8,10 @@
 
 namespace cudaq::realtime::detail {
 
-/// Adds a line, or a part of one, to a text: at most 255 characters.
+/// Appends formatted text, at most 255 characters.
 [[gnu::format(printf, 2, 3)]] void append(std::string &text, const char *format, ...);
 
-/// How requests are judged and ordered.
+/// One line: how requests are judged and ordered.
 std::string describe_rules(const cudaq_dispatcher_options_t &options);
 std::string describe_counters(const cudaq_dispatcher_stats_t &stats);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the graph workers of a host dispatcher need of CUDA. The library's own is
-// lib/api/host_path/cuda_graph_launcher.h; the tests bring one that needs no GPU, so that everything else about the
-// workers can be checked without one.
+// What the graph workers of a host dispatcher need from CUDA. The library's implementation is
+// lib/api/host_path/cuda_graph_launcher.h. The tests use an implementation that needs no GPU, to check all other parts
+// of the workers without one.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -12,11 +12,11 @@
 namespace cudaq::realtime::detail {
 
 struct launch_result {
-  int error = 0; ///< nothing was launched; what a hook has queued may still run
+  int error = 0; ///< not 0: the graph was not launched; work that a hook has queued may still run
   bool hook_threw = false;
 };
 
-/// Calls a hook, if there is one. False: it threw.
+/// Calls a hook; `hook` may be NULL. False: it threw.
 inline bool run_hook(cudaq_host_launch_hook_t hook, void *user, void *slot_dev, cudaStream_t stream) noexcept {
   try {
     if (hook != nullptr)
@@ -27,26 +27,27 @@ inline bool run_hook(cudaq_host_launch_hook_t hook, void *user, void *slot_dev, 
   }
 }
 
-/// Errors are CUDA errors, 0: none. A worker is named by its number, 0..63.
+/// Errors are CUDA errors; 0 means no error. Workers have the numbers 0..63. Calls come from the dispatcher's thread,
+/// except where "any thread" is stated.
 class graph_launcher {
 public:
   virtual ~graph_launcher() = default;
 
   /// Runs `body`, the dispatcher's loop, on the calling thread with the workers' device current.
   virtual void run_on_device(const std::function<void()> &body) = 0;
-  /// Starts the worker's graph, with its hooks, for the request in `slot`. Unless the caller publishes for this worker,
-  /// done_word(worker) becomes `launch_number` when the graph has ended, and what it wrote is visible then. A
-  /// pre-launch hook that throws stops the launch; a post-launch hook that throws does not undo it.
+  /// Launches the worker's graph, with its hooks, for the request in `slot`. If the worker's completion is not
+  /// CALLER_PUBLISHES, done_word(worker) becomes `launch_number` after the end of the graph; the graph's writes are
+  /// visible then. A pre-launch hook that throws prevents the launch. A post-launch hook that throws does not undo it.
   virtual launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number) noexcept = 0;
   virtual const volatile std::uint64_t &done_word(std::uint32_t worker) const = 0;
 
   // Off the hot path.
-  /// After a failed launch, when the worker is idle: makes it usable again. Returns the error in which the whole
-  /// context is stuck.
+  /// After a failed launch, when the worker is idle: makes it usable again. Returns the sticky error of the whole
+  /// context, or 0.
   virtual int recover(std::uint32_t worker) = 0;
-  /// The error in which the context is stuck. Called from time to time while a graph runs. Any thread.
+  /// The sticky error of the context, or 0. Called from time to time while a graph runs. Any thread.
   virtual int fault() = 0;
-  /// Nothing of the worker runs or waits on the device. Any thread.
+  /// True if no work of the worker runs or waits on the device. Any thread.
   virtual bool idle(std::uint32_t worker) = 0;
 };
 

@@ -44,8 +44,8 @@ std::uint32_t graph_path::turn(thread_counters &here) {
   return work;
 }
 
-// docs/ring_protocol.md section 4: marker, launch, rx. A completion by another thread during the launch is kept, since
-// the job is in phase running.
+// The order of docs/ring_protocol.md section 7: marker, launch, rx. A completion by another thread during the launch is
+// stored in the job record, because the job is in phase running.
 void graph_path::launch(const graph_workers::start &what, thread_counters &here) {
   const slot_ring &ring = jobs_->ring;
   job_record &record = (*jobs_)[what.slot];
@@ -75,9 +75,9 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
   answer_failed_launches(here);
 }
 
-// What a hook has queued may read the slot, so the request is answered when that is over. Others need not wait for it,
-// nor for many questions to the driver: at once it is asked about a launch that has just failed, and now and then
-// later.
+// Work that a hook has queued may read the slot, so the request is answered after that work has ended. Other requests
+// must not wait for it, nor for many driver calls. Therefore idle() is called immediately after a failed launch, and
+// then once per kPeriod.
 std::uint32_t graph_path::answer_failed_launches(thread_counters &here) {
   constexpr std::chrono::microseconds kPeriod{50};
   int stuck = 0;
@@ -103,7 +103,7 @@ void graph_path::answer_failed_launch(const cudaq_host_job_t &job, int error, st
     record.cuda_error = static_cast<std::uint32_t>(error);
     responder_.publish(*jobs_, job.slot, failed, here);
   } else {
-    responder_.handler_returned(*jobs_, job.slot, job.generation, failed, here); // somebody has answered it already
+    responder_.handler_returned(*jobs_, job.slot, job.generation, failed, here); // answered by another thread
   }
 }
 
@@ -115,12 +115,12 @@ void graph_path::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, 
     responder_.complete(jobs, job.slot, job.generation, frame_answer(jobs.ring, job.slot));
     return;
   case CUDAQ_WORKER_GRAPH_PUBLISHES:
-    if (marker_stands) { // it did not
+    if (marker_stands) { // the graph has not published
       responder_.complete(jobs, job.slot, job.generation, {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0});
       return;
     }
     break;
-  default: // the caller gave the worker back: it has answered already, or will, or has raised the tx flag
+  default: // the caller released the worker: it has answered, will answer, or has set the tx flag
     if (!responder_.markers() || marker_stands)
       return;
   }
@@ -133,7 +133,7 @@ void graph_path::fail_waiting(std::int32_t status, thread_counters &here) {
     if (status == CUDAQ_RPC_ERR_DEVICE_FAULT) {
       record.cuda_error = static_cast<std::uint32_t>(fault());
       if (responder_.markers())
-        jobs_->ring.mark_in_flight(slot); // the sentinel replaces nothing else
+        jobs_->ring.mark_in_flight(slot); // the sentinel may only replace IN_FLIGHT
     }
     responder_.publish(*jobs_, slot, {true, status, 0}, here);
   }
@@ -142,7 +142,7 @@ void graph_path::fail_waiting(std::int32_t status, thread_counters &here) {
 void graph_path::watch_for_fault(thread_counters &here) {
   constexpr std::chrono::milliseconds kPeriod{10};
   const steady_clock::time_point now = steady_clock::now();
-  const bool begins = fault_watch_ == kNotWatching; // graphs that come to their ends are not asked about
+  const bool begins = fault_watch_ == kNotWatching; // no driver call while graphs end regularly
   if (!begins && now < fault_watch_)
     return;
   fault_watch_ = now + kPeriod;
@@ -152,8 +152,8 @@ void graph_path::watch_for_fault(thread_counters &here) {
     fail_all(stuck, here);
 }
 
-// A fault is the context's: no graph of any worker will run again. A job whose worker was given back is with the
-// caller, who has its result.
+// A fault concerns the whole context: no graph of any worker will run again. A worker that the caller released is not
+// abandoned: its caller has the result and answers the job.
 void graph_path::fail_all(int error, thread_counters &here) {
   collect_ended(here);
   fault_.store(error);
@@ -175,8 +175,7 @@ void graph_path::fail_all(int error, thread_counters &here) {
   });
 }
 
-// A worker of the caller's is waited for until the grace period is over: only then is it known that no answer will
-// come.
+// A worker that the caller frees is waited for until the end of the grace period: its answer may come until then.
 void graph_path::drain(bool own_thread, thread_counters &here) {
   if (none())
     return;
@@ -216,15 +215,16 @@ status_or_reason graph_path::check_restart() const {
   const std::uint64_t kept = workers_.kept_by_caller();
   if (kept == 0)
     return {};
-  return make_reason(CUDAQ_ERR_STATE,
-                     "graph worker %d is lent since the last run: give it back with cudaq_host_release_worker first",
-                     std::countr_zero(kept));
+  return make_reason(
+      CUDAQ_ERR_STATE,
+      "graph worker %d is lent to the caller since the last run: release it with cudaq_host_release_worker first",
+      std::countr_zero(kept));
 }
 
 status_or_reason graph_path::check_worker(int worker) const {
   if (worker < 0 || static_cast<std::uint32_t>(worker) >= workers_.size())
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "worker_id is %d, the dispatcher has %u graph workers", worker,
-                       workers_.size());
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "worker_id is %d; the dispatcher has %u graph workers, numbered from 0",
+                       worker, workers_.size());
   return {};
 }
 
@@ -233,10 +233,10 @@ status_or_reason graph_path::release_worker(int worker) {
     return refused;
   const auto w = static_cast<std::uint32_t>(worker);
   if (workers_.spec(w).completion != CUDAQ_WORKER_CALLER_PUBLISHES)
-    return make_reason(CUDAQ_ERR_STATE, "worker %d is freed by the library: its completion is not CALLER_PUBLISHES",
+    return make_reason(CUDAQ_ERR_STATE, "worker %d: its completion is not CALLER_PUBLISHES, so the library frees it",
                        worker);
   if (!workers_.release(w))
-    return make_reason(CUDAQ_ERR_STATE, "worker %d is idle", worker);
+    return make_reason(CUDAQ_ERR_STATE, "worker %d is idle: it was released already, or has no job", worker);
   return {};
 }
 
@@ -244,7 +244,7 @@ status_or_reason graph_path::worker_job(int worker, cudaq_host_job_t &out) const
   if (status_or_reason refused = check_worker(worker))
     return refused;
   if (!workers_.read_job(static_cast<std::uint32_t>(worker), out))
-    return make_reason(CUDAQ_ERR_STATE, "worker %d is idle", worker);
+    return make_reason(CUDAQ_ERR_STATE, "worker %d is idle: it has no job", worker);
   return {};
 }
 

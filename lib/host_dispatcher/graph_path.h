@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph handlers of a host dispatcher: requests wait in queues, the dispatcher's own thread launches them on idle
-// workers between its turns and handles their ends. To a slot, a graph is a handler that defers.
+// The graph handlers of a host dispatcher. Requests wait in queues. In its turns the dispatcher's thread launches them
+// on idle workers and handles graphs that have ended. For a slot, a graph is a handler that defers.
 //
 //   push (by the thread that reads the ring) -> turn: launch ... the graph has ended -> the job is answered or closed
 //
-// What goes wrong: a launch fails (its request is answered when what its hooks have queued is over), a device is lost
-// (everything pending is answered at once), a grace period ends (what waits is answered, what runs is waited for).
+//   failure                   what happens
+//   a launch fails            the request is answered after the work that its hooks have queued has ended
+//   the device is lost        all pending requests are answered immediately
+//   the grace period ends     waiting requests are answered; running graphs are waited for
 #pragma once
 
 #include "lib/base/runner.h"
@@ -14,48 +16,49 @@
 
 namespace cudaq::realtime::detail {
 
-/// By the dispatcher's own thread, except where it says "any thread".
+/// For the dispatcher's thread, except where "any thread" or another thread is stated.
 class graph_path {
 public:
   explicit graph_path(const job_responder &responder) : responder_(responder) {}
 
-  /// Prepares a run over the routes of `index`, all workers idle; at most 64. While nothing runs.
+  /// Prepares a run with the routes of `index`. All workers are idle; there are at most 64. Not during a run.
   void reset(const std::vector<cudaq_host_worker_t> &workers, const function_index_view &index, job_table &jobs,
              const cudaq_dispatcher_options_t &options, std::shared_ptr<graph_launcher> launcher);
-  /// Refuses a run while a worker of the last one is still with the caller, who would give back one of the new run.
+  /// Refuses a new run while the caller still has a worker of the last run: its release would hit the new run's worker.
   status_or_reason check_restart() const;
 
   bool none() const { return workers_.none(); }
   bool serves(std::uint32_t route) const { return route != function_index_view::kNone && workers_.serves(route); }
-  /// Accepts a request. By the thread that reads the ring.
+  /// Accepts a request. Only for the thread that reads the ring.
   void push(std::uint32_t slot, std::uint32_t route) { workers_.push(slot, route); }
   /// Requests wait for a worker.
   bool backlog() const { return workers_.backlog(); }
-  /// A request waits for a worker, and later ones must not pass it.
+  /// A request waits for a worker, and later requests must not overtake it.
   bool holds_intake() const { return when_busy_ == CUDAQ_BUSY_WORKERS_WAIT && backlog(); }
   /// Runs `body`, the dispatcher's loop, with the workers' device current.
   void run_on_device(const std::function<void()> &body) { workers_.launcher().run_on_device(body); }
 
-  /// Handles what has ended and launches what can be launched. Returns the work count.
+  /// Handles graphs that have ended and launches waiting requests on idle workers. Returns the work count.
   std::uint32_t turn(thread_counters &here);
-  /// After the intake: until everything accepted is answered. A dispatcher's own thread goes on until what runs has
-  /// ended, as stop says when it is late and may be called again; a thread of the caller's returns after the grace
-  /// period.
+  /// After the intake is closed: takes turns until all accepted requests are answered. With own_thread it continues
+  /// until all graphs have ended; a stop that reaches its deadline reports this and may be called again. Otherwise (the
+  /// loop runs on the caller's thread) it returns after the grace period.
   void drain(bool own_thread, thread_counters &here);
-  /// After the loop's thread has ended, by the one that waited for it: the same for what has ended since.
+  /// After the end of the dispatcher's thread, called by the thread that joined it: handles graphs that have ended
+  /// since.
   void settle(thread_counters &here);
 
   // --- any thread ---
 
-  /// The grace period is over: requests that wait for a worker are answered.
+  /// The grace period is over: requests that wait for a worker are answered SHUTTING_DOWN.
   void give_up() { give_up_.store(1); }
   /// A graph of the run has not ended.
   bool runs() const;
-  /// The CUDA error that has ended this run's graphs for good, 0: none.
+  /// The CUDA error that has ended all graphs of this run; 0: no error.
   int fault() const { return fault_.load(); }
   status_or_reason release_worker(int worker);
   status_or_reason worker_job(int worker, cudaq_host_job_t &out) const;
-  /// A line for each worker.
+  /// Text for dump_state: one line for each worker.
   std::string describe() const;
 
 private:
@@ -79,8 +82,8 @@ private:
   shared_word<int> fault_;
 
   static constexpr steady_clock::time_point kNotWatching{};
-  steady_clock::time_point fault_watch_ = kNotWatching; ///< when the device is asked for its health next
-  steady_clock::time_point ask_failed_;                 ///< when it is asked next what failed launches have left
+  steady_clock::time_point fault_watch_ = kNotWatching; ///< time of the next call of graph_launcher::fault
+  steady_clock::time_point ask_failed_;                 ///< time of the next look at failed launches
 };
 
 } // namespace cudaq::realtime::detail

@@ -37,9 +37,9 @@ void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const
   first_queue_ = 0;
 }
 
-// One queue after the other has the first choice.
+// The queues take turns in having the first choice of an idle worker.
 bool graph_workers::next_start(const job_table &jobs, start &out) {
-  // A released worker is used when its release has been seen to.
+  // A released worker is used again only after collect has handled the release.
   const std::uint64_t idle = idle_.load() & ~(lent_ | failed_);
   if (idle == 0)
     return false;

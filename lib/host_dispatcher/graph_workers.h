@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph workers of a host dispatcher: which are idle, what each works on, and the requests that wait for one. Knows
-// nothing of CUDA, of answers or of ring flags.
+// The graph workers of a host dispatcher: which workers are idle, the job of each worker, and the requests that wait
+// for a worker. This file does not use CUDA, publish answers or touch ring flags.
 //
 //   push (thread that reads the ring) -> queue -> next_start -> begin -> launch ... ended -> end (idle again)
 //
-// A worker that runs is freed by the dispatcher when its done word holds the number of the launch, or, where the caller
-// publishes, by release from any thread. One whose launch has failed is idle again when what its hook has queued is
-// over.
+// When is a worker idle again?
+//   the library frees it (GRAPH_ or LIBRARY_PUBLISHES)   when its done word holds the number of the launch
+//   the caller frees it (CALLER_PUBLISHES)               when a thread has called release
+//   its launch has failed                                when the work that its hooks have queued has ended
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -20,11 +21,11 @@ namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kMaxGraphWorkers = 64;
 
-/// What a worker works on. Written by the dispatcher's thread before the launch; read by any thread.
+/// The job of a worker. The dispatcher's thread writes it before the launch; any thread may read it.
 class alignas(128) worker_record {
 public:
-  /// The launch's number is published last: whoever sees it sees the job. The others are released, too: whoever sees
-  /// one of them sees the end of the job before.
+  /// The launch number is stored last: a reader that sees it sees the job. The other words are stored with release,
+  /// too: a reader that sees one of them sees the end of the previous job.
   void begin(const cudaq_host_job_t &job, std::uint64_t launch_number) {
     slot_.store(job.slot);
     request_id_.store(job.request_id);
@@ -34,7 +35,7 @@ public:
   void end() { launch_number_.store(0); }
   /// 0: idle.
   std::uint64_t launch_number() const { return launch_number_.load(); }
-  /// False: the worker is idle, or became so, or began another job, while this looked.
+  /// False: the worker is idle, or it ended this job or began another one during the call.
   bool read(cudaq_host_job_t &out) const {
     const std::uint64_t before = launch_number_.load();
     out = {generation_.load(), slot_.load(), request_id_.load()};
@@ -49,7 +50,7 @@ private:
 
 class graph_workers {
 public:
-  /// Prepares a run over the routes of `index`, all workers idle. Worker i is workers[i]; at most 64.
+  /// Prepares a run with the routes of `index`. All workers are idle. Worker i is workers[i]; there are at most 64.
   void reset(const std::vector<cudaq_host_worker_t> &workers, const function_index_view &index, std::uint32_t num_slots,
              cudaq_busy_workers_t when_busy, std::shared_ptr<graph_launcher> launcher);
 
@@ -57,24 +58,24 @@ public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(specs_.size()); }
   const cudaq_host_worker_t &spec(std::uint32_t worker) const { return specs_[worker]; }
   graph_launcher &launcher() const { return *launcher_; }
-  /// The route is a graph's.
+  /// True if a worker has this route.
   bool serves(std::uint32_t route) const { return route < workers_of_route_.size() && workers_of_route_[route] != 0; }
 
-  /// Accepts a request. By the thread that reads the ring.
+  /// Accepts a request. Only for the thread that reads the ring.
   void push(std::uint32_t slot, std::uint32_t route) {
     queues_[queue_of_route_[route]]->waiting.push(slot);
     pushed_.bump();
   }
 
-  // --- by the dispatcher's own thread ---
+  // --- only for the dispatcher's thread ---
 
   /// Requests wait for a worker.
   bool backlog() const { return pushed_.value() != started_; }
-  /// A worker runs that the library frees, or one is left by a failed launch.
+  /// A worker runs that the library frees, or a failed launch has left a worker.
   bool running() const { return (running_ | failed_) != 0; }
-  /// A worker is left by a failed launch.
+  /// A failed launch has left a worker, which is not idle yet.
   bool failed() const { return failed_ != 0; }
-  /// A worker runs that the caller frees.
+  /// A worker is busy that the caller frees.
   bool lent() const { return lent_ != 0; }
   bool busy() const { return running() || lent(); }
 
@@ -82,17 +83,17 @@ public:
     std::uint32_t slot = 0;
     std::uint32_t worker = 0;
   };
-  /// The next request that an idle worker can take, in the order that the option asks for. False: none. Must be
-  /// followed by begin.
+  /// The next request that an idle worker can take, in the order of options.busy_workers. False: no such request. The
+  /// caller must call begin next.
   bool next_start(const job_table &jobs, start &out);
-  /// Takes a waiting request without a worker, to fail it. False: none waits.
+  /// Takes a waiting request without a worker, to fail it. False: no request waits.
   bool next_to_fail(std::uint32_t &slot);
   /// Publishes the job record. Returns the number of the launch.
   std::uint64_t begin(std::uint32_t worker, const cudaq_host_job_t &job);
   /// After begin: the launch has failed with `error`.
   void fail(std::uint32_t worker, int error);
-  /// Calls failed(worker, job, error) for every worker that a failed launch has left and ready(worker) is true of, and
-  /// then frees it. Returns how many.
+  /// For every worker that a failed launch has left and for which ready(worker) is true: calls failed(worker, job,
+  /// error), then frees the worker. Returns the number of these workers.
   template <class Ready, class Failed>
   std::uint32_t collect_failed(Ready &&ready, Failed &&failed) {
     std::uint32_t count = 0;
@@ -107,7 +108,8 @@ public:
     return count;
   }
 
-  /// Calls ended(worker, job) for every worker whose graph has ended since, and then frees it. Returns how many.
+  /// For every worker whose graph has ended, or that the caller has released, since the last call: calls
+  /// ended(worker, job), then frees the worker. Returns the number of these workers.
   template <class Ended>
   std::uint32_t collect(Ended &&ended) {
     std::uint32_t count = 0;
@@ -121,7 +123,7 @@ public:
     }
     return count + collect_released(ended);
   }
-  /// The device is lost: calls ended(worker, job) for every busy worker, none of which is used again.
+  /// After the loss of the device: calls ended(worker, job) for every busy worker. They are not used again.
   template <class Ended>
   void abandon(Ended &&ended) {
     for (std::uint64_t left = running_ | lent_; left != 0; left &= left - 1) {
@@ -132,23 +134,23 @@ public:
     running_ = lent_ = 0;
   }
 
-  // --- by any thread ---
+  // --- any thread ---
 
   /// The job of a busy worker.
   bool read_job(std::uint32_t worker, cudaq_host_job_t &out) const {
     return (idle_.load() & bit(worker)) == 0 && records_[worker].read(out);
   }
-  /// Workers that the caller has not given back. While nothing runs.
+  /// Workers that the caller has not released, as bits. Not during a run.
   std::uint64_t kept_by_caller() const { return lent_ & ~idle_.load(); }
   std::uint64_t idle_mask() const { return idle_.load(); }
-  /// A worker of the caller's is free again. False: it is idle already.
+  /// Frees a worker that the caller frees. False: it is idle already.
   bool release(std::uint32_t worker) { return (idle_.raise_bits(bit(worker)) & bit(worker)) == 0; }
 
 private:
   struct queue {
     explicit queue(std::uint32_t num_slots) : waiting(num_slots) {}
     slot_queue waiting;
-    std::uint32_t head = kNone; ///< taken from `waiting`, but no worker was idle
+    std::uint32_t head = kNone; ///< taken from `waiting`, but not started, because no worker was idle
   };
   static constexpr std::uint32_t kNone = function_index_view::kNone;
 
@@ -188,13 +190,13 @@ private:
   alignas(128) shared_word<std::uint64_t> idle_; ///< bit w: worker w is idle
   alignas(128) counter pushed_;
 
-  // Of the dispatcher's own thread.
-  std::uint64_t started_ = 0; ///< of the pushed requests
-  std::uint64_t running_ = 0; ///< workers whose done word is awaited
-  std::uint64_t lent_ = 0;    ///< workers that the caller frees
-  std::uint64_t failed_ = 0;  ///< workers whose launch has failed
+  // Only for the dispatcher's thread.
+  std::uint64_t started_ = 0; ///< how many of the pushed requests were taken from the queues
+  std::uint64_t running_ = 0; ///< bits: workers whose done word is awaited
+  std::uint64_t lent_ = 0;    ///< bits: busy workers that the caller frees
+  std::uint64_t failed_ = 0;  ///< bits: workers whose launch has failed
   std::array<int, kMaxGraphWorkers> errors_{};
-  std::uint64_t launches_ = 0; ///< number of the last launch; counts on over runs, so that no old done word fits
+  std::uint64_t launches_ = 0; ///< number of the last launch; not reset between runs: an old done word never matches
   std::uint32_t first_queue_ = 0;
 };
 

@@ -4,7 +4,7 @@
 namespace cudaq::realtime::detail {
 
 void expect_frame(const slot_ring &ring, std::uint32_t slot) {
-  if (!ring.in_place()) // in place the request's magic stands there
+  if (!ring.in_place()) // in place, the request's magic is there
     write_header(ring.tx_slot(slot), response{});
 }
 
@@ -21,7 +21,8 @@ bool is_graph_of(const cudaq_function_entry_t &e, std::uint32_t function_id, std
   return e.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH && e.function_id == function_id && e.routing_key == routing_key;
 }
 
-/// What the routes are made of. `positions` says where each stands in the table and the lists behind it.
+/// The entries that the routes are built from. positions[k] is the number of entry k, counted over the table, then the
+/// v2 handlers, then the workers.
 std::vector<cudaq_function_entry_t> servable_entries(const cudaq_function_table_t &table,
                                                      const std::vector<v2_handler> &v2,
                                                      const std::vector<cudaq_host_worker_t> &workers,
@@ -74,7 +75,7 @@ status_or_reason handler_table::prepare(const cudaq_function_table_t &table, con
                        built.what == function_index::problem::duplicate ? "with the same routing key"
                                                                         : "in different dispatch modes",
                        first >= table.count || second >= table.count
-                           ? " (positions behind the table are v2 handlers, then graph workers)"
+                           ? " (numbers after the table's entries count the v2 handlers, then the graph workers)"
                            : "");
   }
   view_ = index_.view();
@@ -97,7 +98,7 @@ status_or_reason handler_table::prepare(const cudaq_function_table_t &table, con
 handler_result handler_table::run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
                                   std::uint64_t generation, thread_counters &here) const noexcept {
   const handler &h = handlers_[route];
-  if (h.v1 == nullptr && h.v2 == nullptr) // a graph that no worker carries
+  if (h.v1 == nullptr && h.v2 == nullptr) // a graph without a worker
     return {true, CUDAQ_RPC_ERR_WORKER_UNAVAILABLE, 0};
   handler_result said;
   here.enter(slot, r.function_id);
@@ -119,7 +120,7 @@ handler_result handler_table::run_v1(const slot_ring &ring, std::uint32_t slot, 
 handler_result handler_table::run_v2(const slot_ring &ring, std::uint32_t slot, const request &r, const handler &h,
                                      std::uint64_t generation, thread_counters &here) const {
   const void *payload = ring.rx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
-  if (!here.scratch.empty()) // the result goes where the payload stands
+  if (!here.scratch.empty()) // in place the result overwrites the payload
     payload = std::memcpy(here.scratch.data(), payload, r.arg_len);
   cudaq_host_call_t call{};
   call.payload = payload;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers of a host dispatcher: looked up, called, and their answers checked.
+// The handlers of a host dispatcher: lookup, calls, and checks of their answers.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -17,32 +17,32 @@ struct v2_handler {
   cudaq_handler_schema_t schema{};
 };
 
-/// A handler that writes its own frame: before it runs, so that the last answer's magic does not pass for this one's,
-/// and what it has answered afterwards.
+/// For handlers that write their own frame. expect_frame, before the handler runs: clears the header in the TX slot, so
+/// that the magic of an old answer is not taken for this one's. frame_answer, after the handler: reads its answer.
 void expect_frame(const slot_ring &ring, std::uint32_t slot);
 handler_result frame_answer(const slot_ring &ring, std::uint32_t slot);
 
-/// Set up at start, then constant: any number of threads may call `run`.
+/// Constant after prepare: any number of threads may call `run` at the same time.
 class handler_table {
 public:
-  /// Copies the table and the v2 handlers, and makes a route of every (function id, routing key) that the table or a
-  /// worker carries in GRAPH_LAUNCH mode; several of the same are one route. Refuses what the index refuses, with a
-  /// text.
+  /// Copies the table and the v2 handlers. Each (function id, routing key) of a GRAPH_LAUNCH entry or of a worker
+  /// becomes one route, also if several entries or workers have it. Refused: duplicate entries, and one function id in
+  /// different dispatch modes.
   status_or_reason prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
                            const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules);
 
   const function_index_view &index() const { return view_; }
   const judge_rules &rules() const { return rules_; }
-  /// Some handler may answer after it has returned.
+  /// True if an answer may come after its handler has returned: there are v2 handlers or graph workers.
   bool may_defer() const { return may_defer_; }
 
-  /// Calls the handler of `r` on the calling thread and returns what it said, unchecked. handler_result::now is false
-  /// if the handler deferred its answer. `generation` goes into the job record that a v2 handler sees.
+  /// Calls the handler of `r` on the calling thread and returns its answer, unchecked. handler_result::now is false if
+  /// the handler deferred. `generation` is the one that a v2 handler finds in its job.
   handler_result run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
                      std::uint64_t generation, thread_counters &here) const noexcept;
 
-  /// Turns an answer that the ring or the schema does not allow into a protocol error. Each answer of a handler passes
-  /// here once, before its publication.
+  /// Replaces an answer that the ring or the schema does not allow by a protocol error. Each answer of a handler is
+  /// checked here once, before its publication.
   handler_result checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const {
     if (said.result_len > ring.max_payload())
       return {true, CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};

@@ -3,7 +3,7 @@
 
 namespace cudaq::realtime::detail {
 namespace {
-/// The dispatcher whose handlers this thread runs.
+/// The dispatcher whose handlers the calling thread runs.
 thread_local const host_dispatcher *serving_for = nullptr;
 } // namespace
 
@@ -50,12 +50,12 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   stop_.store(0);
   intake_closed_.store(0);
   polls_ = 0;
-  empty_turns_ = 1; // stop is looked for after a request; none was served yet
+  empty_turns_ = 1; // 0 would mean that a request was just served
   busy_slot_ = collected_slot_ = function_index_view::kNone;
   return {};
 }
 
-// The ring is joined last: from then on requests are accepted, and must find threads that serve them.
+// The ring is joined last: from then on requests are accepted, and the threads that serve them must exist.
 status_or_reason host_dispatcher::start(bool with_thread) {
   gate_.store(gate::closed);
   own_thread_ = with_thread;
@@ -103,7 +103,7 @@ void host_dispatcher::wait_for_go() const {
     std::this_thread::sleep_for(std::chrono::microseconds(20));
 }
 
-// The queues are empty: nothing was accepted yet.
+// No request was accepted yet, so the queues are empty.
 void host_dispatcher::abandon_start() {
   intake_closed_.store(1);
   gate_.store(gate::abandoned);
@@ -130,14 +130,15 @@ void host_dispatcher::loop() {
   else
     graphs_.run_on_device(serve_ring);
   serving_for = outer;
-  // Ended by the caller's flag, nobody may call stop for long: the ring must not wait for that.
+  // After the caller's shutdown flag it may take long until a thread calls stop. The shared ring must not wait for
+  // that: this thread leaves it as soon as its deferred jobs are answered.
   while (shared() && has_jobs() && stop_.load() == 0)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (shared() && !has_jobs())
     leave_ring();
 }
 
-// After every request, but not at every poll: that would be in the way of seeing the next request.
+// Looks after every request, but not at every poll: reading two more words would delay the next request.
 bool host_dispatcher::stop_seen() {
   const bool look = empty_turns_ == 0 || empty_turns_ >= kResyncTurns || ++polls_ % 16 == 0;
   return look && stop_requested();
@@ -176,7 +177,7 @@ std::uint32_t host_dispatcher::turn() {
 void host_dispatcher::idle_turn() {
   thread_counters &here = counters_[kLoopCounters];
   learn_collected();
-  // A look over the ring costs a poll of every slot. Once turns are sleeps, it costs nothing beside them.
+  // A look over the ring polls every slot. Between sleeps this cost does not matter.
   const bool sleeping = setup_.options.wait_policy == CUDAQ_WAIT_BLOCK && empty_turns_ >= idle_strategy::kSpins;
   if (++empty_turns_ % kResyncTurns != 0 && !sleeping)
     return;
@@ -186,9 +187,9 @@ void host_dispatcher::idle_turn() {
     here.cursor_jumps.bump();
 }
 
-// Only this side ever sets a tx flag, unless others share the ring. Seen clear while the slot has no job, it stays
-// clear until the slot's next answer. So it is looked at while there is nothing to do: when a request has come, its
-// cache line, in which the consumer writes, would have to be waited for.
+// On a ring that is not shared only this dispatcher sets tx flags. A tx flag that is 0 while its slot has no job stays
+// 0 until the slot's next answer. Therefore it is read in idle turns. After the arrival of a request, this read would
+// have to wait for the flag's cache line, which the consumer writes.
 void host_dispatcher::learn_collected() {
   const job_table &jobs = *setup_.jobs;
   const std::uint32_t i = jobs.cursor.peek();
@@ -260,7 +261,7 @@ void host_dispatcher::accept(std::uint32_t slot, const request &r, const judgeme
   }
   const bool routed = what.route != function_index_view::kNone;
   const std::uint32_t queue = queues_.size() == 1 ? 0 : routed ? what.route : queues_.size() - 1;
-  if (marked) { // IN_FLIGHT holds the slot, so rx can go before anybody can answer
+  if (marked) { // IN_FLIGHT holds the slot, so rx is cleared before any thread can answer
     jobs.ring.mark_in_flight(slot);
     jobs.ring.release_rx(slot);
   }
@@ -277,14 +278,14 @@ std::uint32_t host_dispatcher::serve_queued(thread_counters &here) {
   return 1;
 }
 
-// On the thread that serves the slot. Nobody else publishes before this returns.
+// On the thread that serves the slot. No other thread publishes for the slot before the handler has returned.
 void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
   job_table &jobs = *setup_.jobs;
   job_record &record = jobs[slot];
   const std::uint64_t generation = record.state.generation();
   const handler_result said{true, record.what.status, 0};
   if (record.what.what == verdict::serve) {
-    record.state.enter(job_phase::running); // from here on the handler may hand the job to other threads
+    record.state.enter(job_phase::running); // before the handler runs: it may hand the job to other threads
     responder_.handler_returned(jobs, slot, generation,
                                 handlers_.run(jobs.ring, slot, record.req, record.what.route, generation, here), here);
     return;
@@ -296,24 +297,25 @@ status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job,
                                                     std::uint32_t result_len) {
   job_table *jobs = jobs_.load();
   if (jobs == nullptr)
-    return make_reason(CUDAQ_ERR_STATE, "the dispatcher was never started");
+    return make_reason(CUDAQ_ERR_STATE, "the dispatcher was never started: it has no jobs");
   if (job.slot >= jobs->num_slots)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "job->slot is %u, the ring has %u slots", job.slot, jobs->num_slots);
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "job->slot is %u; the ring has %u slots", job.slot, jobs->num_slots);
   if (result_len > max_result_len_.peek())
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "result_len is %u, a slot holds %u bytes of result", result_len,
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "result_len is %u; a slot holds at most %u result bytes", result_len,
                        max_result_len_.peek());
   if (status == CUDAQ_HOST_CALL_DEFERRED)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "status is CUDAQ_HOST_CALL_DEFERRED; a completion cannot be deferred");
-  // Nothing else of the slot's record is read before the claim: it may belong to another request by now.
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "status is CUDAQ_HOST_CALL_DEFERRED: a completion cannot defer; pass the final status");
+  // Only these words of the record are read before the claim: the slot may have another request by now.
   const job_record &record = (*jobs)[job.slot];
   const job_state::snapshot seen = record.state.look();
   if (seen.generation == job.generation && record.owner.peek() != this)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u is another dispatcher's",
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u belongs to another dispatcher",
                        job.request_id, job.slot);
   if (seen.generation == job.generation && record.library_answers.peek())
     return make_reason(CUDAQ_ERR_STATE,
-                       "the job of request %u in slot %u is a graph's whose worker does not have completion "
-                       "CALLER_PUBLISHES",
+                       "the job of request %u in slot %u belongs to a graph worker whose completion is not "
+                       "CALLER_PUBLISHES: the library completes it",
                        job.request_id, job.slot);
   if (!responder_.complete(*jobs, job.slot, job.generation, {true, status, result_len}))
     return make_reason(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,

@@ -2,14 +2,35 @@
 // The host dispatcher: one thread that reads the ring, and optionally a pool that runs handlers.
 //
 //             no pool                      pool                          shared ring
-//   read      take_turn                    take_turn                     router.route, by whichever member has the role
-//   serve     in the same turn             queue -> pool threads         queue -> own thread, or pool threads
+//   read      take_turn                    take_turn                     router.route, by the member that has the role
+//   serve     in the same turn             queue -> pool threads         queue -> dispatcher thread, or pool threads
 //   answer    in the same turn             job_responder                 job_responder
 //
-// Graph handlers (graph_path.h) always go through a queue to the dispatcher's own thread, which launches them and
-// handles their ends between the turns. To the slot they are handlers that defer.
+// Requests for graphs (graph_path.h) always go through a queue to the dispatcher thread, which launches the graphs in
+// its turns and handles their ends. For the slot they are handlers that defer.
 //
-// A deferred answer comes through complete_deferred, from a thread of the caller's.
+// Threads
+//
+// dispatcher thread, "cudaq-dispatch", one
+//   started by  start(true). After start(false) the caller's thread runs loop() itself (cudaq_host_dispatcher_loop).
+//   owns        The cursor (on a shared ring: while it has the router role), graph_path, counters_[kLoopCounters].
+//   waits       wait_for_go() until all threads run and the ring is joined; idle_strategy after a turn without work.
+//   ends        When stop_seen() is true after a turn: it closes the intake, serves what was accepted and drains the
+//               graphs. On a shared ring it then waits until its deferred jobs are answered, or until request_stop, and
+//               leaves the ring if no job is open.
+// pool threads, "cudaq-pool-0" and so on, options.handler_pool_size of them
+//   started by  start(), before the dispatcher thread.
+//   owns        The request that it has popped; with FIFO ordering also that function's queue; its counters_ entry.
+//   waits       Like the dispatcher thread.
+//   ends        When the intake is closed and the queues are empty.
+// thread that completes a deferred request: any thread of the caller
+//   started by  The caller. It calls complete_deferred, also while the handler still runs.
+//   owns        The job, from its claim to the publication of the answer.
+//   waits       Never.
+//   ends        The call returns when the answer is published, or stored for the thread that still runs the handler.
+// thread that stops: the caller's, in finish()
+//   owns        After it has joined the other threads: all jobs that are left.
+//   waits       wait_until, with a deadline, for the threads, for running graphs and for deferred requests.
 #pragma once
 
 #include "lib/base/runner.h"
@@ -22,14 +43,14 @@ namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kMaxPoolThreads = 64;
 
-/// Everything a run needs, validated.
+/// Everything that a run needs. Validated by the caller.
 struct host_setup {
   std::shared_ptr<job_table> jobs;
   std::shared_ptr<ring_router> router; ///< on a shared ring
   cudaq_function_table_t table{};
   std::vector<v2_handler> v2;
   std::vector<cudaq_host_worker_t> workers;
-  std::shared_ptr<graph_launcher> launcher; ///< where there are workers
+  std::shared_ptr<graph_launcher> launcher; ///< if there are workers
   cudaq_dispatcher_options_t options{};
   bool shared_ring = false;
   bool markers = true;
@@ -39,38 +60,40 @@ struct host_setup {
 
 class host_dispatcher final : public ring_member {
 public:
-  /// Whether graph workers of the last run stand in the way of another one.
+  /// Refuses a new run while the caller still has a graph worker of the last one.
   status_or_reason check_restart() const { return graphs_.check_restart(); }
-  /// Prepares a run; the counters go on from the last one.
+  /// Prepares a run. The counters keep their values from the last run.
   status_or_reason prepare(host_setup setup);
-  /// Starts the threads. with_thread false: the pool only, the caller runs `loop` itself. On failure nothing runs.
+  /// Starts the threads. with_thread false: only the pool; the caller runs `loop` itself. On failure no thread runs.
   status_or_reason start(bool with_thread);
-  /// Polls until the shutdown flag or request_stop, then closes the intake. Returns with the last turn.
+  /// Takes turns until the shutdown flag is set or request_stop is called, then closes the intake and serves what was
+  /// accepted.
   void loop();
   void request_stop() { stop_.store(1); }
-  /// Waits for threads and accepted requests. False: a handler did not come back by the deadline; call again.
-  /// Deferred requests that are still open then are answered CUDAQ_RPC_ERR_SHUTTING_DOWN.
+  /// Waits until the threads have ended and all accepted requests are answered. Deferred requests that are open at the
+  /// deadline are answered CUDAQ_RPC_ERR_SHUTTING_DOWN. False: at the deadline a thread has not ended (a handler has
+  /// not returned, for example), a graph still runs, or a completion is not published; call again.
   bool finish(steady_clock::time_point deadline);
-  /// Gives up the ring of the last run; late completions of its jobs are still refused properly.
+  /// Releases the references to the ring of the last run. Late completions of its jobs are still refused correctly.
   void forget_ring() {
     setup_.jobs.reset();
     setup_.router.reset();
   }
-  /// When everything accepted is answered: on a shared ring, gives up the membership. May be called again.
+  /// Leaves a shared ring, after all accepted requests are answered. Otherwise no effect. May be called again.
   void leave_ring();
-  /// The loop has left its last turn, by stop or by the caller's flag. Any thread.
+  /// True if the loop has ended its last turn, after stop or because of the caller's flag. Any thread.
   bool loop_ended() const { return intake_closed_.load() != 0; }
-  /// The calling thread is one of this dispatcher's, that is, the call comes from a handler.
+  /// True if the calling thread runs this dispatcher's handlers: the call comes from a handler or a hook.
   bool is_own_thread() const;
 
-  /// One turn of the thread that reads the ring; returns its work count.
+  /// One turn of the dispatcher thread. Returns its work count.
   std::uint32_t turn();
 
-  /// A graph of the run has not ended. For the thread that finishes it.
+  /// True if a graph of the run has not ended. For the thread that finishes the run.
   bool graph_runs() const { return graphs_.runs(); }
-  /// The last finish did not come past the threads.
+  /// True if the last finish ended because threads still ran.
   bool threads_run() const { return threads_run_.load() != 0; }
-  /// The CUDA error that has ended this run's graphs for good, 0: none. Any thread.
+  /// The CUDA error that has ended all graphs of this run; 0: no error. Any thread.
   int fault() const { return graphs_.fault(); }
 
   // Any thread, any time after prepare.
@@ -81,11 +104,11 @@ public:
   status_or_reason complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len);
 
   void read_stats(cudaq_dispatcher_stats_t &out) const;
-  /// Requests answered or disposed of, since construction.
+  /// Requests answered or dropped since construction.
   std::uint64_t processed() const;
-  /// The value that *stats has or is about to have.
+  /// The value that *stats has, or will have after the present turn.
   std::uint64_t stats_value() const { return stats_base_.peek() + processed(); }
-  /// Options of the last run, counters, threads, slots, as text. Not beside prepare().
+  /// Options of the last run, counters, threads and slots as text. Not during prepare().
   std::string describe() const;
 
   // --- ring_member, called by the thread that reads the ring ---
@@ -107,7 +130,7 @@ public:
 private:
   static constexpr std::uint32_t kSharedCounters = 0, kLoopCounters = 1, kFirstPoolCounters = 2;
   static constexpr std::uint32_t kBatch = 32;        ///< slots per turn at most
-  static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between looks over the whole ring
+  static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between two looks over the ring
 
   static std::vector<thread_counters> make_counters();
   bool shared() const { return setup_.shared_ring; }
@@ -118,7 +141,7 @@ private:
   bool stop_seen();
   void learn_collected();
   void idle_turn();
-  /// Takes one request from the queues and sees it through: a turn of a pool thread. Returns its work count.
+  /// Serves one request from the queues: a turn of a pool thread. Returns its work count.
   std::uint32_t serve_queued(thread_counters &here);
   std::string describe_options() const;
   void write_record(job_record &record, const request &r, const judgement &what, bool marked);
@@ -137,26 +160,26 @@ private:
   graph_path graphs_{responder_};
   shared_word<job_table *> jobs_;                                ///< for calls from other threads; set by prepare
   shared_word<std::uint32_t> max_result_len_;                    ///< the same
-  shared_word<std::uint32_t> counters_used_{kFirstPoolCounters}; ///< largest number so far: counters outlive a run
+  shared_word<std::uint32_t> counters_used_{kFirstPoolCounters}; ///< largest number so far; counters outlive a run
   bool queued_ = false;                                          ///< requests go through the queues
-  bool own_thread_ = false;                                      ///< the loop runs on a thread of this object's
-  bool tracks_jobs_ = false; ///< slots have job records; otherwise every request is answered within its turn
+  bool own_thread_ = false;                                      ///< the loop runs on thread_
+  bool tracks_jobs_ = false;              ///< slots use job records; otherwise each request is answered within its turn
   shared_word<std::uint64_t> stats_base_; ///< what *stats held before this dispatcher counted
 
   loop_thread thread_;
   std::array<loop_thread, kMaxPoolThreads> pool_;
   enum class gate : std::uint32_t { closed, open, abandoned };
-  shared_word<gate> gate_; ///< threads wait here until all of them are there and the ring is joined
+  shared_word<gate> gate_; ///< threads wait until all of them run and the ring is joined
   shared_word<std::uint32_t> stop_;
-  shared_word<std::uint32_t> intake_closed_; ///< nothing is accepted any more; the pool ends when it has drained
+  shared_word<std::uint32_t> intake_closed_; ///< 1: no request is accepted; the pool ends when the queues are empty
 
-  // Of the thread that reads the ring.
+  // For the dispatcher thread, except threads_run_, which finish sets.
   std::uint32_t polls_ = 0;
   std::uint32_t empty_turns_ = 0;
   shared_word<std::uint32_t> threads_run_;
   std::uint32_t busy_slot_ = function_index_view::kNone;
-  std::uint32_t collected_slot_ =
-      function_index_view::kNone; ///< the next slot, if its last answer is known to be taken
+  /// The slot at the cursor, if its last answer is known to be collected.
+  std::uint32_t collected_slot_ = function_index_view::kNone;
 };
 
 } // namespace cudaq::realtime::detail

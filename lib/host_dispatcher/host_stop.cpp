@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run of a host dispatcher ends: the intake closes, what was accepted is answered, the threads are waited for.
+// How a run of a host dispatcher ends: the intake closes, the accepted requests are answered, the threads are joined.
 #include "lib/host_dispatcher/host_dispatcher.h"
 
 namespace cudaq::realtime::detail {
@@ -32,20 +32,20 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
     graphs_.give_up();
     if (in_handler())
       return false;
-    // No handler is to blame: threads may sleep for their block interval, or have lost their core.
+    // No handler is late. Threads may sleep for their block interval, or may be preempted: wait a little longer.
     const auto nap = std::chrono::nanoseconds(2 * setup_.options.block_interval_ns) + std::chrono::milliseconds(200);
     if (!join_all(steady_clock::now() + nap))
       return false;
   }
   threads_run_.store(0);
-  // A graph that still runs reads and writes its slot: its request is not answered before.
+  // A running graph reads and writes its slot: its request is not answered before the graph has ended.
   if (!wait_until(deadline, [this] { return !graphs_.runs(); }))
     return false;
   graphs_.settle(counters_[kLoopCounters]);
   const auto idle = [this] { return !has_jobs(); };
   if (setup_.jobs && !wait_until(deadline, idle)) {
     give_up_deferred_jobs();
-    // What is left now is being published by the thread that completed it, which runs no handler.
+    // The remaining jobs are being published by the threads that completed them, which run no handlers.
     if (!wait_until(steady_clock::now() + std::chrono::seconds(1), idle))
       return false;
   }
@@ -61,7 +61,7 @@ bool host_dispatcher::in_handler() const {
   return false;
 }
 
-/// A job of this dispatcher is not answered, or its answer is not out yet.
+/// True if a job of this dispatcher is not answered, or its answer is not published yet.
 bool host_dispatcher::has_jobs() const {
   const job_table &jobs = *setup_.jobs;
   for (std::uint32_t i = 0; i < jobs.num_slots; ++i) {
@@ -72,15 +72,15 @@ bool host_dispatcher::has_jobs() const {
   return false;
 }
 
-// Only deferred jobs can be left here: every thread that runs handlers has ended.
+// Only deferred jobs can be open here: all threads that run handlers have ended.
 void host_dispatcher::give_up_deferred_jobs() {
   job_table &jobs = *setup_.jobs;
   for (std::uint32_t i = 0; i < jobs.num_slots; ++i) {
     const job_record &record = jobs[i];
-    const job_state::snapshot seen = record.state.look(); // before the owner: a later job has another generation
+    const job_state::snapshot seen = record.state.look(); // read before the owner: a later job has another generation
     if (seen.phase != job_phase::deferred || record.owner.peek() != this)
       continue;
-    if (record.marked && responder_.answered_elsewhere(jobs, i)) // raised, but its worker was not given back
+    if (record.marked && responder_.answered_elsewhere(jobs, i)) // tx is set, but the caller did not release the worker
       responder_.close_answered(jobs, {seen.generation, i, record.req.request_id}, counters_[kSharedCounters]);
     else
       responder_.complete(jobs, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});

@@ -6,7 +6,7 @@ namespace cudaq::realtime::detail {
 void job_responder::handler_returned(job_table &jobs, std::uint32_t slot, std::uint64_t generation, handler_result said,
                                      thread_counters &here) const {
   job_record &record = jobs[slot];
-  // A completion that came while the handler ran goes before whatever the handler returned: it was accepted.
+  // A completion that came while the handler ran wins over the handler's return value, because it was accepted.
   if (record.state.claim(generation, job_phase::running, said.now ? job_phase::completing : job_phase::deferred)) {
     if (!said.now)
       return;
@@ -27,9 +27,9 @@ bool job_responder::complete(job_table &jobs, std::uint32_t slot, std::uint64_t 
     record.early = said;
     if (state.claim(generation, job_phase::early, job_phase::left))
       return true;
-    // The handler has returned in the meantime.
+    // The claim failed: the handler has returned in the meantime.
     mine = state.claim(generation, job_phase::passed_on, job_phase::completing);
-  } else if (!mine) { // it may have deferred between the two looks
+  } else if (!mine) { // the handler may have deferred between the two claims
     mine = state.claim(generation, job_phase::deferred, job_phase::completing);
   }
   if (mine)

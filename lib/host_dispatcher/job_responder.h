@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How jobs are answered that have a record: those of the pool, of a shared ring, of v2 handlers and of graphs. Which
-// thread may publish is decided by the job's state (lib/shared_ring/job_table.h); whoever has it comes through here.
+// Answers jobs that have a record: those of a pool, of a shared ring, of graphs, and all jobs of a dispatcher whose
+// handlers may defer. The job's phase (lib/shared_ring/job_table.h) decides which thread may publish. That thread calls
+// these functions.
 #pragma once
 
 #include "lib/host_dispatcher/handler_table.h"
@@ -9,27 +10,29 @@ namespace cudaq::realtime::detail {
 
 class job_responder {
 public:
-  /// for_completions: counters to which any thread may add.
+  /// for_completions: counters that any thread may add to.
   job_responder(const handler_table &handlers, thread_counters &for_completions)
       : handlers_(handlers), completion_counters_(for_completions) {}
-  /// Before a run. markers: IN_FLIGHT stands in the tx flag of a slot whose request is in flight.
+  /// Before a run. markers: the tx flag holds IN_FLIGHT while a request is in flight.
   void prepare(bool markers) { markers_ = markers; }
   bool markers() const { return markers_; }
 
-  /// The handler, or the launch, of a job in phase running has returned and said this. By the thread that ran it.
+  /// The handler, or the launch, of a job in phase running has returned `said`. For the thread that ran it.
   void handler_returned(job_table &jobs, std::uint32_t slot, std::uint64_t generation, handler_result said,
                         thread_counters &here) const;
-  /// An answer from any thread. False: no such job, or it was answered already.
+  /// Answers a job from any thread. False: the slot has another job, or this job was answered already.
   bool complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation, const handler_result &said) const;
-  /// Answers a job that nobody else may answer: one that waits for a thread or a worker, or that the caller has
-  /// claimed.
+  /// Publishes the answer of a job that no other thread may answer: it waits for a thread or a worker, or the calling
+  /// thread has claimed it.
   void publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts) const;
 
-  /// The tx flag of a job in flight was raised without the library. Without markers that cannot be known: false.
+  /// True if the graph or the caller has set the tx flag of a job in flight. Always false without markers: it cannot be
+  /// detected then.
   bool answered_elsewhere(const job_table &jobs, std::uint32_t slot) const {
     return markers_ && jobs.ring.answer(slot) != CUDAQ_TX_FLAG_IN_FLIGHT;
   }
-  /// Closes such a job: frees the slot's request side. The frame may be collected already, so its status is not known.
+  /// Closes such a job and clears rx if it is still set. Counts status OK: the frame may be collected already, so its
+  /// status is not known.
   void close_answered(job_table &jobs, const cudaq_host_job_t &job, thread_counters &counts) const;
 
 private:

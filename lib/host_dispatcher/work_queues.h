@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepted requests on their way from the thread that reads the ring to the threads that run handlers. Bounded by the
-// number of slots, so a push never fails; no lock, no allocation after reset.
+// Queues of accepted requests, from the thread that reads the ring to the threads that run handlers. A queue has room
+// for all slots, so a push never fails. No lock, and no allocation after reset.
 #pragma once
 
 #include "cudaq/realtime/detail/base/flag_word.h"
@@ -32,7 +32,7 @@ public:
   bool pop(std::uint32_t &slot) {
     std::uint64_t at = head_.load();
     while (at != tail_.load()) {
-      slot = slots_[at & mask_].peek(); // ours only if the claim succeeds
+      slot = slots_[at & mask_].peek(); // valid only if the claim succeeds
       if (head_.claim(at, at + 1))
         return true;
       at = head_.load();
@@ -47,8 +47,9 @@ private:
   alignas(128) shared_word<std::uint64_t> tail_;
 };
 
-/// The queues of one dispatcher. exclusive: one queue per function, and at most one thread serves a queue at a time, so
-/// that requests of one function run in order and one after another. Otherwise one queue and no such limit.
+/// The queues of one dispatcher. exclusive (FIFO with a pool): one queue per function, and at most one thread serves a
+/// queue at a time; requests of one function run in order, one after the other. Otherwise: one queue without this
+/// limit.
 class work_queues {
 public:
   struct item {
@@ -66,7 +67,8 @@ public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(lines_.size()); }
   void push(std::uint32_t queue, std::uint32_t slot) { lines_[queue]->slots.push(slot); }
 
-  /// Takes the next request of any queue, looking at queue `first` first. Must be followed by done(item).
+  /// Takes the next request of any queue, beginning with queue `first`. False: no queue has a request that may be
+  /// served now. After true, the caller must call done(item) when the request is served.
   bool pop(std::uint32_t first, item &out) {
     for (std::uint32_t n = 0, q = first; n < size(); ++n, q = q + 1 == size() ? 0 : q + 1) {
       line &l = *lines_[q];

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host prepares for the graph scheduler: its state, in one block of device memory, and its kernel argument.
 //
-//   image    what the scheduler that holds the token works on, in shared memory where it fits, and hands on
+//   image    the state that the scheduler holding the token works on and passes on with the token. The scheduler copies
+//            it to shared memory if it has at most kMostSharedImage bytes.
 //     state      one graph_scheduler_words
 //     graphs     one graph_instance for each GRAPH_LAUNCH entry of the table
 //     pools      one graph_pool for each route: the instances under one (function id, routing key)
-//     queues      one wait_queue for each order that is to be kept: a function, or with ANY ordering a route
-//     held       a bit for each slot whose request is accepted and whose rx flag is not cleared
-//   behind it, always in device memory
+//     queues     one wait_queue for each function, or with ANY ordering for each route: its requests stay in order
+//     held       a bit for each slot; set while its request is accepted and its rx flag is not cleared
+//   after the image, always in device memory
 //     jobs       one graph_job for each slot: links the requests of a wait queue
 //     done_words one completion word for each instance
 //     rotation   the token
@@ -17,54 +18,56 @@
 
 namespace cudaq::realtime::detail {
 
-inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;   ///< end of a list: no instance, no queue, no job
-inline constexpr std::uint32_t kUnlisted = 0xFFFFFFFEu;  ///< a queue that is in no list
-inline constexpr std::uint32_t kMostMembers = 32;        ///< scheduler graphs of a rotation
-inline constexpr std::uint32_t kUsualMembers = 8;        ///< measured: fewer stall behind slow graphs, more cost polls
-inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< a scheduler looks for a successor from here on
-inline constexpr std::uint32_t kMostLaunches = 116;      ///< the runtime's limit is 120 per execution
+inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;  ///< end of a list: no instance, no queue, no job
+inline constexpr std::uint32_t kUnlisted = 0xFFFFFFFEu; ///< a queue that is in no list
+inline constexpr std::uint32_t kMostMembers = 32;       ///< most scheduler graphs in a rotation
+/// Default, measured: with fewer members requests wait for slow graphs, with more the polls cost more.
+inline constexpr std::uint32_t kUsualMembers = 8;
+inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< from this launch on a scheduler looks for a successor
+inline constexpr std::uint32_t kMostLaunches = 116;      ///< a scheduler's limit; the runtime allows 120 per execution
 inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay in device memory
 
 /// Device graphs come with compute capability 9.0.
 constexpr bool has_device_graphs(int major) { return major >= 9; }
 
-/// How far the job of an instance is. The scheduler takes it from idle to in_flight and from completed to idle, the
-/// poller from in_flight to completed.
+/// State of an instance's job. The scheduler changes it from idle to in_flight and from completed to idle. The poller
+/// changes it from in_flight to completed.
 enum class graph_phase : std::uint32_t { idle, in_flight, completed };
 
 /// One graph exec.
 struct alignas(16) graph_instance {
   std::uint64_t exec;
   std::uint64_t io; ///< device address of its GraphIOContext, or of a GraphIOContextV2 if it publishes by itself
-  std::uint64_t launch_number; ///< of the last job: what its completion word holds when the job has ended
+  std::uint64_t launch_number; ///< of the last job; the completion word holds it when that job has ended
   std::uint32_t pool;
-  std::uint32_t next;      ///< in the pool's list of idle ones
+  std::uint32_t next;      ///< next instance in the pool's list of idle instances
   std::uint32_t slot;      ///< of the last job
   std::uint32_t phase;     ///< graph_phase
-  std::uint32_t execution; ///< in which execution of a scheduler it was launched
+  std::uint32_t execution; ///< number of the scheduler execution that launched it last
   std::uint32_t publishes; ///< the graph raises the ring's tx flag by itself
-  std::uint32_t sibling;   ///< the next instance with the same context, round in a circle: this one, if it has its own
+  std::uint32_t sibling;   ///< next instance with the same context, in a circular list
   std::uint32_t proven;    ///< a launch of the exec has succeeded
 };
 static_assert(sizeof(graph_instance) == 64);
 
-/// The instances of one route. Idle ones in the order of their completion: who has rested longest goes first. An
-/// instance whose context is taken by another one is not idle.
+/// The instances of one route. The list of idle instances is in the order of their completion: the instance that has
+/// been idle longest is launched first. An instance is not idle while another instance in flight uses its context.
 struct alignas(16) graph_pool {
   std::uint32_t first_idle, last_idle;
   std::uint32_t queue;
   std::uint32_t idle;  ///< length of the list
-  std::uint32_t taken; ///< instances that are not in it
-  std::uint64_t
-      refused_since; ///< ns; no instance could be launched since then; 0: no refusal since the last success or completion
-  std::uint64_t next_try; ///< ns; after a refusal
+  std::uint32_t taken; ///< instances that are not in the list
+  /// ns; since then every attempt to launch an instance was refused. 0: no refusal since the last success or
+  /// completion.
+  std::uint64_t refused_since;
+  std::uint64_t next_try; ///< ns; after a refusal: no attempt before this time
 };
 static_assert(sizeof(graph_pool) == 48);
 
 /// Requests that wait for an instance, in the order of their arrival.
 struct wait_queue {
   std::uint32_t first_job, last_job;
-  std::uint32_t next_waiting; ///< in the list of queues whose first job has an idle instance; or kUnlisted
+  std::uint32_t next_waiting; ///< next in the list of queues whose first job has an idle instance, or kUnlisted
   std::uint32_t route;        ///< of the first job
 };
 
@@ -77,15 +80,15 @@ struct graph_scheduler_words {
   loop_report counts;
   std::uint64_t polls;
   std::uint32_t cursor;
-  std::uint32_t accepted;                             ///< requests that wait, or whose graph has not completed
-  std::uint32_t in_flight;                            ///< of these, the ones that a graph has
-  std::uint32_t completed;                            ///< counts completions; the poller's
-  std::uint32_t collected;                            ///< completions that the scheduler has seen
-  std::uint32_t first_waiting, last_waiting, waiting; ///< queues that an attempt to launch can help
-  std::uint32_t execution;                            ///< counts executions that held the token; of this one:
-  std::uint32_t launches;                             ///< successful ones
-  std::uint32_t mine;                                 ///< of these, the ones that have not completed
-  std::uint32_t doubt; ///< refused for long, and no success since: perhaps the limit is another one
+  std::uint32_t accepted;                             ///< requests that wait or are in flight
+  std::uint32_t in_flight;                            ///< of these, the requests whose graph was launched
+  std::uint32_t completed;                            ///< number of completions; written by the poller
+  std::uint32_t collected;                            ///< number of completions that the scheduler has handled
+  std::uint32_t first_waiting, last_waiting, waiting; ///< list of the queues that a launch can serve, and its length
+  std::uint32_t execution;                            ///< number of executions that have held the token
+  std::uint32_t launches;                             ///< successful launches of this execution
+  std::uint32_t mine;                                 ///< of these, the launches that have not completed
+  std::uint32_t doubt; ///< launches were refused for long without a success since: the runtime's limit may be lower
   std::uint32_t stopping;
   std::uint32_t retry_soon; ///< see graph_scheduler_state::retries_soon
 };
@@ -100,21 +103,21 @@ struct graph_layout {
   CUDAQ_REALTIME_HOST_DEVICE bool shared() const { return image_bytes <= kMostSharedImage; }
 };
 
-/// What is known of a member that does not hold the token. It says so itself.
+/// State of a member that does not hold the token. The member writes it itself.
 enum class graph_presence : std::uint32_t {
   away,  ///< not on the device, or about to hold the token
-  there, ///< resident and unspent
-  lost,  ///< could not relaunch itself: it does not come back
+  there, ///< resident, with launches left
+  lost,  ///< could not relaunch itself, and does not come back
 };
 
-/// The token and who is there to take it. Zero-initialised, but for the token.
+/// The token, and the presence of each member. Initialised to zero, except the token.
 struct alignas(128) graph_rotation_words {
-  alignas(128) std::uint32_t token; ///< the member that holds it, which is resident, or one of the below
+  alignas(128) std::uint32_t token;                  ///< number of the resident member that holds it, or kToken...
   alignas(128) std::uint32_t presence[kMostMembers]; ///< graph_presence
 };
-inline constexpr std::uint32_t kTokenShut = 0xFFFFFFFDu; ///< not all members are launched yet
-inline constexpr std::uint32_t kTokenFree = 0xFFFFFFFEu; ///< any member takes it
-inline constexpr std::uint32_t kTokenEnd = 0xFFFFFFFFu;  ///< all leave
+inline constexpr std::uint32_t kTokenShut = 0xFFFFFFFDu; ///< not all members are launched yet: no member takes it
+inline constexpr std::uint32_t kTokenFree = 0xFFFFFFFEu; ///< the first member that finds it takes it
+inline constexpr std::uint32_t kTokenEnd = 0xFFFFFFFFu;  ///< all members end
 
 inline graph_layout make_graph_layout(std::uint32_t num_graphs, std::uint32_t num_pools, std::uint32_t num_queues,
                                       std::uint32_t num_slots) {

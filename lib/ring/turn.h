@@ -1,48 +1,101 @@
 // SPDX-License-Identifier: Apache-2.0
-// One turn of the host: look at one slot, and if a request stands there, complete it. Threads, waiting and counting
-// live elsewhere; the loop is this function and a cursor.
+// One turn at one slot of a ring, on the host: take_turn looks at the slot and, if a request is ready, serves it. On a
+// ring that is not shared, host_dispatcher::turn calls it slot by slot and moves the cursor. On a shared ring
+// ring_router::route_one does steps 1 to 5 instead. Threads and waiting are in lib/base/runner.h, the counters in
+// lib/shared_ring/thread_counters.h.
 //
-// The Server does what differs between them. It provides
-//   bool     no_job(i)                        no accepted request is still to be answered in the slot; asked before the
-//                                             rx flag is read, since whoever answers clears rx first and the job then
-//   bool     may_take(i)                      a request is there; it can be taken now
-//   void     note_taken(i, r, expected_flag)  a request was taken up; expected_flag: the flag was the slot's address
+// Life of one request
+//
+// The ring has 64 slots of 64 bytes, rx_data at 0x10000 and tx_data at 0x20000. The producer has written a request to
+// slot 5, that is to 0x10000 + 5 * 64 = 0x10140, and has stored this address to the slot's rx flag. The function 0x7A11
+// is a HOST_CALL entry of the table: it counts the set bits of its payload. No handler of the dispatcher can defer.
+//
+//   word of rx_slot(5)     fields
+//   0x00007A11'43555152    function_id 0x7A11, magic 0x43555152
+//   0x0000002A'00000008    request_id 42, arg_len 8
+//   0x00000000'000003E8    ptp_timestamp 1000
+//   0x00000000'000000FF    payload
+//
+//       step                      function                             rx flag  tx flag  result
+//    1  slot has no open job      server.no_job(5)                     0x10140  0        true
+//    2  flag seen                 ring.ready(5)                        0x10140  0        0x10140
+//    3  last answer collected     server.may_take(5)                   0x10140  0        true, because tx is 0
+//    4  header read, once         read_header<request>                 0x10140  0        {magic, 0x7A11, 8, 42, 1000}
+//    5  header judged             judge_slot                           0x10140  0        {serve, 0, route}
+//    6  handler called            server.serve -> handler_table::run   0x10140  0        {true, 0, 4}
+//    7  response framed           publish_answer -> write_response     0x10140  0        header in tx_slot(5)
+//    8  tx published              ring.publish_tx(5)                   0x10140  0x20140  consumer may read the frame
+//    9  rx cleared                ring.release_rx(5)                   0        0x20140  never before step 8
+//   10  response counted          server.note_answered(0)              0        0x20140  turn_result::answered
+//
+//   word of tx_slot(5)     fields
+//   0x00000000'43555153    status 0, magic 0x43555153
+//   0x0000002A'00000004    request_id 42 (echoed), result_len 4
+//   0x00000000'000003E8    ptp_timestamp 1000 (echoed)
+//   0x........'00000008    result 8, a u32, written by the handler in step 6
+//
+// The consumer reads the frame and stores 0 to the tx flag. Both flags are then 0, and the slot is free.
+//
+// Taken (turn_result::taken): take_turn returns after step 6. All these requests have a job record (job_table.h), and
+// job_responder::publish does steps 7 to 9 for those that the library answers.
+//   pool       host_dispatcher::accept stores tx = IN_FLIGHT, then rx = 0, and queues the job; a pool thread runs the
+//              handler and publishes. Without markers rx stays 0x10140 and tx stays 0 until then.
+//   deferred   If a handler can defer, or graph workers exist, host_dispatcher::run_job runs each handler in step 6 and
+//              publishes the status that it returns. If it returns CUDAQ_HOST_CALL_DEFERRED, the thread that calls
+//              cudaq_host_complete_deferred publishes. rx stays 0x10140 until then, unless a pool has cleared it.
+//   graph      accept queues the job. graph_path::launch stores tx = IN_FLIGHT, launches, then stores rx = 0; without
+//              markers rx stays set. After the end of the graph graph_path::graph_ended publishes, or only closes the
+//              job because the graph, or the caller, has set tx.
+//
+// Refused, without a call of the handler
+//   answered   arg_len 41 is more than the 64 - 24 = 40 bytes of the slot: step 5 returns {answer, -1000}, then
+//              server.note_refused and steps 7 to 10 with status -1000 (0xFFFFFC18) and result_len 0.
+//   dropped    Wrong magic, or by default an unknown function_id: server.note_dropped, then only step 9. tx stays 0. No
+//              response is written.
+//
+// The Server does what differs between dispatchers. It provides
+//   bool     no_job(i)                        The slot has no accepted request that is still to be answered. Called
+//                                             before the rx flag is read: the thread that answers clears rx first and
+//                                             closes the job after that.
+//   bool     may_take(i)                      A request is ready; true if it can be taken now.
+//   void     note_taken(i, r, expected_flag)  A request is taken; expected_flag: the flag was the slot's address.
 //   void     note_dropped(verdict)
-//   void     note_refused()                   it will be answered without a handler
-//   void     note_answered(status)            after publication
-//   handler_result  serve(i, r, route)               run the handler, or start it
+//   void     note_refused()                   The request will be answered without a handler.
+//   void     note_answered(status)            Called after publication.
+//   handler_result  serve(i, r, route)        Runs the handler, or hands the request over.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/judge.h"
 
 namespace cudaq::realtime::detail {
 
-/// What became of the slot.
+/// The result of a turn.
 enum class turn_result : std::uint8_t {
-  idle,     ///< nothing there; stay
-  waiting,  ///< something is there that cannot be taken yet; stay
-  answered, ///< a response was published; go on
-  dropped,  ///< cleared without a response; go on
-  taken,    ///< accepted, the response will be published by somebody else; go on
+  idle,     ///< no request; the cursor stays
+  waiting,  ///< a request or a job that cannot be taken yet; the cursor stays
+  answered, ///< the response was published; the cursor moves on
+  dropped,  ///< cleared without a response; the cursor moves on
+  taken,    ///< accepted; the response is not published by take_turn (see handler_result::now); the cursor moves on
 };
 
-/// What a Server says of a request that it was given.
+/// The result of Server::serve, and the answer to a request.
 struct handler_result {
-  bool now = true; ///< false: taken, it will be answered later and not by this turn
+  /// False: take_turn does not answer. serve has published the response itself, or it is published later.
+  bool now = true;
   std::int32_t status = CUDAQ_RPC_OK;
   std::uint32_t result_len = 0;
 };
 
-/// How an answer goes out that is not simply a frame in a slot whose request side is still held.
+/// How an answer is published. The defaults: a response frame, in a slot whose rx flag is still set.
 struct publication {
-  /// The IN_FLIGHT marker holds the slot: rx was cleared when the request was accepted or launched.
+  /// rx was cleared when the request was accepted or launched; the IN_FLIGHT marker holds the slot.
   bool rx_released = false;
-  std::uint32_t cuda_error = 0; ///< not 0: the error sentinel takes the place of the marker, and there is no frame
+  std::uint32_t cuda_error = 0; ///< not 0: the error sentinel replaces the marker, and no frame is written
 };
 
-/// Every answer that the host writes goes out here: frames it (or puts the error sentinel in its place), raises the tx
-/// flag, frees the request side if it is still held. Status and length of `said` are final: what a handler has said was
-/// checked before, once.
+/// Publishes an answer; every answer that the host writes passes here. Writes the response header (or, instead of it,
+/// the error sentinel), sets the tx flag, then clears the rx flag if it is still set. Status and length in `said` are
+/// final: the answer of a handler is checked once, before this call.
 CUDAQ_REALTIME_HOST_DEVICE inline void publish_answer(const slot_ring &ring, std::uint32_t i, const request &r,
                                                       const handler_result &said, const publication &how = {}) {
   if (how.cuda_error != 0) {
@@ -55,6 +108,7 @@ CUDAQ_REALTIME_HOST_DEVICE inline void publish_answer(const slot_ring &ring, std
     ring.release_rx(i);
 }
 
+/// One turn at slot `i`. Only for the thread that reads the ring.
 template <class Server>
 CUDAQ_REALTIME_HOST_DEVICE inline turn_result take_turn(const slot_ring &ring, std::uint32_t i,
                                                         const function_index_view &index, const judge_rules &rules,

@@ -19,7 +19,8 @@ void device_member::prepare(setup s) {
   stop_.store(0);
 }
 
-// The ring is joined last, as by a host dispatcher: what is handed over must find somebody who can give it back.
+// The ring is joined last, as by a host dispatcher: from then on requests are handed over, and the thread must be there
+// to give them back.
 status_or_reason device_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
                                      std::uint64_t block_interval_ns, std::function<bool()> ended) {
   ended_ = std::move(ended);
@@ -50,7 +51,8 @@ std::uint32_t device_member::turn() {
   return routed;
 }
 
-// A kernel that was ended by the caller's flag, or by a fault, must not hold up the ring until somebody calls stop.
+// The caller's shutdown flag or a fault can end the kernel without a call of stop. The thread then leaves the ring, so
+// that the kernel's requests do not hold up the ring until stop is called.
 bool device_member::stop_seen() {
   if (stop_.load() != 0)
     return true;
@@ -79,7 +81,7 @@ void device_member::leave() {
     setup_.router->remove(*this);
 }
 
-// The kernel judges the request again: it has to read the header anyway.
+// The judgement is not passed on: the kernel has to read the header anyway, and judges the request again.
 void device_member::accept(std::uint32_t slot, const request &, const judgement &) {
   job_record &record = (*setup_.router->jobs())[slot];
   record.owner.set(this);

@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dispatcher on a device as a member of a shared ring. Its kernel cannot take part in routing, since it has no
-// read-modify-write with the host: so a host thread of the member does, and hands the kernel its requests through an
-// inbox. The thread runs no handler. Thus requests for the device never wait for a handler of a host dispatcher.
+// A dispatcher on a device as a member of a shared ring. Its kernel cannot take part in routing, because there is no
+// atomic read-modify-write between device and host. A host thread of the member takes part instead, and hands requests
+// to the kernel through an inbox. The thread runs no handlers, so requests for the device never wait for a handler of a
+// host dispatcher.
+//
+// thread "cudaq-route", one per member
+//   started by  join().
+//   owns        Routing in its own turns, while it holds the router role (ring_router.h). Its clock and turn counts.
+//   waits       idle_strategy after a turn that routed nothing, with the wait policy given to join().
+//   ends        When leave() sets stop_, or when ended() returns true: it then leaves the ring by itself.
+//               leave() joins it, without a deadline, after the end of the kernel.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
@@ -19,28 +27,30 @@ public:
     function_index index;
     judge_rules rules;
     bool default_owner = false;
-    void *inbox_memory = nullptr;     ///< ring_inbox::bytes, seen by the device, kept to the next prepare
-    std::uint64_t first_sequence = 1; ///< what the device is told
+    void *inbox_memory = nullptr;     ///< ring_inbox::bytes; mapped for the device; stays valid until the next prepare
+    std::uint64_t first_sequence = 1; ///< of the first request; the device expects it
   };
   device_member() = default;
   ~device_member() { leave(); }
   device_member(const device_member &) = delete;
   device_member &operator=(const device_member &) = delete;
-  /// Prepares a run with an empty inbox. Not while one is under way.
+  /// Prepares a run with an empty inbox. Not during a run.
   void prepare(setup s);
 
-  /// Starts the thread and joins the ring; `ended` says, on that thread and now and then, that the kernel serves no
-  /// more for certain, and the ring is left then. On failure nothing runs and the ring is not joined.
+  /// Starts the thread and joins the ring. The thread calls `ended` from time to time. `ended` returns true only if the
+  /// kernel certainly serves no more requests; the thread then leaves the ring. On failure no thread runs and the ring
+  /// is not joined.
   status_or_reason join(const thread_placement &placement, cudaq_wait_policy_t policy, std::uint64_t block_interval_ns,
                         std::function<bool()> ended);
-  /// Nothing more is handed to the kernel, which may go on until it is told to end.
+  /// No more requests are handed to the kernel. The kernel may run on until its shutdown word is set.
   void begin_leaving();
-  /// After the end of the kernel: leaves the ring with what it did not answer. May be called again.
+  /// Ends the thread and leaves the ring: the requests that the kernel did not answer go back to the router. Only after
+  /// the end of the kernel. May be called again.
   void leave();
-  /// Gives up the ring of the last run.
+  /// Releases the reference to the ring of the last run.
   void forget_ring() { setup_.router.reset(); }
 
-  /// What routing has counted: requests that were disposed of, and what was remarkable about the others.
+  /// The counters of routing: dropped requests, unexpected flag values, busy tx flags, cursor jumps.
   const thread_counters &counts() const { return counts_; }
 
   // --- ring_member, called under the router role ---
@@ -53,10 +63,9 @@ public:
 
 private:
   static constexpr std::uint32_t kBatch = 32;        ///< slots per turn at most
-  static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between looks over the whole ring, unless asleep
+  static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between two looks over the ring, unless asleep
   static constexpr std::uint32_t kAskTurns = 16;     ///< turns between looks at the clock, unless asleep
-  static constexpr auto kAskInterval =
-      std::chrono::milliseconds(1); ///< between two questions whether the kernel has ended
+  static constexpr auto kAskInterval = std::chrono::milliseconds(1); ///< between two calls of `ended`
 
   std::uint32_t turn();
   bool stop_seen();
@@ -67,15 +76,15 @@ private:
   ring_inbox inbox_;
   thread_counters counts_{true};
   loop_thread thread_;
-  shared_word<std::uint32_t> joined_; ///< the thread routes only from then on
+  shared_word<std::uint32_t> joined_; ///< 1: the ring is joined; the thread routes only then
   shared_word<std::uint32_t> stop_;
 
   // Under the router role.
-  std::vector<std::uint64_t> given_; ///< by slot: sequence of the last request given in it
+  std::vector<std::uint64_t> given_; ///< by slot: sequence of the last request handed over in it
   std::uint64_t sequence_ = 1;       ///< of the next request
   std::uint32_t position_ = 0;
 
-  // Of the thread.
+  // Only for the thread.
   std::function<bool()> ended_;
   steady_clock::time_point asked_;
   std::uint32_t empty_turns_ = 0, turns_ = 0;

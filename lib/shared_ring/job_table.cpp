@@ -20,7 +20,7 @@ void job_table::bind(const slot_ring &r) {
 // docs/ring_protocol.md section 6, "looking over the ring".
 bool job_table::resync_cursor() {
   const std::uint32_t here = cursor.peek();
-  const auto passed_over = [this](std::uint32_t i) { // in this order: the job, then rx
+  const auto passed_over = [this](std::uint32_t i) { // the job is read before rx
     const job_phase phase = settled_phase(i);
     return phase == job_phase::parked || (phase == job_phase::open && ring.ready(i) == 0);
   };
@@ -31,7 +31,7 @@ bool job_table::resync_cursor() {
     found = ring.next(found);
   if (found == here || !untaken(found))
     return false;
-  // Having seen `found` we see everything that was signalled before it: look again at what was passed over.
+  // `found` was seen with acquire, so everything signalled before it is visible now: look again at the passed slots.
   std::uint32_t first = here;
   while (first != found && passed_over(first))
     first = ring.next(first);

@@ -6,7 +6,7 @@
 
 namespace cudaq::realtime::detail {
 
-// Sleeps, since the holder may be a thread of lower priority on the same core.
+// Sleeps after 100 attempts: the thread that holds the role may have a lower priority on the same core.
 ring_router::control_role::control_role(ring_router &router) : router_(router) {
   for (int i = 0; !router_.role_.claim(0, 1); ++i)
     i < 100 ? std::this_thread::yield() : std::this_thread::sleep_for(std::chrono::microseconds(20));
@@ -14,8 +14,9 @@ ring_router::control_role::control_role(ring_router &router) : router_(router) {
 
 ring_router::control_role::~control_role() { router_.role_.store(0); }
 
-/// The member that a request for this function is handed to. Null: it is left in place. Whoever only knows the
-/// function, in another mode, answers so if nobody serves it.
+/// The member that receives requests for this function, or NULL: they are left in their slots. If no member serves the
+/// function, a member that has it in another mode receives them and answers MODE_NOT_SERVED. If no member has it, the
+/// default owner receives them.
 ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
   ring_member *fallback = nullptr, *knows = nullptr;
   for (const seat &s : seats_) {
@@ -41,16 +42,19 @@ status_or_reason ring_router::attach(ring_member &member) {
       continue;
     }
     if (s.member->is_default_owner() && member.is_default_owner())
-      refused = make_reason(CUDAQ_ERR_INVALID_ARG, "default_owner: another dispatcher of this ring is it already");
+      refused =
+          make_reason(CUDAQ_ERR_INVALID_ARG,
+                      "options->default_owner is set: another dispatcher of this ring is the default owner already");
     for (std::uint32_t r = 0; r < member.index().num_routes; ++r) {
       const std::uint32_t id = member.index().routes[r].function_id;
       if (member.owns(id) && s.member->owns(id))
         refused = make_reason(CUDAQ_ERR_INVALID_ARG, "function_id 0x%08x: another dispatcher of this ring serves it%s",
-                              id, s.leaving ? ", and is still stopping" : "");
+                              id, s.leaving ? " and is still stopping" : "");
     }
   }
   if (!refused && place == nullptr)
-    refused = make_reason(CUDAQ_ERR_INVALID_ARG, "shared_ring_mode: this ring has %u dispatchers already", kMaxMembers);
+    refused = make_reason(CUDAQ_ERR_INVALID_ARG,
+                          "config->shared_ring_mode: this ring has %u dispatchers already, the maximum", kMaxMembers);
   if (!refused) {
     *place = {&member, false};
     hand_out_parked();
@@ -58,14 +62,14 @@ status_or_reason ring_router::attach(ring_member &member) {
   return refused;
 }
 
-// What was left in place stands in ring order from the cursor on.
+// The parked requests are in ring order, beginning at the cursor.
 void ring_router::hand_out_parked() {
   std::uint32_t i = table_.cursor.peek();
   for (std::uint32_t n = 0; n < table_.ring.num_slots; ++n, i = table_.ring.next(i)) {
     if (table_[i].state.phase() != job_phase::parked)
       continue;
     const std::uint64_t flag = table_.ring.ready(i);
-    if (flag == 0) { // somebody else has answered it meanwhile: a dispatcher that had the ring for itself
+    if (flag == 0) { // a dispatcher that had the ring for itself has answered it in the meantime
       table_[i].state.enter(job_phase::open);
       continue;
     }
@@ -92,7 +96,8 @@ void ring_router::remove(const ring_member &member) {
   hand_out_parked();
 }
 
-/// A device that has ended does not serve this slot any more. If a fault ended it after the answer, that one stands.
+/// Takes a slot back from a device that has ended. If tx is set, the device has answered before a fault ended it: the
+/// answer stays, and only rx is cleared.
 void ring_router::take_back(std::uint32_t i) {
   if (table_.ring.collected(i)) {
     table_[i].state.enter(job_phase::parked);
@@ -130,8 +135,7 @@ bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_count
   }
   busy_slot_ = kNoSlot;
   const request r = read_header<request>(table_.ring.rx_slot(i));
-  if (r.magic !=
-      CUDAQ_RPC_MAGIC_REQUEST) { // belongs to no member for certain, so the thread that sees it disposes of it
+  if (r.magic != CUDAQ_RPC_MAGIC_REQUEST) { // no request frame, so no member's: this thread drops it
     if (!table_.ring.is_own_address(i, flag))
       counts.count(counts.unexpected_flag_values);
     counts.count_drop(judge_slot(table_.ring, i, flag, r, by.index(), by.rules()).what);
@@ -145,7 +149,7 @@ bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_count
 }
 
 std::uint32_t ring_router::route(std::uint32_t budget, const ring_member &by, thread_counters &counts) {
-  // Looked at before the claim: on an idle ring the members shall not fight for the role's cache line.
+  // The flag is read before the claim: on an idle ring the members must not compete for the role's cache line.
   if (table_.ring.ready(table_.cursor.peek()) == 0 || !role_.claim(0, 1))
     return 0;
   std::uint32_t routed = 0;

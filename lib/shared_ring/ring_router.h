@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring that several dispatchers serve, each with a thread of its own: which of them there are, and whose turn it is
-// to read the next slot.
+// A ring that several dispatchers (members) serve, each with its own thread: the list of members, and the router role,
+// which decides which member reads the next slot.
+//
+// The router has no thread. route() and resync_shared_cursor() run on the members' threads: the dispatcher thread of a
+// host_dispatcher, and the "cudaq-route" thread of a device_member. attach, begin_leaving and remove also run on the
+// caller's thread that starts or stops a dispatcher.
 #pragma once
 
 #include "lib/base/error_text.h"
@@ -18,23 +22,24 @@ public:
 
   const std::shared_ptr<job_table> &jobs() const { return jobs_; }
 
-  /// Joins. Refused: a function id that another member serves, a second default owner, too many members. Requests that
-  /// were left in place and belong to the new member are handed to it, oldest first.
+  /// Adds a member. Refused: a function id that another member serves, a second default owner, more than kMaxMembers.
+  /// Parked requests that belong to the new member are handed to it, oldest first.
   status_or_reason attach(ring_member &member);
-  /// Nothing more is accepted for the member. Its function ids stay its own, and requests for them are left in place,
-  /// until it is removed: what was accepted before must be served before any of them.
+  /// No more requests are accepted for the member. Until it is removed, it keeps its function ids, and requests for
+  /// them are left in their slots: the requests accepted before must be served first.
   void begin_leaving(const ring_member &member);
-  /// The member is gone. What it was given and has not answered is left in place again; what was left in place for it
-  /// goes to the default owner, if there is one.
+  /// Removes a member. Requests that were given to it (phase given) and are not answered are parked again. Then all
+  /// parked requests are handed out: to a member that owns them, or to the default owner, if there is one.
   void remove(const ring_member &member);
-  /// Takes the router role if it is free, and hands ready slots to their owners in ring order, at most `budget`. `by`
-  /// disposes of what is no request frame; `counts` is the calling thread's.
+  /// Takes the router role if it is free, and hands ready slots to their owners in ring order, at most `budget`.
+  /// Returns the number of slots. Frames that are no requests are dropped by the rules of `by`. `counts` is the calling
+  /// thread's.
   std::uint32_t route(std::uint32_t budget, const ring_member &by, thread_counters &counts);
-  /// job_table::resync_cursor under the router role; false also if the role is taken.
+  /// job_table::resync_cursor under the router role. False also if another thread has the role.
   bool resync_shared_cursor();
 
 private:
-  /// Holds the router role during a control call, whatever happens.
+  /// Holds the router role during a control call. Waits for it; the destructor releases it.
   class control_role {
   public:
     explicit control_role(ring_router &router);
@@ -57,12 +62,13 @@ private:
 
   const std::shared_ptr<job_table> jobs_;
   job_table &table_; ///< *jobs_
-  // The router role: exclusive right to read untaken slots, move the cursor and change the members. Others that find
-  // it taken go on with their own work; no thread waits for it on the hot path.
+  // The router role, 1 while a thread has it: the exclusive right to read untaken slots, to move the cursor and to
+  // change the members. A thread that finds it taken continues with its own work. No thread waits for it on the hot
+  // path.
   shared_word<std::uint32_t> role_;
   std::array<seat, kMaxMembers> seats_{};
   static constexpr std::uint32_t kNoSlot = 0xFFFFFFFFu;
-  std::uint32_t busy_slot_ = kNoSlot; ///< slot at the cursor that waits for its consumer, to count it once
+  std::uint32_t busy_slot_ = kNoSlot; ///< slot at the cursor whose last answer is not collected: it is counted once
 };
 
 } // namespace cudaq::realtime::detail

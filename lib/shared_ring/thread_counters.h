@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of a dispatcher owns: its counters, what it is doing now, and its scratch memory.
+// What one thread of a dispatcher owns: its counters, its present handler call, and its scratch memory.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/judge.h"
@@ -8,14 +8,14 @@
 
 namespace cudaq::realtime::detail {
 
-/// Written by one thread, except the shared counters, to which any thread adds. Any thread may read. Two cache lines'
-/// alignment: the adjacent-line prefetcher pairs lines.
+/// One thread writes them; with many_writers any thread may add. Any thread may read. Aligned to two cache lines,
+/// because the adjacent-line prefetcher fetches lines in pairs.
 struct alignas(128) thread_counters {
   explicit thread_counters(bool many_writers = false) : many_writers_(many_writers) {}
 
   counter dispatched; ///< handed to a handler
   counter responded;  ///< tx flags raised
-  counter refused;    ///< of these: answered without a handler
+  counter refused;    ///< accepted, and answered without a handler
   counter dropped_bad_magic, dropped_unknown_function, dropped_flag_value;
   counter unexpected_flag_values;
   counter handler_errors;
@@ -23,14 +23,14 @@ struct alignas(128) thread_counters {
   counter tx_busy_waits, cursor_jumps, launches, hook_failures;
   counter heartbeat;
 
-  /// Slot + 1 of the handler call in progress and its function id; 0: none.
+  /// The handler call in progress: function id in the upper 32 bits, slot + 1 in the lower. 0: no call.
   shared_word<std::uint64_t> busy;
   void enter(std::uint32_t slot, std::uint32_t function_id) {
     busy.set((std::uint64_t{function_id} << 32) | (std::uint64_t{slot} + 1));
   }
   void leave() { busy.set(0); }
 
-  /// Input of v2 handlers that get a copy of it, on in-place rings; sized at start, slot_size bytes. Empty: no copies.
+  /// Copy of the payload for v2 handlers on in-place rings; slot_size bytes, allocated at start. Empty: no copies.
   std::vector<std::uint64_t> scratch;
 
   void count(counter &c, std::uint64_t n = 1) {
@@ -40,7 +40,7 @@ struct alignas(128) thread_counters {
       c.bump(n);
   }
 
-  /// The reason first: whoever sees an answer counted finds its status counted too.
+  /// The status is counted first: a reader that sees the response counted finds its status counted, too.
   void count_response(std::int32_t status) {
     if (status != CUDAQ_RPC_OK) [[unlikely]] {
       const std::int64_t index = CUDAQ_RPC_ERROR_INDEX(std::int64_t{status});

@@ -49,12 +49,12 @@ TEST_F(HostWorkers, Row04_RefusesWorkersThatShareWhatALaunchWrites) {
   GraphIOContext context{};
   cudaq_host_worker_t two[] = {worker, worker};
   EXPECT_EQ(cudaq_dispatcher_set_host_workers(dispatcher.get, two, 2), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(error_names({"workers 0 and 1 have one graph_exec"}));
+  EXPECT_TRUE(error_names({"workers 0 and 1 have the same graph_exec"}));
   two[1].graph_exec = reinterpret_cast<cudaGraphExec_t>(&other);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_workers(dispatcher.get, two, 2));
   two[0].io_ctx = two[1].io_ctx = &context;
   EXPECT_EQ(cudaq_dispatcher_set_host_workers(dispatcher.get, two, 2), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(error_names({"workers 0 and 1 have one io_ctx"}));
+  EXPECT_TRUE(error_names({"workers 0 and 1 have the same io_ctx"}));
 }
 
 TEST_F(HostWorkers, Row25_TakesTheShorterStructOfAnOlderHeader) {

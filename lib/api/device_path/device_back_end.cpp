@@ -15,7 +15,7 @@ status_or_reason as_reason(const device_error &e) {
 
 void *address_of(const volatile void *p) { return reinterpret_cast<void *>(reinterpret_cast<std::uintptr_t>(p)); }
 
-/// Where the host finds what a device finds at `p`; NULL if it cannot access it by itself.
+/// The host address of the memory that a device sees at `p`. NULL if the host cannot access it directly.
 void *host_address(const volatile void *p) {
   cudaPointerAttributes a{};
   if (cudaPointerGetAttributes(&a, const_cast<const void *>(p)) != cudaSuccess)
@@ -32,7 +32,7 @@ bool is_memory_of(int device, const volatile void *p) {
 } // namespace
 
 status_or_reason device_back_end::check_ring(const cudaq_ringbuffer_t &ring) const {
-  return unified() ? status_or_reason{} : validate_device_ring(ring, config_); // a unified kernel brings its own
+  return unified() ? status_or_reason{} : validate_device_ring(ring, config_); // a unified kernel brings its own ring
 }
 
 const char *device_back_end::missing_call(const wiring &w) const {
@@ -169,7 +169,7 @@ status_or_reason device_back_end::prepare(const wiring &w, cudaq_dispatch_launch
   p.rules.check_schema = w.options.check_schema != 0;
   p.rules.strict_flag_values = w.options.strict_flag_values != 0;
   p.any_order = w.options.ordering == CUDAQ_ORDERING_ANY && config_.kernel_type == CUDAQ_KERNEL_REGULAR &&
-                !launches_graphs(); // one loop, whatever the order of its graphs
+                !launches_graphs(); // a graph scheduler is one loop, also with ANY ordering
   if (status_or_reason refused = prepare_ring(w, p))
     return refused;
   if (status_or_reason refused = prepare_sharing(w, p))
@@ -194,7 +194,7 @@ status_or_reason device_back_end::prepare_ring(const wiring &w, dispatch_params 
   if (unified())
     return {};
   p.ring = view_of(*w.ring, config_, ring_side::device);
-  // A NIC can write the memory of a device too: that only its kernels do is the caller's word.
+  // A NIC, too, can write device memory: only the caller can promise (ring_peers) that just this device's kernels do.
   p.device_scope = w.options.ring_peers == CUDAQ_RING_PEERS_SAME_DEVICE &&
                    is_memory_of(config_.device_id, p.ring.rx_flags) && is_memory_of(config_.device_id, p.ring.tx_flags);
   return {};
@@ -236,7 +236,7 @@ status_or_reason device_back_end::prepare_grid(dispatch_params &p) {
     grid_memory_ = static_cast<std::uint8_t *>(memory);
   }
   const std::vector<std::uint8_t> zeros(kBytes);
-  if (error == cudaSuccess) // a copy, since a memset might be a kernel that has to be loaded first
+  if (error == cudaSuccess) // a copy: a memset may be a kernel that must be loaded first
     error = cudaMemcpyAsync(grid_memory_, zeros.data(), kBytes, cudaMemcpyHostToDevice, control_stream_);
   if (error == cudaSuccess)
     error = cudaStreamSynchronize(control_stream_);
@@ -257,7 +257,7 @@ cudaError_t device_back_end::stream_state(cudaStream_t stream) const {
 run_phase device_back_end::look() const {
   if (under_way_.load() == 0)
     return run_phase::ended;
-  if (reports_.fault() != cudaSuccess) // whatever is still on the stream: nobody serves any more
+  if (reports_.fault() != cudaSuccess) // other work may still be on the stream, but no kernel serves any more
     return run_phase::faulted;
   const cudaError_t state = stream_state(kernel_stream_);
   return state == cudaErrorNotReady ? run_phase::going : state == cudaSuccess ? run_phase::ended : run_phase::faulted;
@@ -270,7 +270,7 @@ status_or_reason device_back_end::copy_word(void *to, const void *from, std::siz
   return error == cudaSuccess ? status_or_reason{} : cuda_failed("reading shutdown_flag and stats", error);
 }
 
-/// Does not wait for the device. A few pageable bytes are taken over by the call.
+/// Does not wait for the device: cudaMemcpyAsync copies a few pageable bytes during the call.
 status_or_reason device_back_end::set_caller_flag(int value) {
   if (caller_flag_host_ != nullptr) {
     store_release(*caller_flag_host_, value);
@@ -294,7 +294,7 @@ status_or_reason device_back_end::raise_shutdown() {
 status_or_reason device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
   if (under_way_.load() == 0)
     return {};
-  const device_guard guard(config_.device_id); // it may fail after a fault, and that must not keep the run from ending
+  const device_guard guard(config_.device_id); // may fail after a fault; the run must still end
   if (shared())
     member_.begin_leaving();
   const status_or_reason not_told = raise_shutdown();
@@ -303,8 +303,8 @@ status_or_reason device_back_end::finish(std::uint64_t timeout_ns, steady_clock:
   };
   if (!wait_until(deadline, both_empty))
     return make_reason(CUDAQ_ERR_TIMEOUT,
-                       "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots that it is "
-                       "in a handler for, if any, and how many requests graphs still have%s%s",
+                       "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots "
+                       "whose handlers still run, if any, and the number of requests that graphs still have%s%s",
                        static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
   const cudaError_t state = stream_state(kernel_stream_);
   under_way_.store(0);
@@ -322,7 +322,7 @@ status_or_reason device_back_end::finish(std::uint64_t timeout_ns, steady_clock:
 
 std::uint64_t device_back_end::processed(bool, const std::uint64_t *stats) const {
   if (started_.load() == 0)
-    return 0; // a device word is not read before the caller has asked for the device
+    return 0; // before the first start no device word is read: the caller has not used the device yet
   if (own_kernel_.load() == 0)
     return stats_base_.load() + reports_.processed() + disposed_of_by_router();
   if (const std::uint64_t *host = stats_host_.load())
@@ -348,7 +348,7 @@ std::string device_back_end::describe() const {
          state == cudaErrorNotReady ? "running"
          : state == cudaSuccess     ? "ended"
                                     : cudaGetErrorName(state));
-  if (now.fault.empty()) // stop has not been here yet
+  if (now.fault.empty()) // stop has not stored the fault yet
     now.fault = gave_up().text;
   if (!now.fault.empty())
     text += "fault: " + now.fault + "\n";

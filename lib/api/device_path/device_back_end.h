@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device path behind the state machine: streams, the device's copy of the function index, the shutdown words, and a
-// kernel that the caller's launch function launches.
+// The back end of the device path: streams, the device's copy of the function index, the shutdown words, and a kernel
+// that the caller's launch function launches.
 //
-// Kernels run for ever, so nothing here may wait for a device: no legacy stream, no cudaMalloc, cudaFree or
-// cudaFreeHost. A run is under way from a launch that may have succeeded until finish has seen its stream empty; until
-// then nothing is freed that the kernel might touch.
+// Kernels run until they are stopped, so no call here may wait for a whole device: no legacy stream, no cudaMalloc,
+// cudaFree or cudaFreeHost. A run is under way from a launch that may have succeeded until finish finds its stream
+// empty. Until then no memory is freed that the kernel may touch.
+//
+// The only host thread of this path is the one that routes a shared ring (lib/shared_ring/device_member.h).
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_table.h"
@@ -73,33 +75,34 @@ private:
   const cudaq_dispatcher_config_t config_;
   device_reports reports_;
 
-  // Set by the first start, constant then.
+  // Set by the first start, then constant.
   cudaStream_t kernel_stream_ = nullptr;
-  cudaStream_t control_stream_ = nullptr; ///< of another priority, so that it shares no hardware queue with kernels
+  cudaStream_t control_stream_ = nullptr; ///< has another priority, so it shares no hardware queue with kernels
 
-  // Of the calls that are serialised.
+  // Used only by the serialised calls, except where stated.
   device_table table_;
   std::uint8_t *grid_memory_ = nullptr; ///< cooperative kernels: grid_command and staging
   volatile int *caller_flag_ = nullptr;
-  volatile int *caller_flag_host_ = nullptr; ///< the same, if the host can write it by itself
+  volatile int *caller_flag_host_ = nullptr; ///< its host address; NULL if the host cannot write it directly
   int flag_before_ = 0;                      ///< its value before start
   const volatile void *held_ring_ = nullptr;
-  std::shared_ptr<ring_router> router_; ///< of the shared ring, from its first start to the next wiring
+  std::shared_ptr<ring_router> router_; ///< of the shared ring; kept until a start after a new wiring
   device_member member_;
   void *inbox_memory_ = nullptr; ///< mapped, from the manager: the inbox, then the decoy
-  slot_ring decoy_;              ///< a ring where nothing ever comes, for launch functions of others
-  std::uint64_t heard_beat_ = 0; ///< of the router's thread: the kernel's heartbeat, and since when it stands still
+  slot_ring decoy_;              ///< an always empty ring, given to launch functions on a shared ring
+  std::uint64_t heard_beat_ =
+      0; ///< for the member's thread: the kernel's last heartbeat, and the time when it was read
   steady_clock::time_point heard_at_;
   std::vector<graph_binding> graphs_;
-  cudaq_dispatch_manager_t::spare_graphs schedulers_; ///< of the run under way, or of the last one
+  cudaq_dispatch_manager_t::spare_graphs schedulers_; ///< of the present run, or of the last one
 
-  shared_word<std::uint32_t> under_way_;          ///< a kernel was launched and its end not yet seen
-  shared_word<std::uint64_t> stats_base_;         ///< what the wired counter held before this dispatcher counted
-  shared_word<std::uint32_t> started_;            ///< some start has come as far as that
-  shared_word<std::uint32_t> own_kernel_;         ///< the present kernel is not the library's: it counts by itself
-  shared_word<const std::uint64_t *> stats_host_; ///< the wired counter, if the host can read it by itself
+  shared_word<std::uint32_t> under_way_;          ///< 1: a kernel was launched, and its end was not seen yet
+  shared_word<std::uint64_t> stats_base_;         ///< value of the wired counter before this dispatcher counted
+  shared_word<std::uint32_t> started_;            ///< 1: a start has come as far as prepare_words
+  shared_word<std::uint32_t> own_kernel_;         ///< 1: the present kernel is not the library's; it counts by itself
+  shared_word<const std::uint64_t *> stats_host_; ///< host address of the wired counter, NULL if there is none
 
-  /// What describe tells, beside start.
+  /// What describe reports; it may run at the same time as start.
   struct account {
     cudaq_dispatcher_options_t options{};
     std::optional<cudaq_ringbuffer_t> ring;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GRAPH_LAUNCH on the device path: which graphs there are, and the schedulers that the launch function has made for
+// GRAPH_LAUNCH on the device path: the graphs of the table, and the graph schedulers that the launch function makes for
 // them.
 #include "lib/api/device_path/device_back_end.h"
 #include "lib/base/cuda_device.h"
@@ -18,8 +18,8 @@ status_or_reason device_back_end::prepare_graphs(const wiring &w, graph_launch_s
     return cuda_failed("cudaDeviceGetAttribute", error);
   if (!has_device_graphs(major))
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                       "config->dispatch_mode is 1 (graph launch): device %d has compute capability %d.x, and graphs "
-                       "are launched from a device from 9.0 on",
+                       "config->dispatch_mode is 1 (graph launch): device %d has compute capability %d.x; graph "
+                       "launches from a device need 9.0 or later",
                        config_.device_id, major);
   if (w.graph_contexts.size() != w.table->count)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "graph_io->num_contexts is %zu, the function table has %u entries",
@@ -35,7 +35,7 @@ status_or_reason device_back_end::prepare_graphs(const wiring &w, graph_launch_s
   }
   if (const auto [a, b] = graph_of_two_contexts(graphs_); a != nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       "table->entries[%u] and [%u] have one graph, but graph_io->contexts are different", a->entry,
+                       "table->entries[%u] and [%u] have the same graph but different graph_io->contexts", a->entry,
                        b->entry);
   state.graphs = graphs_.data();
   state.num_graphs = static_cast<std::uint32_t>(graphs_.size());
@@ -49,7 +49,8 @@ status_or_reason device_back_end::prepare_graphs(const wiring &w, graph_launch_s
   return {};
 }
 
-/// A launch function of another module, or for another kernel, has not used what was there.
+/// Keeps the schedulers that the launch function has made. If it belongs to another module or kernel, it has not used
+/// the old ones, which become spare.
 void device_back_end::take_made(const graph_launch_state &state) {
   if (schedulers_.made != nullptr && schedulers_.made != state.made)
     manager_.keep_spare_graphs(schedulers_);
@@ -60,7 +61,8 @@ status_or_reason device_back_end::gave_up() const {
   const cudaError_t error = reports_.fault();
   return error == cudaSuccess
              ? status_or_reason{}
-             : cuda_failed("no scheduler of graphs could go on; what they had accepted is answered", error);
+             : cuda_failed("no graph scheduler could continue; the requests that they had accepted are answered",
+                           error);
 }
 
 std::string device_back_end::describe_graphs() const {
@@ -76,7 +78,7 @@ std::string device_back_end::describe_graphs() const {
   reports_.read(stats);
   append(text,
          "graphs: %u, %" PRIu64 " launches, by %u schedulers that have taken turns %" PRIu64 " times, %" PRIu64
-         " of them with nobody there; %" PRIu64 " requests accepted and not answered\n",
+         " of them without a successor; %" PRIu64 " requests accepted and not answered\n",
          now.graphs, stats.launches, now.schedulers, stats.relaunches, reports_.unrelieved(), stats.in_flight);
   return text;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a device start that calls the launch function and finds out whether a kernel runs.
+// The part of a device start that calls the launch function and verifies that a kernel runs.
 #include "lib/api/device_path/device_back_end.h"
 #include "lib/base/cuda_device.h"
 #include "lib/host_dispatcher/diagnostics.h"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto kProofDeadline = std::chrono::seconds(5);
 
-/// The dispatcher whose launch function this thread is inside of.
+/// The dispatcher whose launch function the calling thread is in.
 thread_local const device_back_end *launching = nullptr;
 
 } // namespace
@@ -32,7 +32,7 @@ status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_
   if (said == cudaSuccess)
     said = static_cast<cudaError_t>(state.error);
   own_kernel_.store(state.taken == 0);
-  if (state.resident_blocks != 0) // what the library's kernel really occupies
+  if (state.resident_blocks != 0) // the blocks that the library's kernel really occupies
     manager_.add_resident(this, config_.device_id, state.resident_blocks);
   under_way_.store(1);
   take_made(state.graphs);
@@ -41,12 +41,12 @@ status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_
   if (said == cudaSuccess && shared() && state.taken == 0)
     return end_failed_launch(make_reason(CUDAQ_ERR_UNSUPPORTED,
                                          "config->shared_ring_mode is %u: the launch function launched no kernel of "
-                                         "the library, and another would take the requests of others",
+                                         "the library; another kernel would take the requests of other dispatchers",
                                          config_.shared_ring_mode));
   if (said == cudaSuccess && launches_graphs() && !state.graphs.launched)
     return end_failed_launch(make_reason(CUDAQ_ERR_UNSUPPORTED,
                                          "config->dispatch_mode is 1 (graph launch): the launch function launched no "
-                                         "scheduler of graphs, use cudaq_launch_dispatch_kernel_graph_v2"));
+                                         "graph scheduler; use cudaq_launch_dispatch_kernel_graph_v2"));
   if (said == cudaSuccess)
     return prove_running(state);
   state.text[sizeof(state.text) - 1] = '\0';
@@ -103,7 +103,8 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
   return w.launch_fn_v2(&p);
 }
 
-/// The library's runtime does not see launch errors of the program's: so proof is asked for.
+/// The library's CUDA runtime does not see launch errors of the program's runtime. Therefore start verifies that the
+/// kernel runs: the library's kernel must post a heartbeat, another kernel must be on its stream.
 status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_state_t &state) {
   const bool ours = state.taken != 0;
   const auto queued = [&] { return stream_state(kernel_stream_) == cudaErrorNotReady; };
@@ -111,7 +112,8 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
     wait_until(steady_clock::now() + kProofDeadline, [&] { return reports_.heard() || !queued(); });
   const cudaError_t now = stream_state(kernel_stream_);
   const bool proved = ours ? reports_.heard() : now == cudaErrorNotReady;
-  if (proved && (now == cudaErrorNotReady || now == cudaSuccess)) // success: the caller's flag has ended it already
+  if (proved &&
+      (now == cudaErrorNotReady || now == cudaSuccess)) // success: the caller's flag has ended the kernel already
     return {};
   if (now == cudaErrorNotReady) {
     raise_shutdown();
@@ -120,11 +122,12 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
       append(what, "any of the blocks of %u schedulers", state.graphs.members);
     else
       append(what, "%u blocks of %u threads", blocks(), threads());
-    return make_reason(CUDAQ_ERR_TIMEOUT,
-                       "the dispatch kernel was queued but did not begin to run within 5 s: device %d has no room for "
-                       "%s beside what is resident, or no hardware queue is left (see CUDA_DEVICE_MAX_CONNECTIONS); "
-                       "it will end as soon as it begins",
-                       config_.device_id, what.c_str());
+    return make_reason(
+        CUDAQ_ERR_TIMEOUT,
+        "the dispatch kernel was queued but did not begin to run within 5 s: device %d has no room for "
+        "%s together with the resident kernels, or no hardware queue is left (see CUDA_DEVICE_MAX_CONNECTIONS); "
+        "it will end as soon as it begins",
+        config_.device_id, what.c_str());
   }
   under_way_.store(0);
   set_caller_flag(flag_before_);
@@ -132,18 +135,18 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
     if (status_or_reason found = gave_up())
       return found;
   if (now != cudaSuccess)
-    return cuda_failed("the dispatch kernel ended at once", now);
+    return cuda_failed("the dispatch kernel ended immediately", now);
   return make_reason(CUDAQ_ERR_CUDA, "the launch function left no running kernel on its stream: its launch failed (see "
-                                     "cudaGetLastError in the program), or the kernel has ended at once");
+                                     "cudaGetLastError in the program), or the kernel has ended immediately");
 }
 
-/// A launch function that reports an error may have launched something nevertheless.
+/// A launch function that reports an error may still have launched a kernel: it is stopped here.
 status_or_reason device_back_end::end_failed_launch(const status_or_reason &why) {
   if (stream_state(kernel_stream_) == cudaErrorNotReady) {
     raise_shutdown();
     if (!wait_until(steady_clock::now() + kProofDeadline,
                     [&] { return stream_state(kernel_stream_) != cudaErrorNotReady; }))
-      return {CUDAQ_ERR_TIMEOUT, why.text + "; what it left on its stream did not end within 5 s"};
+      return {CUDAQ_ERR_TIMEOUT, why.text + "; the work that it left on its stream did not end within 5 s"};
   }
   under_way_.store(0);
   set_caller_flag(flag_before_);

@@ -44,7 +44,7 @@ status_or_reason device_reports::device_address(loop_report *&out) const {
 
 bool device_reports::heard() const { return load_acquire(reports_[0].heartbeat) != 0; }
 
-// Ends before beginnings, so that in_flight is never negative.
+// `responded` is read before `dispatched` and `refused`, so that in_flight is never negative.
 void device_reports::add(const loop_report &from, counts &to) {
   cudaq_dispatcher_stats_t &s = to.stats;
   s.responded += load_acquire(from.responded);
@@ -131,7 +131,7 @@ std::string device_reports::describe_loops() const {
       append(text, "in a handler for slot %" PRIu64 "\n", busy - 1);
   }
   if (left_out != 0)
-    append(text, "... and %u loops more\n", left_out);
+    append(text, "... and %u more loops\n", left_out);
   return text;
 }
 

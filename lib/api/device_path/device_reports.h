@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loops of a dispatcher's kernel report: one mapped block per run, and the sums over all runs. Reading is safe
-// from any thread at any time.
+// The reports of the loops of a dispatcher's kernel: a mapped block with one report per loop, and the sums over all
+// runs. Any thread may read at any time.
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_params.h"
@@ -15,23 +15,23 @@ public:
   device_reports(const device_reports &) = delete;
   device_reports &operator=(const device_reports &) = delete;
 
-  /// Keeps the counts of the last run and provides `loops` fresh reports, with the cursor at `first_slot`. While no
-  /// kernel runs.
+  /// Adds the counts of the last run to the sums and provides `loops` fresh reports with the cursor at `first_slot`.
+  /// Not while a kernel runs.
   status_or_reason renew(std::uint32_t loops, std::uint32_t first_slot);
-  /// As the current device addresses them; after renew.
+  /// The address of the reports on the current device. Only after renew.
   status_or_reason device_address(loop_report *&out) const;
 
-  /// A loop of the present run is running, or has been.
+  /// True if the first loop of the present run has posted a heartbeat.
   bool heard() const;
-  /// Why no scheduler of graphs could go on, of the present run, or of the last one.
+  /// Why no graph scheduler could continue, in the present or the last run. cudaSuccess: no such fault.
   cudaError_t fault() const;
   std::uint32_t cursor() const;
   void read(cudaq_dispatcher_stats_t &out) const;
-  /// Requests answered or disposed of in all runs.
+  /// Requests answered or dropped in all runs.
   std::uint64_t processed() const;
-  /// Relaunches of graph schedulers with nobody there to go on.
+  /// Relaunches of graph schedulers that found no successor.
   std::uint64_t unrelieved() const;
-  /// A line for each loop that has done something in the present run.
+  /// Text for dump_state: a line for loop 0 and for each loop that has taken a request in the present run; 64 at most.
   std::string describe_loops() const;
 
 private:
@@ -43,7 +43,7 @@ private:
   counts sum() const;
 
   cudaq_dispatch_manager_t &manager_;
-  mutable std::mutex mutex_; ///< reading against renew
+  mutable std::mutex mutex_; ///< readers and renew exclude each other
   loop_report *reports_ = nullptr;
   std::uint32_t loops_ = 0;    ///< of the present run
   std::uint32_t capacity_ = 0; ///< of the block

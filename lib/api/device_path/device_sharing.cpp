@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel on a ring that other dispatchers serve, too: the common router, and the member that stands for the kernel
+// A kernel on a ring that other dispatchers serve, too: the common router, and the member that represents the kernel
 // there.
 #include "lib/api/device_path/device_back_end.h"
 #include "lib/base/cuda_device.h"
@@ -12,11 +12,11 @@ namespace cudaq::realtime::detail {
 
 namespace {
 constexpr std::size_t kDecoyFlags = 16;                ///< bytes before its slots
-constexpr auto kQuiet = std::chrono::milliseconds(10); ///< a heartbeat that stands still so long is asked about
+constexpr auto kQuiet = std::chrono::milliseconds(10); ///< without a new heartbeat for this time the driver is queried
 } // namespace
 
 status_or_reason device_back_end::take_ring(wiring &w) {
-  if (shared() && w.rewired) { // a ring that is wired anew begins at slot 0, unless others are on it
+  if (shared() && w.rewired) { // after a new wiring the ring starts at slot 0, unless other dispatchers are on it
     router_.reset();
     member_.forget_ring();
   }
@@ -32,7 +32,7 @@ status_or_reason device_back_end::prepare_sharing(const wiring &w, dispatch_para
     return {};
   const std::size_t inbox_bytes = ring_inbox::bytes(config_.num_slots);
   const std::size_t strides = w.ring->rx_stride_sz + std::max(w.ring->rx_stride_sz, w.ring->tx_stride_sz);
-  if (inbox_memory_ != nullptr && w.rewired) { // strides may differ
+  if (inbox_memory_ != nullptr && w.rewired) { // the strides may differ
     manager_.give_back_mapped_block(inbox_memory_);
     inbox_memory_ = nullptr;
   }
@@ -52,7 +52,7 @@ status_or_reason device_back_end::prepare_sharing(const wiring &w, dispatch_para
   return {};
 }
 
-/// One slot like those of the ring, whose flags stay 0.
+/// Makes the decoy: a ring of one slot, like those of the real ring, whose flags stay 0.
 void device_back_end::lay_decoy(const slot_ring &like, std::uint8_t *device, std::uint8_t *host) {
   std::memset(host, 0, kDecoyFlags);
   decoy_ = like;
@@ -64,8 +64,8 @@ void device_back_end::lay_decoy(const slot_ring &like, std::uint8_t *device, std
   decoy_.rx_alias = 0;
 }
 
-/// Before the launch: a function that another dispatcher serves is then refused without a kernel. What is routed until
-/// the kernel runs waits in its inbox, and is given back if none does.
+/// Called before the launch, so that a function that another dispatcher serves is refused before a kernel runs.
+/// Requests that are routed before the kernel runs wait in its inbox. They are given back if no kernel runs.
 status_or_reason device_back_end::join_ring(const wiring &w) {
   if (!shared())
     return {};
@@ -75,9 +75,9 @@ status_or_reason device_back_end::join_ring(const wiring &w) {
                       [this] { return kernel_has_ended(); });
 }
 
-/// Asked by the router's thread, now and then. A kernel that turns says so by its heartbeat; only if that stands still
-/// is the driver asked, since a call of it may have to wait for another thread's. What is not certain is no end: taken
-/// back too early, a request would be answered twice.
+/// Called by the member's thread from time to time. A running kernel shows it by its heartbeat. Only if there is no new
+/// heartbeat for kQuiet, the driver is queried, because a driver call may wait for the calls of other threads. False if
+/// the end is not certain: a request taken back too early would be answered twice.
 bool device_back_end::kernel_has_ended() {
   cudaq_dispatcher_stats_t stats{};
   reports_.read(stats);
@@ -89,7 +89,8 @@ bool device_back_end::kernel_has_ended() {
   heard_at_ = now;
   if (told)
     return false;
-  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed; // of this thread, whose device nobody else relies on
+  cudaStreamCaptureMode mode =
+      cudaStreamCaptureModeRelaxed; // only for this thread; no other code uses its current device
   if (cudaThreadExchangeStreamCaptureMode(&mode) != cudaSuccess || cudaSetDevice(config_.device_id) != cudaSuccess)
     return false;
   const cudaError_t state = cudaStreamQuery(kernel_stream_);

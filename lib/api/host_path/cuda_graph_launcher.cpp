@@ -45,7 +45,8 @@ public:
   }
 
   void run_on_device(const std::function<void()> &body) override {
-    const device_guard guard(setup_.device_id); // prepare has tried it: launches tell of a device that is lost since
+    const device_guard guard(
+        setup_.device_id); // prepare has checked the device; if it is lost since then, the launches fail
     body();
   }
 
@@ -53,7 +54,7 @@ public:
     worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
-    w.failed = cudaSetDevice(setup_.device_id); // a handler on this thread may have changed it
+    w.failed = cudaSetDevice(setup_.device_id); // a handler on this thread may have changed the device
     if (w.failed)
       return {w.failed};
     if (setup_.mailbox != nullptr)
@@ -68,7 +69,7 @@ public:
     const bool threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
     if (spec.completion != CUDAQ_WORKER_CALLER_PUBLISHES &&
         write_value_(w.stream, done_device_ + index * kDoneStride, launch_number, 0) != CUDA_SUCCESS) {
-      // The graph runs: its request must not be answered before it has ended.
+      // The graph runs already: its request must not be answered before its end. So wait for it here.
       w.failed = cudaStreamSynchronize(w.stream);
       if (w.failed)
         return {w.failed, threw};
@@ -80,7 +81,7 @@ public:
   const volatile std::uint64_t &done_word(std::uint32_t index) const override { return done_of(index); }
 
   int recover(std::uint32_t index) override {
-    cudaGetLastError(); // of this thread, which has seen it
+    cudaGetLastError(); // clears the error of this thread
     worker &w = workers_[index];
     if (ends_the_context(w.failed))
       return w.failed;
@@ -94,9 +95,9 @@ public:
     }
     return 0;
   }
-  // A stream may keep an error of its own, a failed capture for instance: only errors that end the context count. A
-  // stream need not notice a fault while it is empty, so streams that work are asked, a few at a time, and then one
-  // that has none of its own.
+  // A stream may keep its own error, of a failed capture for example: only errors that end the context count. An empty
+  // stream may not notice a fault, so this queries streams of workers, a few per call, and then the probe stream, which
+  // has no error of its own.
   int fault() override {
     const std::size_t first = asked_.peek();
     const std::size_t count = std::min(workers_.size(), kAskedAtOnce);
@@ -115,10 +116,10 @@ private:
   struct worker {
     cudaStream_t stream = nullptr;
     bool own_stream = false;
-    cudaError_t failed = cudaSuccess; ///< what its last launch has met
+    cudaError_t failed = cudaSuccess; ///< error of its last launch
   };
 
-  /// By any thread of the process, which need not have a device current. Leaves no error behind.
+  /// Any thread; it does not need a current device. Clears the thread's last CUDA error.
   cudaError_t query(cudaStream_t stream) const {
     const device_guard guard(setup_.device_id);
     const cudaError_t found = cudaStreamQuery(stream);
@@ -134,7 +135,7 @@ private:
             reinterpret_cast<std::uint64_t>(setup_.host_ring.tx_slot(slot)), setup_.host_ring.tx_stride};
   }
 
-  // A graph that reads plain memory of the host would end the context at its first request.
+  // Without this check, a graph that reads plain host memory would end the context at its first request.
   status_or_reason check_memory() const {
     int pageable = 0;
     cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, setup_.device_id);
@@ -146,8 +147,9 @@ private:
       if (const cudaError_t error = cudaPointerGetAttributes(&seen, const_cast<const void *>(address)))
         return cuda_failed("cudaPointerGetAttributes", error);
       if (host_writes && seen.type == cudaMemoryTypeDevice)
-        return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is %p, memory of the device: the dispatcher has to write it",
-                           what, const_cast<const void *>(address));
+        return make_reason(CUDAQ_ERR_INVALID_ARG,
+                           "%s is %p, device memory: the host must be able to write it; use mapped memory", what,
+                           const_cast<const void *>(address));
       return check_reachable(what, address, seen, pageable != 0);
     };
     status_or_reason refused = check("ringbuffer->rx_data", setup_.ring.rx_data);
@@ -171,7 +173,7 @@ private:
             cudaGetDriverEntryPointByVersion("cuStreamWriteValue64", &symbol, 12000, cudaEnableDefault, &found))
       return cuda_failed("cudaGetDriverEntryPointByVersion", error);
     if (found != cudaDriverEntryPointSuccess)
-      return make_reason(CUDAQ_ERR_UNSUPPORTED, "the driver has no cuStreamWriteValue64");
+      return make_reason(CUDAQ_ERR_UNSUPPORTED, "the driver has no cuStreamWriteValue64; update the driver");
     write_value_ = reinterpret_cast<write_value_fn>(symbol);
     return {};
   }
@@ -195,8 +197,8 @@ private:
       return cuda_failed("cudaStreamGetFlags", error);
     if ((flags & cudaStreamNonBlocking) == 0)
       return make_reason(CUDAQ_ERR_INVALID_ARG,
-                         "workers[%zu].stream is a blocking stream, which waits for work on the legacy stream: make it "
-                         "with cudaStreamNonBlocking",
+                         "workers[%zu].stream is a blocking stream, which waits for work on the legacy stream: create "
+                         "it with cudaStreamNonBlocking",
                          i);
     return {};
   }
@@ -221,7 +223,7 @@ private:
   const graph_launch_setup setup_;
   std::vector<worker> workers_;
   cudaStream_t probe_ = nullptr;
-  shared_word<std::size_t> asked_; ///< the worker whose stream is asked next
+  shared_word<std::size_t> asked_; ///< the worker whose stream is queried next
   write_value_fn write_value_ = nullptr;
   std::uint64_t *done_host_ = nullptr; ///< kDoneStride bytes per worker
   CUdeviceptr done_device_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches the graphs of a host dispatcher's workers: one stream each, completion by a stream-memory write behind the
-// graph, which costs less than an event, a query or a signal kernel (docs/graph_dispatch.md).
+// Launches the graphs of a host dispatcher's workers. Each worker has one stream. A stream-memory write after the graph
+// signals its end; this costs less than an event, a query or a signal kernel (docs/graph_dispatch.md).
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -20,7 +20,8 @@ struct graph_launch_setup {
   std::vector<cudaq_host_worker_t> workers;
 };
 
-/// Uploads every graph. The launcher must go before the manager, and when nothing of it runs any more.
+/// Makes the launcher and uploads every graph. Destroy the launcher before the manager, and only when none of its
+/// graphs runs.
 status_or_reason make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
                                           std::shared_ptr<graph_launcher> &out);
 

@@ -20,7 +20,7 @@ const char *host_back_end::missing_call(const wiring &w) const {
 status_or_reason host_back_end::acquire_ring(wiring &w, host_setup &setup) {
   const slot_ring view = view_of(*w.ring, config_, ring_side::host);
   const bool shared = config_.shared_ring_mode != 0;
-  if (shared && w.rewired) // a ring that is wired anew begins at slot 0, unless others are on it
+  if (shared && w.rewired) // after a new wiring the ring starts at slot 0, unless other dispatchers are on it
     host_.forget_ring();
   if (status_or_reason refused =
           shared ? manager_.join_ring(view, setup.router) : manager_.reserve_ring(identity_of(*w.ring)))
@@ -127,7 +127,7 @@ status_or_reason host_back_end::finish(std::uint64_t timeout_ns, steady_clock::t
 }
 
 std::uint64_t host_back_end::processed(bool running, const std::uint64_t *stats) const {
-  if (running) // the word itself lags behind by a turn
+  if (running) // the wired word is one turn late
     return host_.stats_value();
   return stats != nullptr ? load_relaxed(*stats) : 0;
 }

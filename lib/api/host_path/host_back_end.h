@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host path behind the state machine: which jobs a ring has, and the runs of a host_dispatcher.
+// The back end of the host path: the job table of the ring, and the runs of a host_dispatcher.
 #pragma once
 
 #include "lib/api/back_end.h"
@@ -35,7 +35,7 @@ public:
   std::uint64_t processed(bool running, const std::uint64_t *stats) const override;
   std::string describe() const override;
 
-  /// Prepares a run whose loop the caller runs on its own thread.
+  /// Starts a run without a dispatcher thread: the caller runs the loop with run_loop_here.
   status_or_reason start_without_thread(wiring &w) { return begin_run(w, false); }
   void run_loop_here() { host_.loop(); }
   bool graph_runs() const { return host_.graph_runs(); }
@@ -50,10 +50,10 @@ private:
   cudaq_dispatch_manager_t &manager_;
   const cudaq_dispatcher_config_t config_;
   host_dispatcher host_;
-  mutable std::mutex reading_;               ///< describe against the few lines of start that rebind the ring
+  mutable std::mutex reading_;               ///< excludes describe while start binds the ring
   std::shared_ptr<job_table> jobs_;          ///< of a ring that is not shared
   volatile int *shutdown_flag_ = nullptr;    ///< of the run
-  const volatile void *held_ring_ = nullptr; ///< reserved with the manager, or joined
+  const volatile void *held_ring_ = nullptr; ///< the ring that is reserved or joined at the manager
   bool fault_told_ = false;
 };
 

@@ -21,17 +21,17 @@ status_or_reason check_worker(const cudaq_host_worker_t &w, std::size_t i) {
     return make_reason(CUDAQ_ERR_INVALID_ARG, "workers[%zu].completion is %u, allowed: 0..2", i, w.completion);
   if (w.completion == CUDAQ_WORKER_GRAPH_PUBLISHES && w.io_ctx == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       "workers[%zu].io_ctx is NULL: a graph that publishes learns the tx flag from it", i);
+                       "workers[%zu].io_ctx is NULL: a graph that publishes finds the tx flag there", i);
   return {};
 }
 
-/// Two launches at a time must not share what one of them reads.
+/// Workers run at the same time, so they must not share a graph or an io context.
 status_or_reason check_distinct(const char *what, const std::vector<cudaq_host_worker_t> &workers) {
   for (std::size_t i = 0; i < workers.size(); ++i)
     for (std::size_t k = 0; k < i; ++k) {
       const bool one_graph = workers[i].graph_exec == workers[k].graph_exec;
       if (one_graph || (workers[i].io_ctx != nullptr && workers[i].io_ctx == workers[k].io_ctx))
-        return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %zu and %zu have one %s: each needs its own", what, k, i,
+        return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %zu and %zu have the same %s: each needs its own", what, k, i,
                            one_graph ? "graph_exec" : "io_ctx");
     }
   return {};
@@ -48,7 +48,7 @@ status_or_reason read_workers(const cudaq_host_worker_t *workers, std::size_t co
   constexpr std::uint32_t kFirstVersion = offsetof(cudaq_host_worker_t, completion);
   if (count != 0 && (workers->struct_size < kFirstVersion || workers->struct_size % 8 != 0))
     return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       "workers[0].struct_size is %u: at least %u, and a multiple of 8 (fill it with sizeof)",
+                       "workers[0].struct_size is %u: at least %u, and a multiple of 8; set it with sizeof",
                        workers->struct_size, kFirstVersion);
   out.assign(count, {});
   const auto *at = reinterpret_cast<const unsigned char *>(workers);
@@ -95,10 +95,10 @@ status_or_reason check_reachable(const char *what, const volatile void *address,
     return {};
   return make_reason(
       CUDAQ_ERR_INVALID_ARG,
-      "%s is %p, %s that the device cannot use: take mapped memory (CUDAQ_MEMORY_MAPPED, cudaHostAlloc or "
+      "%s is %p, %s that the device cannot use: use mapped memory (CUDAQ_MEMORY_MAPPED, cudaHostAlloc or "
       "cudaHostRegister with the mapped flag)",
       what, const_cast<const void *>(address),
-      seen.type == cudaMemoryTypeHost ? "pinned memory without an address" : "plain host memory");
+      seen.type == cudaMemoryTypeHost ? "pinned memory without a device address" : "plain host memory");
 }
 
 status_or_reason check_ring_for_graphs(const cudaq_ringbuffer_t &ring,

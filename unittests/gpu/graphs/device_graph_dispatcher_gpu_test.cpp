@@ -27,7 +27,7 @@ TEST_F(DeviceGraphDispatcher, Row13_ServesAndCountsAndSaysSo) {
   EXPECT_EQ(now.in_flight, 0u);
   const std::string dump = dispatcher.dump();
   EXPECT_NE(dump.find("graphs: 2, 4000 launches, by 8 schedulers"), std::string::npos) << dump;
-  const std::size_t at = dump.find(" of them with nobody there");
+  const std::size_t at = dump.find(" of them without a successor");
   ASSERT_NE(at, std::string::npos) << dump;
   EXPECT_LE(std::stoul(dump.substr(dump.rfind(' ', at - 1))), 3u) << "the schedulers do not take turns";
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get));
