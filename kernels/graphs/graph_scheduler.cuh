@@ -51,15 +51,15 @@
 //
 // Threads. This room starts no host thread.
 //
-//   thread       started by                   owns                            waits                    ends
-//   root kernel  scheduler_graphs::launch,    the token, until all members    does not wait            after set_free, or
-//                not with own_streams         are launched                                             after an error
-//   warp 0 of a  the root, or launch on the   with the token: state, cursor,  thread 0 polls the       execution_ends
-//   member       member's stream; then its    launches                        token; then the loop
-//                own relaunch                                                 polls the rx flags
-//   warp 1       with warp 0                  phase in_flight -> completed,   polls completion words   poller_ends = 1
+//   thread       started by                   owns                           waits                    ends
+//   root kernel  scheduler_graphs::launch,    the token, until all members   does not wait            after set_free or
+//                not with own_streams         are launched                                            after an error
+//   warp 0 of a  the root, or launch on the   with the token: state, cursor, thread 0 polls the       execution_ends
+//   member       member's stream; then its    launches                       token; then the loop
+//                own relaunch                                                polls the rx flags
+//   warp 1       with warp 0                  phase in_flight -> completed,  polls completion words   poller_ends = 1
 //                                             publishing, clearing held bits
-//   graph        warp 0                       its slot and context, until it  as it likes              by itself
+//   graph        warp 0                       its slot and context, until it as it likes              by itself
 //                                             sets its completion word
 //
 // Streams (graph_launch.cuh): the caller's stream has the root graph, or member 0, and the event of the run's end. With
