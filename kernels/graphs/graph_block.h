@@ -25,7 +25,7 @@ private:
   std::vector<line> lines_;
 };
 
-/// What a graph scheduler serves.
+/// The input of a graph scheduler: ring and table, graphs, options.
 struct graph_plan {
   dispatch_params dispatch;
   std::vector<graph_binding> graphs;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes the dispatch loop a graph scheduler: a set of handlers in which some handlers are graphs, whose requests
+// Turns the dispatch loop into a graph scheduler: a set of handlers in which some handlers are graphs, whose requests
 // are accepted now and answered later; and a transport that skips slots whose request is accepted already.
 #pragma once
 

@@ -59,10 +59,10 @@ inline constexpr auto kGraphScope = cuda::thread_scope_device; ///< scheduler, p
 template <class Launcher>
 class graph_scheduler_state {
 public:
-  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< refusals fail after this: the exec may still run
+  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< then a refused exec that was launched before fails
   static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< after this time another execution tries the launch
-  static constexpr std::uint64_t kRetryNs = 2000000;     ///< the same before its first launch: not uploaded
-  static constexpr std::uint64_t kFreshNs = 2000;        ///< so soon after the first refusal a graph may end yet
+  static constexpr std::uint64_t kRetryNs = 2000000;     ///< then one never launched fails: probably not uploaded
+  static constexpr std::uint64_t kFreshNs = 2000;        ///< so soon after a first refusal the graph may just end
   /// Longest pause between two attempts; shorter ones are half of the time since the first refusal.
   static constexpr std::uint64_t kMostPauseNs = 1000000;
 

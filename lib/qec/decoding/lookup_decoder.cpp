@@ -221,8 +221,9 @@ plan make_plan(std::uint64_t num_detectors, const std::vector<piece> &pieces) {
     }
   }
   if (result.parts.size() > kLookupMaxParts || result.parity_groups > kLookupMaxParityGroups)
-    throw table_error("the code falls into " + std::to_string(result.parts.size()) + " parts with observables and " +
-                      std::to_string(result.parity_groups) + " closed ones; a table holds at most " +
+    throw table_error("the code has " + std::to_string(result.parts.size()) + " parts with observables and " +
+                      std::to_string(result.parity_groups) +
+                      " parts without observables and boundary; a table holds at most " +
                       std::to_string(kLookupMaxParts) + " and " + std::to_string(kLookupMaxParityGroups));
   return result;
 }

@@ -73,7 +73,7 @@ void pipeline_core::stop() {
   stop_report report;
   const std::uint64_t given_up_before = completions_.given_up();
   const auto deadline = steady_clock::now() + std::chrono::nanoseconds(config_.grace_period_ns);
-  const bool again = is_stuck(); // not the first stop of this run: no second grace period
+  const bool again = is_stuck(); // an earlier stop used the grace period and ended the workers
   bool stopped = false;
   if (ring_.external()) { // its producer goes on, so the dispatcher must stop first
     stopped = stop_dispatcher(config_.grace_period_ns, report);

@@ -238,7 +238,7 @@ public:
   /// Answers the deferred request of a slot, from any thread; also while its CPU stage runs, if that call defers it.
   /// The caller has written a response header directly before response_buffer, or at its beginning. Has no effect if
   /// a stop has answered the request meanwhile. Throws std::out_of_range if the slot does not exist, std::logic_error
-  /// if the slot has no deferred request (a second completion). Answers whatever request the slot has now: a caller
+  /// if the slot has no deferred request (a second completion). Answers the request that the slot has now: a caller
   /// that may be late must use the form with a generation.
   void complete_deferred(int slot);
   /// The same, but writes the header from `response_size` and `status`. Throws std::invalid_argument if `status` is
