@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graph dispatch from the device: the C functions around the scheduler graphs.
+// Graph dispatch from the device: the C functions for the scheduler graphs.
 #include "kernels/archive/entry_points.cuh"
 #include "kernels/graphs/graph_launch.cuh"
 
@@ -13,7 +13,7 @@ struct cudaq_dispatch_graph_context {
   int device = 0;
   device_table table;
   scheduler_graphs schedulers;
-  cudaStream_t stream = nullptr; ///< non-blocking, for what is freed at the end
+  cudaStream_t stream = nullptr; ///< non-blocking, for freeing the table
 
   ~cudaq_dispatch_graph_context() {
     if (stream == nullptr)
@@ -27,7 +27,7 @@ namespace cudaq::realtime::detail {
 namespace {
 
 #if defined(CUDAQ_REALTIME_GRAPHS_ONLY)
-/// The library for programs that have no device functions: there is nothing to call.
+/// For the library of programs without device functions: the kernel calls no function.
 struct graph_table : table_handlers {
   static constexpr bool kCallsFunctions = false;
 };
@@ -41,7 +41,7 @@ cudaError_t preload_graph_kernels() { return scheduler_graphs::preload<graph_tab
 
 namespace {
 
-/// Makes the context's device current, and gives the thread back the one that it had.
+/// Makes a device current for its lifetime, then restores the previous one.
 class on_device {
 public:
   explicit on_device(int device) {
@@ -61,7 +61,8 @@ private:
   int before_ = -1;
 };
 
-/// Reads a struct that may grow at its end: what an older caller does not know is 0. A newer one is refused.
+/// Reads a struct that may grow at its end. Fields that an older caller does not have are 0. Structs of a newer caller,
+/// larger than T, are refused.
 template <class T>
 bool read_sized(const T *given, T &into) {
   if (given == nullptr || given->struct_size == 0 || given->struct_size > sizeof(T) || given->struct_size % 4 != 0)
@@ -79,14 +80,15 @@ cudaError_t check_device(const launch_report &report, int &device) {
   if (error == cudaSuccess)
     error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
   if (error != cudaSuccess)
-    return report(error, "asking for the compute capability");
+    return report(error, "reading the compute capability");
   if (!has_device_graphs(major))
-    return report(cudaErrorNotSupported, "device %d has compute capability %d.x; graphs are launched from 9.0 on",
-                  device, major);
+    return report(cudaErrorNotSupported,
+                  "device %d has compute capability %d.x; graph launches from the device need 9.0 or higher", device,
+                  major);
   return cudaSuccess;
 }
 
-/// What the ring, the words and the table of `a` make of a context that belongs to no dispatcher.
+/// The plan of a context without a dispatcher, from the ring, the words and the table of `a`.
 cudaError_t plan_directly(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_launch_params_t &a,
                           cudaq_dispatch_graph_context &context, graph_plan &plan) {
   if (a.func_count > UINT32_MAX || p.ordering > CUDAQ_ORDERING_ANY ||
@@ -144,7 +146,7 @@ cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
   cudaq_dispatch_launch_state_t *state = nullptr;
   if (const cudaError_t refused = state_of(p.state, state))
     return refused;
-  if (state == nullptr || state->graphs.members == 0) // contexts come with a dispatcher in GRAPH_LAUNCH mode only
+  if (state == nullptr || state->graphs.members == 0) // only a dispatcher in GRAPH_LAUNCH mode has graph contexts
     return cudaErrorInvalidValue;
   const launch_report report{state};
   int device = 0;
@@ -168,11 +170,11 @@ cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
   if (const cudaError_t error = schedulers.create<graph_table>(plan, g.host_index, p.stream, report))
     return error;
   report.will_hold(plan.members);
-  g.launched = true; // whatever comes: something may be on the stream
+  g.launched = true; // even if the launch fails: something may be on the stream
   return report(schedulers.launch(p.stream), "launching the schedulers");
 }
 
-/// Nothing is thrown over the C boundary.
+/// No exception crosses the C boundary.
 template <class Body>
 cudaError_t guarded(Body &&body) {
   try {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The unified kernel: receive, dispatch and send in one, behind a transport that the kernel drives by itself. The one
-// here is a ring with flags, so that unified mode can be used and tested without a NIC; a NIC's is another type with
-// the members of include/cudaq/realtime/detail/loop/ring_transport.h and a launch function like this one.
+// The unified kernel: one kernel receives, dispatches and sends, through a transport that it drives itself. The
+// transport here is a ring with flags, so that unified mode can be used and tested without a NIC. For a NIC, write
+// another type with the members of include/cudaq/realtime/detail/loop/ring_transport.h, and a launch function like
+// this one.
 #include "kernels/archive/entry_points.cuh"
 
 namespace cudaq::realtime::detail {
@@ -19,7 +20,7 @@ extern "C" void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_func
   const auto &context = *static_cast<const cudaq_unified_ring_context_t *>(transport_ctx);
   const launch_report report{state};
   if (context.struct_size != sizeof(context)) {
-    (void)report(cudaErrorInvalidValue, "transport_ctx->struct_size is %u, not %zu", context.struct_size,
+    (void)report(cudaErrorInvalidValue, "transport_ctx->struct_size is %u, expected %zu", context.struct_size,
                  sizeof(context));
     return;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the C entry points of the archive share.
+// The common part of the archive's C entry points.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel.cuh"
@@ -7,8 +7,9 @@
 
 namespace cudaq::realtime::detail {
 
-// Each member of the archive loads its kernels by one of these. They are weak where they are called: a program gets
-// only the members that it names, and what is linked is loaded before the first kernel of any of them spins.
+// Each member of the archive loads its kernels with one of these functions. The references are weak: a program gets
+// only the members that it names. Everything that is linked is loaded before the first of these kernels starts to
+// spin.
 __attribute__((weak)) cudaError_t preload_regular_kernels();
 __attribute__((weak)) cudaError_t preload_cooperative_kernels();
 __attribute__((weak)) cudaError_t preload_unified_kernels();
@@ -26,10 +27,10 @@ inline cudaError_t preload_archive() {
 /// The function table, in kernels that can share a ring.
 struct archive_handlers : table_handlers {
   static constexpr bool kSharesRings = true;
-  static constexpr bool kCallsFunctions = true; ///< they are device-linked with the kernel
+  static constexpr bool kCallsFunctions = true; ///< device functions are device-linked with the kernel
 };
 
-/// `direct`: what a launch without a dispatcher does about requests of others.
+/// `direct`: how a launch without a dispatcher treats requests of other dispatchers.
 template <class Kernel>
 cudaError_t launch_archive_kernel(const cudaq_dispatch_launch_params_t *params,
                                   ring_sharing direct = ring_sharing::alone) {
@@ -48,7 +49,7 @@ cudaError_t query_occupancy(int *out_blocks, std::uint32_t threads) {
   using choice = kernel_choice<Kernel, archive_handlers>;
   if (const cudaError_t error = preload_archive())
     return error;
-  // What a launch makes of the number.
+  // Rounded as a launch rounds it.
   threads = threads == 0 ? 32 : (threads + 31) / 32 * 32;
   threads = Kernel::is_cooperative ? threads : std::min(threads, kMostThreads);
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(

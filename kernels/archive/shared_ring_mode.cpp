@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one setting of the archive that is process-wide, because the interface says so: no dispatcher looks at it.
+// The archive's only process-wide setting, as the specification requires. Dispatchers do not read it.
 #include "kernels/archive/shared_ring_mode.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"

@@ -5,7 +5,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// What cudaq_dispatch_kernel_set_shared_ring_mode has set, for launches without a dispatcher.
+/// The setting of cudaq_dispatch_kernel_set_shared_ring_mode, for launches without a dispatcher.
 ring_sharing default_sharing();
 
 } // namespace cudaq::realtime::detail

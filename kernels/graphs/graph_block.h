@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a graph scheduler as it is before the first launch. Host code.
+// The state of a graph scheduler before the first launch. Host code.
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/graph_bindings.h"
@@ -10,7 +10,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// Host memory with the alignment that the state's parts ask for.
+/// Host memory with the alignment that the parts of the state need.
 class graph_block {
 public:
   explicit graph_block(std::size_t bytes) : lines_((bytes + sizeof(line) - 1) / sizeof(line)) {}
@@ -25,17 +25,17 @@ private:
   std::vector<line> lines_;
 };
 
-/// What a context serves.
+/// The input of a graph scheduler: ring and table, graphs, options.
 struct graph_plan {
   dispatch_params dispatch;
   std::vector<graph_binding> graphs;
   std::uint32_t members = kUsualMembers;
-  bool order_by_key = false;             ///< ANY ordering: each route has a queue of its own
-  bool own_streams = false;              ///< of the members; else one launch puts all of them on the device
-  std::uint8_t *shutdown_word = nullptr; ///< that of dispatch.library_shutdown for the host, without a dispatcher
+  bool order_by_key = false;             ///< ANY ordering: one queue for each route
+  bool own_streams = false;              ///< one stream for each member; else one launch starts all members
+  std::uint8_t *shutdown_word = nullptr; ///< library_shutdown as the host addresses it; only without a dispatcher
 };
 
-/// The state's block as it is before the first launch.
+/// Makes the block of the state as it is before the first launch, and fills `layout` in.
 inline graph_block make_graph_block(const graph_plan &plan, const function_index_view &host_index,
                                     graph_layout &layout) {
   std::vector<std::uint32_t> queue_of(host_index.num_routes);
@@ -57,7 +57,7 @@ inline graph_block make_graph_block(const graph_plan &plan, const function_index
   for (std::uint32_t l = 0; l < num_queues; ++l)
     queues[l] = {kNoGraph, kNoGraph, kUnlisted, 0};
   auto *graphs = reinterpret_cast<graph_instance *>(block.data() + layout.graphs);
-  std::unordered_map<std::uint64_t, std::uint32_t> first_with; ///< a context: instance
+  std::unordered_map<std::uint64_t, std::uint32_t> first_with; ///< context -> its first instance
   for (std::uint32_t g = 0; g < layout.num_graphs; ++g) {
     const graph_binding &b = plan.graphs[g];
     graph_pool &pool = pools[b.route];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes the dispatch loop a graph scheduler: a set of handlers of which some are graphs, whose requests are
-// accepted now and answered later, and a transport that passes over slots whose request is accepted.
+// Turns the dispatch loop into a graph scheduler: a set of handlers in which some handlers are graphs, whose requests
+// are accepted now and answered later; and a transport that skips slots whose request is accepted already.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/handler_sets.h"
@@ -10,20 +10,21 @@
 
 namespace cudaq::realtime::detail {
 
-/// Why an execution has ended.
+/// Why an execution ended.
 enum class execution_end : std::uint32_t {
   pass,     ///< another member goes on; this one relaunches itself
-  relaunch, ///< nobody is there: this one goes on when it is back
-  stop,     ///< told to stop, and everything accepted is answered, or about to be by the poller
+  relaunch, ///< no other member is there: this one goes on after its own relaunch
+  stop,     ///< a stop was requested, and every accepted request is answered, or the poller is about to answer it
 };
 
-/// How an execution has ended, for the thread that acts on it; the same in every lane.
+/// How an execution ended, for the thread that acts on it. All lanes have the same value.
 struct execution_result {
   execution_end why = execution_end::stop;
   std::uint32_t successor = 0;
-  int stranded =
-      0; ///< why this execution cannot relaunch itself: it goes on, without launches, until another one comes
-  bool gave_up = false; ///< and none will, or not before a stop
+  /// Error of this execution's relaunch, or 0. After an error it goes on without launches until another member is
+  /// there.
+  int stranded = 0;
+  bool gave_up = false; ///< stranded, and no other member will come, or a stop does not wait for it
 };
 
 /// The table's device functions, and its graphs with the scheduler's state.
@@ -33,8 +34,8 @@ class graph_handler_set : public table_handler_set {
 
 public:
   static constexpr bool kDefers = true;
-  static constexpr std::uint32_t kAskCallerExecutions =
-      8; ///< executions between two looks at the caller's shutdown word at once
+  /// Every 8th execution reads the caller's shutdown word when it begins: that word may be across PCIe.
+  static constexpr std::uint32_t kAskCallerExecutions = 8;
 
   CUDAQ_REALTIME_HOST_DEVICE graph_handler_set(const table_handler_set &table, graph_scheduler_state<Launcher> &graphs,
                                                const graph_rotation &rotation, std::uint32_t number,
@@ -44,7 +45,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool defers(std::uint32_t route) const {
     return base::index_.routes[route].mode == CUDAQ_DISPATCH_GRAPH_LAUNCH;
   }
-  /// The function has other routes, or this one serves its own key only. Routes of a function are sorted by key.
+  /// The function has other routes, or this route serves its own key only. The routes of a function are sorted by key.
   CUDAQ_REALTIME_HOST_DEVICE bool by_key(std::uint32_t route) const {
     const function_index_view &index = base::index_;
     return index.routes[route].routing_key != 0 ||
@@ -63,14 +64,14 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) const {
     graphs_.pump(static_cast<Fail &&>(fail));
   }
-  /// No member can launch anything any more: what waits is failed, and nothing is taken up.
+  /// No member can launch any more: waiting requests fail, and no new request is accepted.
   CUDAQ_REALTIME_HOST_DEVICE bool gave_up() const { return result_.gave_up; }
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) const {
     graphs_.fail_waiting(static_cast<Fail &&>(fail));
   }
 
-  // --- one execution: the time that a member holds the token ---
+  // --- one execution: the time in which a member holds the token ---
 
   CUDAQ_REALTIME_HOST_DEVICE loop_report &counts() const { return state().counts; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint64_t polls() const { return state().polls; }
@@ -92,7 +93,7 @@ public:
       result_.why = execution_end::pass;
       return true;
     }
-    if (result_.stranded != 0 && !graphs_.may_launch()) // a stop does not wait for one who may never come
+    if (result_.stranded != 0 && !graphs_.may_launch()) // a stop does not wait for a member that may never come
       result_.gave_up = (stopped && graphs_.backlog()) || rotation_.template alone<Group>();
     if (result_.stranded != 0 || !graphs_.may_relaunch())
       return false;
@@ -100,7 +101,7 @@ public:
     result_.stranded = Group::from(Group::lane() == 0 ? graphs_.relaunch() : 0, 0);
     return result_.stranded == 0;
   }
-  /// What the next execution has to know. One lane.
+  /// Saves what the next execution needs. Called by one lane.
   CUDAQ_REALTIME_HOST_DEVICE void note_execution(std::uint32_t cursor, std::uint64_t polls, bool stopped) const {
     graph_scheduler_words &s = state();
     s.cursor = cursor;
@@ -119,7 +120,7 @@ private:
   execution_result &result_;
 };
 
-/// The ring of a scheduler that has no other dispatcher beside it.
+/// The ring of a scheduler that is the ring's only dispatcher.
 template <class Group, thread_scope Scope>
 class graph_ring_transport : public ring_transport<Group, Scope> {
   using base = ring_transport<Group, Scope>;
@@ -129,12 +130,12 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE graph_ring_transport(const slot_ring &r, const graph_state_view &graphs)
       : base(r, graphs.state.cursor), graphs_(graphs) {}
 
-  /// The held bit comes first: it is cleared after the rx flag.
+  /// Reads the held bit first: the poller clears it after the rx flag.
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
     return !graphs_.holds(base::slot_at(k)) && base::poll(k, m);
   }
   CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 0}; }
-  /// Not beyond a slot in flight: it may be answered and refilled already.
+  /// The cursor does not move beyond a slot in flight: that slot may already be answered and filled again.
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
     return Group::ballot(Group::lane() == 0 && graphs_.holds(base::slot_at(0))) == 0 &&
            base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what is to be served to running scheduler graphs. Host code of whoever instantiates the kernel: its own CUDA
-// runtime. Other kernels may run for ever, so nothing here waits for more than copies of its own.
+// Turns a plan into running scheduler graphs. Host code; it uses the CUDA runtime of the program that instantiates the
+// kernel. Other kernels may run without limit, so this code waits for its own copies only.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/launch.cuh"
@@ -18,13 +18,13 @@ public:
   scheduler_graphs &operator=(const scheduler_graphs &) = delete;
   ~scheduler_graphs() { release(); }
 
-  /// For a dispatcher, which has seen its last run end: what was made before can be used again.
+  /// For a dispatcher that has seen its last run end. True: no scheduler runs, and create() may be called again.
   bool rests() {
-    untracked_ = nullptr; // perhaps of a dispatcher that is gone
+    untracked_ = nullptr; // its dispatcher may be destroyed
     return !running();
   }
-  /// `stream` is used and waited for. Again, for the next run: what was made is used again, since a graph for launches
-  /// from the device can be made, but not destroyed, while kernels run.
+  /// Uses `stream` and waits for it. May be called again for the next run and then reuses the graphs: a graph for
+  /// launches from the device can be created, but not destroyed, while kernels run.
   template <class Handlers>
   cudaError_t create(const graph_plan &plan, const function_index_view &host_index, cudaStream_t stream,
                      const launch_report &report) {
@@ -32,17 +32,21 @@ public:
       return report(cudaErrorInvalidValue, "%u schedulers, allowed: 1..%u", plan.members, kMostMembers);
     for (const graph_binding &b : plan.graphs)
       if (b.io == 0 || b.io % alignof(GraphIOContext) != 0)
-        return report(cudaErrorInvalidValue, "entry %u of the function table: no GraphIOContext, or no multiple of 8",
+        return report(cudaErrorInvalidValue,
+                      "entry %u of the function table: its GraphIOContext is NULL or not a multiple of 8; each graph "
+                      "needs one",
                       b.entry);
     if (const auto [a, b] = graph_of_two_contexts(plan.graphs); a != nullptr)
-      return report(cudaErrorInvalidValue, "entries %u and %u have one graph and different contexts", a->entry,
-                    b->entry);
+      return report(cudaErrorInvalidValue,
+                    "entries %u and %u have the same graph and different contexts; give both one context, or each its "
+                    "own graph",
+                    a->entry, b->entry);
     if (!Handlers::kCallsFunctions)
       for (std::uint32_t r = 0; r < host_index.num_routes; ++r)
         if (host_index.routes[r].mode == CUDAQ_DISPATCH_DEVICE_CALL)
           return report(cudaErrorNotSupported,
-                        "function 0x%08x is a device call: its address means something in one "
-                        "module only, device-link it with libcudaq-realtime-dispatch.a",
+                        "function 0x%08x is a device call: its address is valid in one module only; device-link it "
+                        "with libcudaq-realtime-dispatch.a",
                         host_index.routes[r].function_id);
     void *const kernel = kernel_for<Handlers>(plan);
     if (const cudaError_t error = preload<Handlers>())
@@ -55,9 +59,10 @@ public:
     if (const cudaError_t error = room_for_blocks(kernel, kSchedulerThreads, memory, reserved, room))
       return report(error, "occupancy of the scheduler");
     if (plan.members > room)
-      return report(cudaErrorLaunchOutOfResources,
-                    "no room for the blocks of %u schedulers beside %u resident blocks: for %u", plan.members, reserved,
-                    room);
+      return report(
+          cudaErrorLaunchOutOfResources,
+          "no room for the blocks of %u schedulers: %u blocks are resident, and %u more fit; use fewer schedulers",
+          plan.members, reserved, room);
     shutdown_word_ = plan.shutdown_word;
     params_.dispatch = plan.dispatch;
     params_.members = plan.members;
@@ -72,8 +77,8 @@ public:
     return report(cudaStreamSynchronize(stream), "uploading the scheduler graphs");
   }
 
-  /// Everything is done when `stream` is. cudaErrorNotReady: the last launch still runs. After another error it may
-  /// run, too; a context without a dispatcher tells what does run to stop.
+  /// The run has ended when `stream` has. cudaErrorNotReady: the last launch still runs. After another error some
+  /// members may run; without a dispatcher this call then sets the stop word for them.
   cudaError_t launch(cudaStream_t stream) {
     if (running())
       return cudaErrorNotReady;
@@ -85,15 +90,15 @@ public:
         error = cudaEventRecord(end_, stream);
       if (error == cudaSuccess)
         return cudaSuccess;
-      cudaStreamWaitEvent(own_, begin_, 0); // behind the word that lets them serve
+      cudaStreamWaitEvent(own_, begin_, 0); // after the words that let them serve
       tell(1, own_);
     }
     if (cudaEventRecord(end_, stream) != cudaSuccess) // what is on the stream may still write into the block
       untracked_ = stream;
     return error;
   }
-  /// Why the schedulers could not go on, of a run that has ended. Told once. Waits for a copy: of a context without a
-  /// dispatcher, whose report is in device memory.
+  /// The error that ended the last run, or cudaSuccess; each error is returned once. Waits for a copy: without a
+  /// dispatcher the report is in device memory.
   cudaError_t fault() {
     if (!launched_)
       return cudaSuccess;
@@ -133,8 +138,8 @@ public:
 
 private:
   struct member : one_node_graph {
-    cudaStream_t stream = nullptr; ///< of all but the first, with own_streams
-    cudaEvent_t end = nullptr;     ///< on it
+    cudaStream_t stream = nullptr; ///< with own_streams, for all members but the first
+    cudaEvent_t end = nullptr;     ///< on this stream, after the member
   };
 
   std::vector<member> &members() { return members_[params_.dispatch.device_scope ? 1 : 0]; }
@@ -144,8 +149,8 @@ private:
                                                                : graph_scheduler_kernel<Handlers, thread_scope_system>);
   }
 
-  /// The state; behind it a report, where no dispatcher has one, and room for the members' handles. Copies only: a
-  /// memset might be a kernel that has to be loaded first.
+  /// One block of memory: the state, then a report for the case without a dispatcher, then the members' handles. Copies
+  /// only: a memset may be a kernel that has to be loaded first.
   cudaError_t allocate(const graph_block &block, cudaStream_t stream) {
     cudaError_t error = own_ == nullptr ? cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking) : cudaSuccess;
     void *memory = nullptr;
@@ -171,7 +176,7 @@ private:
   }
 
   loop_report *report_in_block() const { return reinterpret_cast<loop_report *>(params_.block + params_.layout.bytes); }
-  /// The report is not a dispatcher's, which renews it for each run.
+  /// The report is in the block. Otherwise it belongs to a dispatcher, which resets it for each run.
   bool own_report() const { return params_.dispatch.reports == report_in_block(); }
   std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
 
@@ -219,12 +224,12 @@ private:
     return root_.set(node, 0);
   }
 
-  /// Where there is a word that a context without a dispatcher has for itself.
+  /// Writes the stop word, if there is one: only without a dispatcher.
   cudaError_t tell(std::uint32_t stop, cudaStream_t by) {
     return shutdown_word_ == nullptr ? cudaSuccess
                                      : cudaMemcpyAsync(shutdown_word_, &stop, sizeof(stop), cudaMemcpyHostToDevice, by);
   }
-  /// The words of a run, as they are before it.
+  /// Resets the words of a run.
   cudaError_t prepare(cudaStream_t stream) {
     graph_rotation_words words{};
     words.token = root_.exec != nullptr ? kTokenShut : kTokenFree;
@@ -277,13 +282,13 @@ private:
   }
 
   graph_params params_;
-  std::vector<member> members_[2]; ///< by params_.dispatch.device_scope: a graph is of one kernel for ever
-  one_node_graph root_;            ///< launches them; not with own_streams
+  std::vector<member> members_[2]; ///< by params_.dispatch.device_scope: a graph keeps its kernel
+  one_node_graph root_;            ///< launches the members; not with own_streams
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
-  cudaStream_t own_ = nullptr;            ///< for what must not wait behind the caller's
-  cudaStream_t untracked_ = nullptr;      ///< the caller's, of a launch whose end could not be recorded
-  std::uint8_t *shutdown_word_ = nullptr; ///< or NULL, where a dispatcher raises it
-  bool launched_ = false;                 ///< a run whose fault was not asked for yet
+  cudaStream_t own_ = nullptr;            ///< for work that must not wait for the caller's stream
+  cudaStream_t untracked_ = nullptr;      ///< the caller's stream after a launch whose end could not be recorded
+  std::uint8_t *shutdown_word_ = nullptr; ///< nullptr: a dispatcher writes it
+  bool launched_ = false;                 ///< there was a run whose fault() was not read yet
 };
 
 } // namespace cudaq::realtime::detail

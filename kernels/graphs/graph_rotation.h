@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several scheduler graphs take turns, since each may launch only so often before it has to relaunch itself, and a
-// relaunch waits for everything that it has launched. Who holds the token serves; who has spent its launches passes the
-// token to a member that is there and unspent, and is back when its own children have ended.
+// Several scheduler graphs (members) take turns: an execution of a graph may launch only a limited number of graphs,
+// and its relaunch waits for all of these. The member that holds the token serves. When it has used up its launches,
+// it passes the token to a member that is there, and comes back after its own graphs have ended.
 //
 //   member     arrives: there -> polls the token -> has it: away -> serves -> passes or frees it -> relaunches itself
-//   token      a member's number only while that member is on the device, so somebody always sees the shutdown words:
+//   token      names a member only while that member is on the device, so that some member always reads the shutdown
+//              words:
 //              named   to a member that was seen there
-//              free    at the beginning, and where nobody was there: whoever is on the device first takes it
+//              free    at the beginning, and when no member was there: the first member on the device takes it
 //
 // unittests/model/graph_token.pml checks these steps.
 #pragma once
@@ -26,7 +27,7 @@ public:
 
   CUDAQ_REALTIME_HOST_DEVICE void arrive() const { note(graph_presence::there); }
   enum class call { wait, serve, leave };
-  /// After arrive: what the token says. With serve, everything that the last holder wrote is visible.
+  /// After arrive(): what to do now. With `serve`, everything that the last holder wrote is visible.
   CUDAQ_REALTIME_HOST_DEVICE call look() const {
     const std::uint32_t token = load_acquire<std::uint32_t, kDevice>(words_.token);
     if (token != number_ && token != kTokenEnd &&
@@ -38,7 +39,7 @@ public:
 
   // --- who holds the token ---
 
-  /// A member that can take it, or this one if there is none. By the whole group.
+  /// A member that can take the token, or this member if there is none. Called by the whole group.
   template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t successor() const {
     for (std::uint32_t d = 1; d < members_; d += Group::kWidth) {
@@ -48,7 +49,7 @@ public:
     }
     return number_;
   }
-  /// None of the others will ever come back. By the whole group.
+  /// No other member will come back. Called by the whole group.
   template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE bool alone() const {
     std::uint32_t lost = 0;
@@ -59,16 +60,16 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void pass(std::uint32_t to) const {
     store_release<std::uint32_t, kDevice>(words_.token, to);
   }
-  /// To whoever is on the device first; also by who has launched all members.
+  /// For the first member on the device. Also called by the root kernel when it has launched all members.
   CUDAQ_REALTIME_HOST_DEVICE void set_free() const { pass(kTokenFree); }
-  /// fault: why nobody can go on, if that is so.
+  /// All members leave. fault: the error that ends the run, or 0.
   CUDAQ_REALTIME_HOST_DEVICE void end(int fault) const {
     if (fault != 0)
       store_relaxed(fault_, static_cast<std::uint32_t>(fault));
     pass(kTokenEnd);
   }
 
-  // --- who has passed it ---
+  // --- who has passed the token ---
 
   CUDAQ_REALTIME_HOST_DEVICE void lose() const { note(graph_presence::lost); }
 
@@ -76,7 +77,7 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE void note(graph_presence what) const {
     store_release<std::uint32_t, kDevice>(words_.presence[number_], static_cast<std::uint32_t>(what));
   }
-  /// Bit k: member d + k behind this one is so.
+  /// Bit k: `what` is the presence of the member d + k numbers after this one.
   template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t others(std::uint32_t d, graph_presence what) const {
     const std::uint32_t mine = d + Group::lane();
@@ -86,7 +87,7 @@ private:
   }
 
   graph_rotation_words &words_;
-  std::uint32_t &fault_; ///< where the host reads it
+  std::uint32_t &fault_; ///< the host reads it
   const std::uint32_t number_, members_;
 };
 

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the graph scheduler: which requests are accepted, which graph serves them, who waits for one.
+// The state of the graph scheduler: which requests are accepted, which graph serves each, which ones wait for a graph.
 //
-//   accept(slot, route)   an idle instance of the route is launched, if nobody waits before; else the request waits
-//   pump()                waiting requests: the first of each queue, where there is an idle instance
-//   completion_poller::round()   another warp: a graph has raised its completion word: it has completed, its answer is
-//                         its slot is given up
-//   collect()             instances that have completed are idle again
+//   accept(slot, route)   launches an idle instance of the route if no earlier request waits; else the request waits
+//   pump()                tries the first request of each queue for which an instance is idle
+//   completion_poller::round()   another warp: finds completed graphs, publishes their answers, clears the held bits
+//   collect()             makes completed instances idle again
 //
-// Instances with one context are never in flight together: a launch takes all of them from their pools' lists of idle
-// ones, and the completion puts all of them back.
+// Instances with the same context are never in flight together: a launch removes all of them from the idle lists of
+// their pools, and the completion puts all of them back.
 //
-// One thread writes the state. The poller takes `phase` from in_flight to completed, and only then does what takes a
-// way over the bus, with which the graph has nothing to do any more. It clears the held bit after the rx flag, as
-// docs/ring_protocol.md section 7 wants it. Host and device code; what is special to a device is the Launcher:
-// launch(exec) and relaunch(), of this execution behind its own end, 0 or an error; now_ns(), of a clock that the
-// members have in common but for a little.
+// One thread writes the state. The poller takes `phase` from in_flight to completed, and only then writes over the bus:
+// the graph has no part in that. It clears the held bit after the rx flag, as docs/ring_protocol.md section 7 requires.
+// Host and device code. The Launcher has the device's part: launch(exec), and relaunch(), which launches this execution
+// again after its end; both return 0 or an error. now_ns() reads a clock that is nearly the same for all members.
+// Example: "Life of one request" in graph_scheduler.cuh.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/thread_group.h"
@@ -33,7 +32,7 @@ struct graph_state_view {
         done_words(reinterpret_cast<std::uint64_t *>(block + l.done_words)), num_graphs(l.num_graphs),
         num_queues(l.num_queues) {}
 
-  /// The request in the slot is accepted, and its rx flag not cleared.
+  /// The request in the slot is accepted, and its rx flag is not cleared yet.
   CUDAQ_REALTIME_HOST_DEVICE bool holds(std::uint32_t slot) const {
     return (load_acquire<std::uint32_t, thread_scope_device>(held[slot / 32]) >> slot % 32 & 1u) != 0;
   }
@@ -60,12 +59,12 @@ inline constexpr auto kGraphScope = thread_scope_device; ///< scheduler, poller 
 template <class Launcher>
 class graph_scheduler_state {
 public:
-  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< an exec that was launched before and refuses still runs
-  static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< before that another execution tries to launch it
-  static constexpr std::uint64_t kRetryNs = 2000000;     ///< one that never was is probably not uploaded
-  static constexpr std::uint64_t kFreshNs = 2000;        ///< so soon after its signal a graph is probably about to end
-  static constexpr std::uint64_t kMostPauseNs =
-      1000000; ///< between two attempts, else half of the time since the first
+  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< then a refused exec that was launched before fails
+  static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< after this time another execution tries the launch
+  static constexpr std::uint64_t kRetryNs = 2000000;     ///< then one never launched fails: probably not uploaded
+  static constexpr std::uint64_t kFreshNs = 2000;        ///< so soon after a first refusal the graph may just end
+  /// Longest pause between two attempts; shorter ones are half of the time since the first refusal.
+  static constexpr std::uint64_t kMostPauseNs = 1000000;
 
   CUDAQ_REALTIME_HOST_DEVICE graph_scheduler_state(const graph_state_view &view, const slot_ring &ring,
                                                    Launcher launcher = {})
@@ -73,9 +72,9 @@ public:
 
   CUDAQ_REALTIME_HOST_DEVICE const graph_state_view &view() const { return v_; }
   CUDAQ_REALTIME_HOST_DEVICE bool drained() const { return v_.state.accepted == 0; }
-  /// Time to look for a successor.
+  /// It is time to look for a successor.
   CUDAQ_REALTIME_HOST_DEVICE bool spent() const { return v_.state.launches >= kPassAtLaunches || in_doubt(); }
-  /// Nothing can be launched any more in this execution, and its relaunch would not have to wait for a graph.
+  /// This execution can launch no more graphs, and its relaunch would not have to wait for one.
   CUDAQ_REALTIME_HOST_DEVICE bool may_relaunch() const { return v_.state.mine == 0 && (!may_launch() || in_doubt()); }
   CUDAQ_REALTIME_HOST_DEVICE bool may_launch() const { return v_.state.launches < kMostLaunches; }
   /// Requests wait for a graph.
@@ -84,14 +83,14 @@ public:
 
   // --- one thread ---
 
-  /// This execution begins to work on the state.
+  /// Called when an execution begins.
   CUDAQ_REALTIME_HOST_DEVICE void begin_execution() {
     graph_scheduler_words &s = v_.state;
     ++s.execution;
     s.launches = s.mine = s.doubt = 0;
   }
 
-  /// The launch comes first, its bookkeeping after it; only the held bit is set before, since the poller clears it.
+  /// Launches first and updates the state after that. Only the held bit is set before, since the poller clears it.
   CUDAQ_REALTIME_HOST_DEVICE void accept(std::uint32_t slot, std::uint32_t route) {
     const std::uint32_t queue = v_.pools[route].queue;
     v_.hold(slot);
@@ -101,8 +100,8 @@ public:
       append(queue, slot, route);
   }
 
-  /// Tries the first request of each queue that has an idle instance. fail(slot): its launch has failed for good; it
-  /// must be answered, and is given up.
+  /// Tries the first request of each queue that has an idle instance. fail(slot) must answer a request whose launch has
+  /// failed for good; its slot is given up after that.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void pump(Fail &&fail) {
     graph_scheduler_words &s = v_.state;
@@ -117,7 +116,7 @@ public:
       list(queue);
     }
   }
-  /// Nothing can be launched any more: what waits has failed.
+  /// For when no graph can be launched any more: all waiting requests fail.
   template <class Fail>
   CUDAQ_REALTIME_HOST_DEVICE void fail_waiting(Fail &&fail) {
     while (v_.state.waiting != 0)
@@ -129,7 +128,7 @@ public:
 
   // --- the whole group ---
 
-  /// Another attempt will soon help: an instance has just completed for a request that waits, or was refused just now.
+  /// Another attempt may soon succeed: an instance has just completed for a waiting request, or was refused just now.
   CUDAQ_REALTIME_HOST_DEVICE bool retries_soon() const { return v_.state.retry_soon != 0 && anything_to_try(); }
   /// A request waits, an instance is idle, and this execution may launch.
   CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return v_.state.waiting != 0 && may_launch(); }
@@ -137,7 +136,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE bool anything_completed() const { // collect orders what it takes
     return load_relaxed(v_.state.completed) != v_.state.collected;
   }
-  /// Instances that have completed become idle. Returns how many, to every lane.
+  /// Makes completed instances idle. Returns their number to every lane.
   template <class Group>
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t collect() {
     std::uint32_t found = 0;
@@ -163,9 +162,9 @@ private:
     return static_cast<graph_phase>(load_acquire<std::uint32_t, kGraphScope>(g.phase));
   }
 
-  /// Perhaps this execution may launch less often than is known. One that has launched nothing has all its launches.
+  /// This execution may have fewer launches than kMostLaunches. One that has launched nothing still has all of them.
   CUDAQ_REALTIME_HOST_DEVICE bool in_doubt() const { return v_.state.doubt != 0 && v_.state.launches != 0; }
-  /// Launches an idle instance for the request, if there is one and it can be launched now.
+  /// Launches an idle instance for the request, if there is one that can be launched now.
   CUDAQ_REALTIME_HOST_DEVICE start_result start(std::uint32_t slot, std::uint32_t route) {
     graph_pool &pool = v_.pools[route];
     graph_scheduler_words &s = v_.state;
@@ -187,14 +186,14 @@ private:
       put_idle(pool, i);
       proven |= v_.graphs[i].proven;
     }
-    // Busy for a moment after its answer, not uploaded, or broken: the code of the refusal does not tell.
+    // Busy for a moment after its answer, not uploaded, or broken: the error code is the same.
     const std::uint64_t now = launcher_.now_ns();
     if (pool.refused_since == 0)
       pool.refused_since = now;
     const std::uint64_t refused = now > pool.refused_since ? now - pool.refused_since : 0; // clocks of members differ
     s.doubt |= refused >= kDoubtNs;
     if (pool.taken == 0 && refused >= (proven != 0 ? kBusyNs : kRetryNs)) {
-      pool.next_try = 0; // the next request need not wait as long to fail
+      pool.next_try = 0; // the next request of the pool may fail without this wait
       return start_result::failed;
     }
     const bool fresh = refused < kFreshNs;
@@ -250,13 +249,13 @@ private:
     --v_.state.in_flight;
     --v_.state.accepted;
     v_.state.mine -= g.execution == v_.state.execution;
-    std::uint32_t k = i; // this one at last: so they take turns
+    std::uint32_t k = i; // put back as the last one, so that siblings take turns
     do {
       k = v_.graphs[k].sibling;
       put_back(k);
     } while (k != i);
   }
-  /// The instance may be launched again, and its pool has its time anew.
+  /// Makes the instance idle and resets the refusal times of its pool.
   CUDAQ_REALTIME_HOST_DEVICE void put_back(std::uint32_t i) {
     const std::uint32_t route = v_.graphs[i].pool;
     graph_pool &pool = v_.pools[route];
@@ -269,7 +268,7 @@ private:
     v_.state.retry_soon = 1;
     list(pool.queue);
   }
-  /// Instance i has been launched.
+  /// Called after the launch of instance i: its siblings are not idle any more.
   CUDAQ_REALTIME_HOST_DEVICE void take_siblings(std::uint32_t i) {
     graph_instance &g = v_.graphs[i];
     const bool first = g.proven == 0;
@@ -320,7 +319,7 @@ private:
     if (l.first_job != kNoGraph)
       l.route = v_.jobs[l.first_job].route;
   }
-  /// Queues without an idle instance cost nothing: they are listed again when one completes.
+  /// Adds the queue to those that pump() tries, unless no instance is idle: put_back() then calls this again.
   CUDAQ_REALTIME_HOST_DEVICE void list(std::uint32_t queue) {
     graph_scheduler_words &s = v_.state;
     wait_queue &l = v_.queues[queue];
@@ -342,14 +341,14 @@ private:
   Launcher launcher_;
 };
 
-/// Watches the completion words beside the scheduler, so that an answer does not wait for a look at the ring.
+/// Polls the completion words in parallel to the scheduler, so that an answer does not wait for a look at the ring.
 template <class Group, thread_scope Scope>
 class completion_poller {
 public:
   CUDAQ_REALTIME_HOST_DEVICE completion_poller(const graph_state_view &view, const slot_ring &r)
       : v_(view), ring_(r.template with_scope<Scope>()) {}
 
-  /// Looks at every instance once. All lanes of the group.
+  /// Looks at every instance once. Called by all lanes of the group.
   CUDAQ_REALTIME_HOST_DEVICE void round() {
     for (std::uint32_t first = 0; first < v_.num_graphs; first += Group::kWidth) {
       const std::uint32_t i = first + Group::lane();
@@ -367,7 +366,7 @@ public:
   }
 
 private:
-  /// Of a graph that has completed, which may serve another one already.
+  /// The request of a completed graph. The graph may serve another request already.
   struct job {
     std::uint32_t slot = 0;
     bool published = false;
@@ -375,8 +374,8 @@ private:
 
   CUDAQ_REALTIME_HOST_DEVICE bool completes(graph_instance &g, const std::uint64_t &end, job &of) {
     constexpr auto kInFlight = static_cast<std::uint32_t>(graph_phase::in_flight);
-    // An acquire empties the cache of the multiprocessor, in which the scheduler launches: only where something is
-    // found.
+    // An acquire empties the cache of the multiprocessor, which the scheduler needs for launches. So relaxed loads look
+    // first, and acquire loads confirm what they find.
     if (load_relaxed(g.phase) != kInFlight || load_relaxed(end) != load_relaxed(g.launch_number))
       return false;
     if (load_acquire<std::uint32_t, kGraphScope>(g.phase) != kInFlight ||

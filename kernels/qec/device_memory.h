@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a GPU worker owns. What CUDA refuses is thrown as std::runtime_error.
+// Memory that a GPU worker owns. CUDA errors are thrown as std::runtime_error.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,11 +15,11 @@ namespace cudaq::qec::realtime::gpu {
 inline void require(cudaError_t error, const char *what) {
   if (error == cudaSuccess)
     return;
-  cudaGetLastError(); // it is told here
+  cudaGetLastError(); // clears the error: the exception reports it
   throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")");
 }
 
-/// Device memory, zeroed. Freeing waits for what runs on the device.
+/// Device memory, zeroed. Freeing it waits for the kernels that run on the device.
 class device_block {
 public:
   device_block() = default;
@@ -45,7 +45,7 @@ private:
   void *at_ = nullptr;
 };
 
-/// Host memory that the device sees, zeroed.
+/// Mapped host memory, zeroed: the device can access it.
 class mapped_block {
 public:
   mapped_block() = default;

@@ -8,7 +8,7 @@ using experimental::gpu_worker_resources;
 
 namespace {
 
-constexpr std::size_t kReadyOffset = 128; ///< on a line of its own
+constexpr std::size_t kReadyOffset = 128; ///< a separate cache line
 constexpr std::size_t round16(std::size_t n) { return (n + 15) / 16 * 16; }
 
 template <class T>
@@ -45,8 +45,8 @@ gpu_worker::gpu_worker(staging how, std::size_t slot_size, std::size_t frame_byt
       output_offset_(output_offset), output_(round16(output_bytes + output_offset)),
       control_(kReadyOffset + sizeof(int)) {
   if (frame_bytes > slot_size)
-    throw std::runtime_error("the engine's requests have " + std::to_string(frame_bytes) + " bytes, a slot has " +
-                             std::to_string(slot_size));
+    throw std::runtime_error("a request of this engine has " + std::to_string(frame_bytes) +
+                             " bytes, more than slot_size, which is " + std::to_string(slot_size));
   if (staging_bytes_ != 0)
     staging_ = device_block(round16(staging_bytes_));
 }
@@ -56,11 +56,11 @@ request_source gpu_worker::source() const {
           reinterpret_cast<int *>(control_.device<std::uint8_t>() + kReadyOffset)};
 }
 
-// A copy that cannot be queued throws, which fails the request.
+// Throws if the copy cannot be queued; the request then fails.
 void gpu_worker::copy_to_staging(void *self, void *slot_dev, cudaStream_t stream) {
   const auto &w = *static_cast<gpu_worker *>(self);
   require(cudaMemcpyAsync(w.staging_.as<void>(), slot_dev, w.staging_bytes_, cudaMemcpyDefault, stream),
-          "staging of a request");
+          "copying a request to its staging buffer");
 }
 
 gpu_worker_resources gpu_worker::resources(std::uint32_t function_id, void *user_context) {
@@ -84,8 +84,8 @@ predecoding_worker::predecoding_worker(predecoder_layout layout, std::shared_ptr
     : gpu_worker(how, slot_size, CUDAQ_RPC_HEADER_SIZE + layout.dense_words() * sizeof(std::uint64_t), layout.bytes()),
       graph_(std::move(graph)) {
   if (!fits_a_block(layout))
-    throw std::runtime_error("the predecoder's kernel has no room for " + std::to_string(layout.num_detectors) +
-                             " detectors");
+    throw std::runtime_error("the predecoder's kernel has too little shared memory for " +
+                             std::to_string(layout.num_detectors) + " detectors");
   predecode_job job{layout, graph_ != nullptr ? graph_->view() : detector_graph_view{}, rule, output_dev()};
   if (has_staging())
     job.readable = static_cast<std::uint32_t>(layout.dense_words() * sizeof(std::uint64_t));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers of a pipeline with a GPU: one captured graph each, the engine's kernel in it, output and ready flag in mapped
-// memory. For gpu_stage_factory.
+// Pipeline workers with a GPU, for gpu_stage_factory. Each has one captured graph with the engine's kernel; its output
+// and its ready flag are in mapped memory.
 #pragma once
 
 #include "kernels/qec/device_memory.h"
@@ -17,14 +17,14 @@
 
 namespace cudaq::qec::realtime::gpu {
 
-/// How a request gets to the engine.
+/// How a request reaches the engine.
 enum class staging {
   automatic, ///< mapped up to kStagingCrossover bytes, else dma
   mapped,    ///< the kernel reads the slot
   dma,       ///< the pre-launch hook copies the frame to device memory
 };
-/// A copy costs some 10 us before the graph begins, reading a mapped slot about a microsecond and the bytes over the
-/// bus (`cudaq-realtime bench graph --curves` shows where the two meet on a machine).
+/// A copy costs some 10 us before the graph begins. Reading a mapped slot costs about a microsecond, and the bytes
+/// cross the bus. `cudaq-realtime bench graph --curves` shows where the two are equal on a machine.
 inline constexpr std::size_t kStagingCrossover = 64 * 1024;
 staging decide(staging wanted, std::size_t frame_bytes);
 
@@ -39,20 +39,20 @@ private:
   detector_graph_view view_;
 };
 
-/// What every worker has. Not moved: the graph and the hook have its address.
+/// The common part of all workers. Not movable: the graph and the hook hold its address.
 class gpu_worker {
 public:
   gpu_worker(const gpu_worker &) = delete;
   gpu_worker &operator=(const gpu_worker &) = delete;
   virtual ~gpu_worker() = default;
 
-  /// This object must outlive the run; the user_context is the caller's.
+  /// This object must outlive the run. user_context belongs to the caller.
   experimental::gpu_worker_resources resources(std::uint32_t function_id, void *user_context);
   const void *output() const { return output_.host<std::uint8_t>() + output_offset_; }
   bool has_staging() const { return staging_bytes_ != 0; }
 
 protected:
-  /// frame_bytes: of a request, header included. output_offset: where the engine's output begins.
+  /// frame_bytes: of a request with its header. output_offset: where the engine's output begins.
   gpu_worker(staging how, std::size_t slot_size, std::size_t frame_bytes, std::size_t output_bytes,
              std::size_t output_offset = 0);
   template <class Launch>
@@ -73,11 +73,11 @@ private:
   cudaq::realtime::captured_graph graph_;
 };
 
-/// Predecoder on bit-packed detection events: "local" or "passthrough". Output: predecoder_output.h.
+/// Predecoder on bit-packed detection events. Its output has the form of predecoder_output.h.
 class predecoding_worker final : public gpu_worker {
 public:
-  /// graph: of the local rule; null: passthrough. slot_size: of the ring. With dma staging the request's payload is a
-  /// shot in whole words at most. Throws std::runtime_error.
+  /// graph: for the local rule ("local"); null: "passthrough". slot_size: of the ring. With dma staging a request's
+  /// payload may be at most one shot in whole words. Throws std::runtime_error.
   predecoding_worker(predecoder_layout layout, std::shared_ptr<const device_graph> graph, local_rule rule, staging how,
                      std::size_t slot_size);
 
@@ -85,7 +85,7 @@ private:
   std::shared_ptr<const device_graph> graph_;
 };
 
-/// Passthrough of raw bytes, as large as a request of `payload_bytes`.
+/// Passthrough of raw bytes: the output is as large as a request with `payload_bytes`. It waits `busy_ns` first.
 class copy_gpu_worker final : public gpu_worker {
 public:
   copy_gpu_worker(std::size_t payload_bytes, std::uint64_t busy_ns, staging how, std::size_t slot_size);

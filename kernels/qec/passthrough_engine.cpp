@@ -31,7 +31,7 @@ private:
 
 std::unique_ptr<experimental::inference_engine> passthrough_engine(std::size_t bytes) {
   if (bytes == 0)
-    throw std::invalid_argument("passthrough_engine: no bytes");
+    throw std::invalid_argument("passthrough_engine: bytes is 0, it must be at least 1");
   return std::make_unique<passthrough>(bytes);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The predecoder of one block: from a request's frame to the output that the decode stage reads (predecoder_output.h),
-// byte for byte what the predecoder on the CPU writes. The body knows its threads as a Group only, so that a test can
-// play it on a CPU.
+// The predecoder for one block of threads. It reads a request's frame and writes the output that the decode stage reads
+// (predecoder_output.h), with the same bytes as the predecoder on the CPU. The code uses its threads through a Group
+// only, so a test can run it on a CPU.
 //
 //   1  frame -> fired words, checked                    a word per thread and step
 //   2  fired words -> list of events                    counted, summed over the group, listed
 //   3  each event decided by local_rule.h               an event per thread and step
-//   4  residual words -> dense form, list -> sparse     events ascend, since a thread's words stand together
+//   4  residual words -> dense form, list -> sparse     events ascend, since a thread's words are neighbours
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
@@ -15,7 +15,7 @@
 
 namespace cudaq::qec::realtime::gpu {
 
-/// What a worker's predecoder works on. Kernel argument, so baked into the graph; addresses are the device's.
+/// Input of a worker's predecoder. A kernel argument, so it is fixed in the graph. Addresses are device addresses.
 struct predecode_job {
   predecoder_layout layout;
   detector_graph_view graph; ///< of the local rule; edge_first null: passthrough, everything is residual
@@ -24,10 +24,10 @@ struct predecode_job {
   std::uint32_t readable = UINT32_MAX; ///< payload bytes that the frame's memory has; longer requests are refused
 };
 
-/// Events that a group lists in its own memory; more of them are found in the words, which is slower.
+/// Events that a group lists in its own memory. If there are more, it searches the words for them, which is slower.
 inline constexpr std::uint32_t kListedEvents = 4096;
 
-/// A group's own memory, laid over one block of it.
+/// The pointers of a group's own memory into one block.
 struct predecode_scratch {
   std::uint64_t *fired, *residual, *frame;
   std::uint32_t *matched, *list;
@@ -63,7 +63,7 @@ CUDAQ_QEC_HOST_DEVICE inline std::uint64_t low_bits(std::uint32_t n) {
   return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
 }
 
-/// The words that belong to a thread, so that threads in order have bits in order.
+/// The words of one thread. Threads in ascending order have words in ascending order.
 struct word_range {
   std::uint32_t first, last;
 };
@@ -74,7 +74,7 @@ CUDAQ_QEC_HOST_DEVICE word_range words_of(const Group &group, std::uint32_t word
   return {first, first + each < words ? first + each : words};
 }
 
-/// Writes the ascending indices of the set bits to `list` if they are `room` at most. Returns how many there are.
+/// Writes the ascending indices of the set bits to `list`, if there are at most `room` of them. Returns their number.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Group &group, const std::uint64_t *words, std::uint32_t num_words,
                                               std::uint32_t *list, std::uint32_t room) {
@@ -90,14 +90,14 @@ CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Group &group, const std::uin
   return total;
 }
 
-/// Reads the request. Words of the payload beyond the detectors' must be zero, as on the CPU.
+/// Reads the request. Payload bits beyond the last detector must be zero, as on the CPU.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE decode_status load_shot(const Group &group, const predecoder_layout &layout,
                                               std::uint32_t readable, const std::uint64_t *frame,
                                               std::uint64_t *fired) {
   const auto words = static_cast<std::uint32_t>(layout.dense_words());
   const std::uint64_t *const payload = frame + CUDAQ_RPC_HEADER_SIZE / sizeof(std::uint64_t);
-  // Asked for together with the header: on a mapped slot each round trip is a microsecond.
+  // Loaded together with the header: each round trip to a mapped slot takes a microsecond.
   const std::uint64_t early = group.thread() < words ? payload[group.thread()] : 0;
   const auto arg_len = static_cast<std::uint32_t>(frame[1]);
   if (arg_len < layout.input_bytes())
@@ -133,8 +133,8 @@ CUDAQ_QEC_HOST_DEVICE void decide(const Group &group, const predecode_job &job, 
 
 } // namespace detail
 
-/// By all threads of the group. frame: the request with its header, 8-byte aligned, readable for 24 bytes and the words
-/// of a shot at least. The output is complete when every thread has returned.
+/// Called by all threads of the group. frame: the request with its header, 8-byte aligned; at least 24 bytes and the
+/// words of one shot are readable. The output is complete when every thread has returned.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void predecode(const Group &group, const predecode_job &job, const std::uint64_t *frame,
                                      std::uint64_t *block) {

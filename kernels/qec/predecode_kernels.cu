@@ -9,7 +9,7 @@ namespace cudaq::qec::realtime::gpu {
 namespace {
 
 constexpr std::uint32_t kMostThreads = 1024, kCopyThreads = 256;
-constexpr std::size_t kBlockMemory = 48 * 1024; ///< that a kernel gets without asking
+constexpr std::size_t kBlockMemory = 48 * 1024; ///< shared memory that a kernel has without an attribute
 
 /// A block's threads.
 class block_group {
@@ -47,13 +47,13 @@ private:
   std::uint32_t *warp_sums_;
 };
 
-/// Null in a warm-up run.
+/// The frame of the request, or null in a warm-up run.
 __device__ const std::uint8_t *request_frame(const request_source &from) {
   const auto *slot = static_cast<const std::uint8_t *>(from.io->rx_slot);
   return slot == nullptr || from.staging == nullptr ? slot : from.staging;
 }
 
-/// By all threads of the block, whose writes come before the flag.
+/// Sets the ready flag. Called by all threads of the block; all their writes come before the flag.
 __device__ void tell(const request_source &from) {
   __syncthreads();
   if (threadIdx.x == 0)
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kMostThreads) predecode_kernel(request_source 
 }
 
 __global__ void __launch_bounds__(kCopyThreads) copy_kernel(request_source from, copy_job job) {
-  constexpr std::uint32_t kAtOnce = 4; // loads on their way before the first is stored
+  constexpr std::uint32_t kAtOnce = 4; // loads in flight before the first store
   const std::uint8_t *const frame = request_frame(from);
   if (frame == nullptr)
     return;
@@ -111,7 +111,7 @@ bool fits_a_block(const predecoder_layout &layout) {
 }
 
 cudaError_t launch_predecode(const request_source &from, const predecode_job &job, cudaStream_t stream) {
-  // Four threads a word: events are few, and each is decided by one thread.
+  // Four threads for each word: events are few, and one thread decides each of them.
   const auto wanted = static_cast<std::uint32_t>(4 * job.layout.dense_words() + 31) / 32 * 32;
   predecode_kernel<<<1, std::clamp(wanted, 128u, kMostThreads), predecode_scratch::bytes(job.layout), stream>>>(from,
                                                                                                                 job);

@@ -7,7 +7,7 @@
 
 namespace cudaq::qec::realtime::gpu {
 
-/// The device of that number. Throws std::runtime_error.
+/// The CUDA device with this number. Throws std::runtime_error.
 std::shared_ptr<experimental::service_device> cuda_service_device(int device_id = 0);
 
 } // namespace cudaq::qec::realtime::gpu

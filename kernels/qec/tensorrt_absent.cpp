@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for tensorrt_engine.cpp where TensorRT was not found at configure time.
+// Replaces tensorrt_engine.cpp if TensorRT was not found at configure time.
 #include "kernels/qec/tensorrt_engine.h"
 
 #include <stdexcept>
@@ -9,7 +9,8 @@ namespace cudaq::qec::realtime::gpu {
 bool tensorrt_available() noexcept { return false; }
 
 opened_engine open_tensorrt_engine(const tensorrt_options &options) {
-  throw std::runtime_error(options.model + ": TensorRT was not built in: configure with -DTENSORRT_ROOT=DIR");
+  throw std::runtime_error(options.model +
+                           ": this library was built without TensorRT; configure it with -DTENSORRT_ROOT=DIR");
 }
 
 } // namespace cudaq::qec::realtime::gpu

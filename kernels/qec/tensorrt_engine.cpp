@@ -17,7 +17,7 @@ namespace {
 
 using experimental::tensor_info;
 
-// tensor_type_of goes by these numbers.
+// tensor_type_of depends on these numbers.
 static_assert(static_cast<int>(nvinfer1::DataType::kFLOAT) == 0 && static_cast<int>(nvinfer1::DataType::kHALF) == 1 &&
               static_cast<int>(nvinfer1::DataType::kINT8) == 2 && static_cast<int>(nvinfer1::DataType::kINT32) == 3 &&
               static_cast<int>(nvinfer1::DataType::kBOOL) == 4 && static_cast<int>(nvinfer1::DataType::kUINT8) == 5 &&
@@ -25,7 +25,7 @@ static_assert(static_cast<int>(nvinfer1::DataType::kFLOAT) == 0 && static_cast<i
               static_cast<int>(nvinfer1::DataType::kINT64) == 8);
 static_assert(NV_TENSORRT_MAJOR >= 10, "explicit batch, strong typing and enqueueV3");
 
-/// Keeps what TensorRT reports, for the text of an exception.
+/// Collects TensorRT's error messages for the text of an exception.
 class error_log final : public nvinfer1::ILogger {
 public:
   void log(Severity severity, const char *text) noexcept override {
@@ -35,7 +35,7 @@ public:
       const std::lock_guard<std::mutex> lock(mutex_);
       if (text_.size() < kMost)
         text_.append(text_.empty() ? "" : "; ").append(text);
-    } catch (...) { // no memory for a message: it is lost, and the call that caused it still fails
+    } catch (...) { // no memory: the message is lost, but the call that caused it still fails
       return;
     }
   }
@@ -46,7 +46,7 @@ public:
 
 private:
   static constexpr std::size_t kMost = 4000;
-  std::mutex mutex_; // TensorRT logs from threads of its own
+  std::mutex mutex_; // TensorRT logs from its own threads
   std::string text_;
 };
 
@@ -91,20 +91,20 @@ public:
       : log_(log), device_id_(device_id),
         runtime_(owned(nvinfer1::createInferRuntime(log_), log_, "createInferRuntime")),
         engine_(owned(runtime_->deserializeCudaEngine(serialized.data(), serialized.size()), log_,
-                      "loading the engine (another TensorRT or GPU than it was built for?)")),
+                      "loading the engine (was it built for another TensorRT or GPU?)")),
         context_(owned(engine_->createExecutionContext(), log_, "createExecutionContext")) {
     const std::int32_t n = engine_->getNbIOTensors();
     for (std::int32_t i = 0; i < n; ++i)
       add_tensor(engine_->getIOTensorName(i));
-    // Outputs have their shapes only now that the inputs have theirs.
+    // The outputs have shapes only after all inputs have theirs.
     const char *unknown = nullptr;
     require(context_->inferShapes(1, &unknown) == 0, log_,
             unknown == nullptr ? std::string("inferring shapes failed")
-                               : "the shape of input \"" + std::string(unknown) + "\" is not known");
+                               : "the shape of input \"" + std::string(unknown) + "\" is unknown");
     for (tensor_info &t : tensors_)
       settle_shape(t);
     bound_.resize(tensors_.size());
-    log_.take(); // what did not fail
+    log_.take(); // drops messages of calls that succeeded
   }
   ~tensorrt_engine() override {
     const cudaq::realtime::detail::device_guard guard(device_id_); // its objects free memory of that device
@@ -117,7 +117,7 @@ public:
   const std::vector<tensor_info> &tensors() const noexcept override { return tensors_; }
   void bind(std::size_t index, void *device_memory) override {
     if (index >= tensors_.size())
-      throw std::runtime_error("TensorRT: there is no tensor " + std::to_string(index));
+      throw std::runtime_error("TensorRT: bind: there is no tensor " + std::to_string(index));
     const std::string &name = tensors_[index].name;
     require(context_->setTensorAddress(name.c_str(), device_memory), log_, "binding tensor \"" + name + "\" failed");
     bound_[index] = device_memory != nullptr;
@@ -125,9 +125,9 @@ public:
   cudaError_t enqueue(cudaStream_t stream) override {
     for (std::size_t i = 0; i < bound_.size(); ++i)
       if (!bound_[i])
-        throw std::runtime_error("TensorRT: tensor \"" + tensors_[i].name + "\" is not bound");
+        throw std::runtime_error("TensorRT: tensor \"" + tensors_[i].name + "\" is not bound; call bind first");
     if (!context_->enqueueV3(stream)) {
-      cudaGetLastError(); // it is in the text, if it was CUDA's
+      cudaGetLastError(); // clears a CUDA error; TensorRT's message holds it
       fail(log_, "enqueueV3 failed");
     }
     return cudaSuccess;
@@ -142,16 +142,16 @@ private:
     const auto known = tensor_type_of(static_cast<int>(type));
     require(known.has_value(), log_,
             "tensor \"" + name + "\" has a type (" + std::to_string(static_cast<int>(type)) +
-                ") of less than a byte, or one that is not known here");
+                ") that is smaller than a byte or unknown to this library");
     require(engine_->getTensorLocation(raw_name) == nvinfer1::TensorLocation::kDEVICE, log_,
-            "tensor \"" + name + "\" is a shape in host memory");
+            "tensor \"" + name + "\" is a shape tensor in host memory; tensors must be in device memory");
     require(engine_->getTensorFormat(raw_name) == nvinfer1::TensorFormat::kLINEAR, log_,
-            "tensor \"" + name + "\" is not row-major");
+            "tensor \"" + name + "\" is not row-major; build the engine with linear formats");
     std::vector<std::int64_t> shape = shape_of(engine_->getTensorShape(raw_name), log_, name);
     if (is_input) {
       const std::vector<std::int64_t> pinned = pinned_shape(name, shape);
       require(pinned == shape || context_->setInputShape(raw_name, dims_of(pinned)), log_,
-              "tensor \"" + name + "\" cannot have a batch of 1: the engine was built for others");
+              "tensor \"" + name + "\" cannot have batch 1: the engine was built for other batch sizes");
       shape = pinned;
     }
     tensors_.push_back({name, *known, std::move(shape), is_input});
@@ -161,9 +161,10 @@ private:
       return;
     t.shape = shape_of(context_->getTensorShape(t.name.c_str()), log_, t.name);
     for (const std::int64_t dimension : t.shape)
-      require(dimension > 0, log_, "the shape of output \"" + t.name + "\" depends on what is in its inputs");
+      require(dimension > 0, log_,
+              "the shape of output \"" + t.name + "\" depends on the values of the inputs; it must be fixed");
     require(context_->getMaxOutputSize(t.name.c_str()) <= static_cast<std::int64_t>(t.memory_bytes()), log_,
-            "output \"" + t.name + "\" takes more memory than its shape says");
+            "output \"" + t.name + "\" takes more memory than its shape needs");
   }
 
   error_log &log_;
@@ -200,21 +201,21 @@ public:
   std::vector<std::uint8_t> build(std::span<const std::uint8_t> model) override {
     const auto builder = owned(nvinfer1::createInferBuilder(log_), log_, "createInferBuilder");
     nvinfer1::NetworkDefinitionCreationFlags flags = 0;
-#if NV_TENSORRT_MAJOR < 11 // from 11 on there is nothing else
-    // The types of the model hold: TensorRT's own choice of precision miscompiles quantized models.
+#if NV_TENSORRT_MAJOR < 11 // from 11 on all networks are strongly typed
+    // TensorRT keeps the types of the model: its own choice of precision miscompiles quantized models.
     flags |= 1U << static_cast<unsigned>(nvinfer1::NetworkDefinitionCreationFlag::kSTRONGLY_TYPED);
 #endif
     const auto network = owned(builder->createNetworkV2(flags), log_, "createNetworkV2");
     const auto parser = owned(nvonnxparser::createParser(*network, log_), log_, "createParser");
-    // Weights in files of their own would be looked for beside this name. They are no part of the key of a kept engine,
-    // so there must be none.
+    // The parser looks for weights in separate files next to this name. They are not part of the key of a kept engine,
+    // so the name makes sure that no such file is found.
     if (!parser->parse(model.data(), model.size(), "/dev/null/model.onnx"))
-      fail(log_, "the ONNX model was not understood" + parser_errors(*parser));
+      fail(log_, "the ONNX model could not be parsed" + parser_errors(*parser));
     const auto config = owned(builder->createBuilderConfig(), log_, "createBuilderConfig");
     pin_batch(*builder, *network, *config);
     const auto made = owned(builder->buildSerializedNetwork(*network, *config), log_, "building the engine");
     const auto *at = static_cast<const std::uint8_t *>(made->data());
-    log_.take(); // what did not fail
+    log_.take(); // drops messages of calls that succeeded
     return {at, at + made->size()};
   }
   std::unique_ptr<experimental::inference_engine> load(std::span<const std::uint8_t> serialized) override {
@@ -222,7 +223,7 @@ public:
   }
 
 private:
-  /// Goes up when build() changes what it makes of a model.
+  /// Increase it when build() makes a different engine from the same model.
   static constexpr const char *kRecipe = "-r1";
 
   static std::string parser_errors(const nvonnxparser::IParser &parser) {
@@ -232,10 +233,10 @@ private:
         text += (text.empty() ? ": node " : "; node ") + std::to_string(e->node()) + ": " + e->desc();
     return text;
   }
-  /// Inputs and outputs row-major; an open batch is 1, in the only profile.
+  /// Makes inputs and outputs row-major, and fixes an open batch to 1 in the only optimisation profile.
   void pin_batch(nvinfer1::IBuilder &builder, nvinfer1::INetworkDefinition &network, nvinfer1::IBuilderConfig &config) {
     constexpr nvinfer1::TensorFormats kRowMajor = 1U << static_cast<unsigned>(nvinfer1::TensorFormat::kLINEAR);
-    nvinfer1::IOptimizationProfile *profile = nullptr; // the builder's
+    nvinfer1::IOptimizationProfile *profile = nullptr; // owned by the builder
     for (std::int32_t i = 0; i < network.getNbInputs(); ++i) {
       nvinfer1::ITensor *const input = network.getInput(i);
       require(input != nullptr && input->getName() != nullptr, log_, "an input has no name");
@@ -255,7 +256,8 @@ private:
     for (std::int32_t i = 0; i < network.getNbOutputs(); ++i)
       if (nvinfer1::ITensor *const output = network.getOutput(i); output != nullptr)
         output->setAllowedFormats(kRowMajor);
-    require(profile == nullptr || config.addOptimizationProfile(profile) >= 0, log_, "the profile was refused");
+    require(profile == nullptr || config.addOptimizationProfile(profile) >= 0, log_,
+            "TensorRT refused the optimisation profile");
   }
 
   error_log &log_;
@@ -268,8 +270,8 @@ bool tensorrt_available() noexcept { return true; }
 
 opened_engine open_tensorrt_engine(const tensorrt_options &options) {
   const on_device device(options.device_id);
-  // TensorRT keeps the first logger of a process for good (getLogger) and does not own it. So there is one, and it is
-  // never destroyed; messages of engines that are opened side by side may come mixed.
+  // TensorRT keeps the first logger of a process until the process ends (getLogger) and does not own it. So there is
+  // one logger, and it is never destroyed. Messages of engines that are opened in parallel may be mixed.
   static error_log &log = *new error_log;
   tensorrt_maker maker(log, options.device_id);
   return open_engine(maker, {options.model, options.save});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorRT, 10 or newer, as the engine of the AI services. docs/pipeline.md.
+// TensorRT, version 10 or newer, as the engine of the AI services. See docs/pipeline.md.
 #pragma once
 
 #include "lib/qec/services/engine_files.h"
@@ -9,19 +9,20 @@
 namespace cudaq::qec::realtime::gpu {
 
 struct tensorrt_options {
-  /// *.onnx, with its weights inside; or a serialized engine.
+  /// An *.onnx file with its weights inside, or a serialized engine.
   std::string model;
-  /// Where the engine of an ONNX model is kept; see engine_files::save.
+  /// Where the engine of an ONNX model is saved; see engine_files::save.
   std::string save;
   int device_id = 0;
 };
 
-/// Was this library built with TensorRT?
+/// True if this library was built with TensorRT.
 bool tensorrt_available() noexcept;
 
-/// A model that is ready to be bound. An open batch is 1; tensors are in device memory, row-major, of one byte per
-/// element or more. Building takes seconds to minutes; the caller's current device is left alone. Throws
-/// std::runtime_error with what TensorRT says: nothing is printed. Also where there is no TensorRT.
+/// Opens a model; the engine's tensors can then be bound. An open batch dimension becomes 1. Tensors are in device
+/// memory, row-major, with at least one byte per element. Building takes seconds to minutes. The caller's current
+/// device is not changed. Throws std::runtime_error with TensorRT's messages, also if the library was built without
+/// TensorRT. Prints nothing.
 opened_engine open_tensorrt_engine(const tensorrt_options &options);
 
 } // namespace cudaq::qec::realtime::gpu

@@ -29,9 +29,9 @@ decoder::decoder(std::uint64_t num_detectors, std::uint64_t num_observables)
 }
 
 decode_status decoder::take_events(std::span<const std::uint64_t> events) noexcept {
-  // All indices are checked before any matcher sees one: a bad index inside PyMatching would
-  // spoil every later decode. More distinct events than detectors cannot be, and would grow
-  // events_; the first check that fails says which of the two errors it is.
+  // All indices are checked before a matcher gets them: a bad index inside PyMatching would spoil every later decode.
+  // More events than detectors contain a duplicate and would make events_ grow. The first check that fails decides
+  // the error.
   events_.clear();
   bool ascending = true;
   for (const std::uint64_t event : events) {

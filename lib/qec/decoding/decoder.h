@@ -16,12 +16,11 @@ namespace cudaq::qec::realtime {
 /// Static text of a status, never null.
 const char *decode_status_text(decode_status status) noexcept;
 
-/// A decoder of one detector error model: detection events of a shot in, flipped logical
-/// observables out.
+/// A decoder for one detector error model. It takes the detection events of a shot and returns the flipped logical
+/// observables.
 ///
-/// An instance keeps scratch memory: one instance per thread, any number of instances. No
-/// call prints, aborts or throws. After an error status the instance is as good as new: the
-/// next good shot decodes right.
+/// An instance has scratch memory, so each thread needs its own; there may be any number. No call prints, aborts or
+/// throws. After an error status the instance works as before: it decodes the next correct shot correctly.
 class decoder {
 public:
   virtual ~decoder() = default;
@@ -30,11 +29,10 @@ public:
 
   /// Decodes one shot.
   ///
-  /// `events`: the indices of the detectors that fired, in any order, each once. The answer
-  /// does not depend on the order; ascending order saves a sort. May be empty.
-  /// `observables`: at least observable_bytes() long. Observable k comes back in bit k % 8 of
-  /// byte k / 8; unused bits of the last byte are 0, bytes after it stay untouched. With any
-  /// status but ok the observable bytes are 0 (untouched with buffer_too_small).
+  /// `events`: the indices of the detectors that fired, each once, in any order. The answer does not depend on the
+  /// order; ascending order saves a sort. May be empty. `observables`: at least observable_bytes() bytes. Observable
+  /// k is returned in bit k % 8 of byte k / 8; unused bits of the last byte are 0, later bytes are not written. With
+  /// an error status the observable bytes are 0 (with buffer_too_small: not written).
   [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events,
                                      std::span<std::uint8_t> observables) noexcept;
 
@@ -49,8 +47,8 @@ public:
 protected:
   decoder(std::uint64_t num_detectors, std::uint64_t num_observables);
 
-  /// `events` are in range, ascending and each there once; `observables` has exactly
-  /// observable_bytes() bytes, all 0, and must hold only set observable bits on return.
+  /// `events` are in range, ascending and without duplicates. `observables` has exactly observable_bytes() bytes, all
+  /// 0. On return only bits of observables may be set.
   virtual decode_status decode_checked(const std::vector<std::uint64_t> &events,
                                        std::span<std::uint8_t> observables) noexcept = 0;
 
@@ -62,24 +60,24 @@ private:
   std::vector<std::uint64_t> events_; ///< room for num_detectors_: never grows while decoding
 };
 
-/// What a factory gives back: a decoder, or the reason why not.
+/// The result of a factory: a decoder, or an error text.
 struct decoder_result {
   std::unique_ptr<decoder> instance;
   std::string error;
   explicit operator bool() const noexcept { return instance != nullptr; }
 };
 
-/// Minimum-weight perfect matching; any graph-like model. The instance comes back warm: its
-/// first decode is as fast as the later ones. `dem_text` is a Stim detector error model.
+/// Minimum-weight perfect matching, for any graph-like model. The instance is warmed up: its first decode is as fast
+/// as the later ones. `dem_text` is a Stim detector error model.
 [[nodiscard]] decoder_result make_pymatching_decoder(std::string_view dem_text);
 
-/// A table of the minimum-weight answer to every syndrome; small codes only (docs/decoding.md).
+/// A table with the minimum-weight answer to every syndrome; for small codes only (docs/decoding.md).
 [[nodiscard]] decoder_result make_lookup_decoder(std::string_view dem_text);
 
-/// By name: "pymatching", "lookup", or "auto" (PyMatching where it was built in, else lookup).
+/// By name: "pymatching", "lookup", or "auto" (PyMatching if this library was built with it, else lookup).
 [[nodiscard]] decoder_result make_decoder(std::string_view name, std::string_view dem_text);
 
-/// Whether PyMatching was built in, and its version ("" without it).
+/// Whether this library was built with PyMatching, and PyMatching's version ("" without it).
 [[nodiscard]] bool pymatching_available() noexcept;
 [[nodiscard]] const char *pymatching_version() noexcept;
 

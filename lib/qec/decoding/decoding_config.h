@@ -11,8 +11,8 @@
 
 namespace cudaq::qec::realtime {
 
-/// Memory experiment on the rotated surface code. h = (distance^2 - 1) / 2 stabilizers of each basis; the detectors are
-/// h of the first round, 2h of each later one, and h of the final readout: 2h * rounds in all.
+/// A memory experiment on the rotated surface code. h = (distance^2 - 1) / 2 stabilizers of each basis. Detectors: h
+/// of the first round, 2h of each later round, h of the final readout; together 2h * rounds.
 struct decoding_config {
   std::string_view name;
   std::uint32_t distance;
@@ -22,15 +22,15 @@ struct decoding_config {
 
   constexpr std::uint32_t stabilizers() const { return (distance * distance - 1) / 2; }
   constexpr std::uint32_t num_detectors() const { return 2 * stabilizers() * rounds; }
-  /// Tensors of the models: INT32 [1, 3h, rounds] in, INT32 detectors and one logical frame out.
+  /// Tensors of the models. Input: INT32 [1, 3h, rounds]. Output: INT32 detectors and one logical frame.
   constexpr std::uint32_t input_rows() const { return 3 * stabilizers(); }
   constexpr std::size_t int32_input_bytes() const { return std::size_t{input_rows()} * rounds * sizeof(std::int32_t); }
   constexpr std::size_t int32_output_bytes() const { return std::size_t{num_detectors()} * sizeof(std::int32_t); }
-  /// One uint8 per detector, and one bit per detector: the other two ways in which a shot is sent.
+  /// The other two forms of a shot: one uint8 per detector, and one bit per detector.
   constexpr std::size_t uint8_input_bytes() const { return num_detectors(); }
   constexpr std::size_t packed_input_bytes() const { return (std::size_t{num_detectors()} + 7) / 8; }
 
-  /// Of its recorded shots: "surface_x_d21_p0.003", "surface_z_d13_t104_p0.003".
+  /// Name of its recorded shots: "surface_x_d21_p0.003", "surface_z_d13_t104_p0.003".
   std::string shot_set_name(std::string_view noise) const {
     return std::string("surface_") + (basis == 'X' ? "x" : "z") + "_d" + std::to_string(distance) +
            (rounds == distance ? "" : "_t" + std::to_string(rounds)) + "_p" + std::string(noise);

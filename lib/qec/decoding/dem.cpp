@@ -89,7 +89,7 @@ private:
       ++at_;
     }
   }
-  /// Blanks, then whether the instruction goes on.
+  /// Skips blanks; true if the instruction goes on.
   bool more_on_line() {
     skip_blanks();
     skip_comment();
@@ -282,7 +282,7 @@ public:
           throw dem_error(step.line, "the detector shift is too large");
         break;
       case kind::repeat:
-        count(step.line, step.number); // at once: a huge loop around nothing must not run
+        count(step.line, step.number); // counted in one step: a huge loop without instructions must not run
         for (std::uint64_t k = 0; k < step.number; ++k)
           run(step.body);
         break;
@@ -326,7 +326,7 @@ private:
     for (auto *list : {&detectors_, &observables_}) {
       std::sort(list->begin(), list->end());
       if (std::adjacent_find(list->begin(), list->end()) != list->end())
-        throw dem_error(error.line, "a target stands twice in one component");
+        throw dem_error(error.line, "a target appears twice in one component");
     }
     model.components.push_back({error.probability, error.line, model.targets.size(),
                                 static_cast<std::uint32_t>(detectors_.size()),
@@ -352,7 +352,7 @@ or_error<detector_error_model> parse_dem(std::string_view text) {
   } catch (const dem_error &failure) {
     return result::failure(failure.what());
   } catch (const std::exception &failure) {
-    return result::failure(std::string("the model cannot be held: ") + failure.what());
+    return result::failure(std::string("the model does not fit into memory: ") + failure.what());
   }
 }
 

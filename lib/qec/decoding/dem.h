@@ -11,14 +11,14 @@
 
 namespace cudaq::qec::realtime {
 
-/// One component of an error: what stands between two `^`. A decoder takes the components of a
-/// decomposed error as independent errors.
+/// One component of an error: the targets between two `^`. A decoder treats the components of a decomposed error as
+/// independent errors.
 struct dem_component {
   double probability;
   std::uint64_t line;        ///< of the instruction in the text, from 1
   std::size_t first_target;  ///< into detector_error_model::targets
   std::uint32_t detectors;   ///< targets [first_target, + detectors): absolute detector indices, ascending
-  std::uint32_t observables; ///< then so many observable indices, ascending
+  std::uint32_t observables; ///< number of observable indices after these, ascending
 };
 
 /// A detector error model with its loops unrolled.
@@ -36,12 +36,12 @@ struct detector_error_model {
   }
 };
 
-/// Parses Stim's text format: error, detector, logical_observable, shift_detectors, repeat
-/// (nested), `^`, comments, tags. Errors of probability 0 count for the size of the model and
-/// are left out of `components`. An error text begins "line N: ".
+/// Parses Stim's text format: error, detector, logical_observable, shift_detectors, repeat (nested), `^`, comments,
+/// tags. Errors of probability 0 count for the size of the model, but are not in `components`. An error text begins
+/// "line N: ".
 ///
-/// Refused although Stim takes it: a target twice in one component, models of more than 2^24
-/// detectors or 2^20 observables, and loops of more than 2^24 instructions when unrolled.
+/// Refused, although Stim accepts it: a target twice in one component; more than 2^24 detectors or 2^20 observables;
+/// more than 2^24 instructions after loops are unrolled.
 [[nodiscard]] or_error<detector_error_model> parse_dem(std::string_view text);
 
 } // namespace cudaq::qec::realtime

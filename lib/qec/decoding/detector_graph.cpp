@@ -11,10 +11,11 @@ namespace {
 
 constexpr std::uint64_t kBoundaryEnd = UINT64_MAX;
 using observable_list = std::vector<std::uint32_t>;
-/// By its two ends, the second possibly the boundary: what the errors there flip, and how likely.
+/// Key: the two ends of an edge; the second may be the boundary. Value: the observables that errors there flip, with
+/// their probability.
 using edge_variants = std::map<std::pair<std::uint64_t, std::uint64_t>, std::map<observable_list, double>>;
 
-/// The numbers of equal lists are equal; 0 is the empty list.
+/// Gives numbers to lists: equal lists have equal numbers, and 0 is the empty list.
 class list_numbers {
 public:
   std::uint32_t of(const observable_list &list) {
@@ -39,7 +40,8 @@ or_error<detector_graph> detector_graph::from_dem(const detector_error_model &mo
       continue;
     if (c.detectors > 2)
       return or_error<detector_graph>::failure("line " + std::to_string(c.line) + ": a component with " +
-                                               std::to_string(c.detectors) + " detectors is no edge of a graph");
+                                               std::to_string(c.detectors) +
+                                               " detectors is not an edge; make the model with decompose_errors=True");
     const auto detectors = model.detectors_of(c);
     const auto observables = model.observables_of(c);
     double &p = variants[{detectors.front(), c.detectors == 2 ? detectors.back() : kBoundaryEnd}]

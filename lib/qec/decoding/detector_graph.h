@@ -10,19 +10,20 @@
 
 namespace cudaq::qec::realtime {
 
-/// The detector graph of a model: an edge for each pair of detectors that some error flips, a boundary edge for each
-/// detector that some error flips alone. Errors with equal detectors become the likeliest of them, as in the matcher.
+/// The detector graph of a model. It has an edge for each pair of detectors that an error flips, and a boundary edge
+/// for each detector that an error flips alone. Of errors with equal detectors only the likeliest counts, as in the
+/// matcher.
 class detector_graph {
 public:
-  /// Refused: a component with more than two detectors.
+  /// Fails for a component with more than two detectors.
   static or_error<detector_graph> from_dem(const detector_error_model &model);
   static or_error<detector_graph> from_text(std::string_view dem_text);
 
-  /// Valid as long as this object, wherever it is moved to.
+  /// Valid as long as this object exists, also after it is moved.
   [[nodiscard]] detector_graph_view view() const noexcept;
   [[nodiscard]] std::size_t num_edges() const noexcept { return edges_.size() / 2; } ///< without boundary edges
   [[nodiscard]] std::size_t num_boundary_edges() const noexcept;
-  /// Lists of observables, the empty one included.
+  /// Number of lists of observables, including the empty list.
   [[nodiscard]] std::uint32_t num_lists() const noexcept { return static_cast<std::uint32_t>(list_first_.size() - 1); }
 
 private:

@@ -19,13 +19,12 @@ struct unpack_result {
   std::size_t count; ///< events written; 0 with any status but ok
 };
 
-/// Bit-packed detection events (detector k in bit k % 8 of byte k / 8, Stim's b8) to ascending
-/// sparse indices.
+/// Converts bit-packed detection events (detector k in bit k % 8 of byte k / 8, Stim's b8) to ascending sparse indices.
 ///
-/// buffer_too_small: `packed` is shorter than the detectors need, or `events` has no room for
-/// all that fired (room for num_detectors always suffices). bad_detector_index: a bit past
-/// the last detector is set, in the last byte or in any byte after it. Example: 10 detectors,
-/// bytes {0x05, 0x02}: events 0, 2, 9; bytes {0x05, 0x04} name detector 10 and are refused.
+/// buffer_too_small: `packed` is shorter than the detectors need, or `events` has too little room for the events that
+/// fired (room for num_detectors always suffices). bad_detector_index: a bit after the last detector is set, in the
+/// last byte or in any byte after it. Example with 10 detectors: bytes {0x05, 0x02} are events 0, 2, 9; bytes {0x05,
+/// 0x04} name detector 10 and are refused.
 [[nodiscard]] inline unpack_result unpack_events(std::span<const std::uint8_t> packed, std::uint64_t num_detectors,
                                                  std::span<std::uint64_t> events) noexcept {
   if (packed.size() < num_detectors / 8 + (num_detectors % 8 != 0))
@@ -33,7 +32,7 @@ struct unpack_result {
   std::size_t count = 0;
   for (std::size_t at = 0; at < packed.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
-    if (packed.size() - at >= sizeof word) // a copy of known length is one load
+    if (packed.size() - at >= sizeof word) // a copy with constant length is one load
       std::memcpy(&word, packed.data() + at, sizeof word);
     else
       std::memcpy(&word, packed.data() + at, packed.size() - at);
@@ -50,8 +49,8 @@ struct unpack_result {
   return {decode_status::ok, count};
 }
 
-/// The inverse: sparse indices in any order to bits. Writes ceil(num_detectors / 8) bytes of
-/// `packed`; their content is unspecified after an error.
+/// The inverse: converts sparse indices in any order to bits. Writes ceil(num_detectors / 8) bytes of `packed`; after
+/// an error their content is unspecified.
 [[nodiscard]] inline decode_status pack_events(std::span<const std::uint64_t> events, std::uint64_t num_detectors,
                                                std::span<std::uint8_t> packed) noexcept {
   const std::uint64_t bytes = num_detectors / 8 + (num_detectors % 8 != 0);

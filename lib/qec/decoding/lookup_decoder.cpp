@@ -40,9 +40,9 @@ std::vector<merged_error> merge_errors(const detector_error_model &model) {
     if (c.probability >= 1)
       throw table_error(line + "an error of probability 1 has no finite weight");
     if (c.detectors == 0) {
-      // It may be in the least set only if having it is likelier than not.
+      // Only an error that is likelier than not could be in the least set.
       if (c.probability > 0.5)
-        throw table_error(line + "an error without detectors is likelier than not");
+        throw table_error(line + "an error without detectors has a probability above 1/2");
       continue;
     }
     const auto detectors = model.detectors_of(c);
@@ -70,11 +70,11 @@ double weight_scale(const std::vector<merged_error> &errors) {
   return integral ? 1.0 : kLargestWeight / largest;
 }
 
-/// Connected pieces of the model.
+/// A connected piece of the model.
 struct piece {
   index_list detectors;
   std::vector<const merged_error *> errors;
-  index_list observables; ///< that its errors flip, ascending
+  index_list observables; ///< observables that its errors flip, ascending
   bool has_boundary = false;
   bool graphlike = true;
 };
@@ -113,21 +113,25 @@ std::vector<piece> split(std::uint64_t num_detectors, const std::vector<merged_e
   return pieces;
 }
 
-/// Pieces that the table must answer for. The others flip no observable, and as graphs need no
-/// table to say which of their syndromes have a cause.
+/// The pieces that need rows. The others flip no observable; as graphs they need no table to decide which of their
+/// syndromes have a cause.
 bool needs_rows(const piece &p) { return !p.observables.empty() || !p.graphlike; }
 
 std::uint64_t index_in(const index_list &sorted, std::uint64_t value) {
   return static_cast<std::uint64_t>(std::lower_bound(sorted.begin(), sorted.end(), value) - sorted.begin());
 }
 
-/// Least weight of every (observables, syndrome) of one piece; state = observables << detectors
-/// | syndrome, kUnreached where no set of errors leads.
+/// Least weight of every (observables, syndrome) of one piece. state = observables << detectors | syndrome. A state
+/// that no set of errors reaches has kUnreached.
 ///
-/// Each error is in the set or not, so one pass per error over all states is exact:
-/// best'(s) = min(best(s), best(s ^ error) + weight). Worked through for two errors A = 01
-/// (weight 3) and B = 11 (weight 4): start {00: 0}; after A {00: 0, 01: 3}; after B
-/// {00: 0, 01: 3, 10: 7, 11: 4}. Negative weights (p > 1/2) need nothing special.
+/// An error is in the set or not, so one pass over all states per error is exact:
+/// best'(s) = min(best(s), best(s ^ error) + weight). Example with two errors, A = 01 (weight 3) and B = 11 (weight 4):
+///
+///   start    {00: 0}
+///   after A  {00: 0, 01: 3}
+///   after B  {00: 0, 01: 3, 10: 7, 11: 4}
+///
+/// Negative weights (p > 1/2) need no special treatment.
 std::vector<std::int64_t> least_weights(const piece &p, double scale) {
   const std::size_t bits = p.detectors.size() + p.observables.size();
   std::vector<std::int64_t> best(std::size_t{1} << bits, kUnreached);
@@ -142,7 +146,7 @@ std::vector<std::int64_t> least_weights(const piece &p, double scale) {
     const std::size_t high = std::size_t{1} << (std::bit_width(flip) - 1);
     for (std::size_t state = 0; state < best.size(); ++state) {
       if ((state & high) != 0)
-        continue; // the other half of a pair done already
+        continue; // its pair is done already
       const std::int64_t a = best[state];
       const std::int64_t b = best[state ^ flip];
       if (b != kUnreached)
@@ -161,7 +165,7 @@ void fill_rows(const piece &p, double scale, std::uint32_t row_bytes, std::uint6
   for (std::size_t syndrome = 0; syndrome < num_rows; ++syndrome) {
     std::uint8_t *row = rows + syndrome * row_bytes;
     std::size_t chosen = syndrome;
-    // Ascending observables and a strict comparison: a tie goes to the smallest.
+    // Ascending observables and a strict comparison: of equal weights the smallest observables win.
     for (std::size_t state = syndrome; state < best.size(); state += num_rows)
       if (best[state] < best[chosen])
         chosen = state;
@@ -182,7 +186,7 @@ std::uint32_t map_entry(detector_role role, std::size_t part, std::size_t bit) {
          static_cast<std::uint32_t>(bit);
 }
 
-/// The detector map; counts parity groups and lists the pieces that get rows.
+/// Makes the detector map, counts parity groups, and lists the pieces that get rows.
 struct plan {
   std::vector<std::uint32_t> detector_map;
   std::vector<const piece *> parts;
@@ -210,15 +214,16 @@ plan make_plan(std::uint64_t num_detectors, const std::vector<piece> &pieces) {
         throw table_error("a connected part of the code has " + std::to_string(p.detectors.size()) + " detectors and " +
                           std::to_string(p.observables.size()) + " observables; a table holds at most " +
                           std::to_string(kLookupMaxPartDetectors) + " detectors, and " +
-                          std::to_string(kLookupMaxPartBits) + " of both: use the pymatching decoder");
+                          std::to_string(kLookupMaxPartBits) + " of both; use the pymatching decoder");
       for (std::size_t bit = 0; bit < p.detectors.size(); ++bit)
         result.detector_map[p.detectors[bit]] = map_entry(detector_role::part_bit, result.parts.size(), bit);
       result.parts.push_back(&p);
     }
   }
   if (result.parts.size() > kLookupMaxParts || result.parity_groups > kLookupMaxParityGroups)
-    throw table_error("the code falls into " + std::to_string(result.parts.size()) + " parts with observables and " +
-                      std::to_string(result.parity_groups) + " closed ones; a table holds at most " +
+    throw table_error("the code has " + std::to_string(result.parts.size()) + " parts with observables and " +
+                      std::to_string(result.parity_groups) +
+                      " parts without observables and boundary; a table holds at most " +
                       std::to_string(kLookupMaxParts) + " and " + std::to_string(kLookupMaxParityGroups));
   return result;
 }
@@ -243,7 +248,7 @@ lookup_table build(const detector_error_model &model) {
   for (const piece *p : planned.parts) {
     part_offset.push_back(header.total_bytes);
     header.total_bytes += (std::uint64_t{header.row_bytes} << p->detectors.size()) + 7;
-    header.total_bytes = header.total_bytes / 8 * 8; // every part begins aligned
+    header.total_bytes = header.total_bytes / 8 * 8; // each part begins aligned
   }
   if (header.total_bytes > kLookupMaxBytes)
     throw table_error("the table would have " + std::to_string(header.total_bytes) + " bytes; the limit is " +

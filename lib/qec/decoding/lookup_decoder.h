@@ -14,8 +14,8 @@ namespace cudaq::qec::realtime {
 
 class decoder;
 
-/// Limits of a table: detectors in one part, and detectors plus observables of one part (the
-/// space that is searched while the table is built; 2^22 weights are 32 MiB).
+/// Limits of a table: detectors of one part; detectors plus observables of one part (the space that is searched while
+/// the table is built; 2^22 weights are 32 MiB); bytes of the table.
 inline constexpr std::uint32_t kLookupMaxPartDetectors = 20;
 inline constexpr std::uint32_t kLookupMaxPartBits = 22;
 inline constexpr std::uint64_t kLookupMaxBytes = std::uint64_t{64} << 20;
@@ -38,19 +38,18 @@ private:
   std::vector<std::uint64_t> words_; ///< 64-bit words for the alignment
 };
 
-/// Integer weight of an error of probability p, as PyMatching rounds it:
-/// 2 * round(log((1 - p) / p) * scale). `scale` maps the largest weight of the model to 2^24 - 1.
+/// Integer weight of an error of probability p, rounded as PyMatching does: 2 * round(log((1 - p) / p) * scale).
+/// `scale` maps the largest weight of the model to 2^24 - 1.
 std::int64_t matching_weight(double probability, double scale) noexcept;
 
-/// The table of a model. *Exact* means: for every syndrome the table holds the observables of
-/// a set of errors of least total weight among all sets that cause the syndrome, where the
-/// components of a decomposed error are errors of their own, errors with the same detectors
-/// and observables are merged as independent ones, and weights are matching_weight() with the
-/// scale of the whole model. Of several least sets, the one whose observables, read as a
-/// number with observable 0 lowest, are smallest counts.
+/// Builds the table of a model. It is *exact*: for every syndrome the table holds the observables of a set of errors
+/// with the least total weight among all sets that cause the syndrome. Components of a decomposed error are separate
+/// errors. Errors with the same detectors and observables are merged as independent errors. Weights are
+/// matching_weight() with the scale of the whole model. If several sets have the least weight, the smallest
+/// observables count, read as a number with observable 0 as the lowest bit.
 [[nodiscard]] or_error<lookup_table> build_lookup_table(const detector_error_model &model);
 
-/// A decoder on a table; instances may share it.
+/// A decoder that uses a table. Several instances may share one table.
 [[nodiscard]] std::unique_ptr<decoder> make_lookup_decoder(std::shared_ptr<const lookup_table> table);
 
 } // namespace cudaq::qec::realtime

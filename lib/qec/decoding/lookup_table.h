@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lookup table as plain data, for host and device code alike: one block of bytes without
-// pointers that can be copied anywhere, and a view that reads it.
+// The lookup table as plain data, for host and device code: one block of bytes without pointers, which can be copied
+// anywhere, and a view that reads it.
 //
 // Layout (little endian; offsets are from the start of the block, which is 8-byte aligned):
 //
@@ -9,10 +9,9 @@
 //   part_offset_offset    uint64[num_parts]       where the rows of each part begin
 //   rows                  per part 2^(detectors of the part) rows of row_bytes each
 //
-// A *part* is a connected piece of the code. Its row number is its syndrome: detector role
-// bit b adds 2^b. A row holds the observables to flip, bit k in bit k % 8 of byte k / 8, and
-// in bit num_observables 1 for "no error causes this syndrome". The answer to a shot is the
-// XOR of the rows of all parts.
+// A *part* is a connected piece of the code. Its row number is its syndrome: a detector with role bit b adds 2^b. A
+// row holds the observables to flip, observable k in bit k % 8 of byte k / 8. Bit num_observables is 1 if no error
+// causes this syndrome. The answer to a shot is the XOR of the rows of all parts.
 #pragma once
 
 #include "lib/qec/decoding/decode_status.h"
@@ -41,13 +40,12 @@ struct lookup_table_header {
 };
 static_assert(sizeof(lookup_table_header) == 56);
 
-/// Entry of the detector map: the role in bits 24..31, the part in bits 8..15, the bit or the
-/// parity group in bits 0..7.
+/// Entry of the detector map: role in bits 24..31, part in bits 8..15, bit or parity group in bits 0..7.
 enum class detector_role : std::uint32_t {
   ignored = 0,   ///< touches no observable, and every syndrome of its piece has a cause
   part_bit = 1,  ///< a bit of a part's row number
-  parity = 2,    ///< touches no observable; the events of its piece must be even in number
-  forbidden = 3, ///< no error of the model flips it: an event has no cause
+  parity = 2,    ///< touches no observable; the number of events of its piece must be even
+  forbidden = 3, ///< no error of the model flips it: an event here has no cause
 };
 
 struct lookup_table_view {
@@ -60,15 +58,14 @@ struct lookup_table_view {
   const std::uint8_t *block;
 };
 
-/// What is known of a shot so far. One per thread, on its stack.
+/// Intermediate state of one shot. Each thread has its own, on its stack.
 struct lookup_state {
   std::uint32_t row[kLookupMaxParts];
   std::uint32_t odd_groups;
   decode_status status;
 };
 
-/// `header` is the caller's copy of the block's first bytes; `block` may be device memory,
-/// which the host cannot read.
+/// `header` is the caller's copy of the block's first bytes; `block` may be device memory, which the host cannot read.
 CUDAQ_QEC_HOST_DEVICE inline lookup_table_view make_lookup_table_view(const lookup_table_header &header,
                                                                       const std::uint8_t *block) {
   lookup_table_view view;
@@ -76,7 +73,7 @@ CUDAQ_QEC_HOST_DEVICE inline lookup_table_view make_lookup_table_view(const look
   view.num_observables = header.num_observables;
   view.num_parts = header.num_parts;
   view.row_bytes = header.row_bytes;
-  // The block is aligned to 8 and so are both offsets.
+  // The block and both offsets are aligned to 8.
   view.detector_map = static_cast<const std::uint32_t *>(static_cast<const void *>(block + header.detector_map_offset));
   view.part_offset = static_cast<const std::uint64_t *>(static_cast<const void *>(block + header.part_offset_offset));
   view.block = block;
@@ -90,9 +87,8 @@ CUDAQ_QEC_HOST_DEVICE inline void lookup_begin(lookup_state &state) {
   state.status = decode_status::ok;
 }
 
-/// One detection event; any order, each detector at most once. An event twice is noticed only
-/// where it is a bit of a part, which is where it could change the answer; in a parity group
-/// it can hide an odd parity.
+/// Adds one detection event; any order, each detector at most once. A repeated event is detected only if it is a bit
+/// of a part, where it could change the answer. In a parity group it can hide an odd parity.
 CUDAQ_QEC_HOST_DEVICE inline void lookup_add_event(const lookup_table_view &view, lookup_state &state,
                                                    std::uint64_t detector) {
   if (detector >= view.num_detectors) {
@@ -121,7 +117,7 @@ CUDAQ_QEC_HOST_DEVICE inline void lookup_add_event(const lookup_table_view &view
   }
 }
 
-/// The row that the events so far select in one part.
+/// The row of one part that the events so far select.
 CUDAQ_QEC_HOST_DEVICE inline const std::uint8_t *lookup_row(const lookup_table_view &view, const lookup_state &state,
                                                             std::uint32_t part) {
   return view.block + view.part_offset[part] + std::uint64_t{state.row[part]} * view.row_bytes;
@@ -148,8 +144,8 @@ CUDAQ_QEC_HOST_DEVICE inline decode_status lookup_finish(const lookup_table_view
   return state.status;
 }
 
-/// A whole shot from bit-packed events (detector k in bit k % 8 of byte k / 8). `packed` has
-/// ceil(num_detectors / 8) bytes; a set bit past the last detector is refused.
+/// Decodes a whole shot from bit-packed events (detector k in bit k % 8 of byte k / 8). `packed` has
+/// ceil(num_detectors / 8) bytes; a set bit after the last detector is refused.
 CUDAQ_QEC_HOST_DEVICE inline decode_status lookup_decode_packed(const lookup_table_view &view,
                                                                 const std::uint8_t *packed, std::uint8_t *observables) {
   lookup_state state;

@@ -7,7 +7,7 @@
 
 namespace cudaq::qec::realtime {
 
-/// A value, or the text that says why there is none.
+/// A value, or an error text.
 template <typename T>
 struct or_error {
   std::optional<T> value;

@@ -74,7 +74,7 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
   if (shot.size() < bytes)
     return say(decode_status::buffer_too_small);
   if (!fired_.empty())
-    fired_.back() = 0; // the shot's last word may be a partial one
+    fired_.back() = 0; // the shot may fill only a part of the last word
   std::ranges::copy(shot.first(bytes), reinterpret_cast<std::uint8_t *>(fired_.data()));
   const std::uint32_t tail = layout_.num_detectors % 8;
   if ((tail != 0 && shot[bytes - 1] >> tail != 0) ||

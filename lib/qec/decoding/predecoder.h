@@ -13,8 +13,8 @@
 
 namespace cudaq::qec::realtime {
 
-/// A predecoder on the CPU. Input: one bit per detector, detector k in bit k % 8 of byte k / 8 (Stim's b8). One
-/// instance per thread. No call allocates or throws.
+/// A predecoder on the CPU. Input: one bit per detector, detector k in bit k % 8 of byte k / 8 (Stim's b8). Each thread
+/// needs its own instance. No call allocates or throws.
 class predecoder {
 public:
   virtual ~predecoder() = default;
@@ -24,14 +24,15 @@ public:
   [[nodiscard]] const predecoder_layout &layout() const noexcept { return layout_; }
   [[nodiscard]] virtual const char *name() const noexcept = 0;
 
-  /// Writes layout().bytes() at most to `output`, which is 8-byte aligned. The outcome is in its header, too:
-  /// buffer_too_small for a shot with too few bytes, bad_detector_index for a bit behind the last detector.
+  /// Writes at most layout().bytes() bytes to `output`, which is 8-byte aligned. The returned status is also in the
+  /// output's header: buffer_too_small for a shot with too few bytes, bad_detector_index for a bit after the last
+  /// detector.
   decode_status run(std::span<const std::uint8_t> shot, std::span<std::uint64_t> output) noexcept;
 
 protected:
   explicit predecoder(predecoder_layout layout);
-  /// `fired` has dense_words() words. Writes frame and residual, both all 0 on entry; returns the edges that it
-  /// matched.
+  /// `fired` has dense_words() words. Writes frame and residual, both all 0 on entry. Returns the number of matched
+  /// edges.
   virtual std::uint32_t residual_of(std::span<const std::uint64_t> fired, std::span<std::uint64_t> frame,
                                     std::span<std::uint64_t> residual) noexcept = 0;
 
@@ -46,8 +47,9 @@ struct predecoder_result {
   explicit operator bool() const noexcept { return instance != nullptr; }
 };
 
-/// "passthrough": everything is residual, so that answers are the matcher's own. "local": the rule of local_rule.h on
-/// the detector graph of the model; it makes more logical errors than matching alone (docs/pipeline.md has the ratios).
+/// "passthrough": all events are residual, so the answers are those of the matcher alone. "local": the rule of
+/// local_rule.h on the model's detector graph; it makes more logical errors than matching alone (docs/pipeline.md has
+/// the ratios).
 [[nodiscard]] predecoder_result make_predecoder(std::string_view name, std::string_view dem_text,
                                                 local_rule rule = local_rule::guarded);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a predecoder hands to the decode stage: the residual, sparse and dense, and its logical frame. The same bytes
-// from a GPU and from a CPU.
+// The predecoder's output for the decode stage: the residual, sparse and dense, and the logical frame. GPU and CPU
+// write the same bytes.
 //
 //   0                predecoder_header
 //   frame_offset     uint64[frame_words]   observable k in bit k % 64 of word k / 64
 //   dense_offset     uint64[dense_words]   residual: detector k in bit k % 64 of word k / 64
-//   events_offset    uint32[num_events]    the same, ascending; room for every detector
+//   events_offset    uint32[num_events]    residual as ascending indices; room for all detectors
 #pragma once
 
 #include "lib/qec/decoding/decode_status.h"
@@ -16,10 +16,10 @@
 namespace cudaq::qec::realtime {
 
 struct predecoder_header {
-  std::int32_t status;        ///< decode_status; not ok: nothing else is valid
-  std::uint32_t num_events;   ///< of the residual
-  std::uint32_t input_events; ///< of the shot
-  std::uint32_t matched;      ///< edges, boundary edges included
+  std::int32_t status;        ///< decode_status; if not ok, no other field is valid
+  std::uint32_t num_events;   ///< events of the residual
+  std::uint32_t input_events; ///< events of the shot
+  std::uint32_t matched;      ///< matched edges, including boundary edges
 };
 static_assert(sizeof(predecoder_header) == 16);
 
@@ -35,7 +35,7 @@ struct predecoder_layout {
   CUDAQ_QEC_HOST_DEVICE constexpr std::size_t bytes() const {
     return events_offset() + std::size_t{num_detectors} * sizeof(std::uint32_t);
   }
-  /// Of a shot with one bit per detector.
+  /// Bytes of a shot with one bit per detector.
   CUDAQ_QEC_HOST_DEVICE constexpr std::size_t input_bytes() const { return (num_detectors + std::size_t{7}) / 8; }
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for pymatching_decoder.cpp where PyMatching was not found at configure time.
+// Replaces pymatching_decoder.cpp if PyMatching was not found at configure time.
 #include "lib/qec/decoding/decoder.h"
 
 namespace cudaq::qec::realtime {
 
 decoder_result make_pymatching_decoder(std::string_view) {
-  return {nullptr, "PyMatching was not built in: configure with a network and python3-pip, or give "
+  return {nullptr, "this library was built without PyMatching: configure with a network and python3-pip, or give "
                    "CUDAQ_PYMATCHING_DIR and CUDAQ_STIM_DIR; the lookup decoder serves small codes"};
 }
 

@@ -15,17 +15,17 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-constexpr std::uint64_t kMaskObservables = 64; ///< PyMatching's fast path carries one 64-bit mask
+constexpr std::uint64_t kMaskObservables = 64; ///< PyMatching's fast path has one 64-bit mask
 
 void store_mask(std::uint64_t mask, std::span<std::uint8_t> observables) noexcept {
   for (std::size_t byte = 0; byte < observables.size(); ++byte)
     observables[byte] = static_cast<std::uint8_t>(mask >> (8 * byte));
 }
 
-/// The matching graph of a model: PyMatching's own, except where errors with the same
-/// detectors flip different observables. PyMatching merges those under the observables of the
-/// first; the least set takes the likeliest, so the edge is made that one. (Such errors make a
-/// code of distance 2 or less; graphs of other codes are left alone.)
+/// The matching graph of a model. It is PyMatching's own graph, unless errors with the same detectors flip different
+/// observables. PyMatching merges such errors under the observables of the first; the least set needs the likeliest,
+/// so this function replaces the edge by the likeliest. (Such errors make a code of distance 2 or less; graphs of
+/// other codes are not changed.)
 pm::UserGraph matching_graph(const detector_error_model &parsed, const stim::DetectorErrorModel &model) {
   using index_list = std::vector<std::size_t>;
   auto graph = pm::detector_error_model_to_user_graph(model, false, pm::NUM_DISTINCT_WEIGHTS);
@@ -75,13 +75,13 @@ protected:
         store_mask(pm::decode_detection_events_for_up_to_64_observables(*mwpm_, events, false).obs_mask, observables);
       return decode_status::ok;
     } catch (const std::invalid_argument &) {
-      // Indices were checked, so this is a syndrome without a perfect matching. PyMatching
-      // resets itself on that path; once more costs little and does not depend on it.
+      // The indices were checked, so this syndrome has no perfect matching. PyMatching resets itself in this case; a
+      // second reset costs little and does not depend on that.
       mwpm_->reset();
       return decode_status::no_solution;
     } catch (...) {
-      // Out of memory half-way. Its pools may list objects that were never made, so the
-      // matcher can be neither used nor destroyed: it is left alone, the next decode makes a new one.
+      // Out of memory in the middle of a decode. The pools may list objects that were never made, so the matcher can
+      // neither be used nor destroyed: it is leaked, and the next decode makes a new one.
       static_cast<void>(mwpm_.release());
       return decode_status::internal_error;
     }
@@ -98,12 +98,12 @@ private:
       observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] | (bits_[k] << (k % 8)));
   }
 
-  /// Fills PyMatching's pools with shots of about 1% errors, each solvable because it is a sum
-  /// of edges. The pools keep their memory, so later shots find it allocated and in the cache.
+  /// Decodes shots with about 1% errors to fill PyMatching's pools. Each shot is solvable because it is a sum of
+  /// edges. The pools keep their memory, so later shots find it allocated and in the cache.
   void warm() {
     constexpr int kShots = 32;
     constexpr std::uint32_t kOneIn = 100;
-    std::uint32_t random = 2463534242U; // Marsaglia's xorshift32: same warm-up in every run
+    std::uint32_t random = 2463534242U; // Marsaglia's xorshift32: the same warm-up in every run
     std::vector<std::uint8_t> fired(static_cast<std::size_t>(num_detectors()));
     std::vector<std::uint64_t> events;
     std::vector<std::uint8_t> out(observable_bytes());
@@ -134,7 +134,7 @@ private:
   std::vector<std::uint8_t> bits_; ///< one byte per observable, only above 64 observables
 };
 
-/// What PyMatching would leave out without a word, or refuse without a line number.
+/// Finds errors that PyMatching would ignore silently, or refuse without a line number.
 std::string refusal(const detector_error_model &model) {
   for (const dem_component &c : model.components) {
     const std::string line = "line " + std::to_string(c.line) + ": ";
@@ -151,14 +151,14 @@ std::string refusal(const detector_error_model &model) {
 
 decoder_result make_pymatching_decoder(std::string_view dem_text) {
   try {
-    // Our own parser first: it bounds the size of the model and names the line of an error.
+    // Our parser runs first: it limits the size of the model and names the line of an error.
     const auto parsed = parse_dem(dem_text);
     const std::string error = parsed ? refusal(*parsed) : parsed.error;
     if (!error.empty())
       return {nullptr, "pymatching decoder: " + error};
     const stim::DetectorErrorModel model(dem_text);
     if (model.count_detectors() != parsed->num_detectors || model.count_observables() != parsed->num_observables)
-      return {nullptr, "pymatching decoder: Stim reads another model from this text than the built-in parser"};
+      return {nullptr, "pymatching decoder: Stim and the built-in parser read different models from this text"};
     return {std::make_unique<pymatching_decoder>(*parsed, model), {}};
   } catch (const std::exception &failure) {
     return {nullptr, std::string("pymatching decoder: ") + failure.what()};

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Far above any recorded set: a damaged .meta must not ask for all memory.
+// Far above any recorded set: a damaged .meta must not make the program allocate all memory.
 constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 32;
 
 // Thrown inside this file only; load_shot_set turns it into an error text.
@@ -54,20 +54,20 @@ public:
       values_[line.substr(0, equals)] = line.substr(equals + 1);
     }
     if (count("format") != 1)
-      throw file_error(file_, "format is not 1");
+      throw file_error(file_, "format is not 1, the only known format");
   }
 
   const std::string &text(const std::string &key) const {
     const auto found = values_.find(key);
     if (found == values_.end())
-      throw file_error(file_, "has no " + key);
+      throw file_error(file_, "has no key " + key);
     return found->second;
   }
 
   std::uint64_t count(const std::string &key) const {
     const auto value = number<std::uint64_t>(key);
     if (value > kMaxCount)
-      throw file_error(file_, key + " is too large");
+      throw file_error(file_, key + " is larger than 2^32");
     return value;
   }
 

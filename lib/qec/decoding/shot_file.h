@@ -13,8 +13,8 @@
 
 namespace cudaq::qec::realtime {
 
-/// A recorded experiment: a detector error model and shots with their true observables and
-/// PyMatching's predictions (unittests/data/README.md). Rows are bit-packed (b8).
+/// A recorded experiment: a detector error model, and shots with their true observables and PyMatching's predictions
+/// (unittests/data/README.md). Rows are bit-packed (b8).
 struct shot_set {
   std::string name;
   std::uint64_t distance = 0;
@@ -23,7 +23,7 @@ struct shot_set {
   std::uint64_t shots = 0;
   std::uint64_t num_detectors = 0;
   std::uint64_t num_observables = 0;
-  std::uint64_t offline_logical_errors = 0; ///< shots whose prediction is not the truth
+  std::uint64_t offline_logical_errors = 0; ///< shots whose prediction differs from the true observables
   std::string dem_text;
   std::vector<std::uint8_t> detections;
   std::vector<std::uint8_t> observables;
@@ -50,12 +50,11 @@ struct shot_set {
 /// "surface_z_d13_p0.003" for (13, "0.003").
 [[nodiscard]] std::string shot_set_name(std::uint64_t distance, std::string_view noise);
 
-/// Names of the sets in a folder (its *.meta files), sorted; empty if there are none.
+/// Names of the sets in a folder (its *.meta files), sorted; empty if the folder has no sets.
 [[nodiscard]] std::vector<std::string> list_shot_sets(const std::filesystem::path &folder);
 
-/// Reads `<name>.meta`, `.dem`, `.dets.b8`, `.obs.b8` and `.pred.b8` of a folder. Sizes must fit
-/// the .meta exactly, and no bit past the last detector or observable may be set. An error text
-/// names the file.
+/// Reads `<name>.meta`, `.dem`, `.dets.b8`, `.obs.b8` and `.pred.b8` of a folder. Sizes must match the .meta exactly,
+/// and no bit after the last detector or observable may be set. An error text names the file.
 [[nodiscard]] or_error<shot_set> load_shot_set(const std::filesystem::path &folder, std::string_view name);
 
 } // namespace cudaq::qec::realtime

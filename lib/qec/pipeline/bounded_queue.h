@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded queue for any number of producing and consuming threads, without locks (D. Vyukov's algorithm): each cell
-// has a sequence number. Whoever draws position p may write the cell when its number is p, and read it when it is p +
-// 1.
+// A bounded queue for any number of producing and consuming threads, without locks (D. Vyukov's algorithm). Each cell
+// has a sequence number. The thread that draws position p may write the cell when its number is p, and read it when
+// its number is p + 1.
 //
 //   capacity 2    number of cell 0, cell 1
 //   empty              0, 1
@@ -10,7 +10,7 @@
 //   pop a              2, 2     tail 1
 //   push c             3, 2     head 3
 //
-// Capacity 1 cannot tell full from empty: it is for who never pushes before the last value was popped.
+// With capacity 1, full and empty look the same: use it only if no push can come before the last value was popped.
 #pragma once
 
 #include "cudaq/realtime/detail/base/flag_word.h"
@@ -61,7 +61,7 @@ public:
     }
   }
 
-  /// Of some recent moment.
+  /// The size at some recent moment.
   std::uint64_t size() const {
     const std::uint64_t tail = tail_.load(), head = head_.load();
     return head > tail ? head - tail : 0;

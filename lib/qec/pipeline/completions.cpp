@@ -10,9 +10,10 @@ namespace cudaq::qec::realtime::detail {
 using experimental::completion;
 
 namespace {
-constexpr std::size_t kLeastRoom = 1024; ///< completions of an external ring that the handler may be behind
-/// Who finds room takes some a moment later, and so do others: at most as many as there are workers. The queue has what
-/// they may exceed their bound by, then failed launches theirs, then the requests that are open at a stop.
+constexpr std::size_t kLeastRoom = 1024; ///< external rings: smallest limit of queued completions
+/// Workers check for room before they reserve it, so the limit can be exceeded by one request per worker (64 workers
+/// at most). The queue has places for that excess, for the same excess of failed launches, and for all requests that
+/// are open at a stop.
 constexpr std::size_t kExcess = 2 * 64;
 
 bool is_protocol_error(std::int32_t status) {
@@ -65,7 +66,7 @@ bool completions::collect(std::uint64_t ticket) {
   const cudaq_tx_status_t flag = cudaq_host_ringbuffer_poll_tx_flag(&ring_.ring(), slot, &launch_error);
   if (flag != CUDAQ_TX_READY && flag != CUDAQ_TX_ERROR)
     return false;
-  // The answer's flag orders these: who wrote them did it before.
+  // The record was written before the answer's flag was set.
   const request_record &record = ring_.record(slot);
   completion c{record.request_id, static_cast<int>(slot), false, launch_error};
   cudaq_rpc_response_t header{};
@@ -73,8 +74,8 @@ bool completions::collect(std::uint64_t ticket) {
     c.status = CUDAQ_RPC_ERR_LAUNCH_FAILED;
   } else if (cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), slot, &header, &c.response) == CUDAQ_OK) {
     c.status = header.status;
-    if (c.status ==
-        CUDAQ_RPC_ERR_LAUNCH_FAILED) // else no error was written, or a worker that a stop overtook writes it
+    // With other statuses no error was written, or a worker that was slower than a stop is writing it.
+    if (c.status == CUDAQ_RPC_ERR_LAUNCH_FAILED)
       c.cuda_error = record.error;
     c.response_size = header.result_len;
   } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer: one turn finds answered requests and calls the completion handler for each. On the pipeline's own ring
-// the answers are found by their tx flags, in any order, so that no slow request holds up a fast one; on an external
-// ring, whose flags somebody else collects, the workers tell.
+// The consumer: one turn finds answered requests and calls the completion handler for each. On the pipeline's own
+// ring it finds the answers by their tx flags, in any order, so that a slow request does not delay a fast one. On an
+// external ring another consumer collects the flags; there the threads that answer put the completions into a queue.
 #pragma once
 
 #include "lib/qec/pipeline/bounded_queue.h"
@@ -20,31 +20,31 @@ class completions {
 public:
   explicit completions(pipeline_ring &ring);
 
-  /// While no thread takes turns.
+  /// Sets the handler; only while no thread takes turns.
   void call(const experimental::completion_callback *handler) { handler_ = handler; }
 
-  /// One look; the work count is the number of completions.
+  /// Looks once at all open requests. Returns the number of completions.
   std::uint32_t turn();
 
-  // --- external rings, from any thread: no call waits or allocates, however far behind the handler is ---
+  // --- external rings, from any thread: no call waits or allocates, however late the handler is ---
 
-  /// A worker may take one more request: the handler is not too far behind.
+  /// A worker may take one more request: the handler is not too late.
   bool has_room() const { return is_below(room_); }
-  /// After has_room, when the worker has the request: its completion will be told.
+  /// Called after has_room(), when the worker has a request: reserves the place of its completion.
   void expect() { expected_.add(); }
-  /// Of what was expected; there is room. (None: counted as lost.)
+  /// Queues a completion that was expected, so there is room. (A full queue would count it as lost.)
   void tell(const answered_request &told) noexcept;
-  /// Of a request that no worker has had, and that was open at a stop: there is room.
+  /// Queues the completion of a request that no worker has had and that was open at a stop. There is room.
   void tell_unexpected(const answered_request &told) noexcept;
-  /// Of a launch that has failed, which could not be held up: lost, and counted so, where the handler is too far
-  /// behind.
+  /// Queues the completion of a failed launch. Launches do not wait for the handler: if the handler is too late, the
+  /// completion is lost and counted as lost.
   void tell_failed_launch(const answered_request &told) noexcept;
 
   std::uint64_t completed() const { return completed_.value(); }
   std::uint64_t given_up() const { return given_up_.value(); }
   std::uint64_t handler_errors() const { return handler_errors_.value(); }
   std::uint64_t lost() const { return lost_.value(); }
-  /// The handler is running, for reports.
+  /// For reports: the handler is running.
   bool in_handler() const { return in_handler_.peek() != 0; }
 
 private:
@@ -55,10 +55,10 @@ private:
 
   pipeline_ring &ring_;
   const experimental::completion_callback *handler_ = nullptr;
-  std::uint64_t oldest_ = 0; ///< no ticket below it is open
-  const std::uint64_t room_; ///< completions that the handler may be behind
+  std::uint64_t oldest_ = 0; ///< no smaller ticket is open
+  const std::uint64_t room_; ///< queued completions from which on workers take no request
   bounded_queue<answered_request> told_;
-  counter expected_; ///< told, or still to be told
+  counter expected_; ///< completions that were queued, lost, or will be queued
   counter completed_, given_up_, handler_errors_, lost_;
   shared_word<std::uint32_t> in_handler_;
 };

@@ -64,7 +64,7 @@ void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream
 void graph_engine::after_launch(void *self, void *slot_dev, cudaStream_t stream) {
   auto &w = *static_cast<worker *>(self);
   w.open.store(0);
-  w.launched.store(w.launched.peek() + 1); // the user's hook may throw, and the graph runs all the same
+  w.launched.store(w.launched.peek() + 1); // first: the user's hook may throw, but the graph runs
   if (w.resources.post_launch_fn != nullptr)
     w.resources.post_launch_fn(w.resources.post_launch_data, slot_dev, stream);
 }
@@ -77,8 +77,8 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
   std::memcpy(&header, ring_.rx_slot(slot), sizeof(header));
   request_record &record = ring_.record(slot);
   record.payload_size = header.arg_len;
-  if (with_cpu_stage_ &&
-      !ring_.in_place()) // the last answer's header would pass for one that the CPU stage has written
+  // Otherwise the last answer's header could be taken for one that the CPU stage has written.
+  if (with_cpu_stage_ && !ring_.in_place())
     std::memset(ring_.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
   if (!ring_.external())
     return;
@@ -90,7 +90,7 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
   w.open.store(++w.armed);
 }
 
-// On the own ring the consumer finds the dispatcher's answer.
+// External rings only: on the own ring the consumer finds the dispatcher's answer.
 void graph_engine::tell_failed(worker &w, std::uint64_t open) {
   const answered_request told{w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_LAUNCH_FAILED, cudaErrorUnknown};
   if (w.open.claim(open, 0))
@@ -111,7 +111,7 @@ bool graph_engine::take(int id, std::uint32_t &slot) {
     return false;
   }
   w.taken = w.launched.load();
-  if (!has_job(w, job)) { // the device has failed, and the dispatcher has answered everything
+  if (!has_job(w, job)) { // the device has failed, and the dispatcher has answered all requests
     responder_.failed_launch({w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown});
     return false;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine with a GPU: workers are graph workers of the host dispatcher, which launches their graphs. A worker's
-// thread learns of a launch from the hooks that the dispatcher calls around it, and of its end from the worker's ready
-// flag (or, in poll mode, from the CPU stage).
+// The engine with a GPU. Workers are graph workers of the host dispatcher, which launches their graphs. The
+// dispatcher calls hooks around each launch, and after_launch notifies the worker's thread. The worker's ready flag
+// reports the end of the graph (in poll mode: the CPU stage's result).
 //
-// No CPU stage: the dispatcher publishes what the graph has written, and no worker has a thread.
+// Without a CPU stage the dispatcher publishes the graph's response, and the workers have no threads.
 #pragma once
 
 #include "lib/qec/pipeline/stage_engine.h"
@@ -28,20 +28,20 @@ public:
   bool release(int worker, bool ended) noexcept override;
 
 private:
-  /// Hooks are called by the dispatcher's thread; `launched` publishes what they hand to the worker's thread.
+  /// The dispatcher's thread calls the hooks; `launched` publishes what they write for the worker's thread.
   struct alignas(64) worker {
     worker(graph_engine &of, int number, const experimental::gpu_worker_resources &with)
         : engine(of), id(number), resources(with) {}
     graph_engine &engine;
     const int id;
     const experimental::gpu_worker_resources resources;
-    shared_word<std::uint64_t> launched; ///< launches that after_launch has reported
-    std::uint64_t taken = 0;             ///< of these, by the worker's thread
-    // External rings only: the number of a launch that has begun and is not known to have succeeded, and its request.
+    shared_word<std::uint64_t> launched; ///< number of launches that after_launch has counted
+    std::uint64_t taken = 0;             ///< number of launches that the worker's thread has taken
+    // External rings only: number and request of a launch that has begun and has not succeeded so far.
     std::uint64_t armed = 0;
-    shared_word<std::uint64_t> open; ///< 0: none
+    shared_word<std::uint64_t> open; ///< 0: no such launch
     shared_word<std::uint32_t> slot, request_id;
-    bool kept = false; ///< not given back: its graph may still run
+    bool kept = false; ///< not released to the dispatcher: its graph may still run
   };
   static void before_launch(void *self, void *slot_dev, cudaStream_t stream);
   static void after_launch(void *self, void *slot_dev, cudaStream_t stream);

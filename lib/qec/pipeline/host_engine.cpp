@@ -41,11 +41,11 @@ std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   record.payload_size = call->payload_len;
   if (ring.external()) // no injector has filled it in
     record.request_id = call->job.request_id;
-  if (!ring.in_place()) // the last answer's header would pass for one that the CPU stage has written
+  if (!ring.in_place()) // else the last answer's header could be taken for one that the CPU stage has written
     std::memset(ring.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));
   record.state.start_at(call->job.generation, request_phase::queued);
-  // There is room: while the engine lives a slot is accepted again after its answer only, and a worker that answers has
-  // popped it. (What a stop answers stays in the queue; the engine goes before the next start.)
+  // There is room: a slot is accepted again only after its answer, and the worker that answers has popped it. (Slots
+  // that a stop answers stay in the queue, but the next start makes a new engine.)
   static_cast<void>(f.queue.push(slot));
   return CUDAQ_HOST_CALL_DEFERRED;
 }
@@ -57,9 +57,10 @@ bool host_engine::take(int id, std::uint32_t &slot) {
 stage_launch host_engine::launch(int id, std::uint32_t slot) noexcept {
   worker &self = workers_[static_cast<std::size_t>(id)];
   const gpu_worker_resources &w = self.resources;
-  // The payload is read in the slot: a deferred request keeps its rx flag, so it is not refilled before the answer.
+  // The stage reads the payload in the slot: a deferred request keeps its rx flag, so its slot is not refilled before
+  // the answer.
   std::uint8_t *const frame = ring_.rx_slot(slot);
-  std::uint8_t *const device_view = ring_.ring().rx_data; // none: plain memory
+  std::uint8_t *const device_view = ring_.ring().rx_data; // nullptr: plain memory
   void *const slot_dev = device_view != nullptr ? device_view + slot * ring_.ring().rx_stride_sz : frame;
   host_stage_call call{id,
                        static_cast<int>(slot),
@@ -69,7 +70,7 @@ stage_launch host_engine::launch(int id, std::uint32_t slot) noexcept {
                        ring_.max_payload(),
                        0};
   stage_launch said;
-  if (w.ready_flag != nullptr) // a stage that failed may have left it raised
+  if (w.ready_flag != nullptr) // a stage that failed may have left it set
     store_release(*w.ready_flag, 0);
   try {
     if (w.pre_launch_fn != nullptr)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine without a GPU: the dispatcher calls a v2 handler that defers, the slot goes into the queue of its
-// function, and the first free worker of that function runs the host stage on its own thread.
+// The engine without a GPU. The dispatcher calls a v2 handler that defers the request and puts its slot into the
+// queue of its function. The first free worker of that function runs the host stage on its own thread.
 #pragma once
 
 #include "lib/qec/pipeline/bounded_queue.h"
@@ -29,12 +29,12 @@ private:
         : engine(of), id(function_id), queue(capacity) {}
     host_engine &engine;
     std::uint32_t id;
-    bounded_queue<std::uint32_t> queue; ///< room for every slot: a push cannot fail
+    bounded_queue<std::uint32_t> queue; ///< as many places as slots: a push cannot fail
   };
   struct alignas(64) worker {
     experimental::gpu_worker_resources resources;
     function *serves;
-    bool runs = false; ///< an asynchronous stage was launched, and is not known to have ended
+    bool runs = false; ///< an asynchronous stage may still run
   };
   static std::int32_t accept(cudaq_host_call_t *call, void *to) noexcept;
 

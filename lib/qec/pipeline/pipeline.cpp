@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public classes; what they do is in pipeline_core.h and pipeline_ring.h.
+// The public classes. Their implementation is in pipeline_core.h and pipeline_ring.h.
 #include "cudaq/qec/realtime/pipeline.h"
 
 #include "lib/qec/pipeline/pipeline_core.h"
@@ -36,7 +36,7 @@ void ring_buffer_injector::submit(std::uint32_t function_id, const void *payload
     if (said == pipeline_ring::admission::accepted)
       return;
     if (said == pipeline_ring::admission::closed)
-      throw std::runtime_error("pipeline: submit to a pipeline that is stopped");
+      throw std::runtime_error("pipeline: submit: the pipeline is stopped; call start first");
     if (!stalled) {
       state_->stalls.bump();
       state_->ring.stalls().add();
@@ -57,7 +57,7 @@ realtime_pipeline::realtime_pipeline(const pipeline_stage_config &config) : impl
 realtime_pipeline::~realtime_pipeline() {
   try {
     impl_->stop();
-  } catch (const std::logic_error &) { // destroyed by a callback of its own, whose thread cannot end now
+  } catch (const std::logic_error &) { // a callback of this pipeline destroys it: the callback's thread cannot end now
     static_cast<void>(impl_.release());
     return;
   }
@@ -78,14 +78,14 @@ std::string realtime_pipeline::dump() const { return impl_->dump(); }
 
 ring_buffer_injector realtime_pipeline::create_injector() {
   if (impl_->ring().external())
-    throw std::logic_error("pipeline: create_injector with an external ring, which somebody else fills");
+    throw std::logic_error("pipeline: create_injector: the ring is external, so only its own producer fills it");
   return ring_buffer_injector(
       std::make_unique<ring_buffer_injector::state>(ring_buffer_injector::state{impl_->ring(), impl_->idle(), {}}));
 }
 
 realtime_pipeline::Stats realtime_pipeline::stats() const {
   const detail::pipeline_ring &ring = impl_->ring();
-  // Ends first: a snapshot never shows more of them than of beginnings.
+  // Completions are read first, so that a snapshot never has more completions than submissions.
   const std::uint64_t completed = impl_->completed();
   const cudaq_dispatcher_stats_t dispatcher = impl_->dispatcher_stats();
   return {ring.external() ? dispatcher.received : ring.submitted(), completed, dispatcher.dispatched,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wiring, start, deferred completions, and the pipeline as text; pipeline_stop.cpp has the way down.
+// Wiring, start, deferred completions, and the pipeline as text. pipeline_stop.cpp has the stop.
 #include "lib/qec/pipeline/pipeline_core.h"
 
 #include "lib/qec/pipeline/graph_engine.h"
@@ -43,7 +43,7 @@ cudaq_wait_policy_t decide_wait(const pipeline_stage_config &c) {
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   const bool known = sched_getaffinity(0, sizeof(cpus), &cpus) == 0;
-  // Dispatcher, consumer, a producer.
+  // Besides the workers: dispatcher, consumer and one producer.
   return known && CPU_COUNT(&cpus) >= c.num_workers + 3 ? CUDAQ_WAIT_SPIN : CUDAQ_WAIT_SPIN_YIELD;
 }
 
@@ -51,7 +51,7 @@ void start_thread(loop_thread &thread, const std::string &name, int core, std::f
   thread_placement placement;
   placement.core = core < 0 ? CUDAQ_CORE_ANY : core;
   if (const status_or_reason refused_placement = thread.start(name, placement, std::move(body)))
-    throw std::runtime_error("pipeline: thread " + name + ": " + refused_placement.text);
+    throw std::runtime_error("pipeline: start: thread " + name + ": " + refused_placement.text);
 }
 
 } // namespace
@@ -84,7 +84,7 @@ void pipeline_core::create_dispatcher() {
   must(cudaq_dispatch_manager_create(&manager_), "manager");
   must(cudaq_dispatcher_create(manager_, &c, &dispatcher_), "dispatcher");
   if (cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_.ring()) != CUDAQ_OK)
-    throw std::invalid_argument(std::string("pipeline: ring: ") + cudaq_last_error_message());
+    throw std::invalid_argument(std::string("pipeline: external_ringbuffer or ring: ") + cudaq_last_error_message());
   must(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_), "control words");
   responder_.answer_through(dispatcher_);
 }
@@ -92,7 +92,8 @@ void pipeline_core::create_dispatcher() {
 void pipeline_core::require_configurable(const char *call) const {
   const std::lock_guard<std::mutex> lock(shape_);
   if (state_ == run_state::starting || state_ == run_state::running || state_ == run_state::stuck)
-    throw std::logic_error(std::string("pipeline: ") + call + " while it runs");
+    throw std::logic_error(std::string("pipeline: ") + call +
+                           ": the pipeline runs or a thread is stuck; call stop first");
 }
 
 void pipeline_core::set_gpu_stage(gpu_stage_factory factory) {
@@ -109,7 +110,7 @@ void pipeline_core::set_completion_handler(completion_callback handler) {
 }
 
 std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
-  const pipeline_thread inside(this); // the factory is the caller's
+  const pipeline_thread inside(this); // the factory is the caller's code: it must not start or stop this pipeline
   std::vector<gpu_worker_resources> made;
   for (int id = 0; id < config_.num_workers; ++id) {
     const gpu_worker_resources &w = made.emplace_back(factory_(id));
@@ -117,13 +118,14 @@ std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
     const bool graph = w.graph_exec != nullptr;
     if (graph == (w.host_stage_fn != nullptr))
       throw std::invalid_argument(who + (graph ? "both" : "neither") + " graph_exec and host_stage_fn " +
-                                  (graph ? "are set" : "is set"));
+                                  (graph ? "are set, set only one" : "is set, set one of them"));
     if (graph != (made.front().graph_exec != nullptr))
-      throw std::invalid_argument(who + "graphs and host stages in one pipeline");
+      throw std::invalid_argument(who + "graphs and host stages cannot be mixed in one pipeline");
     if (cpu_stage_ && graph && w.gpu_output != nullptr && w.ready_flag == nullptr)
-      throw std::invalid_argument(who + "gpu_output is set, ready_flag is not: nobody says when the graph is done");
+      throw std::invalid_argument(
+          who + "gpu_output is set, ready_flag is not: a graph must set a flag when its output is ready");
     if (cpu_stage_ && w.ready_flag != nullptr && w.gpu_output == nullptr)
-      throw std::invalid_argument(who + "ready_flag is set, gpu_output is not");
+      throw std::invalid_argument(who + "ready_flag is set, gpu_output is not: set both or none");
   }
   return made;
 }
@@ -138,11 +140,10 @@ void pipeline_core::start() {
   const std::lock_guard<std::mutex> one(control_);
   require_configurable("start");
   if (!factory_)
-    throw std::logic_error("pipeline: start without a GPU stage");
+    throw std::logic_error("pipeline: start: there is no GPU stage; call set_gpu_stage first");
   if (!cpu_stage_ && ring_.external())
-    throw std::logic_error("pipeline: GPU-only mode with an external ring");
-  // From here to `running` what is being started must not change: not by the factory, nor by a callback of a first
-  // request.
+    throw std::logic_error("pipeline: start: an external ring needs a CPU stage; call set_cpu_stage first");
+  // Until `running`, neither the factory nor a callback of a first request may change the configuration.
   const run_state before = exchange_state(run_state::starting);
   try {
     start_all();
@@ -207,8 +208,8 @@ void pipeline_core::start_dispatcher() {
   o.dispatcher_core = config_.cores.dispatcher < 0 ? CUDAQ_CORE_ANY : config_.cores.dispatcher;
   o.grace_period_ns = config_.grace_period_ns;
   o.busy_workers = CUDAQ_BUSY_WORKERS_PASS_FUNCTION;
-  o.payload_in_slot = 1; // a worker reads it there: the dispatcher need not copy what it only hands on
-  // Every ticket needs an answer. On an external ring a stranger's request is treated as any dispatcher does.
+  o.payload_in_slot = 1; // workers read the payload in the slot, so the dispatcher need not copy it
+  // Every ticket needs an answer. On an external ring requests of unknown functions are dropped, as by any dispatcher.
   o.unknown_function = ring_.external() ? CUDAQ_UNKNOWN_FUNCTION_DROP : CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   must(cudaq_dispatcher_set_options(dispatcher_, &o), "options of the dispatcher");
   must(cudaq_dispatcher_start(dispatcher_), "start of the dispatcher");
@@ -236,10 +237,11 @@ bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std
 
 request_record &pipeline_core::record_to_complete(int slot, int status) {
   if (slot < 0 || slot >= config_.num_slots)
-    throw std::out_of_range("pipeline: complete_deferred: slot " + std::to_string(slot) + " of " +
+    throw std::out_of_range("pipeline: complete_deferred: slot is " + std::to_string(slot) + ", num_slots is " +
                             std::to_string(config_.num_slots));
   if (status == CUDAQ_HOST_CALL_DEFERRED)
-    throw std::invalid_argument("pipeline: complete_deferred: status is INT32_MIN, which means deferred");
+    throw std::invalid_argument(
+        "pipeline: complete_deferred: status is INT32_MIN, which means deferred; give a final status");
   return ring_.record(static_cast<std::uint32_t>(slot));
 }
 
@@ -252,19 +254,18 @@ void pipeline_core::complete_deferred(int slot, const std::size_t *size, int sta
     if (!open && phase != request_phase::given_up)
       break;
     if (open && !record.state.claim(generation, phase, request_phase::none))
-      continue; // its worker has just gone on, or somebody was faster
+      continue; // its worker has just moved it on, or another thread was faster
     if (!open || !answer_claimed(slot, generation, size, status))
-      responder_.answered_twice.add(); // by a stop: its caller could not know
+      responder_.answered_twice.add(); // a stop has answered it; the caller could not know
     return;
   }
-  throw std::logic_error("pipeline: complete_deferred: slot " + std::to_string(slot) +
-                         " has no request that waits for it");
+  throw std::logic_error("pipeline: complete_deferred: slot " + std::to_string(slot) + " has no deferred request");
 }
 
 bool pipeline_core::complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status) {
   const in_flight_completions::one inside(completers_);
   request_record &record = record_to_complete(slot, status);
-  // Called first: from there the worker takes it to deferred.
+  // `called` is tried first: from there the worker may take it to `deferred`, but not back.
   if (!record.state.claim(generation, request_phase::called, request_phase::none) &&
       !record.state.claim(generation, request_phase::deferred, request_phase::none))
     return false;

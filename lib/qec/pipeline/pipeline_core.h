@@ -1,5 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline behind its public class: wiring, threads, drain. Loop bodies are turns: stage_worker.h, completions.h.
+// The implementation of the public pipeline class: wiring, threads, drain. Loop bodies are turns (stage_worker.h,
+// completions.h).
+//
+// Life of one request: one syndrome with ticket 13, request id 1000 and 42 bytes, on the pipeline's own ring of 8
+// slots. The GPU stage is a graph with a ready flag (notified mode). Worker 0 is idle and has had 3 launches. The
+// dispatcher gives the request generation 7. `state` is request_record::state of slot 5; `job` is the dispatcher's
+// record of it.
+//
+//   thread      step            function                     words after it
+//               before                                       next ticket 13. Slot 5: admitted_ticket 13, rx 0, tx 0,
+//                                                            state {6, none}
+//   injector    ticket, slot    pipeline_ring::submit        next ticket 14; slot is 13 mod 8 = 5
+//               request         pipeline_ring::submit        record: request_id 1000, error 0; frame in rx slot 5
+//               signal          pipeline_ring::submit        submitted + 1, then rx = address of the slot
+//   dispatcher  accept, mark    graph_path::launch           job {7, running}; tx = IN_FLIGHT
+//               before launch   graph_engine::before_launch  record: payload_size 42
+//               after launch    graph_engine::after_launch   worker 0: launched 4
+//               deferred        graph_path::launch           rx = 0; job {7, deferred}
+//   worker 0    take            graph_engine::take           taken 4; state {7, queued}
+//               claim           stage_worker::begin          state {7, with_worker}; phase_ launched
+//   GPU         output          the graph's last kernel      gpu_output, then ready_flag 1
+//   worker 0    ready           stage_worker::is_ready       ready_flag 2; phase_ ready
+//               CPU stage       stage_worker::run_cpu_stage  state {7, called}; 16 bytes in response_buffer
+//               own the answer  finish_framed, is_mine       state {7, none}
+//               answer          responder::give              cudaq_host_complete_deferred writes the response header,
+//                                                            then tx = address of the slot, job {8, open}
+//               free worker     stage_worker::done           ready_flag 0; phase_ idle; graph_engine::release lets
+//                                                            the dispatcher launch worker 0 again
+//   consumer    completion      completions::collect         handler gets {1000, slot 5, success}; completed + 1
+//               free slot       pipeline_ring::collect       tx = 0, then admitted_ticket 21
+//
+// Variants:
+//   host stage     host_engine::accept runs on the dispatcher's thread, as a v2 handler that defers: state {7, queued},
+//                  and slot 5 in the queue of its function. No marker: rx stays set until the answer. The worker runs
+//                  the stage in stage_worker::launch.
+//   no CPU stage   Graphs: no worker has a thread, the dispatcher publishes the graph's frame. Host stages: the worker
+//                  answers with the stage's result.
+//   deferred       The CPU stage returns DEFERRED_COMPLETION: state {7, deferred}, and the worker is free. The thread
+//                  that calls complete_deferred takes the state to {7, none} and answers.
+//   external ring  No ticket; request_id is the frame's. responder::give notifies the consumer with completions::tell.
+//                  The ring's own consumer collects the tx flag.
+//   stop           The dispatcher answers SHUTTING_DOWN. take_back takes the state to none, or from called or deferred
+//                  to given_up, so that a late complete_deferred has no effect.
+//
+// Threads. Graph workers have a thread only if there is a CPU stage.
+//
+//   thread        started by        owns                            waits                 ends
+//   dispatcher    start_dispatcher  ring cursor, jobs; calls hooks  wait policy wait_     stop_dispatcher
+//   qec-worker-i  start_threads     its request, from take() to     run_loop with idle()  workers_end_ is 1, and it has
+//                                   the answer; its ready flag                            no request
+//   qec-consumer  start_threads     tx to 0, admitted_ticket;       run_loop with idle()  consumer_ends_ is 1, with
+//                                   calls the completion handler                          nothing to collect
+//   injectors     the program       the slot of a drawn ticket      submit: idle()        submit returns, or throws if
+//                                   until rx is set                                       closed
+//   completers    the program       the request they claimed        never                 complete_deferred returns
+//   start, stop   the program       control_, state_                with deadlines        the call returns
 #pragma once
 
 #include "lib/base/runner.h"
@@ -21,7 +76,7 @@ public:
   pipeline_core(const pipeline_core &) = delete;
   pipeline_core &operator=(const pipeline_core &) = delete;
 
-  // As the public class says, with its exceptions.
+  // As the public class documents them, with its exceptions.
   void set_gpu_stage(experimental::gpu_stage_factory factory);
   void set_cpu_stage(experimental::cpu_stage_callback callback);
   void set_completion_handler(experimental::completion_callback handler);
@@ -32,13 +87,13 @@ public:
   void complete_deferred(int slot, const std::size_t *size, int status);
   bool complete_deferred(int slot, std::uint64_t generation, std::size_t size, int status);
 
-  /// False: a thread of ours is stuck in a callback, and what it uses must stay.
+  /// False: a thread of the pipeline is stuck in a callback, and the memory it uses must stay.
   bool ended() const;
   pipeline_ring &ring() { return ring_; }
   const pipeline_ring &ring() const { return ring_; }
   std::uint64_t completed() const { return completions_.completed(); }
   cudaq_dispatcher_stats_t dispatcher_stats() const;
-  /// How threads of this pipeline wait, its injectors' too.
+  /// How all threads of this pipeline wait, injectors included.
   cudaq::realtime::detail::idle_strategy idle() const { return {wait_, kBlockIntervalNs}; }
 
 private:
@@ -93,11 +148,11 @@ private:
   std::unique_ptr<stage_engine> engine_;
   cudaq::realtime::detail::loop_thread consumer_;
   shared_word<std::uint32_t> workers_end_, consumer_ends_;
-  std::uint64_t lost_reported_ = 0;              ///< completions, by stops so far
-  alignas(64) in_flight_completions completers_; ///< calls of complete_deferred
+  std::uint64_t lost_reported_ = 0;              ///< lost completions that stops have reported
+  alignas(64) in_flight_completions completers_; ///< running calls of complete_deferred
 
   std::mutex control_;       ///< held by start and stop
-  mutable std::mutex shape_; ///< guards what is below, for reports during a start or stop
+  mutable std::mutex shape_; ///< guards the members below, for reports during a start or stop
   std::deque<worker_thread> workers_;
   run_state state_ = run_state::created;
   experimental::stop_report report_;

@@ -12,16 +12,16 @@ using experimental::ring_memory;
 
 namespace {
 
-// Out of line, so that no text is made on the way of a submit that is accepted.
+// Out of line, so that an accepted submit contains no code for texts.
 [[noreturn]] void refuse(const std::string &text) { throw std::invalid_argument("pipeline: " + text); }
 
 const pipeline_stage_config &checked(const pipeline_stage_config &c) {
   if (c.num_workers < 1 || c.num_workers > 64)
-    refuse("num_workers is " + std::to_string(c.num_workers) + ", it can be 1 to 64");
+    refuse("num_workers is " + std::to_string(c.num_workers) + ", it must be 1 to 64");
   if (c.num_slots < 1)
     refuse("num_slots is " + std::to_string(c.num_slots) + ", it must be at least 1");
   if (c.slot_size < CUDAQ_RPC_HEADER_SIZE || c.slot_size > std::numeric_limits<std::uint32_t>::max() / 2)
-    refuse("slot_size is " + std::to_string(c.slot_size) + ", it can be 24 bytes to 2 GiB");
+    refuse("slot_size is " + std::to_string(c.slot_size) + ", it must be 24 bytes to 2 GiB");
   return c;
 }
 
@@ -38,13 +38,13 @@ cudaq_ringbuffer_memory_t *allocate(const pipeline_stage_config &c, cudaq_ringbu
     options.memory_kind = CUDAQ_MEMORY_MAPPED;
     status = cudaq_ringbuffer_create(&options, &memory, &ring);
   }
-  // Without a device the pipeline serves host stages; `automatic` then takes what there is.
+  // Without a device the pipeline can still serve host stages: `automatic` falls back to host memory.
   if (status != CUDAQ_OK && c.memory != ring_memory::mapped) {
     options.memory_kind = CUDAQ_MEMORY_HOST;
     status = cudaq_ringbuffer_create(&options, &memory, &ring);
   }
   if (status != CUDAQ_OK)
-    throw std::runtime_error(std::string("pipeline: no memory for the ring: ") + cudaq_last_error_message());
+    throw std::runtime_error(std::string("pipeline: allocating the ring failed: ") + cudaq_last_error_message());
   return memory;
 }
 
@@ -68,19 +68,19 @@ pipeline_ring::~pipeline_ring() {
 pipeline_ring::admission pipeline_ring::submit(std::uint32_t function_id, const void *payload, std::size_t size,
                                                std::uint64_t request_id) {
   if (size > max_payload())
-    refuse("a payload of " + std::to_string(size) + " bytes; a slot holds " + std::to_string(max_payload()));
+    refuse("payload_size is " + std::to_string(size) + ", a slot holds at most " + std::to_string(max_payload()));
   if (payload == nullptr && size != 0)
-    refuse("payload is NULL, payload_size is " + std::to_string(size));
+    refuse("payload is NULL, but payload_size is " + std::to_string(size));
   for (;;) {
     const std::uint64_t ticket = next_.load();
     if ((ticket & kClosed) != 0)
       return admission::closed;
     const auto slot = static_cast<std::uint32_t>(ticket % num_slots());
     request_record &record = records_[slot];
-    // The flags too: the dispatcher may not have cleared rx yet when the answer is collected.
+    // The flags are checked too: the dispatcher may clear rx only after the answer is collected.
     if (record.admitted_ticket.load() != ticket || cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0) {
       if (next_.load() != ticket)
-        continue; // another injector was faster: this slot says nothing about the next one
+        continue; // another injector was faster: check the slot of the next ticket
       return admission::full;
     }
     if (!next_.claim(ticket, ticket + 1))
@@ -89,7 +89,7 @@ pipeline_ring::admission pipeline_ring::submit(std::uint32_t function_id, const 
     record.error = 0;
     cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, function_id, payload, static_cast<std::uint32_t>(size),
                                             static_cast<std::uint32_t>(request_id), 0);
-    submitted_.add(); // first: a snapshot never shows an end without its beginning
+    submitted_.add(); // before the signal: a snapshot never has more completions than submissions
     cudaq_host_ringbuffer_signal_slot(&ring_, slot);
     return admission::accepted;
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline's ring: whose slot is which, and what stands in it besides the frame.
+// The pipeline's ring: which request may use a slot, and what the pipeline keeps for it besides the frame.
 //
-// A ticket is the number of a submitted request; ticket t goes to slot t mod n. The flags of a slot do not say whether
-// an injector that drew an earlier ticket has still to write there, so each slot names the ticket that it admits.
+// A ticket is the number of a submitted request; ticket t uses slot t mod n. The flags alone do not show whether an
+// injector with an earlier ticket still has to write into a slot. So each slot has a word with the ticket that it
+// admits.
 #pragma once
 
 #include "cudaq/qec/realtime/pipeline.h"
@@ -17,28 +18,28 @@ namespace cudaq::qec::realtime::detail {
 using cudaq::realtime::detail::counter;
 using cudaq::realtime::detail::shared_word;
 
-/// Phase of a slot's request, in one word with the dispatcher's generation of it.
+/// Phase of a slot's request. It shares one word with the request's generation, which the dispatcher gives.
 enum class request_phase : std::uint64_t {
-  none = 0,        ///< answered, or never anything else
-  queued = 1,      ///< accepted, no worker has it yet
-  with_worker = 2, ///< a worker has taken it, its CPU stage does not run
-  called = 3, ///< its CPU stage runs and may defer it: open to complete_deferred, which may be faster than the callback
-  deferred = 4, ///< the worker has gone on
-  given_up = 5, ///< answered by a stop, when it was called or deferred
+  none = 0,        ///< answered, or no request so far
+  queued = 1,      ///< accepted; no worker has it yet
+  with_worker = 2, ///< a worker has taken it; its CPU stage does not run
+  called = 3,      ///< its CPU stage runs and may defer it; complete_deferred may answer it already
+  deferred = 4,    ///< the worker works on another request; complete_deferred answers this one
+  given_up = 5,    ///< a stop has answered it, while it was called or deferred
 };
 
-/// The generation is the dispatcher's, which has 60 bits. Of one that a user hands to complete_deferred the lower 61
-/// count.
+/// The dispatcher's generations have 60 bits. Of a generation that a user passes to complete_deferred the lower 61 bits
+/// are compared.
 using request_state = cudaq::realtime::detail::generation_word<request_phase, 3>;
 static_assert(request_state::fits(request_phase::given_up));
 
-/// What the pipeline knows about the request in a slot; see docs/pipeline.md for who writes what when.
+/// The pipeline's data about the request in a slot. docs/pipeline.md has the writer and the time of each field.
 struct alignas(64) request_record {
-  shared_word<std::uint64_t> admitted_ticket; ///< that may use the slot next, or has it
+  shared_word<std::uint64_t> admitted_ticket; ///< the ticket that uses the slot, or may use it next
   request_state state;
   std::uint64_t request_id = 0;
   std::uint32_t payload_size = 0;
-  int error = 0; ///< of the GPU stage, on the own ring
+  int error = 0; ///< of the GPU stage; own ring only
 };
 
 /// The ring's memory, its records, and the injectors' side of it.
@@ -69,18 +70,18 @@ public:
   admission submit(std::uint32_t function_id, const void *payload, std::size_t size, std::uint64_t request_id);
   void close() { next_.raise_bits(kClosed); }
   void open() { next_.clear_bits(kClosed); }
-  /// Tickets drawn: the requests there are, and those that are being written.
+  /// Number of tickets drawn: submitted requests and those that injectors are writing.
   std::uint64_t drawn() const { return next_.load() & ~kClosed; }
-  /// Requests that are signalled, or in the next moment.
+  /// Number of requests that are signalled, or will be in a moment.
   std::uint64_t submitted() const { return submitted_.value(); }
   counter &stalls() { return stalls_; }
   const counter &stalls() const { return stalls_; }
 
   // --- consumer ---
 
-  /// Ticket `t` has been answered and not collected yet, or is still on its way.
+  /// Ticket `t` is drawn and not collected yet.
   bool open_ticket(std::uint64_t t) const { return records_[t % num_slots()].admitted_ticket.peek() == t; }
-  /// Gives the slot of an answered ticket back.
+  /// Frees the slot of an answered ticket.
   void collect(std::uint64_t ticket);
 
 private:

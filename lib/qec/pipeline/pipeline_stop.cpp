@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way down: close, drain, stop the dispatcher, end the threads, say what is left. docs/pipeline.md has the order
-// and why.
+// Stop: close, drain, stop the dispatcher, end the threads, report what is left. docs/pipeline.md has the order and the
+// reasons.
 #include "lib/qec/pipeline/pipeline_core.h"
 #include "lib/qec/pipeline/pipeline_thread.h"
 
@@ -16,7 +16,7 @@ using experimental::stop_report;
 
 namespace {
 
-/// What a thread gets to come back from a callback, and the dispatcher to answer what is left, after the grace period.
+/// After the grace period: the time for a thread to return from a callback, and for the dispatcher to answer the rest.
 constexpr auto kEndTime = std::chrono::milliseconds(500);
 
 const char *text_of(stage_worker::activity what) {
@@ -39,7 +39,8 @@ void say(stop_report &report, const std::string &text) { report.text += (report.
 
 void pipeline_core::refuse_from_callback(const char *call) const {
   if (pipeline_thread::is_of(this))
-    throw std::logic_error(std::string("pipeline: ") + call + " from a callback of the same pipeline");
+    throw std::logic_error(std::string("pipeline: ") + call +
+                           ": called from a callback of the same pipeline; call it from another thread");
 }
 
 void pipeline_core::publish(const stop_report &report, run_state state) {
@@ -66,15 +67,15 @@ bool pipeline_core::is_stuck() const {
 void pipeline_core::stop() {
   refuse_from_callback("stop");
   const std::lock_guard<std::mutex> one(control_);
-  ring_.close(); // first of all: a submit may wait for a slot of a pipeline that never ran
+  ring_.close(); // first: a submit may wait for a slot, even if the pipeline never ran
   if (ended())
     return;
   stop_report report;
   const std::uint64_t given_up_before = completions_.given_up();
   const auto deadline = steady_clock::now() + std::chrono::nanoseconds(config_.grace_period_ns);
-  const bool again = is_stuck(); // its grace period is over, and its workers have ended
+  const bool again = is_stuck(); // an earlier stop used the grace period and ended the workers
   bool stopped = false;
-  if (ring_.external()) { // who fills it goes on: the dispatcher must not
+  if (ring_.external()) { // its producer goes on, so the dispatcher must stop first
     stopped = stop_dispatcher(config_.grace_period_ns, report);
   } else {
     const bool drained = !again && drain(deadline);
@@ -87,7 +88,7 @@ void pipeline_core::stop() {
     take_back_open_requests();
     if (answers_are_told(report))
       end_consumer(report);
-  } else { // it may still answer, and call what we gave it: only the next stop knows more
+  } else { // the dispatcher may still answer and call the hooks; the next stop tries again
     ++report.stuck_threads;
   }
   report.given_up = completions_.given_up() - given_up_before;
@@ -114,13 +115,13 @@ void pipeline_core::stop() {
   publish(report, ended ? run_state::stopped : run_state::stuck);
 }
 
-/// False: something was still open at the deadline.
+/// False: a request was still open at the deadline.
 bool pipeline_core::drain(time_point deadline) {
   const std::uint64_t drawn = ring_.drawn();
   return wait_until(deadline, [&] { return completions_.completed() == drawn; });
 }
 
-/// False: it has not ended, or a graph has not.
+/// False: the dispatcher, or a graph, has not ended.
 bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_report &report) {
   const cudaq_status_t status = cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns);
   if (status != CUDAQ_OK)
@@ -128,7 +129,7 @@ bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_report &repor
   return status == CUDAQ_OK || status == CUDAQ_ERR_CUDA;
 }
 
-/// Number of workers that did not end.
+/// Returns the number of workers that did not end.
 int pipeline_core::join_workers(time_point deadline, stop_report &report) {
   workers_end_.store(1);
   int stuck = 0;
@@ -142,8 +143,8 @@ int pipeline_core::join_workers(time_point deadline, stop_report &report) {
   return stuck;
 }
 
-/// Who has claimed a request has still to answer it, or to tell the consumer that it was too late: a completer, or a
-/// worker that did not end in time. False: the consumer has to stay for them.
+/// A thread that has claimed a request has still to answer it, or to notify the consumer that it was too late: a
+/// complete_deferred, or a worker that did not end in time. False: the consumer must stay for these threads.
 bool pipeline_core::answers_are_told(stop_report &report) {
   const auto by_workers = [this] {
     return std::all_of(workers_.begin(), workers_.end(),
@@ -151,9 +152,9 @@ bool pipeline_core::answers_are_told(stop_report &report) {
   };
   if (wait_until(steady_clock::now() + kEndTime, [&] { return completers_.none() && by_workers(); }))
     return true;
-  if (!completers_.none()) { // a worker has been reported by its name
+  if (!completers_.none()) { // join_workers has reported a stuck worker already
     ++report.stuck_threads;
-    say(report, "a complete_deferred has not come back");
+    say(report, "a call of complete_deferred has not returned");
   }
   return false;
 }
@@ -163,10 +164,10 @@ void pipeline_core::end_consumer(stop_report &report) {
   if (consumer_.join_until(steady_clock::now() + kEndTime))
     return;
   ++report.stuck_threads;
-  say(report, completions_.in_handler() ? "the completion handler has not come back" : "the consumer has not ended");
+  say(report, completions_.in_handler() ? "the completion handler has not returned" : "the consumer has not ended");
 }
 
-/// The phase that the request of a slot was in, and is no more; none: it has been answered.
+/// Takes the open request of a slot back. Returns the phase that it had; none: it was answered already.
 request_phase pipeline_core::take_back(request_record &record) {
   for (;;) {
     const auto [generation, phase] = record.state.look();
@@ -175,11 +176,12 @@ request_phase pipeline_core::take_back(request_record &record) {
     const bool may_be_completed = phase == request_phase::called || phase == request_phase::deferred;
     if (record.state.claim(generation, phase, may_be_completed ? request_phase::given_up : request_phase::none))
       return phase;
-    // A worker that did not end in time has just taken it on.
+    // A worker that did not end in time has just moved it on.
   }
 }
 
-/// After the dispatcher's stop, which has answered these: they must not be answered again, and a completion is due.
+/// Called after the dispatcher's stop, which has answered these requests: no thread may answer them again, and each
+/// still needs its completion.
 void pipeline_core::take_back_open_requests() {
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {
     request_record &record = ring_.record(slot);
@@ -213,7 +215,7 @@ std::string pipeline_core::dump() const {
   }
   out << "errors: " << responder_.stage_errors.value() << " GPU stage, " << responder_.callback_errors.value()
       << " CPU stage, " << completions_.handler_errors() << " completion handler, " << responder_.answered_twice.value()
-      << " answers to what was answered\n";
+      << " second answers\n";
   if (const std::string first = responder_.first_note(); !first.empty())
     out << "first error text: " << first << "\n";
   for (std::uint32_t slot = 0; slot < ring_.num_slots(); ++slot) {

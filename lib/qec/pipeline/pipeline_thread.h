@@ -3,8 +3,8 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// Marks the calling thread as one of a pipeline's own, or as one that calls back from start, while it lives: such a
-/// thread cannot start the pipeline, or wait for its end.
+/// Marks the calling thread, for the lifetime of this object, as a thread of a pipeline or as one that runs a
+/// callback of start(). Such a thread must not start the pipeline or wait for its end.
 class pipeline_thread {
 public:
   explicit pipeline_thread(const void *pipeline) : of_(pipeline), outer_(innermost()) { innermost() = this; }
@@ -12,7 +12,7 @@ public:
   pipeline_thread(const pipeline_thread &) = delete;
   pipeline_thread &operator=(const pipeline_thread &) = delete;
 
-  /// Also from inside another pipeline's factory, which a callback of this one may have started.
+  /// True also inside another pipeline's factory that a callback of this pipeline has started.
   static bool is_of(const void *pipeline) {
     for (const pipeline_thread *at = innermost(); at != nullptr; at = at->outer_)
       if (at->of_ == pipeline)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries a request from the dispatcher to a worker and runs the GPU stage on it: the only part of the pipeline
-// that knows whether a GPU does the work.
+// A stage engine brings requests from the dispatcher to workers and runs the GPU stage. It is the only part of the
+// pipeline that knows whether a GPU does the work.
 #pragma once
 
 #include "lib/qec/pipeline/pipeline_ring.h"
@@ -11,10 +11,10 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// What a GPU stage said when it was started.
+/// The result of starting a GPU stage.
 struct stage_launch {
-  int error = 0;                 ///< not 0: the request has failed
-  std::size_t response_size = 0; ///< without a CPU stage: bytes of the answer
+  int error = 0;                 ///< 0, or the error that fails the request
+  std::size_t response_size = 0; ///< without a CPU stage: number of bytes of the answer
 };
 
 class stage_engine {
@@ -24,24 +24,26 @@ public:
   stage_engine(const stage_engine &) = delete;
   stage_engine &operator=(const stage_engine &) = delete;
 
-  /// Makes the workers' functions known to a dispatcher that does not run, and forgets them again.
+  /// wire registers the workers' functions with a dispatcher that does not run; unwire removes them.
   virtual void wire(cudaq_dispatcher_t *dispatcher) = 0;
   virtual void unwire(cudaq_dispatcher_t *dispatcher) noexcept = 0;
-  /// After the dispatcher's stop and the workers' end: no stage runs any more.
+  /// Called after the dispatcher has stopped and the workers have ended: no stage runs any more.
   virtual void settle() noexcept = 0;
-  /// Workers have threads; false: the dispatcher answers by itself.
+  /// False: the workers have no threads, and the dispatcher answers by itself.
   virtual bool has_threads() const = 0;
 
-  // --- on the thread of `worker`, which has one request at a time ---
+  // --- called on the thread of `worker`, which has one request at a time ---
 
-  /// The next request of this worker; its record is then in phase queued. False: there is none.
+  /// Takes the next request of this worker; its record is then in phase queued. False: there is no request.
   virtual bool take(int worker, std::uint32_t &slot) = 0;
-  /// Runs the stage, or finds it launched.
+  /// Runs the stage, or finds that it was launched already.
   virtual stage_launch launch(int worker, std::uint32_t slot) noexcept = 0;
-  /// The stage will not end: the request has been answered with the device's error. Asked now and then.
+  /// True: the stage will not end, and the dispatcher has answered the request with the device's error. The worker
+  /// calls this from time to time while it waits.
   virtual bool lost(int worker, std::uint64_t generation) noexcept = 0;
-  /// The worker is done with the request that it took. ended: so is the stage, as far as the worker knows. False: it
-  /// may run, and the worker must not take another request before it has said that the stage has ended.
+  /// The worker has finished the request that it took. ended: the stage has ended too, as far as the worker knows.
+  /// False: the stage may still run, and the worker must not take another request before the stage has reported its
+  /// end.
   virtual bool release(int worker, bool ended) noexcept = 0;
 };
 

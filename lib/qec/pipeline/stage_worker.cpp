@@ -14,21 +14,21 @@ using experimental::cpu_stage_context;
 using experimental::DEFERRED_COMPLETION;
 
 namespace {
-// States of a ready flag.
+// Values of a ready flag.
 constexpr int kIdle = 0, kReady = 1, kProcessing = 2;
-/// How often a worker that waits asks whether its request is lost: once in so many looks.
+/// A waiting worker calls stage_engine::lost() once in this many looks.
 constexpr std::uint32_t kLooks = 4096;
 } // namespace
 
 bool responder::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
-  // After the answer the slot may belong to the next request: everything is read before.
+  // After the answer the slot may belong to the next request, so all fields are read before.
   request_record &record = ring_.record(slot);
   record.error = said.stage_error;
   answered_request told{record.request_id, slot, said.status, said.stage_error};
   const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
   const cudaq_status_t status = cudaq_host_complete_deferred(dispatcher_, &job, said.status, said.result_size);
   const bool mine = status == CUDAQ_OK;
-  if (!mine && status != CUDAQ_ERR_STATE) // its slot stays occupied until stop
+  if (!mine && status != CUDAQ_ERR_STATE) // not answered: its slot stays occupied until stop
     note(cudaq_last_error_message());
   if (!mine)
     told.status = CUDAQ_RPC_ERR_SHUTTING_DOWN;
@@ -75,7 +75,7 @@ std::uint32_t stage_worker::turn() {
   }
   if (phase_ == phase::idle && !begin())
     return 0;
-  if (phase_ != phase::launched && phase_ != phase::ready) // the request has failed at once
+  if (phase_ != phase::launched && phase_ != phase::ready) // begin() has ended the request
     return 1;
   if (is_ready() && answer_ready())
     return 1;
@@ -96,7 +96,7 @@ bool stage_worker::begin() {
   if (!responder_.may_take())
     return false;
   {
-    const in_flight_completions::one inside(in_flight_); // it tells of launches that have failed
+    const in_flight_completions::one inside(in_flight_); // take() reports failed launches to the consumer
     if (!engine_.take(id_, slot_))
       return false;
   }
@@ -104,7 +104,7 @@ bool stage_worker::begin() {
   generation_ = record.state.generation();
   slot_seen_.set(slot_);
   phase_ = phase::launched;
-  // False: a stop has taken it back.
+  // False: a stop has taken the request back.
   if (!record.state.claim(generation_, request_phase::queued, request_phase::with_worker)) {
     done(false);
     return true;
@@ -145,7 +145,7 @@ bool stage_worker::answer_ready() {
 
 bool stage_worker::run_cpu_stage() {
   request_record &record = ring_.record(slot_);
-  // Before the claim: from there somebody else may answer, and the slot be the next request's.
+  // Made before the claim: after it another thread may answer, and the slot may belong to the next request.
   const cpu_stage_context context{id_,
                                   static_cast<int>(slot_),
                                   resources_.gpu_output,
@@ -169,24 +169,24 @@ bool stage_worker::run_cpu_stage() {
     threw(e.what());
     return true;
   } catch (...) {
-    threw("an exception that is no std::exception");
+    threw("the CPU stage threw an exception that is not a std::exception");
     return true;
   }
   show(activity::waiting);
   if (size == DEFERRED_COMPLETION) {
-    // False: it has been completed already, which is as good.
+    // False: another thread has completed the request already.
     record.state.claim(generation_, request_phase::called, request_phase::deferred);
     done();
     return true;
   }
-  // A header in the slot says nothing in poll mode: a graph may have written it, and be at its bytes still.
+  // In poll mode a header in the slot does not mean that the answer is complete: a graph may still be writing it.
   if (size != 0 || resources_.gpu_output != nullptr) {
     finish_framed(request_phase::called, size);
     return true;
   }
   if (record.state.claim(generation_, request_phase::called, request_phase::with_worker))
     return false;
-  done(); // completed by somebody else: there is nothing to ask for any more
+  done(); // another thread has completed the request
   return true;
 }
 
@@ -196,7 +196,7 @@ void stage_worker::threw(const char *what) {
   finish(request_phase::called, {CUDAQ_RPC_ERR_HANDLER_THREW, 0});
 }
 
-/// A device that has failed ends no stage.
+/// For a failed device, whose stages never end.
 bool stage_worker::forget_lost() {
   if (!engine_.lost(id_, generation_))
     return false;
@@ -211,7 +211,7 @@ bool stage_worker::forget_lost() {
   return true;
 }
 
-/// Before anything is written: after somebody else's answer the slot may hold the next request.
+/// Called before the slot is written: after another thread's answer it may hold the next request.
 bool stage_worker::is_mine(request_phase from) {
   if (ring_.record(slot_).state.claim(generation_, from, request_phase::none))
     return true;

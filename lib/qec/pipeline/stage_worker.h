@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker: takes a request, runs the GPU stage, waits until it is ready, runs the CPU stage, answers.
+// One worker: takes a request, runs the GPU stage, waits until its output is ready, runs the CPU stage, answers.
 #pragma once
 
 #include "lib/qec/pipeline/completions.h"
@@ -11,8 +11,8 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// Calls that answer requests, from before they claim one until the consumer has been told. Who waits for their end
-/// makes sure first that there is nothing to claim any more.
+/// Counts running calls that answer requests: from before they claim a request until the consumer is notified. A thread
+/// that waits for their end makes sure first that there is nothing left to claim.
 class in_flight_completions {
 public:
   bool none() const {
@@ -20,7 +20,7 @@ public:
     return begun_.value() == ended;
   }
 
-  /// One of them, while it lives.
+  /// One such call, while this object lives.
   class one {
   public:
     explicit one(in_flight_completions &of) : of_(of) { of_.begun_.add(); }
@@ -36,41 +36,41 @@ private:
   counter begun_, ended_;
 };
 
-/// How requests are answered, for all workers and for deferred completions. The dispatcher's generations make sure
-/// that no request is answered twice.
+/// Answers requests, for all workers and for deferred completions. The dispatcher's generations prevent a second
+/// answer to the same request.
 class responder {
 public:
   responder(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
   void answer_through(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
 
-  /// The caller has claimed the request: its phase is none. False: a stop was faster.
+  /// Answers a request that the caller has claimed (its phase is none). False: a stop has answered it before.
   bool give(std::uint32_t slot, std::uint64_t generation, const answer &said);
 
-  /// The dispatcher has answered this one itself, with an error: one that a worker had taken.
+  /// A worker's request that the dispatcher has answered with an error.
   void gone(const answered_request &told);
-  /// The same of a launch that no worker has taken. From any thread, without waiting.
+  /// The same for a launch that no worker has taken. Called from any thread; does not wait.
   void failed_launch(const answered_request &told);
 
-  /// A worker may take a request; when it has, it says so.
+  /// A worker may take a request. After it has taken one, it calls taken().
   bool may_take() const { return !ring_.external() || completions_.has_room() || give_up.load() != 0; }
   void taken() {
     if (ring_.external())
       completions_.expect();
   }
 
-  /// From now on what is not ready is answered SHUTTING_DOWN.
+  /// 1: from now on requests whose stage is not ready are answered SHUTTING_DOWN.
   shared_word<std::uint32_t> give_up;
   counter stage_errors, callback_errors, answered_twice;
-  /// Keeps the first text, cut to what there is room for. From any thread.
+  /// Keeps the first text, cut to the size of its buffer. Called from any thread.
   void note(const char *what) noexcept;
-  /// Empty: there is none.
+  /// The first text, or an empty string.
   std::string first_note() const;
 
 private:
   pipeline_ring &ring_;
   completions &completions_;
   cudaq_dispatcher_t *dispatcher_ = nullptr;
-  shared_word<std::uint32_t> noted_; ///< 1: being written, 2: there
+  shared_word<std::uint32_t> noted_; ///< 0: no text, 1: being written, 2: complete
   std::array<char, 256> note_{};
 };
 
@@ -79,12 +79,12 @@ public:
   stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine, pipeline_ring &ring,
                const experimental::cpu_stage_callback &cpu_stage, responder &to);
 
-  /// Work count: 0 if there was nothing to do, or if the stage is not ready.
+  /// Returns 0 if there was nothing to do or the stage is not ready.
   std::uint32_t turn();
-  /// It has no request. On the worker's thread.
+  /// The worker has no request. Called on the worker's thread.
   bool idle() const { return phase_ == phase::idle || phase_ == phase::abandoned; }
 
-  /// For reports: 0, or slot + 1 and what the worker does there.
+  /// For reports: what the worker does, in slot().
   enum class activity : std::uint32_t { idle, gpu_stage, waiting, cpu_stage };
   activity doing() const { return static_cast<activity>(doing_.peek()); }
   std::uint32_t slot() const { return slot_seen_.peek(); }
@@ -92,7 +92,7 @@ public:
   const in_flight_completions &in_flight() const { return in_flight_; }
 
 private:
-  /// abandoned: its request has been answered, and the stage may still run.
+  /// abandoned: the request is answered, but its stage may still run.
   enum class phase { idle, launched, ready, abandoned };
   bool begin();
   stage_launch launch();
@@ -118,7 +118,7 @@ private:
   std::uint32_t slot_ = 0;
   std::uint64_t generation_ = 0;
   std::size_t response_size_ = 0;
-  std::uint32_t looks_ = 0; ///< without the stage being ready
+  std::uint32_t looks_ = 0; ///< looks that found the stage not ready
   shared_word<std::uint32_t> doing_, slot_seen_;
   alignas(64) in_flight_completions in_flight_;
 };

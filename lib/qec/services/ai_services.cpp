@@ -15,7 +15,7 @@ using cudaq::realtime::detail::store_release;
 namespace {
 
 constexpr std::size_t round16(std::size_t n) { return (n + 15) / 16 * 16; }
-constexpr int kIdle = 0, kReady = 1, kProcessing = 2; ///< states of an entry
+constexpr int kIdle = 0, kReady = 1, kProcessing = 2; ///< values of an entry's ready flag
 
 } // namespace
 
@@ -23,7 +23,7 @@ ai_decoder_service::ai_decoder_service(std::unique_ptr<inference_engine> engine,
                                        void **device_mailbox_slot)
     : engine_(std::move(engine)), device_(std::move(device)) {
   if (engine_ == nullptr || device_ == nullptr || device_mailbox_slot == nullptr)
-    throw std::invalid_argument("ai_decoder_service: engine, device or mailbox is NULL");
+    throw std::invalid_argument("ai_decoder_service: engine, device or device_mailbox_slot is NULL");
   const auto has = [&](bool input) {
     return std::any_of(engine_->tensors().begin(), engine_->tensors().end(),
                        [&](const tensor_info &t) { return t.is_input == input; });
@@ -73,7 +73,8 @@ void ai_decoder_service::bind_tensors() {
 
 void ai_decoder_service::set_graph_io(const cudaq::realtime::GraphIOContext *graph_io_dev) {
   if (queue_.depth != 0)
-    throw std::logic_error("ai_decoder_service: set_graph_io: the answers of a predecoder service are the CPU's");
+    throw std::logic_error(
+        "ai_decoder_service: set_graph_io: a predecoder service has no GPU answer; use ai_decoder_service");
   queue_.io = graph_io_dev;
 }
 
@@ -85,7 +86,7 @@ cudaError_t ai_decoder_service::enqueue(const service_queue &queue, cudaStream_t
 }
 
 void ai_decoder_service::capture_graph(bool device_launch) {
-  service_queue idle = queue_; // the last request is still named where requests are: it must not be served again
+  service_queue idle = queue_; // the warm-up must not serve the last request again, which the mailbox still names
   idle.io = nullptr;
   idle.mailbox = static_cast<void *const *>(no_request_.device);
   const cudaGraphExec_t made =
@@ -108,7 +109,8 @@ ai_predecoder_service::ai_predecoder_service(std::unique_ptr<inference_engine> e
                                              int queue_depth)
     : ai_decoder_service(std::move(engine), std::move(with), device_mailbox_slot) {
   if (queue_depth < 1)
-    throw std::invalid_argument("ai_predecoder_service: queue_depth is " + std::to_string(queue_depth));
+    throw std::invalid_argument("ai_predecoder_service: queue_depth must be at least 1, it is " +
+                                std::to_string(queue_depth));
   const auto depth = static_cast<std::size_t>(queue_depth);
   queue_.depth = queue_depth;
   queue_.output_stride = round16(queue_.output_bytes);
@@ -144,9 +146,9 @@ void ai_predecoder_service::set_ring(const realtime_pipeline::ring_buffer_bases 
   ring_stride_ = stride;
 }
 
-// Job n can be handed out only by whoever holds its entry, and n goes up before the entry is released. So an entry that
-// was claimed while n stood still is job n's; else it is a later job's, and is given back, to be claimed when that job
-// is due.
+// Only the thread that holds the entry of job n can hand it out, and it increases n before it releases the entry. So
+// if n is unchanged after the claim, the entry holds job n. Otherwise it holds a later job; it is given back and
+// claimed when that job is due.
 bool ai_predecoder_service::poll_next_job(predecoder_job &out_job) {
   const std::uint64_t job = load_acquire(polled_);
   const auto at = static_cast<int>(job % static_cast<std::uint64_t>(queue_.depth));

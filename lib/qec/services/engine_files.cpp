@@ -16,7 +16,7 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "a saved engine is read as it lies in memory");
+static_assert(std::endian::native == std::endian::little, "a saved engine is read without byte swaps");
 
 struct file_header {
   char magic[8];
@@ -26,7 +26,7 @@ struct file_header {
   std::uint64_t engine_hash;
 };
 static_assert(sizeof(file_header) == 32);
-constexpr const char *kModel = " model "; ///< behind the machine, in a key
+constexpr const char *kModel = " model "; ///< in a key, after the machine
 constexpr char kMagic[8] = {'C', 'U', 'D', 'A', 'Q', 'E', 'N', 'G'};
 
 std::uint64_t fnv1a(std::span<const std::uint8_t> bytes) {
@@ -55,7 +55,7 @@ bool is_onnx(const std::string &path) {
   return extension == ".onnx";
 }
 
-/// A file that is being written; gone unless it was renamed.
+/// A file that is being written. The destructor deletes it unless it was renamed.
 class temporary_file {
 public:
   explicit temporary_file(const std::string &beside) : path_(beside + ".XXXXXX") { fd_ = ::mkstemp(path_.data()); }
@@ -99,10 +99,10 @@ private:
 struct saved_engine {
   std::unique_ptr<experimental::inference_engine> engine; ///< nullptr: `why`
   std::string why;
-  bool is_wanted = false; ///< the file is what it should be, whether or not it could be loaded
+  bool is_wanted = false; ///< key and bytes of the file are right, even if it could not be loaded
 };
 
-/// The engine of that file if it is the one that the key names.
+/// Loads the engine of the file if it has this key.
 saved_engine load_saved(engine_maker &maker, const std::string &path, const engine_key &key) {
   const auto file = read_file(path);
   if (!file)
@@ -128,7 +128,7 @@ opened_engine open_serialized(engine_maker &maker, const std::string &path, std:
   const std::string here = make_engine_key(maker, {}).machine();
   if (packed->key.rfind(here + kModel, 0) != 0)
     throw std::runtime_error(path + ": saved for " + packed->key + ", but this is " + here +
-                             "; it has to be built again from its ONNX model");
+                             "; build it again from its ONNX model");
   return {maker.load(packed->serialized), engine_source::file, ""};
 }
 
@@ -173,15 +173,15 @@ or_error<packed_engine> unpack_engine(std::span<const std::uint8_t> file) {
   using result = or_error<packed_engine>;
   file_header header;
   if (file.size() < sizeof(header) || !is_packed_engine(file))
-    return result::failure("no saved engine");
+    return result::failure("the file is not a saved engine");
   std::memcpy(&header, file.data(), sizeof(header));
   const std::size_t rest = file.size() - sizeof(header);
   if (header.key_bytes > rest || rest - header.key_bytes != header.engine_bytes)
-    return result::failure("the saved engine is cut off");
+    return result::failure("the saved engine is cut off; build it again");
   const auto key = file.subspan(sizeof(header), header.key_bytes);
   const auto serialized = file.subspan(sizeof(header) + header.key_bytes);
   if (fnv1a(serialized) != header.engine_hash)
-    return result::failure("the saved engine has other bytes than were saved");
+    return result::failure("the saved engine is damaged: its bytes do not fit its hash; build it again");
   return packed_engine{std::string(key.begin(), key.end()), serialized};
 }
 
@@ -192,7 +192,7 @@ or_error<std::vector<std::uint8_t>> read_file(const std::string &path) {
   const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : 0;
   std::error_code ignored;
   if (!in || std::filesystem::is_directory(path, ignored))
-    return result::failure(in ? path + " is a folder" : system_error_text("cannot open", path));
+    return result::failure(in ? path + " is a folder, expected a file" : system_error_text("cannot open", path));
   if (size <= 0)
     return result::failure(path + " is empty");
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
@@ -204,7 +204,7 @@ or_error<std::vector<std::uint8_t>> read_file(const std::string &path) {
 }
 
 std::string write_file_atomically(const std::string &path, std::span<const std::uint8_t> bytes) {
-  temporary_file file(path); // in the same folder: a rename must not become a copy
+  temporary_file file(path); // in the same folder, so that the rename is not a copy
   if (!file.made() || !file.write(bytes) || !file.rename_to(path))
     return system_error_text("cannot write", path);
   return "";
@@ -227,7 +227,8 @@ opened_engine open_engine(engine_maker &maker, const engine_files &files) {
   if (std::filesystem::is_directory(saved, ignored))
     saved /= key.file_name(files.model);
   if (std::filesystem::equivalent(saved, files.model, ignored))
-    throw std::runtime_error("the engine would be kept in " + saved.string() + ", which is the model");
+    throw std::runtime_error("the engine would be saved in " + saved.string() +
+                             ", which is the model; choose another path");
   saved_engine kept;
   if (!files.save.empty() && std::filesystem::exists(saved, ignored))
     kept = load_saved(maker, saved.string(), key);

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernels around an inference do, one thread at a time of `threads`; a test plays them on the CPU with one.
+// The steps of the kernels before and after an inference. Each function does the part of thread `thread` of `threads`;
+// tests call it on the CPU with one thread. This room starts no thread. The threads that run its code:
+//
+//   thread         started by                   owns                         waits                ends
+//   gateway in     the dispatcher or scheduler  input tensor                 with a queue: polls  after copy_input
+//                  that launches the graph                                   ready[tail], stop
+//   gateway out    the same graph, after the    output tensor; the answer,   with a queue: polls  after answer_request
+//                  inference                    or entry `tail` until ready  ready[tail], stop    or publish_entry
+//   poller         the program                  its claimed entry            never                after release_job
+//   capture_graph  the program                  the graph                    for the warm-up      on return
 #pragma once
 
 #include "cudaq/qec/realtime/inference_engine.h"
@@ -13,7 +22,7 @@ namespace cudaq::qec::realtime::detail {
 
 using experimental::service_queue;
 
-/// The frame of the request, and that of its answer. Both null: there is none.
+/// The frames of the request and of its answer. Both are null if there is no request.
 struct service_frames {
   std::uint8_t *request, *answer;
 };
@@ -24,7 +33,7 @@ CUDAQ_QEC_HOST_DEVICE inline service_frames frames_of(const service_queue &q) {
   return {frame, frame};
 }
 
-/// The entry that the next inference gets, when it is idle. -1: there is none any more. By one thread.
+/// Waits until the next entry is idle and returns it, or -1 if stop() was called. Called by one thread.
 CUDAQ_QEC_HOST_DEVICE inline int await_entry(const service_queue &q) {
   const int entry = *q.tail;
   while (cudaq::realtime::detail::load_acquire(q.ready[entry]) != 0)
@@ -33,7 +42,7 @@ CUDAQ_QEC_HOST_DEVICE inline int await_entry(const service_queue &q) {
   return entry;
 }
 
-/// Payload to input tensor; of another size, what fits, and zeros behind it.
+/// Copies the payload to the input tensor: at most the tensor's size, with zeros after a shorter payload.
 CUDAQ_QEC_HOST_DEVICE inline void copy_input(const service_queue &q, const std::uint8_t *frame, std::uint32_t thread,
                                              std::uint32_t threads) {
   cudaq_rpc_header_t header;
@@ -55,18 +64,18 @@ CUDAQ_QEC_HOST_DEVICE inline void copy_bytes(std::uint8_t *to, const std::uint8_
     to[i] = from[i];
 }
 
-/// Without a queue: what becomes of the request. A payload of another size than the model's input is none of its shots.
+/// Without a queue: the status of the answer. A payload whose size is not the input's is not a shot of this model.
 CUDAQ_QEC_HOST_DEVICE inline std::int32_t status_of(const service_queue &q, const service_frames &frames) {
   const std::size_t room = q.io != nullptr ? q.io->tx_stride_sz : q.slot_bytes;
   const bool is_bounded = q.io != nullptr || q.slot_bytes != 0;
   if (is_bounded && q.output_bytes + CUDAQ_RPC_HEADER_SIZE > room)
-    return CUDAQ_RPC_ERR_RESULT_TOO_LARGE; // of any request, whatever else is wrong with it
+    return CUDAQ_RPC_ERR_RESULT_TOO_LARGE; // for all requests, even with other errors
   cudaq_rpc_header_t request;
   memcpy(&request, frames.request, sizeof(request));
   return request.arg_len != q.input_bytes ? CUDAQ_RPC_ERR_BAD_ARG_LEN : 0;
 }
 
-/// The header of the response, and with io its publication. By one thread, behind the others' bytes.
+/// Writes the header of the response, and with io publishes it. Called by one thread, after all threads have copied.
 CUDAQ_QEC_HOST_DEVICE inline void answer_request(const service_queue &q, const service_frames &frames,
                                                  std::int32_t status) {
   cudaq_rpc_header_t request;
@@ -79,7 +88,7 @@ CUDAQ_QEC_HOST_DEVICE inline void answer_request(const service_queue &q, const s
     cudaq::realtime::detail::store_release(*q.io->tx_flag, q.io->tx_flag_value);
 }
 
-/// The entry is the CPU's. By one thread, behind the others' bytes.
+/// Gives the entry to the CPU. Called by one thread, after all threads have copied.
 CUDAQ_QEC_HOST_DEVICE inline void publish_entry(const service_queue &q, void *frame) {
   const int entry = *q.tail;
   cudaq_rpc_header_t request;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's tensors as the services take them: types by TensorRT's numbers, and shapes with a batch of 1.
+// A model's tensors in the form of the services: types by TensorRT's numbers, and shapes with a batch of 1.
 #pragma once
 
 #include "cudaq/qec/realtime/inference_engine.h"
@@ -14,7 +14,8 @@
 
 namespace cudaq::qec::realtime {
 
-/// By the value of nvinfer1::DataType, which TensorRT keeps. Nothing: a type of less than a byte, or one unknown here.
+/// The type for a value of nvinfer1::DataType, whose values do not change. No type: smaller than a byte, or unknown
+/// here.
 constexpr std::optional<experimental::tensor_type> tensor_type_of(int data_type) {
   using enum experimental::tensor_type;
   constexpr experimental::tensor_type kTypes[] = {float32, float16, int8,     int32, boolean,
@@ -24,8 +25,8 @@ constexpr std::optional<experimental::tensor_type> tensor_type_of(int data_type)
   return kTypes[data_type];
 }
 
-/// The batch, which is dimension 0, becomes 1 where the model leaves it open (-1). Throws std::runtime_error: another
-/// dimension is open, since nobody could say what it is; or a tensor without elements.
+/// Sets an open batch (dimension 0 is -1) to 1. Throws std::runtime_error if another dimension is open, since its
+/// size is unknown, or if the tensor has no elements.
 inline std::vector<std::int64_t> pinned_shape(const std::string &name, std::span<const std::int64_t> shape) {
   std::vector<std::int64_t> pinned(shape.begin(), shape.end());
   for (std::size_t i = 0; i < pinned.size(); ++i) {

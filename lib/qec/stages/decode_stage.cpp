@@ -44,7 +44,7 @@ decode_status decode_stage::run(const void *predecoded, void *response, std::siz
   size = 0;
   if (max_size < response_bytes())
     return decode_status::buffer_too_small;
-  for (std::uint64_t &word : words_) // the decoder fills whole bytes only
+  for (std::uint64_t &word : words_) // the decoder writes whole bytes, not whole words
     word = 0;
   const decode_status status = match(static_cast<const std::uint8_t *>(predecoded), words_);
   DecodeResponse head{0, status == decode_status::ok};

@@ -17,16 +17,17 @@
 namespace cudaq::qec::realtime {
 
 /// One worker of a decoding pipeline without a GPU: a predecoder as the host stage, a matcher as the CPU stage.
-/// Requests carry one bit per detector, or what `input` says; responses are a DecodeResponse with its observable words.
+/// Requests have one bit per detector, or the form of `input`. Responses are a DecodeResponse with its observable
+/// words.
 class decoding_worker {
 public:
-  /// Throws std::invalid_argument: `input` is of another number of detectors.
+  /// Throws std::invalid_argument if `input` has another number of detectors than the predecoder.
   decoding_worker(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second,
                   std::optional<input_mapping> input = std::nullopt)
       : predecoder_(std::move(first)), stage_(std::move(second)), input_(std::move(input)),
         packed_(predecoder_->layout().input_bytes()), output_((predecoder_->layout().bytes() + 7) / 8) {
     if (input_ && input_->config().num_detectors() != predecoder_->layout().num_detectors)
-      throw std::invalid_argument("decoding_worker: requests and predecoder have different numbers of detectors");
+      throw std::invalid_argument("decoding_worker: input and predecoder have different numbers of detectors");
   }
   decoding_worker(const decoding_worker &) = delete;
   decoding_worker &operator=(const decoding_worker &) = delete;
@@ -48,8 +49,8 @@ public:
         ->stage_.answer(c.gpu_output, c.response_buffer, c.max_response_size);
   }
 
-  /// The same without a pipeline. `shot` is a request's payload. `response` has stage().response_bytes(); returns what
-  /// was written.
+  /// The same without a pipeline. `shot` is a request's payload; `response` has stage().response_bytes() bytes.
+  /// Returns the number of bytes written.
   std::size_t decode(std::span<const std::uint8_t> shot, std::span<std::uint8_t> response,
                      decode_status &status) noexcept {
     predecode(shot);
@@ -59,7 +60,7 @@ public:
   }
   [[nodiscard]] const predecoder &engine() const noexcept { return *predecoder_; }
   [[nodiscard]] const decode_stage &stage() const noexcept { return stage_; }
-  /// What the predecoder has handed over last.
+  /// The predecoder's last output.
   [[nodiscard]] std::span<const std::uint64_t> predecoded() const noexcept { return output_; }
 
 private:
@@ -68,7 +69,7 @@ private:
         {static_cast<const std::uint8_t *>(call->payload), call->payload_size});
     return 0;
   }
-  // A bad shot is an answer of the decoder and no failure of the engine: its status goes on in the output.
+  // A bad shot is an answer of the decoder and not a failure of the engine: its status is in the output.
   void predecode(std::span<const std::uint8_t> payload) noexcept {
     if (!input_) {
       static_cast<void>(predecoder_->run(payload, output_));
@@ -86,7 +87,7 @@ private:
   std::unique_ptr<predecoder> predecoder_;
   decode_stage stage_;
   std::optional<input_mapping> input_;
-  std::vector<std::uint8_t> packed_; ///< the shot, if requests have another form
+  std::vector<std::uint8_t> packed_; ///< the shot in bits, if requests have another form
   std::vector<std::uint64_t> output_;
 };
 

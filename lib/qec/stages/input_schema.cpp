@@ -12,7 +12,7 @@ void put_bit(std::span<std::uint8_t> bytes, std::size_t k, bool value) {
   bytes[k / 8] = static_cast<std::uint8_t>(bytes[k / 8] | (value ? 1U << (k % 8) : 0U));
 }
 
-/// The payload as INT32; it need not be aligned.
+/// Reads an INT32 of the payload, which need not be aligned.
 std::int32_t load(std::span<const std::uint8_t> payload, std::size_t element) {
   std::int32_t value;
   std::memcpy(&value, payload.data() + element * sizeof(value), sizeof(value));
@@ -24,7 +24,7 @@ void store(std::span<std::uint8_t> payload, std::size_t element, bool bit) {
 }
 
 /// Plaquette (x, y) of the rotated code, 0 <= x, y <= d, has its measure qubit at (2x, 2y) and data qubits at
-/// (2x +- 1, 2y +- 1). Odd x + y: X. The boundaries have every other one: X above and below, Z at the sides.
+/// (2x +- 1, 2y +- 1). Odd x + y: X. The boundaries have every other plaquette: X above and below, Z at the sides.
 bool is_plaquette(std::uint32_t d, std::uint32_t x, std::uint32_t y) {
   const bool is_x = (x + y) % 2 != 0;
   return !((x == 0 || x == d) && is_x) && !((y == 0 || y == d) && !is_x);
@@ -42,22 +42,22 @@ input_mapping::input_mapping(input_schema schema, const decoding_config &config)
   if (schema != input_schema::int32_measurements)
     return;
   const std::uint32_t d = config.distance;
-  std::vector<std::uint32_t> row((d + 1) * (d + 1)); // by x * (d + 1) + y
+  std::vector<std::uint32_t> row((d + 1) * (d + 1)); // index x * (d + 1) + y
   std::uint32_t next = 0;
-  for (std::uint32_t y = 0; y <= d; ++y) // measured by y, then x
+  for (std::uint32_t y = 0; y <= d; ++y) // measurements are ordered by y, then x
     for (std::uint32_t x = 0; x <= d; ++x)
       if (is_plaquette(d, x, y))
         row[x * (d + 1) + y] = next++;
-  for (std::uint32_t x = 0; x <= d; ++x) // detectors by x, then y
+  for (std::uint32_t x = 0; x <= d; ++x) // detectors are ordered by x, then y
     for (std::uint32_t y = 0; y <= d; ++y) {
       if (!is_plaquette(d, x, y) || ((x + y) % 2 != 0) != (config.basis == 'X'))
         continue;
       row_of_.push_back(row[x * (d + 1) + y]);
       auto &around = data_around_.emplace_back();
-      for (const std::uint32_t data_x : {x - 1, x}) // unsigned: -1 is out of range, too
+      for (const std::uint32_t data_x : {x - 1, x}) // unsigned, so -1 is out of range too
         for (const std::uint32_t data_y : {y - 1, y})
           if (data_x < d && data_y < d)
-            around.push_back(data_y * d + data_x); // the readout goes by y, then x
+            around.push_back(data_y * d + data_x); // the readout is ordered by y, then x
     }
 }
 
@@ -79,7 +79,7 @@ decode_status input_mapping::read(std::span<const std::uint8_t> payload,
   if (payload.size() > payload_bytes())
     return decode_status::bad_detector_index;
   std::fill_n(packed.begin(), bytes, std::uint8_t{0});
-  std::uint32_t bad = 0; // any bit but the lowest of any value
+  std::uint32_t bad = 0; // collects all bits that must be 0
   if (schema_ == input_schema::packed_events) {
     std::copy(payload.begin(), payload.end(), packed.begin());
     bad = config_.num_detectors() % 8 == 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three forms in which a shot is sent, and how each is made of Stim's shots. docs/pipeline.md has the table.
+// The three forms of a shot in a request, and how each is made from Stim's shots. docs/pipeline.md has the table.
 #pragma once
 
 #include "lib/qec/decoding/decode_status.h"
@@ -20,12 +20,13 @@ enum class input_schema {
 /// "packed_events", "uint8_events", "int32_measurements".
 std::string_view name_of(input_schema schema) noexcept;
 
-/// One schema of one configuration. Calls neither throw nor allocate, and may come from any thread.
+/// One schema of one configuration. No call throws or allocates; any thread may call.
 ///
 /// The INT32 tensor of a rotated memory circuit, h = (d^2 - 1) / 2, row-major, element (row, round):
-///   rows 0 .. 2h-1   outcome of measure qubit `row`, in Stim's order of a round (by y, then x): record round * 2h + row
-///   rows 2h .. 3h-1  last round: parity of the data qubits of the final readout around stabilizer row - 2h of the memory's
-///                    basis, in the order of Stim's detectors (by x, then y); other rounds: 0
+///   rows 0 .. 2h-1   outcome of measure qubit `row`, in Stim's order of a round (by y, then x):
+///                    record round * 2h + row
+///   rows 2h .. 3h-1  last round: parity of the data qubits of the final readout around stabilizer row - 2h of the
+///                    memory's basis, in the order of Stim's detectors (by x, then y); other rounds: 0
 class input_mapping {
 public:
   input_mapping(input_schema schema, const decoding_config &config);
@@ -34,14 +35,15 @@ public:
   const decoding_config &config() const noexcept { return config_; }
   std::size_t payload_bytes() const noexcept;
 
-  /// A request to detection events: `packed` has packed_input_bytes(). buffer_too_small: fewer bytes than
-  /// payload_bytes(), or `packed` is too short. bad_detector_index: more bytes, a value that is neither 0 nor 1, or a 1
-  /// where the schema has none.
+  /// Converts a request to detection events; `packed` has packed_input_bytes() bytes. buffer_too_small: fewer bytes
+  /// than payload_bytes(), or `packed` is too short. bad_detector_index: more bytes, a value that is neither 0 nor 1,
+  /// or a 1 where the schema requires 0.
   decode_status read(std::span<const std::uint8_t> payload, std::span<std::uint8_t> packed) const noexcept;
-  /// A row of dets.b8 to a request, of which payload_bytes() are written. Measurements are those of a shot whose random
-  /// outcomes are all 0. buffer_too_small: a span is too short.
+  /// Converts a row of dets.b8 to a request; writes payload_bytes() bytes. The measurements are those of a shot whose
+  /// random outcomes are all 0. buffer_too_small: a span is too short.
   decode_status write(std::span<const std::uint8_t> packed, std::span<std::uint8_t> payload) const noexcept;
-  /// int32_measurements: a row of Stim's measurements, in b8, to a request. bad_detector_index: another schema.
+  /// Converts a row of Stim's measurements (b8) to a request, for int32_measurements. bad_detector_index: another
+  /// schema.
   decode_status write_measurements(std::span<const std::uint8_t> record,
                                    std::span<std::uint8_t> payload) const noexcept;
   std::size_t record_bytes() const noexcept;
@@ -54,9 +56,10 @@ private:
 
   input_schema schema_;
   decoding_config config_;
-  std::vector<std::uint32_t> row_of_; ///< of stabilizer j of the basis, in the order of detectors: its measure qubit
-  std::vector<std::vector<std::uint32_t>>
-      data_around_; ///< of the same: data qubits by record, from the readout's first
+  // One entry for each stabilizer of the basis, in the order of detectors: its measure qubit, and its data qubits as
+  // positions in the readout.
+  std::vector<std::uint32_t> row_of_;
+  std::vector<std::vector<std::uint32_t>> data_around_;
 };
 
 } // namespace cudaq::qec::realtime

@@ -92,13 +92,13 @@ TEST_F(ShotFile, RefusesABadMeta) {
   replace_in_meta("shots=3", "shots");
   expect_error("set.meta", "line 6 is not key=value");
   replace_in_meta("shots=3\n", "");
-  expect_error("set.meta", "has no shots");
+  expect_error("set.meta", "has no key shots");
   replace_in_meta("shots=3", "shots=3x");
   expect_error("set.meta", "shots=3x is not a number");
   replace_in_meta("shots=3", "shots=-3");
   expect_error("set.meta", "shots=-3 is not a number");
   replace_in_meta("shots=3", "shots=99999999999");
-  expect_error("set.meta", "shots is too large");
+  expect_error("set.meta", "shots is larger than 2^32");
 }
 
 TEST(ShotFileCommitted, ListsAndLoadsEverySet) {

@@ -145,14 +145,14 @@ TEST_F(EngineFiles, Row32_ADamagedSavedEngineIsRebuilt) {
   };
   bytes damaged = *good;
   damaged.back() ^= 1;
-  expect_rebuilt(damaged, "other bytes than were saved");
+  expect_rebuilt(damaged, "its bytes do not fit its hash");
   damaged = *good;
   damaged.pop_back();
   expect_rebuilt(damaged, "cut off");
   for (std::size_t size : {40u, 32u})
     expect_rebuilt(bytes(good->begin(), good->begin() + size), "cut off");
-  expect_rebuilt(bytes(good->begin(), good->begin() + 31), "no saved engine");
-  expect_rebuilt({'t', 'r', 't'}, "no saved engine");
+  expect_rebuilt(bytes(good->begin(), good->begin() + 31), "not a saved engine");
+  expect_rebuilt({'t', 'r', 't'}, "not a saved engine");
 }
 
 TEST_F(EngineFiles, Row32_ASavedEngineThatCannotBeLoadedNowIsLeftForTheNextTime) {
@@ -193,7 +193,7 @@ TEST_F(EngineFiles, ForeignEnginesGoToTheLibraryWhichMayRefuse) {
   EXPECT_NE(refusal("none.onnx").find("cannot open " + path("none.onnx") + ": No such file"), std::string::npos);
   write("empty.onnx", "");
   EXPECT_EQ(refusal("empty.onnx"), path("empty.onnx") + " is empty");
-  EXPECT_EQ(refusal("cache"), path("cache") + " is a folder");
+  EXPECT_EQ(refusal("cache"), path("cache") + " is a folder, expected a file");
 }
 
 TEST_F(EngineFiles, WhereNothingCanBeSavedTheEngineIsStillThere) {

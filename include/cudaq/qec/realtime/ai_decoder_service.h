@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// A model as a handler on the GPU: gateway in, inference, gateway out, in one captured graph. docs/pipeline.md.
+// A model as a handler on the GPU: gateway in, inference and gateway out in one captured graph. See docs/pipeline.md.
 #ifndef CUDAQ_QEC_REALTIME_AI_DECODER_SERVICE_H
 #define CUDAQ_QEC_REALTIME_AI_DECODER_SERVICE_H
 
@@ -10,27 +10,32 @@
 
 namespace cudaq::qec::realtime::experimental {
 
-/// Owns engine, tensors and graph. The first input gets the request's payload, the first output is the answer; other tensors
-/// have memory, too. A payload of another size than the input is answered BAD_ARG_LEN. By one thread at a time.
+/// Owns engine, tensors and graph. The request's payload is copied to the first input, the first output becomes the
+/// answer; all other tensors have memory too. A payload whose size is not that of the input is answered BAD_ARG_LEN.
+/// Use a service from one thread at a time.
 class CUDAQ_QEC_REALTIME_API ai_decoder_service {
 public:
-  /// device_mailbox_slot: device address of the word that has the request's frame when the graph is launched.
-  /// Throws std::invalid_argument: no engine or device, or a model without input or output.
+  /// device_mailbox_slot: device address of the word that holds the address of the request's frame when the graph is
+  /// launched. Throws std::invalid_argument without an engine or a device, or for a model without an input or an
+  /// output.
   ai_decoder_service(std::unique_ptr<inference_engine> engine, std::shared_ptr<service_device> device,
                      void **device_mailbox_slot);
   virtual ~ai_decoder_service();
   ai_decoder_service(const ai_decoder_service &) = delete;
   ai_decoder_service &operator=(const ai_decoder_service &) = delete;
 
-  /// The graph as a handler of GRAPH_LAUNCH that a scheduler on the GPU launches: from the next capture_graph(true) on it goes
-  /// by this GraphIOContext instead of the mailbox, the same that is named for its entry (CUDAQ_GRAPH_IO_FORWARDED). Device
-  /// memory, zeroed, which must outlive the graph. nullptr: the mailbox again. Throws std::logic_error on a predecoder service.
+  /// For a graph that a scheduler on the GPU launches (a GRAPH_LAUNCH handler). From the next capture_graph(true) on
+  /// the graph uses this GraphIOContext instead of the mailbox; register the same context for the table entry
+  /// (CUDAQ_GRAPH_IO_FORWARDED). It is zeroed device memory and must outlive the graph. nullptr: the mailbox again.
+  /// Throws std::logic_error on a predecoder service.
   void set_graph_io(const cudaq::realtime::GraphIOContext *graph_io_dev);
-  /// Bytes of the slots that the mailbox leads to, header included, for the next capture_graph: an answer that does not fit is
-  /// RESULT_TOO_LARGE. 0, which it is at first: answers fit, the caller has seen to that. With set_graph_io the context says it.
+  /// Bytes of the slots that the mailbox points to, header included, for the next capture_graph: a larger answer
+  /// becomes RESULT_TOO_LARGE. Default 0: no check, the caller guarantees that answers fit. With set_graph_io the
+  /// size comes from the context.
   void set_slot_size(std::size_t bytes) { queue_.slot_bytes = bytes; }
-  /// Throws what the capture refuses. Again: the graph is replaced. The model runs once, on whatever its tensors hold; the
-  /// mailbox, the GraphIOContext and the queue are neither read nor written. No graph of this service may run.
+  /// Captures the graph, and replaces an earlier one. Runs the model once, on whatever its tensors hold; does not
+  /// read or write the mailbox, the GraphIOContext or the queue. No graph of this service may run. Throws the error
+  /// of the capture.
   void capture_graph(bool device_launch = false);
   /// nullptr before capture_graph.
   cudaGraphExec_t get_executable_graph() const { return graph_; }
@@ -41,10 +46,10 @@ public:
     std::size_t size_bytes = 0;
     bool is_input = false;
   };
-  using TensorBinding = tensor_binding; ///< the seeds' name
-  /// In the model's order.
+  using TensorBinding = tensor_binding; ///< name in the specification
+  /// In the order of the model's tensors.
   const std::vector<tensor_binding> &bindings() const { return bindings_; }
-  /// Throws std::out_of_range.
+  /// Throws std::out_of_range if no tensor has this name.
   const tensor_binding &binding(const std::string &name) const;
   std::size_t get_input_size() const { return queue_.input_bytes; }
   std::size_t get_output_size() const { return queue_.output_bytes; }
@@ -52,7 +57,7 @@ public:
 
 protected:
   service_device &device() { return *device_; }
-  service_queue queue_; ///< of the graph that is captured next
+  service_queue queue_; ///< for the graph that is captured next
 
 private:
   void bind_tensors();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// A model whose outputs go to the CPU through a queue in mapped memory. docs/pipeline.md.
+// A model whose outputs go to the CPU through a queue in mapped memory. See docs/pipeline.md.
 #ifndef CUDAQ_QEC_REALTIME_AI_PREDECODER_SERVICE_H
 #define CUDAQ_QEC_REALTIME_AI_PREDECODER_SERVICE_H
 
 #include "cudaq/qec/realtime/ai_decoder_service.h"
 
-/// For loops that poll: the CPU's hint that this thread waits.
+/// For polling loops: tells the CPU that this thread waits.
 #if defined(__x86_64__) || defined(__i386__)
 #define QEC_CPU_RELAX() __builtin_ia32_pause()
 #elif defined(__aarch64__)
@@ -16,38 +16,41 @@
 
 namespace cudaq::qec::realtime::experimental {
 
-/// An inference that is ready. Its pointers are the host's, and valid until release_job.
+/// A finished inference. Pointers are host addresses, valid until release_job.
 struct predecoder_job {
   int slot_idx = -1;                    ///< entry of the queue
-  void *ring_buffer_ptr = nullptr;      ///< the request's frame, as the mailbox named it
+  void *ring_buffer_ptr = nullptr;      ///< the request's frame that the mailbox named
   const void *inference_data = nullptr; ///< the first output
-  int origin_slot = -1;                 ///< of the ring, if set_ring has said where it is
-  std::size_t payload_size =
-      0; ///< of the request; the model has seen get_input_size() bytes at most, and zeros behind less
+  int origin_slot = -1;                 ///< slot of the ring, if set_ring was called
+  /// Of the request. The model got at most get_input_size() bytes of it, and zeros after a shorter payload.
+  std::size_t payload_size = 0;
 };
 
-/// Entries go round: idle (0), ready (1, by the graph), processing (2, by the poller that has claimed it), idle again by
-/// release_job. A graph that finds its entry taken waits, so no inference is lost and none overwritten.
+/// Entries are used in a circle. An entry is idle (0), ready (1, set by the graph), processing (2, set by the poller
+/// that claims it), and idle again after release_job. A graph that finds its entry not idle waits. So no inference is
+/// lost or overwritten.
 class CUDAQ_QEC_REALTIME_API ai_predecoder_service : public ai_decoder_service {
 public:
-  /// queue_depth: entries, at least 1. Throws std::invalid_argument.
+  /// queue_depth: number of entries, at least 1. Throws std::invalid_argument.
   ai_predecoder_service(std::unique_ptr<inference_engine> engine, std::shared_ptr<service_device> device,
                         void **device_mailbox_slot, int queue_depth = 16);
-  /// No graph may run.
+  /// No graph of this service may run.
   ~ai_predecoder_service() override;
 
-  /// Where frames lie, as the mailbox names them: for ring_buffer_ptr on the host, and origin_slot.
+  /// Sets the ring, so that ring_buffer_ptr becomes a host address and origin_slot is known. `stride`: bytes from
+  /// slot to slot of the ring.
   void set_ring(const realtime_pipeline::ring_buffer_bases &bases, std::size_t stride);
 
-  /// Claims the oldest ready job; any number of threads, each job goes to one. False: none is ready.
+  /// Claims the oldest ready job. Any number of threads may call this; each job goes to one of them. False: no job is
+  /// ready.
   bool poll_next_job(predecoder_job &out_job);
-  /// The entry is free. By whoever has claimed it, once; std::logic_error else.
+  /// Frees the entry. Called once, by the thread that claimed it; otherwise throws std::logic_error.
   void release_job(int slot_idx);
 
   int get_queue_depth() const { return queue_.depth; }
-  /// Entries that are ready or processed; the next launch would wait if it is the depth.
+  /// Number of entries that are not idle. If it equals the depth, the next launched graph waits.
   int pending() const;
-  /// From now on a graph that waits for an entry gives up, and its request is counted in refused().
+  /// From now on a graph that waits for an entry gives up, and refused() counts its request.
   void stop();
   int refused() const;
 
@@ -55,7 +58,7 @@ private:
   volatile int *ready() const { return static_cast<volatile int *>(flags_.host); }
 
   service_device::shared_memory flags_, frames_, sizes_, outputs_, control_;
-  int *tail_ = nullptr;               ///< the device's
+  int *tail_ = nullptr;               ///< in device memory
   volatile std::uint64_t polled_ = 0; ///< jobs handed out
   realtime_pipeline::ring_buffer_bases ring_{};
   std::size_t ring_stride_ = 0;

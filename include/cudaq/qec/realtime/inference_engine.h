@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// What the AI services need: an engine that runs a model, and a device that it runs on. Both can be fakes.
+// The two interfaces of the AI services: an engine that runs a model, and the device on which it runs. Tests replace
+// both.
 #ifndef CUDAQ_QEC_REALTIME_INFERENCE_ENGINE_H
 #define CUDAQ_QEC_REALTIME_INFERENCE_ENGINE_H
 
@@ -38,7 +39,7 @@ constexpr std::size_t bytes_of(tensor_type type) {
   return 0;
 }
 
-/// An input or output of a model. A dimension of 0 or less is dynamic, and counts as 1.
+/// An input or output of a model. A dimension of 0 or less is dynamic and counts as 1.
 struct tensor_info {
   std::string name;
   tensor_type type;
@@ -51,47 +52,49 @@ struct tensor_info {
       n *= dimension > 0 ? static_cast<std::size_t>(dimension) : 1;
     return n;
   }
-  /// What an engine may write to, with its padding.
+  /// Bytes that an engine may write, padding included.
   std::size_t memory_bytes() const { return (size_bytes() + 255) / 256 * 256; }
 };
 
-/// A model that is ready to run. By one thread at a time.
+/// A model that is ready to run. Used by one thread at a time.
 class inference_engine {
 public:
   virtual ~inference_engine() = default;
   virtual const char *name() const noexcept = 0;
-  /// In the model's order.
+  /// In the order of the model's tensors.
   virtual const std::vector<tensor_info> &tensors() const noexcept = 0;
-  /// Device memory of tensors()[index].memory_bytes(), aligned to 256 bytes; it must outlive the last inference. All tensors are
-  /// bound before the first enqueue. Throws std::runtime_error.
+  /// Sets a tensor's device memory: tensors()[index].memory_bytes() bytes, aligned to 256; it must outlive the last
+  /// inference. All tensors are bound before the first enqueue. Throws std::runtime_error.
   virtual void bind(std::size_t index, void *device_memory) = 0;
-  /// Puts one inference on the stream. Also called during a capture, behind one call without: from the second on it neither
-  /// waits nor allocates. Returns what CUDA refuses; throws std::runtime_error with the words of the engine's library.
+  /// Puts one inference on the stream. It is also called during a capture, after one call without a capture: from the
+  /// second call on it neither waits nor allocates. Returns a CUDA error; throws std::runtime_error with the message
+  /// of the engine's library.
   virtual cudaError_t enqueue(cudaStream_t stream) = 0;
 };
 
-/// The queue of a service as its two kernels see it; addresses are the device's.
+/// The queue of a service as its two kernels see it. Addresses are device addresses.
 struct service_queue {
-  void *const *mailbox = nullptr; ///< word with the address of the request's frame; null frame: nothing is done
-  /// Instead of the mailbox: where the request is, where the answer goes, and the word that says it is there. No queue then.
+  void *const *mailbox = nullptr; ///< word with the address of the request's frame; if that is null, do nothing
+  /// Replaces the mailbox: addresses of the request and of the answer, and the word that reports the answer. No queue
+  /// then.
   const cudaq::realtime::GraphIOContext *io = nullptr;
-  std::size_t slot_bytes = 0; ///< of the frame that the mailbox names, header included; 0: not known
+  std::size_t slot_bytes = 0; ///< of the frame in the mailbox, header included; 0: unknown
   std::uint8_t *input = nullptr;
   std::size_t input_bytes = 0;
   const std::uint8_t *output = nullptr;
   std::size_t output_bytes = 0;
   int depth = 0;                   ///< 0: no queue, the answer is written to the frame
-  volatile int *ready = nullptr;   ///< by entry: 0 idle, 1 ready, 2 processing
-  void **frames = nullptr;         ///< by entry
-  std::uint32_t *sizes = nullptr;  ///< by entry: payload bytes of the request
+  volatile int *ready = nullptr;   ///< one per entry: 0 idle, 1 ready, 2 processing
+  void **frames = nullptr;         ///< one per entry: the request's frame
+  std::uint32_t *sizes = nullptr;  ///< one per entry: payload bytes of the request
   std::uint8_t *outputs = nullptr; ///< depth * output_stride
   std::size_t output_stride = 0;
   int *tail = nullptr;                ///< the next entry
-  const volatile int *stop = nullptr; ///< not 0: nobody will release an entry any more
-  int *refused = nullptr;             ///< requests that found the queue full behind a stop
+  const volatile int *stop = nullptr; ///< not 0: no entry will be released any more
+  int *refused = nullptr;             ///< number of requests that found the queue full after a stop
 };
 
-/// Memory, kernels and captures of a device. cuda_service_device() is the real one. What cannot be had is thrown.
+/// Memory, kernels and captures of a device. cuda_service_device() is the real one. Failures are thrown.
 class service_device {
 public:
   virtual ~service_device() = default;
@@ -103,12 +106,13 @@ public:
   virtual void free_shared(const shared_memory &memory) noexcept = 0;
   virtual void *allocate(std::size_t bytes) = 0; ///< zeroed
   virtual void free(void *memory) noexcept = 0;
-  /// Request into the input tensor; waits for a free entry of the queue.
+  /// Copies the request to the input tensor. Waits for a free entry of the queue first.
   virtual cudaError_t enqueue_input(const service_queue &queue, cudaStream_t stream) = 0;
-  /// Output tensor to the entry, which becomes ready; without a queue to the frame, as its response; with io that is published.
+  /// Copies the output tensor to the entry and makes that ready. Without a queue it writes the response into the
+  /// request's frame; with `io` it also publishes the response.
   virtual cudaError_t enqueue_output(const service_queue &queue, cudaStream_t stream) = 0;
   using stream_work = std::function<cudaError_t(cudaStream_t)>;
-  /// Runs `warm_up` to its end, which loads what is loaded lazily, and captures `work`, which is not done.
+  /// Runs `warm_up` to its end, so that lazy loading is done, then captures `work` without running it.
   virtual cudaGraphExec_t capture(const stream_work &warm_up, const stream_work &work, bool device_launch) = 0;
   virtual void destroy(cudaGraphExec_t graph) noexcept = 0;
 };

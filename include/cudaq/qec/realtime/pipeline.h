@@ -10,9 +10,9 @@
 //
 // Data flow, threads, ready flags, framing and stop: docs/pipeline.md. Experimental: names may still change.
 //
-// Threads: configuring, start and stop may be called from any thread, one after another; not from a callback of the same
-// pipeline. Everything else may be called at any time from any thread unless its text says otherwise. What the system or
-// the library refuses is thrown as std::runtime_error, with the reason.
+// Threads: configuration, start and stop may be called from any thread, one call after another, but not from a
+// callback of the same pipeline. All other functions may be called at any time from any thread, unless their text
+// says otherwise. Errors of the system or of the library are thrown as std::runtime_error with the reason.
 #ifndef CUDAQ_QEC_REALTIME_PIPELINE_H
 #define CUDAQ_QEC_REALTIME_PIPELINE_H
 
@@ -32,7 +32,7 @@
 
 namespace cudaq::qec::realtime::experimental {
 
-/// CPUs of the pipeline's threads; -1: not pinned. A CPU that the system refuses is an error of start.
+/// CPUs of the pipeline's threads; -1: not pinned. start throws if the system refuses a CPU.
 struct core_pinning {
   int dispatcher = -1;
   int consumer = -1;
@@ -47,11 +47,11 @@ enum class wait_policy {
   block = 3,      ///< spins briefly, then sleeps up to 500 us between polls
 };
 
-/// Where the pipeline's own ring lies.
+/// Memory of the pipeline's own ring.
 enum class ring_memory {
-  automatic = 0, ///< pinned and mapped where there is a CUDA device, else host
+  automatic = 0, ///< pinned and mapped if there is a CUDA device, else host
   host = 1,      ///< plain memory; host stages only
-  mapped = 2,    ///< pinned and mapped, or the constructor throws
+  mapped = 2,    ///< pinned and mapped; the constructor throws if that fails
 };
 
 struct pipeline_stage_config {
@@ -59,117 +59,120 @@ struct pipeline_stage_config {
   int num_slots = 32;
   std::size_t slot_size = 16384; ///< bytes, header included; slots of the own ring are this far apart, rounded up to 64
   core_pinning cores;
-  /// A cudaq_ringbuffer_t of the caller's, which must outlive the pipeline; nullptr: the pipeline has its own.
+  /// The caller's cudaq_ringbuffer_t ("external ring"), which must outlive the pipeline. nullptr: the pipeline makes
+  /// its own ring.
   void *external_ringbuffer = nullptr;
 
   wait_policy wait = wait_policy::automatic;
   ring_memory memory = ring_memory::automatic;
   int device_id = 0;                           ///< of mapped memory
-  std::uint64_t grace_period_ns = 5000000000u; ///< how long stop waits for what has been submitted
+  std::uint64_t grace_period_ns = 5000000000u; ///< how long stop waits for submitted requests
 };
 
-/// One call of a host stage: a request, and room for its answer.
+/// The argument of a host stage: a request, and the buffer for its answer.
 struct host_stage_call {
   int worker_id;
   int origin_slot;
   const void *payload; ///< in the slot, 8-byte aligned; valid until the response is written
   std::size_t payload_size;
-  void *response_buffer; ///< pipelines without a CPU stage: the result goes here
+  void *response_buffer; ///< without a CPU stage: the host stage writes the result here
   std::size_t max_response_size;
   std::size_t response_size; ///< out: bytes written to response_buffer, 0 on entry
 };
 
-/// What one worker works with. A worker has a graph or a host stage; all workers of a pipeline are of one kind.
+/// The GPU stage of one worker: a graph or a host stage. All workers of a pipeline are of one kind.
 struct gpu_worker_resources {
-  /// Launched by the dispatcher for each request. Needs a ring in mapped memory. Without a CPU stage the graph writes its
-  /// response frame to the slot.
+  /// The dispatcher launches it for each request. The ring must be in mapped memory. Without a CPU stage the graph
+  /// writes its response frame to the slot.
   cudaGraphExec_t graph_exec = nullptr;
   cudaStream_t stream = nullptr; ///< nullptr: the worker gets one
-  /// Called before the stage with the device's address of the slot (plain memory: the host's); a host stage has no stream. On the dispatcher's thread
-  /// for graphs (every request waits for it), else on the worker's.
+  /// Called before the stage with the slot's device address (plain memory: the host address). Graphs: on the
+  /// dispatcher's thread, so all requests wait for it. Host stages: on the worker's thread, with no stream.
   void (*pre_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *pre_launch_data = nullptr;
-  /// Called behind the launch; behind the return of a host stage that has not failed.
+  /// Called after the launch; with a host stage after its return, unless it failed.
   void (*post_launch_fn)(void *user_data, void *slot_dev, cudaStream_t stream) = nullptr;
   void *post_launch_data = nullptr;
   std::uint32_t function_id = 0; ///< requests that this worker serves; several workers may serve the same
-  void *user_context = nullptr;  ///< handed to the CPU stage
+  void *user_context = nullptr;  ///< passed to the CPU stage
 
-  /// Plays the graph, on the worker's thread. Returns 0, or an error that ends the request: its completion carries it. A
-  /// stage that returns before it has ended sets ready_flag when it has; behind an error, or an exception, nothing of it
-  /// may run: the next request follows at once. What runs when stop gives its request up is the caller's to wait for.
+  /// Replaces the graph; runs on the worker's thread. Returns 0, or an error: the request then ends, and its
+  /// completion has the error. A stage that still works after its return sets ready_flag when it is done. After an
+  /// error or an exception no part of it may run any more, since the next request follows immediately. If stop gives
+  /// up a request whose stage still runs, the caller must wait for that stage.
   int (*host_stage_fn)(void *user_data, host_stage_call *call) = nullptr;
   void *host_stage_data = nullptr;
-  /// Notified mode: the CPU stage is called once for each request, when this output is there. nullptr: poll mode.
+  /// Notified mode: the CPU stage is called once for each request, when this output is ready. nullptr: poll mode.
   const void *gpu_output = nullptr;
   std::size_t gpu_output_size = 0;
-  /// Notified mode: the stage sets it to 1 when the output is there; the worker claims it (2) and sets it back to 0 when
-  /// the output may be overwritten. nullptr with a host stage: the output is there when the function returns; a graph must have one, in mapped memory.
+  /// Notified mode: the stage sets it to 1 when the output is ready. The worker claims it (2), and resets it to 0
+  /// when the output may be overwritten. nullptr: the output is ready when host_stage_fn returns. A graph must have a
+  /// flag, in mapped memory.
   volatile int *ready_flag = nullptr;
-  /// Graphs: host address of a cudaq::realtime::GraphIOContext in mapped memory, or nullptr. Before each launch the
-  /// dispatcher writes the addresses of the slot there, for a graph that reads the request in place.
+  /// Graphs: host address of a cudaq::realtime::GraphIOContext in mapped memory, or nullptr. The dispatcher writes the
+  /// slot's addresses there before each launch, for a graph that reads the request in place.
   void *io_ctx = nullptr;
 };
 
-/// Called once per worker during start, which passes on what it throws; it cannot configure, start or stop the pipeline
-/// (std::logic_error). What it returns must live until stop has returned.
+/// start calls it once per worker and passes its exceptions on. It cannot configure, start or stop the pipeline
+/// (std::logic_error). The objects it returns must live until stop has returned.
 using gpu_stage_factory = std::function<gpu_worker_resources(int worker_id)>;
 
-/// What a CPU stage sees of one request.
+/// The argument of a CPU stage: one request and the output of its GPU stage.
 struct cpu_stage_context {
   int worker_id;
   int origin_slot;
   const void *gpu_output; ///< nullptr in poll mode
   std::size_t gpu_output_size;
-  void *response_buffer; ///< behind the 24-byte response header
+  void *response_buffer; ///< after the 24-byte response header
   std::size_t max_response_size;
   void *user_context; ///< gpu_worker_resources::user_context
 
-  std::uint64_t generation; ///< of this request: for the complete_deferred that cannot mistake a slot's next request
-  const void *payload;      ///< the request; overwritten by the response on an in-place ring, as the pipeline's own is
+  std::uint64_t generation; ///< identifies this request, for complete_deferred with a generation
+  const void *payload;      ///< the request; the response overwrites it on an in-place ring, such as the own ring
   std::size_t payload_size;
 };
 
-/// Bytes written to response_buffer. Poll mode: 0 if there is no result yet, so that an empty result can only be given by
-/// complete_deferred. Or DEFERRED_COMPLETION.
+/// Returns the number of bytes written to response_buffer, or DEFERRED_COMPLETION. In poll mode 0 means that there is
+/// no result yet, so only complete_deferred can give an empty result there.
 using cpu_stage_callback = std::function<std::size_t(const cpu_stage_context &ctx)>;
 
-/// The worker goes on to the next request; this one's slot stays open until complete_deferred.
+/// Returned by a CPU stage: the worker goes on to the next request, and this slot stays open until complete_deferred.
 static constexpr std::size_t DEFERRED_COMPLETION = SIZE_MAX;
 
-/// A request that has been answered.
+/// The argument of the completion handler: an answered request.
 struct completion {
   std::uint64_t request_id; ///< as submitted; external ring: the 32 bits of the frame
   int slot;
-  bool success;   ///< no CUDA error, and the response's status is no protocol error
-  int cuda_error; ///< or the error of a host stage; 0: none
+  bool success;   ///< no CUDA error, and the response's status is not a protocol error
+  int cuda_error; ///< or the error of a host stage; 0: no error
 
   int status = 0; ///< of the response
-  /// The result, valid during the call. nullptr on an external ring, where the answer is somebody else's already.
+  /// The result, valid during the call. nullptr on an external ring: its consumer has the answer already.
   const void *response = nullptr;
   std::size_t response_size = 0;
 };
 
-/// Called by the consumer thread, which gives the slot back when the call has returned: a submit that waits for a slot has no
-/// place in it. On an external ring the answer is out by then or a moment later, and a handler that is 1024 requests (or
-/// four rings, if that is more) behind holds the workers up. What it throws is counted and dropped.
+/// The consumer thread calls it and frees the slot after its return, so it must not call a submit that waits for a
+/// slot. On an external ring the answer is published by then or a moment later, and the workers wait if the handler
+/// is late by 1024 requests (or four rings, if that is more). Its exceptions are counted and dropped.
 using completion_callback = std::function<void(const completion &c)>;
 
-/// What the last stop found.
+/// Result of the last stop.
 struct stop_report {
-  bool drained = true;         ///< everything submitted was completed, and every thread ended
-  std::uint64_t given_up = 0;  ///< answered SHUTTING_DOWN
-  std::uint64_t left_over = 0; ///< still in their slots; the next start serves them
-  /// Did not end: threads in a callback that did not come back, and the dispatcher if it has no core, or a graph that
-  /// still runs. What they use stays; stop may be called again.
+  bool drained = true;         ///< all submitted requests were completed, and all threads ended
+  std::uint64_t given_up = 0;  ///< requests answered SHUTTING_DOWN
+  std::uint64_t left_over = 0; ///< requests that are still in their slots; the next start serves them
+  /// Threads that did not end: those in a callback that does not return; the dispatcher, if it gets no core; and one
+  /// for a graph that still runs. The memory they use is kept. Call stop again.
   int stuck_threads = 0;
-  std::string text; ///< empty if drained; else what and where
+  std::string text; ///< empty if drained; else what did not end, and where
 };
 
 class realtime_pipeline;
 
-/// Puts requests into the pipeline's own ring. Any number of injectors may be used side by side, each by one thread at a
-/// time. The pipeline must outlive them.
+/// Puts requests into the pipeline's own ring. Any number of injectors may be used at the same time, each by one
+/// thread at a time. The pipeline must outlive them.
 class CUDAQ_QEC_REALTIME_API ring_buffer_injector {
 public:
   ~ring_buffer_injector();
@@ -178,12 +181,13 @@ public:
   ring_buffer_injector(const ring_buffer_injector &) = delete;
   ring_buffer_injector &operator=(const ring_buffer_injector &) = delete;
 
-  /// False: all slots are busy, or the pipeline is stopped. Before the first start, or stop, requests wait in the ring.
-  /// Throws std::invalid_argument if the payload does not fit in a slot.
+  /// False: all slots are busy, or the pipeline is stopped. Before the first start or stop, requests wait in the ring.
+  /// Throws std::invalid_argument if the payload does not fit into a slot.
   bool try_submit(std::uint32_t function_id, const void *payload, std::size_t payload_size, std::uint64_t request_id);
-  /// Waits for a free slot. Throws std::runtime_error when the pipeline is or gets stopped.
+  /// The same, but waits for a free slot. Throws std::runtime_error if the pipeline is stopped, before or during the
+  /// wait.
   void submit(std::uint32_t function_id, const void *payload, std::size_t payload_size, std::uint64_t request_id);
-  /// How many submits had to wait.
+  /// Number of submits that had to wait.
   std::uint64_t backpressure_stalls() const;
 
 private:
@@ -195,49 +199,53 @@ private:
 
 class CUDAQ_QEC_REALTIME_API realtime_pipeline {
 public:
-  /// Allocates the ring, or binds the caller's. Throws std::invalid_argument with the field that cannot be.
+  /// Allocates the ring, or binds the caller's. Throws std::invalid_argument that names the wrong field.
   explicit realtime_pipeline(const pipeline_stage_config &config);
-  /// Stops it first.
+  /// Calls stop first.
   ~realtime_pipeline();
   realtime_pipeline(const realtime_pipeline &) = delete;
   realtime_pipeline &operator=(const realtime_pipeline &) = delete;
 
-  // Before start; std::logic_error while it runs. An empty function takes the stage back.
+  // Call these before start; std::logic_error while it runs. An empty function removes the stage.
   void set_gpu_stage(gpu_stage_factory factory);
-  /// None: GPU-only mode, the answer is the GPU stage's own.
+  /// Without a CPU stage (GPU-only mode) the GPU stage writes the answer.
   void set_cpu_stage(cpu_stage_callback callback);
   void set_completion_handler(completion_callback handler);
 
-  /// Throws std::logic_error: no GPU stage; GPU-only mode with an external ring; it runs already; or a thread of the last
-  /// run is still stuck. std::invalid_argument: what the factory returned cannot be. On an exception nothing runs.
+  /// Throws std::logic_error if there is no GPU stage, in GPU-only mode with an external ring, if the pipeline runs
+  /// already, or if a thread of the last run is still stuck; std::invalid_argument if the factory returned resources
+  /// that are not allowed. After an exception nothing runs.
   void start();
-  /// Ends it; see docs/pipeline.md. May be called again, and is a no-op once everything has ended. Throws std::logic_error
-  /// if called from a callback of this pipeline, nothing else.
+  /// Stops the pipeline; see docs/pipeline.md. May be called again; does nothing when everything has ended. Throws only
+  /// std::logic_error, if a callback of this pipeline calls it.
   void stop();
   stop_report last_stop() const;
-  /// Slots, workers and dispatcher, as text.
+  /// State of slots, workers and dispatcher as text.
   std::string dump() const;
 
   /// Throws std::logic_error with an external ring.
   ring_buffer_injector create_injector();
 
   struct Stats {
-    std::uint64_t submitted; ///< external ring: taken up, also what the dispatcher has dropped and so never completes
+    std::uint64_t submitted; ///< external ring: received, including dropped requests, which never complete
     std::uint64_t completed; ///< successfully or not
     std::uint64_t dispatched;
     std::uint64_t backpressure_stalls;
   };
-  /// Without a lock.
+  /// Takes no lock.
   Stats stats() const;
 
-  /// Answers the deferred request of a slot, from any thread; also while its CPU stage is being called, if that call
-  /// defers it. Its response header stands in front of response_buffer, or first in it. What a stop has answered meanwhile is left alone.
-  /// Throws std::out_of_range if there is no such slot, std::logic_error if it has no deferred request (a second
-  /// completion). It takes whatever request the slot has: who may be late uses the form with a generation.
+  /// Answers the deferred request of a slot, from any thread; also while its CPU stage runs, if that call defers it.
+  /// The caller has written a response header directly before response_buffer, or at its beginning. Has no effect if
+  /// a stop has answered the request meanwhile. Throws std::out_of_range if the slot does not exist, std::logic_error
+  /// if the slot has no deferred request (a second completion). Answers the request that the slot has now: a caller
+  /// that may be late must use the form with a generation.
   void complete_deferred(int slot);
-  /// The same; the header is written from `response_size` and `status`. std::invalid_argument if that is INT32_MIN.
+  /// The same, but writes the header from `response_size` and `status`. Throws std::invalid_argument if `status` is
+  /// INT32_MIN.
   void complete_deferred(int slot, std::size_t response_size, int status = 0);
-  /// The same for exactly one request. False, and nothing happened: it has been answered already, by stop for instance.
+  /// The same for exactly one request. False: it was answered already, for example by stop, and this call had no
+  /// effect.
   bool complete_deferred(int slot, std::uint64_t generation, std::size_t response_size, int status);
 
   struct ring_buffer_bases {

@@ -14,8 +14,8 @@
 
 namespace cudaq::qec::utils {
 
-/// Each request is submitted by one thread and completed by one thread, with the request handed on between the two. start,
-/// stop and the results: while neither happens. Times are CLOCK_MONOTONIC, in microseconds.
+/// Each request is submitted by one thread and completed by one thread, and handed from the one to the other. Call
+/// start, stop and the results while no request is marked. Times are CLOCK_MONOTONIC, in microseconds.
 class pipeline_benchmark {
 public:
   using clock = std::chrono::steady_clock;
@@ -25,7 +25,7 @@ public:
 
   void start() { begin_ = end_ = clock::now(); }
   void stop() { end_ = clock::now(); }
-  /// Out of range: ignored.
+  /// An index out of range is ignored.
   void mark_submit(std::size_t request) {
     if (request < requests_.size())
       requests_[request] = {clock::now(), {}, true, false};
@@ -37,7 +37,7 @@ public:
     }
   }
 
-  /// Latencies are those of completed requests.
+  /// Latencies are of completed requests only.
   struct stats {
     std::size_t submitted = 0, completed = 0, timed_out = 0;
     double min_us = 0, max_us = 0, mean_us = 0, p50_us = 0, p90_us = 0, p95_us = 0, p99_us = 0, p999_us = 0;
@@ -66,7 +66,7 @@ public:
     s.stddev_us = std::sqrt(squares / static_cast<double>(us.size()));
     s.min_us = us.front();
     s.max_us = us.back();
-    // The smallest latency that at least so many of all do not exceed.
+    // The smallest latency that is not exceeded by at least this share of all requests.
     const auto at = [&](double percent) {
       const double rank = std::ceil(percent / 100 * static_cast<double>(us.size()) * (1 - 1e-12));
       return us[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
@@ -79,7 +79,7 @@ public:
     s.throughput_rps = s.total_wall_us > 0 ? static_cast<double>(s.completed) * 1e6 / s.total_wall_us : 0;
     return s;
   }
-  /// For people.
+  /// Text for people to read.
   std::string report_text() const {
     const stats s = compute_stats();
     char text[640];
@@ -92,7 +92,7 @@ public:
     return text;
   }
 
-  /// The seeds' report: nothing is printed, the text is returned.
+  /// The specification's report(). It returns the text and prints nothing.
   std::string report() const { return report_text(); }
 
 private:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// Threads that run jobs in the order in which they came.
+// Threads that run jobs in the order of their arrival.
 #ifndef CUDAQ_QEC_UTILS_THREAD_POOL_H
 #define CUDAQ_QEC_UTILS_THREAD_POOL_H
 
@@ -19,25 +19,26 @@ namespace cudaq::qec::utils {
 
 class thread_pool {
 public:
-  /// base_core: thread i runs on CPU base_core + i; -1: anywhere. Throws std::invalid_argument without a thread,
-  /// std::runtime_error for a CPU that the system refuses.
+  /// base_core: thread i runs on CPU base_core + i; -1: on any CPU. Throws std::invalid_argument if num_threads is 0,
+  /// std::runtime_error if the system refuses a CPU.
   explicit thread_pool(std::size_t num_threads, int base_core = -1) {
     if (num_threads == 0)
-      throw std::invalid_argument("thread_pool: no thread");
+      throw std::invalid_argument("thread_pool: num_threads is 0, it must be at least 1");
     for (std::size_t i = 0; i < num_threads; ++i)
       threads_.emplace_back([this] { work(); });
     for (std::size_t i = 0; i < num_threads && base_core >= 0; ++i)
       if (!pin(threads_[i], base_core + static_cast<int>(i))) {
         end();
-        throw std::runtime_error("thread_pool: CPU " + std::to_string(base_core + static_cast<int>(i)) + " is refused");
+        throw std::runtime_error("thread_pool: CPU " + std::to_string(base_core + static_cast<int>(i)) +
+                                 " is refused by the system");
       }
   }
-  /// Runs what has been enqueued first.
+  /// Runs all enqueued jobs first.
   ~thread_pool() { end(); }
   thread_pool(const thread_pool &) = delete;
   thread_pool &operator=(const thread_pool &) = delete;
 
-  /// From any thread. What the job throws is dropped.
+  /// Called from any thread. What the job throws is dropped.
   template <class Job>
   void enqueue(Job &&job) {
     {
@@ -70,7 +71,7 @@ private:
       }
       try {
         job();
-      } catch (...) { // nobody waits for it
+      } catch (...) { // no caller waits for the job
         continue;
       }
     }
