@@ -21,7 +21,7 @@ struct cpu_set_deleter {
   void operator()(cpu_set_t *set) const noexcept { CPU_FREE(set); }
 };
 
-/// The value behind the first line of /proc/cpuinfo that begins with one of the keys.
+/// The value of the first line of /proc/cpuinfo that begins with one of the keys.
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);)

@@ -24,7 +24,7 @@ bool utf8_locale() {
   return false;
 }
 
-/// A bar of `cells` character cells; eighths of a cell where the locale has them.
+/// A bar of `cells` character cells; in a UTF-8 locale with eighths of a cell.
 std::string bar(double cells, bool utf8) {
   if (!utf8)
     return std::string(static_cast<std::size_t>(std::lround(cells)), '#');
@@ -44,7 +44,7 @@ std::vector<std::uint64_t> row_edges(const latency_histogram &h) {
   for (std::size_t i = 0; i <= kRows; ++i) {
     const double x = low * std::pow(high / low, static_cast<double>(i) / kRows);
     const auto edge = static_cast<std::uint64_t>(x);
-    // On a bucket's lower end, so that every bucket is in exactly one row.
+    // At the lower end of a bucket, so that every bucket is in exactly one row.
     const std::uint64_t snapped = latency_histogram::lower_of(latency_histogram::index_of(edge));
     if (edges.empty() || snapped > edges.back())
       edges.push_back(snapped);
