@@ -8,8 +8,8 @@
 namespace cudaq::realtime::tools {
 
 // Each function declares the name, the help text and the options of its subcommand. When the command line names that
-// subcommand, parsing stores the function that runs it in `chosen`. `program` and `chosen` must outlive the parsing. The
-// program's help lists the subcommands in the order of these calls.
+// subcommand, parsing stores the function that runs it in `chosen`. `program` and `chosen` must outlive the parsing.
+// The program's help lists the subcommands in the order of these calls.
 void add_demo(CLI::App &program, chosen_command &chosen);
 void add_pipeline(CLI::App &program, chosen_command &chosen);
 void add_latency(CLI::App &program, chosen_command &chosen);

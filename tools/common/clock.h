@@ -56,8 +56,8 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Waits between polls: the first `spins` polls without work spin, later polls yield the core. For threads that may have
-/// to share a core. worked() starts again at the spinning.
+/// Waits between polls: the first `spins` polls without work spin, later polls yield the core. For threads that may
+/// have to share a core. worked() starts again at the spinning.
 class spin_then_yield {
 public:
   explicit spin_then_yield(std::uint32_t spins) : spins_(spins) {}

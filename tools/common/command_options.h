@@ -102,7 +102,8 @@ inline void add_recorded_shots_options(CLI::App &command, std::string &data_fold
   command.add_option("--seed", seed, "seed of the random order of the shots; 0: as recorded")->capture_default_str();
 }
 
-/// --exchanges and --rounds. --quick has a function of its own, so that a subcommand can put other options between them.
+/// --exchanges and --rounds. --quick has a function of its own, so that a subcommand can put other options between
+/// them.
 inline void add_rounds_options(CLI::App &command, measuring_options &o, std::uint64_t most_exchanges) {
   command.add_option("--exchanges", o.exchanges, "exchanges of each case, after warm-up")
       ->capture_default_str()

@@ -59,8 +59,8 @@ public:
 };
 
 /// Deadline of a polling loop. Call check() at every poll; it reads the clock at every 65536th poll only, and throws
-/// exchange_stalled after the deadline. With `share_core` it also yields the core at every poll, for machines where both
-/// sides must use one core. restart() begins a new wait.
+/// exchange_stalled after the deadline. With `share_core` it also yields the core at every poll, for machines where
+/// both sides must use one core. restart() begins a new wait.
 class poll_deadline {
 public:
   poll_deadline(const char *what, std::uint64_t timeout_ns, bool share_core)

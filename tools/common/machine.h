@@ -29,8 +29,8 @@ struct thread_cores {
 /// CPUs this process may run on, ascending; at least one.
 std::vector<int> allowed_cores();
 
-/// Two CPUs of `allowed` on different physical cores. If there are none: two CPUs of one core. If there is only one CPU:
-/// that CPU twice.
+/// Two CPUs of `allowed` on different physical cores. If there are none: two CPUs of one core. If there is only one
+/// CPU: that CPU twice.
 std::pair<int, int> pick_two_cores(const std::vector<int> &allowed);
 
 /// Pins the calling thread to `core`; a negative `core` does nothing. Returns "", or the reason of a failure.

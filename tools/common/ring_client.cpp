@@ -82,8 +82,8 @@ void ring_consumer::give_back(std::uint64_t sequence) {
 }
 
 void ring_consumer::advance() {
-  // Ends at the first request that is not answered. A collected_ entry is reset when its request leaves the window; that
-  // is before the slot can be used for the next lap.
+  // Ends at the first request that is not answered. A collected_ entry is reset when its request leaves the window;
+  // that is before the slot can be used for the next lap.
   while (collected_[slot_of(oldest_)] != 0) {
     collected_[slot_of(oldest_)] = 0;
     ++oldest_;

@@ -11,14 +11,15 @@
 
 namespace cudaq::realtime::tools {
 
-/// The order of the shots, and the expected answers. The set is repeated in file order (seed 0), or in one random order.
+/// The order of the shots, and the expected answers. The set is repeated in file order (seed 0), or in one random
+/// order.
 class shot_plan {
 public:
   shot_plan(const qec::shot_set &shots, std::uint64_t seed);
 
-  /// Decodes every shot of the set with `service` on this thread, before a ring exists. With `use_offline` these answers
-  /// become the expected answers: for a decoder that may break ties in another way than PyMatching. Otherwise the
-  /// expected answers are PyMatching's published predictions. Throws usage_error if a shot cannot be decoded.
+  /// Decodes every shot of the set with `service` on this thread, before a ring exists. With `use_offline` these
+  /// answers become the expected answers: for a decoder that may break ties in another way than PyMatching. Otherwise
+  /// the expected answers are PyMatching's published predictions. Throws usage_error if a shot cannot be decoded.
   void decode_offline(decode_service &service, bool use_offline);
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }

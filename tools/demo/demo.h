@@ -3,11 +3,11 @@
 //
 // Threads of one pass:
 //
-//   thread            started by          owns                              waits                     ends
-//   main              the system          the passes, the progress display  sleeps 20 ms at a time    with the program
-//   sender            client_threads      shot_sender: fills the slots      spins, then yields        after the last shot
-//   collector         client_threads      answer_collector: checks answers  spins, then yields        after the last answer
-//   dispatcher, pool  ring_service.start  the slots while they are served   options.wait_policy       at ring_service.stop
+//   thread            started by          owns                              waits                    ends
+//   main              the system          the passes, the progress display  sleeps 20 ms at a time   with the program
+//   sender            client_threads      shot_sender: fills the slots      spins, then yields       after all shots
+//   collector         client_threads      answer_collector: checks answers  spins, then yields       after all answers
+//   dispatcher, pool  ring_service.start  the slots while they are served   options.wait_policy      ring_service.stop
 //
 // With --client-threads 1 one thread is sender and collector. Sender and collector also end at a stall: no progress for
 // --timeout, or an exception of the other one. With --device gpu a kernel takes the place of the dispatcher's threads.
@@ -60,7 +60,8 @@ struct decode_place {
 /// Returns an exit_code. Throws usage_error and api_error. `place`: NULL means the host dispatcher.
 int run_demo(const demo_options &options, const output &out, const decode_place *place = nullptr);
 
-/// The demo with --device gpu. Also throws std::runtime_error if there is no GPU, or if this build has no device kernels.
+/// The demo with --device gpu. Also throws std::runtime_error if there is no GPU, or if this build has no device
+/// kernels.
 int run_demo_on_gpu(const demo_options &options, const output &out);
 
 } // namespace cudaq::realtime::tools

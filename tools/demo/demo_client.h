@@ -31,8 +31,8 @@ class shot_sender {
 public:
   explicit shot_sender(client_state &state) : state_(state), producer_(state.ring, state.sent) {}
 
-  /// Sends a shot if one is due and its slot is free. Returns true if it sent one. Sets done_sending after the last shot,
-  /// and stalled if a slot stays taken for longer than the timeout.
+  /// Sends a shot if one is due and its slot is free. Returns true if it sent one. Sets done_sending after the last
+  /// shot, and stalled if a slot stays taken for longer than the timeout.
   bool turn();
   [[nodiscard]] bool done() const noexcept { return state_.done_sending.load(std::memory_order_relaxed); }
   /// Writes the sender's counts into `result`. Call it after the sender's thread has ended.

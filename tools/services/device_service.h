@@ -21,16 +21,16 @@ public:
 /// Throws gpu_error unless `error` is cudaSuccess. `call` names the call or the action that failed.
 void require_cuda(cudaError_t error, const char *call);
 
-/// Prints `what` and ends the process with kExitRefused, without freeing anything. For a kernel that does not end: every
-/// CUDA call that frees memory would wait for it.
+/// Prints `what` and ends the process with kExitRefused, without freeing anything. For a kernel that does not end:
+/// every CUDA call that frees memory would wait for it.
 [[noreturn]] void abandon(const std::string &what);
 
 /// Makes `device` current on the calling thread, and loads the kernels of the archive: while one of them runs, CUDA's
 /// lazy loading cannot load another. Throws gpu_error if this GPU does not exist.
 void open_gpu(int device);
 
-/// A non-blocking stream. A blocking stream and the default stream wait for each other, so a kernel that runs until it is
-/// stopped would hold up the other stream.
+/// A non-blocking stream. A blocking stream and the default stream wait for each other, so a kernel that runs until it
+/// is stopped would hold up the other stream.
 class gpu_stream {
 public:
   gpu_stream();
@@ -38,8 +38,8 @@ public:
   gpu_stream(const gpu_stream &) = delete;
   gpu_stream &operator=(const gpu_stream &) = delete;
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_; }
-  /// Waits until the stream's work has ended. Returns false if it has not ended within the limit. Throws gpu_error if the
-  /// work failed.
+  /// Waits until the stream's work has ended. Returns false if it has not ended within the limit. Throws gpu_error if
+  /// the work failed.
   [[nodiscard]] bool wait(std::uint64_t limit_ns) const;
 
 private:

@@ -23,8 +23,8 @@ struct ring_service_config {
   cudaq_dispatcher_options_t options{}; ///< from default_options()
 };
 
-/// Everything that the dispatcher of a service points to. It is freed as a whole, or left in memory as a whole. A service
-/// with more such objects derives from it.
+/// Everything that the dispatcher of a service points to. It is freed as a whole, or left in memory as a whole. A
+/// service with more such objects derives from it.
 struct service_parts {
   explicit service_parts(const ring_service_config &config) : num_slots(config.num_slots) {}
   virtual ~service_parts() = default;
@@ -33,8 +33,8 @@ struct service_parts {
 
   /// Creates a ring of config.num_slots slots in memory of this kind; throws api_error.
   void create_ring(const ring_service_config &config, std::uint32_t slot_bytes, cudaq_memory_kind_t kind);
-  /// Creates the manager, and a dispatcher on the ring with these control words. Device, number of slots and options come
-  /// from `config`, the rest from `dispatcher_config`. Call create_ring first. Throws api_error.
+  /// Creates the manager, and a dispatcher on the ring with these control words. Device, number of slots and options
+  /// come from `config`, the rest from `dispatcher_config`. Call create_ring first. Throws api_error.
   void create_dispatcher(const ring_service_config &config, cudaq_dispatcher_config_t dispatcher_config,
                          volatile int *shutdown, std::uint64_t *counter);
   /// The same with shutdown_flag and processed as control words: for the host path.
