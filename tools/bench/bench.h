@@ -4,15 +4,15 @@
 //
 // Threads of the program, and kernels that act like threads:
 //
-//   who                started by                 owns                           waits                ends
-//   measuring thread   is the main thread         the run; in a closed loop      polls                with the program
+//   who                started by                 owns                          waits           ends
+//   measuring thread   is the main thread         the run; in a closed loop     polls           with the program
 //                                                 the client side of the ring
-//   sender, collector  exchange_full_ring         sending, collecting            polls                after the exchanges
-//   any-order clients  exchange_any_order         each a part of the slots       polls                after the exchanges
-//   dispatcher         device_service: a kernel,  the server side of the ring    options.wait_policy  ring_service.stop
+//   sender, collector  exchange_full_ring         sending, collecting           polls           after the exchanges
+//   any-order clients  exchange_any_order         each a part of the slots      polls           after the exchanges
+//   dispatcher         device_service: a kernel,  the server side of the ring   by its options  ring_service.stop
 //                      graph_service: a thread
-//   floor, producer    kernel_seat: a kernel      like dispatcher, like client   polls                kernel_seat.stop,
-//                                                                                                     or at a deadline
+//   floor, producer    kernel_seat: a kernel      like dispatcher, like client  polls           kernel_seat.stop, or
+//                                                                                               at a deadline
 //   pipeline threads   bench pipeline             see tools/pipeline/pipeline_run.h
 //
 // An exception in one client thread ends the other client threads too; client_threads::join throws it again.
