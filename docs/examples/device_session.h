@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU examples share: a dispatcher on the device path with its ring and control words, and a call through it.
+// Shared code of the GPU examples: a dispatcher on the device path with its ring and control words, and a call through
+// it.
 #pragma once
 
 #include <chrono>

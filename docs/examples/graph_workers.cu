@@ -81,7 +81,7 @@ int main() {
   TRY(cudaq_dispatcher_set_host_workers(dispatcher, workers.data(), workers.size()));
   TRY(cudaq_dispatcher_start(dispatcher));
 
-  // The control system's side: requests in ring order, answers collected slot by slot.
+  // The control system's side: one request at a time, in ring order.
   std::uint32_t wrong = 0;
   for (std::uint32_t n = 0; n < 1000; ++n) {
     const std::uint32_t slot = n % kSlots;

@@ -20,7 +20,7 @@ using json = nlohmann::ordered_json;
 /// Exit status of the program.
 enum exit_code : int {
   kExitOk = 0,
-  kExitCheckFailed = 1, ///< an answer was wrong, lost or given twice
+  kExitCheckFailed = 1, ///< an answer was wrong, lost or given twice, or the run stalled
   kExitUsage = 2,       ///< an option or a file named by one cannot be used
   kExitRefused = 3,     ///< the library or the system refused something
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which recorded shot is sent as which request, and what the right answer is.
+// The recorded shot of each request, and its right answer.
 #pragma once
 
 #include "tools/services/decode_service.h"
@@ -30,7 +30,7 @@ public:
   [[nodiscard]] std::span<const std::uint8_t> expected_row(std::uint32_t shot) const noexcept {
     return std::span(expected_).subspan(shot * shots_.observable_bytes(), shots_.observable_bytes());
   }
-  /// Whether the offline decode made the expected answers.
+  /// True if the expected answers come from the offline decode.
   [[nodiscard]] bool expects_offline() const noexcept { return expects_offline_; }
   /// Of the offline decode: number of shots whose answer differs from PyMatching's published prediction, and time per
   /// shot.

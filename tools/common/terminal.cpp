@@ -36,7 +36,7 @@ std::string bar(double cells, bool utf8) {
   return text + kParts[eighths % 8];
 }
 
-/// kRows + 1 boundaries from below min to above p99.9, evenly spaced in the logarithm.
+/// At most kRows + 1 boundaries, from the minimum or below to above p99.9, evenly spaced on a logarithmic scale.
 std::vector<std::uint64_t> row_edges(const latency_histogram &h) {
   const double low = std::max<double>(1.0, static_cast<double>(h.min()));
   const double high = std::max(low * 1.1, static_cast<double>(h.percentile(99.9)) + 1.0);

@@ -32,7 +32,7 @@ namespace cudaq::realtime::tools {
 struct demo_options {
   std::optional<unsigned> distance; ///< not set: 13, or 3 without PyMatching or with the lookup decoder
   std::string noise = "0.005";
-  std::uint64_t shots = 20000;      ///< per pass
+  std::uint64_t shots = 20000;      ///< in each pass
   double duration_s = 0;            ///< > 0: duration of each pass, instead of shots
   std::optional<double> cadence_us; ///< not set: two passes; 0: as fast as possible; else time from shot to shot
   std::uint32_t slots = 64;
@@ -51,7 +51,7 @@ struct demo_options {
 
 /// A dispatcher that decodes instead of the host dispatcher.
 struct decode_place {
-  std::string text; ///< "by a kernel on NVIDIA H200"
+  std::string text; ///< "by a kernel on GPU 0 (NVIDIA H200)"
   /// Makes a dispatcher that serves kDecodeFunctionId, with a ring that the host can read and write.
   std::function<std::unique_ptr<ring_service>(const cudaq_handler_schema_t &, std::uint32_t slot_bytes)> make;
   std::function<void(const cudaq::qec::realtime::shot_set &)> prepare; ///< called once, before the first make

@@ -22,7 +22,7 @@ struct client_state {
   const pass_config &config;
   const std::uint64_t begin_ns;
   sent_requests sent;
-  alignas(64) std::atomic<std::uint64_t> answered{0}; ///< for the progress display
+  alignas(64) std::atomic<std::uint64_t> answered{0}; ///< the collector writes it, the progress display reads it
   std::atomic<bool> done_sending{false};
   std::atomic<bool> stalled{false}; ///< set by either part; ends both
 };

@@ -183,7 +183,7 @@ int run_info(const output &out) {
   const bool host_path = (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_HOST_PATH) != 0;
   out.text("cudaq-realtime {} (built {} with {}); library {}{}\n", version_text(CUDAQ_REALTIME_VERSION),
            CUDAQ_TOOL_BUILD_TYPE, __VERSION__, version_text(library),
-           fits ? "" : ": DOES NOT FIT, a 0.x library must have the same minor version");
+           fits ? "" : ": WRONG VERSION, a 0.x library must have the program's minor version");
   out.text("{}, {} cores, {} {}{}\n", m.cpu_model, m.online_cores, m.kernel, m.architecture,
            m.virtual_machine ? ", virtual machine" : "");
   out.text("HOST_CALL dispatch on CPU threads: {}\n\n", host_path ? "yes" : "no");

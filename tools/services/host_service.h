@@ -22,7 +22,7 @@ public:
   host_service(const ring_service_config &config, std::uint32_t function_id, cudaq_host_handler_v2_t handler,
                std::shared_ptr<void> user, const cudaq_handler_schema_t *schema);
 
-  /// cudaq_host_complete_deferred of the dispatcher.
+  /// Calls cudaq_host_complete_deferred of the dispatcher; any thread may call it.
   cudaq_status_t complete(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) noexcept;
 };
 

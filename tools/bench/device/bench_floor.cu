@@ -63,7 +63,7 @@ __global__ void lane_per_slot_floor_kernel(raw_ring ring, kernel_control control
     } else {
       serving = !watch.idle();
     }
-    __syncwarp(); // lanes poll together again
+    __syncwarp(); // so that all lanes poll together again
   }
   if (slot == 0)
     watch.report(0, 0);

@@ -69,7 +69,7 @@ __global__ void answer_kernel(const GraphIOContextV2 *context) {
   for (int w = 0; w < 4; ++w)
     word[w] = in[w];
   word[0] = RPC_MAGIC_RESPONSE;
-  word[1] = (word[1] >> 32 << 32) | 8; // the id stays; 8 bytes of result
+  word[1] = (word[1] >> 32 << 32) | 8; // keeps the request id; result_len is 8
   for (int w = 0; w < 4; ++w)
     out[w] = word[w];
   if (Publishes)
