@@ -4,14 +4,17 @@
 
     scripts/compare_machine_code.py OLD NEW
 
-OLD and NEW are build folders (their archives and shared libraries with device code), single files with device code (.a,
-.o, .so, .cubin), or text that nvdisasm has printed (.nvdisasm). For all but text, cuobjdump and nvdisasm must be on the
-path.
+OLD and NEW are build folders (their archives and shared libraries with device code are compared), single files with
+device code (.a, .o, .so, .cubin), or the output of nvdisasm as text (.nvdisasm). Except for text, cuobjdump and
+nvdisasm must be on the path.
 
-Functions are compared by their instructions. Their own names do not count. What a call or an address refers to counts:
-a function of the same file by its instructions and by what it refers to, DEPTH steps far; data of the same file by its
-bytes; any other function of the project by its place among the names; the rest by its name.
-Not compared: registers, stack and shared memory that a function declares, and banks of constants (c[3], c[4]).
+Functions are compared by their instructions. The function's own name is ignored. The targets of its calls and addresses
+are compared:
+- a function of the same file by its instructions and its own targets, DEPTH levels deep;
+- data of the same file by its bytes;
+- any other function of the project by its position among the names;
+- everything else by its name.
+Not compared: registers, stack and shared memory that a function declares, and constant banks (c[3], c[4]).
 Exit status: 0 the same, 1 different, 2 nothing could be compared.
 """
 import collections
@@ -24,7 +27,7 @@ import tempfile
 
 DEPTH = 8
 OURS = re.compile(r"cudaq|probe_|_kernel")
-# `(name), 32@lo(name), 32@lo((name + .L_x_0@srel)), 32@lo(fun@unified(name)); and a word of data that is an address.
+# `(name), 32@lo(name), 32@lo((name + .L_x_0@srel)), 32@lo(fun@unified(name)); also a data word that is an address.
 REFERENCE = re.compile(r"(?:\(|\.dword )(?P<name>[A-Za-z_$][\w$.]*)(?![\w$.@(])")
 LABEL = re.compile(r"\.L\w+")
 Function = collections.namedtuple("Function", "name length itself with_references")
@@ -34,7 +37,7 @@ def run(*command, **options):
     try:
         return subprocess.run(command, capture_output=True, text=True, **options)
     except OSError as error:
-        fail(f"{command[0]}: {error.strerror}; it comes with the CUDA toolkit and must be on the path")
+        fail(f"{command[0]}: {error.strerror}; it is part of the CUDA toolkit and must be on the path")
 
 
 def fail(text):
@@ -49,12 +52,12 @@ def disassembled(path):
     if path.suffix == ".cubin":
         return [run("nvdisasm", path, check=True).stdout]
     with tempfile.TemporaryDirectory() as folder:
-        run("cuobjdump", "-xelf", "all", path.resolve(), cwd=folder)  # fails where there is no device code
+        run("cuobjdump", "-xelf", "all", path.resolve(), cwd=folder)  # fails if there is no device code
         return [run("nvdisasm", cubin, check=True).stdout for cubin in sorted(pathlib.Path(folder).iterdir())]
 
 
 def files_of(where):
-    """What there is to read under a command line argument, by the name that both sides have."""
+    """The files to read for one command line argument, by the file name, which is the same on both sides."""
     if not where.exists():
         fail(f"{where} does not exist")
     files = collections.defaultdict(list)
@@ -65,7 +68,7 @@ def files_of(where):
 
 
 def parts_of(text):
-    """The functions of a module and its data, {name: lines} each; without encodings, places and padding of columns."""
+    """The functions of a module and its data, {name: lines} each; without encodings, addresses and column padding."""
     functions, data, name, part = {}, {}, None, None
     for line in text.split("\n"):
         section = re.match(r'\s*\.section\s+"?(\.text\.)?([^,"]+)', line)
@@ -91,7 +94,7 @@ def parts_of(text):
 
 
 def plain(body, function):
-    """Labels and names replaced by numbers in the order of their appearance; the names in that order."""
+    """The lines with labels and names replaced by numbers, in the order of first use; and the names in that order."""
     labels, names = {}, {}
 
     def reference(match):
@@ -108,7 +111,7 @@ def digest(parts):
 
 
 def functions_of(paths):
-    """Every device function of some files, as it is compared."""
+    """Every device function of the files, with its digests."""
     itself, names, functions, modules_with = {}, {}, {}, collections.defaultdict(list)
     for module, text in enumerate(text for path in paths for text in disassembled(path)):
         code, data = parts_of(text)
@@ -120,7 +123,8 @@ def functions_of(paths):
                 functions[module, name] = sum(not line.startswith("@") for line in lines)
 
     def meant(module, name, level):
-        """What a name in a module stands for. Modules may each have a function of that name; their own comes first."""
+        """The digest of a name in a module. Several modules may have a function of that name; its own module's is used
+        first."""
         known = [module] if (module, name) in level else modules_with.get(name, ())
         return min((level[other, name] for other in known), default="ours" if OURS.search(name) else name)
 
@@ -133,7 +137,7 @@ def functions_of(paths):
 
 
 def only_in(one, other):
-    """The functions of one side that the other side lacks, and whether it lacks them only for what they refer to."""
+    """The functions that only one side has, each with a flag: True if only the targets of its references differ."""
     rest, same_by_itself = collections.Counter(f.with_references for f in other), {f.itself for f in other}
     for function in sorted(one):
         if rest[function.with_references]:
@@ -158,7 +162,7 @@ def main(arguments):
             print(f"{label}: {len(after)} functions, {len(after) - len(come)} the same")
         for what, functions in (("only before", gone), ("only after ", come)):
             for function, references in functions:
-                why = "  (by what it refers to)" if references else ""
+                why = "  (only its references differ)" if references else ""
                 print(f"  {what}  {function.length:6} instructions  {function.name}{why}")
     if not compared:
         fail("no device function was found")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Formats the code as .clang-format says: scripts/format.sh [file...] (all of it without a file)
+# Formats the code by .clang-format: scripts/format.sh [file...] (without a file: all code)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ! command -v clang-format >/dev/null || ! clang-format --version | grep -q 'version 14\.'; then

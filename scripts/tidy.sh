@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs clang-tidy over the library, or over the files named: scripts/tidy.sh [file...]. Minutes; not part of the tests.
+# Runs clang-tidy on lib and tools, or on the named files: scripts/tidy.sh [file...]. It takes minutes, and is not part
+# of the tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v clang-tidy >/dev/null || { echo "scripts/tidy.sh: clang-tidy is not installed" >&2; exit 1; }

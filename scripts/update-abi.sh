@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Records the ABI of the release build as the baseline that the tests compare with: scripts/update-abi.sh [--changed]
-# By itself it accepts new functions only. With --changed it records anything: meant for a field behind the last one of
-# a struct with struct_size, and for what was never released. Whatever else changes needs a new soname.
+# Records the ABI of the release build as the baseline of the ABI test: scripts/update-abi.sh [--changed]
+# Without --changed it accepts only new functions. With --changed it records any change. Use that for a new field at the
+# end of a struct with struct_size, and for names that were never released. All other changes need a new soname.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 baseline=unittests/abi/libcudaq-realtime.abi
@@ -15,11 +15,11 @@ if [ -e "$baseline" ]; then
   echo "$report"
   # One summary line for functions, one for variables, one for symbols without debug information.
   if [ "${1:-}" != --changed ] && grep summary <<<"$report" | grep -qvE ' 0 Removed, (0 Changed|[0-9]+ Added)'; then
-    echo "Programs that were linked before may break. If that is meant, run: scripts/update-abi.sh --changed" >&2
+    echo "Programs linked with the old library may break. If you accept that: scripts/update-abi.sh --changed" >&2
     exit 1
   fi
 fi
-# Nothing of this machine: no paths, no source locations, no line numbers.
+# The baseline must not depend on this machine: no paths, no source locations, no line numbers.
 abidw --suppressions unittests/abi/not_abi.ini --exported-interfaces-only \
   --no-corpus-path --no-comp-dir-path --no-show-locs --type-id-style hash --out-file "$baseline" "$library"
 sed -i "s|path='$PWD/|path='|" "$baseline"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for everything that needs device kernels where there was no nvcc to build them.
+// Replaces everything that needs device kernels in a build without nvcc: each function throws the reason.
 #include "tools/bench/bench_plan.h"
 #include "tools/demo/demo.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kWhy[] =
     ": this build has no device kernels, because no nvcc (CUDA 12.6 or newer) was found when it was "
-    "configured; build it where there is one";
+    "configured; build it on a machine with nvcc";
 
 } // namespace
 

@@ -11,16 +11,16 @@ namespace {
 
 constexpr const char *kFooter = R"(Start here:
   cudaq-realtime info                  what this machine can do, and what is missing
-  cudaq-realtime demo                  the main job: decode surface-code shots through the ring, every answer checked
-  cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, every answer checked
-  cudaq-realtime latency               round trips beside the floor of the same two cores
-  cudaq-realtime bench device          the device path beside what the GPU and the bus allow
-  cudaq-realtime bench graph           graphs that handle requests, launched by the CPU and by the GPU, beside bare launches
-  cudaq-realtime bench pipeline        the QEC pipeline around its engine and its matcher
+  cudaq-realtime demo                  the main use: decode surface-code shots through the ring, check every answer
+  cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
+  cudaq-realtime latency               round trips of the library, and of the floor on the same two cores
+  cudaq-realtime bench device          the device path, and what the GPU and the bus allow
+  cudaq-realtime bench graph           graphs as handlers, launched by the CPU and by the GPU, and bare graph launches
+  cudaq-realtime bench pipeline        the QEC pipeline, and its engine and its matcher alone
   cudaq-realtime demo --help           options and examples of a subcommand
 
-Exit status: 0 good; 1 an answer was wrong, lost or given twice, or nothing moved; 2 an option or a file cannot be used;
-3 the library or the system refused something.)";
+Exit status: 0 good; 1 an answer was wrong, lost or given twice, or there was no progress; 2 an option or a file cannot
+be used; 3 the library or the system refused something.)";
 
 std::string joined(int argc, char **argv) {
   std::string line;
@@ -49,7 +49,7 @@ int run(int argc, char **argv) {
   add_subcommands(app, chosen);
   if (argc > 1 && argv[1][0] != '-' &&
       app.get_subcommands([&](const CLI::App *s) { return s->check_name(argv[1]); }).empty()) {
-    // CLI11 would only say that a subcommand is required.
+    // CLI11's own message is only that a subcommand is required.
     fmt::print(stderr, "there is no subcommand \"{}\"\nRun with --help for more information.\n", argv[1]);
     return tools::kExitUsage;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler of two arguments, found by their schema, in a function table that is built from the host.
+// A handler of two arguments, which it finds by their schema. The host builds the function table.
 #include "device_session.h"
 
 #include <cudaq/realtime/daemon/dispatcher/device_arguments.h>
@@ -8,13 +8,14 @@
 
 using namespace cudaq::realtime;
 
-/// Detection events and a weight for each group of 8 in, a correction out. Table and handler share this description.
+/// Arguments: detection events, and a weight for each group of 8 events. Result: a correction. Function table and
+/// handler share this schema.
 CUDAQ_REALTIME_HOST_DEVICE constexpr cudaq_handler_schema_t advanced_decode_schema() {
   return make_schema({make_type_desc(TYPE_BIT_PACKED, 128), make_type_desc(TYPE_ARRAY_FLOAT32, 16)},
                      {make_type_desc(TYPE_UINT8, 1)});
 }
 
-/// The correction is 1 if the weights of the groups with an odd number of events make up more than half of all.
+/// The correction is 1 if the groups with an odd number of events have more than half of the total weight.
 __device__ int advanced_decode_rpc(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,
                                    std::uint32_t *result_len) {
   constexpr cudaq_handler_schema_t schema = advanced_decode_schema();
@@ -35,7 +36,7 @@ static cudaError_t launch(const cudaq_dispatch_launch_params_t *params) {
   return launch_dispatch_kernel<RegularKernel, table_handlers>(*params);
 }
 
-/// A request whose odd groups are those of `mask`; group g weighs g + 1, 136 in all.
+/// A request. The groups in `mask` have an odd number of events; group g has the weight g + 1; the total is 136.
 static std::vector<std::uint8_t> request_of(std::uint32_t mask) {
   std::vector<std::uint8_t> payload(16 + 16 * sizeof(float));
   for (std::uint32_t group = 0; group < 16; ++group) {
@@ -69,7 +70,7 @@ int main() {
       const example::answer got = session.call(kAdvancedDecode, request_of(mask), i);
       wrong += got.header.status != 0 || got.header.request_id != i || got.result != correction;
     }
-    // An argument that is missing is the handler's to notice: schemas are not checked unless an option asks for it.
+    // The second argument is missing. The handler must detect that: the dispatcher checks schemas only with an option.
     wrong += session.call(kAdvancedDecode, std::vector<std::uint8_t>(16), kCount).header.status != 1;
   }
   TRY(cudaStreamDestroy(stream));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU examples share: a dispatcher on the device path with its ring and control words, and a call through it.
+// Shared code of the GPU examples: a dispatcher on the device path with its ring and control words, and a call through
+// it.
 #pragma once
 
 #include <chrono>
@@ -12,7 +13,7 @@
 
 namespace example {
 
-/// Ends the program. A kernel may still run, so nothing is freed: that would wait for it.
+/// Ends the program without freeing anything: a kernel may still run, and freeing would wait for it.
 [[noreturn]] inline void fail(const char *what, const char *why) {
   std::printf("failed: %s: %s\n", what, why);
   std::fflush(stdout);
@@ -28,7 +29,7 @@ inline void check(cudaq_status_t status, const char *what) {
 }
 #define TRY(call) example::check((call), #call)
 
-/// Polls `done` until it holds; false after 20 s.
+/// Polls until `done` returns true. Returns false if it does not within 20 s.
 template <class Done>
 bool eventually(Done &&done) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -38,8 +39,8 @@ bool eventually(Done &&done) {
   return true;
 }
 
-/// 0 where there is a GPU. Else says so and returns the exit status: 77, a skip, unless the environment variable
-/// CUDAQ_REQUIRE_GPU promises one.
+/// Returns 0 if there is a GPU. Otherwise prints the reason and returns the exit status: 77, which means skipped, or 1
+/// if the environment variable CUDAQ_REQUIRE_GPU is set.
 inline int status_without_gpu() {
   int devices = 0;
   const cudaError_t error = cudaGetDeviceCount(&devices);
@@ -47,7 +48,7 @@ inline int status_without_gpu() {
     return 0;
   const bool promised = std::getenv("CUDAQ_REQUIRE_GPU") != nullptr;
   std::printf("%s: no GPU: %s\n", promised ? "failed" : "skipped",
-              error == cudaSuccess ? "none visible" : cudaGetErrorString(error));
+              error == cudaSuccess ? "no device is visible" : cudaGetErrorString(error));
   return promised ? 1 : 77;
 }
 
@@ -55,17 +56,18 @@ struct shape {
   cudaq_memory_kind_t memory = CUDAQ_MEMORY_MAPPED;
   std::uint32_t num_slots = 8;
   std::uint32_t slot_size = 1024;
-  std::uint32_t resident_blocks = 0;                   ///< of the program's own kernels that run beside the dispatcher
-  const cudaq_dispatch_graph_io_t *graph_io = nullptr; ///< of a dispatcher that launches graphs
+  std::uint32_t resident_blocks = 0; ///< blocks of the program's own kernels that run at the same time
+  const cudaq_dispatch_graph_io_t *graph_io = nullptr; ///< for a dispatcher that launches graphs
 };
 
-/// A response; the result is copied out of the slot.
+/// A response; `result` is a copy of the bytes in the slot.
 struct answer {
   cudaq_rpc_response_t header{};
   std::vector<std::uint8_t> result;
 };
 
-/// A running dispatcher. Nothing blocks while its kernel runs: mapped control words, non-blocking streams.
+/// Creates and starts a dispatcher. The control words are in mapped memory, so that no call on them waits for the
+/// running kernel. The destructor stops the dispatcher.
 class device_session {
 public:
   template <class LaunchFn>
@@ -96,20 +98,20 @@ public:
     TRY(cudaq_dispatcher_start(dispatcher_));
   }
   ~device_session() {
-    TRY(cudaq_dispatcher_destroy(dispatcher_)); // stops it first
+    TRY(cudaq_dispatcher_destroy(dispatcher_)); // stops the dispatcher first
     TRY(cudaq_dispatch_manager_destroy(manager_));
-    TRY(cudaq_ringbuffer_destroy(memory_)); // waits for all kernels of the device, hence not earlier
+    TRY(cudaq_ringbuffer_destroy(memory_)); // waits for all kernels of the device, so it comes after the stop
     TRY(cudaFreeHost(control_));
   }
   device_session(const device_session &) = delete;
   device_session &operator=(const device_session &) = delete;
 
-  /// One request through a mapped ring, and its answer.
+  /// Sends one request through the mapped ring, and returns its answer.
   answer call(std::uint32_t function_id, const std::vector<std::uint8_t> &payload, std::uint32_t request_id) {
     const std::uint32_t slot = next_;
     next_ = (next_ + 1) % shape_.num_slots;
     if (!eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring, slot) == 1; }))
-      fail("call", "the slot never became free");
+      fail("call", "the slot did not become free");
     TRY(cudaq_host_ringbuffer_write_rpc_request(&ring, slot, function_id, payload.data(),
                                                 static_cast<std::uint32_t>(payload.size()), request_id, 0));
     cudaq_host_ringbuffer_signal_slot(&ring, slot);

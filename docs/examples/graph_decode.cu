@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers that are CUDA graphs: one function, two decoders behind it, told apart by the routing key.
+// Handlers that are CUDA graphs: one function with two decoders; the routing key selects the decoder.
 #include "device_session.h"
 
 #include <cudaq/realtime/daemon/dispatcher/graph_io.cuh>
@@ -8,16 +8,16 @@
 using namespace cudaq::realtime;
 
 constexpr std::uint32_t kDecode = fnv1a_hash("decode");
-constexpr std::uint32_t kWords = 8; // of a syndrome, behind the routing key
+constexpr std::uint32_t kWords = 8; // words of a syndrome, after the routing key
 
-/// The first kernel of the graph reads the request where it stands.
+/// The first kernel of the graph reads the request in its slot.
 __global__ void fold_kernel(const GraphIOContext *io, std::uint32_t *folded) {
   const auto *payload = static_cast<const std::uint8_t *>(io->rx_slot) + sizeof(RPCHeader);
   const auto *words = reinterpret_cast<const std::uint32_t *>(payload + sizeof(std::uint64_t));
   folded[threadIdx.x] = words[threadIdx.x];
 }
 
-/// The last one writes the frame and says so. Nobody touches the slot after that.
+/// The last kernel writes the frame and publishes it. After that the graph must not touch the slot.
 __global__ void answer_kernel(const GraphIOContext *io, const std::uint32_t *folded, std::uint32_t seed) {
   std::uint32_t value = seed;
   for (std::uint32_t w = 0; w < kWords; ++w)
@@ -29,7 +29,8 @@ __global__ void answer_kernel(const GraphIOContext *io, const std::uint32_t *fol
   publish_graph_response(*io);
 }
 
-/// Captured while nothing runs for ever, instantiated for launches from the device, and uploaded.
+/// Captures the graph, instantiates it for launches from the device, and uploads it. Call it before any dispatch kernel
+/// runs.
 static cudaGraphExec_t make_decoder(const GraphIOContext *io, std::uint32_t *folded, std::uint32_t seed) {
   cudaStream_t stream;
   cudaGraph_t graph;
@@ -47,7 +48,7 @@ static cudaGraphExec_t make_decoder(const GraphIOContext *io, std::uint32_t *fol
   return exec;
 }
 
-/// `count` syndromes to decoder `key`; returns the wrong answers.
+/// Sends `count` syndromes to decoder `key`. Returns the number of wrong answers.
 static int decode_all(example::device_session &session, std::uint64_t key, std::uint32_t seed, std::uint32_t count) {
   int wrong = 0;
   for (std::uint32_t n = 0; n < count; ++n) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler that is a CUDA graph, launched by the host dispatcher: four workers, each a graph of its own, that sum up the
-// words of a request and answer by themselves.
+// A handler that is a CUDA graph, launched by the host dispatcher. There are four workers, each with a graph of its
+// own. A graph adds the words of a request and publishes the answer.
 #include "device_session.h"
 
 #include <cuda/atomic>
@@ -12,7 +12,7 @@ using namespace cudaq::realtime;
 
 constexpr std::uint32_t kSum = fnv1a_hash("sum"), kWorkers = 4, kSlots = 16;
 
-// One warp. `io` lies in mapped memory; the dispatcher writes it before each launch.
+// One warp. `io` is in mapped memory; the dispatcher writes it before each launch.
 __global__ void sum_kernel(const GraphIOContext *io) {
   const auto *slot = static_cast<const std::uint8_t *>(io->rx_slot);
   if (slot == nullptr) // the warm-up run of capture_graph
@@ -28,7 +28,7 @@ __global__ void sum_kernel(const GraphIOContext *io) {
   const RPCResponse response{RPC_MAGIC_RESPONSE, 0, sizeof(sum), request->request_id, request->ptp_timestamp};
   memcpy(io->tx_slot + CUDAQ_RPC_HEADER_SIZE, &sum, sizeof(sum));
   memcpy(io->tx_slot, &response, sizeof(response));
-  // The frame first, then the flag: the answer is out.
+  // The flag after the frame: it publishes the answer.
   cuda::atomic_ref<std::uint64_t, cuda::thread_scope_system>(const_cast<std::uint64_t &>(*io->tx_flag))
       .store(io->tx_flag_value, cuda::memory_order_release);
 }
@@ -37,7 +37,7 @@ int main() {
   if (const int status = example::status_without_gpu())
     return status;
 
-  // The graphs, each with a context of its own.
+  // The graphs, each with its own context.
   GraphIOContext *contexts = nullptr, *contexts_dev = nullptr;
   TRY(cudaHostAlloc(reinterpret_cast<void **>(&contexts), kWorkers * sizeof(GraphIOContext), cudaHostAllocMapped));
   TRY(cudaHostGetDevicePointer(reinterpret_cast<void **>(&contexts_dev), contexts, 0));
@@ -81,13 +81,13 @@ int main() {
   TRY(cudaq_dispatcher_set_host_workers(dispatcher, workers.data(), workers.size()));
   TRY(cudaq_dispatcher_start(dispatcher));
 
-  // The control system's side: requests in ring order, answers collected slot by slot.
+  // The control system's side: one request at a time, in ring order.
   std::uint32_t wrong = 0;
   for (std::uint32_t n = 0; n < 1000; ++n) {
     const std::uint32_t slot = n % kSlots;
     const std::uint32_t payload[3] = {n, 2 * n, 7};
     if (!example::eventually([&] { return cudaq_host_ringbuffer_slot_available(&ring, slot) == 1; }))
-      example::fail("slot", "it never became free");
+      example::fail("slot", "it did not become free");
     TRY(cudaq_host_ringbuffer_write_rpc_request(&ring, slot, kSum, payload, sizeof(payload), n, 0));
     cudaq_host_ringbuffer_signal_slot(&ring, slot);
     if (!example::eventually(
@@ -102,7 +102,7 @@ int main() {
     cudaq_host_ringbuffer_clear_slot(&ring, slot);
   }
 
-  TRY(cudaq_dispatcher_stop(dispatcher)); // no graph runs any more
+  TRY(cudaq_dispatcher_stop(dispatcher)); // after this no graph runs
   TRY(cudaq_dispatcher_destroy(dispatcher));
   TRY(cudaq_dispatch_manager_destroy(manager));
   TRY(cudaq_ringbuffer_destroy(memory));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request through the library: a ring in host memory, a decoder, a dispatcher, an answer. No GPU is needed. */
+/* One request through the library: a ring in host memory, a dispatcher, a decoder, an answer. Needs no GPU. */
 #include <cudaq/realtime/daemon/dispatcher/host_dispatcher.h>
 #include <stdio.h>
 #define TRY(call)                                                                                                      \
@@ -50,7 +50,7 @@ int main(void) {
   printf("request %u: status %d, %u detection events\n", response.request_id, response.status, events);
   cudaq_host_ringbuffer_clear_slot(&ring, 0);
 
-  TRY(cudaq_dispatcher_destroy(dispatcher)); /* stops it first */
+  TRY(cudaq_dispatcher_destroy(dispatcher)); /* stops the dispatcher first */
   TRY(cudaq_dispatch_manager_destroy(manager));
   TRY(cudaq_ringbuffer_destroy(memory));
   return events == 4 ? 0 : 1;

@@ -7,13 +7,14 @@
 
 using namespace cudaq::realtime;
 
-/// Detection events, as many as there are, and their number in; a correction and a confidence out, at offsets 0 and 1.
+/// Arguments: any number of detection events, and their number. Results: a correction at offset 0, a confidence at
+/// offset 1.
 CUDAQ_REALTIME_HOST_DEVICE constexpr cudaq_handler_schema_t rate_schema() {
   return make_schema({make_type_desc(TYPE_BIT_PACKED, 0), make_type_desc(TYPE_UINT32, 1)},
                      {make_type_desc(TYPE_UINT8, 1), make_type_desc(TYPE_FLOAT32, 1)});
 }
 
-/// The correction is the parity of the events; the fewer of them are set, the higher the confidence.
+/// The correction is the parity of the events. The confidence is the fraction of events that are not set.
 __device__ int rate_rpc(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,
                         std::uint32_t *result_len) {
   constexpr cudaq_handler_schema_t schema = rate_schema();
@@ -30,7 +31,7 @@ __device__ int rate_rpc(const void *input, void *output, std::uint32_t arg_len, 
   return arguments.ok() && results.finish(result_len) ? 0 : 1;
 }
 
-/// Ignores the table of the dispatcher, which may be empty: the one handler is part of the kernel.
+/// Ignores the dispatcher's function table, which may be empty: the only handler is part of the kernel.
 static cudaError_t launch_inlined(const cudaq_dispatch_launch_params_t *params) {
   using handlers = handler_list<static_handler<fnv1a_hash("rate"), rate_rpc>>;
   return launch_dispatch_kernel<RegularKernel, handlers>(*params);
@@ -43,7 +44,8 @@ static std::vector<std::uint8_t> request_of(const std::vector<std::uint8_t> &eve
   return payload;
 }
 
-/// `count` requests with 1 to `count` events, the first and the last of which are set; returns the wrong answers.
+/// Sends `count` requests, with 1 to `count` events. In each the first and the last event are set. Returns the number
+/// of wrong answers.
 static int rate_all(example::device_session &session, std::uint32_t count) {
   int wrong = 0;
   for (std::uint32_t n = 1; n <= count; ++n) {

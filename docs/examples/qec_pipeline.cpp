@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The realtime QEC pipeline without a GPU, with a predecoder of the program's own in front of the matcher. The code is a
-// chain of 9 bits: error i flips detectors i - 1 and i, error 0 the logical bit. Up to three errors are decoded for certain,
-// so every answer is checked.
+// The realtime QEC pipeline without a GPU. The program has its own predecoder, which runs before the matcher. The code
+// is a chain of 9 bits: error i flips the detectors i - 1 and i; error 0 flips detector 0 and the logical bit. Up to
+// three errors are always decoded correctly, so the program can check every answer.
 #include "lib/qec/stages/decoding_worker.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
@@ -18,7 +18,8 @@ namespace {
 constexpr std::uint32_t kErrors = 9, kDetectors = kErrors - 1;
 constexpr std::uint32_t kFunction = cudaq::realtime::fnv1a_hash("decode_chain");
 
-/// Two neighbours that fired alone are the error between them; the rest is the matcher's.
+/// Two fired neighbours without other fired neighbours are matched: the error between them is certain. The rest goes to
+/// the matcher.
 class pair_predecoder final : public predecoder {
 public:
   pair_predecoder() : predecoder({kDetectors, 1}) {}
@@ -27,9 +28,9 @@ public:
 protected:
   std::uint32_t residual_of(std::span<const std::uint64_t> fired, std::span<std::uint64_t> /*frame*/,
                             std::span<std::uint64_t> residual) noexcept override {
-    const std::uint64_t f = fired[0], alone = f & ~(f << 1) & (f >> 1) & ~(f >> 2); // the lower of each pair
+    const std::uint64_t f = fired[0], alone = f & ~(f << 1) & (f >> 1) & ~(f >> 2); // the lower detector of each pair
     residual[0] = f & ~(alone | alone << 1);
-    return static_cast<std::uint32_t>(std::popcount(alone)); // none of them is error 0: the frame stays as it is
+    return static_cast<std::uint32_t>(std::popcount(alone)); // none is error 0: the frame does not change
   }
 };
 
@@ -43,7 +44,7 @@ std::string chain_model() {
 } // namespace
 
 int main() {
-  // One predecoder and one matcher for each worker: they are not shared.
+  // Each worker has its own predecoder and its own matcher.
   rt::pipeline_stage_config config;
   config.num_workers = 2;
   config.num_slots = 8;
@@ -60,7 +61,7 @@ int main() {
         std::make_unique<decoding_worker>(std::make_unique<pair_predecoder>(), std::move(matcher.instance)));
   }
 
-  std::vector<int> answers(std::size_t{1} << kErrors, -1); // by request id; -1: none
+  std::vector<int> answers(std::size_t{1} << kErrors, -1); // by request id; -1: no answer
   rt::realtime_pipeline pipeline(config);
   pipeline.set_gpu_stage([&](int id) { return workers[static_cast<std::size_t>(id)]->resources(kFunction); });
   pipeline.set_cpu_stage(&decoding_worker::match);
@@ -70,14 +71,14 @@ int main() {
   });
   pipeline.start();
 
-  // The control system: every set of up to three errors; the request is one bit per detector.
+  // The control system: it sends every set of up to three errors. A request has one bit per detector.
   rt::ring_buffer_injector injector = pipeline.create_injector();
   for (std::uint32_t errors = 0; errors < 1U << kErrors; ++errors)
     if (std::popcount(errors) <= 3) {
       const auto events = static_cast<std::uint8_t>(errors ^ errors >> 1);
       injector.submit(kFunction, &events, sizeof events, errors);
     }
-  pipeline.stop(); // what was submitted is completed first
+  pipeline.stop(); // completes the submitted requests first
 
   int right = 0, wrong = 0;
   for (std::uint32_t errors = 0; errors < 1U << kErrors; ++errors)

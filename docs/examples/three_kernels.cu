@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three kernels beside each other on one GPU: RX writes requests, the dispatch kernel serves them, TX collects the answers.
-// RX and TX stand in for the kernels of a network interface. The ring is in device memory; no CPU is involved.
+// Three kernels run at the same time on one GPU: RX writes requests, the dispatch kernel serves them, TX collects the
+// answers. RX and TX take the place of the kernels of a network interface. The ring is in device memory; requests and
+// answers do not pass through the CPU.
 #include "device_session.h"
 
 #include <cudaq/realtime/daemon/dispatcher/device_arguments.h>
@@ -12,7 +13,7 @@ using namespace cudaq::realtime;
 
 constexpr std::uint32_t kSum = fnv1a_hash("sum"), kWords = 64, kRequests = 100000;
 constexpr std::uint64_t kDeadlineNs = 15'000'000'000;
-using nic_ring = device_ring<one_warp, cuda::thread_scope_device>; // everybody is on this device
+using nic_ring = device_ring<one_warp, cuda::thread_scope_device>; // all sides are on this device
 
 struct traffic_report {
   std::uint32_t sent, answered, wrong;
@@ -86,8 +87,8 @@ int main() {
   cudaStream_t rx_stream = nullptr, tx_stream = nullptr;
   TRY(cudaHostAlloc(reinterpret_cast<void **>(&report), sizeof(*report), cudaHostAllocMapped));
   *report = {};
-  // Neither may wait for the other or for the dispatch kernel: non-blocking streams, and nothing is loaded any more once
-  // one of them runs.
+  // RX and TX must not wait for each other or for the dispatch kernel. So their streams are non-blocking, and all
+  // kernels are loaded before one of them runs.
   TRY(cudaStreamCreateWithFlags(&rx_stream, cudaStreamNonBlocking));
   TRY(cudaStreamCreateWithFlags(&tx_stream, cudaStreamNonBlocking));
   TRY(preload_kernels(rx_kernel, tx_kernel));

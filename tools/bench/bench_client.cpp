@@ -17,9 +17,9 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::uint64_t kTimedEvery = 16;
-constexpr std::uint32_t kFlagsPerLine = 16; ///< a pair of cache lines, which prefetchers treat as one
+constexpr std::uint32_t kFlagsPerLine = 16; ///< flags of a pair of cache lines; prefetchers load both together
 
-/// The words of request n, made where they are needed: by the sender, and again by the check.
+/// Generates the words of request n. The sender uses it, and the check uses it again.
 class payload_maker {
 public:
   explicit payload_maker(const client_config &c) : seed_(c.seed), words_(c.payload_bytes / sizeof(std::uint64_t)) {}
@@ -48,7 +48,7 @@ bool answered(const cudaq_ringbuffer_t &ring, std::uint32_t slot) {
   return status == CUDAQ_TX_READY || status == CUDAQ_TX_ERROR;
 }
 
-/// Reads and judges the reply to request n. `copy` is working memory.
+/// Reads and checks the reply to request n. `copy` is working memory.
 bool reply_is_good(const cudaq_ringbuffer_t &ring, std::uint32_t slot, const client_config &c,
                    std::span<const std::uint64_t> request, std::uint64_t n, std::vector<std::uint64_t> &copy) {
   cudaq_rpc_response_t header;
@@ -73,10 +73,11 @@ void count(loop_result &result, std::uint64_t n, const client_config &c, std::ui
     result.per_exchange.record(ns);
 }
 
-/// Ends a thread whose partner has failed.
+/// Thrown by check() to end a thread after another thread has failed.
 struct partner_failed {};
 
-/// Threads that begin together; the first exception of any ends all and comes out of join().
+/// Threads that start their work at the same time. The first exception of a thread ends all of them; join() throws it
+/// again.
 class client_threads {
 public:
   explicit client_threads(unsigned threads) : waiting_(threads) {}
@@ -104,7 +105,7 @@ public:
       }
     });
   }
-  /// To be called by the threads while they wait.
+  /// The threads call it while they wait. Throws partner_failed after another thread has failed.
   void check() const {
     if (failed_.load(std::memory_order_relaxed))
       throw partner_failed();
@@ -132,7 +133,7 @@ private:
   std::vector<std::thread> threads_;
 };
 
-/// One thread of exchange_any_order and the slots that are its own.
+/// One thread of exchange_any_order, and the slots that it owns: [first, last).
 class any_order_client {
 public:
   any_order_client(const cudaq_ringbuffer_t &ring, std::uint32_t first, std::uint32_t last, const client_config &config,
@@ -217,7 +218,7 @@ bool reply_follows(reply_rule rule, std::span<const std::uint64_t> request, std:
     std::uint64_t should = word;
     if (rule == reply_rule::add_words)
       should = ((word >> 32) + 1) << 32 | static_cast<std::uint32_t>(word + 1);
-    else if (rule == reply_rule::add_bytes) // no carry leaves a byte: the high bits are added apart
+    else if (rule == reply_rule::add_bytes) // the high bits are added separately: no carry into the next byte
       should = ((word & ~kHigh) + kByteOnes) ^ (word & kHigh);
     wrong |= reply[i] ^ should;
   }
@@ -263,7 +264,7 @@ loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_
   std::vector<std::uint64_t> copy;
   std::uint32_t slot = 0;
   std::uint64_t count_of_lap = 1;
-  const auto word = [](volatile std::uint64_t &flag) { // only the address: a floor knows no helpers of the library
+  const auto word = [](volatile std::uint64_t &flag) { // a floor uses no helpers of the library
     return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t &>(flag));
   };
   std::uint64_t begin = now_ns();
@@ -295,8 +296,8 @@ loop_result exchange_full_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slo
   loop_result result;
   const std::uint64_t total = config.warm_up + config.exchanges;
   std::vector<std::atomic<std::uint64_t>> sent_ticks(slots);
-  // The collector may look at a slot's tx flag only for a request that has been sent: until then it could be the last
-  // one's.
+  // The collector may read a slot's tx flag only after the request is sent: before that, the flag could be the answer
+  // of the previous lap.
   std::atomic<std::uint64_t> sent{0};
   std::uint64_t begin = 0;
   client_threads both(2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench` and what can be named after it: device, graph, pipeline.
+// `bench` and its subcommands: device, graph, pipeline.
 #include "tools/bench/bench.h"
 #include "tools/commands.h"
 #include "tools/common/command_options.h"
@@ -8,44 +8,48 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr const char *kDeviceFooter =
-    R"(Floors and cases alternate, round by round; each floor is the smallest kernel that could do the work, written without the
-library. Every payload is random and every reply is checked. It takes an NVIDIA GPU and a build with device kernels.
+    R"(Floors and cases alternate in every round. Each floor is the smallest kernel that could do the work, written
+without the library. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build with device
+kernels.
   P1  closed loop, 8 B echo                 P4  throughput in order           P14  idle: an empty poll
   P2  4096 B, one thread's handler          P5  throughput in any order
-  P3  4096 B, cooperative kernel            P6  ring in device memory, a kernel plays the network interface
+  P3  4096 B, cooperative kernel            P6  ring in device memory, a kernel acts as the network interface
 
 Examples:
   cudaq-realtime bench device                              all cases, 100000 exchanges of each in 10 rounds
   cudaq-realtime bench device --cases P1,P6 --json bench.json
-  cudaq-realtime bench device --curves --json bench.json   besides, how cost grows
-  cudaq-realtime bench device --quick                      shows that it works; too short for figures)";
+  cudaq-realtime bench device --curves --json bench.json   also series: how cost grows with payload, slots, ...
+  cudaq-realtime bench device --quick                      a short check that everything works, no measurement)";
 
 constexpr const char *kGraphFooter =
-    R"(Graph workers of the host dispatcher. Floors and cases alternate, round by round; a floor is the same graph, launched by
-the measuring thread itself. Every payload is random and every reply is checked. It takes an NVIDIA GPU.
+    R"(Graphs as handlers: as workers of the host dispatcher (P7, P12), and launched by a scheduler on the GPU (P8).
+Floors and cases alternate in every round. A floor of P7 and P12 is the same graph, launched by the measuring thread; a
+floor of P8 is a minimal scheduler. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build
+with device kernels.
   P7a  library publishes     P7b  graph publishes     P7c  4096 B copied by a pre-launch hook
+  P8a  scheduler publishes   P8b  graph publishes
   P12a 64 workers            P12b 8 workers of 70 us
 
 Examples:
   cudaq-realtime bench graph                               all cases, 100000 exchanges of each in 10 rounds
-  cudaq-realtime bench graph --curves --json graph.json    besides: 1 to 64 workers, payloads read and copied
-  cudaq-realtime bench graph --quick                       shows that it works; too short for figures)";
+  cudaq-realtime bench graph --curves --json graph.json    also series: 1 to 64 workers, payloads read and copied
+  cudaq-realtime bench graph --quick                       a short check that everything works, no measurement)";
 
 #ifdef CUDAQ_TOOL_HAS_QEC
 constexpr const char *kPipelineFooter =
-    R"(What a request costs in the QEC pipeline besides inference and matching. P11 and P12 take an NVIDIA GPU.
-  P11 latency     P12 rate     P13 decode stage around the matcher's own call
+    R"(The time of a request in the QEC pipeline without inference and matching. P11 and P12 need an NVIDIA GPU.
+  P11 latency     P12 rate     P13 decode stage without the matcher
 
 Examples:
-  cudaq-realtime bench pipeline --json pipeline.json --data DIR    d7 to d31; DIR has the shots (make_data.py --pipeline)
+  cudaq-realtime bench pipeline --json pipeline.json --data DIR    d7 to d31; shots in DIR (make_data.py --pipeline)
   cudaq-realtime bench pipeline --cases P13                        without a GPU)";
 #endif
 
-/// One thing to measure.
+/// One subcommand of `bench`.
 struct bench_command {
   const char *name, *what, *footer;
-  const char *curves; ///< help of --curves; NULL: there are none
-  bool has_data;      ///< recorded shots: --data
+  const char *curves; ///< help of --curves; NULL: the subcommand has no --curves
+  bool has_data;      ///< the subcommand has --data
   int (*run)(const bench_options &, const output &);
 };
 
@@ -62,11 +66,12 @@ void add_bench_command(CLI::App &bench, const bench_command &c, chosen_command &
     command.add_flag("--curves", o.curves, c.curves);
   add_quick_flag(command, o);
   command.add_option("--gpu", o.gpu, "number of the GPU")->capture_default_str()->check(CLI::Range(0, 255));
-  add_client_cores_option(command, o, "cores of the client threads (default: all but the first, if there are four)")
+  add_client_cores_option(command, o,
+                          "cores of the client threads (default: with four cores or more, all but the first)")
       ->type_name("A,B,...");
   add_random_payload_options(command, o);
   run_when_chosen(command, chosen, [options, run = c.run](const output &out) { return run(*options, out); });
-  // After --json, where its help has always been.
+  // After --json, to keep its place in the help.
   if (c.has_data)
     command.add_option("--data", o.data_folder, "folder of the recorded shots")->type_name("DIR");
 }
@@ -74,20 +79,22 @@ void add_bench_command(CLI::App &bench, const bench_command &c, chosen_command &
 } // namespace
 
 void add_bench(CLI::App &program, chosen_command &chosen) {
-  CLI::App &bench = *program.add_subcommand("bench", "what needs a GPU, beside its floors: bench device --help");
+  CLI::App &bench =
+      *program.add_subcommand("bench", "benchmarks with a GPU, compared with floors: bench device --help");
   bench.require_subcommand(1);
   add_bench_command(bench,
-                    {"device", "the device path beside its floors", kDeviceFooter,
-                     "besides: payload, slots, functions, blocks, dispatchers, each as a series", false,
+                    {"device", "the device path, compared with its floors", kDeviceFooter,
+                     "also measure series over payload, slots, functions, blocks, dispatchers", false,
                      &run_bench_device},
                     chosen);
   add_bench_command(bench,
-                    {"graph", "graphs launched by the host path and by the GPU beside their floors", kGraphFooter,
-                     "besides: 1 to 64 workers, and payloads, each as a series", false, &run_bench_graph},
+                    {"graph", "graphs launched by the host path and by the GPU, compared with their floors",
+                     kGraphFooter, "also measure series over 1 to 64 workers and over payloads", false,
+                     &run_bench_graph},
                     chosen);
 #ifdef CUDAQ_TOOL_HAS_QEC
   add_bench_command(bench,
-                    {"pipeline", "the QEC pipeline around its engine and its matcher", kPipelineFooter, nullptr, true,
+                    {"pipeline", "the QEC pipeline without its engine and its matcher", kPipelineFooter, nullptr, true,
                      &run_bench_pipeline},
                     chosen);
 #endif

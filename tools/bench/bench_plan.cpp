@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint64_t kMostWarmUp = 2048;
 
-constexpr char kFrame4096[] = "one block of 256 threads: flag, 4096 B in and out, 16 B a thread";
+constexpr char kFrame4096[] = "one block of 256 threads: flag, 4096 B in and out, 16 B per thread";
 constexpr bench_case kCases[] = {
     {"P1", "P1", "regular 1x32, mapped ring, 8 B echo, closed loop", "one warp: flag, 64 B slot in and out, clear",
      "ns", bench_metric::p50_ratio, 1.10, 0.97},
@@ -24,7 +24,7 @@ constexpr bench_case kCases[] = {
     {"P3b", "P3", "cooperative 16x128, 4096 B, the same", kFrame4096, "ns", bench_metric::p50_ratio, 2.0, 1.3},
     {"P4", "P4", "regular 1x32, FIFO, 64 in flight, 8 B echo", "one warp, the same ring in order, full", "ns",
      bench_metric::rate, 600e3, 2e6},
-    {"P5", "P5", "regular 8x32, ANY order, 256 slots, 8 B echo", "8x32, one lane a slot, 32 B in and out", "ns",
+    {"P5", "P5", "regular 8x32, ANY order, 256 slots, 8 B echo", "8x32, one lane per slot, 32 B in and out", "ns",
      bench_metric::rate_ratio, 0.33, 0.8},
     {"P6", "P6", "regular 1x32, ring in device memory, GPU producer, 8 B echo", "device flag, slot read, flag back",
      "cycles", bench_metric::p50_ratio, 1.5, 1.1},
@@ -33,7 +33,7 @@ constexpr bench_case kCases[] = {
 };
 
 constexpr double kSerialGood = 1e9 / 3000, kSerialAim = 1e9 / 2000; ///< 3 and 2 us of the dispatcher per request
-constexpr double kBusyWorkers = 8 / 70e-6;                          ///< what eight workers of 70 us could do
+constexpr double kBusyWorkers = 8 / 70e-6;                          ///< upper limit of eight workers of 70 us
 constexpr bench_case kGraphCases[] = {
     {"P7a", "P7", "graph worker, library publishes, 8 B echo, closed loop", "cudaGraphLaunch, stream write -> seen",
      "ns", bench_metric::p50_ratio, 1.15, 1.05},
@@ -45,9 +45,9 @@ constexpr bench_case kGraphCases[] = {
      "device flag, 32 B read, launch, 32 B and the child's flag", "ns", bench_metric::p50_ratio, 1.15, 1.05},
     {"P8b", "P8", "the same, the graph publishes", "device flag, 32 B read, launch, 32 B and the child's flag", "ns",
      bench_metric::p50_ratio, 1.15, 1.05},
-    {"P12a", "P12", "64 graph workers, as fast as it goes, 8 B echo", "one thread, 64 streams", "ns",
+    {"P12a", "P12", "64 graph workers, as fast as possible, 8 B echo", "one thread, 64 streams", "ns",
      bench_metric::rate, kSerialGood, kSerialAim},
-    {"P12b", "P12", "8 graph workers of 70 us, as fast as it goes", "one thread, 8 streams", "ns", bench_metric::rate,
+    {"P12b", "P12", "8 graph workers of 70 us, as fast as possible", "one thread, 8 streams", "ns", bench_metric::rate,
      0.95 * kBusyWorkers, 0.99 * kBusyWorkers},
 };
 
@@ -64,7 +64,7 @@ std::vector<bench_case> select_cases(const std::vector<std::string> &names, std:
         known.emplace_back(name);
   for (const std::string &name : names)
     if (std::ranges::find(known, name) == known.end())
-      throw usage_error(fmt::format("--cases: there is no case \"{}\"; there are {}", name, fmt::join(known, ", ")));
+      throw usage_error(fmt::format("--cases: unknown case \"{}\"; the cases are {}", name, fmt::join(known, ", ")));
   std::vector<bench_case> chosen;
   for (const bench_case &c : all)
     if (names.empty() || std::ranges::find(names, c.id) != names.end() ||

@@ -11,9 +11,9 @@
 namespace cudaq::realtime::tools {
 
 enum class bench_metric : std::uint8_t {
-  p50_ratio,  ///< p50 over the floor's
-  rate_ratio, ///< exchanges per second over the floor's
-  rate,       ///< exchanges per second, the floor for orientation only
+  p50_ratio,  ///< p50 divided by the floor's p50
+  rate_ratio, ///< exchanges per second divided by the floor's
+  rate,       ///< exchanges per second; the floor is for comparison only
 };
 
 struct bench_case {
@@ -29,12 +29,13 @@ struct bench_case {
 std::span<const bench_case> all_bench_cases();
 std::span<const bench_case> all_graph_cases();
 
-/// The cases named by id or group, each once, in the order of `all`; none named: all. Throws usage_error.
+/// The cases that `names` lists by id or group, each once, in the order of `all`. No names: all cases. Throws
+/// usage_error for an unknown name.
 std::vector<bench_case> select_cases(const std::vector<std::string> &names,
                                      std::span<const bench_case> all = all_bench_cases());
 
-/// Exchanges of one round and those that warm it up; their sum is whole laps of a ring of `slots`, so that a dispatcher
-/// that is started again goes on at slot 0, where floors begin.
+/// Measured exchanges and warm-up exchanges of one round. Their sum is a multiple of the ring's slots. So the
+/// dispatcher of the next round continues at slot 0, where floors begin.
 struct round_size {
   std::uint64_t exchanges = 0;
   std::uint64_t warm_up = 0;

@@ -9,15 +9,14 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr char kMethod[] =
-    "floors and cases alternate in rounds, histograms of all rounds merged; closed loop: from just before the rx flag "
-    "is "
-    "raised to just after the tx flag was seen, frame, free test and check of the reply outside; rates: exchanges over "
-    "the wall clock of the rounds, latency of every 16th request; P6: GPU cycles by clock64 on the producer's side, "
-    "not "
-    "converted; P14: wall time over empty polls, counted by dispatcher and floor themselves; a 4096 B "
-    "floor frame is a header and 4072 B of payload, the cases have 4096 B of "
-    "payload; "
-    "all payloads random, every reply checked (id, status, content)";
+    "floors and cases alternate in every round, histograms of all rounds are merged; closed loop: from just before the "
+    "rx flag is set to just after the tx flag is seen, without the frame, the test that the slot is free, and the "
+    "check "
+    "of the reply; rates: exchanges divided by the wall time of the rounds, latency of every 16th request; P6: GPU "
+    "cycles by clock64 in the producer kernel, not converted; P14: wall time divided by the empty polls that "
+    "dispatcher "
+    "and floor count; a floor frame of 4096 B is a header and 4072 B of payload, the cases have 4096 B of payload; all "
+    "payloads are random, every reply is checked (id, status, content)";
 
 std::string value_text(double value, const std::string &unit) {
   return unit == "ns" ? format_ns(value) : fmt::format("{:.0f} cyc", value);
@@ -101,7 +100,7 @@ void print_results(const output &out, const std::vector<bench_result> &results) 
              at(r.ours, 99.9, r.of.unit), at(r.ours, 100, r.of.unit),
              target_text(ratio_of(r), r.of.metric == bench_metric::rate));
     for (const measured_case &f : r.other_floors)
-      out.text("     floor, too: {:<48} {:>10}\n", f.what, main_figure(f, r.of));
+      out.text("     also floor: {:<48} {:>10}\n", f.what, main_figure(f, r.of));
   }
 }
 
@@ -142,16 +141,16 @@ void print_bench(const output &out, const bench_options &o, const bench_context 
   out.text("{}, compute capability {}, driver CUDA {}, runtime CUDA {}; {} rounds, floors and cases alternate\n",
            context.gpu_name, context.compute_capability, format_cuda_version(context.cuda_driver_version),
            format_cuda_version(context.cuda_runtime_version), o.rounds);
-  out.text("clients on cores {}; timer: {}, {:.0f} ns inside every exchange, floors too; not subtracted\n",
-           context.client_cores.empty() ? "as they come" : fmt::format("{}", fmt::join(context.client_cores, ",")),
+  out.text("client cores: {}; timer: {}; it takes {:.0f} ns of every exchange, also of the floors; not subtracted\n",
+           context.client_cores.empty() ? "not pinned" : fmt::format("{}", fmt::join(context.client_cores, ",")),
            ticks_name(), context.timer_overhead_ns);
   if (context.measured_clock_mhz > 0)
     out.text("GPU clock during P6: {:.0f} MHz\n", context.measured_clock_mhz);
   if (context.involuntary_switches > 0)
-    out.text("note: the measuring thread lost its core {} times; the tails hold that too\n",
+    out.text("note: the measuring thread lost its core {} times; the tails include that time\n",
              context.involuntary_switches);
   if (o.quick)
-    out.text("note: --quick shows that it works; too short for figures\n");
+    out.text("note: --quick checks that everything works; it is too short for measurements\n");
   if (!results.empty())
     print_results(out, results);
   for (const bench_curve &curve : curves)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `bench device` as text and as JSON.
+// The results of `bench device` and `bench graph` as text and as JSON.
 #pragma once
 
 #include "tools/bench/bench_plan.h"
@@ -15,10 +15,10 @@ struct bench_result {
   bench_case of;
   measured_case floor;
   measured_case ours;
-  std::vector<measured_case> other_floors; ///< for orientation
+  std::vector<measured_case> other_floors; ///< for comparison only
 };
 
-/// Of a case, or of a point of a curve that has a floor.
+/// The ratio of a case to its floor; for bench_metric::rate the case's rate.
 ratio_line ratio_of(const bench_result &result);
 
 struct curve_point {
@@ -31,24 +31,24 @@ struct bench_curve {
   std::string name;
   std::string what;
   std::string x_name;
-  bool rate = false; ///< exchanges per second count, not latency
+  bool rate = false; ///< the figure is exchanges per second, not latency
   std::vector<curve_point> points;
 };
 
 struct bench_context {
   std::string command = "bench device";
-  std::string method;             ///< "": that of `bench device`
-  std::vector<std::string> notes; ///< what was found besides
+  std::string method;             ///< "": the method of `bench device`
+  std::vector<std::string> notes; ///< other findings, as sentences
   std::string gpu_name;
   std::string compute_capability;
-  std::string driver;          ///< of the kernel module, "" if it does not say
+  std::string driver;          ///< version line of the kernel module; "" if there is none
   int cuda_driver_version = 0; ///< 1000 * major + 10 * minor
   int cuda_runtime_version = 0;
   int multiprocessors = 0;
-  int clock_khz = 0;              ///< highest, of the attribute
-  double measured_clock_mhz = 0;  ///< clock64 over globaltimer in a producer kernel; 0: no case needed one
+  int clock_khz = 0;              ///< highest clock, by the device attribute
+  double measured_clock_mhz = 0;  ///< clock64 divided by globaltimer in a producer kernel; 0: no case ran one
   std::vector<int> client_cores;  ///< empty: not pinned
-  unsigned any_order_threads = 0; ///< that feed a ring with ANY ordering
+  unsigned any_order_threads = 0; ///< client threads of a ring with ANY ordering
   double ns_per_tick = 1;
   double timer_overhead_ns = 0;
   std::uint64_t involuntary_switches = 0; ///< of the measuring thread
@@ -59,11 +59,11 @@ void print_bench(const output &out, const bench_options &o, const bench_context 
 json bench_json_body(const bench_options &o, const bench_context &context, const std::vector<bench_result> &results,
                      const std::vector<bench_curve> &curves);
 
-/// Prints, writes the JSON and returns the exit_code.
+/// Prints the report, writes the JSON, and returns the exit_code.
 int report_bench(const output &out, const bench_options &o, const bench_context &context,
                  const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);
 
-/// Wrong replies of all of them together.
+/// Number of wrong replies in all results and curves.
 std::uint64_t wrong_replies(const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);
 
 } // namespace cudaq::realtime::tools

@@ -8,7 +8,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::size_t kSeatBytes = 512; ///< stop word and report, each on lines of its own
+constexpr std::size_t kSeatBytes = 512; ///< stop word and report, each in cache lines of its own
 constexpr std::size_t kReportAt = 256;
 constexpr std::size_t kFewestCoresToPin = 4;
 constexpr unsigned kMostAnyOrderThreads = 12;
@@ -47,7 +47,7 @@ kernel_control kernel_seat::prepare() {
   require_cuda(cudaStreamSynchronize(stream_.get()), "clearing a stop word");
   running_ = true;
   return {memory_.as<std::uint32_t>(), reinterpret_cast<kernel_report *>(memory_.as<std::uint8_t>() + kReportAt),
-          // Longer than the host waits, so that it is the host that says what was wrong.
+          // Longer than the host waits: the host ends the run first, and reports the reason.
           2 * timeout_ns_};
 }
 
@@ -65,7 +65,7 @@ void kernel_seat::start_producer(const producer_plan &plan, const cudaq_ringbuff
 kernel_report kernel_seat::stop() {
   signal_.send(memory_.as<std::uint32_t>(), timeout_ns_);
   if (!stream_.wait(timeout_ns_))
-    abandon("a floor kernel did not end although it was told to");
+    abandon("a floor kernel did not end after its stop word was set");
   running_ = false;
   kernel_report report{};
   require_cuda(cudaMemcpyAsync(&report, memory_.as<std::uint8_t>() + kReportAt, sizeof report, cudaMemcpyDeviceToHost,
@@ -83,7 +83,7 @@ bench_session::bench_session(const bench_options &options)
   require_cuda(preload_bench_handlers(), "loading the handlers");
   const std::vector<int> allowed = allowed_cores();
   allowed_ = allowed.size();
-  if (cores_.empty() && allowed_ >= kFewestCoresToPin) // the first one gets the interrupts
+  if (cores_.empty() && allowed_ >= kFewestCoresToPin) // without the first core: it serves the interrupts
     cores_.assign(allowed.begin() + 1, allowed.end());
   any_order_threads_ =
       std::clamp(static_cast<unsigned>(cores_.empty() ? allowed_ : cores_.size()), 1u, kMostAnyOrderThreads);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all cases of `bench device` share on the GPU: streams, stop words, and how a kernel is started, stopped and
-// given up.
+// What all cases of `bench device` and `bench graph` share: streams, stop words, cores, and how a floor kernel is
+// started and stopped.
 #pragma once
 
 #include "tools/bench/bench_client.h"
@@ -15,8 +15,9 @@
 
 namespace cudaq::realtime::tools {
 
-/// A 4-byte word of ones in pinned memory and a stream to copy it by: beside a kernel that runs for ever nothing may
-/// need a kernel of its own.
+/// Sets the stop word of a running kernel: copies a 4-byte word of ones from pinned memory, on a stream of its own. A
+/// copy needs no kernel; a second kernel might wait for the running one. send() abandons the process if the copy does
+/// not end within the limit.
 class stop_signal {
 public:
   stop_signal();
@@ -30,7 +31,7 @@ private:
   std::uint32_t *ones_ = nullptr;
 };
 
-/// Where one floor or producer kernel runs.
+/// Runs one floor kernel or producer kernel at a time. Owns its stream, its stop word and its report.
 class kernel_seat {
 public:
   kernel_seat(const stop_signal &signal, std::uint64_t timeout_ns);
@@ -38,11 +39,13 @@ public:
   kernel_seat(const kernel_seat &) = delete;
   kernel_seat &operator=(const kernel_seat &) = delete;
 
+  /// Clears the ring's flags before the launch.
   void start_floor(const floor_plan &plan, const bare_ring &ring);
   void start_producer(const producer_plan &plan, const cudaq_ringbuffer_t &ring);
-  /// Waits for the kernel to end by itself.
+  /// Waits until the kernel ends by itself. Returns false if it has not ended within the limit.
   [[nodiscard]] bool wait(std::uint64_t limit_ns) const { return stream_.wait(limit_ns); }
-  /// Ends the kernel, if it has not ended, and reads what it left. A kernel that does not end abandons the process.
+  /// Ends the kernel if it still runs, and returns its report. If the kernel does not end within the timeout, the
+  /// process is abandoned.
   kernel_report stop();
   [[nodiscard]] const gpu_stream &stream() const noexcept { return stream_; }
 
@@ -56,24 +59,26 @@ private:
   bool running_ = false;
 };
 
-/// Options, clocks, cores and kernel seats of one run of `bench device`.
+/// Options, clocks, cores and kernel seats of one run. The constructor pins the calling thread, which is the measuring
+/// thread, to the first core.
 class bench_session {
 public:
   explicit bench_session(const bench_options &options);
 
   [[nodiscard]] const bench_options &options() const noexcept { return options_; }
-  /// Other numbers of exchanges and rounds from now on.
+  /// Replaces the options, for other numbers of exchanges and rounds.
   void use(const bench_options &options) { options_ = options; }
   [[nodiscard]] const tick_scale &scale() const noexcept { return scale_; }
   [[nodiscard]] std::uint64_t timeout_ns() const noexcept { return timeout_ns_; }
   [[nodiscard]] kernel_seat &server() noexcept { return server_; }
   [[nodiscard]] kernel_seat &producer() noexcept { return producer_; }
-  /// Cores of client threads; the measuring thread is on the first. Empty: too few to pin.
+  /// Cores of the client threads; the measuring thread is on the first one. Empty: there are too few cores to pin.
   [[nodiscard]] const std::vector<int> &cores() const noexcept { return cores_; }
   [[nodiscard]] unsigned any_order_threads() const noexcept { return any_order_threads_; }
-  /// A seed that no round before has had.
+  /// A seed that no earlier round had.
   std::uint64_t next_seed() noexcept { return seed_ += 64; }
-  /// A client of a round of `slots` slots; the caller fills in what the requests are.
+  /// Configuration of a client for one round on a ring of `slots` slots. `threads`: CPU threads that are busy during
+  /// the round. The caller sets payload, function id and rule.
   client_config client(std::uint32_t slots, unsigned threads);
 
   double measured_clock_mhz = 0;

@@ -12,15 +12,15 @@
 
 namespace cudaq::realtime::tools {
 
-/// CLOCK_MONOTONIC in nanoseconds: what the demo puts into ptp_timestamp.
+/// CLOCK_MONOTONIC in nanoseconds. The demo writes this value into ptp_timestamp.
 inline std::uint64_t now_ns() noexcept {
   timespec t{};
   clock_gettime(CLOCK_MONOTONIC, &t);
   return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-/// The cheapest monotonic counter of the CPU, read in program order: earlier loads have finished, later ones have not
-/// begun. tick_period_ns() gives its unit.
+/// The cheapest monotonic counter of the CPU, read in program order: earlier loads have finished, later loads have not
+/// begun. tick_scale (exchange.h) converts its unit to nanoseconds.
 inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   _mm_lfence();
@@ -36,7 +36,7 @@ inline std::uint64_t ticks() noexcept {
 #endif
 }
 
-/// Name of what ticks() reads, for reports.
+/// Name of the counter that ticks() reads, for reports.
 inline const char *ticks_name() noexcept {
 #if defined(__x86_64__)
   return "rdtsc between two lfence";
@@ -47,7 +47,7 @@ inline const char *ticks_name() noexcept {
 #endif
 }
 
-/// One turn of a spin loop.
+/// One pass of a spin loop.
 inline void relax() noexcept {
 #if defined(__x86_64__)
   _mm_pause();
@@ -56,7 +56,8 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Spins for a while, then gives the core away between polls: for threads that may have to share a core.
+/// Waits between polls: the first `spins` polls without work spin, later polls yield the core. For threads that may
+/// have to share a core. worked() starts again at the spinning.
 class spin_then_yield {
 public:
   explicit spin_then_yield(std::uint32_t spins) : spins_(spins) {}

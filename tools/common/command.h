@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What main.cpp and the subcommands tell each other. Needs no header of the command line library.
+// What main.cpp and the subcommands exchange. Needs no header of the command line library.
 #pragma once
 
 #include "tools/common/report.h"
@@ -12,11 +12,11 @@ class App;
 
 namespace cudaq::realtime::tools {
 
-/// Runs a subcommand with the options that were read for it. Returns an exit_code; throws what its run_<name> throws.
+/// Runs a subcommand with its parsed options. Returns an exit_code; throws what the subcommand's run_<name> throws.
 using command_body = std::function<int(const output &)>;
 
-/// The subcommand that the command line names. All subcommands store their output options here: only one of them is
-/// parsed.
+/// The subcommand that the command line names. All subcommands share these output options, because only one subcommand
+/// is parsed.
 struct chosen_command {
   output_options output;
   command_body run; ///< empty until the command line is parsed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that several subcommands have, so that each has one name, one check and one text. For *_command.cpp only:
-// this header brings in the command line library, which is slow to compile.
+// Options that several subcommands have. Each has one name, one check and one text. For *_command.cpp only: this header
+// includes the command line library, which is slow to compile.
 #pragma once
 
 #include "tools/common/command.h"
@@ -14,7 +14,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// CLI::Range, and no NaN, which compares with nothing and so passes every range.
+/// Like CLI::Range, but refuses NaN too. CLI::Range accepts NaN, because every comparison with NaN is false.
 inline CLI::Validator number_between(double low, double high) {
   return CLI::Validator(
       [low, high](std::string &text) -> std::string {
@@ -26,18 +26,18 @@ inline CLI::Validator number_between(double low, double high) {
       fmt::format("FLOAT in [{} - {}]", low, high));
 }
 
-/// A word of a list, with its default shown.
+/// An option whose value is one of `words`; --help shows the default.
 inline void add_choice(CLI::App &command, const char *name, std::string &value, const char *text,
                        const std::vector<std::string> &words) {
   command.add_option(name, value, text)->capture_default_str()->check(CLI::IsMember(words));
 }
 
-/// --json, and what runs when the command line names `command`: the last call of every add_<name>.
+/// Adds --json, and stores `body` in `chosen` when the command line names `command`. The last call of every add_<name>.
 inline void run_when_chosen(CLI::App &command, chosen_command &chosen, command_body body) {
   const CLI::Option *const json_option =
       command
           .add_option("--json", chosen.output.json_file,
-                      "report as JSON: into FILE, or without FILE (or with -) to stdout instead of the text")
+                      "report as JSON, into FILE; without FILE or with - to stdout, instead of the text")
           ->expected(0, 1)
           ->type_name("[FILE]");
   command.callback([json_option, &chosen, body = std::move(body)] {
@@ -51,14 +51,14 @@ inline void add_hgrm_option(CLI::App &command, output_options &o) {
       ->type_name("PREFIX");
 }
 
-/// `until`: what must happen in that time.
+/// `until`: the event that must happen within that time.
 inline void add_timeout_option(CLI::App &command, double &timeout_s, const char *until) {
-  command.add_option("--timeout", timeout_s, fmt::format("seconds without {} before the run is given up", until))
+  command.add_option("--timeout", timeout_s, fmt::format("seconds without {} after which the run fails", until))
       ->capture_default_str()
       ->check(number_between(0.01, 1e5));
 }
 
-/// Words of wait policies; `text` names the threads.
+/// --wait with the names of the wait policies; `text` names the threads.
 inline void add_wait_option(CLI::App &command, std::string &wait, const char *text) {
   add_choice(command, "--wait", wait, text, {"auto", "spin", "yield", "block"});
 }
@@ -81,7 +81,7 @@ inline CLI::Option *add_shots_option(CLI::App &command, std::uint64_t &shots, co
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 48));
 }
 
-/// What the threads of a run are called in the help of a subcommand.
+/// The names of a run's threads in the help of a subcommand.
 struct thread_names {
   const char *producer, *consumer, *dispatcher, *workers;
 };
@@ -96,18 +96,19 @@ inline void add_core_options(CLI::App &command, thread_cores &cores, const threa
   add("--core-workers", cores.workers, names.workers, "; the others follow");
 }
 
-/// Where the recorded shots are, and in which order they go.
+/// --data and --seed: the folder of the recorded shots, and their order.
 inline void add_recorded_shots_options(CLI::App &command, std::string &data_folder, std::uint64_t &seed) {
-  command.add_option("--data", data_folder, "folder of the recorded shots (default: $CUDAQ_REALTIME_DATA, or found)");
-  command.add_option("--seed", seed, "order of the shots; 0: as recorded")->capture_default_str();
+  command.add_option("--data", data_folder, "folder of the recorded shots (default: $CUDAQ_REALTIME_DATA, else found)");
+  command.add_option("--seed", seed, "seed of the random order of the shots; 0: as recorded")->capture_default_str();
 }
 
-/// How much is measured; --quick comes after what a subcommand has in between.
+/// --exchanges and --rounds. --quick has a function of its own, so that a subcommand can put other options between
+/// them.
 inline void add_rounds_options(CLI::App &command, measuring_options &o, std::uint64_t most_exchanges) {
   command.add_option("--exchanges", o.exchanges, "exchanges of each case, after warm-up")
       ->capture_default_str()
       ->check(CLI::Range(std::uint64_t{1}, most_exchanges));
-  command.add_option("--rounds", o.rounds, "rounds in which floors and cases alternate")
+  command.add_option("--rounds", o.rounds, "rounds; each measures every floor and every case")
       ->capture_default_str()
       ->check(CLI::Range(1u, 10000u));
 }
@@ -121,7 +122,7 @@ inline CLI::Option *add_client_cores_option(CLI::App &command, measuring_options
 }
 
 inline void add_random_payload_options(CLI::App &command, measuring_options &o) {
-  command.add_option("--seed", o.seed, "of the payloads")->capture_default_str();
+  command.add_option("--seed", o.seed, "seed of the random payloads")->capture_default_str();
   add_timeout_option(command, o.timeout_s, "an answer");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the loops of `latency` have in common: payloads that can be checked, deadlines, and what a loop measured.
+// What the measuring loops have in common: payloads that can be checked, deadlines, and the result of a loop.
 #pragma once
 
 #include "tools/common/clock.h"
@@ -24,7 +24,8 @@ inline payload_words make_payload(std::uint64_t seed, std::uint64_t n) noexcept 
   return words;
 }
 
-/// What every server does to every word; a reply that is the request unchanged, stale or zero does not pass.
+/// The work of every server: it transforms every word of the payload. A reply that is the unchanged request, a stale
+/// reply, or zero does not pass the check.
 inline std::uint64_t transform(std::uint64_t word) noexcept { return std::rotl(word, 17) ^ 0xa5a5a5a55a5a5a5au; }
 
 inline bool reply_is_right(const payload_words &request, const payload_words &reply, std::size_t words) noexcept {
@@ -34,7 +35,7 @@ inline bool reply_is_right(const payload_words &request, const payload_words &re
   return wrong == 0;
 }
 
-/// Nanoseconds per tick of ticks(), by comparison with CLOCK_MONOTONIC over 50 ms.
+/// Nanoseconds per tick of ticks(), from a comparison with CLOCK_MONOTONIC over 50 ms.
 class tick_scale {
 public:
   tick_scale();
@@ -42,7 +43,8 @@ public:
     return static_cast<double>(tick_count) * ns_per_tick_;
   }
   [[nodiscard]] double ns_per_tick() const noexcept { return ns_per_tick_; }
-  /// Median time between two ticks() in a row: part of every measured exchange, the floor's too. Not subtracted.
+  /// Median time between two consecutive calls of ticks(). It is part of every measured exchange, also of the floor's,
+  /// and is not subtracted.
   [[nodiscard]] double overhead_ns() const noexcept { return overhead_ns_; }
 
 private:
@@ -50,14 +52,15 @@ private:
   double overhead_ns_ = 0;
 };
 
-/// A wait without an end: the other side is gone or does not answer.
+/// A wait reached its deadline: the other side has ended or does not answer.
 class exchange_stalled : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// Counts polls and looks at the clock only now and then; check() throws exchange_stalled after the deadline. With
-/// `share_core` it also gives the core away, for machines where both sides have to use one.
+/// Deadline of a polling loop. Call check() at every poll; it reads the clock at every 65536th poll only, and throws
+/// exchange_stalled after the deadline. With `share_core` it also yields the core at every poll, for machines where
+/// both sides must use one core. restart() begins a new wait.
 class poll_deadline {
 public:
   poll_deadline(const char *what, std::uint64_t timeout_ns, bool share_core)
@@ -87,14 +90,14 @@ private:
   std::uint64_t begin_ns_ = 0;
 };
 
-/// Exchanges of one lap, whose duration is what throughput is computed from.
+/// Exchanges of one lap. Throughput is computed from the duration of laps.
 inline constexpr std::uint64_t kLap = 64;
 
 /// Splits a loop into laps of kLap exchanges.
 class lap_timer {
 public:
   lap_timer(latency_histogram &laps, const tick_scale &scale) : laps_(laps), scale_(scale), last_(ticks()) {}
-  /// After exchange number `done` (counted from 1), at time `now` in ticks.
+  /// Call after each exchange: its number (`done`, counted from 1), and the time in ticks.
   void exchanged(std::uint64_t done, std::uint64_t now) noexcept {
     if (done % kLap != 0)
       return;
@@ -117,7 +120,7 @@ struct loop_config {
   bool share_core = false;
 };
 
-/// What one loop measured. `per_exchange` may hold a sample only; laps and wall_ns are about all exchanges.
+/// The result of one loop. `per_exchange` may hold a sample of the exchanges; laps and wall_ns cover all of them.
 struct loop_result {
   latency_histogram per_exchange;
   latency_histogram laps; ///< time of each kLap exchanges
@@ -132,8 +135,8 @@ struct loop_result {
     wall_ns += other.wall_ns;
     wrong += other.wrong;
   }
-  /// Throughput of the median lap: what the two cores do while they have both threads on them. The wall clock also
-  /// counts the milliseconds for which the system gave a core to somebody else.
+  /// Throughput of the median lap: the rate while both threads run on their cores. The wall clock also counts the
+  /// milliseconds in which the system gave a core to another program.
   [[nodiscard]] double per_second() const noexcept {
     const std::uint64_t lap = laps.percentile(50);
     return lap == 0 ? wall_per_second() : static_cast<double>(kLap) * 1e9 / static_cast<double>(lap);

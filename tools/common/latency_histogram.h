@@ -12,16 +12,16 @@
 
 namespace cudaq::realtime::tools {
 
-/// Log-linear buckets: every power of two is cut into 128 equal buckets, values below 256 have one bucket each.
+/// Log-linear buckets: every power of two is divided into 128 equal buckets; values below 256 have one bucket each.
 ///
 ///   value        bucket width   buckets
 ///   0 .. 255          1          0 .. 255
 ///   256 .. 511        2        256 .. 383    300 -> bucket 256 + (300 - 256) / 2 = 278, which holds 300 and 301
 ///   512 .. 1023       4        384 .. 511
 ///
-/// Accuracy: a percentile is reported as the upper end of its bucket (never above the largest value), so it is never
-/// below the true order statistic and at most 1/128 (0.8 %) above it. min, max, count and mean are exact. Values beyond
-/// kLargest are counted in the last bucket. record() never allocates; one thread at a time.
+/// Accuracy: a percentile is reported as the upper end of its bucket, but never above the largest value. So it is never
+/// below the true order statistic, and at most 1/128 (0.8 %) above it. min, max, count and mean are exact. Values above
+/// kLargest are counted in the last bucket. record() never allocates. One thread at a time.
 class latency_histogram {
 public:
   static constexpr unsigned kSubBits = 7;
@@ -54,11 +54,12 @@ public:
     return count_ == 0 ? 0.0 : static_cast<double>(sum_) / static_cast<double>(count_);
   }
 
-  /// Smallest recorded value (see Accuracy) that at least `percent` of all values do not exceed; 0 when empty.
+  /// Smallest recorded value (see Accuracy) that at least `percent` of all values do not exceed. 0 if there are no
+  /// values.
   [[nodiscard]] std::uint64_t percentile(double percent) const noexcept {
     if (count_ == 0)
       return 0;
-    // A hair below the product: 99.9 has no exact form, and 1000 values at 99.9 % mean the 999th.
+    // Slightly below the product: 99.9 has no exact binary form, and 99.9 % of 1000 values must give the 999th.
     const double exact = std::clamp(percent, 0.0, 100.0) / 100.0 * static_cast<double>(count_);
     const auto rank =
         std::clamp<std::uint64_t>(static_cast<std::uint64_t>(std::ceil(exact * (1.0 - 1e-12))), 1, count_);
@@ -71,7 +72,7 @@ public:
     return max_;
   }
 
-  /// How many values lie in [low, high), with bucket precision.
+  /// Number of values in [low, high), with bucket precision.
   [[nodiscard]] std::uint64_t count_between(std::uint64_t low, std::uint64_t high) const noexcept {
     std::uint64_t n = 0;
     for (std::size_t i = index_of(std::min(low, kLargest)); i < buckets_.size() && lower_of(i) < high; ++i)
@@ -80,7 +81,7 @@ public:
     return n;
   }
 
-  /// visit(upper end, count) for every bucket that holds a value, ascending.
+  /// Calls visit(upper end, count) for every bucket that holds a value, in ascending order.
   template <typename Visit>
   void each_bucket(Visit visit) const {
     for (std::size_t i = 0; i < buckets_.size(); ++i)
@@ -88,8 +89,8 @@ public:
         visit(std::clamp(upper_of(i), min_, max_), buckets_[i]);
   }
 
-  /// The text format of HdrHistogram's plotter: value, fraction, count up to it, 1 / (1 - fraction).
-  /// `unit` divides the values, e.g. 1000 for microseconds from nanoseconds.
+  /// Writes the text format of HdrHistogram's plotter: value, fraction, count up to that value, 1 / (1 - fraction).
+  /// The values are divided by `unit`, e.g. 1000 writes nanoseconds as microseconds.
   void write_hgrm(std::ostream &out, double unit = 1.0) const;
 
   static constexpr std::size_t index_of(std::uint64_t value) noexcept {

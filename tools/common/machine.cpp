@@ -21,7 +21,7 @@ struct cpu_set_deleter {
   void operator()(cpu_set_t *set) const noexcept { CPU_FREE(set); }
 };
 
-/// The value behind the first line of /proc/cpuinfo that begins with one of the keys.
+/// The value of the first line of /proc/cpuinfo that begins with one of the keys.
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
   for (std::string line; std::getline(in, line);)
@@ -106,7 +106,7 @@ std::string pin_this_thread(int core) {
   if (core < 0)
     return "";
   if (core >= kMaxCpus)
-    return "core " + std::to_string(core) + ": no such core";
+    return "core " + std::to_string(core) + ": it does not exist";
   const std::unique_ptr<cpu_set_t, cpu_set_deleter> set(CPU_ALLOC(kMaxCpus));
   const std::size_t bytes = CPU_ALLOC_SIZE(kMaxCpus);
   CPU_ZERO_S(bytes, set.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a figure depends on: the machine, its cores, and how this process may use them.
+// The machine that a measurement ran on, its cores, and which of them this process may use.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,36 @@ struct machine_info {
   std::string cpu_model;
   std::string architecture;
   std::string kernel;
-  std::string governor; ///< of CPU 0, "" where there is none (virtual machines)
+  std::string governor; ///< frequency governor of CPU 0; "" if it has none (virtual machines)
   unsigned online_cores = 0;
   unsigned numa_nodes = 0;
   bool virtual_machine = false;
 };
 machine_info read_machine_info();
 
-/// Cores that the user gave the threads of a run; -1: none.
+/// The cores that the user chose for the threads of a run; -1: not chosen.
 struct thread_cores {
   int producer = -1, consumer = -1, dispatcher = -1;
-  int workers = -1; ///< of the first one; the others follow
+  int workers = -1; ///< core of the first worker; the next workers get the next cores
 };
 
 /// CPUs this process may run on, ascending; at least one.
 std::vector<int> allowed_cores();
 
-/// Two different physical cores of `allowed` if there are, else two CPUs, else the same CPU twice.
+/// Two CPUs of `allowed` on different physical cores. If there are none: two CPUs of one core. If there is only one
+/// CPU: that CPU twice.
 std::pair<int, int> pick_two_cores(const std::vector<int> &allowed);
 
-/// Pins the calling thread; core < 0 does nothing. Returns "" or the reason why not.
+/// Pins the calling thread to `core`; a negative `core` does nothing. Returns "", or the reason of a failure.
 std::string pin_this_thread(int core);
 
-/// Times the calling thread lost its core against its will so far.
+/// Number of involuntary context switches of the calling thread so far.
 std::uint64_t involuntary_switches();
 
-/// First line of a small file, "" if it cannot be read.
+/// First line of a small file; "" if it cannot be read.
 std::string read_line(const std::string &path);
 
-/// Folder of the running program.
+/// Folder that holds the running program; "." if it is not known.
 std::string program_folder();
 
 /// Now, as 2025-01-31T12:34:56Z.

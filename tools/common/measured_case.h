@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A floor or a case as it was measured in rounds, and the ratio of the two.
+// The measurements of a floor or of a case in all rounds, and the ratio of case and floor.
 #pragma once
 
 #include "tools/common/exchange.h"
@@ -10,17 +10,17 @@
 
 namespace cudaq::realtime::tools {
 
-/// How much is measured, with which payloads, and where.
+/// How much is measured, with which payloads, and on which cores.
 struct measuring_options {
   std::uint64_t exchanges = 100000; ///< of each case, after warm-up, all rounds together
   std::uint32_t rounds = 10;
-  bool quick = false;     ///< a few thousand exchanges: shows that it works, figures mean little
-  std::vector<int> cores; ///< of client threads; empty: chosen
+  bool quick = false;     ///< a few thousand exchanges: a check that everything works; the figures mean little
+  std::vector<int> cores; ///< of the client threads; empty: the program chooses
   std::uint64_t seed = 1; ///< of the payloads
-  double timeout_s = 10;  ///< without an answer
+  double timeout_s = 10;  ///< longest time without an answer
 };
 
-/// What --quick changes.
+/// The options, with the changes that --quick makes.
 template <typename Options>
 Options effective(Options options) {
   if (options.quick) {
@@ -35,7 +35,7 @@ struct measured_case {
   std::string what;
   std::size_t payload_bytes = 0;
   loop_result total;
-  std::vector<double> round_p50;  ///< in the unit of total.per_exchange, nanoseconds unless its owner says otherwise
+  std::vector<double> round_p50; ///< in the unit of total.per_exchange: nanoseconds, unless its owner documents another
   std::vector<double> round_rate; ///< exchanges per second
 
   void add_round(const loop_result &round) {
@@ -45,8 +45,8 @@ struct measured_case {
   }
 };
 
-/// Ratio of a case to its floor: of all exchanges together, and the spread over the rounds. Without a floor: the case's
-/// own rate.
+/// Ratio of a case to its floor: of all exchanges together, and the spread over the rounds. For a case without a floor:
+/// its rate.
 struct ratio_line {
   const char *id;
   const char *what;
@@ -65,7 +65,7 @@ ratio_line rate_ratio(const char *id, const char *what, const measured_case &c, 
 /// Exchanges per second, not a ratio.
 ratio_line plain_rate(const char *id, const char *what, const measured_case &c, double good, double aim);
 
-/// ratio, its spread and the verdict; id, good and aim where there is a target.
+/// ratio, its spread and the verdict; id, good and aim only if there is a target.
 json ratio_json(const ratio_line &line);
 
 } // namespace cudaq::realtime::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random payloads that a check can make again instead of keeping them, on the host and on a device.
+// Random payloads, on the host and on a device. A check generates them again, so they need not be stored.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"

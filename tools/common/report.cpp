@@ -51,7 +51,7 @@ void output::write_json(json body) const {
               {"command_line", options_.command_line},
               {"machine", machine_json()}};
   all.update(body);
-  // File names and messages may carry any bytes; a report must stay valid JSON all the same.
+  // File names and messages may hold any bytes; the report must be valid JSON nevertheless.
   const std::string text = all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   if (quiet_) {
     std::fwrite(text.data(), 1, text.size(), stdout);

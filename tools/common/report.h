@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every subcommand says its results: text for people on stdout, JSON for programs on stdout or in a file.
+// How every subcommand reports its results: text for people on stdout, JSON for programs on stdout or in a file.
 #pragma once
 
 #include "tools/common/latency_histogram.h"
@@ -20,12 +20,13 @@ using json = nlohmann::ordered_json;
 /// Exit status of the program.
 enum exit_code : int {
   kExitOk = 0,
-  kExitCheckFailed = 1, ///< an answer was wrong, lost or given twice
+  kExitCheckFailed = 1, ///< an answer was wrong, lost or given twice, or the run stalled
   kExitUsage = 2,       ///< an option or a file named by one cannot be used
   kExitRefused = 3,     ///< the library or the system refused something
 };
 
-/// Something the user named cannot be used; the text says what to do. Ends in kExitUsage.
+/// An option or a file that the user named cannot be used; the text describes what to do. The program ends with
+/// kExitUsage.
 class usage_error : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
@@ -33,19 +34,19 @@ public:
 
 struct output_options {
   bool json = false;
-  std::string json_file;    ///< "" or "-": stdout, and then no other text goes there
-  std::string hgrm_prefix;  ///< "": none; else each histogram goes to <prefix>.<name>.hgrm
+  std::string json_file;    ///< "" or "-": stdout, and no other text is written to stdout
+  std::string hgrm_prefix;  ///< "": no files; else each histogram is written to <prefix>.<name>.hgrm
   std::string command_line; ///< as typed, for the report
 };
 
-/// Writes a file that the user named with `option`. Throws usage_error, with both names, when that fails.
+/// Writes a file that the user named with `option`. Throws usage_error with both names if that fails.
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write);
 
 class output {
 public:
   explicit output(output_options options);
 
-  /// Text for people; nothing when stdout belongs to JSON.
+  /// Prints text for people; prints nothing if stdout is used for JSON.
   template <typename... Args>
   void text(fmt::format_string<Args...> format, Args &&...args) const {
     if (!quiet_)
@@ -53,8 +54,8 @@ public:
   }
   void raw(const std::string &s) const;
 
-  /// Adds what every report carries (tool, version, date, command line, machine), and writes it if it was asked for.
-  /// Throws usage_error when the file cannot be written.
+  /// Writes the report if --json was given. Adds what every report holds: tool, version, date, command line, machine.
+  /// Throws usage_error if the file cannot be written.
   void write_json(json body) const;
   void write_hgrm(const std::string &name, const latency_histogram &histogram) const;
 
@@ -63,9 +64,9 @@ private:
   bool quiet_;
 };
 
-/// Of this program: "0.1.0".
+/// Version of this program: "0.1.0".
 std::string program_version();
-/// "13.0" from 13000, as CUDA counts.
+/// "13.0" from 13000, which is CUDA's form of a version.
 std::string format_cuda_version(int version);
 /// "734 ns", "12.3 us", "1.50 ms", "2.10 s".
 std::string format_ns(double ns);

@@ -13,13 +13,13 @@ const char *answer_fault_text(answer_fault fault) noexcept {
   case answer_fault::none:
     return "none";
   case answer_fault::launch_error:
-    return "the tx flag carries a launch error instead of an answer";
+    return "the tx flag holds a launch error instead of an answer";
   case answer_fault::bad_frame:
     return "the slot holds no response frame";
   case answer_fault::wrong_id:
-    return "the answer carries another request's id";
+    return "the answer has another request's id";
   case answer_fault::wrong_timestamp:
-    return "the answer does not echo the request's timestamp";
+    return "the answer does not return the request's timestamp";
   }
   return "unknown";
 }
@@ -76,14 +76,14 @@ void ring_consumer::give_back(std::uint64_t sequence) {
     ++out_of_order_;
   else
     advance();
-  // Bookkeeping first: from clear_slot on the slot is the producer's.
+  // The record is reset first: after clear_slot the producer owns the slot.
   sent_.slots[slot] = sent_request{};
   cudaq_host_ringbuffer_clear_slot(&ring_, slot);
 }
 
 void ring_consumer::advance() {
-  // Ends at the first request that is not answered; a collected_ entry is reset when its request leaves the window,
-  // which is before the slot can be used again for the next lap.
+  // Ends at the first request that is not answered. A collected_ entry is reset when its request leaves the window;
+  // that is before the slot can be used for the next lap.
   while (collected_[slot_of(oldest_)] != 0) {
     collected_[slot_of(oldest_)] = 0;
     ++oldest_;

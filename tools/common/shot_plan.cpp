@@ -17,7 +17,7 @@ namespace cudaq::realtime::tools {
 shot_plan::shot_plan(const qec::shot_set &shots, std::uint64_t seed)
     : shots_(shots), order_(static_cast<std::size_t>(shots.shots)), expected_(shots.predictions) {
   if (order_.empty())
-    throw usage_error(fmt::format("{} holds no shots", shots.name));
+    throw usage_error(fmt::format("{} has no shots", shots.name));
   std::iota(order_.begin(), order_.end(), 0u);
   if (seed != 0)
     std::shuffle(order_.begin(), order_.end(), std::mt19937_64(seed));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which recorded shot is sent as which request, and what the right answer is.
+// The recorded shot of each request, and its right answer.
 #pragma once
 
 #include "tools/services/decode_service.h"
@@ -11,14 +11,15 @@
 
 namespace cudaq::realtime::tools {
 
-/// The set cycled in file order (seed 0) or in a random order drawn once, and the expected answers.
+/// The order of the shots, and the expected answers. The set is repeated in file order (seed 0), or in one random
+/// order.
 class shot_plan {
 public:
   shot_plan(const qec::shot_set &shots, std::uint64_t seed);
 
-  /// Decodes every shot of the set with `service` on this thread, before any ring is there. With `use_offline` these
-  /// answers become the expected ones (a decoder that may break ties otherwise than PyMatching), else PyMatching's
-  /// published predictions stay. Throws usage_error if a shot cannot be decoded.
+  /// Decodes every shot of the set with `service` on this thread, before a ring exists. With `use_offline` these
+  /// answers become the expected answers: for a decoder that may break ties in another way than PyMatching. Otherwise
+  /// the expected answers are PyMatching's published predictions. Throws usage_error if a shot cannot be decoded.
   void decode_offline(decode_service &service, bool use_offline);
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
@@ -29,9 +30,10 @@ public:
   [[nodiscard]] std::span<const std::uint8_t> expected_row(std::uint32_t shot) const noexcept {
     return std::span(expected_).subspan(shot * shots_.observable_bytes(), shots_.observable_bytes());
   }
-  /// Whether the offline decode made the expected answers.
+  /// True if the expected answers come from the offline decode.
   [[nodiscard]] bool expects_offline() const noexcept { return expects_offline_; }
-  /// Of the set: shots whose offline answer is not PyMatching's published one, and time per shot.
+  /// Of the offline decode: number of shots whose answer differs from PyMatching's published prediction, and time per
+  /// shot.
   [[nodiscard]] std::uint64_t offline_differences() const noexcept { return offline_differences_; }
   [[nodiscard]] double offline_ns_per_shot() const noexcept { return offline_ns_per_shot_; }
 
@@ -44,11 +46,12 @@ private:
   double offline_ns_per_shot_ = 0;
 };
 
-/// Folder of the recorded shots: `given` if not empty, else $CUDAQ_REALTIME_DATA, else beside an installed program,
-/// else the source tree the program was built from. Throws usage_error if there is none.
+/// Folder of the recorded shots: `given` if it is not empty. Otherwise the first of these that holds shots:
+/// $CUDAQ_REALTIME_DATA, the data folder of the installed program, the source tree that the program was built from.
+/// Throws usage_error if there is none.
 std::string find_data_folder(const std::string &given);
 
-/// Loads surface_z_d<distance>_p<noise>. Throws usage_error with the reason and the sets that are there.
+/// Loads surface_z_d<distance>_p<noise>. Throws usage_error with the reason and the names of the sets in the folder.
 qec::shot_set load_shots(const std::string &folder, unsigned distance, const std::string &noise);
 
 } // namespace cudaq::realtime::tools

@@ -24,7 +24,7 @@ bool utf8_locale() {
   return false;
 }
 
-/// A bar of `cells` character cells; eighths of a cell where the locale has them.
+/// A bar of `cells` character cells; in a UTF-8 locale with eighths of a cell.
 std::string bar(double cells, bool utf8) {
   if (!utf8)
     return std::string(static_cast<std::size_t>(std::lround(cells)), '#');
@@ -36,7 +36,7 @@ std::string bar(double cells, bool utf8) {
   return text + kParts[eighths % 8];
 }
 
-/// kRows + 1 boundaries from below min to above p99.9, evenly spaced in the logarithm.
+/// At most kRows + 1 boundaries, from the minimum or below to above p99.9, evenly spaced on a logarithmic scale.
 std::vector<std::uint64_t> row_edges(const latency_histogram &h) {
   const double low = std::max<double>(1.0, static_cast<double>(h.min()));
   const double high = std::max(low * 1.1, static_cast<double>(h.percentile(99.9)) + 1.0);
@@ -44,7 +44,7 @@ std::vector<std::uint64_t> row_edges(const latency_histogram &h) {
   for (std::size_t i = 0; i <= kRows; ++i) {
     const double x = low * std::pow(high / low, static_cast<double>(i) / kRows);
     const auto edge = static_cast<std::uint64_t>(x);
-    // On a bucket's lower end, so that every bucket is in exactly one row.
+    // At the lower end of a bucket, so that every bucket is in exactly one row.
     const std::uint64_t snapped = latency_histogram::lower_of(latency_histogram::index_of(edge));
     if (edges.empty() || snapped > edges.back())
       edges.push_back(snapped);

@@ -9,20 +9,19 @@
 
 namespace cudaq::realtime::tools {
 
-/// About ten rows on a logarithmic scale, one bar each; the tail beyond p99.9 is one row of its own. Empty without
-/// data.
+/// About ten rows on a logarithmic scale, one bar each; the tail above p99.9 is one row of its own. "" without data.
 std::string draw_histogram(const latency_histogram &histogram);
 
-/// On a terminal one line that is rewritten ten times a second; elsewhere a line each second.
+/// On a terminal: one line that is rewritten ten times a second. In a file or a pipe: a new line each second.
 class progress {
 public:
-  /// total 0: not known beforehand.
+  /// total 0: the total is not known in advance.
   progress(std::string label, std::uint64_t total, bool enabled);
   ~progress();
   progress(const progress &) = delete;
   progress &operator=(const progress &) = delete;
 
-  /// Prints if it is time to. `note` is appended as it is.
+  /// Prints if the interval has passed since the last time. `note` is appended unchanged.
   void show(std::uint64_t done, std::uint64_t now_ns, const std::string &note);
 
 private:

@@ -14,7 +14,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// Load of the paced pass, as a multiple of the time per shot of the pass before it: about 60 % of what it can do.
+/// Cadence of the paced pass, as a multiple of the time per shot of the pass before it: about 60 % of that pass's load.
 constexpr double kPacedSlack = 1.6;
 constexpr std::uint32_t kSpinsWithOwnCore = 20000;
 constexpr std::uint32_t kSpinsOnSharedCore = 200;
@@ -22,7 +22,7 @@ constexpr std::uint32_t kSpinsOnSharedCore = 200;
 std::atomic<bool> g_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
-/// Ctrl-C ends the sending, not the program; a second one ends the program.
+/// The first Ctrl-C ends the sending; a second one ends the program.
 class interrupt_guard {
 public:
   interrupt_guard() {
@@ -39,14 +39,14 @@ private:
   struct sigaction before_ {};
 };
 
-/// What follows from the options and the machine.
+/// The choices that follow from the options and the machine.
 struct demo_setup {
   unsigned distance = 13;
   unsigned client_threads = 1;
   std::size_t cores = 1;
   cudaq_wait_policy_t wait = CUDAQ_WAIT_SPIN;
   std::uint32_t client_spins = 0;
-  std::string notice; ///< what the user should know about a choice made for him
+  std::string notice; ///< explains to the user a choice that the program made
 };
 
 const char *wait_name(cudaq_wait_policy_t wait) {
@@ -70,7 +70,7 @@ demo_setup decide(const demo_options &o) {
     s.distance = 3;
     s.notice = o.decoder == "lookup" ? "distance 3: the lookup decoder serves small codes only"
                                      : "distance 3: PyMatching is not built in, and the lookup decoder serves small "
-                                       "codes only; `cudaq-realtime info` says how to get it";
+                                       "codes only; `cudaq-realtime info` shows how to get PyMatching";
   }
   const bool pinned_apart = o.cores.producer >= 0 && o.cores.consumer >= 0 && o.cores.producer != o.cores.consumer;
   const std::size_t service_threads = o.device == "gpu" ? 0 : 1 + o.workers;
@@ -127,14 +127,15 @@ void print_header(const output &out, const demo_options &o, const demo_setup &s,
   const qec::shot_set &shots = plan.shots();
   if (!s.notice.empty())
     out.text("note: {}\n", s.notice);
-  out.text("shots    {}: d={}, {} rounds, p={}, {} recorded shots cycled; {} detectors = {} bytes a request\n",
+  out.text("shots    {}: d={}, {} rounds, p={}, {} recorded shots, repeated; {} detectors = {} bytes per request\n",
            shots.name, shots.distance, shots.rounds, o.noise, shots.shots, shots.num_detectors,
            shots.detection_bytes());
-  out.text("decoder  {}{}; offline first: {} of {} shots answered as PyMatching's published predictions say, {} a "
-           "shot\n",
-           service.decoder_name(),
-           std::string(service.decoder_name()) == "pymatching" ? fmt::format(" {}", qec::pymatching_version()) : "",
-           shots.shots - plan.offline_differences(), shots.shots, format_ns(plan.offline_ns_per_shot()));
+  out.text(
+      "decoder  {}{}; offline before the passes: {} of {} answers equal PyMatching's published predictions, {} per "
+      "shot\n",
+      service.decoder_name(),
+      std::string(service.decoder_name()) == "pymatching" ? fmt::format(" {}", qec::pymatching_version()) : "",
+      shots.shots - plan.offline_differences(), shots.shots, format_ns(plan.offline_ns_per_shot()));
   const std::string server =
       place != nullptr
           ? "decoded " + place->text
@@ -193,7 +194,7 @@ int run_demo(const demo_options &o, const output &out, const decode_place *place
   const demo_setup setup = decide(o);
   const qec::shot_set shots = load_shots(find_data_folder(o.data_folder), setup.distance, o.noise);
   shot_plan plan(shots, o.seed);
-  // One decoder for each thread that may run handlers: the pool's, and the dispatcher's own.
+  // One decoder for each thread that may run handlers: the pool's threads and the dispatcher's thread.
   const auto decoders = std::make_shared<decode_service>(o.decoder, shots, o.workers + 1);
   plan.decode_offline(*decoders, std::string(decoders->decoder_name()) != "pymatching");
   print_header(out, o, setup, plan, *decoders, place);

@@ -1,5 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main job: recorded surface-code shots through a ring, a host dispatcher and a decoder, every answer checked.
+// The demo: sends recorded surface-code shots through a ring, a dispatcher and a decoder, and checks every answer.
+//
+// Threads of one pass:
+//
+//   thread            started by          owns                              waits                    ends
+//   main              the system          the passes, the progress display  sleeps 20 ms at a time   with the program
+//   sender            client_threads      shot_sender: fills the slots      spins, then yields       after all shots
+//   collector         client_threads      answer_collector: checks answers  spins, then yields       after all answers
+//   dispatcher, pool  ring_service.start  the slots while they are served   options.wait_policy      ring_service.stop
+//
+// With --client-threads 1 one thread is sender and collector. Sender and collector also end at a stall: no progress for
+// --timeout, or an exception of the other one. With --device gpu a kernel takes the place of the dispatcher's threads.
 #pragma once
 
 #include "tools/common/machine.h"
@@ -19,37 +30,38 @@ struct shot_set;
 namespace cudaq::realtime::tools {
 
 struct demo_options {
-  std::optional<unsigned> distance; ///< none: 13, or 3 without PyMatching
+  std::optional<unsigned> distance; ///< not set: 13, or 3 without PyMatching or with the lookup decoder
   std::string noise = "0.005";
-  std::uint64_t shots = 20000;      ///< per pass
-  double duration_s = 0;            ///< > 0: per pass, instead of shots
-  std::optional<double> cadence_us; ///< none: two passes; 0: as fast as it goes; else one shot each so often
+  std::uint64_t shots = 20000;      ///< in each pass
+  double duration_s = 0;            ///< > 0: duration of each pass, instead of shots
+  std::optional<double> cadence_us; ///< not set: two passes; 0: as fast as possible; else time from shot to shot
   std::uint32_t slots = 64;
   std::uint32_t workers = 0;
   thread_cores cores;
-  unsigned client_threads = 0; ///< 0: decide by the number of cores
+  unsigned client_threads = 0; ///< 0: the number of cores decides
   std::string wait = "auto";
   bool in_place = false;
   std::string decoder = "auto";
-  std::string device = "cpu"; ///< or "gpu": a kernel decodes, with the lookup decoder
+  std::string device = "cpu"; ///< "cpu", or "gpu": a kernel decodes with the lookup decoder
   int gpu = 0;
   std::string data_folder;
   std::uint64_t seed = 0;
   double timeout_s = 10;
 };
 
-/// Who decodes instead of the host dispatcher.
+/// A dispatcher that decodes instead of the host dispatcher.
 struct decode_place {
-  std::string text; ///< "by a kernel on NVIDIA H200"
-  /// A dispatcher that serves kDecodeFunctionId, on a ring with host views.
+  std::string text; ///< "by a kernel on GPU 0 (NVIDIA H200)"
+  /// Makes a dispatcher that serves kDecodeFunctionId, with a ring that the host can read and write.
   std::function<std::unique_ptr<ring_service>(const cudaq_handler_schema_t &, std::uint32_t slot_bytes)> make;
-  std::function<void(const cudaq::qec::realtime::shot_set &)> prepare; ///< once, before the first make
+  std::function<void(const cudaq::qec::realtime::shot_set &)> prepare; ///< called once, before the first make
 };
 
-/// Returns an exit_code. Throws usage_error and api_error. `place`: NULL for the host dispatcher.
+/// Returns an exit_code. Throws usage_error and api_error. `place`: NULL means the host dispatcher.
 int run_demo(const demo_options &options, const output &out, const decode_place *place = nullptr);
 
-/// --device gpu. Throws, besides, std::runtime_error where there is no GPU or where this build has no device kernels.
+/// The demo with --device gpu. Also throws std::runtime_error if there is no GPU, or if this build has no device
+/// kernels.
 int run_demo_on_gpu(const demo_options &options, const output &out);
 
 } // namespace cudaq::realtime::tools

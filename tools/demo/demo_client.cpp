@@ -54,7 +54,7 @@ void shot_sender::wait_for_slot(std::uint64_t now) {
     blocked_since_ns_ = now;
     ++stalls_;
   }
-  // The collector notices a request without an answer; a slot that stays taken without a request is noticed only here.
+  // The collector detects a request without an answer. A slot that stays taken without a request is detected only here.
   if (now - blocked_since_ns_ > state_.config.timeout_ns)
     state_.stalled.store(true, std::memory_order_relaxed);
 }

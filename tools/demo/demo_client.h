@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two halves of the demo's control system: one sends shots, one collects and checks answers.
+// The two parts of the demo's control system: one sends shots, the other collects and checks answers.
 #pragma once
 
 #include "tools/common/ring_client.h"
@@ -11,7 +11,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// All that the halves share. They may run on one thread or on two.
+/// The state that the two parts share. They may run on one thread or on two.
 struct client_state {
   client_state(const cudaq_ringbuffer_t &ring_, std::uint32_t num_slots, const shot_plan &plan_,
                const pass_config &config_, std::uint64_t begin_ns_)
@@ -22,20 +22,20 @@ struct client_state {
   const pass_config &config;
   const std::uint64_t begin_ns;
   sent_requests sent;
-  alignas(64) std::atomic<std::uint64_t> answered{0}; ///< for the progress display
+  alignas(64) std::atomic<std::uint64_t> answered{0}; ///< the collector writes it, the progress display reads it
   std::atomic<bool> done_sending{false};
-  std::atomic<bool> stalled{false}; ///< set by either half; ends both
+  std::atomic<bool> stalled{false}; ///< set by either part; ends both
 };
 
 class shot_sender {
 public:
   explicit shot_sender(client_state &state) : state_(state), producer_(state.ring, state.sent) {}
 
-  /// Sends a shot if one is due and its slot is free; true when one went out. Raises done_sending after the last one,
-  /// and stalled when a slot stays taken beyond the timeout.
+  /// Sends a shot if one is due and its slot is free. Returns true if it sent one. Sets done_sending after the last
+  /// shot, and stalled if a slot stays taken for longer than the timeout.
   bool turn();
   [[nodiscard]] bool done() const noexcept { return state_.done_sending.load(std::memory_order_relaxed); }
-  /// Adds the sender's counts.
+  /// Writes the sender's counts into `result`. Call it after the sender's thread has ended.
   void report(pass_result &result) const;
 
 private:
@@ -51,16 +51,18 @@ private:
 
 class answer_collector {
 public:
-  /// Writes what it sees into `result` as it goes; nobody else may touch it meanwhile.
+  /// turn() counts and checks into `result`; no other thread may touch it until the collector's thread has ended.
   answer_collector(client_state &state, pass_result &result)
       : state_(state), result_(result), consumer_(state.ring, state.sent) {}
 
-  /// Collects and checks all answers that are there; true when there was one.
+  /// Collects and checks all answers that are present. Returns true if there was one.
   bool turn();
-  /// Every request sent, and every one answered.
+  /// True after all requests are sent and all are answered.
   [[nodiscard]] bool done() const noexcept;
-  /// Raises stalled if requests are out and nothing came for too long. Call now and then while turn() finds nothing.
+  /// Sets stalled if requests are outstanding and no answer came for longer than the timeout. Call it regularly while
+  /// turn() returns false.
   void watch(std::uint64_t now);
+  /// Writes the collector's counts into the result. Call it after the collector's thread has ended.
   void report() const;
   [[nodiscard]] const ring_consumer &consumer() const noexcept { return consumer_; }
 
@@ -73,7 +75,7 @@ private:
   pass_result &result_;
   ring_consumer consumer_;
   std::uint64_t last_answer_ns_ = 0;
-  std::uint64_t waiting_since_ns_ = 0; ///< 0: nothing outstanding, or an answer came since the last watch
+  std::uint64_t waiting_since_ns_ = 0; ///< 0: nothing is outstanding, or an answer came after the last watch()
 };
 
 } // namespace cudaq::realtime::tools

@@ -7,18 +7,18 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr const char *kFooter =
-    R"(Without --cadence-us there are two passes: one as fast as it goes (throughput; latency is then the queue), and one at
-about 60 % of that load (latency).
+    R"(Without --cadence-us there are two passes. The first runs as fast as possible: it measures throughput, and its
+latencies are waiting times in the queue. The second runs at about 60 % of that load: it measures latency.
 
 Examples:
   cudaq-realtime demo                                       d=13, 20000 shots in each of the two passes
   cudaq-realtime demo --distance 7 --cadence-us 20 --duration 10
-                                                            one d=7 shot each 20 us, for ten seconds
+                                                            one d=7 shot every 20 us, for ten seconds
   cudaq-realtime demo --workers 3 --core-dispatcher 2 --core-workers 3 --core-producer 0 --core-consumer 1
-                                                            three decoders side by side, all threads pinned
+                                                            three decoders in parallel, all threads pinned
   cudaq-realtime demo --distance 3 --decoder lookup --in-place --wait block
   cudaq-realtime demo --device gpu                          d=3 shots, decoded by a handler in a dispatch kernel
-  cudaq-realtime demo --json result.json --hgrm result      report for programs, histograms for HdrHistogram's plotter)";
+  cudaq-realtime demo --json result.json --hgrm result      JSON report, and histograms for HdrHistogram's plotter)";
 
 } // namespace
 
@@ -29,23 +29,24 @@ void add_demo(CLI::App &program, chosen_command &chosen) {
   demo.footer(kFooter);
   demo.add_option("--distance", o.distance, "code distance of the recorded shots (default 13; 3 without PyMatching)");
   add_noise_option(demo, o.noise);
-  CLI::Option *const shots = add_shots_option(demo, o.shots, "shots to send in each pass; the set is cycled");
+  CLI::Option *const shots = add_shots_option(demo, o.shots, "shots to send in each pass; the set is repeated");
   demo.add_option("--duration", o.duration_s, "seconds to send in each pass, instead of --shots")
       ->excludes(shots)
       ->check(number_between(0.001, 1e6));
-  demo.add_option("--cadence-us", o.cadence_us, "one shot each so many microseconds; 0: as fast as it goes")
+  demo.add_option("--cadence-us", o.cadence_us, "microseconds from shot to shot; 0: as fast as possible")
       ->check(number_between(0, 1e7));
   demo.add_option("--slots", o.slots, "slots of the ring")->capture_default_str()->check(CLI::Range(1u, 1u << 20));
-  demo.add_option("--workers", o.workers, "handler threads, any order; 0: the dispatcher decodes itself, in order")
+  demo.add_option("--workers", o.workers, "handler threads, any order; 0: the dispatcher's thread decodes, in order")
       ->capture_default_str()
       ->check(CLI::Range(0u, 64u));
-  add_wait_option(demo, o.wait, "how the dispatcher waits; auto: spin if there are cores for all threads");
+  add_wait_option(demo, o.wait, "how the dispatcher waits; auto: spin if there is a core for each thread");
   demo.add_flag("--in-place", o.in_place, "answers overwrite their requests");
   add_decoder_option(demo, o.decoder, "decoder");
-  demo.add_option("--client-threads", o.client_threads, "1: one thread sends and collects; 2: one each; 0: decide")
+  demo.add_option("--client-threads", o.client_threads,
+                  "1: one thread sends and collects; 2: one thread each; 0: automatic")
       ->capture_default_str()
       ->check(CLI::Range(0u, 2u));
-  add_device_option(demo, o.device, "who decodes: gpu is a dispatch kernel with the lookup decoder");
+  add_device_option(demo, o.device, "where shots are decoded; gpu: in a dispatch kernel, with the lookup decoder");
   demo.add_option("--gpu", o.gpu, "number of the GPU, with --device gpu")
       ->capture_default_str()
       ->check(CLI::Range(0, 255));

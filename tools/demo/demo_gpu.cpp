@@ -13,7 +13,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// The lookup table of a model in device memory.
+/// The lookup table of a detector error model, in device memory.
 class device_lookup_table {
 public:
   explicit device_lookup_table(const qec::shot_set &shots) {
@@ -28,7 +28,7 @@ public:
     require_cuda(
         cudaMemcpyAsync(memory_->as<void>(), table->data(), header.total_bytes, cudaMemcpyHostToDevice, stream_.get()),
         "uploading the lookup table");
-    // Synchronises: the table on the host goes away with this function.
+    // This call synchronises: the table on the host is freed when this function returns.
     require_cuda(set_decode_table(qec::make_lookup_table_view(header, memory_->as<std::uint8_t>()), stream_.get()),
                  "uploading the lookup table");
   }

@@ -8,7 +8,7 @@ namespace {
 
 namespace qec = cudaq::qec::realtime;
 
-/// A DEVICE_CALL handler has no user pointer: what it needs stands in its module.
+/// A DEVICE_CALL handler has no user pointer, so its table is a variable of the module.
 __device__ qec::lookup_table_view decode_table;
 
 __device__ int decode_handler(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kIdleTurnsPerWatch = 64;
 constexpr auto kProgressPoll = std::chrono::milliseconds(20);
 
-/// Runs turn() until done() or a stall, idling politely; watch(now) every few idle turns.
+/// Runs turn() until done() or a stall. After a turn without work it waits; it calls watch(now) every 64 idle turns.
 template <typename Done, typename Turn, typename Watch>
 void run_loop(client_state &state, Done done, Turn turn, Watch watch) {
   spin_then_yield idle(state.config.client_spins);
@@ -33,7 +33,7 @@ void run_loop(client_state &state, Done done, Turn turn, Watch watch) {
   }
 }
 
-/// The client's threads. Exceptions of a thread end both and come out of join().
+/// The client's threads. An exception of one thread ends both; join() throws it again.
 class client_threads {
 public:
   client_threads(client_state &state, shot_sender &sender, answer_collector &collector) : state_(state) {
@@ -117,7 +117,7 @@ void show_progress(const client_threads &threads, const client_state &state) {
   }
 }
 
-/// What the two sides counted must agree; every disagreement becomes a problem with both figures.
+/// The counts of client and dispatcher must agree. Every difference becomes a problem that names both figures.
 void judge(pass_result &r, double timeout_s) {
   const auto problem = [&r](std::string text) { r.problems.push_back(std::move(text)); };
   const auto must_be = [&](const char *what, std::uint64_t is, std::uint64_t should) {
@@ -125,14 +125,14 @@ void judge(pass_result &r, double timeout_s) {
       problem(fmt::format("{}: {}, should be {}", what, is, should));
   };
   if (r.stalled)
-    problem(fmt::format("stalled: nothing moved for {:.1f} s with {} of {} requests unanswered", timeout_s,
+    problem(fmt::format("stalled: no progress for {:.1f} s with {} of {} requests unanswered", timeout_s,
                         r.sent - r.answered, r.sent));
   if (r.faults != 0)
     problem(fmt::format("{} answers with a wrong frame, id or timestamp", r.faults));
   if (r.bad_status != 0)
     problem(fmt::format("{} answers report an error", r.bad_status));
   if (r.mismatches != 0)
-    problem(fmt::format("{} corrections are not the expected ones", r.mismatches));
+    problem(fmt::format("{} corrections differ from the expected ones", r.mismatches));
   must_be("answers collected", r.answered, r.sent);
   must_be("slots still taken at the end (answers given twice)", r.leftover_answers, 0);
   const cudaq_dispatcher_stats_t &s = r.stats;

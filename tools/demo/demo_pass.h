@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass of the demo: threads that send and collect, and what they saw.
+// One pass of the demo: the threads that send and collect (table in demo.h), and the result.
 #pragma once
 
 #include "tools/common/latency_histogram.h"
@@ -17,38 +17,38 @@ struct pass_config {
   std::string label;
   std::uint64_t shots = 0;       ///< requests to send; 0: until duration_ns
   std::uint64_t duration_ns = 0; ///< 0: until all shots are sent
-  std::uint64_t cadence_ns = 0;  ///< 0: as fast as it goes
+  std::uint64_t cadence_ns = 0;  ///< time from shot to shot; 0: as fast as possible
   std::uint64_t timeout_ns = 0;  ///< longest time without progress
   unsigned client_threads = 1;   ///< 1: one thread sends and collects; 2: one each
   int core_producer = -1, core_consumer = -1;
-  std::uint32_t client_spins = 0; ///< before a client thread begins to yield its core
+  std::uint32_t client_spins = 0; ///< spins of a client thread before it yields its core
   bool show_progress = true;
-  const std::atomic<bool> *interrupted = nullptr; ///< set by Ctrl-C: send no more, collect what is out
+  const std::atomic<bool> *interrupted = nullptr; ///< set by Ctrl-C: send no more, collect the outstanding answers
 };
 
 struct pass_result {
   pass_config config;
   std::uint64_t sent = 0;
   std::uint64_t answered = 0;
-  std::uint64_t wall_ns = 0;               ///< first request sent to last answer collected
-  latency_histogram from_sent;             ///< frame written to answer seen
-  latency_histogram from_due;              ///< cadence only: moment the shot was due to answer seen
-  std::uint64_t out_of_order = 0;          ///< answers collected while an older one was still to come
-  std::uint64_t involuntary_switches = 0;  ///< times the client's threads lost their core: their latencies hold that
-  std::uint64_t stalls = 0;                ///< requests that found their slot taken (backpressure)
-  std::uint64_t stalled_ns = 0;            ///< time the producer waited for slots
+  std::uint64_t wall_ns = 0;               ///< from the begin of the pass to the last answer collected
+  latency_histogram from_sent;             ///< from writing the frame to seeing the answer
+  latency_histogram from_due;              ///< with a cadence: from the scheduled time to seeing the answer
+  std::uint64_t out_of_order = 0;          ///< answers collected while an older request had no answer
+  std::uint64_t involuntary_switches = 0;  ///< of the client's threads; the latencies include that time
+  std::uint64_t stalls = 0;                ///< shots whose slot was still taken (backpressure)
+  std::uint64_t stalled_ns = 0;            ///< time that the sender waited for slots
   std::uint64_t faults = 0;                ///< answers with a wrong frame, id or timestamp
-  std::uint64_t bad_status = 0;            ///< answers that carry an error
-  std::uint64_t mismatches = 0;            ///< wrong length or not the expected correction
-  std::uint64_t logical_errors = 0;        ///< corrections that are not the true observables
+  std::uint64_t bad_status = 0;            ///< answers whose status is an error
+  std::uint64_t mismatches = 0;            ///< answers with a wrong length, or with another correction than expected
+  std::uint64_t logical_errors = 0;        ///< corrections that differ from the true observables
   std::uint64_t golden_logical_errors = 0; ///< the same for PyMatching's published predictions of these shots
-  std::uint64_t golden_differences = 0;    ///< corrections that are not PyMatching's published prediction
-  std::uint64_t leftover_answers = 0;      ///< answers nobody asked for
+  std::uint64_t golden_differences = 0;    ///< corrections that differ from PyMatching's published prediction
+  std::uint64_t leftover_answers = 0;      ///< slots that hold an answer or a marker after the last answer
   bool stalled = false;
   cudaq_dispatcher_stats_t stats{};
   std::uint64_t processed = 0;
   std::vector<std::string> notes;    ///< the first few wrong answers, described
-  std::vector<std::string> problems; ///< why the pass failed; empty: it did not
+  std::vector<std::string> problems; ///< why the pass failed; empty: it passed
   std::string dump;                  ///< state of client and dispatcher after a stall
 
   [[nodiscard]] double shots_per_second() const noexcept {
@@ -56,7 +56,8 @@ struct pass_result {
   }
 };
 
-/// Starts the service, runs the pass, stops the service, and compares both sides' counts.
+/// Starts the service, runs the pass, stops the service, and compares the counts of client and dispatcher. Blocks until
+/// the client's threads have ended. After a stall the service is not stopped.
 pass_result run_pass(ring_service &service, const shot_plan &plan, const pass_config &config);
 
 } // namespace cudaq::realtime::tools

@@ -7,8 +7,8 @@ namespace cudaq::realtime::tools {
 namespace {
 
 std::string load_text(const pass_config &config) {
-  return config.cadence_ns == 0 ? "as fast as it goes"
-                                : fmt::format("one shot each {}", format_ns(static_cast<double>(config.cadence_ns)));
+  return config.cadence_ns == 0 ? "as fast as possible"
+                                : fmt::format("one shot every {}", format_ns(static_cast<double>(config.cadence_ns)));
 }
 
 double ratio(std::uint64_t part, std::uint64_t whole) {
@@ -24,7 +24,7 @@ std::uint64_t drops(const cudaq_dispatcher_stats_t &s) {
 void print_pass(const output &out, const pass_result &r, const shot_plan &plan) {
   const double per_shot = r.answered == 0 ? 0 : static_cast<double>(r.wall_ns) / static_cast<double>(r.answered);
   out.text("\n{}: {}\n", r.config.label, load_text(r.config));
-  out.text("  shots         {} sent, {} answered in {}: {}/s ({} a shot; the decoder alone {})\n", r.sent, r.answered,
+  out.text("  shots         {} sent, {} answered in {}: {}/s ({} per shot; the decoder alone {})\n", r.sent, r.answered,
            format_ns(static_cast<double>(r.wall_ns)), format_rate(r.shots_per_second()), format_ns(per_shot),
            format_ns(plan.offline_ns_per_shot()));
   out.text("  latency       {}\n", latency_line(r.from_sent));
@@ -37,12 +37,12 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
   out.text("  logical       {} errors, rate {:.5f}; PyMatching offline on the same shots: {}, rate {:.5f}\n",
            r.logical_errors, ratio(r.logical_errors, r.answered), r.golden_logical_errors,
            ratio(r.golden_logical_errors, r.answered));
-  out.text("  backpressure  {} shots found their slot taken, {} waited in all; {} answers collected out of turn\n",
-           r.stalls, format_ns(static_cast<double>(r.stalled_ns)), r.out_of_order);
+  out.text("  backpressure  {} shots waited for their slot, {} in total; {} answers collected out of order\n", r.stalls,
+           format_ns(static_cast<double>(r.stalled_ns)), r.out_of_order);
   out.text("  dispatcher    {} received, {} answered, {} dropped{}\n", r.stats.received, r.stats.responded,
-           drops(r.stats), r.problems.empty() ? "; agrees with the client" : "");
+           drops(r.stats), r.problems.empty() ? "; the client counted the same" : "");
   if (r.involuntary_switches != 0)
-    out.text("  note          the client lost its core {} times to other programs; the latencies hold that too\n",
+    out.text("  note          the client lost its core {} times to other programs; the latencies include that time\n",
              r.involuntary_switches);
   for (const std::string &note : r.notes)
     out.text("    {}\n", note);

@@ -8,13 +8,13 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-// Of cuda.h, which the toolkit may not bring along where this is built.
+// Constants of cuda.h, which may be missing on the machine that builds this.
 constexpr int kAttributeHostNativeAtomics = 86;
 constexpr int kAttributeCapabilityMajor = 75;
 constexpr int kAttributeCapabilityMinor = 76;
 constexpr int kNoDevice = 100;
 
-/// The few driver functions that are asked for; null where the driver has none of that name.
+/// The driver functions that this file calls. A pointer is null if the driver has no function of that name.
 struct driver {
   explicit driver(void *library)
       : init(reinterpret_cast<int (*)(unsigned)>(dlsym(library, "cuInit"))),
@@ -67,7 +67,7 @@ cuda_device ask_device(const driver &cuda, int ordinal) {
 
 cuda_probe probe_cuda() {
   cuda_probe probe;
-  // Kept open: a driver that was initialised does not like to be unloaded.
+  // Never closed: unloading an initialised driver is not safe.
   void *const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     probe.error = "no driver: libcuda.so.1 cannot be loaded";
@@ -81,12 +81,12 @@ cuda_probe probe_cuda() {
   }
   cuda.get_version(&probe.driver_version);
   if (const int error = cuda.init(0); error != 0) {
-    probe.error = error == kNoDevice ? "the driver sees no device" : "the driver does not start: " + cuda.text(error);
+    probe.error = error == kNoDevice ? "the driver finds no device" : "the driver does not start: " + cuda.text(error);
     return probe;
   }
   int count = 0;
   if (const int error = cuda.get_count(&count); error != 0 || count == 0) {
-    probe.error = error == 0 ? "the driver sees no device" : cuda.text(error);
+    probe.error = error == 0 ? "the driver finds no device" : cuda.text(error);
     return probe;
   }
   for (int ordinal = 0; ordinal < count; ++ordinal)

@@ -18,12 +18,12 @@ struct cuda_device {
 
 struct cuda_probe {
   bool driver_found = false; ///< libcuda.so.1 could be loaded
-  int driver_version = 0;    ///< newest CUDA version the driver serves, 1000 * major + 10 * minor; 0: unknown
-  std::string error;         ///< why there are no devices; empty when there are
+  int driver_version = 0;    ///< newest CUDA version of the driver, 1000 * major + 10 * minor; 0: unknown
+  std::string error;         ///< why there are no devices; empty if there are devices
   std::vector<cuda_device> devices;
 };
 
-/// Loads libcuda.so.1 and asks it. Never fails; `error` says what is missing.
+/// Loads libcuda.so.1 and queries it. Never throws; `error` holds what is missing.
 cuda_probe probe_cuda();
 
 } // namespace cudaq::realtime::tools

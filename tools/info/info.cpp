@@ -17,7 +17,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// One piece: there or not, and if not, what it would give and how to get it.
+/// One part of the environment. If it is missing: `gives` is what it would allow, and `get` is how to get it.
 struct piece {
   std::string name;
   bool present = false;
@@ -33,7 +33,7 @@ piece pymatching_piece() {
           "the demo on distance 13 with a matching decoder; without it the built-in lookup "
           "table serves distance 3 only",
           "configure again with a network and python3-pip, or with -DCUDAQ_PYMATCHING_DIR=... -DCUDAQ_STIM_DIR=... "
-          "naming unpacked sources"};
+          "that name unpacked sources"};
 #ifdef CUDAQ_TOOL_HAS_QEC
   p.present = qec::realtime::pymatching_available();
   p.detail = p.present ? qec::realtime::pymatching_version() : "not built in";
@@ -45,8 +45,8 @@ piece pymatching_piece() {
 
 piece driver_piece(const cuda_probe &probe) {
   piece p{"CUDA driver", probe.driver_found, probe.error,
-          "rings that a GPU sees, and later every path that runs "
-          "handlers on one; HOST_CALL needs none of it",
+          "rings that a GPU can access, and all paths that run "
+          "handlers on a GPU; HOST_CALL does not need it",
           "install the driver package of your distribution or of NVIDIA, version 580 or newer for CUDA 13"};
   if (probe.driver_found)
     p.detail = fmt::format("serves up to CUDA {}{}{}", format_cuda_version(probe.driver_version),
@@ -95,16 +95,18 @@ piece nvcc_piece() {
 
 piece cores_piece() {
   const std::size_t cores = allowed_cores().size();
-  return {"CPU cores", cores >= 2, fmt::format("{} usable by this process", cores),
-          "with 2 the client and the dispatcher have one each (figures mean something); with 4 also the handler pool",
-          "allow more in the container or with taskset"};
+  return {
+      "CPU cores", cores >= 2, fmt::format("{} usable by this process", cores),
+      "with 2, client and dispatcher have a core each, so that measurements are useful; with 4, also the handler pool",
+      "allow more in the container or with taskset"};
 }
 
 piece isolation_piece() {
   const std::string isolated = read_line("/sys/devices/system/cpu/isolated");
-  return {"isolated cores", !isolated.empty(), isolated.empty() ? "none" : isolated,
-          "latency tails without other programs (p99.9 and max)",
-          "boot with isolcpus=... nohz_full=... and name the cores with --core-dispatcher and its sisters"};
+  return {
+      "isolated cores", !isolated.empty(), isolated.empty() ? "none" : isolated,
+      "latency tails without other programs (p99.9 and max)",
+      "boot with isolcpus=... nohz_full=... and name the cores with --core-dispatcher and the other --core-* options"};
 }
 
 piece realtime_piece() {
@@ -181,7 +183,7 @@ int run_info(const output &out) {
   const bool host_path = (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_HOST_PATH) != 0;
   out.text("cudaq-realtime {} (built {} with {}); library {}{}\n", version_text(CUDAQ_REALTIME_VERSION),
            CUDAQ_TOOL_BUILD_TYPE, __VERSION__, version_text(library),
-           fits ? "" : ": DOES NOT FIT, a 0.x library must have the same minor version");
+           fits ? "" : ": WRONG VERSION, a 0.x library must have the program's minor version");
   out.text("{}, {} cores, {} {}{}\n", m.cpu_model, m.online_cores, m.kernel, m.architecture,
            m.virtual_machine ? ", virtual machine" : "");
   out.text("HOST_CALL dispatch on CPU threads: {}\n\n", host_path ? "yes" : "no");

@@ -6,7 +6,8 @@
 
 namespace cudaq::realtime::tools {
 
-/// Returns an exit_code: kExitOk whatever is missing, kExitRefused when program and library do not fit together.
+/// Returns an exit_code: kExitRefused if the library's version does not match the program, else kExitOk, also if
+/// something is missing.
 int run_info(const output &out);
 
 } // namespace cudaq::realtime::tools

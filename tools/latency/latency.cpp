@@ -18,8 +18,9 @@ constexpr std::uint64_t kWarmUpExchanges = 4096; ///< before each loop, not coun
 
 constexpr std::size_t kLineSets = 64;
 
-/// Both sides of every case, on fixed cores. Each loop is whole laps of the ring, so that the next server, whoever it
-/// is, finds the next request in slot 0, where a bare server begins and where the dispatcher's cursor stands again.
+/// Client and server of every case, on fixed cores. The number of exchanges of each loop is a multiple of the ring's
+/// slots. So the next loop's first request is in slot 0: a bare server begins there, and the dispatcher's cursor is
+/// there again.
 class bench {
 public:
   bench(const latency_options &o, int client_core, int server_core, bool share_core)
@@ -31,8 +32,8 @@ public:
   }
 
   loop_result floor_two_flags(std::size_t words, std::uint64_t exchanges) {
-    // Other lines in each round: what a line costs depends on the cache slice its address falls to (here 250 to 350 ns
-    // for one exchange), and a ring's slots are spread over all slices.
+    // Other cache lines in each round. The cost of a line depends on the cache slice of its address (one exchange took
+    // 250 to 350 ns on our machine), and a ring's slots are spread over all slices.
     exchange_lines &lines = lines_[next_lines_++ % lines_.size()];
     const auto server = server_thread::two_flags(lines, words, server_core_, share_core_);
     return warm_then_measure(words, exchanges,

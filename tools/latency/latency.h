@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Round trips of the host path beside the floor of the same two cores, measured in one run, alternating.
+// Round trips of the host path, and of the floors on the same two cores. Both are measured in one run and alternate.
+//
+// Threads:
+//
+//   thread  started by                 owns                              waits  ends
+//   client  is the main thread         the measurements; the client      polls  with the program
+//                                      side of the ring
+//   server  server_thread (floors) or  the server side of the ring or    polls  with each loop: ~server_thread, or
+//           cudaq_dispatcher_start     of the exchange lines                    cudaq_dispatcher_stop
+//
+// Both poll without a pause. If there is only one core, both also yield at every poll.
 #pragma once
 
 #include "tools/common/measured_case.h"
@@ -12,7 +22,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// cores: the client's, the server's.
+/// `cores` is empty, or holds the client's core and the server's core.
 struct latency_options : measuring_options {
   latency_options() {
     exchanges = 200000;

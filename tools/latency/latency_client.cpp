@@ -21,7 +21,7 @@ void send(const cudaq_ringbuffer_t &ring, std::uint32_t slot, std::uint32_t func
   cudaq_host_ringbuffer_signal_slot(&ring, slot);
 }
 
-/// Copies the result; false: not a good answer to request n.
+/// Copies the result. Returns false if the slot holds no good answer to request n.
 bool receive(const cudaq_ringbuffer_t &ring, std::uint32_t slot, std::size_t words, std::uint64_t n,
              payload_words &reply) {
   cudaq_rpc_response_t header;
@@ -78,7 +78,7 @@ loop_result exchange_closed_loop(const cudaq_ringbuffer_t &ring, std::uint32_t s
     const payload_words payload = make_payload(config.seed, n);
     payload_words reply{};
     deadline.restart();
-    // Before the clock: a control system knows that its next slot is free before the data come.
+    // Before the clock is read: a control system knows that its next slot is free before its data arrive.
     while (cudaq_host_ringbuffer_slot_available(&ring, slot) == 0)
       deadline.check();
     const std::uint64_t t0 = ticks();

@@ -18,7 +18,7 @@ void store_release(std::uint64_t &word, std::uint64_t value) noexcept {
   std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_release);
 }
 
-/// Polls until `word` is no longer `old`; false: told to stop.
+/// Polls until `word` is not `old`, and stores the new value in `value`. Returns false if `stop` was set.
 bool wait_for_change(std::uint64_t &word, std::uint64_t old, std::uint64_t &value, const std::atomic<bool> &stop,
                      bool share_core) noexcept {
   for (std::uint32_t polls = 1;; ++polls) {
@@ -32,7 +32,7 @@ bool wait_for_change(std::uint64_t &word, std::uint64_t old, std::uint64_t &valu
   }
 }
 
-/// Words is known to the compiler: a floor has no loop counters.
+/// `Words` is a constant, so the compiler unrolls the loop: a floor has no loop counters.
 template <std::size_t Words>
 void serve_two_flags(exchange_lines &lines, const std::atomic<bool> &stop, bool share_core) {
   std::uint64_t seen = load_acquire(lines.reply_flag);

@@ -14,15 +14,15 @@ const latency_case &find(const std::vector<latency_case> &cases, std::string_vie
 
 std::vector<ratio_line> all_ratios(const std::vector<latency_case> &cases) {
   const auto at = [&](const char *name) -> const latency_case & { return find(cases, name); };
-  return {latency_ratio("P9", "closed loop 32 B, p50, over floor (a)", at(kHostClosed32), at(kTwoFlags32), 1.5, 1.15),
-          latency_ratio("", "  its part below the dispatcher: the ring alone over floor (a)", at(kRingClosed32),
-                        at(kTwoFlags32), 0, 0),
-          latency_ratio("", "  its part by the dispatcher: closed loop over the ring alone", at(kHostClosed32),
-                        at(kRingClosed32), 0, 0),
-          latency_ratio("", "closed loop empty, p50, over floor (a) without payload", at(kHostClosed0), at(kTwoFlags0),
-                        0, 0),
-          rate_ratio("P10", "pipelined 32 B, throughput over floor (b)", at(kHostPiped32), at(kRingPiped32), 0.5, 0.8),
-          rate_ratio("", "pipelined empty, throughput over floor (b)", at(kHostPiped0), at(kRingPiped0), 0, 0)};
+  return {
+      latency_ratio("P9", "closed loop 32 B, p50, over floor (a)", at(kHostClosed32), at(kTwoFlags32), 1.5, 1.15),
+      latency_ratio("", "  part of the ring: the ring alone over floor (a)", at(kRingClosed32), at(kTwoFlags32), 0, 0),
+      latency_ratio("", "  part of the dispatcher: closed loop over the ring alone", at(kHostClosed32),
+                    at(kRingClosed32), 0, 0),
+      latency_ratio("", "closed loop empty, p50, over floor (a) without payload", at(kHostClosed0), at(kTwoFlags0), 0,
+                    0),
+      rate_ratio("P10", "pipelined 32 B, throughput over floor (b)", at(kHostPiped32), at(kRingPiped32), 0.5, 0.8),
+      rate_ratio("", "pipelined empty, throughput over floor (b)", at(kHostPiped0), at(kRingPiped0), 0, 0)};
 }
 
 } // namespace
@@ -31,13 +31,13 @@ void print_latency(const output &out, const latency_options &o, const latency_co
                    const std::vector<latency_case> &cases) {
   out.text("client on core {}, server on core {}; ring of {} slots{}; {} rounds, floors and cases alternate\n",
            context.client_core, context.server_core, o.slots, o.in_place ? ", in place" : "", o.rounds);
-  out.text("timer: {}, {:.0f} ns inside every exchange, floors too; not subtracted\n", ticks_name(),
+  out.text("timer: {}; it takes {:.0f} ns of every exchange, also of the floors; not subtracted\n", ticks_name(),
            context.timer_overhead_ns);
   if (context.share_core)
-    out.text("WARNING: both sides share one core: these figures are about the scheduler\n");
+    out.text("WARNING: client and server share one core: these figures measure the system's scheduler\n");
   if (context.involuntary_switches > 0)
-    out.text("note: the client lost its core {} times; the tails hold that too\n", context.involuntary_switches);
-  out.text("per second: 64 over the median time of 64 exchanges\n");
+    out.text("note: the client lost its core {} times; the tails include that time\n", context.involuntary_switches);
+  out.text("per second: 64 divided by the median time of 64 exchanges\n");
   out.text("\n{:<52} {:>8} {:>8} {:>8} {:>8} {:>9} {:>10}\n", "case", "min", "p50", "p99", "p99.9", "max",
            "per second");
   for (const latency_case &c : cases) {
@@ -63,28 +63,28 @@ void print_latency(const output &out, const latency_options &o, const latency_co
 
 json latency_json_body(const latency_options &o, const latency_context &context,
                        const std::vector<latency_case> &cases) {
-  json j = {
-      {"command", "latency"},
-      {"method",
-       {{"timer", ticks_name()},
-        {"ns_per_tick", context.ns_per_tick},
-        {"timer_overhead_ns", context.timer_overhead_ns},
-        {"timer_overhead_subtracted", false},
-        {"what", "closed loop: one request at a time, from before the frame is written to after the result is copied "
-                 "(the test that the slot is free lies before); floor (a): from before the payload is written to after "
-                 "the reply is copied, on other cache lines in each round; pipelined: as many in flight as slots, "
-                 "latency of every 16th request; throughput: 64 over the median time of 64 exchanges, the wall clock's "
-                 "beside it; ratios: p50 or throughput of all rounds together; all payloads random, all replies "
-                 "checked; not in the figures: network, control system"},
-        {"rounds", o.rounds},
-        {"quick", o.quick},
-        {"client_core", context.client_core},
-        {"server_core", context.server_core},
-        {"share_core", context.share_core},
-        {"involuntary_context_switches_client", context.involuntary_switches},
-        {"slots", o.slots},
-        {"in_place", o.in_place},
-        {"seed", o.seed}}}};
+  json j = {{"command", "latency"},
+            {"method",
+             {{"timer", ticks_name()},
+              {"ns_per_tick", context.ns_per_tick},
+              {"timer_overhead_ns", context.timer_overhead_ns},
+              {"timer_overhead_subtracted", false},
+              {"what",
+               "closed loop: one request at a time, from before the frame is written to after the result is copied "
+               "(the test that the slot is free comes before that); floor (a): from before the payload is written to "
+               "after the reply is copied, on other cache lines in each round; pipelined: as many in flight as slots, "
+               "latency of every 16th request; per_second: 64 divided by the median time of 64 exchanges; "
+               "wall_per_second: by the wall clock; ratios: p50 or throughput of all rounds together; all payloads "
+               "random, all replies checked; not in the figures: network, control system"},
+              {"rounds", o.rounds},
+              {"quick", o.quick},
+              {"client_core", context.client_core},
+              {"server_core", context.server_core},
+              {"share_core", context.share_core},
+              {"involuntary_context_switches_client", context.involuntary_switches},
+              {"slots", o.slots},
+              {"in_place", o.in_place},
+              {"seed", o.seed}}}};
   j["cases"] = json::array();
   for (const latency_case &c : cases)
     j["cases"].push_back({{"name", c.name},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of `latency` as text and as JSON, with the ratios to the floors.
+// The results of `latency` as text and as JSON, with the ratios to the floors.
 #pragma once
 
 #include "tools/common/exchange.h"
@@ -27,7 +27,7 @@ inline constexpr char kHostPiped32[] = "host_call_pipelined_32";
 struct latency_context {
   int client_core = 0;
   int server_core = 0;
-  bool share_core = false; ///< one core for both: figures are about the scheduler
+  bool share_core = false; ///< client and server share one core: the figures measure the system's scheduler
   double ns_per_tick = 1;
   double timer_overhead_ns = 0;
   std::uint64_t involuntary_switches = 0; ///< of the client thread, all cases together

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of a pipeline run as one HTML file: latency histogram and stage breakdown as SVG, and the figures.
+// The report of a pipeline run as one HTML file: latency histogram and stages as SVG, and all figures.
 #include "tools/pipeline/pipeline_report.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::string escaped(const std::string &text) {
   return out;
 }
 
-/// Bars of equal width on a logarithmic axis from the least to the greatest latency.
+/// Bars of equal width on a logarithmic axis from the smallest to the largest latency.
 std::string histogram_svg(const latency_histogram &h) {
   const double low = std::log(std::max<double>(1, static_cast<double>(h.min())));
   const double high = std::max(low + 0.01, std::log(static_cast<double>(h.max()) + 1));
@@ -59,9 +59,9 @@ std::string histogram_svg(const latency_histogram &h) {
   for (const double percent : {50.0, 99.0, 99.9}) {
     const double value = static_cast<double>(std::max<std::uint64_t>(1, h.percentile(percent)));
     const double x = kLeft + (std::log(value) - low) / (high - low) * (kWidth - kLeft);
-    svg += fmt::format(
-        R"(<line x1="{0:.1f}" x2="{0:.1f}" y1="12" y2="{1}" class="mark"/><text x="{0:.1f}" y="10" text-anchor="middle">p{2:g}</text>)",
-        x, kHeight - kBottom, percent);
+    svg += fmt::format(R"(<line x1="{0:.1f}" x2="{0:.1f}" y1="12" y2="{1}" class="mark"/>)"
+                       R"(<text x="{0:.1f}" y="10" text-anchor="middle">p{2:g}</text>)",
+                       x, kHeight - kBottom, percent);
   }
   return svg + fmt::format(R"(<text x="4" y="24">{:.0f}</text></svg>)", most);
 }
@@ -79,16 +79,16 @@ std::string stages_svg(const pipeline_result &r) {
   double x = 0;
   for (std::size_t i = 0; i < 3; ++i) {
     const double width = kWidth * stages[i].ns / sum;
-    svg += fmt::format(
-        R"(<rect x="{:.1f}" y="0" width="{:.1f}" height="36" fill="{}"/><text x="{}" y="56" fill="{}">{}: {} ({:.0f} %)</text>)",
-        x, width, stages[i].colour, 290 * i, stages[i].colour, stages[i].name, format_ns(stages[i].ns),
-        100 * stages[i].ns / sum);
+    svg += fmt::format(R"(<rect x="{:.1f}" y="0" width="{:.1f}" height="36" fill="{}"/>)"
+                       R"(<text x="{}" y="56" fill="{}">{}: {} ({:.0f} %)</text>)",
+                       x, width, stages[i].colour, 290 * i, stages[i].colour, stages[i].name, format_ns(stages[i].ns),
+                       100 * stages[i].ns / sum);
     x += width;
   }
   return svg + "</svg>";
 }
 
-/// Every figure of the report, by its name; objects by their names in front.
+/// A table row for every figure of the report. A figure inside an object is named <object>.<name>.
 std::string rows(const json &figures, const std::string &prefix) {
   std::string out;
   for (const auto &[name, value] : figures.items()) {
@@ -121,7 +121,7 @@ void write_pipeline_html(const std::string &path, const json &report, const pipe
                         r.problems.empty() ? "every answer is right" : "FAILED")
          << fmt::format("<p>{}</p>\n", escaped(report["accuracy_warning"].get<std::string>()))
          << "<h2>Latency</h2>\n<p>" << latency_line(r.from_submit) << "</p>\n"
-         << histogram_svg(r.from_submit) << "\n<h2>Where the mean goes</h2>\n"
+         << histogram_svg(r.from_submit) << "\n<h2>Stages of the mean latency</h2>\n"
          << stages_svg(r) << "\n<h2>All figures</h2>\n<table>\n"
          << rows(report, "") << "</table></body></html>\n";
   });

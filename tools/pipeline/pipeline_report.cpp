@@ -6,12 +6,12 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// What a run with this engine must be told about its answers; empty: they are the matcher's.
+/// The warning about the accuracy of this engine; empty if the answers are the matcher's alone.
 std::string accuracy_warning(const std::string &engine, const std::string &rule) {
   if (engine == "passthrough")
     return "";
   return fmt::format(
-      "the local predecoder ({}) makes more logical errors than matching alone: measured {} as many for d 7 "
+      "the local predecoder ({}) makes more logical errors than matching alone: measured {} as many, for d 7 "
       "to 13 and p 0.001 to 0.003",
       rule, rule == "plain" ? "2 to 5.5 times" : "1.2 to 2.4 times");
 }
@@ -32,19 +32,19 @@ void print_pipeline_header(const output &out, const pipeline_options &o, const q
                            const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
                            const std::string &staging) {
   const qec::shot_set &set = shots.shots();
-  out.text(
-      "config    {}: d={}, {} rounds, {} basis, p={}; {} recorded shots cycled, {} detectors = {} bytes a request\n",
-      config.name, config.distance, config.rounds, config.basis, o.noise, set.shots, set.num_detectors,
-      set.detection_bytes());
-  out.text("engine    {} on the {}: {:.1f} events a shot become {:.1f} ({:.0f} % taken away)\n", shots.engine(),
+  out.text("config    {}: d={}, {} rounds, {} basis, p={}; {} recorded shots, repeated; {} detectors = {} bytes per "
+           "request\n",
+           config.name, config.distance, config.rounds, config.basis, o.noise, set.shots, set.num_detectors,
+           set.detection_bytes());
+  out.text("engine    {} on the {}: {:.1f} events per shot, {:.1f} after it ({:.0f} % removed)\n", shots.engine(),
            staging.empty() ? "CPU" : "GPU, requests " + staging, shots.events_per_shot(), shots.residual_per_shot(),
            100 * events_taken(shots));
   if (const std::string warning = accuracy_warning(shots.engine(), o.rule); !warning.empty())
     out.text("accuracy  {}\n", warning);
-  out.text("offline   {} a shot with it, {} by the matcher alone\n", format_ns(shots.offline_ns_per_shot()),
+  out.text("offline   {} per shot with the engine, {} by the matcher alone\n", format_ns(shots.offline_ns_per_shot()),
            format_ns(shots.matcher_ns_per_shot()));
   out.text("pipeline  {} workers, {} slots of {} bytes; {}; {} cores\n\n", stages.num_workers, stages.num_slots,
-           stages.slot_size, o.rate == 0 ? "as fast as it goes" : format_rate(o.rate) + " shots/s offered",
+           stages.slot_size, o.rate == 0 ? "as fast as possible" : format_rate(o.rate) + " shots/s offered",
            allowed_cores().size());
 }
 
@@ -53,13 +53,13 @@ void print_pipeline_result(const output &out, const qec::decoding_config &config
   out.text("submitted {}   completed {}   timed out {}   wrong {}\n", r.submitted, r.completed, r.timed_out,
            r.mismatches + r.failed + r.error_status);
   out.text("throughput          {} shots/s\n", format_rate(r.shots_per_second()));
-  out.text("backpressure        {} submissions waited, {} in all\n", r.backpressure_stalls,
+  out.text("backpressure        {} submissions waited, {} in total\n", r.backpressure_stalls,
            format_ns(static_cast<double>(r.stalled_ns)));
   out.text("latency             {}\n", latency_line(r.from_submit));
   out.text("                    mean {}  stddev {}  per round (/{}) {}\n", format_ns(r.from_submit.mean()),
            format_ns(r.standard_deviation()), config.rounds, format_ns(r.from_submit.mean() / config.rounds));
   if (r.from_due.max() != r.from_submit.max())
-    out.text("since it was due    {}\n", latency_line(r.from_due));
+    out.text("since due           {}\n", latency_line(r.from_due));
   const auto stage = [&](const char *name, const latency_histogram &h) {
     out.text("{} mean {:>8}  ({:4.1f} %)   {}\n", name, format_ns(h.mean()),
              r.from_submit.mean() == 0 ? 0 : 100 * h.mean() / r.from_submit.mean(), latency_line(h));

@@ -14,7 +14,7 @@ void print_pipeline_result(const output &out, const qec::decoding_config &config
 json pipeline_json(const pipeline_options &options, const qec::decoding_config &config,
                    const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
                    const pipeline_result &result);
-/// Nothing with an empty path. Throws usage_error when the file cannot be written.
+/// Writes nothing if `path` is empty. Throws usage_error if the file cannot be written.
 void write_pipeline_html(const std::string &path, const json &report, const pipeline_result &result);
 
 } // namespace cudaq::realtime::tools

@@ -18,12 +18,12 @@ namespace {
 namespace pipe = cudaq::qec::realtime::experimental;
 constexpr int kMostWorkersByDefault = 8;
 
-/// When something happened to the request in a slot, or with a number. Who writes an entry hands it on with the
-/// request.
+/// Times of a request, by its number or by its slot. The thread that writes an entry passes it on together with the
+/// request, so the entries are plain memory.
 struct moments {
   explicit moments(std::size_t num_slots) : sent(2 * num_slots), due(2 * num_slots), begin(num_slots), end(num_slots) {}
-  // By request number, modulo twice the slots: a request is stamped while the one before it in its slot may still be
-  // open.
+  // Index: request number modulo twice the number of slots. A request gets its times while the previous request of its
+  // slot may still be open.
   std::vector<std::uint64_t> sent, due;
   std::vector<std::uint64_t> begin, end; ///< of the CPU stage, by slot
 };
@@ -121,11 +121,11 @@ private:
     }
   }
 
-  /// On the consumer's thread, which owns the histograms and the counts of answers until stop.
+  /// Called on the consumer's thread, which owns the histograms and the counts of answers until stop.
   void complete(const pipe::completion &c) {
     const std::uint64_t now = now_ns();
     const auto slot = static_cast<std::size_t>(c.slot);
-    // One injector: request k is in slot k mod n, and the requests of a slot come in order.
+    // There is one injector. So request k is in slot k mod n, and the requests of a slot complete in order.
     result_.out_of_turn += c.request_id != due_[slot];
     due_[slot] = c.request_id + num_slots_;
     if (c.status == CUDAQ_RPC_ERR_SHUTTING_DOWN) {
@@ -158,8 +158,8 @@ private:
     };
     must_be_zero(result_.failed, "requests failed");
     must_be_zero(result_.error_status, "answers with an error of the decoder");
-    must_be_zero(result_.mismatches, "answers that are not the offline decode");
-    must_be_zero(result_.out_of_turn, "completions out of turn");
+    must_be_zero(result_.mismatches, "answers that differ from the offline decode");
+    must_be_zero(result_.out_of_turn, "completions in a wrong order");
     must_be_zero(result_.timed_out, "requests timed out");
     if (result_.completed + result_.timed_out != result_.submitted)
       result_.problems.push_back(
@@ -170,7 +170,7 @@ private:
   const pipeline_shots &shots_;
   const std::uint64_t num_slots_;
   moments moments_;
-  std::vector<std::uint64_t> due_; ///< the request whose completion comes next, by slot
+  std::vector<std::uint64_t> due_; ///< by slot: the request whose completion must come next
   std::vector<std::unique_ptr<qec::decoding_worker>> workers_;
   pipeline_result result_;
   std::atomic<std::uint64_t> last_completion_{0};
@@ -180,7 +180,7 @@ private:
 pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::decoding_config &config) {
   pipe::pipeline_stage_config c;
   const int cores = static_cast<int>(allowed_cores().size());
-  // Dispatcher, consumer and producer want cores, too.
+  // Dispatcher, consumer and producer need a core each.
   c.num_workers = o.workers != 0 ? o.workers : std::clamp(cores - 3, 1, kMostWorkersByDefault);
   c.num_slots = o.slots;
   c.slot_size = config.slot_size;
@@ -205,7 +205,7 @@ double pipeline_result::standard_deviation() const noexcept {
 int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker make_gpu_stage) {
   const qec::decoding_config *const config = qec::find_decoding_config(o.config);
   if (config == nullptr)
-    throw usage_error(fmt::format("--config {}: there is no such configuration", o.config));
+    throw usage_error(fmt::format("--config {}: unknown configuration", o.config));
   const pipeline_shots shots(*config, o.noise, find_data_folder(o.data_folder), o.engine, o.decoder,
                              o.rule == "plain" ? qec::local_rule::plain : qec::local_rule::guarded, o.seed);
   const pipe::pipeline_stage_config stages = stage_config(o, *config);

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded shots through the QEC pipeline: every answer is compared with the same decode done offline.
+// Sends recorded shots through the QEC pipeline, and compares every answer with the same decode done offline.
+//
+// Threads of a run:
+//
+//   thread      started by               owns                              waits               ends
+//   main        the system               the injector; `sent` and `due`    spins, then yields  with the program
+//   dispatcher  realtime_pipeline.start  the ring                          by --wait           realtime_pipeline.stop
+//   worker      the same, --workers      its engine and its matcher        by --wait           the same
+//   consumer    the same                 histograms and counts of answers  by --wait           the same
 #pragma once
 
 #include "tools/common/latency_histogram.h"
@@ -18,17 +26,17 @@ namespace cudaq::realtime::tools {
 
 struct pipeline_options {
   std::string config = "d7";
-  std::string engine = "passthrough"; ///< no predecoder: the local one makes more logical errors (docs/pipeline.md)
+  std::string engine = "passthrough"; ///< no predecoder; "local" makes more logical errors (docs/pipeline.md)
   std::string rule = "guarded";       ///< of the local engine
-  std::string device = "cpu";         ///< of the engine
+  std::string device = "cpu";         ///< where the engine runs
   int gpu = 0;
   std::string staging = "auto";
-  std::string html_file; ///< "": none
+  std::string html_file; ///< "": no HTML report
   std::string decoder = "auto";
   std::string noise = "0.003";
   std::uint64_t shots = 20000;
-  double rate = 0; ///< shots per second; 0: as fast as it goes
-  int workers = 0; ///< 0: one for each core that is left, 1 to 8
+  double rate = 0; ///< shots per second; 0: as fast as possible
+  int workers = 0; ///< 0: the number of cores minus 3, but 1 to 8
   int slots = 32;
   std::string wait = "auto";
   thread_cores cores;
@@ -38,16 +46,16 @@ struct pipeline_options {
 };
 
 /// Durations in nanoseconds. Stages: A from the submission to the begin of the CPU stage (dispatch and predecoding), B
-/// the CPU stage (matching), C from its end to the completion handler.
+/// the CPU stage (matching), C from the end of the CPU stage to the completion handler.
 struct pipeline_result {
   std::uint64_t submitted = 0, completed = 0, timed_out = 0;
-  std::uint64_t wall_ns = 0; ///< first submission to last completion
+  std::uint64_t wall_ns = 0; ///< from the first submission to the last completion
   latency_histogram from_submit, from_due, stage_a, stage_b, stage_c;
   double sum_of_squares = 0;
   std::uint64_t failed = 0;       ///< completions without success
-  std::uint64_t error_status = 0; ///< the decoder's own
-  std::uint64_t mismatches = 0;   ///< not the offline answer
-  std::uint64_t out_of_turn = 0;  ///< completions of a request that had none due: lost or doubled ones show here
+  std::uint64_t error_status = 0; ///< completions whose status is an error of the decoder
+  std::uint64_t mismatches = 0;   ///< answers that differ from the offline answer
+  std::uint64_t out_of_turn = 0;  ///< completions of another request than the expected one: lost, doubled, reordered
   std::uint64_t backpressure_stalls = 0, stalled_ns = 0;
   std::vector<std::string> problems;
   std::string dump;
@@ -58,16 +66,16 @@ struct pipeline_result {
   [[nodiscard]] double standard_deviation() const noexcept;
 };
 
-/// The engines of a run on the GPU.
+/// The engines of a run with --device gpu.
 class gpu_stage {
 public:
   virtual ~gpu_stage() = default;
-  /// Of worker `id`; user_context goes to the CPU stage.
+  /// The resources of worker `id`; `user_context` is passed to the CPU stage.
   virtual qec::experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) = 0;
-  /// How requests get to the engine.
+  /// Text for people: how requests reach the engine.
   [[nodiscard]] virtual const char *staging() const = 0;
 };
-/// Throws what CUDA refuses.
+/// Makes the engines for `workers` workers. Throws gpu_error, or std::runtime_error, if that fails.
 using gpu_stage_maker = std::unique_ptr<gpu_stage> (*)(const pipeline_options &options, const pipeline_shots &shots,
                                                        int workers, std::size_t slot_size);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorded shots of a decoding configuration, decoded offline before any ring is there: the answers that the
-// pipeline must give, and what the predecoder is worth on them.
+// The recorded shots of a decoding configuration. They are decoded offline before a
+// ring exists. The result: the answers that the pipeline must give, and the logical errors with and without the
+// predecoder.
 #pragma once
 
 #include "lib/qec/decoding/decoding_config.h"
@@ -17,7 +18,7 @@ namespace cudaq::realtime::tools {
 
 namespace qec = cudaq::qec::realtime;
 
-/// Wrong answers of the same shots by two decoders.
+/// Logical errors of two decoders on the same shots.
 struct paired_errors {
   std::uint64_t shots = 0;
   std::uint64_t with = 0;    ///< with the predecoder
@@ -28,25 +29,26 @@ struct paired_errors {
     double low, high;
   };
   [[nodiscard]] double ratio() const noexcept;
-  /// Of the ratio, 95 %: normal on its logarithm, with the variance of paired proportions. NaN without errors on both
-  /// sides.
+  /// 95 % confidence interval of the ratio: the logarithm of the ratio is taken as normal, with the variance of paired
+  /// proportions. NaN unless both decoders made errors.
   [[nodiscard]] interval ratio_interval() const noexcept;
 };
 
 class pipeline_shots {
 public:
-  /// Throws usage_error: no such set, not the configuration's size, or a shot that cannot be decoded.
+  /// Throws usage_error if the set does not exist, has not the configuration's size, or has a shot that cannot be
+  /// decoded.
   pipeline_shots(const qec::decoding_config &config, const std::string &noise, const std::string &folder,
                  std::string engine, std::string decoder, qec::local_rule rule, std::uint64_t seed);
 
-  /// A worker of its own for each thread.
+  /// Makes a worker: an engine and a matcher. Each thread needs a worker of its own.
   [[nodiscard]] std::unique_ptr<qec::decoding_worker> make_worker() const { return make_worker(engine_); }
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
   [[nodiscard]] std::uint32_t shot_of(std::uint64_t request) const noexcept {
     return order_[static_cast<std::size_t>(request % order_.size())];
   }
-  /// The response, without its header.
+  /// The expected response to a shot, without the RPC header.
   [[nodiscard]] std::span<const std::uint8_t> expected(std::uint32_t shot) const noexcept {
     return std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
   }

@@ -6,7 +6,7 @@ namespace cudaq::realtime::tools {
 void require_ok(cudaq_status_t status, const char *call) {
   if (status == CUDAQ_OK)
     return;
-  // The message first: naming the status may already be the "next call" that ends its life.
+  // The message first: cudaq_status_string may be the "next call" that invalidates it.
   std::string text = std::string(call) + ": " + cudaq_last_error_message();
   text += std::string(" (") + cudaq_status_string(status) + ")";
   throw api_error(text);

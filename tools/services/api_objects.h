@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the C API that throw what is wrong.
+// Calls of the C API that throw an exception on an error.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
@@ -16,14 +16,14 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-/// Throws api_error unless status is CUDAQ_OK. `call` names the function.
+/// Throws api_error unless `status` is CUDAQ_OK. `call` is the name of the function.
 void require_ok(cudaq_status_t status, const char *call);
 
-/// cudaq_ringbuffer_create with the usual options; throws api_error.
+/// Calls cudaq_ringbuffer_create with default options and these values; throws api_error.
 void create_ring(int device, std::uint32_t num_slots, std::uint32_t slot_bytes, cudaq_memory_kind_t kind, bool in_place,
                  cudaq_ringbuffer_memory_t **memory, cudaq_ringbuffer_t *ring);
 
-/// What cudaq_dispatcher_options_init gives; throws api_error.
+/// The options that cudaq_dispatcher_options_init sets; throws api_error.
 cudaq_dispatcher_options_t default_options();
 
 } // namespace cudaq::realtime::tools

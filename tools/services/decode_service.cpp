@@ -22,7 +22,7 @@ decode_service::decode_service(const std::string &decoder_name, const qec::shot_
 }
 
 decode_service::entry *decode_service::borrow() noexcept {
-  // Each thread comes back to the decoder it used last, whose memory is in its cache.
+  // Each thread first tries the decoder that it used last, whose memory is in its cache.
   thread_local std::size_t hint = 0;
   for (std::size_t tried = 0; tried < entries_.size(); ++tried) {
     const std::size_t at = (hint + tried) % entries_.size();
@@ -37,7 +37,7 @@ decode_service::entry *decode_service::borrow() noexcept {
 qec::decode_status decode_service::decode(std::span<const std::uint8_t> packed,
                                           std::span<std::uint8_t> observables) noexcept {
   entry *const e = borrow();
-  if (e == nullptr) // more threads than instances: a mistake of this program
+  if (e == nullptr) // more threads than instances: a bug of this program
     return qec::decode_status::internal_error;
   const qec::unpack_result unpacked = qec::unpack_events(packed, num_detectors(), e->events);
   qec::decode_status status = unpacked.status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HOST_CALL handler of the demo: bit-packed detection events in, bit-packed observables out.
+// The HOST_CALL handler of the demo. Input: bit-packed detection events. Output: bit-packed observables.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
@@ -22,31 +22,32 @@ namespace qec = cudaq::qec::realtime;
 inline constexpr char kDecodeFunctionName[] = "qec_decode";
 inline constexpr std::uint32_t kDecodeFunctionId = fnv1a_hash(kDecodeFunctionName);
 
-/// A pool of decoders, one for each thread that may call the handler at the same time. Nothing locks or allocates in
-/// the handler.
+/// A pool of decoders, one for each thread that may call the handler at the same time. The handler neither locks nor
+/// allocates.
 class decode_service {
 public:
-  /// Throws usage_error with the decoder's reason if it cannot be made for this model.
+  /// Throws usage_error with the decoder's reason if no decoder can be made for this model.
   decode_service(const std::string &decoder_name, const qec::shot_set &shots, std::uint32_t instances);
 
   /// For cudaq_dispatcher_set_host_handler_v2; `self` is the decode_service. The status of an answer is the
   /// decode_status.
   static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
 
-  /// One packed shot on the calling thread, past any ring; `observables` has observable_bytes().
+  /// Decodes one packed shot on the calling thread, without a ring. `observables` has observable_bytes() bytes. Returns
+  /// internal_error if more than instances() threads call it at the same time.
   qec::decode_status decode(std::span<const std::uint8_t> packed, std::span<std::uint8_t> observables) noexcept;
 
   [[nodiscard]] const char *decoder_name() const noexcept { return entries_.front().decoder->name(); }
   [[nodiscard]] std::size_t instances() const noexcept { return entries_.size(); }
   [[nodiscard]] std::uint64_t num_detectors() const noexcept { return entries_.front().decoder->num_detectors(); }
   [[nodiscard]] std::size_t observable_bytes() const noexcept { return entries_.front().decoder->observable_bytes(); }
-  /// What travels, for set_host_handler_v2.
+  /// Types of arguments and results, for cudaq_dispatcher_set_host_handler_v2.
   [[nodiscard]] cudaq_handler_schema_t schema() const noexcept;
 
 private:
   struct alignas(64) entry {
     std::unique_ptr<qec::decoder> decoder;
-    std::vector<std::uint64_t> events; ///< room for every detector
+    std::vector<std::uint64_t> events; ///< one element for each detector
     std::atomic<bool> busy{false};
   };
   entry *borrow() noexcept;

@@ -13,7 +13,7 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr auto kStreamPoll = std::chrono::microseconds(50);
-constexpr std::size_t kControlBytes = 256; ///< shutdown word and counter, each on a line of its own
+constexpr std::size_t kControlBytes = 256; ///< shutdown word and counter, each in its own cache line
 constexpr std::size_t kCounterAt = 128;
 
 } // namespace
@@ -34,9 +34,9 @@ void open_gpu(int device) {
   int count = 0;
   if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess)
     throw gpu_error(std::string("no GPU can be used here: ") + cudaGetErrorString(error) +
-                    "; `cudaq-realtime info` says what is missing");
+                    "; `cudaq-realtime info` shows what is missing");
   if (device < 0 || device >= count)
-    throw gpu_error("there is no GPU number " + std::to_string(device) + "; this machine has " + std::to_string(count));
+    throw gpu_error("no GPU has number " + std::to_string(device) + "; number of GPUs: " + std::to_string(count));
   require_cuda(cudaSetDevice(device), "cudaSetDevice");
   int blocks = 0;
   require_cuda(cudaq_dispatch_kernel_query_occupancy(&blocks, 32), "loading the dispatch kernels");

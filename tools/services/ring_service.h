@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every service of the program has: a ring, a manager and one dispatcher, owned together.
+// The base of the services of the program: each owns a ring, a manager and one dispatcher.
+//
+// A service starts no threads itself. start() starts the dispatcher's thread with its handler threads, or its kernel;
+// stop() ends them. ring(), num_slots() and the reading calls may be used by any thread meanwhile.
 #pragma once
 
 #include "tools/services/api_objects.h"
@@ -11,7 +14,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// What every service is told.
+/// Configuration that every service has.
 struct ring_service_config {
   int device = 0;
   std::uint32_t num_slots = 64;
@@ -20,27 +23,27 @@ struct ring_service_config {
   cudaq_dispatcher_options_t options{}; ///< from default_options()
 };
 
-/// Everything that the dispatcher of a service has pointers into: freed together, or left together. A service with more
-/// of that kind derives from it; the members are in the order of their creation.
+/// Everything that the dispatcher of a service points to. It is freed as a whole, or left in memory as a whole. A
+/// service with more such objects derives from it.
 struct service_parts {
   explicit service_parts(const ring_service_config &config) : num_slots(config.num_slots) {}
   virtual ~service_parts() = default;
   service_parts(const service_parts &) = delete;
   service_parts &operator=(const service_parts &) = delete;
 
-  /// A ring of config.num_slots in memory of this kind; throws api_error.
+  /// Creates a ring of config.num_slots slots in memory of this kind; throws api_error.
   void create_ring(const ring_service_config &config, std::uint32_t slot_bytes, cudaq_memory_kind_t kind);
-  /// The manager, and a dispatcher on the ring with these control words. Device, slots and options come from the first
-  /// argument, the rest from the second. Throws api_error.
+  /// Creates the manager, and a dispatcher on the ring with these control words. Device, number of slots and options
+  /// come from `config`, the rest from `dispatcher_config`. Call create_ring first. Throws api_error.
   void create_dispatcher(const ring_service_config &config, cudaq_dispatcher_config_t dispatcher_config,
                          volatile int *shutdown, std::uint64_t *counter);
-  /// The same with the control words below, which are for the host path.
+  /// The same with shutdown_flag and processed as control words: for the host path.
   void create_dispatcher(const ring_service_config &config, const cudaq_dispatcher_config_t &dispatcher_config);
 
-  /// Frees what was created. False, and nothing but the dispatcher's stop was tried: a handler or a kernel is still
-  /// running.
+  /// Stops the dispatcher and frees what was created. Returns false, and frees nothing, if a handler or a kernel still
+  /// runs.
   bool release() noexcept;
-  /// Called when release() has failed, before all of this is left in memory.
+  /// Called after release() has returned false, before everything is left in memory.
   virtual void still_running() noexcept {}
 
   std::uint32_t num_slots;
@@ -52,7 +55,7 @@ struct service_parts {
   std::uint64_t processed = 0;
 };
 
-/// One dispatcher and its ring, wired, on the host path or the device path.
+/// One dispatcher and its ring, configured, on the host path or the device path. start() and stop() throw api_error.
 class ring_service {
 public:
   ring_service(const ring_service &) = delete;
@@ -66,11 +69,12 @@ public:
   [[nodiscard]] std::uint32_t num_slots() const noexcept { return parts_->num_slots; }
   [[nodiscard]] cudaq_dispatcher_stats_t stats() const;
   [[nodiscard]] std::uint64_t processed() const;
-  /// Text of cudaq_dispatcher_dump_state, or the reason why there is none.
+  /// The text of cudaq_dispatcher_dump_state, or the reason why there is no text.
   [[nodiscard]] std::string dump() const;
 
 protected:
-  /// The constructor of a service creates ring and dispatcher in `parts`. If it throws, the parts are released.
+  /// The constructor of a service creates ring and dispatcher in `parts`. If that constructor throws, this class's
+  /// destructor releases the parts.
   explicit ring_service(std::unique_ptr<service_parts> parts) : parts_(std::move(parts)) {}
   template <typename Parts>
   [[nodiscard]] Parts &parts_as() const noexcept {

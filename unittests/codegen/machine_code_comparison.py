@@ -76,7 +76,7 @@ CASES = (
     ("a call of a foreign function", changed(COPY, "cudaGraphLaunch"), changed(COPY, "cudaGraphDestroy"), DIFFERENT,
      KERNEL),
     ("a call two steps away", wrapped("_ZN5cudaq1aEv"), wrapped("_ZN5cudaq1bEv"), DIFFERENT, KERNEL),
-    ("a table", OLD, OLD.replace("0x01", "0x02"), DIFFERENT, f"{JUDGE}  (by what it refers to)"),
+    ("a table", OLD, OLD.replace("0x01", "0x02"), DIFFERENT, f"{JUDGE}  (only its references differ)"),
     ("a function is missing", OLD, OLD.replace(copy, ""), DIFFERENT, COPY),
     ("a function is new", OLD, OLD + function("_ZN5cudaq3newEv", "EXIT"), DIFFERENT, "_ZN5cudaq3newEv"),
     ("a second function of equal code", OLD, OLD + copy.replace("copy", "twin"), DIFFERENT, "1 differences"),

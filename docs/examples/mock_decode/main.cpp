@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A control program in plain C++ with a decoder on the GPU: requests through both of the decoder's launch functions.
+// A control program in plain C++ with a decoder on the GPU. It sends requests through both launch functions of the
+// decoder.
 #include "../device_session.h"
 #include "mock_decode.h"
 
@@ -7,7 +8,7 @@
 
 using namespace cudaq::qec::realtime;
 
-/// Decodes `count` random syndromes; returns how many answers were wrong.
+/// Decodes `count` random syndromes. Returns the number of wrong answers.
 static int decode(cudaq_dispatch_launch_fn_t launch, const cudaq_function_table_t &table, std::uint32_t count) {
   example::device_session session(launch, table);
   std::mt19937 random(7);

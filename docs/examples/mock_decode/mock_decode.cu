@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder and its dispatch kernel in one file: one module, so that no separable compilation is needed.
+// A decoder and its dispatch kernel in one file. They are one module, so they need no separable compilation.
 #include "mock_decode.h"
 
 #include <cudaq/realtime/daemon/dispatcher/device_function_table.cuh>

@@ -18,7 +18,7 @@ bench_curve payload_curve(bench_session &session) {
     c.service.threads = 256;
     c.handler = bench_handler::last_word;
     c.rule = reply_rule::last_word;
-    // The floor's frame: as many whole 16 bytes as hold header and payload.
+    // The floor's frame: header and payload, rounded up to a multiple of 16 bytes.
     const std::uint32_t frame = (CUDAQ_RPC_HEADER_SIZE + bytes + 15) / 16 * 16;
     const round_runner floor = floor_rounds(session, in_order_plan(kSlots, frame), bytes, drive::one_by_one);
     const round_runner ours = dispatcher_rounds(session, c);
@@ -73,7 +73,7 @@ mapped_case any_order_case(const bench_session &session, std::uint32_t slots, st
 }
 
 bench_curve any_slots_curve(bench_session &session) {
-  bench_curve curve{"any_slots", "slots with ANY order, a lane each: regular Nx32, 8 B echo", "slots", true, {}};
+  bench_curve curve{"any_slots", "slots with ANY order, one lane per slot: regular Nx32, 8 B echo", "slots", true, {}};
   for (const std::uint32_t slots : {32u, 64u, 256u, 1024u}) {
     floor_plan plan = in_order_plan(slots, 64);
     plan.kind = floor_kind::lane_per_slot;
@@ -96,7 +96,7 @@ bench_curve blocks_curve(bench_session &session) {
 
 bench_curve dispatchers_curve(bench_session &session) {
   bench_curve curve{"dispatchers",
-                    "dispatchers on one GPU, each with a ring: regular 1x32, 8 B echo, one after the other",
+                    "dispatchers on one GPU, each with a ring: regular 1x32, 8 B echo, one ring at a time",
                     "dispatchers",
                     false,
                     {}};

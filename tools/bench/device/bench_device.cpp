@@ -9,7 +9,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::uint64_t kCurveExchanges = 20000; ///< at most, of each point of a curve
+constexpr std::uint64_t kCurveExchanges = 20000; ///< upper limit for each point of a curve
 constexpr std::uint32_t kCurveRounds = 4;
 
 bench_options for_curves(bench_options o) {
@@ -46,7 +46,7 @@ measured_case named(const char *name, const std::string &what, std::size_t paylo
   return c;
 }
 
-/// All rounds of one case.
+/// Measures all rounds of one case and its floors.
 bench_result measure_rounds(bench_session &session, const bench_case &of, const bench_rig &rig) {
   bench_result result{
       of, named("floor", of.floor, rig.floor_payload_bytes), named("ours", of.what, rig.payload_bytes), {}};

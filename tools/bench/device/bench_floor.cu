@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor kernels of `bench device`, and the kernel that plays the network interface.
+// The floor kernels of `bench device`, and the kernel that acts as the network interface.
 #include "tools/bench/device/bench_poll.cuh"
 #include "tools/common/random_words.h"
 
@@ -12,7 +12,8 @@ constexpr auto kSystem = cuda::thread_scope_system;
 constexpr auto kDevice = cuda::thread_scope_device;
 constexpr std::uint32_t kFrameVectors = 2; ///< 16-byte words of a frame with 8 bytes of payload
 
-/// One block, slots in order. Counting: flags count up and are not cleared. Frame: slots are read and written.
+/// One block; it serves the slots in ring order. Counting: flags count up and are not cleared. Frame: the slots are
+/// read and written.
 template <bool Counting, bool Frame>
 __global__ void __launch_bounds__(1024)
     in_order_floor_kernel(raw_ring ring, std::uint32_t vectors, kernel_control control) {
@@ -62,7 +63,7 @@ __global__ void lane_per_slot_floor_kernel(raw_ring ring, kernel_control control
     } else {
       serving = !watch.idle();
     }
-    __syncwarp(); // lanes poll together again
+    __syncwarp(); // so that all lanes poll together again
   }
   if (slot == 0)
     watch.report(0, 0);
@@ -70,7 +71,7 @@ __global__ void lane_per_slot_floor_kernel(raw_ring ring, kernel_control control
 
 __device__ std::uint64_t join(std::uint32_t low, std::uint32_t high) { return std::uint64_t{high} << 32 | low; }
 
-/// One thread. The flag that goes back carries a word of the slot: it cannot be sent before the slot has been read.
+/// One thread. The tx flag holds a word of the slot, so it cannot be sent before the slot is read.
 __global__ void ping_pong_floor_kernel(raw_ring ring, kernel_control control) {
   kernel_watch watch(control);
   std::uint32_t slot = 0;

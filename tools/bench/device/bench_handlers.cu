@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers of `bench device`, written as their users would write them.
+// The handlers of `bench device`, written as users of the library would write them.
 #include "tools/bench/device/bench_gpu.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the benchmark's kernels wait, and how they end. Includes no part of the library: floors are written without it.
+// How the benchmark's kernels wait, and how they end. Uses no code of the library: floors are written without it.
 #pragma once
 
 #include "tools/bench/device/bench_gpu.h"
@@ -17,10 +17,12 @@ __device__ inline void store_flag(std::uint64_t &flag, std::uint64_t value) {
   cuda::atomic_ref<std::uint64_t, Scope>(flag).store(value, cuda::memory_order_release);
 }
 
-/// From the first 16 bytes of a request to those of its answer: magic, status 0, length and id as they were.
+/// Makes the first 16 bytes of an answer from the first 16 bytes of its request: response magic, status 0; length and
+/// id stay.
 __device__ inline uint4 as_response(uint4 head) { return {CUDAQ_RPC_MAGIC_RESPONSE, 0, head.z, head.w}; }
 
-/// By all threads of the block. AtOnce loads of each are on their way before the first is stored.
+/// Copies a frame and makes its header a response. All threads of the block call it. Each thread issues AtOnce loads
+/// before its first store.
 template <std::uint32_t AtOnce>
 __device__ inline void answer_frame(const uint4 *rx, uint4 *tx, std::uint32_t vectors) {
   for (std::uint32_t first = threadIdx.x; first < vectors; first += AtOnce * blockDim.x) {
@@ -61,7 +63,8 @@ __device__ inline std::uint64_t global_ns() {
   return now;
 }
 
-/// A thread's waiting: counts polls, and looks at stop word and clock at every kPollsPerCheck-th that found nothing.
+/// The waiting of one thread. Counts empty polls, and checks the stop word and the clock at every 1024th empty poll in
+/// a row.
 class kernel_watch {
 public:
   __device__ explicit kernel_watch(const kernel_control &control) : control_(control) {
@@ -70,12 +73,12 @@ public:
   }
 
   __device__ void worked() { since_ = 0; }
-  /// After a poll that found nothing; true: end.
+  /// Call it after a poll that found nothing. Returns true if the kernel must end.
   __device__ bool idle() {
     ++polls_;
     return ++since_ % kPollsPerCheck == 0 && must_end();
   }
-  /// Polls until ready(value of the flag); false: end.
+  /// Polls until ready(value of the flag) is true. Returns false if the kernel must end.
   template <cuda::thread_scope Scope, class Ready>
   __device__ bool wait(std::uint64_t &flag, Ready ready) {
     worked();
@@ -84,7 +87,7 @@ public:
         return false;
     return true;
   }
-  /// By one thread, at its end.
+  /// Writes the report. One thread calls it, at its end.
   __device__ void report(std::uint64_t done, std::uint64_t wrong) const {
     *control_.report =
         kernel_report{polls_, global_ns() - begin_ns_, static_cast<std::uint64_t>(clock64() - begin_cycles_), done,

@@ -16,8 +16,8 @@ constexpr std::uint32_t kSlots = 64;
 constexpr std::uint32_t kWarp = 32;
 constexpr auto kIdleSettle = std::chrono::milliseconds(20);
 constexpr auto kIdleInterval = std::chrono::milliseconds(50);
-constexpr int kIdleIntervals = 4; ///< of a round
-/// Longest time that one exchange of the producer kernel is allowed on average, for the host's deadline.
+constexpr int kIdleIntervals = 4; ///< intervals of one round
+/// Part of the host's deadline for the producer kernel: time allowed per exchange.
 constexpr std::uint64_t kProducerNsPerExchange = 1'000'000;
 
 loop_result drive_ring(bench_session &session, drive how, const cudaq_ringbuffer_t &ring, std::uint32_t slots,
@@ -37,7 +37,7 @@ unsigned threads_of(const bench_session &session, drive how) {
   return how == drive::one_by_one ? 1 : how == drive::full_ring ? 2 : session.any_order_threads();
 }
 
-/// Runs `body`, then `end`, whatever happens: rings can be freed only when nothing runs.
+/// Runs `body`, then `end`, also if `body` throws: a ring can be freed only while no kernel runs on it.
 template <typename Body, typename End>
 loop_result stopped_after(Body body, End end) {
   loop_result result;
@@ -97,7 +97,7 @@ client_config client_of(bench_session &session, const mapped_case &c) {
   return client;
 }
 
-/// Runs the producer kernel against whoever serves `ring` and reads its figures.
+/// Runs the producer kernel on `ring`, which a dispatcher or a floor kernel serves, and reads its measurements.
 loop_result run_producer(bench_session &session, const cudaq_ringbuffer_t &ring, std::uint32_t slots, bool ping_pong,
                          const gpu_memory &cycles) {
   const round_size size = size_of_round(session.options(), slots);
@@ -111,7 +111,7 @@ loop_result run_producer(bench_session &session, const cudaq_ringbuffer_t &ring,
   kernel_seat &seat = session.producer();
   const std::uint64_t begin = now_ns();
   seat.start_producer(plan, ring);
-  // It gives up by itself when no answer comes; the host's deadline is for a producer that does not even do that.
+  // The producer ends by itself if no answer comes. The host's deadline is for a producer that does not end.
   const bool ended = seat.wait(3 * session.timeout_ns() + (size.exchanges + size.warm_up) * kProducerNsPerExchange);
   const kernel_report report = seat.stop();
   if (!ended || report.timed_out != 0 || report.done != size.exchanges + size.warm_up)
@@ -136,7 +136,7 @@ loop_result run_producer(bench_session &session, const cudaq_ringbuffer_t &ring,
 bench_rig device_ring_rig(bench_session &session) {
   mapped_case c = make_mapped_case(session, kSlots, 8);
   c.service.memory = CUDAQ_MEMORY_DEVICE;
-  c.service.options.ring_peers = CUDAQ_RING_PEERS_SAME_DEVICE; // the producer is a kernel beside the dispatcher's
+  c.service.options.ring_peers = CUDAQ_RING_PEERS_SAME_DEVICE; // the producer is a kernel on the same GPU
   const auto cycles = std::make_shared<gpu_memory>(
       size_of_round(session.options(), kSlots).exchanges * sizeof(std::uint32_t), session.server().stream());
   const auto service = std::make_shared<device_service>(with_functions(c.service, c.handler));
@@ -204,7 +204,7 @@ bench_rig echo_rig(bench_session &session) {
   floor_plan flag = counting;
   flag.kind = floor_kind::flag_only;
   rig.other_floors = {
-      {"one warp, 64 B, flags count up, none cleared", floor_rounds(session, counting, 8, drive::one_by_one)},
+      {"one warp, 64 B, flags count up, not cleared", floor_rounds(session, counting, 8, drive::one_by_one)},
       {"one thread, flag only, no slot", floor_rounds(session, flag, 0, drive::one_by_one)}};
   return rig;
 }
@@ -303,7 +303,7 @@ round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c
     }
     return result;
   };
-  // Each starts inside the round of the one before, and all stop before any is destroyed.
+  // Each dispatcher starts inside the round of the previous one, so all stop before one is destroyed.
   return [all, exchange] {
     const std::function<loop_result(std::size_t)> with_rest = [&](std::size_t first) {
       return first == all->size() ? exchange(*all)

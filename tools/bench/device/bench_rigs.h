@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is built up for a case of `bench device`: its floor and its dispatcher, each ready to run a round.
+// The rig of a case: its floor and its dispatcher, each ready to run a round.
 #pragma once
 
 #include "tools/bench/bench_report.h"
@@ -12,7 +12,7 @@
 
 namespace cudaq::realtime::tools {
 
-/// Rounds of a floor or a case. Nothing runs on the GPU between two rounds.
+/// Runs one round of a floor or a case. Between two rounds no kernel of the benchmark runs on the GPU.
 using round_runner = std::function<loop_result()>;
 
 struct bench_rig {
@@ -23,10 +23,11 @@ struct bench_rig {
   std::vector<std::pair<std::string, round_runner>> other_floors;
 };
 
-/// Starts the dispatcher, runs `body`, stops it. The dispatcher's state is added to what a stalled exchange says.
+/// Starts the dispatcher, runs `body`, stops the dispatcher. If `body` throws exchange_stalled, the dispatcher's state
+/// is added to its text.
 loop_result dispatcher_round(ring_service &service, const round_runner &body);
 
-/// One point of a curve: floor, if there is one, and case alternate like those of a case.
+/// Measures one point of a curve. Floor and case alternate in every round; the floor may be missing.
 curve_point measure_point(const bench_session &session, std::string x, const bench_rig &rig);
 
 /// How a client drives a ring in mapped memory.
@@ -40,28 +41,29 @@ struct mapped_case {
   std::size_t payload_bytes = 8;
   drive how = drive::one_by_one;
 };
-/// Defaults, one function, and a slot that holds the payload.
+/// A case with default options, one function, and slots that hold header and payload.
 mapped_case make_mapped_case(const bench_session &session, std::uint32_t slots, std::size_t payload_bytes);
 
 round_runner dispatcher_rounds(bench_session &session, const mapped_case &c);
-/// Several dispatchers, each with a ring of its own, all running; a share of the round goes to one
-/// after the other while the rest are idle.
+/// Several running dispatchers, each with a ring of its own. The exchanges of a round are divided among them. The
+/// client uses one ring at a time; the other dispatchers are idle meanwhile.
 round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c, std::uint32_t dispatchers);
 round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how);
 
-/// Frame of `frame_bytes` in and out by one block.
+/// A floor of one block that reads and writes a frame of `frame_bytes`.
 floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes);
 
-/// A benchmark of cases beside their floors. What measures throws usage_error, api_error, gpu_error, exchange_stalled.
+/// A benchmark: cases with their floors. Making rigs and measuring throw usage_error, api_error, gpu_error and
+/// exchange_stalled.
 struct bench_suite {
   const char *command;
-  const char *method; ///< "": that of `bench device`
+  const char *method; ///< "": the method of `bench device`
   std::vector<bench_case> cases;
   bench_rig (*make_rig)(bench_session &session, const bench_case &of);
-  /// Notes go to the context.
+  /// May add notes to the context.
   std::vector<bench_curve> (*measure_curves)(bench_session &session, bench_context &context);
 };
-/// Measures and reports. Returns an exit_code.
+/// Measures and reports. A stalled exchange ends the run with kExitCheckFailed. Returns an exit_code.
 int run_suite(const bench_suite &suite, const bench_options &options, const output &out);
 
 bench_rig make_rig(bench_session &session, const bench_case &of);

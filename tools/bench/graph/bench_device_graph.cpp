@@ -15,9 +15,9 @@ constexpr std::uint32_t kSlots = 256;
 constexpr std::uint32_t kSlotBytes = 64;
 constexpr std::size_t kPayloadBytes = 8;
 
-/// Positions in the floor's mapped words, each on lines of its own.
+/// Indices of the floor's mapped words, each in cache lines of its own.
 enum word_of : std::size_t { kRxFlag = 0, kTxFlag = 16, kStop = 32, kRxSlot = 48, kTxSlot = 64, kWords = 80 };
-constexpr std::size_t kPayloadWord = 3; ///< behind a header of 24 bytes
+constexpr std::size_t kPayloadWord = 3; ///< after a header of 24 bytes
 
 captured_graph for_the_device(const std::function<void(cudaStream_t)> &work) {
   captured_graph graph;
@@ -28,11 +28,11 @@ captured_graph for_the_device(const std::function<void(cudaStream_t)> &work) {
   return graph;
 }
 
-/// The floor: a scheduler of one thread polls a counting flag, launches a child, and relaunches itself behind every
-/// 100; the child raises the other flag. Written without the library.
+/// The floor: a scheduler of one thread polls a counting flag, launches a child graph, and relaunches itself after
+/// every 100 launches. The child sets the other flag. Written without the library.
 class bare_device_graphs {
 public:
-  /// frames: 32 bytes are read by the scheduler, and sent back by the child.
+  /// `frames`: the scheduler reads 32 bytes, and the child sends them back.
   bare_device_graphs(bool frames, std::uint64_t timeout_ns)
       : timeout_ns_(timeout_ns), state_(sizeof(floor_graph_state), stream_) {
     void *block = nullptr, *device = nullptr;
@@ -46,7 +46,7 @@ public:
     begin_.stop = reinterpret_cast<const std::uint32_t *>(words + kStop);
     begin_.rx_slot = frames ? words + kRxSlot : nullptr;
     begin_.tx_slot = words + kTxSlot;
-    words_[kRxSlot] = 1; // the scheduler looks at what it reads
+    words_[kRxSlot] = 1; // not 0: the scheduler ends if it reads only zeros
     auto *const state = state_.as<floor_graph_state>();
     child_ = for_the_device([&](cudaStream_t stream) { launch_floor_child(state, stream); });
     scheduler_ = for_the_device([&](cudaStream_t stream) { launch_floor_scheduler(state, stream); });
@@ -63,7 +63,7 @@ public:
   bare_device_graphs(const bare_device_graphs &) = delete;
   bare_device_graphs &operator=(const bare_device_graphs &) = delete;
 
-  /// Timed: from just before the flag is raised to just after the child's flag was seen.
+  /// The measured time begins just before the flag is set and ends just after the child's flag is seen.
   loop_result one_by_one(const client_config &config, const tick_scale &scale) {
     start();
     loop_result result;
@@ -105,7 +105,7 @@ private:
       return;
     word(kStop).store(1, std::memory_order_release);
     if (!stream_.wait(timeout_ns_))
-      abandon("the scheduler of a floor did not end although it was told to");
+      abandon("the scheduler of a floor did not end after its stop word was set");
     running_ = false;
   }
 
@@ -144,7 +144,7 @@ struct device_graph_service {
   gpu_stream stream;
   gpu_memory context;
   captured_graph graph;
-  std::unique_ptr<device_service> dispatcher; ///< gone before what it launches
+  std::unique_ptr<device_service> dispatcher; ///< last member: destroyed before the graph that it launches
 };
 
 client_config client_for(bench_session &session) {

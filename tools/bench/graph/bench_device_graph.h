@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// P8 of `bench graph`: graphs launched from the device, by the library's scheduler and by the least that can do it.
+// P8 of `bench graph`: graphs launched from the device, by the library's scheduler and by a minimal scheduler.
 #pragma once
 
 #include "tools/bench/device/bench_rigs.h"
 
 namespace cudaq::realtime::tools {
 
-/// One request at a time, 8 bytes there and back. publishes: the graph raises the ring's flag by itself.
+/// One request at a time, 8 bytes in each direction. `publishes`: the graph sets the ring's tx flag; otherwise the
+/// scheduler does.
 bench_rig make_device_graph_rig(bench_session &session, bool publishes);
 
 } // namespace cudaq::realtime::tools

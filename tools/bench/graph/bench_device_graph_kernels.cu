@@ -10,7 +10,7 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::uint64_t kLaunchesEach = 100;
-constexpr std::uint64_t kIdleNs = 20'000'000'000; ///< nothing came for so long: it ends
+constexpr std::uint64_t kIdleNs = 20'000'000'000; ///< after so long without a request the scheduler ends
 constexpr std::uint32_t kPollsPerCheck = 256;
 
 template <class T>
@@ -39,7 +39,7 @@ __global__ void floor_scheduler_kernel(floor_graph_state *state) {
       if (polls % kPollsPerCheck == 0 && must_end(s, begin))
         return;
     state->seen = ++s.seen;
-    if (s.rx_slot != nullptr) { // as a scheduler must, to know which graph is asked for
+    if (s.rx_slot != nullptr) { // a real scheduler must read the header, to know which graph to launch
       const ulonglong2 a = reinterpret_cast<const ulonglong2 *>(s.rx_slot)[0];
       const ulonglong2 b = reinterpret_cast<const ulonglong2 *>(s.rx_slot)[1];
       if (a.x + a.y + b.x + b.y == 0)
@@ -69,7 +69,7 @@ __global__ void answer_kernel(const GraphIOContextV2 *context) {
   for (int w = 0; w < 4; ++w)
     word[w] = in[w];
   word[0] = RPC_MAGIC_RESPONSE;
-  word[1] = (word[1] >> 32 << 32) | 8; // the id stays; 8 bytes of result
+  word[1] = (word[1] >> 32 << 32) | 8; // keeps the request id; result_len is 8
   for (int w = 0; w < 4; ++w)
     out[w] = word[w];
   if (Publishes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench graph`: graph workers of the host dispatcher beside the same graphs launched bare; and P8, graphs that a
-// scheduler on the GPU launches.
+// `bench graph`: graph workers of the host dispatcher, compared with the same graphs launched bare; and P8, graphs that
+// a scheduler on the GPU launches.
 #include "tools/bench/device/bench_rigs.h"
 #include "tools/bench/graph/bench_device_graph.h"
 #include "tools/bench/graph/bench_graph_floor.h"
@@ -11,15 +11,15 @@ namespace {
 constexpr std::uint32_t kSlots = 256;
 constexpr std::uint32_t kHeader = CUDAQ_RPC_HEADER_SIZE;
 constexpr char kMethod[] =
-    "floors and cases alternate in rounds, histograms of all rounds merged; a floor is the same captured graph "
-    "launched by "
-    "the measuring thread itself, its end seen by spinning on a word in mapped memory (stream-memory write behind the "
-    "graph, or the graph's own store); closed loop: from just before the rx flag is raised (floor: before the copy or "
-    "launch call) to just after the tx flag (done word) was seen, frame and check of the reply outside; rates: "
-    "exchanges "
-    "over the wall clock of the rounds, latency of every 16th; all payloads random, every reply of the dispatcher "
-    "checked; P8: the floor is a scheduler of one thread on the GPU, written without the library, that "
-    "relaunches itself behind every 100 launches; other_floors: the same without frames";
+    "floors and cases alternate in every round, histograms of all rounds are merged; a floor is the same captured "
+    "graph, "
+    "launched by the measuring thread, which then polls a word in mapped memory for the graph's end (a stream-memory "
+    "write after the graph, or the graph's own store); closed loop: from just before the rx flag is set (floor: before "
+    "the copy or launch call) to just after the tx flag (floor: the word) is seen, without the frame and the check of "
+    "the reply; rates: exchanges divided by the wall time of the rounds, latency of every 16th; all payloads are "
+    "random, "
+    "every reply of the dispatcher is checked; P8: the floor is a scheduler of one thread on the GPU, written without "
+    "the library, that relaunches itself after every 100 launches; other_floors: the same without frames";
 
 graph_service_config one_worker(const bench_session &session, std::size_t payload_bytes) {
   graph_service_config c;
@@ -89,7 +89,7 @@ bench_rig make_graph_rig(bench_session &session, const bench_case &of) {
 }
 
 bench_curve workers_curve(bench_session &session) {
-  bench_curve curve{"workers", "graph workers, as fast as it goes: library publishes, 8 B echo", "workers", true, {}};
+  bench_curve curve{"workers", "graph workers, as fast as possible: library publishes, 8 B echo", "workers", true, {}};
   for (const std::uint32_t workers : {1u, 2u, 4u, 8u, 16u, 32u, 64u}) {
     graph_service_config c = one_worker(session, 8);
     c.workers = workers;
@@ -114,7 +114,7 @@ bench_curve payload_curve(bench_session &session, bool staged) {
   return curve;
 }
 
-/// The first size from which on the copy is not slower, if there is one.
+/// The smallest size from which on the copy is not slower; "none" if there is no such size.
 std::string crossover(const bench_curve &mapped, const bench_curve &dma) {
   std::string found = "none";
   for (std::size_t i = mapped.points.size(); i-- > 0;) {

@@ -6,7 +6,7 @@ namespace {
 
 std::uint32_t round16(std::uint32_t bytes) { return (bytes + 15) / 16 * 16; }
 
-/// What a pre-launch hook needs to stage a request.
+/// User data of the pre-launch hook that copies a request to its staging buffer.
 struct stage {
   void *to = nullptr;
   std::size_t bytes = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Echo graphs: several instances of one, each with its context and stream; launched bare, or as the workers of a
-// dispatcher on the host path.
+// Echo graphs: several instances of one graph, each with its own context. They are
+// launched bare, or as the workers of a dispatcher on the host path.
 #pragma once
 
 #include "tools/bench/graph/bench_graph_gpu.h"
@@ -18,7 +18,7 @@ struct graph_service_config : ring_service_config {
   std::uint32_t workers = 1;
   std::uint32_t completion = CUDAQ_WORKER_LIBRARY_PUBLISHES;
   bool staged = false;       ///< the request is copied to device memory before the launch
-  std::uint64_t busy_ns = 0; ///< of the kernel
+  std::uint64_t busy_ns = 0; ///< time that the kernel spins
 };
 
 /// The function id that the workers of a graph_service serve.
@@ -40,14 +40,15 @@ public:
   [[nodiscard]] std::uint32_t slot_bytes() const { return slot_bytes_; }
 
 private:
-  std::uint32_t slot_bytes_; ///< whole 16 bytes
+  std::uint32_t slot_bytes_; ///< a multiple of 16
   gpu_stream stream_;
   GraphIOContext *contexts_ = nullptr;
   std::unique_ptr<gpu_memory> staging_;
   std::vector<captured_graph> graphs_;
 };
 
-/// Manager, mapped ring and one dispatcher on the host path with echo graphs for workers, wired.
+/// Owns a manager, a mapped ring, and one dispatcher on the host path whose workers are echo graphs. The dispatcher is
+/// configured, not started. If a graph does not end, the destructor calls abandon(), which ends the process.
 class graph_service : public ring_service {
 public:
   explicit graph_service(const graph_service_config &config);

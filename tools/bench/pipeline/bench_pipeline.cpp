@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench pipeline`: what the QEC pipeline takes around its engine and its matcher (P11, P12, P13).
+// `bench pipeline`: the time that the QEC pipeline adds to its engine and its matcher (P11, P12, P13).
 #include "tools/bench/bench.h"
 #include "tools/common/clock.h"
 #include "tools/common/machine.h"
@@ -26,13 +26,14 @@ constexpr std::uint64_t kBusyNs = 70000, kPeriodNs = 30000;
 constexpr int kSlots = 64, kWorkers = 8;
 constexpr char kNoise[] = "0.003";
 constexpr char kMethod[] =
-    "own ring in mapped memory; latency from the clock read just before the accepted submission to the clock read in "
-    "the completion handler; closed loop: one request at a time; passthrough: the INT32 measurements of the "
-    "configuration, random, copied by the graph to mapped memory, whose first and last word the CPU stage answers and "
-    "the client checks; local: recorded shots, the CPU stage answers the counts of the predecoder's output; P13: the "
-    "decode stage from a predecoder's output to the framed answer, with a matcher that returns at once";
+    "own ring in mapped memory; latency: from the clock read just before the accepted submission to the clock read in "
+    "the completion handler; closed loop: one request at a time; passthrough: a graph copies random INT32 measurements "
+    "of the configuration's size to mapped memory, the CPU stage answers with their first and last 8 bytes, and the "
+    "client checks these; local: recorded shots, the CPU stage answers with the counts of the predecoder's output; "
+    "P13: "
+    "the decode stage from a predecoder's output to the framed answer, with a matcher that returns immediately";
 
-/// A target; 0: none. higher: the figure should not be below it.
+/// A target; 0: no target. `higher`: a higher figure is better.
 struct target {
   double good = 0, aim = 0;
   bool higher = false;
@@ -52,7 +53,8 @@ struct figure {
 
 using stage_factory = std::function<pipe::gpu_worker_resources(int)>;
 
-/// One pipeline and one stream of requests through it.
+/// One pipeline, and a client that sends requests through it. The main thread sends; complete() runs on the pipeline's
+/// consumer thread.
 class traffic {
 public:
   traffic(const bench_options &o, int workers, std::size_t slot_size, std::size_t request_bytes)
@@ -182,7 +184,7 @@ public:
     t.run(traffic::drive::one_by_one, options_.exchanges);
     add("P11a", what + ", closed loop p50", "us", t.latency, is_target ? target{12, 8} : target{});
     const std::uint64_t ns = t.run(traffic::drive::full, options_.exchanges);
-    add_rate("P12a", what + ", as fast as it goes", ns, is_target ? target{250e3, 400e3, true} : target{});
+    add_rate("P12a", what + ", as fast as possible", ns, is_target ? target{250e3, 400e3, true} : target{});
     t.stop();
   }
 
@@ -193,7 +195,7 @@ public:
     const std::uint64_t n = std::max<std::uint64_t>(1, options_.exchanges / 4);
     t.run(traffic::drive::periodic, warm_up_);
     t.run(traffic::drive::periodic, n);
-    add("P11b", fmt::format("{}, 70 us kernel each 30 us, p50 without the kernel", c.name), "us", t.latency, {12, 8},
+    add("P11b", fmt::format("{}, 70 us kernel every 30 us, p50 without the kernel", c.name), "us", t.latency, {12, 8},
         static_cast<double>(kBusyNs));
     const std::uint64_t ns = t.run(traffic::drive::full, n);
     figure f{"P12b",
@@ -231,11 +233,11 @@ public:
     add("P11c", fmt::format("{}, local predecoder, {} B, closed loop p50", c.name, set.detection_bytes()), "us",
         t.latency, {});
     const std::uint64_t ns = t.run(traffic::drive::full, options_.exchanges);
-    add_rate("P12c", fmt::format("{}, local predecoder, as fast as it goes", c.name), ns, {});
+    add_rate("P12c", fmt::format("{}, local predecoder, as fast as possible", c.name), ns, {});
     t.stop();
   }
 
-  /// On this thread, without a GPU.
+  /// Measures P13, on the calling thread, without a GPU.
   void decode_stage(const qec::decoding_config &c, const qec::shot_set &set) {
     class no_matcher final : public qec::decoder {
     public:
@@ -265,11 +267,11 @@ public:
                                             slot.size() - CUDAQ_RPC_HEADER_SIZE);
       const std::uint64_t end = now_ns();
       if (size != stage.response_bytes())
-        throw std::runtime_error("the decode stage has refused a recorded shot");
+        throw std::runtime_error("the decode stage refused a recorded shot");
       if (k >= warm_up_)
         latency.record(end - begin);
     }
-    add("P13", fmt::format("{}, decode stage around the matcher, p50", c.name), "us", latency, {2, 0.5});
+    add("P13", fmt::format("{}, decode stage without the matcher, p50", c.name), "us", latency, {2, 0.5});
   }
 
   std::vector<figure> figures;
@@ -306,7 +308,7 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
   if (on_gpu)
     gpu::require(cudaSetDevice(o.gpu), "cudaSetDevice");
   else
-    skipped.push_back(has_gpu ? "P11 and P12: not asked for" : "P11 and P12: no CUDA device");
+    skipped.push_back(has_gpu ? "P11 and P12: not selected" : "P11 and P12: no CUDA device");
   for (const char *name : {"d7", "d13", "d21", "d31"}) {
     const qec::decoding_config &c = *qec::find_decoding_config(name);
     if (on_gpu) {
