@@ -4,6 +4,7 @@
 #include "tools/common/clock.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -2,6 +2,7 @@
 #include "tools/common/measured_case.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <fmt/core.h>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <stdexcept>
 #include <string>

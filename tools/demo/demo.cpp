@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <csignal>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -8,6 +8,7 @@
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/lookup_decoder.h"
 
+#include <nlohmann/json.hpp>
 #include <optional>
 
 namespace cudaq::realtime::tools {

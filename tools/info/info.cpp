@@ -11,6 +11,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <vector>
 

@@ -9,6 +9,7 @@
 #include "tools/services/host_service.h"
 
 #include <functional>
+#include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -4,6 +4,7 @@
 #include "tools/common/terminal.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -3,6 +3,8 @@
 
 #include "tools/common/machine.h"
 
+#include <nlohmann/json.hpp>
+
 namespace cudaq::realtime::tools {
 namespace {
 

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstdio>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {

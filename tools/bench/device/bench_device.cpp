@@ -5,6 +5,7 @@
 #include "tools/common/machine.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -5,6 +5,8 @@
 #include "tools/bench/graph/bench_device_graph.h"
 #include "tools/bench/graph/bench_graph_floor.h"
 
+#include <nlohmann/json.hpp>
+
 namespace cudaq::realtime::tools {
 namespace {
 

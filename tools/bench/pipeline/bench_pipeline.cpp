@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
 
