@@ -192,7 +192,7 @@ inline take(value) { // ghost: the dispatcher accepts the request
     assert(!g_served[value & 31]);                                  // R3: no slot is served twice
     g_served[value & 31] = 1;
 #ifndef GAPS
-    assert((value & 31) == g_last_taken + 1); // R10: a ring-order producer is served in ring order, without gaps
+    assert((value & 31) == g_last_taken + 1); // R10: served in ring order, no request is skipped
     g_last_taken = value & 31;
 #endif
     assert(tx[cursor] == EMPTY) // R4: therefore the device path need not read tx
