@@ -46,7 +46,7 @@ OLD = kernel + copy + judge + table
 
 
 def changed(old, new):
-    """The loop with a text replaced wherever it stands."""
+    """The code with each occurrence of `old` in the loop replaced by `new`."""
     assert any(old in line for line in LOOP)
     return function(KERNEL, *(line.replace(old, new) for line in LOOP)) + copy + judge + table
 

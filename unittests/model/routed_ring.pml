@@ -105,7 +105,7 @@ inline clear_rx(s) {
 inline serve(f) {
   id = rx_data[s];
   atomic {
-    assert((id & RESPONSE) == 0); // R1: what is served is a request
+    assert((id & RESPONSE) == 0); // R1: only a request is served
     assert(!g_served[id]);        // R3: once
     g_served[id] = 1;
     assert(id > g_last_of[f]);    // R11: FIFO per function

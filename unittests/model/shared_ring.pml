@@ -129,7 +129,7 @@ inline release_slot(s) {
 inline serve() {
   id = rx_data[s];
   atomic {
-    assert((id & RESPONSE) == 0);            // R1: what is served is a request
+    assert((id & RESPONSE) == 0);            // R1: only a request is served
     assert(OWNER(function_of[s]) == me);     // S2: by the owner of its function
     assert(!g_served[id]);                   // R3: once
     g_served[id] = 1;

@@ -72,7 +72,8 @@ TEST_P(PipelineDecoding, Row18_EveryShotCompletesOnceAndEqualsTheOfflineDecode) 
     EXPECT_EQ(not_predicted, 0u) << "only the matcher decides";
     EXPECT_EQ(wrong, set.offline_logical_errors);
   }
-  // docs/pipeline.md: the guarded rule has at most 1.25 times the logical errors. Four standard deviations are added.
+  // docs/pipeline.md: the guarded rule has at most 1.25 times the logical errors of matching alone. Four standard
+  // deviations of the count are added.
   const auto alone_wrong = static_cast<double>(set.offline_logical_errors);
   EXPECT_LE(static_cast<double>(wrong), 1.25 * alone_wrong + 4 * std::sqrt(alone_wrong) + 4);
 }

@@ -47,7 +47,7 @@ TEST(BenchPlan, GraphCasesAreAListOfTheirOwn) {
 TEST(BenchPlan, RefusesAnUnknownCaseAndNamesTheOthers) {
   try {
     (void)select_cases({"P1", "P7"});
-    FAIL() << "P7 is none of the device path";
+    FAIL() << "P7 is not a case of the device path";
   } catch (const usage_error &e) {
     EXPECT_NE(std::string(e.what()).find("P7"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("P14"), std::string::npos) << e.what();

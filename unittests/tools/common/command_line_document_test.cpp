@@ -94,7 +94,7 @@ TEST(CommandLine, IsTheOneThatItsPageDescribes) {
   for (const auto &[option, where] : program)
     EXPECT_EQ(page.contains(option) ? page.at(option) : std::set<std::string>{}, where) << option;
   for (const auto &[option, where] : page)
-    EXPECT_TRUE(program.contains(option)) << option << " stands on the page only";
+    EXPECT_TRUE(program.contains(option)) << option << " is on the page, but no command has it";
 }
 
 } // namespace
