@@ -178,14 +178,15 @@ def write(root, files):
         path.write_text(text)
 
 
-def replace_all(root, files):
-    """Makes these files the only ones of the tree. The repository stays."""
-    for path in root.iterdir():
-        if path.is_file():
-            path.unlink()
-        elif path.name != ".git":
-            shutil.rmtree(path)
-    write(root, files)
+def restore(root, files):
+    """Removes planted files and folders; restores those that replaced a file of the tree."""
+    for name in files:
+        if name in TREE:
+            (root / name).write_text(TREE[name])
+        else:
+            os.remove(root / name)
+            with contextlib.suppress(OSError):
+                os.removedirs((root / name).parent)  # stops at the first folder that is not empty
 
 
 def run(check, root, *arguments, status, text=""):
@@ -206,10 +207,12 @@ def run(check, root, *arguments, status, text=""):
 
 def test_files(check, root):
     git(root, "init", "--quiet")
-    failed = 0
-    for files, text in (({}, None), *OFFENCES[check]):
-        replace_all(root, {**TREE, **files})
+    write(root, TREE)
+    failed = run(check, root, status=0)
+    for files, text in OFFENCES[check]:
+        write(root, files)
         failed += run(check, root, status=1 if text else 0, text=text or "")
+        restore(root, files)
     return failed
 
 
