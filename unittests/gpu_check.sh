@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything that needs a GPU, on a machine that need not have more than a build folder: builds nothing, and does not need
-# ctest. Ends with a table.
+# Runs everything that needs a GPU, on a machine that needs only a build folder. It builds nothing, and does not need
+# ctest. It prints a table at the end.
 #
 #   gpu_check.sh BUILD [--parts tests,sanitizers,bench] [--budget SECONDS] [-j N] [--filter REGEX] [--logs DIR]
 #
 #   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test and BUILD/tools/cudaq-realtime
-#   --parts    what to run, in this order; all three
-#   --budget   time for all of it; what does not fit is listed as not run; 1500
-#   -j         GPU tests at a time, except those that must be alone; 4
+#   --parts    parts to run, always in this order (default: all three)
+#   --budget   time for all parts; a test that does not fit is listed as not run (default: 1500)
+#   -j         number of GPU tests at a time, except tests that must run alone (default: 4)
 #   --filter   only tests whose name (program:Suite.Test) matches this extended regular expression
-#   --logs     where outputs stay; a folder under TMPDIR
+#   --logs     folder for the outputs (default: a folder under TMPDIR)
 #
-# Every test is a process of its own with a time limit of its own. A missing GPU is a failure, and so is a fault of a
-# sanitizer. Exit status: 0 nothing failed and everything was run, 1 something failed, 2 something was not run.
+# Every test is a separate process with its own time limit. A missing GPU and a fault of a sanitizer are failures. Exit
+# status: 0 everything was run and nothing failed, 1 something failed, 2 something was not run.
 set -euo pipefail
 
-# Small tests, one of each kind of kernel: a sanitizer makes a kernel tens of times slower.
+# Small tests, one for each kind of kernel: a sanitizer makes a kernel tens of times slower.
 sanitized=(
   'kernel_ordering_test:Kinds/FifoOrder.FindsRequestsBehindEmptySlots/Fifo32'
   'kernel_errors_test:Kinds/KernelErrors.Row08_AnswersLengthsBeyondTheSlot/Fifo32'
@@ -36,19 +36,20 @@ usage() {
 
 now() { date +%s; }
 left() { echo $((CUDAQ_CHECK_END - $(now))); }
-# One value of the file that stands beside a test program: property PROGRAM NAME DEFAULT
+# Prints one value of the file PROGRAM.gputest: property PROGRAM NAME DEFAULT
 property() {
   local value=
   if [ -f "$1.gputest" ]; then value=$(sed -n "s/^$2=//p" "$1.gputest"); fi
   echo "${value:-$3}"
 }
 
-# Where the first check of a log failed, and what it says.
+# Prints the place and the text of the first failed check of a log.
 first_failure() {
   sed -n '/: Failure$/{s|.*/||;s|: Failure$||;N;s|\n| |;N;s|\n *| |p;q}' "$1" | cut -c1-200
 }
 
-# --- one test: gpu_check.sh --one RESULT_FILE LOG PROGRAM TEST [COMMAND...]. Writes "passed|failed|skipped|notrun NAME TEXT".
+# Runs one test: gpu_check.sh --one RESULT_FILE LOG PROGRAM TEST [COMMAND...].
+# Writes "passed|failed|skipped|notrun NAME TEXT" to RESULT_FILE.
 run_one() {
   local result=$1 log=$2 program=$3 test=$4 name limit status=0 text verdict
   shift 4
@@ -98,9 +99,9 @@ if [ ! -d "$build" ]; then usage; fi
 case ",$parts," in *[!a-z,]*) usage ;; esac
 build=$(cd "$build" && pwd)
 self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
-# Five seconds for the table and for processes that have to be killed.
+# Five seconds are left for the table and for processes that must be killed.
 export CUDAQ_CHECK_END=$(($(now) + budget - 5))
-export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" # the build folder may have moved
+export LD_LIBRARY_PATH="$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" # the build folder may have been moved
 logs=${logs:-$(mktemp -d "${TMPDIR:-/tmp}/gpu_check.XXXXXX")}
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
@@ -118,14 +119,16 @@ list_tests() {
   done
 }
 
-# Reads "PROGRAM TEST" lines and runs them, $2 at a time, results to the folder $1; further arguments: a command in front.
+# Reads "PROGRAM TEST" lines and runs them, $2 at a time, with results in the folder $1. Further arguments are a command
+# that runs the program.
 run_all() {
   local folder=$1 at_once=$2 n=0
   shift 2
   mkdir -p "$folder"
   while read -r program test; do
     n=$((n + 1))
-    printf '%s\0' "$(printf '%s/%04d.result' "$folder" $n)" "$(printf '%s/%04d.log' "$folder" $n)" "$program" "$test" "$@"
+    printf '%s\0' "$(printf '%s/%04d.result' "$folder" $n)" "$(printf '%s/%04d.log' "$folder" $n)" \
+      "$program" "$test" "$@"
   done | xargs -0 -r -n "$((4 + $#))" -P "$at_once" "$self" --one
 }
 
@@ -142,7 +145,8 @@ run_tests() {
     fi
   done
   for list in parallel serial; do
-    { awk '{ n = split($1, part, "/"); print part[n] ":" $2, $1, $2 }' "$logs/$list" | grep -E "^[^ ]*($filter)" || true; } |
+    { awk '{ n = split($1, part, "/"); print part[n] ":" $2, $1, $2 }' "$logs/$list" |
+      grep -E "^[^ ]*($filter)" || true; } |
       cut -d' ' -f2- >"$logs/$list.chosen"
   done
   run_all "$logs/tests.parallel" "$jobs" <"$logs/parallel.chosen"
@@ -169,21 +173,22 @@ run_bench() {
   mkdir -p "$logs/bench"
   limit=$(left)
   if [ ! -x "$build/tools/cudaq-realtime" ]; then
-    echo "notrun bench $build/tools/cudaq-realtime is not there" >"$logs/bench/0000.result"
+    echo "notrun bench $build/tools/cudaq-realtime does not exist" >"$logs/bench/0000.result"
   elif [ "$limit" -lt 20 ]; then
     echo "notrun bench no time left" >"$logs/bench/0000.result"
   else
     for suite in device graph pipeline; do
       status=0
-      timeout -k 2 "$((limit / 3))" "$build/tools/cudaq-realtime" bench "$suite" --quick >"$logs/bench/$suite.log" 2>&1 </dev/null ||
-        status=$?
+      timeout -k 2 "$((limit / 3))" "$build/tools/cudaq-realtime" bench "$suite" --quick \
+        >"$logs/bench/$suite.log" 2>&1 </dev/null || status=$?
       cat "$logs/bench/$suite.log"
-      if [ "$status" -eq 0 ]; then echo "passed bench.$suite"; else echo "failed bench.$suite exit status $status"; fi >"$logs/bench/$suite.result"
+      if [ "$status" -eq 0 ]; then echo "passed bench.$suite"; else echo "failed bench.$suite exit status $status"; fi \
+        >"$logs/bench/$suite.result"
     done
   fi
 }
 
-# One line of the table, and the names of what is not in order: row TITLE FOLDER...
+# Prints one line of the table, and adds its results to the file "all": row TITLE FOLDER...
 row() {
   local title=$1 word counts=
   shift

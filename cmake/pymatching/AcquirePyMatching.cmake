@@ -3,12 +3,12 @@
 #
 #   cudaq_acquire_pymatching(<out_pymatching_dir> <out_stim_dir> <out_reason>)
 #
-# Sets both directories (each holds `src/`), or neither and a reason. Never stops the
-# configuration: the caller decides how much it needs them. Sources, in order:
-#   1. CUDAQ_PYMATCHING_DIR, CUDAQ_STIM_DIR   directories the user names (each by itself)
-#   2. CUDAQ_DOWNLOAD_CACHE                   archives of an earlier download, hash checked
-#   3. pip download, by package name          whatever index the user's pip is set to
-# A second configure finds the extracted sources and touches neither pip nor the files.
+# Sets both directories (each contains `src/`), or no directory and a reason. Never stops the configuration: the caller
+# decides whether a failure is an error. Sources, in order:
+#   1. CUDAQ_PYMATCHING_DIR, CUDAQ_STIM_DIR   directories that the user sets (each is optional)
+#   2. CUDAQ_DOWNLOAD_CACHE                   archives of an earlier download; their hash is checked
+#   3. pip download, by package name          from the index that the user's pip uses
+# A second configuration finds the extracted sources; it neither runs pip nor changes files.
 
 set(CUDAQ_PYMATCHING_VERSION 2.3.1)
 set(CUDAQ_STIM_VERSION 1.15.0)
@@ -28,8 +28,8 @@ set(CUDAQ_DOWNLOAD_CACHE "${_cudaq_cache}" CACHE PATH "Where downloaded source a
 set(CUDAQ_DOWNLOAD_TIMEOUT 120 CACHE STRING "Seconds after which a download is given up")
 unset(_cudaq_cache)
 
-# One archive from pip into the cache. `pip download` prepares the metadata of a source
-# archive (some seconds, with build tools in an environment of its own) but compiles nothing.
+# Downloads one archive with pip into the cache. `pip download` prepares the metadata of a source archive, which takes
+# some seconds and installs build tools in a separate environment. It compiles nothing.
 function(_cudaq_pip_download requirement archive sha256 out_reason)
   set(${out_reason} "" PARENT_SCOPE)
   find_program(CUDAQ_PYTHON3 NAMES python3)
@@ -38,7 +38,7 @@ function(_cudaq_pip_download requirement archive sha256 out_reason)
     set(${out_reason} "python3 is not installed" PARENT_SCOPE)
     return()
   endif()
-  # Scratch space inside the build folder: two builds may download at once.
+  # A scratch folder inside the build folder, because two builds may download at the same time.
   set(scratch "${CMAKE_BINARY_DIR}/_pip/${archive}.d")
   file(REMOVE_RECURSE "${scratch}")
   file(MAKE_DIRECTORY "${scratch}")
@@ -58,7 +58,7 @@ function(_cudaq_pip_download requirement archive sha256 out_reason)
     set(${out_reason} "${archive} has sha256 ${found}, expected ${sha256}" PARENT_SCOPE)
     return()
   endif()
-  # Copy beside the target, then rename: a reader never sees half a file.
+  # Copies into the target's folder, then renames: a reader never finds an incomplete file.
   string(RANDOM LENGTH 8 suffix)
   execute_process(
     COMMAND "${CMAKE_COMMAND}" -E make_directory "${CUDAQ_DOWNLOAD_CACHE}"
@@ -78,7 +78,7 @@ function(_cudaq_pip_download requirement archive sha256 out_reason)
   file(REMOVE_RECURSE "${scratch}")
 endfunction()
 
-# The extracted source tree of one package, or a reason.
+# Sets the extracted source tree of one package, or a reason.
 function(_cudaq_source_tree package version sha256 user_dir probe out_dir out_reason)
   set(${out_dir} "" PARENT_SCOPE)
   set(${out_reason} "" PARENT_SCOPE)

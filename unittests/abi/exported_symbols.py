@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The library exports what its map lists, the public headers declare and docs/api describes: all three, nothing more.
-What the headers declare without CUDAQ_REALTIME_API is in the archive of kernels: described, and not exported. With a map
-of its own: a library that exports some of the archive's.
+"""The library exports exactly the functions that its map lists, and the public headers declare the same functions, and
+docs/api describes the same functions. A function that is declared without CUDAQ_REALTIME_API is in the archive of
+kernels: docs/api describes it, and the library does not export it. With [map]: the library exports some of the
+archive's functions.
 
 usage: exported_symbols.py <source root> <library> <nm> [map]
 """
@@ -18,7 +19,8 @@ of_archive = len(sys.argv) > 4
 version_map = root / (sys.argv[4] if of_archive else "lib/cudaq-realtime.map")
 
 exported = {}
-for line in subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True).splitlines():
+symbols = subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True)
+for line in symbols.splitlines():
     _, kind, name = line.split()
     if kind != "A":  # the version node itself
         symbol, _, version = name.partition("@@")
@@ -39,15 +41,19 @@ if of_archive:
     declared, archived = archived, {}
     described = {name: header for name, header in described.items() if name in node_of}
 
-problems = [f"{name} is the archive's and exported too" for name in sorted(set(exported) & set(archived))]
+problems = [f"{name} belongs to the archive, but is exported" for name in sorted(set(exported) & set(archived))]
 problems += [f"{name} is declared but not in docs/api/index.md" for name in sorted(set(archived) - set(described))]
-problems += [f"docs/api/index.md: {s} is in {archived[s]}, not {h}" for s, h in sorted(described.items()) if s in archived and h != archived[s]]
+problems += [f"docs/api/index.md: {s} is in {archived[s]}, not {h}" for s, h in sorted(described.items())
+             if s in archived and h != archived[s]]
 described = {name: header for name, header in described.items() if name not in archived}
-for what, names in (("the map", set(node_of)), ("a public header (CUDAQ_REALTIME_API)", set(declared)), ("docs/api/index.md", set(described))):
+for what, names in (("the map", set(node_of)), ("a public header (CUDAQ_REALTIME_API)", set(declared)),
+                    ("docs/api/index.md", set(described))):
     problems += [f"{name} is exported but not in {what}" for name in sorted(set(exported) - names)]
     problems += [f"{name} is in {what} but not exported" for name in sorted(names - set(exported))]
-problems += [f"{s} is exported in node '{v}', the map says {node_of[s]}" for s, v in sorted(exported.items()) if s in node_of and v != node_of[s]]
-problems += [f"docs/api/index.md: {s} is in {declared[s]}, not {h}" for s, h in sorted(described.items()) if s in declared and h != declared[s]]
+problems += [f"{s} is exported in node '{v}', but the map lists it in {node_of[s]}" for s, v in sorted(exported.items())
+             if s in node_of and v != node_of[s]]
+problems += [f"docs/api/index.md: {s} is in {declared[s]}, not {h}" for s, h in sorted(described.items())
+             if s in declared and h != declared[s]]
 problems += [f"{s}: exported names begin with cudaq_" for s in sorted(exported) if not s.startswith("cudaq_")]
 if not exported:
     problems.append("no exported symbol found")

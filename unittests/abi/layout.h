@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row of the layout table: what a thing is, and what it should be. */
+/* One row of the layout table: a size, offset or value, and the expected one. */
 #ifndef CUDAQ_UNITTESTS_ABI_LAYOUT_H
 #define CUDAQ_UNITTESTS_ABI_LAYOUT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The layout as a C11 compiler sees it. The assertions do the work; the table lets the test compare with C++. */
+/* The layout of a C11 compiler. The assertions check it; the test compares the table with that of C++. */
 #include "unittests/abi/layout.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every struct, field and enumerator of the public headers stands in the layout lists, and nothing else does."""
+"""The layout lists contain every struct, field and enumerator of the public headers, and nothing else."""
 import pathlib
 import re
 import sys
@@ -9,13 +9,13 @@ import public_headers
 
 root = pathlib.Path(sys.argv[1])
 
-# Used only by inline code of the header that defines them, or only types and no values: they never cross a binary
-# boundary. Neither does what .cuh headers define: device code that is compiled into the program.
+# Only inline code of the defining header uses them, or they are types without values: they never cross a binary
+# boundary. Types in .cuh headers do not cross it either: they are for device code that is compiled into the program.
 INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "CooperativeKernel",
                "graph_capture_options", "graph_capture_result"}
 
-# The pipeline is an experimental C++ interface: std::function and unique_ptr cross it, and its layout is not frozen. What
-# goes over the wire is.
+# The pipeline is an experimental C++ interface: std::function and unique_ptr cross it, and its layout is not frozen.
+# Only the layout of data on the wire is frozen.
 NOT_FROZEN, FROZEN = root / "include/cudaq/qec", {"decode_response.h"}
 
 listed = "".join((root / "unittests/abi" / name).read_text() for name in ("layout_c.inc", "layout_cxx.inc"))
@@ -24,7 +24,8 @@ offsets = set(re.findall(r"^CUDAQ_OFFSET\((\w+), (\w+),", listed, flags=re.M))
 values = set(re.findall(r"^CUDAQ_VALUE\((\w+),", listed, flags=re.M))
 
 structs = {n: f for n, (f, path) in public_headers.structs(root / "include").items()
-           if n not in INLINE_ONLY and path.suffix != ".cuh" and (NOT_FROZEN not in path.parents or path.name in FROZEN)}
+           if n not in INLINE_ONLY and path.suffix != ".cuh" and
+           (NOT_FROZEN not in path.parents or path.name in FROZEN)}
 fields = {(name, field) for name, names in structs.items() for field in names}
 enumerators = set(public_headers.enumerators(root / "include"))
 
@@ -34,5 +35,6 @@ problems += [f"CUDAQ_VALUE({name}, ...) is missing" for name in sorted(enumerato
 problems += [f"{name} is listed but no public header defines it" for name in sorted(sizes - set(structs))]
 if len(structs) < 10 or len(enumerators) < 30:
     problems.append("the headers could not be read: too few structs or enumerators")
-print("\n".join(problems) or f"{len(structs)} structs, {len(fields)} fields, {len(enumerators)} enumerators: all listed")
+print("\n".join(problems) or
+      f"{len(structs)} structs, {len(fields)} fields, {len(enumerators)} enumerators: all listed")
 sys.exit(bool(problems))

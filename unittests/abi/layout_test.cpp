@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout as a C++ compiler sees it, and that C sees the same. The static assertions already hold when this links.
+// The layout of a C++ compiler, and that it is the same in C. The static assertions are checked during compilation.
 #include "unittests/abi/layout.h"
 
 #include "cudaq/qec/realtime/decode_response.h"

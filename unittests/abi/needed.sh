@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The library names no CUDA library among those it needs: needed.sh <library> <expected soname>
+# The library does not depend on a CUDA library. Usage: needed.sh <library> <expected soname>
 set -euo pipefail
 dynamic=$(LC_ALL=C readelf -d "$1")
 grep -E 'NEEDED|SONAME' <<<"$dynamic"

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads structs, enumerators and exported functions out of the public headers.
+"""Reads structs, enumerators and exported functions from the public headers.
 
-No C parser: it relies on how these headers are written (typedef struct X {...} X; one declaration per line).
-The checks that use it fail loudly when it finds nothing.
+This is not a C parser: it relies on the style of these headers (typedef struct X {...} X; one declaration per line).
+The checks that use it fail when it finds nothing.
 """
 import pathlib
 import re
 
 
 def headers(include):
-    """Those that are promised: what templates need of detail/ is compiled into one program, by one version."""
+    """The headers with a stable interface. detail/ is not stable: a program compiles its templates with one version."""
     detail = pathlib.Path(include) / "cudaq/realtime/detail"
     return sorted(p for p in pathlib.Path(include).rglob("*") if p.suffix in (".h", ".cuh") and detail not in p.parents)
 
@@ -33,7 +33,7 @@ def _body(text, open_brace):
 
 
 def _fields(body):
-    # What stands in inner braces (a union's members, an initializer) is not a field of its own.
+    # Text in inner braces (a union's members, an initializer) contains no fields of this struct.
     while "{" in body:
         start = body.index("{")
         body = body[:start] + body[start + len(_body(body, start)) + 2:]
@@ -54,7 +54,7 @@ def _fields(body):
 
 
 def structs(include):
-    """{struct name: ([field, ...], header)} of every struct that has a body."""
+    """Returns {struct name: ([field, ...], header)} of every struct that has a body."""
     found = {}
     for path in headers(include):
         text = code(path)
@@ -64,7 +64,7 @@ def structs(include):
 
 
 def enumerators(include):
-    """{enumerator: header} of every enumeration of the C API."""
+    """Returns {enumerator: header} of every enumeration of the C API."""
     found = {}
     for path in headers(include):
         text = code(path)
@@ -75,7 +75,7 @@ def enumerators(include):
 
 
 def functions(include):
-    """{function: header} of everything that is declared as exported."""
+    """Returns {function: header} of every function that is declared as exported."""
     found = {}
     for path in headers(include):
         for declaration in re.findall(r"\bCUDAQ_REALTIME_API\b([^;]*);", code(path)):
@@ -86,7 +86,7 @@ def functions(include):
 
 
 def archive_functions(include):
-    """{function: header} of the C functions that are declared without being exported: the kernels' archive has them."""
+    """Returns {function: header} of the C functions that are declared but not exported: the archive of kernels."""
     found = {}
     for path in headers(include):
         for declaration in re.findall(r"^(?:void|cudaError_t) (cudaq_\w+)\([^;{]*\);", code(path), flags=re.M):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles the probe to assembly and looks at what became of an acquire load and a release store.
+"""Compiles the probe to assembly and checks the code of an acquire load and of a release store.
 
 usage: check.py x86_64|aarch64|sm_90 <assembly file to write> <compiler> <argument>...
 """
@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-# Per machine: what the two functions must contain, what no function of the file may contain.
+# Per machine: what each function must contain, and what none of these functions may contain.
 EXPECT = {
     "x86_64": {"probe_load_acquire": r"\bmovq?\s+\(%rdi\)", "probe_store_release": r"\bmovq?\s+%rsi, \(%rdi\)"},
     "aarch64": {"probe_load_acquire": r"\bldap?r\b", "probe_store_release": r"\bstlr\b"},
@@ -41,6 +41,6 @@ for function, wanted in EXPECT[machine].items():
         problems.append(f"{function}: /{wanted}/ not found in:\n{body}")
     for line in body.split("\n"):
         if re.search(FORBID[machine], line):
-            problems.append(f"{function}: a flag must cost no more than a load or a store: {line.strip()}")
+            problems.append(f"{function}: an access to a flag must be a single load or store: {line.strip()}")
 print("\n".join(problems) or f"{machine}: acquire and release are single instructions")
 sys.exit(bool(problems))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a kernel's argument holds its pointers. kernel_accesses.py reads these lines and includes them in what it
-// compiles: PTX knows offsets, not names.
+// Offsets of the pointers in a kernel's argument. kernel_accesses.py reads these lines, and includes them in the code
+// that it compiles, because PTX has offsets and no names.
 #pragma once
 
 #include "cudaq/realtime/detail/kernel_abi/device_params.h"

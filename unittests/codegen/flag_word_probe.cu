@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same accesses, and a whole dispatch turn, as device code: lib/ring is what kernels are made of.
+// A whole turn of lib/ring/turn.h, compiled as device code: it contains the same accesses to the flags.
 #include "unittests/codegen/flag_word_probe.h"
 
 #include "lib/ring/turn.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The accesses to a ring's flags as functions of their own, so that their machine code can be looked at.
+// Each access to a ring's flags as a separate function, so that its machine code can be checked.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/slot_ring.h"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the dispatch kernels do to words that others see, read from their PTX: flags are polled by single acquire loads and
-published by single release stores, of the scope that the kernel was instantiated for, and nothing else orders or touches
-them. Each access is traced back to the kernel argument that its address comes from.
+"""Checks in the PTX of the dispatch kernels how they access shared words. They poll flags with single acquire loads,
+and publish with single release stores, with the scope that the kernel was instantiated for. No other instruction
+accesses or orders flags. The check traces the address of each access to a member of the kernel's argument.
 
 usage: kernel_accesses.py [--mutant NAME] <root of the sources> <PTX to write> <nvcc> <argument>...
---mutant breaks flag_word.h in a copy, which the check must notice.
+--mutant introduces an error into a copy of flag_word.h; the check must find it.
 """
 import os
 import re
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 FLAG_WORD = "include/cudaq/realtime/detail/base/flag_word.h"
-MUTANTS = {  # what is replaced in flag_word.h, by what
+MUTANTS = {  # name: (text in flag_word.h, its replacement)
     "seq_cst_store": (".store(value, cuda::memory_order_release)", ".store(value, cuda::memory_order_seq_cst)"),
     "volatile_poll": ("return cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).load(cuda::memory_order_acquire);",
                       "return word;"),
@@ -28,8 +28,8 @@ MUTANTS = {  # what is replaced in flag_word.h, by what
   return true;
 """),
 }
-TOKEN = "atom.cas.acquire.gpu.b32"  # by which a graph scheduler takes the token that nobody has
-HELD = ("atom.or.relaxed.gpu.b32", "atom.and.release.gpu.b32")  # a graph scheduler's bits of slots
+TOKEN = "atom.cas.acquire.gpu.b32"  # a graph scheduler takes the free token with it
+HELD = ("atom.or.relaxed.gpu.b32", "atom.and.release.gpu.b32")  # a graph scheduler sets and clears slot bits with them
 FLAGS = ("ring.rx_flags", "ring.tx_flags")
 INBOX = ("inbox.entries", "inbox.answers")
 ADDRESS = r"\[(%\w+|\w+)(?:\+(-?\d+))?\]"
@@ -44,7 +44,7 @@ def offsets(root):
 
 
 def entries(ptx):
-    """(name, body) of every kernel."""
+    """Yields (name, body) of each kernel."""
     for start in re.finditer(r"^\.entry (\w+)\(", re.sub(r"\.(?:weak|visible) (?=\.entry)", "", ptx), flags=re.M):
         text = start.string[start.end():]
         yield start.group(1), text[:re.search(r"^\}", text, flags=re.M).start()]
@@ -62,7 +62,7 @@ def short(name):
 
 
 class provenance:
-    """Which members of the kernel's argument an address was computed from, as far as they are named."""
+    """The named members of the kernel's argument from which each address was computed."""
 
     def __init__(self, name, body, members):
         self.argument, self.definitions, users = name + "_param_0", {}, {}
@@ -90,7 +90,7 @@ class provenance:
                 loaded += [(user, member) for user in users.get(register, [])]
 
     def place(self, operand):
-        """The offset in the argument that a register points at, or None."""
+        """Returns the offset in the argument that a register points to, or None."""
         if operand == self.argument:
             return 0
         for operation, _, source in self.definitions.get(operand, []):
@@ -105,12 +105,12 @@ class provenance:
 
 
 def polled(kernel):
-    """What an acquire of 64 bits may look at: on a common ring also magic and function id of a request."""
+    """The members that a 64-bit acquire load may read. On a common ring also magic and function id of a request."""
     return {"routed": INBOX[:1], "common": (*FLAGS, "ring.rx_data")}.get(kernel, FLAGS)
 
 
 def allowed(kernel, cooperative, scope):
-    """Accesses that are more than plain, and to what."""
+    """The allowed atomic and ordered accesses: {instruction: the members it may access}."""
     flag = {f"ld.acquire.{scope}.b64": polled(kernel), f"st.release.{scope}.b64": FLAGS}
     if kernel == "routed":
         flag["st.release.sys.b64"] = (*FLAGS, *INBOX[1:])
@@ -118,16 +118,16 @@ def allowed(kernel, cooperative, scope):
                "st.relaxed.sys.b32": ("reports",),
                "atom.add.relaxed.gpu.b64": ("caller_stats",)}
     may = {**flag, **control}
-    if cooperative:  # the sequence number of a command; arrivals
+    if cooperative:  # the sequence number of a command, and the arrivals
         for what in ("ld.acquire.gpu.b64", "st.release.gpu.b64", "ld.acquire.gpu.b32", "atom.add.release.gpu.b32"):
             may[what] = (*may.get(what, ()), "command")
     return may
 
 
 def scheduler_state(kernel):
-    """The same to places that come from no named member: the state of a graph scheduler, wherever it is, and its words."""
-    words = ("ld.acquire.gpu.b32", "ld.acquire.gpu.b64", "st.release.gpu.b32", "ld.relaxed.sys.b32", "ld.relaxed.sys.b64",
-             "st.relaxed.sys.b32", "st.relaxed.sys.b64", *HELD, TOKEN)
+    """The allowed accesses to addresses from no named member: the state and the words of a graph scheduler."""
+    words = ("ld.acquire.gpu.b32", "ld.acquire.gpu.b64", "st.release.gpu.b32", "ld.relaxed.sys.b32",
+             "ld.relaxed.sys.b64", "st.relaxed.sys.b32", "st.relaxed.sys.b64", *HELD, TOKEN)
     return words if kernel.startswith("graph_") else ()
 
 
@@ -148,7 +148,7 @@ def check_entry(name, body, members):
                 claims += what == TOKEN
                 continue
             if what not in may or len(to) != 1 or not to <= set(may[what]):
-                problems.append(f"{what} of {', '.join(sorted(to)) or 'an unknown place'}: {line.strip()}")
+                problems.append(f"{what} of {', '.join(sorted(to)) or 'an unknown address'}: {line.strip()}")
             for member in to:
                 seen[what, member] = seen.get((what, member), 0) + 1
             if what.startswith("st.release") and to <= set(FLAGS + INBOX):
@@ -156,42 +156,43 @@ def check_entry(name, body, members):
         elif to & set(FLAGS + INBOX):
             problems.append(f"a plain access to {', '.join(sorted(to))}: {line.strip()}")
     poll, publish = f"ld.acquire.{scope}.b64", f"st.release.{scope}.b64"
-    for wanted in ((poll, polled(kernel)[0]), (publish, FLAGS[0]), (publish, FLAGS[1]), ("ld.acquire.sys.b32", "library_shutdown"),
-                   ("ld.acquire.sys.b32", "caller_shutdown"), ("st.relaxed.sys.b64", "reports")):
+    for wanted in ((poll, polled(kernel)[0]), (publish, FLAGS[0]), (publish, FLAGS[1]),
+                   ("ld.acquire.sys.b32", "library_shutdown"), ("ld.acquire.sys.b32", "caller_shutdown"),
+                   ("st.relaxed.sys.b64", "reports")):
         if wanted not in seen:
             problems.append(f"no {wanted[0]} of {wanted[1]}")
     if claims != kernel.startswith("graph_"):
-        problems.append(f"{claims} times {TOKEN}: a scheduler takes the token in one place")
+        problems.append(f"{claims} times {TOKEN}: a scheduler must take the token in exactly one place")
     for at, flag in enumerate(releases):
         if flag == FLAGS[1] and releases[at + 1:at + 2] != [FLAGS[0]]:
-            problems.append("the answer is published, and then the request's flag is not cleared")
+            problems.append("after the answer is published, the request's flag is not cleared")
         if flag == FLAGS[0] and kernel == "routed" and releases[at + 1:at + 2] != [INBOX[1]]:
-            problems.append("the request's flag is cleared, and then the router is not told")
+            problems.append("after the request's flag is cleared, the router is not notified")
     return problems
 
 
 def check(ptx, members, kernels):
-    """What is wrong with a compilation unit that should have these kernels."""
+    """Returns the problems of a compilation unit that must contain exactly these kernels."""
     ptx = re.sub(r"//[^\n]*", "", ptx)
-    problems = [f"an order of its own: {match.group(0)}" for match in ORDERS.finditer(ptx)]
+    problems = [f"a fence or a volatile access: {match.group(0)}" for match in ORDERS.finditer(ptx)]
     found = list(entries(ptx))
     names = sorted(short(name) for name, _ in found)
     if names != sorted(kernels):
         problems.append(f"kernels {names}, expected {sorted(kernels)}")
     for name, body in found:
-        if short(name) == "graph_root":  # launches the schedulers; knows no ring
+        if short(name) == "graph_root":  # launches the schedulers; does not access a ring
             continue
         problems += [f"{short(name)}: {problem}" for problem in check_entry(name, body, members)]
     return problems
 
 
 def self_test(ptx, members):
-    """Kernels with a fault each; those that pass."""
+    """Plants one fault at a time in a kernel. Returns the faults that the check does not find."""
     name, body = next(entries(re.sub(r"//[^\n]*", "", ptx)))
     ptx, kernels = f".entry {name}(\n{body}\n}}\n", [short(name)]
     source = provenance(name, body, members)
 
-    def of_flag(access):  # not a command to the blocks of a grid
+    def of_flag(access):  # an access to a flag or an inbox, not to the command words of a grid
         return next(match for match in re.finditer(rf"^\s*{access}\.(\w+)\.b64[^\[]*\[(%\w+).*$", ptx, flags=re.M)
                     if source.of(match.group(2)) & set(FLAGS + INBOX))
 
@@ -217,7 +218,7 @@ def self_test(ptx, members):
     unnoticed = check(ptx, members, kernels)
     for fault, text in texts.items():
         if not check(text, members, kernels):
-            unnoticed.append(f"the check does not notice a fault: {fault}")
+            unnoticed.append(f"the check does not find a fault: {fault}")
     return unnoticed
 
 
@@ -234,7 +235,7 @@ def main(arguments):
         with open(os.path.join(root, FLAG_WORD)) as file:
             text = file.read()
         if MUTANTS[mutant][0] not in text:
-            sys.exit(f"{FLAG_WORD} has nothing that {mutant} could break")
+            sys.exit(f"{FLAG_WORD} does not contain the text that {mutant} replaces")
         os.makedirs(os.path.dirname(f"{output}.sources/{FLAG_WORD}"), exist_ok=True)
         with open(f"{output}.sources/{FLAG_WORD}", "w") as file:
             file.write(text.replace(*MUTANTS[mutant]))
@@ -250,10 +251,10 @@ def main(arguments):
         kernels = ["graph_root", "graph_gpu", "graph_sys"]
     problems = check(ptx, offsets(root), kernels)
     if mutant:
-        print("\n".join(problems[:4]) or f"the check does not notice the mutant {mutant}")
+        print("\n".join(problems[:4]) or f"the check does not find the mutant {mutant}")
         sys.exit(not problems)
     problems += [] if graph else self_test(ptx, offsets(root))
-    print("\n".join(problems) or f"{len(kernels)} kernels: flags are acquired and released, and nothing else")
+    print("\n".join(problems) or f"{len(kernels)} kernels access flags only with acquire loads and release stores")
     sys.exit(bool(problems))
 
 

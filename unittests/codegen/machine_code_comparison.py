@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/compare_machine_code.py says "the same" of equal code under other names, and notices each other change:
-machine_code_comparison.py SCRIPT. The code is made here, as nvdisasm prints it; no CUDA tool is needed."""
+"""scripts/compare_machine_code.py reports "the same" for equal code under other names, and finds each other change.
+Usage: machine_code_comparison.py SCRIPT. This test writes the code in nvdisasm's format, so it needs no CUDA tool."""
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-# Names as the compiler makes them: of a kernel, of functions that it calls, and of a table.
+# Names in the form that the compiler generates: a kernel, functions that it calls, and a table.
 KERNEL, COPY, JUDGE, TABLE = "_ZN5cudaq4loop_kernelEv", "_ZN5cudaq4copyEv", "_ZN5cudaq5judgeEv", "_ZN5cudaq5judgeEv$7"
 
 
@@ -46,19 +46,19 @@ OLD = kernel + copy + judge + table
 
 
 def changed(old, new):
-    """The loop with a text replaced wherever it stands."""
+    """The code with each occurrence of `old` in the loop replaced by `new`."""
     assert any(old in line for line in LOOP)
     return function(KERNEL, *(line.replace(old, new) for line in LOOP)) + copy + judge + table
 
 
 def wrapped(name):
-    """A kernel that calls one of two wrappers that differ only in what they call."""
+    """A kernel that calls one of two wrappers. The wrappers differ only in the function that they call."""
     return function(KERNEL, call(name), "EXIT") + function("_ZN5cudaq1aEv", call(COPY)) + \
         function("_ZN5cudaq1bEv", call(JUDGE)) + copy + judge + table
 
 
 SAME, DIFFERENT, NOTHING = 0, 1, 2
-# What was done, the code before, the code after, exit status, what must be printed.
+# The change, the code before it, the code after it, the exit status, the text that must be printed.
 CASES = (
     ("nothing", OLD, OLD, SAME, "3 functions: the same machine code"),
     ("names are others", OLD,

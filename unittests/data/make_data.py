@@ -8,7 +8,7 @@
     venv/bin/python make_data.py --pipeline FOLDER [--noise 0.003 0.006] [--shots 200]
                                             # the configurations of the pipeline, which are too large to commit
 
-README.md says what the files hold.
+README.md describes the files.
 """
 
 import argparse
@@ -23,10 +23,10 @@ import stim
 
 VERSIONS = {"stim": "1.15.0", "pymatching": "2.3.1"}
 SEED = 20240501
-# distance (= rounds) -> shots; fewer shots where a row is long.
+# distance (= rounds) -> shots; fewer shots for sets with long rows.
 SHOTS = {3: 1000, 5: 1000, 7: 800, 13: 500}
 NOISE = (0.003, 0.005)
-# From this distance on Stim's own text is too long to commit (880 kB at d=13).
+# For this distance and larger ones, Stim's own text is too long to commit (880 kB at d=13).
 FIRST_MERGED_DISTANCE = 7
 PROBABILITY_DIGITS = 12
 FILES = ("dem", "dets.b8", "obs.b8", "pred.b8")
@@ -46,8 +46,8 @@ def make_circuit(distance, rounds, basis, p):
 def matching_edges(dem):
     """Every edge of the matching graph: (detectors, observables) -> probability.
 
-    Components of a decomposed error count as independent and parallel edges merge as
-    independent errors, which is what PyMatching does with the same model.
+    Components of a decomposed error are independent errors, and parallel edges are merged as
+    independent errors. PyMatching does the same with this model.
     """
     edges = {}
     for instruction in dem.flattened():
@@ -82,14 +82,14 @@ def layers_of(dem, edges):
 
 
 def merged_text(dem):
-    """The matching graph of dem as a model with one repeat block for the rounds that are alike."""
+    """The matching graph of dem as a model in which equal consecutive rounds become one repeat block."""
     starts, layers = layers_of(dem, matching_edges(dem))
     lines, at = [], 0
     while at < len(layers):
         end = at + 1
         while end < len(layers) and layers[end] == layers[at]:
             end += 1
-        # The step to the layer after this run is the same within the run.
+        # The step to the next layer must be the same within this run of layers.
         step = starts[at + 1] - starts[at] if at + 1 < len(layers) else 0
         body = layers[at] + ([f"shift_detectors {step}"] if step else [])
         if end - at > 1 and all(starts[k + 1] - starts[k] == step for k in range(at, end)):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a dispatch turn over random requests in slots with guard bytes, and checks each step against an oracle. Shared
-// by the libFuzzer target and by the deterministic test.
+// Runs dispatch turns over random requests in slots with guard bytes, and compares each result with the expected one.
+// Used by the libFuzzer target and by the deterministic test.
 #pragma once
 
 #include "lib/host_dispatcher/host_dispatcher.h"
@@ -11,13 +11,13 @@
 
 namespace cudaq::realtime::test {
 
-/// One request to be: what a fuzzer chooses.
+/// The fields of a request that the fuzzer chooses.
 struct fuzzed_request {
   std::uint32_t magic, function_id, arg_len, request_id;
   std::uint64_t ptp_timestamp, flag;
 };
 
-/// A host dispatcher without threads on a guarded ring. step() returns an empty text or what went wrong.
+/// A host dispatcher without threads on a ring with guard bytes. step() returns an error text, or an empty text.
 class header_fuzz {
 public:
   static constexpr std::uint32_t kV1 = 1, kV2 = 2, kGraph = 3;

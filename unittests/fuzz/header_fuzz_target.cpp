@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// libFuzzer target. The first byte chooses the ring, then come requests of 33 bytes: what of the header is random,
-// header,
-// flag.   cudaq_header_fuzz -max_total_time=60
+// libFuzzer target: cudaq_header_fuzz -max_total_time=60
+// The first byte of the input chooses the ring. Then follow requests of 33 bytes: one byte that chooses which fields
+// are random, 24 bytes of header, 8 bytes of flag.
 #include "unittests/fuzz/header_fuzz.h"
 
 #include <cstdio>

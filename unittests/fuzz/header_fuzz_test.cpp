@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row 8: the same random headers in every run. Under ASan and UBSan this also finds what the guard bytes do not.
+// Row 8: the same random headers in every run. ASan and UBSan also find errors that the guard bytes do not.
 #include "unittests/fuzz/header_fuzz.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles each header in a file of its own that includes it twice and nothing else; <include root> is the only one beside
-# the toolkit's: compile_alone.sh <scratch directory> <compiler> <options> <include root> <header>...
+# Compiles each header in a separate file that includes only this header, twice. <include root> is the only include
+# directory apart from the toolkit's.
+# Usage: compile_alone.sh <scratch directory> <compiler> <options> <include root> <header>...
 set -euo pipefail
 scratch=$1 compiler=$2
 read -ra options <<<"$3"
@@ -15,7 +16,7 @@ mkdir -p "$scratch"
 failed=0
 for header in "$@"; do
   unit=$scratch/$(basename "$header" | tr . _).unit
-  # A declaration of its own: a header of macros only would leave the unit empty, which C does not allow.
+  # The declaration is needed for headers that contain only macros: C does not allow an empty unit.
   printf '#include "%s"\n#include "%s"\nextern int cudaq_unit_is_not_empty;\n' "$header" "$header" >"$unit"
   if "$compiler" "${options[@]}" -I "$include" "$unit" -o "$unit.out"; then
     echo "ok      $header"

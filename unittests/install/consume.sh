@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs one consumer against an install tree: consume.sh <way> <prefix> <scratch directory> [nvcc]
+# Builds and runs one consumer with an installed package. Usage: consume.sh <way> <prefix> <scratch directory> [nvcc]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 way=$1 prefix=$2 scratch=$3 nvcc=${4:-}
@@ -10,7 +10,8 @@ libdir=$(dirname "$(find "$prefix" -name libcudaq-realtime.so)")
 shared=$libdir/libcudaq-realtime.so.0
 
 gpu_project() { # target, more options
-  CUDACXX=$nvcc cmake -S "$here/gpu_consumer" -B "$scratch" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" "-DCONSUMER=$1" "${@:2}"
+  CUDACXX=$nvcc cmake -S "$here/gpu_consumer" -B "$scratch" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" \
+    "-DCONSUMER=$1" "${@:2}"
 }
 
 cmake_project() { # target, more options
@@ -28,14 +29,14 @@ pkg_config_build() { # compiler, options of the language, source, program, packa
   local package=${5:-cudaq-realtime}
   pkg-config --exists --print-errors "$package >= 0.1"
   local flags
-  # pkg-config quotes blanks for a shell.
+  # pkg-config quotes blanks as a shell does.
   eval "flags=($(pkg-config --cflags --libs "$package"))"
   # shellcheck disable=SC2086
   "$1" $2 -Wall -Wextra -Wpedantic -Werror "$3" -o "$scratch/$4" "${flags[@]}" "-Wl,-rpath,$libdir"
 }
 
 if [[ $way == Gpu* ]] && { [ -z "$nvcc" ] || [ ! -f "$libdir/libcudaq-realtime-dispatch.a" ]; }; then
-  echo "skipped: this build has no device kernels, since nvcc was not found"
+  echo "skipped: this build has no device kernels, because nvcc was not found"
   exit 77
 fi
 
@@ -47,7 +48,7 @@ case $way in
     ;;
   CmakeWantsOtherVersion)
     if cmake_project CmakeC -DWANTED_VERSION=99.0 >"$scratch.log" 2>&1; then
-      echo "a consumer that asks for version 99.0 was given this one"
+      echo "find_package accepted this version for a consumer that needs version 99.0"
       exit 1
     fi
     grep -A8 'version' "$scratch.log"
@@ -59,7 +60,8 @@ case $way in
       exit 1
     fi
     cat "$scratch.log"
-    tr -s ' \n' ' ' <"$scratch.log" | grep -q 'needs the headers of the CUDA toolkit.*Neither a GPU nor a driver is needed'
+    tr -s ' \n' ' ' <"$scratch.log" |
+      grep -q 'needs the headers of the CUDA toolkit.*Neither a GPU nor a driver is needed'
     ;;
   PkgConfigC)
     pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer
@@ -70,14 +72,14 @@ case $way in
     "$scratch/consumer"
     ;;
   DlopenOnly)
-    # No header, no link: what a host gets that loads the library by name.
+    # A host that loads the library by name uses neither its headers nor its link options.
     cc -std=c11 -Wall -Wextra -Werror "$here/consumer/dlopen_only.c" -o "$scratch/consumer" -ldl
     "$scratch/consumer" "$shared" "$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
       "$prefix/include/cudaq/realtime/version.h" | tr '\n' ' ')"
     ;;
   HiddenCuda)
     pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer
-    # No device to see, and the program itself checks that nothing loaded the driver.
+    # The process has no visible device. The program itself checks that the driver was not loaded.
     env -u LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES="" "$scratch/consumer" --no-driver-loaded
     ;;
   Program)
@@ -112,7 +114,7 @@ case $way in
   GpuArchiveNotSeparable)
     gpu_project ArchiveNotSeparable
     if cmake --build "$scratch" >"$scratch.log" 2>&1; then
-      echo "handlers that are not relocatable device code were built for the archive: they would hang"
+      echo "the build accepted handlers for the archive that are not relocatable device code: their program would hang"
       exit 1
     fi
     grep -m1 'must be device-linked with it: set the' "$scratch.log"
@@ -120,11 +122,11 @@ case $way in
   GpuOtherArchitecture)
     gpu_project Archive "-DCMAKE_CUDA_ARCHITECTURES=75-virtual" >"$scratch.log" 2>&1
     tr -s ' \n' ' ' <"$scratch.log" | grep -q 'holds no code for architecture 75 of CMAKE_CUDA_ARCHITECTURES, only for'
-    echo "warned of the architecture that the archive has no code for"
+    echo "found the warning about an architecture without code in the archive"
     ;;
   GpuNoLanguage)
     if gpu_project NoLanguage >"$scratch.log" 2>&1; then
-      echo "find_package gave the archive to a project without the language CUDA"
+      echo "find_package provided the archive to a project without the language CUDA"
       exit 1
     fi
     cat "$scratch.log"
@@ -132,7 +134,7 @@ case $way in
     tr -s ' \n' ' ' <"$scratch.log" | grep -q 'No cudaq::realtime-dispatch: .*enable_language(CUDA)'
     ;;
   *)
-    echo "consume.sh: no way called $way"
+    echo "consume.sh: unknown way $way"
     exit 2
     ;;
 esac

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs a build and moves the result: install.sh <cmake> <build directory> <final prefix>
+# Installs a build and moves the result. Usage: install.sh <cmake> <build directory> <final prefix>
 set -euo pipefail
 rm -rf "$3" "$3.first"
 "$1" --install "$2" --prefix "$3.first" >/dev/null
 mv "$3.first" "$3"
 find "$3" -type f -o -type l | sort | sed "s|^$3/||"
-# Nothing that is installed as text may know where it was built or first installed.
+# No installed text file may contain the build directory or the first prefix.
 if grep -rIlE --exclude-dir=doc -e "$2" -e "$3.first" "$3"; then
-  echo "the files above name the build directory or the first prefix"
+  echo "the files above contain the build directory or the first prefix"
   exit 1
 fi

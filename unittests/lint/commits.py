@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The subject of a commit is one short line, at most MOST_CHARACTERS, without a period at the end; why the change was
-made stands in the body: commits.py ROOT [FIRST]. The commits after FIRST are looked at; merges are not."""
+"""The subject of a commit is one line of at most MOST_CHARACTERS, without a period at the end; the body gives the
+reason of the change. Usage: commits.py ROOT [FIRST]. The check reads the commits after FIRST, except merges."""
 import subprocess
 import sys
 
 import tree
 
 MOST_CHARACTERS = 72
-# Older subjects were written before there was this rule.
+# Older subjects were written before this rule existed.
 FIRST = "43006eac7a3151b3fa1f54c7d1f5335154fede01"
 
 

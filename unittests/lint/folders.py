@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders stay small enough to read, and a file's name says which file it is: no folder has more than MOST_FILES files
-of its own, and no two files of the code, nor two of the tests, have the same name."""
+"""Folders stay small enough to read: each has at most MOST_FILES files, not counting those in its subfolders. A name
+identifies a file: no two files of the code, and no two files of the tests, have the same name."""
 import fnmatch
 
 import tree
@@ -9,14 +9,14 @@ import tree
 MOST_FILES = 25
 # Path of a folder: reason.
 MAY_BE_LARGE = {
-    "unittests/data": "a recorded set is five files of one name, and the program finds all sets flat in one folder",
+    "unittests/data": "a recorded set is five files, and the program expects all sets in one folder",
 }
-# Rooms in which a name stands for one file.
+# Groups of rooms; inside a group each file name is used once.
 NAMES_ARE_UNIQUE_IN = (("include/", "lib/", "kernels/", "tools/"), ("unittests/",))
-# Path: reason. A * also stands for folders.
+# Path: reason. A * also matches slashes.
 MAY_SHARE_A_NAME = {
-    "*/CMakeLists.txt": "CMake wants this name",
-    "lib/host_dispatcher/host_dispatcher.h": "its class's name; the public header of that name is the specification's",
+    "*/CMakeLists.txt": "CMake requires this name",
+    "lib/host_dispatcher/host_dispatcher.h": "named after its class; the specification names the public header",
     "unittests/install/*": "each consumer is a small project of its own, with a main file",
 }
 problems = []

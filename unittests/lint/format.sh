@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The code looks as .clang-format says: format.sh <source root>. scripts/format.sh makes it so.
+# The code is formatted as .clang-format requires. Usage: format.sh <source root>. scripts/format.sh formats it.
 set -euo pipefail
-# Other versions format differently: the check is only meant for the one that the project uses.
+# The project uses version 14. Other versions format differently, so the check skips itself for them.
 if ! command -v clang-format >/dev/null || ! clang-format --version | grep -q 'version 14\.'; then
   echo "skipped: clang-format 14 is not installed"
   exit 77
 fi
 cd "$1"
-mapfile -t files < <(find include lib kernels tools unittests docs -name '*.h' -o -name '*.cuh' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' 2>/dev/null | sort)
+mapfile -t files < <(find include lib kernels tools unittests docs \
+  -name '*.h' -o -name '*.cuh' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' 2>/dev/null | sort)
 if ! clang-format --dry-run --Werror "${files[@]}"; then
   echo "run scripts/format.sh"
   exit 1

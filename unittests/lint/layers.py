@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Folders are layers: a room includes only the rooms below it (docs/design.md). A folder without a rule, an
-#include "..." that leads nowhere, and a header without a reader are errors too."""
+#include "..." of a file that does not exist, and a header that no file includes are errors too."""
 import re
 
 import tree
 
 DETAIL = "include/cudaq/realtime/detail"
 ANY = "*"
-# A room is the longest of these beginnings of a file's path. A name in a rule stands for that room and the rooms in it.
-# "include" is different: it stands for the public headers outside detail/, "include/*.cuh" for those that need nvcc.
+# The room of a file is the longest of these prefixes of its path. A name in a rule means that room and the rooms in it.
+# "include" is an exception: it means only the public headers outside detail/. "include/*.cuh" means those of them that
+# need nvcc.
 BELOW = {
     f"{DETAIL}/base": {"include"},
     f"{DETAIL}/ring": {f"{DETAIL}/base", "include"},
@@ -31,18 +32,18 @@ BELOW = {
     "lib/qec/services": {"lib/qec/decoding", f"{DETAIL}/base", "include"},
     "kernels/graphs": {"lib/kernel_abi", DETAIL, "include"},
     "kernels/archive": {"kernels/graphs", "lib/kernel_abi", DETAIL, "include/*.cuh", "include"},
-    # The pipeline's inference engines, and the workers made of them.
+    # The pipeline's inference engines, and the workers that use them.
     "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include"},
     "tools": {"lib/qec", "kernels/qec", "include/*.cuh", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
-    "unittests/install": {"include", "include/*.cuh"},  # sees nothing but what is installed
+    "unittests/install": {"include", "include/*.cuh"},  # only what is installed
     "unittests": {ANY},
 }
 
 
-# An #include "..." of these is of another project.
+# An #include "..." that begins like this names a file of another project.
 OUTSIDE = ("pymatching/",)
-# Headers that no #include names: path: reason.
+# Path: reason. Headers that no #include names.
 READ_OTHERWISE = {
     "unittests/codegen/dispatch_params_offsets.h": "a compiler option of the codegen tests includes it",
 }
@@ -64,7 +65,7 @@ project = set(tree.files())
 
 
 def resolve(path, name):
-    """The project's file that an #include names, or None for one from outside."""
+    """Returns the project's file that an #include names, or None if it names no file of the project."""
     for base in (path.parent, *map(tree.pathlib.PurePosixPath, ("include", "."))):
         candidate = tree.pathlib.PurePosixPath(tree.os.path.normpath(base / name))
         if candidate in project:
@@ -74,11 +75,11 @@ def resolve(path, name):
 
 problems = []
 looked_at = 0
-readers = {}  # of each header: the first parts of the paths of the files that include it
+readers = {}  # header: the top folders of the files that include it
 for path in tree.code():
     here = room(path)
     if here is None:
-        problems.append(f"{path}: a room without a rule; name what it may include in unittests/lint/layers.py")
+        problems.append(f"{path}: a room without a rule; add what it may include to unittests/lint/layers.py")
         continue
     for number, line in enumerate(tree.without_comments(path).split("\n"), 1):
         match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)

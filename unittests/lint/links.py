@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Links between the documents lead somewhere: relative targets exist, and so do the headings that they name."""
+"""Links in the documents are valid: relative targets exist, and so do the headings that they name."""
 import re
 
 import tree
@@ -24,4 +24,4 @@ for path in documents:
             problems.append(f"{path}: {target} does not exist")
         elif anchor and there.suffix == ".md" and anchor not in set(anchors(there)):
             problems.append(f"{path}: {target}: no such heading")
-tree.report(problems, len(documents), "documents link to what exists")
+tree.report(problems, len(documents), "documents have valid links")

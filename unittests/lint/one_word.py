@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Shared words are touched only through flag_word.h: no other file names a memory order, an atomic or a fence,
-casts volatile away, or reads and writes through a cast to volatile. Tests and tools may use std::atomic for words of
-their own, but no builtin."""
+"""Shared words are read and written only through flag_word.h. No other file names a memory order, an atomic or a fence,
+casts volatile away, or accesses memory through a cast to volatile. Tests and tools may use std::atomic for their own
+words, but no builtin."""
 import re
 
 import tree
@@ -11,7 +11,7 @@ THE_FILE = "include/cudaq/realtime/detail/base/flag_word.h"
 BUILTINS = r"\b__(?:atomic|sync)_\w+"
 # An access through a cast to volatile.
 VOLATILE_CASTS = r"\*\s*\w+_cast\s*<[^<>;]*\bvolatile\b|\*\s*\(\s*(?:const\s+)?volatile\s+[\w:]+\s*\*\s*\)"
-# Allowed where only the address is wanted.
+# Allowed with a cast to const void *, because that uses only the address.
 CONST_CASTS = r"\bconst_cast\b(?!\s*<\s*const void \*\s*>)"
 LIBRARY = re.compile(r"\bmemory_order|\bstd::atomic|\bcuda::(?:std::)?atomic|\b_Atomic\b|\batomic_thread_fence|"
                      r"#\s*include\s*<(?:cuda/|cuda/std/)?(?:std)?atomic(?:\.h)?>|\b_mm_[lsm]fence|"
@@ -29,4 +29,4 @@ for path in tree.code("include/", "lib/", "kernels/", "tools/", "unittests/", "d
         match = pattern.search(line)
         if match:
             problems.append(f"{path}:{number}: '{match.group(0)}' belongs in {THE_FILE}")
-tree.report(problems, looked_at, f"files leave shared words to {THE_FILE}")
+tree.report(problems, looked_at, f"files access shared words only through {THE_FILE}")

@@ -5,8 +5,8 @@ import re
 
 import tree
 
-FORBIDDEN = re.compile(r"(?<![\w.>])(?:std::)?(?:v?f?printf|puts|fputs|putchar|fputc|fwrite|perror|abort|exit|_exit|quick_exit|"
-                       r"terminate|assert|__builtin_trap|__trap)\s*\(|\bstd::(?:cout|cerr|clog)\b|"
+FORBIDDEN = re.compile(r"(?<![\w.>])(?:std::)?(?:v?f?printf|puts|fputs|putchar|fputc|fwrite|perror|abort|exit|_exit|"
+                       r"quick_exit|terminate|assert|__builtin_trap|__trap)\s*\(|\bstd::(?:cout|cerr|clog)\b|"
                        r"#\s*include\s*<(?:iostream|cassert|assert\.h|print)>")
 problems = []
 paths = tree.code("include/", "lib/", "kernels/")

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Shows that a check of this folder notices what it forbids: self_test.py CHECK (its name without .py). A small tree that
-passes is made in a scratch folder. Then one offence at a time is planted; the check must fail and name the file."""
+"""Shows that a check of this folder finds what it forbids: self_test.py CHECK (its name without .py). The test makes a
+small tree that passes, in a scratch folder. Then it plants one offence at a time; the check must fail and name the
+file. Checks run inside this process, and all offences are planted in the same repository: this makes the test fast."""
+import contextlib
+import io
 import os
 import pathlib
+import runpy
 import shutil
 import subprocess
 import sys
@@ -40,8 +44,8 @@ TREE = {
     "unittests/api/call_test.cpp": including("lib/base/text.h"),
 }
 
-# Check: (files to write into the tree, what the check must print), one offence each. None: this is allowed, and the
-# check must pass.
+# Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
+# files are allowed, and the check must pass.
 OFFENCES = {
     "layers": (
         ({"lib/base/up.cpp": CODE + '\n#include "lib/api/call.h"\n', "lib/api/call.h": CODE},
@@ -103,7 +107,7 @@ OFFENCES = {
           "lib/base/text.cpp": CODE + "void f() { snprintf(0); }\n"}, None),
     ),
     "spdx": (
-        ({"lib/base/nobody.cpp": "int i;\n"}, "lib/base/nobody.cpp: no SPDX line"),
+        ({"lib/base/plain.cpp": "int i;\n"}, "lib/base/plain.cpp: no SPDX line"),
         ({"scripts/late.sh": f"#!/bin/sh\n\n{SCRIPT}"}, "scripts/late.sh: no SPDX line"),
         ({"docs/page.md": "# A page\n"}, None),
     ),
@@ -118,22 +122,53 @@ OFFENCES = {
         ({"docs/page.md": f"{TEXT}```c\nint i;\n"}, "docs/page.md:2: the block does not end"),
         ({"docs/page.md": f"{TEXT}```text\nno code\n```\n"}, None),
     ),
+    "plain_english": (
+        ({"lib/base/comment.cpp": CODE + "int i; // Whoever calls this\n"}, "comment.cpp:2: 'whoever': write "),
+        ({"lib/base/block.h": CODE + "/* First line.\n * He waits. */\n"}, "lib/base/block.h:3: 'he'"),
+        ({"lib/base/string.cpp": CODE + """char quote = '"'; auto text = "is told";\n"""}, "string.cpp:2: 'told'"),
+        ({"lib/base/raw.cpp": CODE + 'auto text = R"x(a " quote\nforever)x";\n'}, "raw.cpp:3: 'forever'"),
+        ({"lib/base/include.h": CODE + '#include "lib/base/text.h" // upon request\n'}, "include.h:2: 'upon'"),
+        ({"lib/base/phrase.cpp": CODE + "// The flag in\n// front of the slot\n"}, "phrase.cpp:2: 'in front of'"),
+        ({"lib/base/split.cpp": CODE + 'auto text = "in "\n    "work";\n'}, "split.cpp:2: 'in work'"),
+        ({"unittests/model/ring.pml": CODE + "/* somebody else */\n"}, "unittests/model/ring.pml:2: 'somebody'"),
+        ({"docs/page.md": f"{TEXT}Text\nbehind `code`\n"}, "docs/page.md:3: 'behind'"),
+        ({"docs/page.md": f"{TEXT}```text\ncode\n```\nIt sees through it.\n"}, "docs/page.md:5: 'sees through'"),
+        ({"docs/page.md": f"{TEXT}| a | nobody |\n"}, "docs/page.md:2: 'nobody'"),
+        ({"docs/page.md": f"{TEXT}The seeds say this.\n"}, "docs/page.md:2: 'seeds'"),
+        ({"scripts/run.sh": SCRIPT + "# It runs for ever.\n"}, "scripts/run.sh:2: 'for ever'"),
+        ({"scripts/run.py": SCRIPT + '"""Text\nof its own accord"""\n'}, "run.py:3: 'of its own accord'"),
+        ({"cmake/Run.cmake": SCRIPT + 'message("his file")\n'}, "cmake/Run.cmake:2: 'his'"),
+        ({"docs/page.md": TEXT + "word " * 23 + "and more\n"}, "docs/page.md:2: 123 columns, at most 120"),
+        ({"docs/page.md": f"{TEXT}{'word ' * 25} http://a.com\n"}, "docs/page.md:2: 138 columns, at most 120"),
+        ({"lib/base/wide.cpp": CODE + "x" * 121 + "\n"}, "lib/base/wide.cpp:2: 121 columns, at most 120"),
+        ({"scripts/wide.sh": SCRIPT + "echo " + "x" * 116 + "\n"}, "scripts/wide.sh:2: 121 columns, at most 120"),
+        ({"lib/base/names.cpp": CODE + "int seeds = 1'000 * desk.behind; // kept_behind, told_, he(), --his, his.txt\n"
+                                "call(\"in\",\n     \"work\");\n", "unittests/model/names.pml": CODE + "byte desk;\n",
+          "lib/base/include.cpp": CODE + '#include "lib/behind/his.h"\n',
+          "lib/base/wide.cpp": CODE + "x" * 120 + "\n",
+          "scripts/names.py": SCRIPT + "told = seeds\n",
+          "scripts/names.sh": SCRIPT + 'desk="$crew ${ledger}"\n',
+          "docs/page.md": f"{TEXT}`behind` or `` ` behind\nhis `` or [this](../his) or https://his.com/behind\n"
+                          f"```text\n{'x' * 121}\n\nnobody\n```\n| {'x ' * 80}|\nword https://{'x' * 120}\n",
+          "docs/testing.md": f"{TEXT}The seeds\n", "docs/figures.json": '"whoever"\n'}, None),
+    ),
 }
 
-# The same for subjects of commits: what is committed on top of the first commit.
+# The same for subjects of commits: each is committed after the first commit.
 SUBJECTS = (
     ("Long " + "x" * 68, "a subject of 73 characters, at most 72: Long x"),
     ("A sentence.", "a subject that ends in a period: A sentence."),
     ("Long " + "x" * 67 + "\n\nThe body may have lines of any length, and ends in a period: " + "x" * 72 + ".", None),
 )
-# Nothing of the caller's repository or configuration. A hook of git, for example, sets GIT_DIR.
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-ENVIRONMENT.update({"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"})
+# git must not use the caller's repository or configuration. A hook of git, for example, sets GIT_DIR.
+for variable in [name for name in os.environ if name.startswith("GIT_")]:
+    del os.environ[variable]
+os.environ.update({"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"})
 
 
 def git(root, *arguments):
-    subprocess.run(["git", "-C", root, "-c", "user.name=nobody", "-c", "user.email=nobody@example.com", *arguments],
-                   check=True, capture_output=True, env=ENVIRONMENT)
+    subprocess.run(["git", "-C", root, "-c", "user.name=nobody", "-c", "user.email=nobody@example.com",
+                    "-c", "maintenance.auto=false", *arguments], check=True, capture_output=True)
 
 
 def write(root, files):
@@ -143,24 +178,41 @@ def write(root, files):
         path.write_text(text)
 
 
+def restore(root, files):
+    """Removes planted files and folders; restores those that replaced a file of the tree."""
+    for name in files:
+        if name in TREE:
+            (root / name).write_text(TREE[name])
+        else:
+            os.remove(root / name)
+            with contextlib.suppress(OSError):
+                os.removedirs((root / name).parent)  # stops at the first folder that is not empty
+
+
 def run(check, root, *arguments, status, text=""):
-    """Whether the check ends otherwise than it must."""
-    done = subprocess.run([sys.executable, HERE / f"{check}.py", root, *arguments], capture_output=True, text=True,
-                          env=ENVIRONMENT)
-    if done.returncode == status and text in done.stdout:
+    """Returns whether the check ends with another status than it must, or does not print the text."""
+    sys.argv = [f"{check}.py", str(root), *arguments]
+    ended = None
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        try:
+            runpy.run_path(str(HERE / sys.argv[0]), run_name="__main__")
+        except SystemExit as end:
+            ended = end.code
+    if ended == status and text in printed.getvalue():
         return False
-    print(f"{check}.py must end with {status} and print '{text}'; it ended with {done.returncode} and printed:\n"
-          f"{done.stdout}{done.stderr}")
+    print(f"{check}.py must end with {status} and print '{text}'; it ended with {ended} and printed:\n"
+          f"{printed.getvalue()}")
     return True
 
 
-def test_files(check, folder):
-    failed = 0
-    for number, (files, text) in enumerate((({}, None), *OFFENCES[check])):
-        root = folder / str(number)
-        write(root, {**TREE, **files})
-        git(root, "init", "--quiet")
+def test_files(check, root):
+    git(root, "init", "--quiet")
+    write(root, TREE)
+    failed = run(check, root, status=0)
+    for files, text in OFFENCES[check]:
+        write(root, files)
         failed += run(check, root, status=1 if text else 0, text=text or "")
+        restore(root, files)
     return failed
 
 
@@ -175,7 +227,7 @@ def test_subjects(check, folder):
     for message, text in SUBJECTS:
         git(root, "commit", "--quiet", "--allow-empty", "-m", message)
         failed += run(check, root, "first", status=1 if text else 0, text=text or "")
-        git(root, "reset", "--quiet", "--hard", "first")
+        git(root, "reset", "--quiet", "--soft", "first")
     git(root, "checkout", "--quiet", "-b", "other")
     git(root, "commit", "--quiet", "--allow-empty", "-m", "On a branch")
     git(root, "checkout", "--quiet", "-")
@@ -194,7 +246,7 @@ def main(check):
         sys.exit(77)
     with tempfile.TemporaryDirectory() as folder:
         failed = (test_subjects if check == "commits" else test_files)(check, pathlib.Path(folder))
-    print(f"{check}.py: {failed} failures" if failed else f"{check}.py notices each offence")
+    print(f"{check}.py: {failed} failures" if failed else f"{check}.py finds each offence")
     sys.exit(bool(failed))
 
 

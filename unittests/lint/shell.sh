@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Nothing that shellcheck finds is left in the project's shell scripts: shell.sh <source root>
+# Runs shellcheck on the project's shell scripts; it must find nothing. Usage: shell.sh <source root>
 set -euo pipefail
 if ! command -v shellcheck >/dev/null; then
   echo "skipped: shellcheck is not installed"

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Files stay small and finished: no more lines than LIMITS says, no notes to self, no trailing blanks, a newline at the
-end. Every text that people write is looked at."""
+"""Files stay small and finished: at most as many lines as LIMITS allows, no notes of unfinished work, no trailing
+blanks, one newline at the end. The check reads every text file that people write."""
 import fnmatch
 import re
 
 import tree
 
-# The first pattern that fits a path decides. A * also stands for folders.
+# The first pattern that matches a path decides. A * also matches slashes.
 LIMITS = (
     ("include/cudaq/realtime/daemon/dispatcher/cudaq_realtime.h", 700),  # the C API is one header
     ("*.pml", 600),  # a model
-    ("*.md", None),  # prose: what is long there is cut by subject, not by lines
+    ("*.md", None),  # prose is divided by subject, not by length
     ("*", 400),
 )
-# Path: reason. Not looked at.
+# Path: reason. Not checked.
 NOT_WRITTEN_BY_HAND = {
     "unittests/abi/*.abi": "abidw writes it",
     "unittests/data/*.b8": "recorded shots",

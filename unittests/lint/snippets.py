@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Code in the documents is code that is compiled: each ```c, ```cpp or ```cuda block of README.md and docs/ stands word
-for word, whole lines in one piece, in a file of docs/examples/ (built and run), a test, or a public header. What is no code
-of the project (pseudo code, frames, output) is written as ```text."""
+"""Code in the documents is compiled code. The lines of each ```c, ```cpp or ```cuda block of README.md and docs/ occur
+word for word, in one piece, in a file of docs/examples/ (built and run), in a test, or in a public header. A block that
+is not code of the project (pseudo code, frames, output) is written as ```text."""
 import textwrap
 
 import tree
@@ -15,7 +15,7 @@ def normal(text):
 
 
 def blocks(path):
-    """(line number, language, text) of every fenced block."""
+    """Yields (line number, language, text) of each fenced block."""
     language = None
     for number, line in enumerate(tree.text(path).split("\n"), 1):
         stripped = line.strip()
@@ -53,4 +53,4 @@ for path in documents:
             problems.append(f"{path}:{number}: the block does not end")
         elif language in LANGUAGES and not quoted_from(text):
             problems.append(f"{path}:{number}: not found word for word in docs/examples/, unittests/ or include/")
-tree.report(problems, looked_at or len(documents), "blocks in the documents are text or compiled code")
+tree.report(problems, looked_at or len(documents), "blocks of the documents are text or compiled code")

@@ -3,7 +3,7 @@
 """Every file of code or configuration names its licence in the first two lines."""
 import tree
 
-# Documents are read by people who should see the text first.
+# Documents: readers should see the text first. The others have no comments, or are not text.
 EXEMPT = {".md", ".json", ".b8", ".dem", ".meta", ".abi", ".png", ".svg", ".gz", ".01"}
 problems = []
 paths = [p for p in tree.files() if p.suffix not in EXEMPT and p.name != "LICENSE"]

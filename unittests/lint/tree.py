@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of the project, and how a check reports what it found."""
+"""The files of the project, and how a check reports its findings."""
 import os
 import pathlib
 import subprocess
@@ -13,7 +13,7 @@ def root():
 
 
 def files():
-    """Every file that is, or could be, committed: paths relative to the root."""
+    """Returns all files that are committed or could be (git does not ignore them), as paths relative to the root."""
     try:
         listed = subprocess.run(["git", "-C", root(), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                                 check=True, capture_output=True, text=True).stdout.split("\0")
@@ -34,7 +34,7 @@ def text(path):
 
 
 def without_comments(path):
-    """The text of a C or C++ file; comments and string contents become blanks, so that lines keep their numbers."""
+    """Returns the text of a C or C++ file without comments and contents of strings. Lines keep their numbers."""
     source, out, i = text(path), [], 0
     while i < len(source):
         two = source[i:i + 2]
@@ -51,7 +51,7 @@ def without_comments(path):
             while end < len(source) and source[end] not in '"\n':
                 end += 2 if source[end] == "\\" else 1
             quoted = source[i:end + 1]
-            # The name in an #include is not a string's content.
+            # In an #include, the quotes enclose a file name and not a string; it is kept.
             line = "".join(out[-200:]).rsplit("\n", 1)[-1]
             out.append(quoted if line.lstrip().startswith("#") else '""' + "\n" * quoted.count("\n"))
             i = end + 1
@@ -62,11 +62,11 @@ def without_comments(path):
 
 
 def report(problems, looked_at, what):
-    """Ends the check. One that looked at nothing has not passed."""
+    """Ends the check. A check that looked at no file fails."""
     for problem in problems:
         print(problem)
     if not looked_at:
-        print("nothing was looked at")
+        print("the check looked at nothing")
     elif not problems:
         print(f"{looked_at} {what}")
     sys.exit(bool(problems) or not looked_at)

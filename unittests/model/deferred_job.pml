@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The life of one job whose handler may defer its answer (lib/shared_ring/job_table.h, job_phase).
+/* One job whose handler may defer its answer (lib/shared_ring/job_table.h, job_phase).
  *
- * One thread runs the handler; it ends by deferring or by an answer of its own. Two completers try to answer the job,
- * each before, while or after the handler returns, and a stop gives the job up at some moment after the handler returned.
+ * One thread runs the handler. The handler defers or gives its own answer. Two completers try to answer the job, each
+ * before, while or after the handler returns. A stop gives the job up at some moment after the handler has returned.
  * Every claim is one compare-and-swap.
  *
  * J1  the job is published exactly once
- * J2  never before the handler has returned: a published slot may be refilled while the handler reads it
- * J3  a completion that is reported as accepted is the one that was published; a refused one is not
- * J4  if the handler defers and a completer comes, the job is published
+ * J2  the job is not published before the handler returns: a published slot may be refilled while the handler reads it
+ * J3  an accepted completion is the one that was published; a refused completion was not published
+ * J4  if the handler defers and a completer answers, the job is published
  *
  * Mutants: MUTANT_EARLY_PUBLISHES, MUTANT_NO_PASS_ON, MUTANT_CLAIM_BY_TEST_AND_STORE, MUTANT_OWN_ANSWER_UNCLAIMED. */
 
@@ -19,7 +19,7 @@ bool handler_returned = false;
 bool handler_defers;
 byte published = 0;
 byte published_by = 0;  /* 1, 2: completer; 3: the stop; 4: the handler's own answer */
-byte early_by = 0;      /* whose answer stands in the record */
+byte early_by = 0;      /* the completer whose answer is in the record */
 bool accepted[3];
 byte finished = 0;
 
@@ -49,11 +49,11 @@ inline publish(who) {
 
 proctype handler() {
   bool won;
-  if  /* an answer of its own, beside completers, is against its contract, and still must not harm */
+  if  /* its own answer together with completers breaks its contract; the rules must hold all the same */
   :: handler_defers = true
   :: handler_defers = false
   fi;
-  handler_returned = true;  /* reads nothing of the slot from here on */
+  handler_returned = true;  /* does not read the slot after this */
   if
   :: handler_defers -> claim(running, deferred, won)
 #ifdef MUTANT_OWN_ANSWER_UNCLAIMED
@@ -111,7 +111,7 @@ proctype completer(byte me) {
 
 proctype stopper() {
   bool mine = false;
-  handler_returned;  /* a stop waits for the thread first */
+  handler_returned;  /* a stop first waits for the thread */
   claim(deferred, completing, mine);
   if
   :: mine -> publish(3)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The token of the graph schedulers (kernels/graphs/graph_rotation.h).
  *
- * A root launches the members one by one and may fail at any of them: then the token says that they are to end. OWN_STREAMS:
- * the host launches them, each on a stream; the token is free from the start, and a failure raises the shutdown word. A launched member is on the device at some time, or
- * never: other work may hold the device for ever. It serves for a while, passes the token to a member that it has seen
- * there, or frees it where there is none, and relaunches itself; a relaunch may fail. Then it goes on without launches
- * until another one is there, or until no other will ever come. The shutdown word is raised at some moment; only who serves
- * looks at it.
+ * A root launches the members one by one. Any launch may fail; the root then sets the token to END, and the members
+ * end. With OWN_STREAMS, the host launches each member on its own stream, the token is free from the start, and a
+ * failed launch sets the shutdown word.
+ *
+ * A launched member starts on the device at some time, or never: other work may occupy the device without limit. It
+ * serves for a while. Then it passes the token to a member that is present, or frees the token if no other is present,
+ * and relaunches itself. The relaunch may fail. If no other member is present, the member then continues to serve
+ * without launches, until another member is present, or until all others are lost. The shutdown word is set at some
+ * moment; only the member that serves reads it.
  *
  * T1  at most one member serves
- * T2  while a member is on the device somebody can serve: none waits for ever for a token that nobody will move
- * T3  after a shutdown everybody who is on the device leaves
+ * T2  while a member is on the device, a member can serve: no member waits for a token that no member will move
+ * T3  after a shutdown, every member on the device leaves
  *
  * Reachability: REACH_FREE_TAKEN, REACH_ALONE.
  * Mutants: MUTANT_KEEPS_TOKEN, MUTANT_OPEN_FROM_START, MUTANT_TAKES_BY_TEST_AND_STORE, MUTANT_PASSES_BLINDLY,
@@ -20,7 +23,7 @@
 #define MEMBERS 3
 #endif
 #ifndef SHIFTS
-#define SHIFTS 2 /* of each member at most; the last one lasts until the shutdown */
+#define SHIFTS 2 /* maximum of each member; the last one lasts until the shutdown */
 #endif
 #define FREE 100
 #define SHUT 101
@@ -32,8 +35,8 @@ byte token;
 mtype presence[MEMBERS];
 bool stop;
 byte serving;
-byte on_device; /* members that are, and have not left */
-bool freed;     /* by a relaunch with nobody there */
+byte on_device; /* members that are on the device and have not left */
+bool freed;     /* by a member that relaunched itself when no other was present */
 
 inline take(won) {
 #ifdef MUTANT_TAKES_BY_TEST_AND_STORE
@@ -85,7 +88,7 @@ proctype member(byte me) {
 comes:
   if
   :: true -> on_device++
-  :: true -> goto end_never /* other work has taken its place for ever */
+  :: true -> goto end_never /* it never starts: other work occupies the device */
   fi;
   presence[me] = there;
 waits:
@@ -112,7 +115,7 @@ serves:
     serving--;
     token = END;
     goto leaves
-  :: shifts < SHIFTS || stranded -> /* it has spent its launches */
+  :: shifts < SHIFTS || stranded -> /* it has used its launches */
     find(there, next);
     if
     :: next < MEMBERS ->
@@ -210,6 +213,6 @@ init {
     run root();
     run stopper()
   }
-  timeout; /* everything has come to rest */
+  timeout; /* no process can continue */
   assert(on_device == 0) /* T2, T3 */
 }

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph workers of a host dispatcher: private queue, job table, pool of workers, job records, three ways to complete
- * (lib/host_dispatcher/graph_workers.h, graph_path.cpp; docs/graph_dispatch.md).
+/* The graph workers of a host dispatcher: private queue, job table, pool of workers, job records, three ways to
+ * complete (lib/host_dispatcher/graph_workers.h, graph_path.cpp; docs/graph_dispatch.md).
  *
- * One dispatcher takes requests into its private queue and launches graphs for them. A graph runs on its own: it reads its
- * slot at any later moment. Each slot has a user, who sends, collects and refills. A poll that finds nothing waits.
+ * One dispatcher puts requests into its private queue and launches graphs for them. A graph runs asynchronously and
+ * reads its slot at any later moment. Each slot has a user that sends, collects and refills. A poll that finds nothing
+ * waits.
  *
  * Configuration:
- *   LIBRARY, GRAPH, CALLER   who publishes; one of them. LIBRARY and CALLER both: worker 0 is CALLER's, the others LIBRARY's
- *   MARKERS                  IN_FLIGHT in tx, rx cleared at the launch; off: rx is cleared when the request is answered
- *   LAUNCH_FAIL              any launch may fail; what its hook has queued reads the slot at any later moment, and the worker
- *                            rests until that is over. With CALLER the hook may have told the caller of the job, who
- *                            completes it, or gives the worker back while it rests
- *   STOP                     the intake closes at any moment; what waits for a worker is answered for, and so are at last
- *                            the jobs of callers, who may be stuck
+ *   LIBRARY, GRAPH, CALLER   who publishes; set one. LIBRARY with CALLER: CALLER for worker 0, LIBRARY for the others
+ *   MARKERS                  IN_FLIGHT in tx, and rx is cleared at the launch; off: rx is cleared with the answer
+ *   LAUNCH_FAIL              any launch may fail. The work that its hook has queued reads the slot at any later
+ *                            moment; the worker rests until this work ends. With CALLER, the hook may have passed the
+ *                            job to the caller. The caller completes it, or releases the worker while it rests
+ *   STOP                     the intake closes at any moment. The dispatcher refuses the requests that wait for a
+ *                            worker, and at the end the jobs of callers, which may be stuck
  *   NSLOTS NREQ NWORKERS
  *
  * W1  a request is answered exactly once, by its own answer
  * W2  a graph reads the request that it was launched for
  * W3  a worker is not launched while its graph runs or its caller uses it
  * W4  launches are in the order of the requests
- * W5  whoever reads a job record reads the job of the launch that it knows of
- * W6  every request is answered, and every worker idle at the end, after a stop but for those that callers have; no deadlock
+ * W5  a caller that reads a job record reads the job of the launch whose end it has seen
+ * W6  every request is answered, every worker is idle at the end (after a stop: except workers of callers); no deadlock
  *
  * Mutants: MUTANT_*. REACH_*: a situation that must occur. */
 
@@ -61,13 +62,13 @@ bit marked[NSLOTS];          /* rx was cleared at the launch */
 
 /* The workers. */
 chan queue = [NSLOTS] of { byte };
-bit idle[NWORKERS] = 1;      /* the caller raises it, too */
-bit in_use[NWORKERS];        /* private to the dispatcher: launched, and its end not seen */
+bit idle[NWORKERS] = 1;      /* the caller sets it, too */
+bit in_use[NWORKERS];        /* private to the dispatcher: launched, and its end was not seen yet */
 byte record_slot[NWORKERS], record_generation[NWORKERS], record_ticket[NWORKERS];
-byte io_slot[NWORKERS];      /* what the graph is told */
+byte io_slot[NWORKERS];      /* the slot that the graph is launched for */
 byte done_word[NWORKERS], launch_ticket[NWORKERS];
 bit launched[NWORKERS], ready[NWORKERS];
-bit failed[NWORKERS];        /* private to the dispatcher: left by a launch that has failed */
+bit failed[NWORKERS];        /* private to the dispatcher: the launch has failed */
 byte tickets = 0;
 
 /* Ghosts. */
@@ -76,9 +77,9 @@ byte taken = 0, closed = 0, last_launched = 0, callers_ended = 0;
 byte meant_for[NWORKERS];    /* request of the launch */
 bit graph_runs[NWORKERS], caller_uses[NWORKERS];
 #ifdef LAUNCH_FAIL
-bit hook_works[NWORKERS];    /* what the hook of a failed launch has queued is not over */
+bit hook_works[NWORKERS];    /* the work that the hook of a failed launch has queued runs */
 byte hook_slot[NWORKERS], hook_generation[NWORKERS], hook_request[NWORKERS];
-bit hinted[NWORKERS];        /* the caller knows of that job */
+bit hinted[NWORKERS];        /* the hook has passed that job to the caller */
 #else
 #define hook_works launched  /* none */
 #endif
@@ -132,7 +133,7 @@ inline claim(s, g, from, to, won) {
 #endif
 }
 
-/* By whoever has brought the job into phase completing, or whose it was alone. */
+/* Called by the process that moved the job to phase completing, or that owned it alone. */
 inline publish(s, what, flag) {
   tx_data[s] = what;
   atomic {
@@ -170,7 +171,7 @@ end:
     tx[s] == EMPTY;
     rx_data[s] = r;
     rx[s] = 1;
-end_unanswered: /* with STOP only: the dispatcher asserts what it owes */
+end_unanswered: /* with STOP only: the dispatcher asserts that all requests it took are answered */
     (tx[s] == ADDRESS || tx[s] == SENTINEL);
     atomic {
       answered[r]++;
@@ -220,7 +221,7 @@ end:
 }
 #endif
 
-/* As in deferred_job.pml: a completion that comes before the launch has returned is left for the dispatcher. */
+/* As in deferred_job.pml: if a completion arrives before the launch has returned, the dispatcher publishes it. */
 inline complete(s, g, what) {
   won = false;
   accepted = false;
@@ -246,7 +247,7 @@ inline complete(s, g, what) {
   fi
 }
 
-/* The CPU stage behind a worker of the caller's. It may complete a job a second time, long after the first. */
+/* The caller's CPU stage after its worker. It may complete a job a second time, long after the first completion. */
 proctype caller(byte w) {
   byte s, g, what, old_s = 0, old_g = 0;
   bool won, accepted;
@@ -295,7 +296,7 @@ inline launch(w) {
   idle[w] = 0;
   in_use[w] = 1;
   assert(!graph_runs[w] && !caller_uses[w] && !hook_works[w]);  /* W3 */
-  assert(rx_data[s] > last_launched);  /* W4: with one cursor the ids rise */
+  assert(rx_data[s] > last_launched);  /* W4: with one cursor the ids increase */
   last_launched = rx_data[s];
   phase[s] = running;
 #ifdef MARKERS
@@ -311,7 +312,7 @@ inline launch(w) {
   if
 #ifdef LAUNCH_FAIL
   :: atomic {
-      !hinted[w] -> /* it has heard of at most one */
+      !hinted[w] -> /* at most one job at a time was passed to the caller */
       failed[w] = 1;
       hook_slot[w] = s;
       hook_generation[w] = generation[s];
@@ -347,14 +348,14 @@ inline launch(w) {
   fi
 }
 
-/* The hook's work is over: nobody reads the slot any more. */
+/* The work of the hook has ended: no process reads the slot any more. */
 inline end_failed(w) {
   s = record_slot[w];
   g = record_generation[w];
   claim(s, g, running, completing, won);
   if
   :: won -> refuse(s)
-  :: else -> /* somebody has answered it */
+  :: else -> /* the caller has answered it */
 #ifdef REACH_FAILED_AND_COMPLETED
     assert(false); /* reached */
 #endif
@@ -374,7 +375,7 @@ inline end_failed(w) {
 #endif
 }
 
-/* The end of a worker of the library's. */
+/* The end of a graph of a LIBRARY or GRAPH worker. */
 inline collect(w) {
   s = record_slot[w];
   g = record_generation[w];

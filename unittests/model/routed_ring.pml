@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Model of one ring shared by a host dispatcher and a kernel, which have no atomic read-modify-write in common (docs/ring_protocol.md
-// section 9). The host routes; what is the kernel's goes to its inbox. Each word has one writer. That several host threads may
-// route is the subject of shared_ring.pml: here the router is one process, which is also the default owner and serves its own inbox.
+// Model of one ring shared by a host dispatcher and a kernel, which have no common atomic read-modify-write
+// (docs/ring_protocol.md section 9). The host routes and puts the kernel's requests into the kernel's inbox. Each word
+// has one writer. Here the router is one process, which is also the default owner and serves its own inbox;
+// shared_ring.pml models several host threads that may route.
 //
-// As in slot_ring.pml every access to a shared word is one step, and a poll that finds nothing waits.
+// As in slot_ring.pml, every access to a shared word is one step, and a poll that finds nothing waits.
 //
 // Configuration (all off by default):
 //   NSLOTS NREQ    ring size, requests sent
 //   IN_PLACE       RX slot and TX slot are the same memory
-//   ORPHANS        some requests are neither's; the router drops them
-//   LEAVES         the kernel is told to end at some time; the default owner takes over what it has not answered
+//   ORPHANS        some requests belong to no dispatcher; the router drops them
+//   LEAVES         the kernel is requested to end at some time; the default owner then serves the requests that the
+//                  kernel has not answered
 // Mutants: MUTANT_*; each must fail. REACH_*: its `reached` assertion must fail.
-// MUTANT_LEFT_IN_PLACE is another design: nobody routes, each looks at flags and headers with a cursor of its own and leaves in place
-// what is the other's.
+// MUTANT_LEFT_IN_PLACE is another design, without a router: each dispatcher reads flags and headers with its own
+// cursor, and leaves the requests of the other in place.
 
 #ifndef NSLOTS
 #define NSLOTS 2
@@ -48,11 +50,11 @@ byte side_table[NSLOTS];
 // Written by the router, read by the kernel; one word in the library
 byte entry[NSLOTS]; // sequence * 8 + slot
 // Written by the kernel, read by the router
-byte answers[NSLOTS]; // sequence that it is done with
+byte answers[NSLOTS]; // sequence of the slot's last entry that it has served
 bit told_to_end;
 bit ended;
 
-// The router's own
+// Private to the router
 byte phase[NSLOTS];
 byte given[NSLOTS]; // sequence
 byte cursor;
@@ -103,17 +105,17 @@ inline clear_rx(s) {
 inline serve(f) {
   id = rx_data[s];
   atomic {
-    assert((id & RESPONSE) == 0); // R1: what is served is a request
+    assert((id & RESPONSE) == 0); // R1: only a request is served
     assert(!g_served[id]);        // R3: once
     g_served[id] = 1;
     assert(id > g_last_of[f]);    // R11: FIFO per function
     g_last_of[f] = id;
     assert(tx[s] == EMPTY)        // R4
 #ifdef REACH_OVERTAKING
-    ; assert(id == 1 || g_served[id - 1]) // reached: one overtakes the other
+    ; assert(id == 1 || g_served[id - 1]) // reached: one dispatcher overtakes the other
 #endif
   };
-  assert(rx_data[s] == id); // R1: the request stays as it was while it is read
+  assert(rx_data[s] == id); // R1: the request does not change while it is read
   tx_data[s] = id + RESPONSE;
   atomic { assert(tx[s] == EMPTY); tx[s] = ADDRESS } // R5
 }
@@ -129,13 +131,13 @@ end_poll:
   :: rx[at] ->
     if
     :: function_of[at] == me ->
-      if // its flag, seen after the header: what is ours stays
+      if // its flag, read after the header: our own request stays
       :: rx[at] -> s = at; serve(me); clear_rx(s); at = (at + 1) % NSLOTS
       :: else
       fi
     :: else -> at = (at + 1) % NSLOTS
     fi
-  :: !rx[at] && rx[(at + 1) % NSLOTS] -> // a later one is there; look again
+  :: !rx[at] && rx[(at + 1) % NSLOTS] -> // a later slot is filled; read rx again
     if
     :: rx[at]
     :: else -> at = (at + 1) % NSLOTS
@@ -289,7 +291,7 @@ harvest:
     atomic { g_closed++; s = 0; id = 0 }
   od;
   id = 1;
-  do // R13: nothing is left behind
+  do // R13: every request was served
   :: id <= NREQ -> assert(g_served[id]); id++
   :: else -> break
   od

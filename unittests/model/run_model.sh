@@ -5,16 +5,18 @@
 #
 #   run_model.sh --model FILE --out DIR --expect pass|fail [options] [-- -DMACRO...]
 #
-#   --because TEXT   with fail: the source line of the violated assertion (or spin's message, such as "invalid end state") must contain TEXT.
-#                    For an assertion, invalid end states are ignored, so that the search reaches it.
-#   --live           search for executions that never end as well (the models have no progress labels, so every cycle counts)
-#   --depth N        longest path (default 100000 steps); a path cut short is an error, not a pass
+#   --because TEXT   with fail: the source line of the violated assertion (or spin's message, such as "invalid end
+#                    state") must contain TEXT. If TEXT names an assertion, the search ignores invalid end states, so
+#                    that it reaches the assertion.
+#   --live           also search for executions that never end (the models have no progress labels, so every cycle
+#                    counts)
+#   --depth N        longest path (default 100000 steps); if a path is longer, the run fails
 #   --mem MIB        memory limit (default 1500); reaching it is an error
 #   --timeout S      limit for the search in seconds (default 120)
 #   --spin PATH, --cc PATH
 #
-# Exit status: 0 as expected, 1 not as expected or not verified, 2 wrong usage, 77 skipped (spin or the compiler is missing).
-# Everything is written into DIR; the source tree is only read.
+# Exit status: 0 as expected, 1 not as expected or not verified, 2 wrong usage, 77 skipped (spin or the compiler is
+# missing). The script writes only into DIR.
 
 model="" out="" expect="" because="" live="" depth=100000 mem=1500 limit=120 spin=spin cc=cc
 
@@ -44,10 +46,11 @@ case $expect in pass | fail) ;; *) usage "--expect must be pass or fail, not '$e
 [ -r "$model" ] || usage "cannot read the model '$model'"
 [ -n "$out" ] || usage "--out is missing"
 
-command -v "$spin" >/dev/null 2>&1 || skip "spin was not found ('$spin'); Debian and Ubuntu: apt-get install spin, then configure again"
+command -v "$spin" >/dev/null 2>&1 ||
+  skip "spin was not found ('$spin'); Debian and Ubuntu: apt-get install spin, then configure again"
 command -v "$cc" >/dev/null 2>&1 || skip "no C compiler for spin's verifier ('$cc')"
 
-for flag in "$@"; do # a misspelt switch would silently verify something else
+for flag in "$@"; do # a misspelt switch would verify another configuration without an error
   name=${flag#-D}
   grep -q -w -e "${name%%=*}" "$model" || usage "the model knows no switch '$flag'"
 done
@@ -60,24 +63,29 @@ rm -f pan pan.* ./*.trail ./*.log
 "$spin" -P"$cc -E -x c" "$@" -a "$model" >spin.log 2>&1 || { cat spin.log >&2; fail "spin rejects the model"; }
 if grep -q -i 'error' spin.log; then cat spin.log >&2; fail "spin rejects the model"; fi
 
-# A search for cycles needs another verifier than a search for bad states.
+# The search for cycles and the search for bad states need different verifiers.
 if [ -n "$live" ]; then kind=-DNP pan_options=-l; else kind=-DSAFETY pan_options=""; fi
 case $because in '' | 'invalid end state' | 'non-progress cycle') ;; *) pan_options="$pan_options -E" ;; esac
-if [ "$expect" = pass ]; then level=-O2; else level=-O0; fi # a mutant's search is short, its compilation is not
-"$cc" $level -w $kind -DCOLLAPSE -DMEMLIM="$mem" -o pan pan.c >cc.log 2>&1 || { cat cc.log >&2; fail "the verifier does not compile"; }
+if [ "$expect" = pass ]; then level=-O2; else level=-O0; fi # for a mutant, the compilation takes longer than the search
+"$cc" $level -w $kind -DCOLLAPSE -DMEMLIM="$mem" -o pan pan.c >cc.log 2>&1 ||
+  { cat cc.log >&2; fail "the verifier does not compile"; }
 
 # shellcheck disable=SC2086  # the options are separate words
 timeout "$limit" ./pan -m"$depth" $pan_options >pan.log 2>&1
 status=$?
 [ $status -ne 124 ] || fail "the search took longer than $limit s"
-problem=$(grep -i -E 'max search depth too small|search depth was exceeded|out of memory|reached -DMEMLIM|VECTORSZ|aborting' pan.log | head -n 1)
+incomplete='max search depth too small|search depth was exceeded|out of memory|reached -DMEMLIM|VECTORSZ|aborting'
+problem=$(grep -i -E "$incomplete" pan.log | head -n 1)
 [ -z "$problem" ] || fail "the search is incomplete: $problem"
 errors=$(sed -n 's/.*errors: \([0-9][0-9]*\).*/\1/p' pan.log | head -n 1)
 states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log | head -n 1)
-if [ -z "$errors" ] || [ -z "$states" ]; then tail -n 20 pan.log >&2; fail "the verifier gave no verdict (exit status $status)"; fi
+if [ -z "$errors" ] || [ -z "$states" ]; then
+  tail -n 20 pan.log >&2
+  fail "the verifier gave no verdict (exit status $status)"
+fi
 verdict=$(grep -E '^pan:1: (assertion violated|invalid end state|non-progress cycle)' pan.log | head -n 1)
 
-# Replays the counterexample and prints the source line of the violated assertion, which names its rule.
+# Replays the counterexample and prints the source line of the violated assertion. The line names the violated rule.
 violated_line() {
   trail=$(basename "$model").trail
   [ -f "$trail" ] || return

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Model of one ring served by two host dispatchers (shared_ring_mode, docs/ring_protocol.md). Each function belongs to one dispatcher.
+// Model of one ring served by two host dispatchers (shared_ring_mode, docs/ring_protocol.md). Each function belongs to
+// one dispatcher.
 //
-// One cursor per ring. Whoever holds the router role looks at the slot under the cursor, reads its header, marks it outstanding, appends it to the
-// inbox of the dispatcher that owns the function, and moves the cursor. Each dispatcher serves its own inbox in order.
+// The ring has one cursor. The dispatcher that holds the router role checks the slot at the cursor, reads its header,
+// marks the slot outstanding, appends it to the inbox of the dispatcher that owns the function, and advances the
+// cursor. Each dispatcher serves its own inbox in order.
 //
-// As in slot_ring.pml every access to a shared word is one step, and a poll that finds nothing waits.
+// As in slot_ring.pml, every access to a shared word is one step, and a poll that finds nothing waits.
 //
 // Configuration (all off by default):
 //   NSLOTS NREQ    ring size, requests sent
 //   IN_PLACE       RX slot and TX slot are the same memory
-//   ORPHANS        a request may name a function that nobody owns; the default owner (dispatcher 0) drops it
-//   STATIC_ROUTER  dispatcher 0 keeps the role for good: no compare-and-swap is needed
+//   ORPHANS        a request may name a function without an owner; the default owner (dispatcher 0) drops it
+//   STATIC_ROUTER  dispatcher 0 always has the role: no compare-and-swap is needed
 //   STUCK          dispatcher 1 never returns from its first handler; what dispatcher 0 owns must still be answered
-//   RESYNC         the router may look over the ring when the slot under the cursor is empty
+//   RESYNC         the router may search the ring when the slot at the cursor is empty
 //   GAPS           the producer fills slots in any order (needs RESYNC)
 // Mutants: MUTANT_*; each must fail. REACH_*: its `reached` assertion must fail.
 
@@ -44,13 +46,14 @@ byte tx_data[NSLOTS];
 #endif
 byte side_table[NSLOTS];
 
-bit role;         // 1: somebody routes
-byte cursor;      // touched by the role's holder only
-byte outstanding; // one bit per slot: set by the role's holder, cleared by the dispatcher that served the slot
+bit role;         // 1: a dispatcher routes
+byte cursor;      // accessed only by the holder of the role
+byte outstanding; // one bit per slot: set by the holder of the role, cleared by the dispatcher that served the slot
 chan inbox[2] = [NSLOTS] of { byte };
 
 #define IS_OUTSTANDING(s) (outstanding & (1 << (s)))
-#define READY(s) (!IS_OUTSTANDING(s) && rx[s]) // bit first, then rx. The bit of a slot only rises by the role's holder: one look suffices
+// The bit is read before rx. Only the holder of the role sets the bit of a slot, so one read of both is exact.
+#define READY(s) (!IS_OUTSTANDING(s) && rx[s])
 
 // Ghosts
 bit g_served[NREQ + 1];
@@ -126,7 +129,7 @@ inline release_slot(s) {
 inline serve() {
   id = rx_data[s];
   atomic {
-    assert((id & RESPONSE) == 0);            // R1: what is served is a request
+    assert((id & RESPONSE) == 0);            // R1: only a request is served
     assert(OWNER(function_of[s]) == me);     // S2: by the owner of its function
     assert(!g_served[id]);                   // R3: once
     g_served[id] = 1;
@@ -144,7 +147,7 @@ inline serve() {
     atomic { clear_rx(s); g_closed++; g_open_of_0-- };
     clear_outstanding(s)
   :: else ->
-    assert(rx_data[s] == id); // R1: the request stays as it was while it is read
+    assert(rx_data[s] == id); // R1: the request does not change while it is read
     tx_data[s] = id + RESPONSE;
     atomic { assert(tx[s] == EMPTY); tx[s] = ADDRESS }; // R5
     release_slot(s)
@@ -163,10 +166,10 @@ inline read_header(s) {
 #endif
 }
 
-inline route(s) { // by the role's holder
+inline route(s) { // called by the holder of the role
   atomic {
     assert((id & RESPONSE) == 0);        // S1: the header read is that of a request
-    assert(id != 0 && rx_data[s] == id); // S1: and nobody changed it
+    assert(id != 0 && rx_data[s] == id); // S1: and it has not changed
     assert(!g_routed[id]);               // S3: a request is routed once
     g_routed[id] = 1
   };
@@ -229,7 +232,7 @@ serve_one:
 #elif defined(STATIC_ROUTER)
   :: me == 0 ->
 #else
-  :: atomic { role == 0 -> role = 1 } -> // try-claim by compare-and-swap; who fails goes on with his inbox
+  :: atomic { role == 0 -> role = 1 } -> // one compare-and-swap; if it fails, the dispatcher serves its inbox
 #endif
 #if defined(MUTANT_SCAN_ANY_SLOT)
     if
@@ -253,7 +256,7 @@ serve_one:
     :: READY(s)
     :: else ->
 #ifdef RESYNC
-      do // go along the ring over empty slots; stop at the first one that is not
+      do // pass over empty slots; stop at the first slot that is not empty
       :: found < NSLOTS ->
         if
         :: READY((cursor + found) % NSLOTS) -> break
@@ -265,7 +268,7 @@ serve_one:
       :: else -> found = 0; goto release_role
       od;
 #ifndef MUTANT_RESYNC_WITHOUT_REREAD
-      do // read the skipped slots again, now that a later one has been seen
+      do // a later slot is filled: read the skipped slots again
       :: back < found ->
         if
         :: READY((cursor + back) % NSLOTS) -> break
@@ -336,7 +339,7 @@ harvest:
     atomic { g_closed++; s = 0; id = 0 }
   od;
   id = 1;
-  do // R13: nothing is left behind
+  do // R13: every request was served
   :: id <= NREQ -> assert(g_served[id]); id++
   :: else -> break
   od
@@ -345,6 +348,6 @@ harvest:
 #ifdef STUCK
 active proctype monitor() {
 end_watch:
-  timeout -> assert(g_open_of_0 == 0) // S5: a dispatcher that is stuck holds up nobody else's accepted requests
+  timeout -> assert(g_open_of_0 == 0) // S5: a stuck dispatcher does not delay the accepted requests of others
 }
 #endif

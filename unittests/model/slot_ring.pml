@@ -1,24 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Model of the slot protocol (docs/ring_protocol.md): one producer, one dispatcher, one consumer and, where asked for, workers.
+// Model of the slot protocol (docs/ring_protocol.md): one producer, one dispatcher, one consumer and, in some
+// configurations, workers.
 //
-// Every shared word is one variable and every access to it is one step. Between two steps of a process any other process may run. A poll that
-// finds nothing is modelled as waiting: the poller keeps no state, so looking again and again adds no behaviour. The state space then has no
-// cycle, and a request that is never answered shows up as an invalid end state.
+// Every shared word is one variable, and every access to it is one step. Between two steps of a process any other
+// process may run. A poll that finds nothing waits in the model: the poller keeps no state, so repeated polls add no
+// behaviour. The state space then has no cycle, and a request that is never answered is an invalid end state.
 //
 // Configuration (all off by default):
 //   NSLOTS NREQ NWORKERS  ring size, requests sent (NREQ / NSLOTS laps), workers
 //   IN_PLACE              RX slot and TX slot are the same memory
 //   MARKERS               IN_FLIGHT and error sentinels are written to tx (off: private in-flight bit, rx stays set)
-//   WORKER                a worker (a graph, or a CPU stage behind it) reads the slot and publishes tx by itself, at any time after its launch
-//   FORWARD               the worker raises a private completion word, the dispatcher publishes tx for it
-//   POOL                  handler pool: one queue per function, at most one thread in a function; the pool thread publishes and retires
-//   INLINE                beside WORKER or FORWARD: the dispatcher may also serve a request itself (a table with mixed entries)
+//   WORKER                a worker (a graph, or a CPU stage after it) reads the slot and publishes tx itself, at any
+//                         time after its launch
+//   FORWARD               the worker sets a private completion word, and the dispatcher publishes tx for it
+//   POOL                  handler pool: one queue per function, at most one thread in a function; the pool thread
+//                         publishes and retires
+//   INLINE                with WORKER or FORWARD: the dispatcher may also serve a request itself (a table with mixed
+//                         entries)
 //   RETIRE_BY_WORKER      without MARKERS: the worker clears rx and the in-flight bit (POOL implies it)
 //   LAUNCH_FAIL           any launch may fail
 //   DROP                  any request may carry a wrong magic
-//   GIVE_UP               with WORKER and MARKERS: the dispatcher may answer for a worker that is late
-//   RESYNC                the dispatcher may look over the ring when the slot under its cursor is empty
+//   GIVE_UP               with WORKER and MARKERS: the dispatcher may answer instead of a late worker
+//   RESYNC                the dispatcher may search the ring when the slot at its cursor is empty
 //   GAPS                  the producer fills slots in any order (needs RESYNC)
 // Mutants: MUTANT_*; each must fail. REACH_*: a situation that must be possible; its `reached` assertion must fail.
 
@@ -43,7 +47,7 @@
 #error "this combination is not modelled"
 #endif
 
-// Values of a tx flag. An address stands for a response frame in the TX slot.
+// Values of a tx flag. ADDRESS: a response frame is in the TX slot.
 #define EMPTY 0
 #define ADDRESS 1
 #define IN_FLIGHT 2
@@ -63,10 +67,10 @@ byte rx_data[NSLOTS];
 byte tx_data[NSLOTS];
 #endif
 
-byte side_table[NSLOTS]; // requester's own note: which request is in the slot (0: none)
+byte side_table[NSLOTS]; // private to the requester: the request in the slot (0: no request)
 
 #ifdef ASYNC
-bit in_flight[NSLOTS]; // private to the dispatcher (and to the worker that retires); used without MARKERS
+bit in_flight[NSLOTS]; // private to the dispatcher (and to a worker that retires); used without MARKERS
 byte job_slot[NWORKERS];
 byte job_id[NWORKERS];
 bit launched[NWORKERS];
@@ -74,7 +78,7 @@ bit finished[NWORKERS];
 bit busy[NWORKERS];
 #endif
 #ifdef GIVE_UP
-bit claimed[NWORKERS]; // the right to answer this job; taken once by compare-and-swap
+bit claimed[NWORKERS]; // the right to answer this job; claimed once by compare-and-swap
 #endif
 #ifdef POOL
 byte function_of[NSLOTS]; // part of the request data
@@ -82,7 +86,7 @@ chan inbox[2] = [NSLOTS] of { byte, byte };
 bit function_busy[2];
 #endif
 
-// Ghosts: they observe, the protocol never reads them.
+// Ghosts: they only observe; the protocol never reads them.
 bit g_served[NREQ + 1];
 bit g_answered[NREQ + 1];
 byte g_closed; // answered or dropped
@@ -90,11 +94,11 @@ byte g_error_of[NSLOTS];
 byte g_last_taken;
 byte g_last_published[2];
 
-// ---------------------------------------------------------------------------------------------------------------------------- stores to tx
+// -------------------------------------------------------------------------------------------------------- stores to tx
 inline store_marker(s) {
   atomic {
     assert(tx[s] != ADDRESS && tx[s] != LAUNCH_ERROR); // R7: IN_FLIGHT never overwrites a completion
-    assert(tx[s] == EMPTY);                            // R4: nothing waits in a slot that is taken
+    assert(tx[s] == EMPTY);                            // R4: no answer waits in a slot whose request is taken
     tx[s] = IN_FLIGHT
   }
 }
@@ -109,9 +113,9 @@ inline publish_address(s) {
 inline publish_error(s, id) {
   atomic {
 #if !defined(MARKERS)
-    assert(false); // R9: without markers no sentinel is ever stored
+    assert(false); // R9: without markers no sentinel is stored
 #endif
-    assert(tx[s] == IN_FLIGHT); // R8: the sentinel replaces the marker and nothing else
+    assert(tx[s] == IN_FLIGHT); // R8: the sentinel replaces only the marker
     g_error_of[s] = id;
     tx[s] = LAUNCH_ERROR
   }
@@ -124,7 +128,7 @@ inline write_response(s, value) {
   }
 }
 
-// -------------------------------------------------------------------------------------------------------------------------------- producer
+// ------------------------------------------------------------------------------------------------------------ producer
 active proctype producer() {
   byte id = 1;
   byte s = 0;
@@ -181,17 +185,17 @@ free_test:
   od
 }
 
-// ------------------------------------------------------------------------------------------------------------------------------ dispatcher
+// ---------------------------------------------------------------------------------------------------------- dispatcher
 inline take(value) { // ghost: the dispatcher accepts the request
   atomic {
-    assert(value != 0 && (value & (RESPONSE | ERROR_FRAME)) == 0); // R1: what is taken is a request, completely written
+    assert(value != 0 && (value & (RESPONSE | ERROR_FRAME)) == 0); // R1: a request, completely written
     assert(!g_served[value & 31]);                                  // R3: no slot is served twice
     g_served[value & 31] = 1;
 #ifndef GAPS
-    assert((value & 31) == g_last_taken + 1); // R10: a ring-order producer is served in ring order, nobody is skipped
+    assert((value & 31) == g_last_taken + 1); // R10: served in ring order, no request is skipped
     g_last_taken = value & 31;
 #endif
-    assert(tx[cursor] == EMPTY) // R4: why the device path need not read tx
+    assert(tx[cursor] == EMPTY) // R4: therefore the device path need not read tx
   }
 }
 
@@ -203,7 +207,7 @@ inline clear_rx(s) {
 }
 
 inline serve_inline() {
-  assert(rx_data[cursor] == id); // R1: the request stays as it was while it is read
+  assert(rx_data[cursor] == id); // R1: the request does not change while it is read
 #if defined(MUTANT_FLAG_BEFORE_RESPONSE)
   publish_address(cursor);
   tx_data[cursor] = id + RESPONSE;
@@ -241,7 +245,7 @@ inline dispatch_async() {
 }
 #else
 #ifdef ASYNC
-inline retire() { // the dispatcher learns that worker w has finished
+inline retire() { // the dispatcher has seen that worker w has finished
   finished[w] = 0;
 #if defined(FORWARD) && defined(MUTANT_RX_CLEARED_BEFORE_TX) && !defined(MARKERS)
   clear_rx(job_slot[w]);
@@ -260,7 +264,7 @@ inline retire() { // the dispatcher learns that worker w has finished
 }
 
 inline dispatch_async() {
-  do // every worker busy: stay at this slot, but go on collecting completions
+  do // if every worker is busy: stay at this slot, and continue to collect completions
 #ifndef MUTANT_WAIT_WITHOUT_SWEEP
   :: finished[0] -> w = 0; retire()
 #if NWORKERS > 1
@@ -310,7 +314,8 @@ inline dispatch_async() {
 #else
 #define IN_FLIGHT_BIT(s) false
 #endif
-#define READY(s) (!IN_FLIGHT_BIT(s) && rx[s]) // bit first, then rx. Only this thread raises the bit, so one look at both is exact
+// The bit is read before rx. Only this thread sets the bit, so one read of both is exact.
+#define READY(s) (!IN_FLIGHT_BIT(s) && rx[s])
 
 active proctype dispatcher() {
   byte cursor = 0;
@@ -357,7 +362,7 @@ serve:
 #endif
 #ifdef RESYNC
   :: !READY(cursor) ->
-    do // go along the ring over empty slots; stop at the first one that is not
+    do // pass over empty slots; stop at the first slot that is not empty
     :: found < NSLOTS ->
       if
       :: READY((cursor + found) % NSLOTS) -> break
@@ -369,7 +374,7 @@ serve:
     :: else -> goto nothing_found
     od;
 #ifndef MUTANT_RESYNC_WITHOUT_REREAD
-    do // read the skipped slots again, now that a later one has been seen
+    do // a later slot is filled: read the skipped slots again
     :: back < found ->
       if
       :: READY((cursor + back) % NSLOTS) -> break
@@ -387,7 +392,7 @@ serve:
 nothing_found:
   atomic { found = 0; back = 0 };
 end_wait:
-  if // wait for a change instead of looking again
+  if // wait for a change instead of polling again
   :: READY(cursor)
   :: READY((cursor + 1) % NSLOTS) && !IN_FLIGHT_BIT(cursor)
 #if NSLOTS > 2
@@ -404,7 +409,7 @@ end_wait:
 #endif
 }
 
-// --------------------------------------------------------------------------------------------------------------------------------- workers
+// ------------------------------------------------------------------------------------------------------------- workers
 #ifdef POOL
 inline pool_take(f) {
 #ifdef MUTANT_POOL_WITHOUT_FUNCTION_LOCK
@@ -478,14 +483,14 @@ end_idle:
     :: else -> claimed[me] = 1
     fi;
 #else
-    if // compare-and-swap: one side answers
+    if // compare-and-swap: only one side answers
     :: atomic { !claimed[me] -> claimed[me] = 1 }
     :: claimed[me] -> goto lost
     fi;
 #endif
 #endif
     assert(seen == id);       // R1: the job is the request of the slot it names
-    assert(rx_data[s] == id); // R1: and stays so while the worker reads
+    assert(rx_data[s] == id); // R1: and it does not change while the worker reads
 #ifdef MUTANT_WORKER_FREED_BEFORE_PUBLISH
     launched[me] = 0;
     finished[me] = 1;
@@ -517,7 +522,7 @@ lost:
 #endif
 #endif
 
-// -------------------------------------------------------------------------------------------------------------------------------- consumer
+// ------------------------------------------------------------------------------------------------------------ consumer
 #ifdef MUTANT_CONSUMER_TAKES_IN_FLIGHT
 #define HARVESTABLE(s) (tx[s] != EMPTY)
 #else
@@ -552,7 +557,7 @@ harvest:
     atomic {
       if
       :: flag == LAUNCH_ERROR -> assert(g_error_of[s] == id) // R5: its own error
-      :: else -> assert(tx_data[s] == id + RESPONSE || tx_data[s] == id + ERROR_FRAME) // R5, R6: its own answer, complete
+      :: else -> assert(tx_data[s] == id + RESPONSE || tx_data[s] == id + ERROR_FRAME) // R5, R6: its own, complete
       fi;
       assert(g_served[id] && !g_answered[id]); // R5: answered exactly once
       g_answered[id] = 1
@@ -569,7 +574,7 @@ harvest:
     atomic { g_closed++; s = 0; flag = 0; id = 0 }
   od;
   id = 1;
-  do // R13: nothing is left behind; a dropped request is closed without an answer
+  do // R13: every request was served; a dropped request is closed without an answer
   :: id <= NREQ -> assert(g_served[id]); id++
   :: else -> break
   od

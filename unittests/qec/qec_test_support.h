@@ -22,7 +22,7 @@ namespace cudaq::qec::realtime::test {
 
 inline std::filesystem::path data_folder() { return CUDAQ_TEST_DATA_DIR; }
 
-/// All committed sets, by the name of their files.
+/// The names of all committed sets; a set's files have its name.
 inline std::vector<std::string> committed_sets() {
   std::vector<std::string> names;
   for (const int distance : {3, 5, 7, 13})
@@ -38,7 +38,7 @@ inline shot_set load_committed(std::string_view name) {
   return std::move(*set);
 }
 
-/// A decoder, or a failed test with the factory's reason.
+/// A decoder. If the factory fails, throws its reason, and the test fails.
 inline std::unique_ptr<decoder> make_or_throw(std::string_view kind, std::string_view dem) {
   decoder_result made = make_decoder(kind, dem);
   if (!made)
@@ -69,15 +69,15 @@ inline std::vector<std::uint8_t> bits(std::uint64_t num_observables, const std::
   return out;
 }
 
-/// Tests of both decoders run once per kind that was built in; without PyMatching the list is
-/// shorter, and pymatching_golden_test prints a skip that says so.
+/// The kinds that were built in; tests of both decoders run once per kind. If PyMatching was not built in,
+/// pymatching_golden_test reports it with a skip.
 inline std::vector<std::string> decoder_kinds() {
   if (pymatching_available())
     return {"pymatching", "lookup"};
   return {"lookup"};
 }
 
-/// Name of a parameterised test: the parameter, with '_' for characters that a name cannot have.
+/// Name of a parameterised test: the parameter, with '_' for each character that a name cannot contain.
 inline std::string kind_name(const testing::TestParamInfo<std::string> &tested) {
   std::string name = tested.param;
   std::replace(name.begin(), name.end(), '.', '_');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A C program that serves one HOST_CALL request through the installed library.
- * consumer [--no-driver-loaded]: also checks that no CUDA library came into the process. */
+ * Usage: consumer [--no-driver-loaded]. The option also checks that the process has loaded no CUDA library. */
 #include <cudaq/realtime/daemon/dispatcher/cudaq_realtime.h>
 #include <cudaq/realtime/daemon/dispatcher/host_dispatcher.h>
 #include <cudaq/realtime/version.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C++17 program against the installed library: the C++ names, a v2 handler.
+// A C++17 program that uses the installed library: the C++ names, and a v2 handler.
 #include <cudaq/realtime/daemon/dispatcher/cudaq_realtime.h>
 #include <cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h>
 #include <cudaq/realtime/daemon/dispatcher/host_dispatcher.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads the library by name and asks for its version: dlopen_only <library> "<major> <minor> <patch>" */
+/* Loads the library by name and checks its version. Usage: dlopen_only <library> "<major> <minor> <patch>" */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "%s\n", dlerror());
     return 1;
   }
-  /* ISO C has no conversion from an object pointer to a function pointer. */
+  /* ISO C cannot convert an object pointer to a function pointer. */
   uint32_t (*version)(void);
   void *symbol = dlsym(library, "cudaq_realtime_version");
   if (!symbol) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A C program, linked by a plain compiler, that has graphs and no device functions. Graphs are launched where the device
- * can do it; elsewhere the library says so. */
+/* A C program that uses graphs and no device functions, and is linked by an ordinary compiler. It checks that the
+ * library refuses bad arguments; it needs no device. */
 #include <cudaq/realtime/daemon/dispatcher/cudaq_realtime.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ int main(void) {
   launch.rx_data = (uint8_t *)slots[0];
   launch.tx_data = (uint8_t *)slots[1];
   launch.rx_stride_sz = launch.tx_stride_sz = sizeof slots[0][0];
-  launch.function_table = &entry; /* a device call, which this library cannot do, without an address */
+  launch.function_table = &entry; /* a device call without an address; this library supports no device calls */
   launch.func_count = 1;
   launch.shutdown_flag = &shutdown;
   launch.stats = &processed;

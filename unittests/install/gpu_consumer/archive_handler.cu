@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A handler for the kernels of the archive: device-linked with them, found through a table.
+// A handler for the kernels of the archive. It is device-linked with them; they find it through a function table.
 #include "archive_handler.h"
 #include "round_trip.h"
 

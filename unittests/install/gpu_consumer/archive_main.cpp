@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program in C++ around handlers that are device-linked with the archive.
+// A C++ program that uses handlers that are device-linked with the archive.
 #include "archive_handler.h"
 #include "round_trip.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request through a dispatcher on the GPU; where there is none, start must say so.
+// Sends one request through a dispatcher on the GPU. Without a GPU, start must report an error.
 #pragma once
 
 #include <chrono>
@@ -46,7 +46,7 @@ inline int answer_of(const cudaq_ringbuffer_t &ring) {
   return right ? 0 : 1;
 }
 
-/// Exit status of the program. The table is used where there is a GPU.
+/// Returns the exit status of the program. The table is used only if there is a GPU.
 template <class LaunchFn>
 int round_trip(LaunchFn launch, const cudaq_function_table_t &table) {
   const bool gpu = has_gpu();
@@ -64,7 +64,7 @@ int round_trip(LaunchFn launch, const cudaq_function_table_t &table) {
   } plain{}, *control = &plain;
   cudaq_function_entry_t entry{};
   cudaq_function_table_t used = table;
-  if (!gpu) { // as unified addressing would have it
+  if (!gpu) { // with unified addressing, both addresses are the same
     ring.rx_flags = ring.rx_flags_host, ring.tx_flags = ring.tx_flags_host;
     ring.rx_data = ring.rx_data_host, ring.tx_data = ring.tx_data_host;
     used = {&entry, 1};
@@ -91,7 +91,7 @@ int round_trip(LaunchFn launch, const cudaq_function_table_t &table) {
     failed = answer_of(ring);
   } else {
     const cudaq_status_t refused = cudaq_dispatcher_start(dispatcher);
-    std::printf("no GPU, no round trip; start said: %s\n", cudaq_last_error_message());
+    std::printf("no GPU, so no round trip; the error of start is: %s\n", cudaq_last_error_message());
     failed = refused != CUDAQ_ERR_CUDA || *cudaq_last_error_message() == '\0';
   }
   TRY(cudaq_dispatcher_destroy(dispatcher));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel and handler in one module: no table, no separable compilation.
+// Kernel and handler in one module, without a function table and without separable compilation.
 #include "round_trip.h"
 
 #include <cudaq/realtime/daemon/dispatcher/dispatch_kernel.cuh>

@@ -52,7 +52,7 @@ TEST_P(DecoderContract, ServesAModelWithoutObservablesOrDetectors) {
 
 TEST_P(DecoderContract, TakesErrorsThatAreLikelierThanNot) {
   const auto with = make_or_throw(GetParam(), "error(0.9) D0 D1 L0\nerror(0.2) D0\nerror(0.4) D1\n");
-  // No events: all three errors (0.9 * 0.2 * 0.4) are likelier than none (0.1 * 0.8 * 0.6).
+  // Without events, all three errors (0.9 * 0.2 * 0.4) are likelier than no error (0.1 * 0.8 * 0.6).
   EXPECT_EQ(decode(*with, {}), (answer{decode_status::ok, bits(1, {0})}));
   EXPECT_EQ(decode(*with, {0, 1}), (answer{decode_status::ok, bits(1, {0})}));
 }

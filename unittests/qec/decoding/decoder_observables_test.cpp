@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::uint64_t kLinks = 5; // per chain: 5 detectors and 5 observables, small enough for a table
 
-/// Chains of kLinks errors that hang on the boundary with one end; error k alone flips
-/// observable k. Every syndrome of a chain has one solution.
+/// Chains of kLinks errors; one end of each chain is at the boundary. Only error k flips observable k. Every syndrome
+/// of a chain has one solution.
 struct chains {
   std::string dem;
   std::vector<std::vector<std::uint64_t>> events_of; ///< per error
@@ -62,11 +62,11 @@ TEST_P(DecoderObservables, Row33_SeveralObservablesAtOnceAllComeBack) {
 }
 
 TEST_P(DecoderObservables, Row33_ParallelEdgesMergeAsIndependentErrors) {
-  // D0 D1 as one edge of p = 0.1, or through the boundary as two errors of p = 0.2 each, with
-  // L0 on one of them. log-odds: 2.2 against 2.8, so the edge wins.
+  // D0 and D1 fire. Either one edge of p = 0.1 explains it, or two errors at the boundary of p = 0.2 each, one with L0.
+  // Log-odds: 2.2 for the edge, 2.8 for the two errors, so the decoder chooses the edge.
   const std::string boundary = "error(0.2) D0 L0\nerror(0.2) D1\n";
   EXPECT_EQ(decode(*make_or_throw(GetParam(), boundary + "error(0.1) D0 D1\n"), {0, 1}).observables, bits(1, {}));
-  // At p = 0.04 (log-odds 3.2) it loses; two parallel ones merge to 0.0768 (2.5) and win.
+  // At p = 0.04 (log-odds 3.2) it chooses the two errors. Two parallel edges merge to 0.0768 (2.5) and are chosen.
   EXPECT_EQ(decode(*make_or_throw(GetParam(), boundary + "error(0.04) D0 D1\n"), {0, 1}).observables, bits(1, {0}));
   EXPECT_EQ(decode(*make_or_throw(GetParam(), boundary + "error(0.04) D0 D1\nerror(0.04) D1 D0\n"), {0, 1}).observables,
             bits(1, {}));
@@ -80,7 +80,7 @@ TEST_P(DecoderObservables, Row33_ParallelBoundaryEdgesKeepTheirObservable) {
 }
 
 TEST_P(DecoderObservables, Row33_ParallelEdgesTakeTheLikeliestObservables) {
-  // Only codes of distance 2 and less have such errors. In both orders, on the boundary and not.
+  // Only codes of distance 2 or less have such errors. Both orders, at the boundary and between two detectors.
   for (const char *dem : {"error(0.01) D0 L0\nerror(0.1) D0 L1\n", "error(0.1) D0 L1\nerror(0.01) D0 L0\n"})
     EXPECT_EQ(decode(*make_or_throw(GetParam(), dem), {0}).observables, bits(2, {1})) << dem;
   for (const char *dem : {"error(0.02) D0 D1 L0\nerror(0.01) D0 D1\nerror(0.02) D0 D1 L0",

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field note 17: the decoder recovers from any throw, also from one in the middle of a matching.
+// Field note 17: the decoder recovers from any exception, also from one in the middle of a matching.
 #include "unittests/qec/qec_test_support.h"
 
 #include <cstdlib>
 #include <new>
 
 namespace {
-// Allocations until one fails; negative: none fails. Of the test's thread only.
+// Allocations of this thread until one fails; negative: no allocation fails.
 thread_local long allocations_left = -1;
 
 void *allocate(std::size_t bytes) {
@@ -22,7 +22,7 @@ void *allocate(std::size_t bytes) {
 }
 } // namespace
 
-// Not inline: where only one of new and delete is, compilers see a free that does not fit.
+// Not inline: if a compiler inlines only one of new and delete, it warns of a free that does not match.
 [[gnu::noinline]] void *operator new(std::size_t bytes) { return allocate(bytes); }
 [[gnu::noinline]] void operator delete(void *memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
@@ -34,7 +34,7 @@ class DecoderOutOfMemory : public testing::TestWithParam<std::string> {};
 
 TEST_P(DecoderOutOfMemory, Row17_EveryFailedAllocationCostsOneShotOnly) {
 #if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "a matcher that ran out of memory is leaked on purpose, which the leak checker reports";
+  GTEST_SKIP() << "a matcher that ran out of memory is leaked on purpose, and the leak checker reports it";
 #endif
   const shot_set set = load_committed(shot_set_name(GetParam() == "lookup" ? 3 : 7, "0.005"));
   const auto with = make_or_throw(GetParam(), set.dem_text);

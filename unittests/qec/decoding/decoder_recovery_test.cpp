@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Field note 17: a bad shot costs that shot only.
+// Field note 17: a bad shot does not affect other shots.
 #include "unittests/qec/qec_test_support.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {
 
-// A ring without a boundary (D0..D2) and a piece with one (D3, D4).
+// A cycle without a boundary (D0 to D2), and a component with a boundary (D3, D4).
 constexpr const char *kRing = R"(
 error(0.1) D0 D1 L0
 error(0.1) D1 D2

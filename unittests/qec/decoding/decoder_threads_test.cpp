@@ -16,7 +16,7 @@ TEST_P(DecoderThreads, Row33_WorkersWithTheirOwnInstanceShareNothing) {
   std::vector<std::thread> workers;
   for (int worker = 0; worker < kWorkers; ++worker)
     workers.emplace_back([&set, &wrong] {
-      // Built here, so that construction races with the decodes of the others too.
+      // Built here, so that the construction also races with the decoding of the other threads.
       const auto with = make_or_throw(GetParam(), set.dem_text);
       std::vector<std::uint64_t> events(set.num_detectors);
       for (std::uint64_t shot = 0; shot < set.shots; ++shot) {

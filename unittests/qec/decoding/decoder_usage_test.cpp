@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The use of a decoder as docs/decoding.md shows it.
+// How to use a decoder; docs/decoding.md quotes this.
 #include "lib/qec/decoding/decoder.h"
 #include "lib/qec/decoding/event_bits.h"
 

@@ -19,7 +19,7 @@ TEST(DecodingConfig, ShapesAreThoseOfThePublishedModels) {
     std::uint32_t residual_detectors, stabilizers, slices;
     std::size_t slot_size;
   };
-  // The table of the specification; the last line from its formulas.
+  // The table of the specification; the last row is computed with its formulas.
   for (const row &r :
        {row{"d7", 72, 7, 2016, 336, 24, 14, 4096}, row{"d13", 252, 13, 13104, 2184, 84, 26, 16384},
         row{"d21", 660, 21, 55440, 9240, 220, 42, 65536}, row{"d31", 1440, 31, 178560, 29760, 480, 62, 262144},
@@ -60,7 +60,7 @@ TEST(DecodingConfig, CommittedModelsHaveTheSizesThatItSays) {
 TEST(DecodingConfig, GeneratedModelsHaveTheSizesThatItSays) {
   const char *folder = std::getenv("CUDAQ_REALTIME_DATA");
   if (folder == nullptr)
-    GTEST_SKIP() << "CUDAQ_REALTIME_DATA names no folder with the sets of make_data.py --pipeline";
+    GTEST_SKIP() << "CUDAQ_REALTIME_DATA does not name a folder with the sets of make_data.py --pipeline";
   int found = 0;
   for (const decoding_config &c : kDecodingConfigs) {
     const auto set = load_shot_set(folder, c.shot_set_name("0.003"));

@@ -5,7 +5,7 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-/// "p D.. L..; p D.." of the unrolled components.
+/// The unrolled components as text: "p D.. L..; p D..".
 std::string text_of(const detector_error_model &model) {
   std::string text;
   for (const dem_component &c : model.components) {
@@ -31,7 +31,7 @@ TEST(DemParser, SplitsDecomposedErrorsIntoComponents) {
 TEST(DemParser, ReadsCommentsTagsCaseBlanksAndLineEnds) {
   EXPECT_EQ(parsed("# first\r\n\n  ERROR[a tag (x) \\C](0.5)\td1 l0 # why\r\n\tError( 2.5e-1 ) D0#x"),
             "0.50 D1 L0; 0.25 D0");
-  EXPECT_EQ(parsed("error(0.5)"), ""); // allowed, does nothing
+  EXPECT_EQ(parsed("error(0.5)"), ""); // allowed; it has no effect
 }
 
 TEST(DemParser, UnrollsNestedLoopsAndShifts) {

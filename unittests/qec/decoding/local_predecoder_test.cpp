@@ -26,7 +26,7 @@ void PrintTo(const residual &r, std::ostream *out) {
        << " matched";
 }
 
-/// The rule once more, from the words of its text, on sets.
+/// A second implementation of the rule, written from its description, on sets.
 class reference {
 public:
   explicit reference(const std::string &dem_text) {
@@ -111,7 +111,7 @@ std::unique_ptr<predecoder> make(std::string_view name, const std::string &dem, 
   return std::move(made.instance);
 }
 
-/// What a predecoder says; sparse and dense forms are compared on the way.
+/// The result of a predecoder. Also compares its sparse and dense forms.
 residual run(predecoder &with, const std::vector<std::uint8_t> &shot) {
   const predecoder_layout layout = with.layout();
   std::vector<std::uint64_t> output((layout.bytes() + 7) / 8, 0xEEEEEEEEEEEEEEEEu);
@@ -154,7 +154,8 @@ std::vector<std::uint8_t> packed(const index_set &fired, std::uint64_t num_detec
   return shot;
 }
 
-/// Small models with every feature: chains, a ring, parallel edges, a part without boundary, an isolated detector.
+/// Small models with every feature: chains, a cycle, parallel edges, a component without a boundary, an isolated
+/// detector.
 const std::vector<std::string> kSmallModels = {
     "error(0.1) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D1 D2 L1\nerror(0.1) D2 D3\nerror(0.1) D3 D4\nerror(0.1) D4 L2\n",
     "error(0.1) D0 D1 L0\nerror(0.1) D1 D2\nerror(0.1) D2 D3\nerror(0.1) D3 D0\nerror(0.1) D0 D2 L1\ndetector D4\n",
@@ -199,7 +200,7 @@ TEST_P(LocalPredecoderSets, FollowsTheRuleOnRecordedShots) {
     before += fired.size();
     behind += said.events.size();
   }
-  EXPECT_LT(behind * 3, before * 2) << "it takes more than a third of the events away";
+  EXPECT_LT(behind * 3, before * 2) << "it removes more than a third of the events";
 }
 
 TEST_P(LocalPredecoderSets, ASingleErrorIsFoundWithItsObservables) {
@@ -249,7 +250,7 @@ TEST(LocalPredecoder, ShotsThatCannotBeAreRefusedAndDoNotSpoilTheNext) {
       EXPECT_EQ(with->run(shot, output), status);
       predecoder_header header;
       std::memcpy(&header, output.data(), sizeof(header));
-      EXPECT_EQ(header.status, static_cast<std::int32_t>(status)) << "for who has only the output";
+      EXPECT_EQ(header.status, static_cast<std::int32_t>(status)) << "for a caller that has only the output";
       EXPECT_EQ(run(*with, good).matched, name == std::string_view("local") ? 1u : 0u);
     }
   }

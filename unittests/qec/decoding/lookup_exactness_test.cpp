@@ -37,7 +37,7 @@ std::vector<std::uint64_t> indices_of(std::uint64_t mask) {
   return result;
 }
 
-/// Least weight of every (syndrome, observables), by trying every set of errors.
+/// Least weight of each (syndrome, observables), found by trying every set of errors.
 using weights = std::map<std::uint64_t, std::map<std::uint64_t, double>>;
 weights try_every_set(const std::vector<random_error> &errors) {
   weights least;
@@ -57,7 +57,7 @@ weights try_every_set(const std::vector<random_error> &errors) {
   return least;
 }
 
-/// Distinct errors on a few detectors; `max_probability` above 1/2 makes weights negative.
+/// Distinct errors on a few detectors. A probability above 1/2 gives a negative weight.
 std::vector<random_error> random_model(std::mt19937 &random, std::size_t max_detectors, double max_probability) {
   constexpr std::uint64_t kDetectors = 6;
   std::map<std::pair<std::uint64_t, std::uint64_t>, double> errors;
@@ -70,12 +70,12 @@ std::vector<random_error> random_model(std::mt19937 &random, std::size_t max_det
   }
   std::vector<random_error> result;
   for (const auto &[key, p] : errors)
-    result.push_back({key.first, key.second, std::round(p * 1e6) / 1e6}); // what dem_of prints
+    result.push_back({key.first, key.second, std::round(p * 1e6) / 1e6}); // as dem_of prints it
   return result;
 }
 
 void expect_least(const std::vector<random_error> &errors) {
-  constexpr double kRounding = 1e-4; // weights are rounded to some 2^-20 of the largest
+  constexpr double kRounding = 1e-4; // weights are rounded to about 2^-20 of the largest
   const auto with = make_or_throw("lookup", dem_of(errors));
   const weights least = try_every_set(errors);
   for (std::uint64_t syndrome = 0; syndrome < std::uint64_t{1} << with->num_detectors(); ++syndrome) {
@@ -114,15 +114,14 @@ TEST(LookupDecoder, FindsTheLeastSetWithErrorsLikelierThanNot) {
 }
 
 TEST(LookupDecoder, GivesATieToTheSmallestObservables) {
-  // D0 as L1, or as L0 and L1, or as L2: all of the same weight.
+  // D0 alone means L1, or L0 and L1, or L2: all have the same weight.
   for (const char *dem : {"error(0.1) D0 L1\nerror(0.1) D0 L0 L1\nerror(0.1) D0 L2\n",
                           "error(0.1) D0 L2\nerror(0.1) D0 L0 L1\nerror(0.1) D0 L1\n"})
     EXPECT_EQ(decode(*make_or_throw("lookup", dem), {0}).observables, bits(3, {1}));
 }
 
-/// Least weight of every (observable, syndrome) of the part of a model that carries its one
-/// observable, by relaxing over single errors until nothing changes: shares nothing with the
-/// table but the parser.
+/// Least weight of every (observable, syndrome), for the component of a model that has its one observable. Computed by
+/// relaxing over single errors until nothing changes. Only the parser is shared with the table.
 class relaxed_weights {
 public:
   explicit relaxed_weights(const detector_error_model &model) {
@@ -152,7 +151,7 @@ public:
     }
   }
 
-  /// Without and with the observable, for bit b of `row` meaning detectors[b].
+  /// Weights without and with the observable. Bit b of `row` is detectors[b].
   std::pair<double, double> of(std::uint64_t row) const {
     return {best_[row], best_[row | std::uint64_t{1} << detectors.size()]};
   }
@@ -204,7 +203,7 @@ TEST_P(LookupAllSyndromes, AgreeWithExactWeightsAndDifferFromPyMatchingOnlyOnTie
   constexpr double kRounding = 1e-4;
   const shot_set set = load_committed(shot_set_name(3, GetParam()));
   const auto lookup = make_or_throw("lookup", set.dem_text);
-  const auto other = make_or_throw("auto", set.dem_text); // PyMatching where it was built in
+  const auto other = make_or_throw("auto", set.dem_text); // PyMatching if it was built in
   const relaxed_weights exact(*parse_dem(set.dem_text));
   ASSERT_EQ(exact.detectors.size(), 16U);
   int ties = 0;

@@ -36,7 +36,7 @@ TEST(PyMatching, NamesItsVersion) {
 
 TEST(PyMatching, SaysHowToGetItWhereItIsMissing) {
   if (pymatching_available())
-    GTEST_SKIP() << "PyMatching is built in, its absence cannot be tested here";
+    GTEST_SKIP() << "PyMatching is built in, so its absence cannot be tested here";
   const decoder_result made = make_decoder("pymatching", "error(0.1) D0");
   EXPECT_FALSE(made);
   EXPECT_NE(made.error.find("CUDAQ_PYMATCHING_DIR"), std::string::npos) << made.error;

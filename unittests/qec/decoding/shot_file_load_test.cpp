@@ -9,7 +9,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A small good set in a folder of its own, to be damaged by the tests.
+/// A small correct set in its own folder, for tests that damage it.
 class ShotFile : public testing::Test {
 protected:
   void SetUp() override {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API's graph workers without a GPU: set_host_workers, worker_job and release_worker of this program stand before
-// the library's. Requests come through deferring handlers of the real dispatcher; a thread launches them on idle
-// workers, with the hooks, and each worker's graph is a function on a thread of its own.
+// The C API's graph workers without a GPU. set_host_workers, worker_job and release_worker of this program replace
+// those of the library. Requests arrive at deferring handlers of the real dispatcher. One thread launches them on idle
+// workers and calls the hooks; each worker's graph is a function that runs on the worker's own thread.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
@@ -17,11 +17,11 @@
 
 namespace cudaq::qec::realtime::test {
 
-/// One at a time in a program. Outlives the pipeline.
+/// At most one object at a time in a program. It must outlive the pipeline.
 class fake_graph_workers {
 public:
-  /// Plays the graph: `slot` is the request's frame. Returns the bytes of its result, for pipelines without a CPU
-  /// stage.
+  /// Stands in for the graph: `slot` is the request's frame. Returns the size of its result in bytes, for pipelines
+  /// without a CPU stage.
   using graph = std::function<std::uint32_t(int worker, std::uint8_t *slot)>;
   explicit fake_graph_workers(graph body) : body_(std::move(body)) { the_one = this; }
   ~fake_graph_workers() {
@@ -31,15 +31,15 @@ public:
   fake_graph_workers(const fake_graph_workers &) = delete;
   fake_graph_workers &operator=(const fake_graph_workers &) = delete;
 
-  /// Before start. A ring in plain memory has no device's address; hooks then get offsets.
+  /// Call it before start. A ring in plain memory has no device address; hooks then get offsets.
   void ring(std::uint8_t *host, std::size_t stride) {
     host_ = host;
     stride_ = stride;
   }
-  /// Asked before each launch, after the hook: true makes it fail.
+  /// Called before each launch, after the hook. If it returns true, the launch fails.
   std::function<bool(int worker)> launch_fails;
-  /// The device fails: what runs is answered, and no worker has a job any more. A launch and its hooks end first: they
-  /// read the slot.
+  /// The device fails: each running request is answered, and no worker has a job afterwards. Waits first until a launch
+  /// and its hooks have ended, because they read the slot.
   void fail_device() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [this] { return !launching_; });
@@ -98,7 +98,7 @@ private:
   struct worker {
     cudaq_host_worker_t spec{};
     cudaq_host_job_t job{};
-    bool busy = false; ///< not given back
+    bool busy = false; ///< has a job that was not released
     bool runs = false;
     std::thread thread;
   };

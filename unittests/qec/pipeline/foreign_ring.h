@@ -7,7 +7,7 @@
 
 namespace cudaq::qec::realtime::test {
 
-/// A ring of somebody else's, with a producer and a consumer that the pipeline knows nothing of.
+/// A ring that the pipeline did not create. This class is its producer and its consumer.
 class foreign_ring {
 public:
   foreign_ring(std::uint32_t num_slots, bool in_place) : slots_(num_slots) {
@@ -34,7 +34,7 @@ public:
     cudaq_host_ringbuffer_signal_slot(&ring, slot);
     return true;
   }
-  /// Takes the answer to request k, if it is there. Anything but the right one is a failure.
+  /// Collects the answer to request k. Returns false if there is no answer yet. A wrong answer fails the test.
   bool receive(std::uint64_t k, std::int32_t expected_status = 0) {
     const auto slot = static_cast<std::uint32_t>(k % slots_);
     const cudaq_tx_status_t flag = cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr);

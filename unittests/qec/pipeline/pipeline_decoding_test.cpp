@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// End to end on recorded shots: predecoder, pipeline, matcher; every answer beside the same decode done offline.
+// Recorded shots through predecoder, pipeline and matcher. Every answer is compared with an offline decode of its shot.
 #include "lib/qec/stages/decoding_worker.h"
 #include "unittests/qec/pipeline/pipeline_rig.h"
 #include "unittests/qec/qec_test_support.h"
@@ -14,7 +14,7 @@ std::unique_ptr<decoding_worker> make_worker(std::string_view engine, const shot
                                            make_or_throw("auto", set.dem_text));
 }
 
-/// One shot, past the pipeline.
+/// Decodes one shot without the pipeline.
 std::vector<std::uint8_t> offline(decoding_worker &with, std::span<const std::uint8_t> shot) {
   std::vector<std::uint8_t> result(with.stage().response_bytes());
   decode_status status{};
@@ -69,10 +69,11 @@ TEST_P(PipelineDecoding, Row18_EveryShotCompletesOnceAndEqualsTheOfflineDecode) 
     not_predicted += observables != set.prediction_row(shot)[0];
   }
   if (engine == "passthrough" && pymatching_available()) {
-    EXPECT_EQ(not_predicted, 0u) << "nothing but the matcher decides";
+    EXPECT_EQ(not_predicted, 0u) << "only the matcher decides";
     EXPECT_EQ(wrong, set.offline_logical_errors);
   }
-  // docs/pipeline.md: the guarded rule is within 1.25, and four deviations of the count.
+  // docs/pipeline.md: the guarded rule has at most 1.25 times the logical errors of matching alone. Four standard
+  // deviations of the count are added.
   const auto alone_wrong = static_cast<double>(set.offline_logical_errors);
   EXPECT_LE(static_cast<double>(wrong), 1.25 * alone_wrong + 4 * std::sqrt(alone_wrong) + 4);
 }

@@ -16,7 +16,7 @@ struct open_request {
   std::vector<std::uint8_t> result;
 };
 
-/// Defers everything; the test completes.
+/// The CPU stage defers every request; the test completes them.
 class PipelineDeferred : public testing::Test {
 protected:
   void SetUp() override {
@@ -63,7 +63,7 @@ TEST_F(PipelineDeferred, OneWorkerGoesOnAndAnswersComeInAnyOrder) {
   for (std::uint64_t k = 0; k < 160; k += 8) {
     for (std::uint64_t i = 0; i < 8; ++i)
       rig.submit(injector, k + i);
-    std::vector<open_request> all = take(8); // by one worker: none is answered yet
+    std::vector<open_request> all = take(8); // one worker took them all; no request is answered yet
     ASSERT_EQ(all.size(), 8u);
     EXPECT_EQ(rig.seen.all, k);
     std::shuffle(all.begin(), all.end(), random);
@@ -88,7 +88,7 @@ TEST_F(PipelineDeferred, ASecondCompletionIsRefusedAndChangesNothing) {
   EXPECT_THROW(rig.pipeline->complete_deferred(first.slot + 1), std::logic_error) << "nothing is there";
   EXPECT_THROW(rig.pipeline->complete_deferred(-1), std::out_of_range);
   EXPECT_THROW(rig.pipeline->complete_deferred(8), std::out_of_range);
-  for (std::uint64_t k = 1; k < 9; ++k) { // the slot comes round
+  for (std::uint64_t k = 1; k < 9; ++k) { // the first slot is used again
     const open_request r = submit_and_take(k);
     EXPECT_FALSE(rig.pipeline->complete_deferred(first.slot, first.generation, 0, 0))
         << "an earlier request of the slot";
@@ -154,7 +154,7 @@ TEST_F(PipelineDeferred, WithoutAHeaderThereIsNoResponse) {
   rig.pipeline->complete_deferred(r.slot);
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 1; }));
   EXPECT_EQ(status, CUDAQ_RPC_ERR_NO_RESPONSE);
-  r = submit_and_take(1); // a header with the status that means "deferred" is none
+  r = submit_and_take(1); // a header with the status that means "deferred" does not count as a header
   write_frame(r, INT32_MIN);
   status = 0;
   rig.pipeline->complete_deferred(r.slot);

@@ -6,10 +6,10 @@
 #include <stdexcept>
 
 namespace {
-/// Set: a completion that the pipeline has begun gets no further, as if its thread had lost its core.
+/// While set, a completion that the pipeline has begun does not continue, as if its thread had lost its core.
 std::atomic<bool> held{false};
 std::atomic<int> inside{0};
-/// Asked after the start of a dispatcher, which has begun to serve then: start goes on when it is true.
+/// Polled in cudaq_dispatcher_start when the dispatcher already serves; start returns after it is true.
 std::function<bool()> start_goes_on;
 } // namespace
 
@@ -50,7 +50,7 @@ TEST_P(PipelineExternalRing, Row20_ProducerAndConsumerOutsideGetEveryAnswerOnce)
   pipeline_rig rig(config(foreign, 2), 2000);
   std::atomic<std::uint64_t> failed{0};
   rig.pipeline->set_completion_handler([&](const completion &c) {
-    EXPECT_EQ(c.response, nullptr) << "the answer is the other consumer's";
+    EXPECT_EQ(c.response, nullptr) << "the answer belongs to the consumer outside";
     ++rig.seen.times[c.request_id];
     failed += !c.success || c.slot != static_cast<int>(c.request_id % 8);
     ++rig.seen.all;
@@ -87,7 +87,7 @@ TEST_P(PipelineExternalRing, TheLastAnswersHeaderDoesNotPassForThisOnes) {
   rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) -> std::size_t {
     std::uint64_t k = 0;
     std::memcpy(&k, c.gpu_output, sizeof(k));
-    if (k < 8) { // the first lap with headers of its own
+    if (k < 8) { // in the first lap, the stage writes its own headers
       const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 9, 0, 0, 0};
       std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - sizeof(header), &header, sizeof(header));
       return 0;
@@ -143,8 +143,8 @@ TEST_P(PipelineExternalRing, StopLeavesRequestsThatNobodyAcceptedToTheNextStart)
     ASSERT_TRUE(eventually([&] { return foreign.receive(k); })) << k;
 }
 
-/// One worker on a ring of somebody else's, with a short grace period. Completions of any kind are seen; those of a
-/// stop are counted besides.
+/// One worker on an external ring, with a short grace period. Counts all completions, and separately those that stop
+/// gave up.
 struct short_stop {
   short_stop(bool in_place, std::size_t requests, std::uint64_t grace_period_ns)
       : foreign(8, in_place), rig(config(grace_period_ns), requests) {
@@ -159,7 +159,7 @@ struct short_stop {
     c.grace_period_ns = grace_period_ns;
     return c;
   }
-  /// False: some thread is stuck whenever the pipeline is stopped.
+  /// Stops the pipeline until no thread is stuck. Returns false if a thread stays stuck.
   bool stops() {
     return eventually([&] {
       rig.pipeline->stop();
@@ -204,12 +204,12 @@ TEST_P(PipelineExternalRing, ACompletionThatIsUnderWayAtTheStopIsWaitedFor) {
   std::thread late([&] { EXPECT_NO_THROW(s.rig.pipeline->complete_deferred(0, 8)); });
   ASSERT_TRUE(eventually([&] { return inside == 1; }));
   std::thread release([&] {
-    EXPECT_TRUE(eventually([&] { return s.foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN); })); // stop was faster
-    std::this_thread::sleep_for(std::chrono::milliseconds(150)); // stop goes on meanwhile, if it does not wait
+    EXPECT_TRUE(eventually([&] { return s.foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN); })); // stop answers first
+    std::this_thread::sleep_for(std::chrono::milliseconds(150)); // a stop that does not wait returns during this time
     held = false;
   });
-  EXPECT_TRUE(s.stops()); // once, unless this machine takes more than half a second for the above
-  EXPECT_EQ(s.rig.seen.not_once(), 0u) << "told before the consumer ended";
+  EXPECT_TRUE(s.stops()); // one stop is enough, unless the lines above take more than half a second
+  EXPECT_EQ(s.rig.seen.not_once(), 0u) << "delivered before the consumer ended";
   EXPECT_EQ(s.given_up, 1);
   late.join();
   release.join();
@@ -227,7 +227,7 @@ TEST_P(PipelineExternalRing, AWorkerThatAnswersAfterTheStopsDeadlineIsWaitedFor)
       << s.rig.pipeline->last_stop().text;
   EXPECT_TRUE(s.foreign.receive(0, CUDAQ_RPC_ERR_SHUTTING_DOWN));
   held = false;
-  EXPECT_TRUE(eventually([&] { return s.rig.seen.not_once() == 0; })) << "the consumer is still there";
+  EXPECT_TRUE(eventually([&] { return s.rig.seen.not_once() == 0; })) << "the consumer still runs";
   EXPECT_TRUE(s.stops());
   EXPECT_EQ(s.rig.seen.not_once(), 0u);
   EXPECT_EQ(s.given_up, 1);
@@ -256,7 +256,7 @@ TEST_P(PipelineExternalRing, Row20_StagesThatFailAreAnswersAndCompletions) {
     ASSERT_TRUE(eventually([&] { return foreign.receive(k, k % 3 == 0 ? 0 : CUDAQ_RPC_ERR_LAUNCH_FAILED); })) << k;
     ASSERT_TRUE(eventually([&] { return foreign.is_free(k); }));
   }
-  ASSERT_TRUE(foreign.send(300, kFunction + 1)); // a stranger's: dropped, as any dispatcher does
+  ASSERT_TRUE(foreign.send(300, kFunction + 1)); // an unknown function: the dispatcher drops the request
   ASSERT_TRUE(eventually([&] { return foreign.is_free(300); }));
   rig.pipeline->stop();
   EXPECT_EQ(wrong, 0u);
@@ -298,7 +298,7 @@ TEST_P(PipelineExternalRing, AHandlerThatIsFarBehindCompletesADeferredRequestIts
       ++received;
     return sent > kLast;
   }));
-  // The worker takes no more than there is room for.
+  // The worker takes only as many requests as fit.
   for (std::uint64_t k = kDeferred + 1; k < kRoom; ++k)
     ASSERT_TRUE(eventually([&] { return foreign.receive(k); })) << k;
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -8,18 +8,18 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-/// One request, and what became of it.
+/// The completion of one request.
 struct request_result {
   bool success = true;
   int cuda_error = 0, status = 0;
   std::vector<std::uint8_t> response;
 };
 
-/// A stage that goes on after its return: the test ends it.
+/// A stage that continues after it has returned, until the test ends it.
 struct asynchronous_stage {
   copy_worker &worker;
   std::atomic<int> launches{0};
-  int leaves_behind = 0; ///< what it does to its flag before it fails
+  int leaves_behind = 0; ///< value that it writes to its flag before it fails
   int fails = 0;
 
   static int launch(void *self, host_stage_call *call) {
@@ -107,7 +107,7 @@ TEST_F(PipelineFailures, Row34_AFlagThatAFailedStageLeftIsNotTakenForTheNextRequ
   injector.submit(kFunction, payload.data(), payload.size(), 2);
   ASSERT_TRUE(eventually([&] { return stage.launches == 1; }));
   ASSERT_TRUE(eventually([&] { return rig.pipeline->dump().find("waiting for the GPU stage") != std::string::npos; }));
-  EXPECT_EQ(cpu_stages, 0) << "nobody has said that the output is there";
+  EXPECT_EQ(cpu_stages, 0) << "no thread has reported that the output is ready";
   stage.end();
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 2; }));
   EXPECT_EQ(last.response, payload);
@@ -199,19 +199,19 @@ TEST_F(PipelineFailures, AHeaderOfTheCpuStagesOwnCarriesItsStatus) {
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     auto *result = static_cast<std::uint8_t *>(c.response_buffer);
     const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 5, 4, 0, 0};
-    if (where == 0) { // in front of the buffer
+    if (where == 0) { // directly before the buffer
       std::memcpy(result - sizeof(header), &header, sizeof(header));
       std::memcpy(result, "good", 4);
       return 4;
     }
     std::memcpy(result, &header, sizeof(header));
     std::memcpy(result + sizeof(header), "good", 4);
-    return sizeof(header) + (where == 1 ? 4 : 5); // the last one's length does not fit: it is a result like any other
+    return sizeof(header) + (where == 1 ? 4 : 5); // the last length is wrong, so it is an ordinary result
   });
   rig.pipeline->start();
   for (where = 0; where < 2; ++where) {
     const request_result r = one(1);
-    EXPECT_TRUE(r.success) << "a status of its own is no protocol error";
+    EXPECT_TRUE(r.success) << "its own status is not a protocol error";
     EXPECT_EQ(r.status, 5);
     EXPECT_EQ(r.response, (std::vector<std::uint8_t>{'g', 'o', 'o', 'd'}));
   }
@@ -222,7 +222,7 @@ TEST_F(PipelineFailures, AHeaderOfTheCpuStagesOwnCarriesItsStatus) {
 
 TEST(PipelinePausedWorker, Row34_AnswersTheRequestThatItTook) {
   pipeline_rig rig(pipeline_rig::small(2, 4), 40);
-  std::atomic<copy_worker *> paused{nullptr}; // between taking its request and seeing that it is ready
+  std::atomic<copy_worker *> paused{nullptr}; // has taken its request; its output is not ready yet
   struct stage {
     copy_worker &worker;
     std::atomic<copy_worker *> &paused;
@@ -251,7 +251,7 @@ TEST(PipelinePausedWorker, Row34_AnswersTheRequestThatItTook) {
   ring_buffer_injector injector = rig.pipeline->create_injector();
   rig.submit(injector, 0);
   ASSERT_TRUE(eventually([&] { return paused != nullptr; }));
-  for (std::uint64_t k = 1; k < 4; ++k) // the other worker serves all other slots meanwhile
+  for (std::uint64_t k = 1; k < 4; ++k) // the other worker serves all other slots
     rig.submit(injector, k);
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 3; }));
   const std::vector<std::uint8_t> fifth = payload_of(rig.first_id + 4, 12);

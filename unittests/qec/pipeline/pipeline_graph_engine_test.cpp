@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline over graph workers, with functions for graphs: what it does about launches, ends, errors and stop. The
-// same on a GPU is in unittests/gpu/qec.
+// The pipeline over graph workers whose graphs are functions: launches, ends of graphs, errors and stop.
+// unittests/gpu/qec tests the same on a GPU.
 #include "unittests/qec/pipeline/fake_graph_workers.h"
 #include "unittests/qec/pipeline/foreign_ring.h"
 
@@ -29,7 +29,7 @@ namespace {
 
 using cudaq::realtime::detail::store_release;
 
-/// The rig's workers as graphs: the request is copied to the worker's output, then its ready flag is raised.
+/// The rig's workers as graphs: a graph copies the request to the worker's output, then sets its ready flag.
 struct graph_rig {
   explicit graph_rig(const pipeline_stage_config &config, std::size_t requests = 0)
       : fake([this](int id, std::uint8_t *slot) { return play(id, slot); }), rig(config, requests) {
@@ -117,7 +117,7 @@ TEST(PipelineGraphs, AFailedLaunchOrHookFailsItsRequestOnly) {
   EXPECT_EQ(g.rig.seen.not_good(), 300u);
 }
 
-/// A ring of somebody else's, with a client that sends a request, waits for its answer and clears the slot.
+/// An external ring, with a client that sends a request, waits for its answer and clears the slot.
 class PipelineGraphsOnAnExternalRing : public testing::Test {
 protected:
   static constexpr std::uint32_t kSlots = 4;
@@ -155,7 +155,7 @@ TEST_F(PipelineGraphsOnAnExternalRing, AFailedLaunchIsACompletionToo) {
 }
 
 TEST_F(PipelineGraphsOnAnExternalRing, Row19_AHandlerThatIsFarBehindDoesNotHoldUpLaunchesThatFail) {
-  constexpr std::uint32_t kRequests = 1500; // the queue of completions is shorter
+  constexpr std::uint32_t kRequests = 1500; // more than fit into the queue of completions
   graph_rig g(config_);
   g.fake.launch_fails = [](int) { return true; };
   std::atomic<bool> go{false};
@@ -215,7 +215,7 @@ TEST(PipelineGraphs, AGraphThatRunsAtTheStopKeepsItsWorkerUntilItHasEnded) {
   ASSERT_TRUE(eventually([&] { return inside == 1; }));
   std::thread late([&] {
     eventually([&] { return g.rig.seen.all != 0; });
-    EXPECT_EQ(g.fake.busy(), 1) << "answered, not given back";
+    EXPECT_EQ(g.fake.busy(), 1) << "answered, not released";
     go = true;
   });
   g.rig.pipeline->stop();

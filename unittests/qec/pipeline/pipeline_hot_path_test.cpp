@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between start and stop nobody allocates and nobody locks: not an injector, a worker, the consumer, nor who completes
-// a deferred request. By interposition of malloc and pthread_mutex_lock in this program.
+// Between start and stop no thread allocates memory or locks a mutex: no injector, no worker, not the consumer, and no
+// thread that completes a deferred request. This program replaces malloc and pthread_mutex_lock and counts the calls.
 #include "unittests/qec/pipeline/pipeline_rig.h"
 #include "unittests/support/counted_memory.h"
 
@@ -13,7 +13,7 @@ enum class mode { notified, poll, gpu_only, deferred };
 
 constexpr std::size_t kSlots = 4;
 
-/// Echoes; nothing of its own allocates.
+/// Echoes requests. Its own code allocates nothing.
 class quiet_pipeline {
 public:
   explicit quiet_pipeline(mode how) : how_(how), pipeline(config()) {
@@ -41,7 +41,7 @@ public:
     if (k % 2 == 0 || !to.try_submit(kFunction, payload.data(), payload.size(), k))
       to.submit(kFunction, payload.data(), payload.size(), k);
   }
-  /// Requests `from` to `to`, more than the ring holds.
+  /// Sends the requests [from, to), more than the ring holds, and waits for their completions.
   void traffic(ring_buffer_injector &injector, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t k = from; k < to; ++k)
       send(injector, k);
@@ -102,7 +102,7 @@ class PipelineHotPath : public testing::TestWithParam<mode> {
 protected:
   void SetUp() override {
     if (cudaq::realtime::test::kSanitized)
-      GTEST_SKIP() << "sanitizers interpose the same functions";
+      GTEST_SKIP() << "sanitizers replace the same functions";
   }
 };
 

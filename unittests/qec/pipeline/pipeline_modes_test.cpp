@@ -51,7 +51,7 @@ TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
   EXPECT_EQ(asked, 3);
 }
 
-/// A stage that is done later, by another thread: it plays the GPU.
+/// Sets ready flags after a delay, on another thread: it stands in for the GPU.
 class later {
 public:
   explicit later(std::chrono::microseconds delay) : thread_([this, delay] { run(delay); }) {}
@@ -125,7 +125,7 @@ TEST(PipelineModes, GpuOnlyAnswersWithTheStagesOwnResult) {
     gpu_worker_resources r;
     r.function_id = kFunction;
     r.host_stage_fn = [](void *, host_stage_call *call) {
-      // The payload stands where the answer goes, on this ring.
+      // On this ring the payload is in the same place as the answer.
       std::memmove(call->response_buffer, call->payload, call->payload_size);
       call->response_size = call->payload_size;
       return 0;
@@ -162,7 +162,7 @@ TEST(PipelineModes, HooksAreCalledAroundEveryLaunch) {
   EXPECT_EQ(seen.wrong, 0);
 }
 
-// A ring that a device sees elsewhere: nobody here looks at those addresses.
+// The device addresses of this ring differ from the host addresses. This test never accesses them.
 TEST(PipelineModes, HooksOfAHostStageGetTheDevicesAddressOfTheSlot) {
   foreign_ring foreign(4, true);
   auto *const device = reinterpret_cast<std::uint8_t *>(std::uintptr_t{1} << 40);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pipeline with a host stage that copies the request to the worker's output, a CPU stage that echoes it, and a client
-// that knows what must come back.
+// that checks the answers.
 #pragma once
 
 #include "cudaq/qec/realtime/pipeline.h"
@@ -28,7 +28,7 @@ using namespace experimental;
 inline constexpr std::uint32_t kFunction = cudaq::realtime::fnv1a_hash("qec_decode");
 inline constexpr std::uint64_t kSecond = 1000000000u;
 
-/// Polls `done` until it holds; false after 20 s. Every wait of a test goes through this.
+/// Polls `done` until it returns true. Returns false after 20 s. Every wait of a test uses this function.
 template <class Done>
 bool eventually(Done &&done) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -40,7 +40,7 @@ bool eventually(Done &&done) {
   return true;
 }
 
-/// A thread of this process, by its name; 0: there is none.
+/// Id of the thread of this process that has this name, or 0.
 inline pid_t thread_named(const std::string &wanted) {
   pid_t found = 0;
   DIR *tasks = opendir("/proc/self/task");
@@ -54,7 +54,7 @@ inline pid_t thread_named(const std::string &wanted) {
   return found;
 }
 
-/// A payload that only this request has: its id, then bytes that follow from it.
+/// A payload that is different for each request: its id, then bytes computed from the id.
 inline std::vector<std::uint8_t> payload_of(std::uint64_t id, std::size_t size) {
   std::vector<std::uint8_t> bytes(size);
   for (std::size_t i = 0; i < size; ++i)
@@ -63,7 +63,7 @@ inline std::vector<std::uint8_t> payload_of(std::uint64_t id, std::size_t size) 
   return bytes;
 }
 
-/// What a worker of the copying stage works with.
+/// Data of one worker of the copying stage.
 struct copy_worker {
   std::vector<std::uint8_t> output = std::vector<std::uint8_t>(4096);
   std::size_t size = 0;
@@ -77,7 +77,7 @@ struct copy_worker {
     ++w.launches;
     return 0;
   }
-  /// The same, but request 3n + 1 fails, and request 3n + 2 throws.
+  /// Like copy(), but request 3n + 1 fails, and request 3n + 2 throws.
   static int copy_or_fail(void *self, host_stage_call *call) {
     std::uint64_t k = 0;
     std::memcpy(&k, call->payload, sizeof(k));
@@ -88,7 +88,7 @@ struct copy_worker {
   static constexpr int kStageError = 700;
 };
 
-/// What the completion handler has seen, by request.
+/// Completions per request, counted by the completion handler.
 struct seen_requests {
   explicit seen_requests(std::size_t n) : times(n), good(n) {}
   std::vector<std::atomic<int>> times;
@@ -131,7 +131,7 @@ struct pipeline_rig {
     return c;
   }
 
-  /// Notified mode, output there when the stage returns.
+  /// Notified mode; the output is ready when the stage returns.
   gpu_worker_resources resources(int id) {
     copy_worker &w = workers[static_cast<std::size_t>(id)];
     gpu_worker_resources r;
@@ -149,7 +149,7 @@ struct pipeline_rig {
     return w.size;
   }
 
-  /// Ids begin at `first_id`; request k has a payload of 8 + k % 64 bytes.
+  /// The completion handler. Request k has id `first_id` + k and a payload of 8 + k % 64 bytes.
   void record(const completion &c) {
     const std::uint64_t k = c.request_id - first_id;
     if (k >= seen.times.size()) {
@@ -172,7 +172,7 @@ struct pipeline_rig {
       submit(injector, k);
   }
 
-  /// Start, every request, stop.
+  /// Starts the pipeline, submits every request, stops.
   void run_all() {
     pipeline->start();
     submit_all();
@@ -181,11 +181,11 @@ struct pipeline_rig {
 
   std::deque<copy_worker> workers;
   seen_requests seen;
-  std::uint64_t first_id = 0x1234567800000000u; ///< beyond what the wire carries
+  std::uint64_t first_id = 0x1234567800000000u; ///< does not fit into the 32 bits of the wire format
   std::unique_ptr<realtime_pipeline> pipeline;
 };
 
-/// Every request completed once, with its own answer.
+/// Every request was completed once, with its own answer.
 #define CUDAQ_EXPECT_ALL_GOOD(rig)                                                                                     \
   EXPECT_EQ((rig).seen.not_once(), 0u);                                                                                \
   EXPECT_EQ((rig).seen.not_good(), 0u);                                                                                \

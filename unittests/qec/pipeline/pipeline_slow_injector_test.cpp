@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An injector that is held between drawing its ticket and writing its slot: the flags show that slot as free meanwhile.
+// An injector is held after it has taken its ticket and before it writes its slot. The flags show that slot as free.
 #include "unittests/qec/pipeline/pipeline_rig.h"
 
 #include <csignal>
@@ -9,7 +9,7 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-/// A payload on a page that cannot be read: who copies it waits in the fault handler until release().
+/// A payload on a page that cannot be read. A thread that copies it waits in the fault handler until release().
 class held_payload {
 public:
   explicit held_payload(const std::vector<std::uint8_t> &bytes)
@@ -63,7 +63,8 @@ TEST(PipelineSlowInjector, NobodyElseGetsItsSlot) {
   ring_buffer_injector other = rig.pipeline->create_injector();
   rig.submit(other, 1);
   const std::vector<std::uint8_t> third = payload_of(99, 8);
-  EXPECT_FALSE(other.try_submit(kFunction, third.data(), third.size(), 99)) << "slot 0 looks free and is not";
+  EXPECT_FALSE(other.try_submit(kFunction, third.data(), third.size(), 99))
+      << "slot 0 looks free, but a ticket for it was taken";
   EXPECT_EQ(rig.pipeline->stats().submitted, 1u);
   slow.release();
   injecting.join();

@@ -16,7 +16,8 @@ pipeline_stage_config quick(int workers, int slots) {
   return c;
 }
 
-/// Holds the dispatcher's thread in a signal handler, as a debugger or a lost core would, until release().
+/// Holds the dispatcher's thread in a signal handler until release(), as if a debugger had stopped it or
+/// it had lost its core.
 class paused_dispatcher {
 public:
   paused_dispatcher() {
@@ -93,7 +94,7 @@ TEST(PipelineStop, InMidStreamNothingIsLostOrDoubled) {
 TEST(PipelineStop, RestartGoesOnWhereItStopped) {
   pipeline_rig rig(pipeline_rig::small(2, 5), 500);
   std::uint64_t k = 0;
-  for (const std::uint64_t burst : {1u, 7u, 492u}) { // neither ends at the ring's end
+  for (const std::uint64_t burst : {1u, 7u, 492u}) { // no burst ends at the end of the ring
     rig.pipeline->start();
     ring_buffer_injector injector = rig.pipeline->create_injector();
     for (std::uint64_t i = 0; i < burst; ++i)
@@ -114,12 +115,12 @@ TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpAfterTheGracePeriod) {
   });
   rig.pipeline->set_gpu_stage([&](int id) {
     gpu_worker_resources r = rig.resources(id);
-    if (id == 0) { // copies, and never says so
+    if (id == 0) { // copies, and never sets its ready flag
       r.ready_flag = &rig.workers[0].ready;
       return r;
     }
     r.host_stage_data = &rig;
-    r.host_stage_fn = [](void *all, host_stage_call *call) { // the other one leaves it a request
+    r.host_stage_fn = [](void *all, host_stage_call *call) { // worker 1 lets worker 0 take a request first
       auto &both = static_cast<pipeline_rig *>(all)->workers;
       EXPECT_TRUE(eventually([&] { return both[0].launches == 1; }));
       return copy_worker::copy(&both[1], call);
@@ -144,7 +145,7 @@ TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpAfterTheGracePeriod) {
 }
 
 TEST(PipelineStop, AllWorkersStuckLeavesNobodyWithoutACompletion) {
-  pipeline_rig rig(quick(2, 8), 8); // two with the workers, six in the queue
+  pipeline_rig rig(quick(2, 8), 8); // two at the workers, six in the queue
   rig.pipeline->set_gpu_stage([&](int id) {
     gpu_worker_resources r = rig.resources(id);
     r.ready_flag = &rig.workers[static_cast<std::size_t>(id)].ready;
@@ -179,7 +180,7 @@ TEST(PipelineStop, DeferredRequestsThatNobodyCompletesAreGivenUp) {
   ASSERT_EQ(open.size(), 4u);
   for (const auto &[slot, generation] : open) {
     EXPECT_FALSE(rig.pipeline->complete_deferred(slot, generation, 0, 0));
-    EXPECT_NO_THROW(rig.pipeline->complete_deferred(slot)) << "a decode thread that is late ends like any other";
+    EXPECT_NO_THROW(rig.pipeline->complete_deferred(slot)) << "a late decode thread gets no exception";
   }
 }
 
@@ -197,15 +198,15 @@ TEST(PipelineStop, ACallbackThatDoesNotComeBackIsReported) {
   rig.submit_all();
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 3; }));
   rig.pipeline->stop();
-  EXPECT_EQ(rig.seen.not_once(), 0u) << "its request is answered all the same";
+  EXPECT_EQ(rig.seen.not_once(), 0u) << "its request is answered too";
   stop_report report = rig.pipeline->last_stop();
-  EXPECT_GE(report.stuck_threads, 1) << "more where the machine is late";
+  EXPECT_GE(report.stuck_threads, 1) << "more than one on a slow machine";
   EXPECT_NE(report.text.find("in the CPU stage"), std::string::npos) << report.text;
   EXPECT_THROW(rig.pipeline->start(), std::logic_error);
   held = false;
   rig.pipeline->stop();
   EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 0);
-  EXPECT_EQ(rig.seen.all, 4u) << "the late answer is nobody's";
+  EXPECT_EQ(rig.seen.all, 4u) << "the late answer is discarded";
   rig.run_all();
   EXPECT_EQ(rig.seen.all, 8u);
   EXPECT_TRUE(rig.pipeline->last_stop().drained);
@@ -213,7 +214,7 @@ TEST(PipelineStop, ACallbackThatDoesNotComeBackIsReported) {
 
 TEST(PipelineStop, ADispatcherThatDoesNotStopKeepsWhatItUsesUntilANextStop) {
   pipeline_stage_config config = quick(1, 4);
-  config.wait = wait_policy::block; // it sleeps, so that a signal reaches it under a sanitizer, too
+  config.wait = wait_policy::block; // it sleeps, so that a signal reaches it under sanitizers too
   pipeline_rig rig(config, 4);
   std::atomic<std::uint64_t> deferred{0};
   std::atomic<std::uint64_t> generation{0};
@@ -231,14 +232,14 @@ TEST(PipelineStop, ADispatcherThatDoesNotStopKeepsWhatItUsesUntilANextStop) {
   ASSERT_TRUE(eventually([&] { return deferred == 1; }));
   {
     paused_dispatcher paused;
-    rig.submit(injector, 1); // stays where it is
+    rig.submit(injector, 1); // stays in its slot
     rig.pipeline->stop();
     EXPECT_GE(rig.pipeline->last_stop().stuck_threads, 1) << rig.pipeline->last_stop().text;
     EXPECT_NE(rig.pipeline->last_stop().text.find("dispatcher"), std::string::npos);
     EXPECT_THROW(rig.pipeline->start(), std::logic_error);
     EXPECT_EQ(rig.seen.all, 0u);
-    EXPECT_TRUE(rig.pipeline->complete_deferred(slot, generation, 8, 0)) << "nobody has answered it";
-    EXPECT_TRUE(eventually([&] { return rig.seen.all == 1; })) << "the consumer is still there";
+    EXPECT_TRUE(rig.pipeline->complete_deferred(slot, generation, 8, 0)) << "no thread has answered it";
+    EXPECT_TRUE(eventually([&] { return rig.seen.all == 1; })) << "the consumer still runs";
   }
   rig.pipeline->stop();
   const stop_report report = rig.pipeline->last_stop();

@@ -61,7 +61,7 @@ TEST(PipelineTraffic, OverloadIsBackpressureAndNotLoss) {
 }
 
 TEST(PipelineTraffic, TrySubmitSaysThatAllSlotsAreBusy) {
-  pipeline_rig rig(pipeline_rig::small(1, 3), 3); // not started: nothing takes them
+  pipeline_rig rig(pipeline_rig::small(1, 3), 3); // not started, so no thread takes the requests
   ring_buffer_injector injector = rig.pipeline->create_injector();
   std::vector<std::uint8_t> payload = payload_of(rig.first_id, 8);
   for (std::uint64_t k = 0; k < 3; ++k) {
@@ -88,14 +88,14 @@ TEST(PipelineTraffic, Row19_ASlowRequestHoldsUpNobody) {
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
     std::uint64_t id = 0;
     std::memcpy(&id, c.gpu_output, sizeof(id));
-    if (id == rig.first_id) { // the first request; the ring goes round behind it
+    if (id == rig.first_id) { // the first request; later requests use the other slots
       EXPECT_TRUE(eventually([&] { return !held; }));
     }
     return pipeline_rig::echo(c);
   });
   rig.pipeline->start();
   ring_buffer_injector injector = rig.pipeline->create_injector();
-  for (std::uint64_t k = 0; k < 8; ++k) // all slots; the ninth would wait for the first
+  for (std::uint64_t k = 0; k < 8; ++k) // all slots; a ninth request would wait for the first
     rig.submit(injector, k);
   EXPECT_TRUE(eventually([&] { return rig.seen.all == 7; }));
   EXPECT_EQ(rig.seen.times[0], 0);

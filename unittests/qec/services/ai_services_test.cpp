@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AI services over a fake engine and a fake device, whose kernels are the same steps played by one thread.
+// The AI services over a fake engine and a fake device. The device runs the kernels' steps on one CPU thread.
 #include "cudaq/qec/realtime/ai_predecoder_service.h"
 #include "lib/qec/services/service_steps.h"
 #include "unittests/qec/pipeline/pipeline_rig.h"
@@ -12,7 +12,7 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-/// Adds 1 to each int32 of its first input; a second output has their sum.
+/// Adds 1 to each int32 of its first input; a second output is their sum.
 class adding_engine final : public inference_engine {
 public:
   const char *name() const noexcept override { return "adding"; }
@@ -37,7 +37,7 @@ private:
   void *memory_[3] = {};
 };
 
-/// Counts its memory. A graph is the work itself.
+/// Counts its allocations. Its graph is the function that does the work.
 class fake_device final : public service_device {
 public:
   shared_memory allocate_shared(std::size_t bytes) override {
@@ -90,7 +90,7 @@ public:
   void destroy(cudaGraphExec_t) noexcept override { --graphs; }
 
   std::function<cudaError_t(cudaStream_t)> graph;
-  std::atomic<int> looks{0}; ///< for an entry of the queue
+  std::atomic<int> looks{0}; ///< at the queue, for a free entry
   int blocks = 0, graphs = 0, fails_at = -1;
 
 private:
@@ -122,7 +122,7 @@ std::int64_t sum_in(const frame &f) {
   return sum;
 }
 
-/// A service over the fakes, with its mailbox. depth: of the queue, for services that have one.
+/// A service over the fakes, with its mailbox. `depth` is that of the queue, for services that have a queue.
 template <class Service>
 struct over_fakes {
   template <class... Depth>
@@ -202,7 +202,7 @@ TEST(AiDecoderService, WithAGraphIoContextItAnswersWhereASchedulerSays) {
   ai_decoder_service service(std::make_unique<adding_engine>(), device, &mailbox);
   service.set_graph_io(&io);
   service.capture_graph(true);
-  device->graph(nullptr); // as a warm-up: no request, nothing is touched
+  device->graph(nullptr); // a warm-up: without a request, it writes nothing
   frame request(10), answer(0, 0);
   volatile std::uint64_t flag = 0;
   io = {request.bytes, answer.bytes, &flag, 4711, sizeof(answer.bytes)};
@@ -211,7 +211,7 @@ TEST(AiDecoderService, WithAGraphIoContextItAnswersWhereASchedulerSays) {
   EXPECT_EQ(response_in(answer).magic, CUDAQ_RPC_MAGIC_RESPONSE);
   EXPECT_EQ(response_in(answer).request_id, 77u);
   EXPECT_EQ(sum_in(answer), 75);
-  EXPECT_EQ(response_in(request).magic, CUDAQ_RPC_MAGIC_REQUEST) << "the request is left alone";
+  EXPECT_EQ(response_in(request).magic, CUDAQ_RPC_MAGIC_REQUEST) << "the request is unchanged";
 
   io.tx_stride_sz = CUDAQ_RPC_HEADER_SIZE + 7;
   device->graph(nullptr);
@@ -240,7 +240,7 @@ TEST(AiDecoderService, WhatIsMissingIsRefusedAndNothingLeaks) {
   }
 }
 
-// What a mailbox, or a context, names after a run is the last request.
+// After a run, the mailbox or the context still points to the last request.
 TEST(AiDecoderService, CapturedAgainItDoesNotServeTheLastRequestAgain) {
   const auto device = std::make_shared<fake_device>();
   frame f(10), answer(0, 0);
@@ -275,7 +275,7 @@ TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {
   for (std::size_t k = 0; k < 3; ++k)
     with.launch(frames[k]);
   EXPECT_EQ(service.pending(), service.get_queue_depth());
-  std::thread fourth([&] { with.launch(frames[3]); }); // waits for an entry
+  std::thread fourth([&] { with.launch(frames[3]); }); // waits for a free entry
   ASSERT_TRUE(service.poll_next_job(job));
   EXPECT_EQ(job.ring_buffer_ptr, frames[0].bytes);
   EXPECT_EQ(*static_cast<const std::int64_t *>(job.inference_data), 15);
@@ -288,13 +288,13 @@ TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {
     service.release_job(job.slot_idx);
     EXPECT_THROW(service.release_job(job.slot_idx), std::logic_error);
   }
-  with.launch(frames[4]); // a short payload: zeros behind it
+  with.launch(frames[4]); // a short payload: the rest of the input is zero
   ASSERT_TRUE(service.poll_next_job(job));
   EXPECT_EQ(*static_cast<const std::int64_t *>(job.inference_data), 4 + 5);
   EXPECT_EQ(job.payload_size, 8u);
 }
 
-// Entries of the queue against a model: launches, polls and releases in random order.
+// Launches, polls and releases in random order; the entries of the queue are compared with a model.
 TEST(AiPreDecoderService, Row23_RandomLaunchesPollsAndReleasesFollowTheModel) {
   for (int depth : {1, 2, 5}) {
     over_fakes<ai_predecoder_service> with(depth);
@@ -307,7 +307,7 @@ TEST(AiPreDecoderService, Row23_RandomLaunchesPollsAndReleasesFollowTheModel) {
     for (int step = 0; step < 20000; ++step) {
       const auto what = static_cast<unsigned>(random() % 3);
       const auto taken = static_cast<int>(ready.size() + claimed.size());
-      // The next entry may be claimed while others are free: the graph would wait.
+      // The next entry may be claimed although others are free. The graph would wait for it.
       const bool next_is_free = taken < depth && claimed.count(launched % depth) == 0;
       if (what == 0 && next_is_free) {
         const auto values =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which engine is loaded, built or refused, with a maker that is no TensorRT.
+// Which engine is loaded, built or refused. A fake maker is used instead of TensorRT.
 #include "lib/qec/services/engine_files.h"
 #include "lib/qec/services/tensor_shapes.h"
 
@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using bytes = std::vector<std::uint8_t>;
 
-/// Remembers what it was loaded from.
+/// Keeps the bytes it was loaded from.
 class fake_engine final : public experimental::inference_engine {
 public:
   explicit fake_engine(bytes of) : serialized(std::move(of)) {}
@@ -31,7 +31,7 @@ private:
   std::vector<experimental::tensor_info> none_;
 };
 
-/// An engine is the model's bytes behind the maker's version.
+/// An engine is the maker's version, followed by the bytes of the model.
 class fake_maker final : public engine_maker {
 public:
   std::string version() const override { return version_; }
@@ -98,7 +98,7 @@ TEST_F(EngineFiles, AModelIsBuiltOnceAndThenLoaded) {
   EXPECT_EQ(second.source, engine_source::saved);
   EXPECT_EQ(loaded(second), loaded(first));
   EXPECT_EQ(maker_.built, 1);
-  ASSERT_EQ(cached().size(), 1u) << "one file, and no temporary one";
+  ASSERT_EQ(cached().size(), 1u) << "one file, no temporary file";
   EXPECT_EQ(cached()[0].filename().string().rfind("d7.fake-10.3.0.26.sm90.GPU_A.", 0), 0u) << cached()[0];
 }
 
@@ -123,13 +123,13 @@ TEST_F(EngineFiles, TheModelIsNotWrittenOver) {
 }
 
 TEST_F(EngineFiles, Row32_ASavedEngineOfAnotherVersionIsRebuiltWhateverItsName) {
-  const engine_files files{path("d7.onnx"), path("d7.engine")}; // one name for all
+  const engine_files files{path("d7.onnx"), path("d7.engine")}; // the same engine file for all
   open_engine(maker_, files);
   maker_.version_ = "fake-11.0.0.1";
   const opened_engine again = open_engine(maker_, files);
   EXPECT_EQ(again.source, engine_source::built);
   EXPECT_NE(again.note.find("saved for fake-10.3.0.26 sm90"), std::string::npos) << again.note;
-  EXPECT_EQ(open_engine(maker_, files).source, engine_source::saved) << "it has been replaced";
+  EXPECT_EQ(open_engine(maker_, files).source, engine_source::saved) << "the file was replaced";
 }
 
 TEST_F(EngineFiles, Row32_ADamagedSavedEngineIsRebuilt) {
@@ -175,7 +175,7 @@ TEST_F(EngineFiles, Row32_WithoutTheModelAnotherVersionOrGpuIsRefused) {
   maker_.sm = 9; // "sm9" is a prefix of "sm90"
   EXPECT_NE(refusal("kept.engine").find("saved for fake-10.3.0.26 sm90"), std::string::npos);
   maker_.sm = 90;
-  maker_.device = "GPU"; // a prefix, too
+  maker_.device = "GPU"; // also a prefix
   EXPECT_NE(refusal("kept.engine").find("but this is fake-10.3.0.26 sm90 GPU;"), std::string::npos);
   maker_.device = "GPU A";
   maker_.version_ = "fake-10.3.0.2";
@@ -218,7 +218,7 @@ TEST_F(EngineFiles, Row32_SideBySideEveryReaderSeesAWholeFile) {
     });
   for (std::thread &t : writers)
     t.join();
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 3) << "model, cache and the file itself";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 3) << "only the model, the cache and the file itself";
 }
 
 TEST(TensorShapes, Row32_TheBatchIsPinnedToOneAndNothingElseMayBeOpen) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names and header paths of the first design still lead to the classes of today, used as that design uses them.
+// The names and header paths of the specification refer to the classes of this library, and these are used as there.
 #include "cudaq/qec/realtime/ai_decoder_service.h"
 #include "cudaq/qec/realtime/ai_predecoder_service.h"
 #include "cudaq/qec/realtime/decode_response.h"
@@ -24,7 +24,7 @@ static_assert(std::is_same_v<cudaq::qec::utils::PipelineBenchmark, cudaq::qec::u
 static_assert(std::is_same_v<cudaq::qec::utils::ThreadPool, cudaq::qec::utils::thread_pool>);
 static_assert(sizeof(cudaq::qec::realtime::DecodeResponse) == 8);
 
-// The calls of the design, with its signatures.
+// The functions of the specification, with their signatures.
 bool (cudaq::qec::AIPreDecoderService::*const poll)(cudaq::qec::PreDecoderJob &) =
     &cudaq::qec::AIPreDecoderService::poll_next_job;
 void (cudaq::qec::AIPreDecoderService::*const release)(int) = &cudaq::qec::AIPreDecoderService::release_job;

@@ -37,7 +37,7 @@ TEST(PipelineBenchmark, CountsAndOrdersLatencies) {
   for (std::size_t k = 0; k < 8; ++k)
     bench.mark_complete(k);
   bench.mark_complete(9);  // never submitted
-  bench.mark_submit(1000); // none of them
+  bench.mark_submit(1000); // not a submitted id
   bench.stop();
   const auto s = bench.compute_stats();
   EXPECT_EQ(s.submitted, 9u);

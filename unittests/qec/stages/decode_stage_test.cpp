@@ -12,7 +12,7 @@
 namespace cudaq::qec::realtime::test {
 namespace {
 
-/// A predecoder's output, made by hand.
+/// A predecoder's output, written by hand.
 struct handmade {
   handmade(predecoder_layout of, const std::vector<std::uint32_t> &events, const std::vector<std::uint64_t> &frame)
       : layout(of), words((of.bytes() + 7) / 8) {
@@ -41,7 +41,7 @@ stage_answer run(decode_stage &stage, const handmade &input) {
   stage_answer said{stage.run(input.words.data(), out.data(), stage.response_bytes(), size), {}, {}};
   std::memcpy(&said.head, out.data(), sizeof(said.head));
   EXPECT_EQ(size, said.status == decode_status::ok ? stage.response_bytes() : sizeof(DecodeResponse));
-  EXPECT_EQ(out.back(), 0xEE) << "nothing behind the result";
+  EXPECT_EQ(out.back(), 0xEE) << "bytes after the result were written";
   if (said.status == decode_status::ok) {
     said.words.resize((stage.response_bytes() - sizeof(said.head)) / 8);
     std::memcpy(said.words.data(), out.data() + sizeof(said.head), said.words.size() * 8);
@@ -67,7 +67,7 @@ TEST_P(DecodeStage, AnswerIsFrameXorMatching) {
 TEST_P(DecodeStage, Row33_ObservablesAtTheBoundariesOfWords) {
   for (const std::uint64_t count : {1u, 31u, 32u, 33u, 63u, 64u, 65u, 130u}) {
     if (GetParam() == "lookup" && count > 21)
-      continue; // its tables end there
+      continue; // larger than its tables
     const std::uint64_t last = count - 1;
     decode_stage stage(make_or_throw(GetParam(), "error(0.1) D0 L" + std::to_string(last) + "\nerror(0.1) D0 D1\n"));
     std::vector<std::uint64_t> expected(stage.layout().frame_words());
@@ -81,7 +81,7 @@ TEST_P(DecodeStage, Row33_ObservablesAtTheBoundariesOfWords) {
 }
 
 TEST_P(DecodeStage, Row17_ErrorsAreToldAndTheNextShotDecodesRight) {
-  // D2, D3 are a part without a boundary.
+  // D2 and D3 are a component without a boundary.
   decode_stage stage(make_or_throw(GetParam(), "error(0.1) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D2 D3 L0\n"));
   const predecoder_layout layout = stage.layout();
   const auto expect = [&](const handmade &input, decode_status status) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms of a request, against Stim's own shots, and through the pipeline.
+// The input schemas of a request: compared with Stim's own shots, and sent through the pipeline.
 #include "lib/qec/stages/decoding_worker.h"
 #include "unittests/qec/pipeline/pipeline_rig.h"
 #include "unittests/qec/qec_test_support.h"
@@ -31,8 +31,8 @@ bytes payload_of(const input_mapping &mapping, std::span<const std::uint8_t> eve
   return payload;
 }
 
-// Measurements of stim.Circuit.generated("surface_code:rotated_memory_..."), all noise 0.03, and what Stim's own
-// converter makes of them (compile_m2d_converter); version 1.15.0, seed 7.
+// Measurements of stim.Circuit.generated("surface_code:rotated_memory_..."), all noise 0.03, and the events that Stim's
+// own converter (compile_m2d_converter) computes from them. Stim 1.15.0, seed 7.
 TEST(InputMapping, MeasurementsBecomeTheEventsThatStimSays) {
   struct shot {
     decoding_config config;
@@ -98,7 +98,7 @@ TEST(InputMapping, SizesAndValuesThatAreNoneAreRefused) {
   EXPECT_FALSE(refuses(input_schema::uint8_events, 23, 1));
   EXPECT_TRUE(refuses(input_schema::int32_measurements, 3, 0xff)) << "a negative number";
   EXPECT_TRUE(refuses(input_schema::int32_measurements, 4 * (3 * 8 + 1), 1)) << "a parity before the last round";
-  EXPECT_FALSE(refuses(input_schema::int32_measurements, 4 * (3 * 8 + 2), 1)) << "one in it";
+  EXPECT_FALSE(refuses(input_schema::int32_measurements, 4 * (3 * 8 + 2), 1)) << "a parity in the last round";
 }
 
 TEST(InputMapping, AnotherNumberOfDetectorsIsNoWorker) {
@@ -111,8 +111,8 @@ TEST(InputMapping, AnotherNumberOfDetectorsIsNoWorker) {
 
 class PipelineInput : public testing::TestWithParam<input_schema> {};
 
-// A request is a whole shot, so there is no state for one to leave behind: whatever is sent in whatever order, what is
-// no shot is refused by its status, and every shot has the answer that it has alone.
+// A request is a whole shot, so no request leaves a state that affects the next one. In any order of requests, each
+// payload that is not a valid shot gets its error status, and each shot gets the same answer as when it is sent alone.
 TEST_P(PipelineInput, Row23_WhateverWasSentBeforeAShotHasItsOwnAnswer) {
   const shot_set set = load_committed("surface_z_d3_p0.005");
   const input_mapping mapping(GetParam(), {"d3", 3, 3, 'Z', 1024});
@@ -129,10 +129,10 @@ TEST_P(PipelineInput, Row23_WhateverWasSentBeforeAShotHasItsOwnAnswer) {
     shot_of[k] = random() % set.shots;
     sent[k] = payload_of(mapping, set.detection_row(shot_of[k]));
     const unsigned kind = random() % 4;
-    if (kind == 1) { // some of the next shot came with it
+    if (kind == 1) { // followed by a part of the next shot
       sent[k].resize(sent[k].size() + 1 + random() % 16, 1);
       expected[k] = decode_status::bad_detector_index;
-    } else if (kind == 2) { // some of it is missing
+    } else if (kind == 2) { // its end is missing
       sent[k].resize(random() % sent[k].size());
       expected[k] = decode_status::buffer_too_small;
     } else if (kind == 3 && GetParam() != input_schema::packed_events) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clients of `bench device` against a host dispatcher and against a hand-made floor: no GPU.
+// The clients of `bench device`, with a host dispatcher and with a hand-written floor. Needs no GPU.
 #include "tools/bench/bench_client.h"
 #include "tools/services/host_service.h"
 
@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint32_t kFunction = fnv1a_hash("bench_client_test");
 constexpr std::uint64_t kDeadlineNs = 20'000'000'000u;
 
-/// Answers as the rule `user` says, one reply in `spoil_every` wrong.
+/// How serve() answers: by this rule, with every `spoil_every`th reply wrong (0: no reply).
 struct server_behaviour {
   reply_rule rule = reply_rule::echo;
   std::uint64_t spoil_every = 0;
@@ -132,7 +132,7 @@ TEST_F(BenchClient, SaysWhenNoAnswerComes) {
 TEST_F(BenchClient, CountsFlagsUpAgainstAFloorThatClearsNone) {
   constexpr std::uint32_t kSlots = 4;
   host_service &service = start(kSlots, 8);
-  service.stop(); // its ring only
+  service.stop(); // only its ring is used
   const cudaq_ringbuffer_t &ring = service.ring();
   std::atomic<bool> stop{false};
   const auto word = [](volatile std::uint64_t &flag) {

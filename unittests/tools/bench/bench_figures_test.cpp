@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases, ratios, table and JSON of `bench device` from made-up figures: no GPU.
+// Cases, ratios, table and JSON of `bench device`, computed from invented figures. Needs no GPU.
 #include "tools/bench/bench_report.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ TEST(BenchPlan, GraphCasesAreAListOfTheirOwn) {
 TEST(BenchPlan, RefusesAnUnknownCaseAndNamesTheOthers) {
   try {
     (void)select_cases({"P1", "P7"});
-    FAIL() << "P7 is none of the device path";
+    FAIL() << "P7 is not a case of the device path";
   } catch (const usage_error &e) {
     EXPECT_NE(std::string(e.what()).find("P7"), std::string::npos) << e.what();
     EXPECT_NE(std::string(e.what()).find("P14"), std::string::npos) << e.what();
@@ -139,7 +139,7 @@ TEST(Histogram, VisitsItsBucketsInOrder) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> seen;
   h.each_bucket([&](std::uint64_t upper, std::uint64_t count) { seen.emplace_back(upper, count); });
   const std::vector<std::pair<std::uint64_t, std::uint64_t>> expected = {{5, 1}, {7, 2}, {300, 1}};
-  EXPECT_EQ(seen, expected); // 300 shares its bucket with 301, which was not recorded
+  EXPECT_EQ(seen, expected); // 300 is in the bucket of 301, which was not recorded
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/command_line.md lists every option of every subcommand, and no other.
+// docs/command_line.md lists every option of every subcommand, and no other option.
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-/// Options by name, each with its subcommands; "" is the program itself.
+/// The subcommands of each option; "" is the program itself.
 using option_table = std::map<std::string, std::set<std::string>>;
 
-/// The first words of the lines of `help` that describe options: "  -h,--help   Print ...".
+/// The options that the help text describes, in lines such as "  -h,--help   Print ...".
 std::set<std::string> options_of(const std::string &help) {
   static const std::regex line(R"(^  (?:-\w,)?(--[a-z][a-z-]*)(?: .*)?$)");
   std::set<std::string> names;
@@ -26,7 +26,7 @@ std::set<std::string> options_of(const std::string &help) {
   return names;
 }
 
-/// Every command that runs something, below `parent`, which is "" for the program itself.
+/// All commands below `parent` that have no subcommands. `parent` is "" for the program itself.
 std::vector<std::string> commands_below(const std::string &parent) {
   static const std::regex line(R"(^  ([a-z]+) .*$)");
   std::vector<std::string> commands;
@@ -53,7 +53,7 @@ option_table options_of_the_program(const std::vector<std::string> &commands) {
   return table;
 }
 
-/// The column `in` of a row; `bench` stands for its three subcommands, `all` for all commands.
+/// The commands in the column `in` of a row; `bench` means its three subcommands, `all` means all commands.
 std::set<std::string> commands_named_in(const std::string &column, const std::vector<std::string> &commands) {
   static const std::regex word("`([a-z ]+)`");
   std::set<std::string> names;
@@ -77,7 +77,8 @@ option_table options_of_the_page(const std::vector<std::string> &commands) {
   std::smatch found;
   for (std::string text; std::getline(lines, text);)
     if (std::regex_match(text, found, row))
-      if (const auto names = commands_named_in(found[2], commands); !names.empty()) // else: not there yet
+      if (const auto names = commands_named_in(found[2], commands);
+          !names.empty()) // a command that this build does not have
         table[found[1]] = names;
   return table;
 }
@@ -93,7 +94,7 @@ TEST(CommandLine, IsTheOneThatItsPageDescribes) {
   for (const auto &[option, where] : program)
     EXPECT_EQ(page.contains(option) ? page.at(option) : std::set<std::string>{}, where) << option;
   for (const auto &[option, where] : page)
-    EXPECT_TRUE(program.contains(option)) << option << " stands on the page only";
+    EXPECT_TRUE(program.contains(option)) << option << " is on the page, but no command has it";
 }
 
 } // namespace

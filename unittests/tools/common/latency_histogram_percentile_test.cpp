@@ -10,7 +10,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// Smallest of the sorted values that at least `percent` of them do not exceed.
+/// The smallest of the sorted values such that at least `percent` of the values are not larger.
 std::uint64_t order_statistic(const std::vector<std::uint64_t> &sorted, double percent) {
   const double exact = percent / 100.0 * static_cast<double>(sorted.size());
   const auto rank = static_cast<std::size_t>(std::ceil(exact * (1.0 - 1e-12)));

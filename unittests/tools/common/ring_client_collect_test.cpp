@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client against a dispatcher whose handler defers, so that the test decides in which order answers come.
+// The client with a dispatcher whose handler defers, so that the test chooses the order of the answers.
 #include "tools/common/clock.h"
 #include "tools/common/ring_client.h"
 #include "tools/services/host_service.h"
@@ -18,7 +18,7 @@ constexpr std::uint32_t kEcho = fnv1a_hash("deferred_echo");
 constexpr std::uint32_t kSlots = 4;
 constexpr std::uint64_t kDeadlineNs = 20'000'000'000u;
 
-/// Takes requests and keeps them; the test completes them one by one.
+/// The handler keeps each request; the test completes them one by one.
 class RingClient : public ::testing::Test {
 protected:
   RingClient() : service_(config(), kEcho, &keep, std::shared_ptr<void>(this, [](void *) {}), nullptr) {
@@ -59,7 +59,7 @@ protected:
     FAIL() << "request " << id << " did not reach the handler";
   }
 
-  /// Collects until something came; the values of the answers in the order of collection.
+  /// Collects until there was an answer. Returns the values of the answers in the order of collection.
   std::vector<int> collect() {
     std::vector<int> values;
     for (const std::uint64_t begin = now_ns(); values.empty() && now_ns() - begin < kDeadlineNs;)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the program cudaq-realtime and catches what it says.
+// Runs the program cudaq-realtime and captures its output.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace cudaq::realtime::tools::test {
 
-/// A folder that goes away with its owner.
+/// A folder that the destructor removes.
 class scratch_folder {
 public:
   scratch_folder() {
@@ -47,12 +47,12 @@ struct program_result {
   int exit_code = -1; ///< -1: ended by a signal
   std::string out;
   std::string err;
-  /// stdout as JSON; a discarded value if it is none.
+  /// stdout as JSON; a discarded value if it is not valid JSON.
   [[nodiscard]] nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, false); }
 };
 
-/// `arguments` go through the shell. Ended after 50 s: ctest ends only the test, and a program left behind would keep
-/// its cores busy for ever.
+/// Runs the program with these arguments, which the shell splits. Ends it after 50 s: ctest would end only the test,
+/// and the program would continue to use its cores.
 inline program_result run_program(const std::string &arguments) {
   const scratch_folder scratch;
   const auto err = scratch.path() / "stderr", out = scratch.path() / "stdout";
@@ -66,7 +66,7 @@ inline program_result run_program(const std::string &arguments) {
   return result;
 }
 
-/// Runs the program, which must succeed and say so in JSON; returns that, or a discarded value.
+/// Runs the program, which must succeed and report this in JSON. Returns the JSON, or a discarded value.
 inline nlohmann::json run_good_program(const std::string &arguments) {
   const program_result r = run_program(arguments);
   EXPECT_EQ(r.exit_code, 0) << arguments << "\n" << r.err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main job on small codes, in every way of waiting, pooling and laying out the ring.
+// The demo on small codes, with each wait strategy, pool and ring layout.
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-/// Runs one pass and looks at what every good run has in common.
+/// Runs one pass and checks what every good run has in common.
 nlohmann::json run_good(const std::string &options) {
   auto j = run_good_program("demo --json --data '" CUDAQ_TEST_DATA "' " + options);
   if (j.is_discarded())

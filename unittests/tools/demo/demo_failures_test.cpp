@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A demo that cannot fail shows nothing: wrong golden answers and unreadable data must be found and named.
+// The demo must detect and report wrong golden answers and unreadable data.
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST_F(DemoFailures, FailsWhenOneGoldenAnswerIsWrongAndNamesTheShot) {
   EXPECT_EQ(r.exit_code, 1) << r.out;
   EXPECT_TRUE(contains(r.err, "shot 123 of the set")) << r.err;
   const auto j = r.json();
-  ASSERT_FALSE(j.is_discarded()) << "a failed run reports too";
+  ASSERT_FALSE(j.is_discarded()) << "a failed run must print its report too";
   EXPECT_EQ(j.at("ok"), false);
   EXPECT_EQ(j.at("passes").at(0).at("mismatches"), 1);
 }

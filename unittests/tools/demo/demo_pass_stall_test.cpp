@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pass of the demo against handlers that misbehave: it must end, and say what was wrong.
+// A pass of the demo with handlers that misbehave: it must end and report the error.
 #include "tools/common/shot_plan.h"
 #include "tools/demo/demo_pass.h"
 #include "tools/services/host_service.h"
@@ -48,7 +48,7 @@ TEST_F(DemoPass, EndsWithTheStateOfBothSidesWhenNothingIsAnswered) {
     EXPECT_EQ(r.answered, 0u);
     EXPECT_TRUE(mentions(r, "stalled"));
     EXPECT_NE(r.dump.find("request 0 in slot 0"), std::string::npos) << r.dump;
-    EXPECT_GT(r.dump.size(), 200u) << "the dispatcher's state is in it";
+    EXPECT_GT(r.dump.size(), 200u) << "it must contain the dispatcher's state";
   }
 }
 

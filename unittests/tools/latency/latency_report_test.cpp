@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// That `latency` runs, checks and reports. It judges no time: that is for a quiet machine.
+// `latency` runs, checks the answers and reports. The test does not judge times, which would need an idle machine.
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `cudaq-realtime pipeline` as its users see it.
+// `cudaq-realtime pipeline`, tested through its command line and output.
 #include "lib/qec/decoding/decoder.h"
 #include "unittests/tools/common/run_program.h"
 
@@ -28,12 +28,12 @@ TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
     EXPECT_EQ(j.at("completed"), 3000);
     const bool local = std::string(engine) == "local";
     EXPECT_EQ(j.at("event_reduction").get<double>() > 0.3, local);
-    EXPECT_EQ(j.at("logical_errors").at("matcher_alone"), 12) << "as the set's manifest says";
+    EXPECT_EQ(j.at("logical_errors").at("matcher_alone"), 12) << "as in the set's manifest";
     if (!local) {
       EXPECT_EQ(j.at("logical_errors").at("with_predecoder"), 12);
       EXPECT_EQ(j.at("logical_errors").at("ratio"), 1.0);
     }
-    // The stages are the latency, cut in three.
+    // The three stages add up to the latency.
     double sum = 0;
     for (const char *stage : {"stage_a_ns", "stage_b_ns", "stage_c_ns"})
       sum += j.at(stage).at("mean").get<double>();
