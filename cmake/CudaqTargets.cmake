@@ -17,6 +17,8 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 find_package(Threads REQUIRED)
+# Line numbers in back traces, but no variables: these are half of the work of compiling. For a debugger: build type Debug.
+add_compile_options("$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:C,CXX>>:-g1>")
 
 # A sanitizer must see every object of the build, GoogleTest and the decoders included: hence directory-wide.
 set(CUDAQ_SANITIZER "" CACHE STRING "Instrument everything: thread, or address (with undefined)")
@@ -86,3 +88,43 @@ target_compile_options(cudaq-options INTERFACE
   $<$<BOOL:${CUDAQ_WARNINGS_AS_ERRORS}>:-Werror>>)
 target_include_directories(cudaq-options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
 target_include_directories(cudaq-options SYSTEM INTERFACE "${CUDAQ_CUDA_INCLUDE_DIR}" "${CUDAQ_CCCL_INCLUDE_DIR}")
+
+# cudaq_slow_headers(<target> <header>...): compiles these headers once for the target. A source still includes what it
+# uses: it must compile without this, too, and does with CUDAQ_PRECOMPILED_HEADERS=OFF.
+option(CUDAQ_PRECOMPILED_HEADERS "Compile the slow headers of a target once" ON)
+function(cudaq_slow_headers target)
+  if(CUDAQ_PRECOMPILED_HEADERS)
+    list(TRANSFORM ARGN REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\\0>")
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+# Headers of the standard library that most files of lib/ and unittests/ include.
+set(CUDAQ_STANDARD_HEADERS <algorithm> <atomic> <chrono> <condition_variable> <functional> <map> <memory> <mutex> <string>
+    <thread> <vector>)
+
+# cudaq_quick_link(<target>...): programs that are linked again after each change take the quickest linker that is
+# installed. What is installed as a library takes the compiler's own.
+find_program(CUDAQ_QUICK_LINKER NAMES ld.mold ld.lld)
+mark_as_advanced(CUDAQ_QUICK_LINKER)
+function(cudaq_quick_link)
+  if(CUDAQ_QUICK_LINKER AND NOT CMAKE_CROSSCOMPILING)
+    get_filename_component(name "${CUDAQ_QUICK_LINKER}" EXT)
+    string(SUBSTRING "${name}" 1 -1 name)
+    foreach(target IN LISTS ARGN)
+      target_link_options(${target} PRIVATE -fuse-ld=${name})
+    endforeach()
+  endif()
+endfunction()
+
+# cudaq_third_party(<target>): code that is not ours changes rarely, and each build variant compiles it. Its objects are
+# kept by ccache, where that is installed, by their content and outside the build folder.
+find_program(CUDAQ_CCACHE NAMES ccache)
+mark_as_advanced(CUDAQ_CCACHE)
+function(cudaq_third_party target)
+  target_compile_options(${target} PRIVATE -w -g0)
+  if(CUDAQ_CCACHE)
+    # Relative paths: the same objects for every build folder.
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
+      "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_BINARY_DIR};CCACHE_NOHASHDIR=1;${CUDAQ_CCACHE}")
+  endif()
+endfunction()

@@ -9,7 +9,7 @@ namespace tools = cudaq::realtime::tools;
 
 namespace {
 
-constexpr const char *kFooter = R"(Start here:
+constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime info                  what this machine can do, and what is missing
   cudaq-realtime demo                  the main use: decode surface-code shots through the ring, check every answer
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
@@ -41,7 +41,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
 
 int run(int argc, char **argv) {
   CLI::App app("cudaq-realtime: a ring buffer and RPC dispatcher between a quantum control system and its decoders");
-  app.footer(kFooter);
+  app.footer(kProgramFooter);
   app.set_version_flag("--version", "cudaq-realtime " + tools::program_version());
   app.require_subcommand(1);
   tools::chosen_command chosen;

@@ -7,7 +7,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr const char *kDeviceFooter =
+constexpr const char *kBenchDeviceFooter =
     R"(Floors and cases alternate in every round. Each floor is the smallest kernel that could do the work, written
 without the library. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build with device
 kernels.
@@ -21,7 +21,7 @@ Examples:
   cudaq-realtime bench device --curves --json bench.json   also series: how cost grows with payload, slots, ...
   cudaq-realtime bench device --quick                      a short check that everything works, no measurement)";
 
-constexpr const char *kGraphFooter =
+constexpr const char *kBenchGraphFooter =
     R"(Graphs as handlers: as workers of the host dispatcher (P7, P12), and launched by a scheduler on the GPU (P8).
 Floors and cases alternate in every round. A floor of P7 and P12 is the same graph, launched by the measuring thread; a
 floor of P8 is a minimal scheduler. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build
@@ -36,7 +36,7 @@ Examples:
   cudaq-realtime bench graph --quick                       a short check that everything works, no measurement)";
 
 #ifdef CUDAQ_TOOL_HAS_QEC
-constexpr const char *kPipelineFooter =
+constexpr const char *kBenchPipelineFooter =
     R"(The time of a request in the QEC pipeline without inference and matching. P11 and P12 need an NVIDIA GPU.
   P11 latency     P12 rate     P13 decode stage without the matcher
 
@@ -83,19 +83,19 @@ void add_bench(CLI::App &program, chosen_command &chosen) {
       *program.add_subcommand("bench", "benchmarks with a GPU, compared with floors: bench device --help");
   bench.require_subcommand(1);
   add_bench_command(bench,
-                    {"device", "the device path, compared with its floors", kDeviceFooter,
+                    {"device", "the device path, compared with its floors", kBenchDeviceFooter,
                      "also measure series over payload, slots, functions, blocks, dispatchers", false,
                      &run_bench_device},
                     chosen);
   add_bench_command(bench,
                     {"graph", "graphs launched by the host path and by the GPU, compared with their floors",
-                     kGraphFooter, "also measure series over 1 to 64 workers and over payloads", false,
+                     kBenchGraphFooter, "also measure series over 1 to 64 workers and over payloads", false,
                      &run_bench_graph},
                     chosen);
 #ifdef CUDAQ_TOOL_HAS_QEC
   add_bench_command(bench,
-                    {"pipeline", "the QEC pipeline without its engine and its matcher", kPipelineFooter, nullptr, true,
-                     &run_bench_pipeline},
+                    {"pipeline", "the QEC pipeline without its engine and its matcher", kBenchPipelineFooter, nullptr,
+                     true, &run_bench_pipeline},
                     chosen);
 #endif
 }

@@ -6,7 +6,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr const char *kFooter =
+constexpr const char *kDemoFooter =
     R"(Without --cadence-us there are two passes. The first runs as fast as possible: it measures throughput, and its
 latencies are waiting times in the queue. The second runs at about 60 % of that load: it measures latency.
 
@@ -26,7 +26,7 @@ void add_demo(CLI::App &program, chosen_command &chosen) {
   const auto options = std::make_shared<demo_options>();
   demo_options &o = *options;
   CLI::App &demo = *program.add_subcommand("demo", "decode recorded surface-code shots through the ring");
-  demo.footer(kFooter);
+  demo.footer(kDemoFooter);
   demo.add_option("--distance", o.distance, "code distance of the recorded shots (default 13; 3 without PyMatching)");
   add_noise_option(demo, o.noise);
   CLI::Option *const shots = add_shots_option(demo, o.shots, "shots to send in each pass; the set is repeated");

@@ -6,7 +6,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr const char *kFooter =
+constexpr const char *kLatencyFooter =
     R"(Floors and cases alternate in every round. The client is pinned to one core and the server to another. Floors:
   floor (a)  two flags and one cache line of payload each way, nothing else
   floor (b)  the same ring, slots and frames, served by a loop that knows every request in advance
@@ -23,7 +23,7 @@ void add_latency(CLI::App &program, chosen_command &chosen) {
   const auto options = std::make_shared<latency_options>();
   latency_options &o = *options;
   CLI::App &latency = *program.add_subcommand("latency", "round trips of HOST_CALL, compared with a floor");
-  latency.footer(kFooter);
+  latency.footer(kLatencyFooter);
   add_rounds_options(latency, o, std::uint64_t{1} << 40);
   add_quick_flag(latency, o);
   latency.add_option("--slots", o.slots, "slots of the ring, and requests in flight when pipelined")

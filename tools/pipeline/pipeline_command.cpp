@@ -6,7 +6,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr const char *kFooter =
+constexpr const char *kPipelineFooter =
     R"(Recorded shots of a surface code go through a ring, an engine and a matcher. Every answer is compared with the
 same decode done offline. Stages of the latency: A from submission to matching (dispatch and engine), B matching, C from
 matching to the completion handler.
@@ -30,7 +30,7 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   pipeline_options &o = *options;
   CLI::App &pipeline =
       *program.add_subcommand("pipeline", "decode recorded shots by predecoding and matching, check every answer");
-  pipeline.footer(kFooter);
+  pipeline.footer(kPipelineFooter);
   add_choice(pipeline, "--config", o.config, "code and slot size", {"d7", "d13", "d21", "d31", "d13_T104"});
   add_choice(pipeline, "--engine", o.engine,
              "predecoder; passthrough: none; local: the built-in rule, less accurate than matching alone",

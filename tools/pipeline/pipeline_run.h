@@ -79,6 +79,12 @@ public:
 using gpu_stage_maker = std::unique_ptr<gpu_stage> (*)(const pipeline_options &options, const pipeline_shots &shots,
                                                        int workers, std::size_t slot_size);
 
+/// Sends the shots through a pipeline and checks each answer. `gpu` may be null; it must outlive the call. Throws
+/// usage_error if a core cannot be used, and what the pipeline throws.
+pipeline_result run_shots(const pipeline_options &options,
+                          const cudaq::qec::realtime::experimental::pipeline_stage_config &config,
+                          const pipeline_shots &shots, gpu_stage *gpu);
+
 /// Returns an exit_code. Throws usage_error, and what the pipeline throws.
 int run_pipeline(const pipeline_options &options, const output &out, gpu_stage_maker make_gpu_stage);
 

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `cudaq-realtime` does when it needs device kernels. They are in the program cudaq-realtime-gpu of the same folder,
+// so that a build for the CPU does not wait until they are compiled. That program has the same command line. It replaces
+// this process.
+#include "tools/bench/bench_plan.h"
+#include "tools/demo/demo.h"
+#ifdef CUDAQ_TOOL_HAS_QEC
+#include "tools/pipeline/pipeline_gpu.h"
+#endif
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <system_error>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+/// The arguments of this process, as execv takes them; they point into `text`.
+std::vector<char *> own_arguments(std::string &text) {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  text.assign(std::istreambuf_iterator<char>(file), {});
+  std::vector<char *> arguments;
+  for (std::size_t i = 0; i < text.size(); i += std::char_traits<char>::length(&text[i]) + 1)
+    arguments.push_back(&text[i]);
+  arguments.push_back(nullptr);
+  return arguments;
+}
+
+/// Starts the same command line again in the program with the device kernels. Throws std::runtime_error, which names
+/// `command`, when it does not start.
+[[noreturn]] void continue_with_device_kernels(const char *command) {
+  const std::filesystem::path program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "cudaq-realtime-gpu";
+  std::string text;
+  const std::vector<char *> arguments = own_arguments(text);
+  ::execv(program.c_str(), arguments.data());
+  if (errno != ENOENT)
+    throw std::runtime_error(fmt::format("{}: cannot start {}: {}", command, program.string(),
+                                         std::generic_category().message(errno)));
+#ifdef CUDAQ_TOOL_HAS_DEVICE_PROGRAM
+  throw std::runtime_error(
+      fmt::format("{}: needs {}, which is not built: cmake --build <build folder> --target tools/cudaq-realtime-gpu",
+                  command, program.string()));
+#else
+  throw std::runtime_error(
+      fmt::format("{}: this build has no device kernels, because no nvcc (CUDA 12.6 or newer) was found when it was "
+                  "configured; build it on a machine with nvcc",
+                  command));
+#endif
+}
+
+} // namespace
+
+int run_bench_device(const bench_options &options, const output &) {
+  (void)select_cases(options.cases);
+  continue_with_device_kernels("bench device");
+}
+
+int run_bench_graph(const bench_options &options, const output &) {
+  (void)select_cases(options.cases, all_graph_cases());
+  continue_with_device_kernels("bench graph");
+}
+
+int run_demo_on_gpu(const demo_options &, const output &) { continue_with_device_kernels("demo --device gpu"); }
+
+#ifdef CUDAQ_TOOL_HAS_QEC
+int run_bench_pipeline(const bench_options &, const output &) { continue_with_device_kernels("bench pipeline"); }
+
+std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeline_shots &, int, std::size_t) {
+  continue_with_device_kernels("pipeline --device gpu");
+}
+#endif
+
+} // namespace cudaq::realtime::tools
