@@ -89,18 +89,27 @@ target_compile_options(cudaq-options INTERFACE
 target_include_directories(cudaq-options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
 target_include_directories(cudaq-options SYSTEM INTERFACE "${CUDAQ_CUDA_INCLUDE_DIR}" "${CUDAQ_CCCL_INCLUDE_DIR}")
 
-# cudaq_slow_headers(<target> <header>...): compiles these headers once for the target. A source still includes what it
-# uses: it must compile without this, too, and does with CUDAQ_PRECOMPILED_HEADERS=OFF.
-option(CUDAQ_PRECOMPILED_HEADERS "Compile the slow headers of a target once" ON)
-function(cudaq_slow_headers target)
-  if(CUDAQ_PRECOMPILED_HEADERS)
-    list(TRANSFORM ARGN REPLACE ".+" "$<$<COMPILE_LANGUAGE:CXX>:\\0>")
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-  endif()
-endfunction()
-# Headers of the standard library that most files of lib/ and unittests/ include.
+# Slow headers are compiled once for all targets with the same options. A source still includes what it uses: it must
+# compile with CUDAQ_PRECOMPILED_HEADERS=OFF, too.
+#   cudaq_compile_headers(<owner> <header>...)   the owner: a target with one empty source and no definitions
+#   cudaq_use_headers(<target> <owner>)
+option(CUDAQ_PRECOMPILED_HEADERS "Compile slow headers once" ON)
 set(CUDAQ_STANDARD_HEADERS <algorithm> <atomic> <chrono> <condition_variable> <functional> <map> <memory> <mutex> <string>
     <thread> <vector>)
+function(cudaq_compile_headers owner)
+  if(CUDAQ_PRECOMPILED_HEADERS)
+    target_precompile_headers(${owner} PRIVATE ${ARGN})
+  endif()
+endfunction()
+function(cudaq_use_headers target owner)
+  if(CUDAQ_PRECOMPILED_HEADERS)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  endif()
+endfunction()
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/empty.cpp" CONTENT "")
+add_library(cudaq-library-headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/empty.cpp")
+target_link_libraries(cudaq-library-headers PRIVATE cudaq-options)
+cudaq_compile_headers(cudaq-library-headers ${CUDAQ_STANDARD_HEADERS})
 
 # cudaq_quick_link(<target>...): programs that are linked again after each change take the quickest linker that is
 # installed. What is installed as a library takes the compiler's own.

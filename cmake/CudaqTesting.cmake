@@ -42,11 +42,11 @@ endif()
 
 # What every test includes, compiled once for all tests of the variant. They share the compiler's options, so they can.
 set(_test_options $<$<COMPILE_LANGUAGE:CXX>:-O1$<SEMICOLON>-g1>) # half the time to build
-file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/test_headers.cpp" CONTENT "int main() {}\n")
-add_executable(cudaq-test-headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/test_headers.cpp")
+file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/empty_program.cpp" CONTENT "int main() {}\n")
+add_executable(cudaq-test-headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/empty_program.cpp")
 target_link_libraries(cudaq-test-headers PRIVATE cudaq-options GTest::gtest)
 target_compile_options(cudaq-test-headers PRIVATE ${_test_options})
-cudaq_slow_headers(cudaq-test-headers <gtest/gtest.h> ${CUDAQ_STANDARD_HEADERS})
+cudaq_compile_headers(cudaq-test-headers <gtest/gtest.h> ${CUDAQ_STANDARD_HEADERS})
 
 if(CUDAQ_SANITIZER STREQUAL "thread")
   set(_test_environment "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1")
@@ -76,8 +76,8 @@ function(cudaq_add_test)
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} cudaq-options GTest::gtest_main)
   target_compile_options(${arg_NAME} PRIVATE ${_test_options})
-  if(CUDAQ_PRECOMPILED_HEADERS AND NOT arg_SOURCES MATCHES "\\.c(;|$)") # CMake looks for a header of each language
-    target_precompile_headers(${arg_NAME} REUSE_FROM cudaq-test-headers)
+  if(NOT arg_SOURCES MATCHES "\\.c(;|$)") # CMake looks for a header of each language
+    cudaq_use_headers(${arg_NAME} cudaq-test-headers)
   endif()
   cudaq_quick_link(${arg_NAME})
   if(CMAKE_CROSSCOMPILING_EMULATOR)

@@ -18,14 +18,14 @@ set -euo pipefail
 
 # Small tests, one for each kind of kernel: a sanitizer makes a kernel tens of times slower.
 sanitized=(
-  'kernel_ordering_test:Kinds/FifoOrder.FindsRequestsBehindEmptySlots/Fifo32'
-  'kernel_errors_test:Kinds/KernelErrors.Row08_AnswersLengthsBeyondTheSlot/Fifo32'
-  'kernel_errors_test:Kinds/KernelErrors.Row08_AnswersResultsBeyondTheSlot/Any4x64'
-  'kernel_errors_test:Kinds/KernelErrors.Row07_MixesErrorsAndGoodRequests/Unified'
-  'kernel_roundtrip_test:Flavours/KernelRoundTrip.Row26_KeepsItsPromisesToHandlers/Fifo128_Mapped'
-  'kernel_roundtrip_test:Flavours/KernelRoundTrip.HandlersMaySynchroniseTheirThreads/Cooperative1x128_Mapped'
-  'kernel_roundtrip_test:Flavours/KernelRoundTrip.HandlersMaySynchroniseTheirThreads/Cooperative4x64_Mapped'
-  'kernel_roundtrip_test:Flavours/KernelRoundTrip.PassesOnTheHandlersStatus/Any4x64_Device'
+  'kernel_test:Kinds/FifoOrder.FindsRequestsBehindEmptySlots/Fifo32'
+  'kernel_test:Kinds/KernelErrors.Row08_AnswersLengthsBeyondTheSlot/Fifo32'
+  'kernel_test:Kinds/KernelErrors.Row08_AnswersResultsBeyondTheSlot/Any4x64'
+  'kernel_test:Kinds/KernelErrors.Row07_MixesErrorsAndGoodRequests/Unified'
+  'kernel_test:Flavours/KernelRoundTrip.Row26_KeepsItsPromisesToHandlers/Fifo128_Mapped'
+  'kernel_test:Flavours/KernelRoundTrip.HandlersMaySynchroniseTheirThreads/Cooperative1x128_Mapped'
+  'kernel_test:Flavours/KernelRoundTrip.HandlersMaySynchroniseTheirThreads/Cooperative4x64_Mapped'
+  'kernel_test:Flavours/KernelRoundTrip.PassesOnTheHandlersStatus/Any4x64_Device'
 )
 tools=(memcheck racecheck initcheck)
 

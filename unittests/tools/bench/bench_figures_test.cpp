@@ -3,6 +3,7 @@
 #include "tools/bench/bench_report.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cstring>
 #include <string>

@@ -43,8 +43,24 @@ TEST(CommandLine, SaysWhatTheDevicePathLacksHere) {
   for (const char *arguments : {"bench device --quick", "demo --device gpu --distance 3", "pipeline --device gpu"}) {
     const program_result r = run_program(arguments);
     EXPECT_EQ(r.exit_code, 3) << arguments << "\n" << r.err;
-    EXPECT_TRUE(contains(r.err, "no GPU can be used") || contains(r.err, "no device kernels")) << r.err;
+    EXPECT_TRUE(contains(r.err, "no GPU can be used") || contains(r.err, "no device kernels") ||
+                contains(r.err, "cudaq-realtime-gpu, which is not built"))
+        << r.err;
   }
+}
+
+TEST(CommandLine, ContinuesInTheProgramWithDeviceKernels) {
+  // A copy of the program, and beside it a script with that program's name, which prints its arguments.
+  const scratch_folder folder;
+  const std::filesystem::path copy = folder.path() / "cudaq-realtime", other = folder.path() / "cudaq-realtime-gpu";
+  copy_file(CUDAQ_TOOL_PATH, copy);
+  std::ofstream(other) << "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 7\n";
+  permissions(other, std::filesystem::perms::owner_all);
+  const program_result r = run_program("bench pipeline --seed 5 --data 'a b'", copy);
+  EXPECT_EQ(r.exit_code, 7) << r.err;
+  EXPECT_EQ(r.out, "<bench><pipeline><--seed><5><--data><a b>");
+  remove(other);
+  EXPECT_EQ(run_program("bench device", copy).exit_code, 3);
 }
 
 TEST(CommandLine, RefusesDemoValuesOutOfRangeAndNamesTheOption) {

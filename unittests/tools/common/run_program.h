@@ -53,11 +53,12 @@ struct program_result {
 
 /// Runs the program with these arguments, which the shell splits. Ends it after 50 s: ctest would end only the test,
 /// and the program would continue to use its cores.
-inline program_result run_program(const std::string &arguments) {
+inline program_result run_program(const std::string &arguments,
+                                  const std::filesystem::path &program = CUDAQ_TOOL_PATH) {
   const scratch_folder scratch;
   const auto err = scratch.path() / "stderr", out = scratch.path() / "stdout";
-  const std::string command =
-      std::string(CUDAQ_TOOL_PATH) + " " + arguments + " >'" + out.string() + "' 2>'" + err.string() + "' </dev/null";
+  const std::string command = "timeout -k 2 50 '" + program.string() + "' " + arguments + " >'" + out.string() +
+                              "' 2>'" + err.string() + "' </dev/null";
   const int status = std::system(command.c_str());
   program_result result;
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
