@@ -39,8 +39,8 @@ std::vector<char *> own_arguments(std::string &text) {
   const std::vector<char *> arguments = own_arguments(text);
   ::execv(program.c_str(), arguments.data());
   if (errno != ENOENT)
-    throw std::runtime_error(fmt::format("{}: cannot start {}: {}", command, program.string(),
-                                         std::generic_category().message(errno)));
+    throw std::runtime_error(
+        fmt::format("{}: cannot start {}: {}", command, program.string(), std::generic_category().message(errno)));
 #ifdef CUDAQ_TOOL_HAS_DEVICE_PROGRAM
   throw std::runtime_error(
       fmt::format("{}: needs {}, which is not built: cmake --build <build folder> --target tools/cudaq-realtime-gpu",

@@ -15,16 +15,16 @@ import sys
 
 FLAG_WORD = "include/cudaq/realtime/detail/base/flag_word.h"
 MUTANTS = {  # name: (text in flag_word.h, its replacement)
-    "seq_cst_store": (".store(value, cuda::memory_order_release)", ".store(value, cuda::memory_order_seq_cst)"),
-    "volatile_poll": ("return cuda::atomic_ref<T, Scope>(const_cast<T &>(word)).load(cuda::memory_order_acquire);",
+    "seq_cst_store": (".store(value, order::memory_order_release)", ".store(value, order::memory_order_seq_cst)"),
+    "volatile_poll": ("return word_ref<T, Scope>(const_cast<T &>(word)).load(order::memory_order_acquire);",
                       "return word;"),
-    "relaxed_poll": ("(word)).load(cuda::memory_order_acquire)", "(word)).load(cuda::memory_order_relaxed)"),
-    "claim_by_test_and_store": ("""  return cuda::atomic_ref<T, Scope>(const_cast<T &>(word))
-      .compare_exchange_strong(expected, desired, cuda::memory_order_acquire, cuda::memory_order_relaxed);
-""", """  cuda::atomic_ref<T, Scope> it(const_cast<T &>(word));
-  if (it.load(cuda::memory_order_acquire) != expected)
+    "relaxed_poll": ("(word)).load(order::memory_order_acquire)", "(word)).load(order::memory_order_relaxed)"),
+    "claim_by_test_and_store": ("""  return word_ref<T, Scope>(const_cast<T &>(word))
+      .compare_exchange_strong(expected, desired, order::memory_order_acquire, order::memory_order_relaxed);
+""", """  word_ref<T, Scope> it(const_cast<T &>(word));
+  if (it.load(order::memory_order_acquire) != expected)
     return false;
-  it.store(desired, cuda::memory_order_release);
+  it.store(desired, order::memory_order_release);
   return true;
 """),
 }

@@ -13,7 +13,7 @@ cudaq_dispatcher_config_t shared_config(const ring_shape &shape) {
   return config;
 }
 
-TEST(SharedRingMember, Row14_EndedByItsOwnFlagLeavesItsRequestsToTheDefaultOwner) {
+TEST(SharedRingMemberEnd, Row14_EndedByItsOwnFlagLeavesItsRequestsToTheDefaultOwner) {
   const ring_shape shape{4, 128, false};
   host_ring ring(shape);
   manager_handle manager;
@@ -35,7 +35,7 @@ TEST(SharedRingMember, Row14_EndedByItsOwnFlagLeavesItsRequestsToTheDefaultOwner
   EXPECT_EQ(client.call(fnv1a_hash("reverse"), {3, 4}, 12).header.status, 0);
 }
 
-TEST(SharedRingMember, Row12_WiredAnewManyTimesDoesNotGrow) {
+TEST(SharedRingMemberEnd, Row12_WiredAnewManyTimesDoesNotGrow) {
   if (kSanitized)
     GTEST_SKIP() << "mallinfo2 does not count a sanitizer's allocator";
   const ring_shape shape{4096, 64, false};

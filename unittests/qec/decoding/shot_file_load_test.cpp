@@ -88,7 +88,7 @@ TEST_F(ShotFile, RefusesBitsPastTheEndOfARow) {
 
 TEST_F(ShotFile, RefusesABadMeta) {
   replace_in_meta("format=1", "format=2");
-  expect_error("set.meta", "format is not 1");
+  expect_error("set.meta", "format is not 1, the only known format");
   replace_in_meta("shots=3", "shots");
   expect_error("set.meta", "line 6 is not key=value");
   replace_in_meta("shots=3\n", "");

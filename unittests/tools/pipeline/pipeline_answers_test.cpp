@@ -8,7 +8,7 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-nlohmann::json run_good(const std::string &options) {
+nlohmann::json run_good_pipeline(const std::string &options) {
   auto j = run_good_program("pipeline --json --data '" CUDAQ_TEST_DATA "' " + options);
   if (j.is_discarded())
     return j;
@@ -23,7 +23,8 @@ TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
   for (const char *engine : {"local", "passthrough"}) {
-    const auto j = run_good(std::string("--config d7 --noise 0.005 --shots 3000 --workers 2 --engine ") + engine);
+    const auto j =
+        run_good_pipeline(std::string("--config d7 --noise 0.005 --shots 3000 --workers 2 --engine ") + engine);
     ASSERT_FALSE(j.is_discarded());
     EXPECT_EQ(j.at("completed"), 3000);
     const bool local = std::string(engine) == "local";
@@ -44,7 +45,7 @@ TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
 TEST(PipelineProgram, NothingIsPredecodedUnlessAskedFor) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  const auto j = run_good("--config d7 --noise 0.005 --shots 500 --workers 1");
+  const auto j = run_good_pipeline("--config d7 --noise 0.005 --shots 500 --workers 1");
   ASSERT_FALSE(j.is_discarded());
   EXPECT_EQ(j.at("config").at("engine"), "passthrough");
   EXPECT_EQ(j.at("event_reduction"), 0.0);
@@ -62,7 +63,7 @@ TEST(PipelineProgram, Row40_HelpAndReportSayWhatThePredecoderCosts) {
   EXPECT_TRUE(contains(guarded.out, "more logical errors than matching alone: measured 1.2 to 2.4 times"))
       << guarded.out;
   EXPECT_TRUE(contains(plain.out, "more logical errors than matching alone: measured 2 to 5.5 times")) << plain.out;
-  const auto j = run_good("--engine local --shots 200");
+  const auto j = run_good_pipeline("--engine local --shots 200");
   ASSERT_FALSE(j.is_discarded());
   EXPECT_NE(j.at("accuracy_warning"), "");
 }
@@ -70,7 +71,7 @@ TEST(PipelineProgram, Row40_HelpAndReportSayWhatThePredecoderCosts) {
 TEST(PipelineProgram, ARateIsKept) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  const auto j = run_good("--config d7 --rate 2000 --shots 1000 --workers 1");
+  const auto j = run_good_pipeline("--config d7 --rate 2000 --shots 1000 --workers 1");
   ASSERT_FALSE(j.is_discarded());
   EXPECT_GE(j.at("wall_ns").get<double>(), 0.499e9);
   EXPECT_GE(j.at("latency_since_due_ns").at("mean").get<double>(), j.at("latency_ns").at("mean").get<double>());
