@@ -17,6 +17,7 @@ must|cmd:ninja|ninja-build|the build
 must|file:/usr/include/CLI/CLI.hpp|libcli11-dev|the command line of the program
 must|file:/usr/include/nlohmann/json.hpp|nlohmann-json3-dev|the JSON output of the program
 must|file:/usr/include/fmt/format.h|libfmt-dev|the text output of the program
+may|cmd:ccache|ccache|keeping the objects of third-party code for later builds
 may|pip|python3-pip|fetching PyMatching's sources, once; without it only the lookup-table decoder is built
 T
   if [ "$purpose" = test ]; then
@@ -25,6 +26,7 @@ must|file:/usr/src/googletest/googletest/src/gtest-all.cc|googletest|the test fr
 must|cmd:python3|python3|the checks of layout, symbols, layers and style
 may|cmd:clang++|clang|header tests with a second compiler
 may|cmd:clang-format|clang-format|the format check
+may|cmd:ld.mold|mold|linking test programs quickly
 may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
 may|cmd:abidiff|abigail-tools|the comparison with the released ABI
 may|cmd:spin|spin|the model of the slot protocol

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The long form of checks whose short form is in scripts/test.sh. It needs no GPU; for one see unittests/gpu_check.sh.
+#   scripts/campaign.sh [--budget SECONDS] [STAGE...]     all stages, or these; SECONDS for each stage (600)
+#
+#   models   protocol models of more slots, requests and workers           short form: Model.*
+#   soak     the load tests with 10^6 messages for each kind of ring       short form: *Load*, SharedRing*
+#   fuzz     mutated headers, guided by coverage (needs clang)             short form: header_fuzz_test
+#   tidy     clang-tidy on lib and tools                                   no short form
+#
+# A stage that does not end within its budget is stopped and has failed, but fuzz, which takes what it gets. The outputs
+# are in build/campaign. The last lines are a table. Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+all=(models soak fuzz tidy)
+jobs=${CUDAQ_JOBS:-$(nproc)}
+budget=600 stages=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --budget)
+      budget=${2:?--budget needs a number of seconds}
+      shift 2
+      ;;
+    -h | --help)
+      sed -n '3,13s/^# \{0,1\}//p' "$0"
+      exit 0
+      ;;
+    *)
+      if [[ " ${all[*]} " != *" $1 "* ]]; then
+        echo "scripts/campaign.sh: there is no stage '$1'; the stages are: ${all[*]}" >&2
+        exit 2
+      fi
+      stages+=("$1")
+      shift
+      ;;
+  esac
+done
+[ ${#stages[@]} -gt 0 ] || stages=("${all[@]}")
+case $budget in '' | *[!0-9]*)
+  echo "scripts/campaign.sh: --budget: '$budget' is not a number of seconds" >&2
+  exit 2
+  ;;
+esac
+
+logs=$PWD/build/campaign
+mkdir -p "$logs"
+
+# The programs of a stage, before its time begins: build PRESET FOLDER TARGET OPTION...
+build() {
+  cmake --preset "$1" -B "$2" --log-level=WARNING "${@:4}" >/dev/null &&
+    cmake --build "$2" -j "$jobs" --target "$3" -- --quiet
+}
+
+prepare() {
+  case $1 in
+    models) cmake --preset release -B "$logs/models" -DCUDAQ_TEST_ROOMS=model -DCUDAQ_TEST_CAMPAIGN=ON \
+      --log-level=WARNING >/dev/null ;;
+    soak) build release build/release unittests/host_dispatcher/all && build release build/release unittests/shared_ring/all ;;
+    fuzz) build release "$logs/fuzz" cudaq_header_fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
+      -DCUDAQ_BUILD_FUZZER=ON -DCUDAQ_TEST_ROOMS=fuzz -DCUDAQ_REALTIME_BUILD_TOOLS=OFF -DCUDAQ_REALTIME_BUILD_QEC=OFF \
+      -DCUDAQ_REALTIME_ENABLE_CUDA=OFF ;;
+    tidy) ;;
+  esac
+}
+
+run() {
+  local tests=build/release/unittests
+  case $1 in
+    models) timeout "$budget" ctest --test-dir "$logs/models" -L campaign --no-tests=error --output-on-failure -j "$jobs" ;;
+    soak) CUDAQ_SOAK_MESSAGES=1000000 timeout "$budget" bash -c \
+      "$tests/host_dispatcher/host_dispatcher_test --gtest_filter='*Load*' &&
+       $tests/shared_ring/shared_ring_test --gtest_filter='*/SharedRing.*'" ;;
+    fuzz) (cd "$logs/fuzz" && unittests/fuzz/cudaq_header_fuzz -max_total_time="$budget" -print_final_stats=1) ;;
+    tidy) timeout "$budget" scripts/tidy.sh ;;
+  esac
+}
+
+table=()
+failed=0
+for stage in "${stages[@]}"; do
+  echo "== $stage"
+  start=$SECONDS
+  if { prepare "$stage" && run "$stage"; } >"$logs/$stage.log" 2>&1; then
+    result=passed
+  else
+    result=FAILED failed=1
+    tail -n 30 "$logs/$stage.log"
+  fi
+  table+=("$(printf '%-8s %-7s %5d s   %s' "$stage" $result $((SECONDS - start)) "build/campaign/$stage.log")")
+done
+printf '\n'
+printf '%s\n' "${table[@]}"
+exit $failed
