@@ -3,11 +3,13 @@
 # Runs everything that needs a GPU, on a machine that needs only a build folder. It builds nothing, and does not need
 # ctest. It prints a table at the end.
 #
-#   gpu_check.sh BUILD [--parts tests,sanitizers,bench] [--budget SECONDS] [-j N] [--filter REGEX] [--logs DIR]
+#   gpu_check.sh BUILD [--parts PART,...] [--budget SECONDS] [-j N] [--filter REGEX] [--logs DIR]
 #
 #   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test and BUILD/tools/cudaq-realtime
-#   --parts    parts to run, always in this order (default: all three)
-#   --budget   time for all parts; a test that does not fit is listed as not run (default: 1500)
+#   --parts    of tests, sanitizers, bench, curves, soak; always in this order (default: the first three)
+#              tests: all tests; sanitizers: some small tests under compute-sanitizer; bench: every case of the
+#              benchmarks, quickly; curves: how cost grows; soak: the load tests with 10^6 messages each
+#   --budget   time for all parts; a test that does not fit is listed as not run (default: 720)
 #   -j         number of GPU tests at a time, except tests that must run alone (default: 4)
 #   --filter   only tests whose name (program:Suite.Test) matches this extended regular expression
 #   --logs     folder for the outputs (default: a folder under TMPDIR)
@@ -28,6 +30,8 @@ sanitized=(
   'kernel_test:Flavours/KernelRoundTrip.PassesOnTheHandlersStatus/Any4x64_Device'
 )
 tools=(memcheck racecheck initcheck)
+# The tests whose length CUDAQ_SOAK_MESSAGES sets.
+soaked=' ([^ ]*/)?(DeviceGraphLatency|HostGraphs|KernelLoad|KernelSharedRing|SideBySide)\.|Row15_GraphsAndDeviceCalls'
 
 usage() {
   sed -n '3,17s/^# \{0,1\}//p' "$0" >&2
@@ -54,7 +58,7 @@ run_one() {
   local result=$1 log=$2 program=$3 test=$4 name limit status=0 text verdict
   shift 4
   name="$(basename "$program"):$test"
-  limit=$(property "$program" timeout 60)
+  limit=$(($(property "$program" timeout 60) * ${CUDAQ_CHECK_PATIENCE:-1}))
   if [ $# -gt 0 ]; then limit=$((2 * limit)); fi
   if [ "$(left)" -lt "$limit" ]; then limit=$(left); fi
   if [ "$limit" -lt 5 ]; then
@@ -83,7 +87,7 @@ if [ "${1:-}" = --one ]; then
   exit 0
 fi
 
-build='' parts=tests,sanitizers,bench budget=1500 jobs=4 filter=. logs=
+build='' parts=tests,sanitizers,bench budget=720 jobs=4 filter=. logs=
 while [ $# -gt 0 ]; do
   case $1 in
   --parts) parts=${2:?} && shift 2 ;;
@@ -132,7 +136,8 @@ run_all() {
   done | xargs -0 -r -n "$((4 + $#))" -P "$at_once" "$self" --one
 }
 
-run_tests() {
+# Writes the tests of all programs to the files "parallel" and "serial".
+list_all() {
   local program
   : >"$logs/parallel"
   : >"$logs/serial"
@@ -144,6 +149,10 @@ run_tests() {
       list_tests "$program" >>"$logs/parallel"
     fi
   done
+}
+
+run_tests() {
+  list_all
   for list in parallel serial; do
     { awk '{ n = split($1, part, "/"); print part[n] ":" $2, $1, $2 }' "$logs/$list" |
       grep -E "^[^ ]*($filter)" || true; } |
@@ -168,24 +177,25 @@ run_sanitizers() {
   done
 }
 
+# Runs the benchmarks with these options, with equal shares of the time that is left: run_bench FOLDER OPTIONS...
 run_bench() {
-  local status=0 limit suite
-  mkdir -p "$logs/bench"
-  limit=$(left)
-  if [ ! -x "$build/tools/cudaq-realtime" ]; then
-    echo "notrun bench $build/tools/cudaq-realtime does not exist" >"$logs/bench/0000.result"
-  elif [ "$limit" -lt 20 ]; then
-    echo "notrun bench no time left" >"$logs/bench/0000.result"
-  else
-    for suite in device graph pipeline; do
-      status=0
-      timeout -k 2 "$((limit / 3))" "$build/tools/cudaq-realtime" bench "$suite" --quick \
-        >"$logs/bench/$suite.log" 2>&1 </dev/null || status=$?
-      cat "$logs/bench/$suite.log"
-      if [ "$status" -eq 0 ]; then echo "passed bench.$suite"; else echo "failed bench.$suite exit status $status"; fi \
-        >"$logs/bench/$suite.result"
-    done
-  fi
+  local folder=$1 status limit options name
+  shift
+  mkdir -p "$folder"
+  limit=$(($(left) / $#))
+  for options in "$@"; do
+    name=${options%% *} status=0
+    if [ ! -x "$build/tools/cudaq-realtime" ]; then
+      echo "notrun bench.$name $build/tools/cudaq-realtime does not exist"
+    elif [ "$limit" -lt 10 ]; then
+      echo "notrun bench.$name no time left"
+    else
+      # shellcheck disable=SC2086  # the options are separate words
+      timeout -k 2 "$limit" "$build/tools/cudaq-realtime" bench $options >"$folder/$name.log" 2>&1 </dev/null || status=$?
+      cat "$folder/$name.log" >&2
+      if [ "$status" -eq 0 ]; then echo "passed bench.$name"; else echo "failed bench.$name exit status $status"; fi
+    fi >"$folder/$name.result"
+  done
 }
 
 # Prints one line of the table, and adds its results to the file "all": row TITLE FOLDER...
@@ -202,7 +212,15 @@ row() {
 
 if wants tests; then run_tests; fi
 if wants sanitizers; then run_sanitizers; fi
-if wants bench; then run_bench; fi
+if wants bench; then run_bench "$logs/bench" 'device --quick' 'graph --quick' 'pipeline --quick'; fi
+if wants curves; then
+  run_bench "$logs/curves" 'device --curves --exchanges 20000 --rounds 5' 'graph --curves --exchanges 20000 --rounds 5'
+fi
+if wants soak; then
+  export CUDAQ_SOAK_MESSAGES=1000000 CUDAQ_CHECK_PATIENCE=10
+  list_all
+  grep -hE "$soaked" "$logs/parallel" "$logs/serial" | run_all "$logs/soak" 1
+fi
 
 : >"$logs/all"
 table=$(
@@ -211,7 +229,9 @@ table=$(
   for tool in "${tools[@]}"; do
     if wants sanitizers; then row "$tool" "$logs/sanitizer.$tool"; fi
   done
-  if wants bench; then row bench "$logs/bench"; fi
+  for part in bench curves soak; do
+    if wants "$part"; then row "$part" "$logs/$part"; fi
+  done
 )
 echo
 grep '^failed ' "$logs/all" | head -n 40 || true
