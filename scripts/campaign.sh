@@ -55,7 +55,10 @@ prepare() {
   case $1 in
     models) cmake --preset release -B "$logs/models" -DCUDAQ_TEST_ROOMS=model -DCUDAQ_TEST_CAMPAIGN=ON \
       --log-level=WARNING >/dev/null ;;
-    soak) build release build/release unittests/host_dispatcher/all && build release build/release unittests/shared_ring/all ;;
+    soak)
+      build release build/release unittests/host_dispatcher/all &&
+        build release build/release unittests/shared_ring/all
+      ;;
     fuzz) build release "$logs/fuzz" cudaq_header_fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
       -DCUDAQ_BUILD_FUZZER=ON -DCUDAQ_TEST_ROOMS=fuzz -DCUDAQ_REALTIME_BUILD_TOOLS=OFF -DCUDAQ_REALTIME_BUILD_QEC=OFF \
       -DCUDAQ_REALTIME_ENABLE_CUDA=OFF ;;
@@ -66,7 +69,9 @@ prepare() {
 run() {
   local tests=build/release/unittests
   case $1 in
-    models) timeout "$budget" ctest --test-dir "$logs/models" -L campaign --no-tests=error --output-on-failure -j "$jobs" ;;
+    models)
+      timeout "$budget" ctest --test-dir "$logs/models" -L campaign --no-tests=error --output-on-failure -j "$jobs"
+      ;;
     soak) CUDAQ_SOAK_MESSAGES=1000000 timeout "$budget" bash -c \
       "$tests/host_dispatcher/host_dispatcher_test --gtest_filter='*Load*' &&
        $tests/shared_ring/shared_ring_test --gtest_filter='*/SharedRing.*'" ;;

@@ -34,7 +34,7 @@ tools=(memcheck racecheck initcheck)
 soaked=' ([^ ]*/)?(DeviceGraphLatency|HostGraphs|KernelLoad|KernelSharedRing|SideBySide)\.|Row15_GraphsAndDeviceCalls'
 
 usage() {
-  sed -n '3,17s/^# \{0,1\}//p' "$0" >&2
+  sed -n '3,20s/^# \{0,1\}//p' "$0" >&2
   exit 64
 }
 
@@ -100,7 +100,9 @@ while [ $# -gt 0 ]; do
   esac
 done
 if [ ! -d "$build" ]; then usage; fi
-case ",$parts," in *[!a-z,]*) usage ;; esac
+for part in ${parts//,/ }; do
+  case $part in tests | sanitizers | bench | curves | soak) ;; *) usage ;; esac
+done
 build=$(cd "$build" && pwd)
 self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
 # Five seconds are left for the table and for processes that must be killed.
@@ -191,7 +193,8 @@ run_bench() {
       echo "notrun bench.$name no time left"
     else
       # shellcheck disable=SC2086  # the options are separate words
-      timeout -k 2 "$limit" "$build/tools/cudaq-realtime" bench $options >"$folder/$name.log" 2>&1 </dev/null || status=$?
+      timeout -k 2 "$limit" "$build/tools/cudaq-realtime" bench $options \
+        >"$folder/$name.log" 2>&1 </dev/null || status=$?
       cat "$folder/$name.log" >&2
       if [ "$status" -eq 0 ]; then echo "passed bench.$name"; else echo "failed bench.$name exit status $status"; fi
     fi >"$folder/$name.result"
