@@ -8,8 +8,8 @@ purpose=$1
 shift
 variants=" $* "
 
-# need|probe|Debian package|purpose. The need is `must`, or `may`: without the package its tests are skipped and print
-# the reason.
+# need|probe|Debian package|purpose. The need is `must`, or `may`: the build works without the package, and tests that
+# need it are skipped and print the reason.
 table() {
   cat <<'T'
 must|cmd:g++|g++|the compiler
