@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The install tree: headers, the shared library, the program, and what lets others find them. It may be moved as a
-# whole. Components that come later add a targets file of their own: see cudaq-realtime-config.cmake.in.
+# The install tree: headers, libraries, and the files by which CMake and pkg-config find them. tools/CMakeLists.txt adds
+# the programs. The tree may be moved as a whole. Each optional component has a targets file of its own: see
+# cudaq-realtime-config.cmake.in.
 include(CMakePackageConfigHelpers)
 
 set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cudaq-realtime")
@@ -29,7 +30,7 @@ if(TARGET cudaq-realtime-dispatch)
 endif()
 configure_package_config_file(cmake/cudaq-realtime-config.cmake.in cudaq-realtime-config.cmake
                               INSTALL_DESTINATION "${_package_dir}" NO_SET_AND_CHECK_MACRO)
-# As the soname: what was released stays within a major version.
+# Like the soname: within a major version, a released name keeps its meaning and layout.
 write_basic_package_version_file(cudaq-realtime-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config-version.cmake" DESTINATION "${_package_dir}")

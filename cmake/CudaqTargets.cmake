@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What every target of the project shares: language level, warnings, sanitizers, CUDA headers.
+# Settings that all targets of the project share: language level, warnings, sanitizers, CUDA headers. Functions for
+# precompiled headers, for the linker, and for third-party code.
 include(GNUInstallDirs)
 
 set(CMAKE_CXX_STANDARD 20)
@@ -10,17 +11,19 @@ set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
-# An installed program finds the library beside it, wherever the tree was moved to.
+# An installed program finds the library by a path relative to its own folder: the tree may be moved.
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 find_package(Threads REQUIRED)
-# Line numbers in back traces, but no variables: these are half of the work of compiling. For a debugger: build type Debug.
+# -g1: line numbers for back traces, but no variables. Variables double the compile time. A debugger needs the build
+# type Debug.
 add_compile_options("$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:C,CXX>>:-g1>")
 
-# A sanitizer must see every object of the build, GoogleTest and the decoders included: hence directory-wide.
+# These options are set for the whole directory, because a sanitizer must instrument every object of the build,
+# GoogleTest and PyMatching included.
 set(CUDAQ_SANITIZER "" CACHE STRING "Instrument everything: thread, or address (with undefined)")
 set_property(CACHE CUDAQ_SANITIZER PROPERTY STRINGS "" thread address)
 if(CUDAQ_SANITIZER STREQUAL "thread")
@@ -31,15 +34,16 @@ elseif(CUDAQ_SANITIZER)
   message(FATAL_ERROR "CUDAQ_SANITIZER is '${CUDAQ_SANITIZER}'; it can be empty, thread, or address")
 endif()
 if(CUDAQ_SANITIZER)
-  # -O1 -g1 find what -O2 -g find, in half the build time or less. Instrumentation causes false alarms of these two
-  # warnings of GCC.
+  # -O1 -g1 finds the same errors as -O2 -g, in half the build time or less. In instrumented code, these two warnings of
+  # GCC are false alarms.
   add_compile_options(${_sanitize} -O1 -g1 -fno-omit-frame-pointer
-                      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>)
+                      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>
+                      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>)
   add_link_options(${_sanitize})
 endif()
 
-# The public headers need cuda_runtime_api.h, the library libcu++: both are headers of the toolkit. The runtime itself
-# is linked statically, so that the library loads where there is no driver.
+# The public headers include cuda_runtime_api.h, and the library uses libcu++. Both are headers of the toolkit. The CUDA
+# runtime is linked statically: the library also loads on a machine without a driver.
 set(_cuda_hints "${CUDAToolkit_ROOT}/include" "$ENV{CUDAToolkit_ROOT}/include" "$ENV{CUDA_HOME}/include"
                 "$ENV{CUDA_PATH}/include" /usr/local/cuda/include)
 find_path(CUDAQ_CUDA_INCLUDE_DIR cuda_runtime_api.h HINTS ${_cuda_hints} NO_CMAKE_FIND_ROOT_PATH)
@@ -47,17 +51,18 @@ find_path(CUDAQ_CCCL_INCLUDE_DIR cuda/atomic
           HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/cccl" "${CUDAQ_CUDA_INCLUDE_DIR}" NO_CMAKE_FIND_ROOT_PATH)
 if(NOT CUDAQ_CUDA_INCLUDE_DIR OR NOT CUDAQ_CCCL_INCLUDE_DIR)
   message(FATAL_ERROR "The headers of the CUDA toolkit (cuda_runtime_api.h, libcu++'s cuda/atomic) were not found. "
-    "Neither a GPU nor a driver is needed to build, but these headers are: install CUDA toolkit 12.6 or newer and, "
-    "unless it is in /usr/local/cuda, name it by the environment variable CUDA_HOME or by -DCUDAToolkit_ROOT=DIR.")
+    "The build needs these headers, but neither a GPU nor a driver. Install CUDA toolkit 12.6 or newer. If it is not "
+    "in /usr/local/cuda, set the environment variable CUDA_HOME, or configure with -DCUDAToolkit_ROOT=DIR.")
 endif()
 if(CUDAQ_REALTIME_ENABLE_CUDA)
   find_library(CUDAQ_CUDART_STATIC cudart_static HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/../lib64")
   if(NOT CUDAQ_CUDART_STATIC)
-    message(FATAL_ERROR "libcudart_static.a was not found beside ${CUDAQ_CUDA_INCLUDE_DIR}. Install the development "
-      "files of the CUDA runtime, or configure with -DCUDAQ_REALTIME_ENABLE_CUDA=OFF (no mapped or device rings).")
+    message(FATAL_ERROR "libcudart_static.a was not found: not in ${CUDAQ_CUDA_INCLUDE_DIR}/../lib64, and not in the "
+      "system's folders. Install the development files of the CUDA runtime, or configure with "
+      "-DCUDAQ_REALTIME_ENABLE_CUDA=OFF (no device path, no graph workers, no mapped or device rings).")
   endif()
 endif()
-# Kernels and their header tests need nvcc; the library does not.
+# The kernels and the tests of CUDA headers need nvcc; the library does not.
 set(CUDAQ_HAVE_NVCC OFF)
 if(CUDAQ_REALTIME_ENABLE_CUDA AND NOT CUDAQ_SANITIZER)
   find_program(CUDAQ_NVCC nvcc HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/../bin")
@@ -71,7 +76,7 @@ if(CUDAQ_REALTIME_ENABLE_CUDA AND NOT CUDAQ_SANITIZER)
     set(CMAKE_CUDA_STANDARD 17)
     enable_language(CUDA)
     set(CUDAQ_HAVE_NVCC ON)
-    # CMake 3.25 does not know that nvcc takes this standard.
+    # CMake 3.25 does not know the option by which nvcc compiles C++20.
     foreach(kind STANDARD EXTENSION)
       if(NOT CMAKE_CUDA20_${kind}_COMPILE_OPTION)
         set(CMAKE_CUDA20_${kind}_COMPILE_OPTION "-std=c++20")
@@ -89,13 +94,13 @@ target_compile_options(cudaq-options INTERFACE
 target_include_directories(cudaq-options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
 target_include_directories(cudaq-options SYSTEM INTERFACE "${CUDAQ_CUDA_INCLUDE_DIR}" "${CUDAQ_CCCL_INCLUDE_DIR}")
 
-# Slow headers are compiled once for all targets with the same options. A source still includes what it uses: it must
-# compile with CUDAQ_PRECOMPILED_HEADERS=OFF, too.
-#   cudaq_compile_headers(<owner> <header>...)   the owner: a target with one empty source and no definitions
-#   cudaq_use_headers(<target> <owner>)
-option(CUDAQ_PRECOMPILED_HEADERS "Compile slow headers once" ON)
-set(CUDAQ_STANDARD_HEADERS <algorithm> <atomic> <chrono> <condition_variable> <functional> <map> <memory> <mutex> <string>
-    <thread> <vector>)
+# Precompiled headers: slow headers are compiled once for all targets with the same options. Each source still includes
+# what it uses, because it must also compile with CUDAQ_PRECOMPILED_HEADERS=OFF.
+#   cudaq_compile_headers(<owner> <header>...)   the owner: a target with one empty source, and without definitions
+#   cudaq_use_headers(<target> <owner>)          the target uses the precompiled headers of the owner
+option(CUDAQ_PRECOMPILED_HEADERS "Precompile slow headers, once for all targets with the same options" ON)
+set(CUDAQ_STANDARD_HEADERS <algorithm> <atomic> <chrono> <condition_variable> <functional> <map> <memory> <mutex>
+    <string> <thread> <vector>)
 function(cudaq_compile_headers owner)
   if(CUDAQ_PRECOMPILED_HEADERS)
     target_precompile_headers(${owner} PRIVATE ${ARGN})
@@ -111,8 +116,9 @@ add_library(cudaq-library-headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}
 target_link_libraries(cudaq-library-headers PRIVATE cudaq-options)
 cudaq_compile_headers(cudaq-library-headers ${CUDAQ_STANDARD_HEADERS})
 
-# cudaq_quick_link(<target>...): programs that are linked again after each change take the quickest linker that is
-# installed. What is installed as a library takes the compiler's own.
+# cudaq_quick_link(<target>...): links programs with mold, or with lld, if one of them is installed. It is used for
+# tests and for the programs of tools/, which are linked again after each change. Libraries are linked with the
+# compiler's default linker.
 find_program(CUDAQ_QUICK_LINKER NAMES ld.mold ld.lld)
 mark_as_advanced(CUDAQ_QUICK_LINKER)
 function(cudaq_quick_link)
@@ -125,14 +131,15 @@ function(cudaq_quick_link)
   endif()
 endfunction()
 
-# cudaq_third_party(<target>): code that is not ours changes rarely, and each build variant compiles it. Its objects are
-# kept by ccache, where that is installed, by their content and outside the build folder.
+# cudaq_third_party(<target>): options for code of other projects (GoogleTest, PyMatching, Stim). It rarely changes, but
+# each build variant compiles it. If ccache is installed, it keeps the objects outside the build folder and finds them
+# by the content of the sources.
 find_program(CUDAQ_CCACHE NAMES ccache)
 mark_as_advanced(CUDAQ_CCACHE)
 function(cudaq_third_party target)
   target_compile_options(${target} PRIVATE -w -g0)
   if(CUDAQ_CCACHE)
-    # Relative paths: the same objects for every build folder.
+    # With relative paths, all build folders use the same objects.
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
       "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_BINARY_DIR};CCACHE_NOHASHDIR=1;${CUDAQ_CCACHE}")
   endif()

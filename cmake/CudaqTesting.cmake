@@ -1,30 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-# GoogleTest, and the functions by which every test of the project is declared.
+# GoogleTest, and the functions that declare the tests of the project.
 #
 #   cudaq_add_test(NAME <target> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
 #                  [TIMEOUT <seconds>] [PROCESSORS <n>] [RUN_SERIAL])
-#     A GoogleTest program; every TEST in it is one ctest entry. Further arguments of the program can not be given:
-#     a test finds its data through compile definitions.
+#     A GoogleTest program; every TEST in it is one ctest entry. The program gets no arguments of the caller: a test
+#     finds its data through compile definitions.
 #   cudaq_add_script_test(NAME <name> COMMAND <program> <argument>... [LABELS ...] [TIMEOUT ...] [PROCESSORS ...]
 #                  [RUN_SERIAL] [FIXTURES_SETUP <f>] [FIXTURES_REQUIRED <f>])
-#     Anything else. Exit status 77 means skipped; the last line printed is then the reason.
+#     Any other program as a test. Exit status 77 means skipped; the last line of its output is then the reason.
 #   cudaq_add_gpu_test(<as cudaq_add_test>)
-#     A test that needs a GPU to run, but neither to build nor to list: it skips itself where there is none, or fails if
-#     the environment says CUDAQ_REQUIRE_GPU=1. Device-linked with the archive of the dispatch kernels; label gpu. Beside
-#     the program stands <target>.gputest with its time limit, for runs without ctest (unittests/gpu_check.sh).
+#     A test that needs a GPU to run, but not to be built or listed. On a machine without a GPU it is skipped, or fails
+#     if CUDAQ_REQUIRE_GPU=1 is set in the environment. It is device-linked with the archive of the dispatch kernels and
+#     has the label gpu. The file <target>.gputest in the program's folder holds TIMEOUT and RUN_SERIAL for
+#     unittests/gpu_check.sh, which runs the tests without ctest.
 #
-# PROCESSORS says how many cores a test keeps busy: ctest -j does not run it beside others when there are not enough.
-# RUN_SERIAL is for tests that judge times.
+# PROCESSORS is the number of cores that a test keeps busy: ctest -j starts the test when so many cores are free.
+# RUN_SERIAL is for tests that check times: no other test runs at the same time.
 include(GoogleTest)
 
-set(CUDAQ_TEST_PREFIX "" CACHE STRING "Put before the name of every test, to tell build variants apart")
-set(CUDAQ_TEST_TIMEOUT_FACTOR 1 CACHE STRING "Multiplies every time limit, for slow build variants")
+set(CUDAQ_TEST_PREFIX "" CACHE STRING "Prefix of all test names; it names the build variant")
+set(CUDAQ_TEST_TIMEOUT_FACTOR 1 CACHE STRING "Factor for the time limits of all tests, for slow build variants")
 
-set(CUDAQ_GOOGLETEST_DIR /usr/src/googletest/googletest CACHE PATH "GoogleTest's sources")
+set(CUDAQ_GOOGLETEST_DIR /usr/src/googletest/googletest CACHE PATH "Folder of GoogleTest's sources")
 if(EXISTS "${CUDAQ_GOOGLETEST_DIR}/src/gtest-all.cc")
-  # Built here, so that it is instrumented and cross-compiled like everything else.
+  # Built here, because it needs the sanitizer and the target architecture of the tests.
   add_library(cudaq-gtest STATIC "${CUDAQ_GOOGLETEST_DIR}/src/gtest-all.cc")
-  target_include_directories(cudaq-gtest SYSTEM PUBLIC "${CUDAQ_GOOGLETEST_DIR}/include" PRIVATE "${CUDAQ_GOOGLETEST_DIR}")
+  target_include_directories(cudaq-gtest SYSTEM
+    PUBLIC "${CUDAQ_GOOGLETEST_DIR}/include" PRIVATE "${CUDAQ_GOOGLETEST_DIR}")
   cudaq_third_party(cudaq-gtest)
   target_link_libraries(cudaq-gtest PUBLIC Threads::Threads)
   add_library(cudaq-gtest-main STATIC "${CUDAQ_GOOGLETEST_DIR}/src/gtest_main.cc")
@@ -35,13 +37,14 @@ if(EXISTS "${CUDAQ_GOOGLETEST_DIR}/src/gtest-all.cc")
 else()
   find_package(GTest QUIET)
   if(NOT GTest_FOUND)
-    message(FATAL_ERROR "GoogleTest was found neither as sources in ${CUDAQ_GOOGLETEST_DIR} (Debian: googletest) nor as "
-      "a package. Install it, or configure with -DCUDAQ_REALTIME_BUILD_TESTS=OFF.")
+    message(FATAL_ERROR "GoogleTest was found neither as sources in ${CUDAQ_GOOGLETEST_DIR} nor as a CMake package. "
+      "Install it (Debian: googletest), or configure with -DCUDAQ_REALTIME_BUILD_TESTS=OFF.")
   endif()
 endif()
 
-# What every test includes, compiled once for all tests of the variant. They share the compiler's options, so they can.
-set(_test_options $<$<COMPILE_LANGUAGE:CXX>:-O1$<SEMICOLON>-g1>) # half the time to build
+# Headers that every test includes, precompiled once for all tests of the variant. This is possible because all tests
+# have the same compile options.
+set(_test_options $<$<COMPILE_LANGUAGE:CXX>:-O1$<SEMICOLON>-g1>) # the tests compile in half the time
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/empty_program.cpp" CONTENT "int main() {}\n")
 add_executable(cudaq-test-headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/empty_program.cpp")
 target_link_libraries(cudaq-test-headers PRIVATE cudaq-options GTest::gtest)
@@ -54,7 +57,7 @@ elseif(CUDAQ_SANITIZER STREQUAL "address")
   set(_test_environment "ASAN_OPTIONS=detect_stack_use_after_return=1;UBSAN_OPTIONS=print_stacktrace=1")
 endif()
 
-# From the arguments of the caller: time limit and labels, with the defaults filled in.
+# Sets arg_TIMEOUT, arg_PROCESSORS and labels from the arguments of the caller and the defaults.
 macro(_cudaq_test_properties)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
@@ -70,23 +73,24 @@ endmacro()
 function(cudaq_add_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
-    message(FATAL_ERROR "cudaq_add_test: NAME and SOURCES are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
+    message(FATAL_ERROR "cudaq_add_test: NAME and SOURCES are required; unknown arguments: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
   _cudaq_test_properties()
   add_executable(${arg_NAME} ${arg_SOURCES})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_LIBS} cudaq-options GTest::gtest_main)
   target_compile_options(${arg_NAME} PRIVATE ${_test_options})
-  if(NOT arg_SOURCES MATCHES "\\.c(;|$)") # CMake looks for a header of each language
+  if(NOT arg_SOURCES MATCHES "\\.c(;|$)") # CMake would look for a precompiled header of C, too
     cudaq_use_headers(${arg_NAME} cudaq-test-headers)
   endif()
   cudaq_quick_link(${arg_NAME})
   if(CMAKE_CROSSCOMPILING_EMULATOR)
     target_compile_definitions(${arg_NAME} PRIVATE CUDAQ_TEST_EMULATED)
   endif()
-  # Asked for its tests when it was linked, under the emulator too: a program that can not even list them fails the build.
+  # CMake runs the program after its link to list its tests, under the emulator if there is one. A program that cannot
+  # list its tests fails the build.
   gtest_discover_tests(${arg_NAME} TEST_PREFIX "${CUDAQ_TEST_PREFIX}" DISCOVERY_TIMEOUT 120
                        NO_PRETTY_VALUES)
-  # gtest_discover_tests flattens properties that are lists. This file is read after its list of tests.
+  # gtest_discover_tests cannot set a property to a list. ctest reads this file after the list of tests.
   set(file "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}_properties.cmake")
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [[
 set_tests_properties(${@arg_NAME@_TESTS} PROPERTIES LABELS "@labels@" TIMEOUT @arg_TIMEOUT@ PROCESSORS @arg_PROCESSORS@
@@ -104,10 +108,11 @@ function(cudaq_add_gpu_test)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
-  cudaq_add_test(NAME ${arg_NAME} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS} cudaq-realtime-dispatch LABELS gpu ${arg_LABELS}
-                 TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS} ${serial} ${arg_UNPARSED_ARGUMENTS})
+  cudaq_add_test(NAME ${arg_NAME} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS} cudaq-realtime-dispatch
+                 LABELS gpu ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} PROCESSORS ${arg_PROCESSORS} ${serial}
+                 ${arg_UNPARSED_ARGUMENTS})
   set_target_properties(${arg_NAME} PROPERTIES CUDA_SEPARABLE_COMPILATION ON CUDA_RUNTIME_LIBRARY Static)
-  # 177: GoogleTest declares a static member of every test that nothing refers to.
+  # Warning 177, unused variable: GoogleTest declares a static member in every test that no code uses.
   target_compile_options(${arg_NAME} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--diag-suppress=177>)
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}.gputest" @ONLY
        CONTENT "timeout=@arg_TIMEOUT@\nserial=@arg_RUN_SERIAL@\n")
@@ -117,7 +122,8 @@ function(cudaq_add_script_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS;FIXTURES_SETUP;FIXTURES_REQUIRED"
                         "COMMAND;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_COMMAND)
-    message(FATAL_ERROR "cudaq_add_script_test: NAME and COMMAND are needed; not understood: '${arg_UNPARSED_ARGUMENTS}'")
+    message(FATAL_ERROR
+      "cudaq_add_script_test: NAME and COMMAND are required; unknown arguments: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
   _cudaq_test_properties()
   set(name "${CUDAQ_TEST_PREFIX}${arg_NAME}")

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what is missing, and only that: scripts/bootstrap.sh demo|test [variant...]
-# A machine that has everything is not touched and no package list is fetched.
+# Installs the Debian packages that are missing: scripts/bootstrap.sh demo|test [variant...]
+# If no package is missing, it changes nothing and fetches no package list.
 set -euo pipefail
 [ $# -gt 0 ] || set -- test
 purpose=$1
 shift
 variants=" $* "
 
-# need|probe|Debian package|what it is for. need: must, or may (its tests are then skipped and say so).
+# need|probe|Debian package|purpose. The need is `must`, or `may`: the build works without the package, and tests that
+# need it are skipped and print the reason.
 table() {
   cat <<'T'
 must|cmd:g++|g++|the compiler
@@ -52,7 +53,7 @@ present() {
   esac
 }
 
-# Lines of the table whose probe fails; $1 restricts them to one need.
+# Prints the lines of the table whose probe fails. $1: only the lines with this need.
 missing() {
   table | while IFS='|' read -r need probe package purpose_text; do
     if [ "${1:-$need}" = "$need" ] && ! present "$probe"; then
@@ -83,7 +84,7 @@ if [ -n "$lacking" ]; then
     echo "bootstrap: installing them with apt-get"
     as_root apt-get update -qq || echo "bootstrap: the package lists could not be refreshed; trying with the old ones"
     if ! as_root apt-get install -y -qq --no-install-recommends "${packages[@]}"; then
-      # One package that cannot be had must not keep the others away.
+      # One package that is not available must not prevent the installation of the others.
       for package in "${packages[@]}"; do
         as_root apt-get install -y -qq --no-install-recommends "$package" || true
       done
@@ -102,7 +103,7 @@ if [ -n "$lacking" ]; then
   fi
 fi
 
-# The toolkit is no Debian package. Its headers are needed, its compiler only for kernels and some header tests.
+# The CUDA toolkit is no Debian package. Every build needs its headers. Only kernels and some tests need its compiler.
 for dir in "${CUDAToolkit_ROOT:-}" "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda /usr; do
   if [ -n "$dir" ] && [ -e "$dir/include/cuda_runtime_api.h" ]; then
     exit 0

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the program and runs its main job on recorded shots of the d=13 surface code: scripts/demo.sh [option...]
-# Options go to `cudaq-realtime demo` (--help lists them). Installs what is missing; a second run starts at once.
+# Builds the program and decodes recorded shots of the d=13 surface code with it: scripts/demo.sh [option...]
+# The options are those of `cudaq-realtime demo` (--help lists them). Installs missing packages. A second run installs
+# and builds nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/bootstrap.sh demo
 options=()
 if [ ! -e /usr/src/googletest/googletest/src/gtest-all.cc ]; then
-  options=(-DCUDAQ_REALTIME_BUILD_TESTS=OFF) # the test framework is not needed here; scripts/test.sh switches them on again
+  # The demo does not need the test framework. scripts/test.sh switches the tests on again.
+  options=(-DCUDAQ_REALTIME_BUILD_TESTS=OFF)
 fi
 cmake --preset release --log-level=WARNING "${options[@]}" >/dev/null
 cmake --build build/release -j "${CUDAQ_JOBS:-$(nproc)}" --target tools/cudaq-realtime -- --quiet

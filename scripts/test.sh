@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds every variant and runs every test in one ctest run, or less than that:
+# Builds variants and runs their tests in one ctest run:
 #   scripts/test.sh [ctest option...]                               all variants, all tests
 #   scripts/test.sh --variants "release tsan" [ctest option...]     these variants, all of their tests
 #   scripts/test.sh --quick [room...] [ctest option...]             release only, only these rooms of unittests/
-# --quick is for a change that is being made. It builds what the tests of these rooms need, in build/release like the other
-# calls. Without a room it takes all but those that take long: abi, codegen, fuzz, gpu, headers, install, model.
-# Installs what is missing. A second run builds nothing that has not changed. CUDAQ_JOBS: parallel jobs (all cores).
+# --quick is for a change in progress. It builds only what the tests of these rooms need, in build/release. Without a
+# room it takes all rooms except abi, codegen, fuzz, gpu, headers, install and model.
+# Installs missing packages. A second run compiles only what has changed. CUDAQ_JOBS: parallel jobs (all cores).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 jobs=${CUDAQ_JOBS:-$(nproc)}
@@ -27,12 +27,12 @@ test_all() {
     configure "$variant"
     build "$variant" all
   done
-  # The variants become the folders of one test tree, whose tests differ by the prefix of the variant.
+  # One test tree with a folder for each variant. The variant's prefix makes the names of the tests unique.
   echo "subdirs(${variants[*]})" >build/CTestTestfile.cmake
   exec ctest --test-dir build "${ctest_options[@]}" "$@"
 }
 
-# Rooms that --quick takes only by name: they take long, need a GPU, or look at the installed build.
+# Rooms that --quick takes only by name: they take long, need a GPU, or need the whole build.
 by_name_only=" abi codegen fuzz gpu headers install model "
 
 test_rooms() {
@@ -51,7 +51,7 @@ test_rooms() {
       [[ $by_name_only == *" $room "* ]] || rooms+=("$room")
     done
   fi
-  # The headers are tested as they were installed, by a test of the room install.
+  # The header tests read the install tree. A test of the room install makes it.
   [[ " ${rooms[*]} " != *" headers "* || " ${rooms[*]} " == *" install "* ]] || rooms+=(install)
 
   scripts/bootstrap.sh test release

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cudaq-realtime` does when it needs device kernels. They are in the program cudaq-realtime-gpu of the same folder,
-// so that a build for the CPU does not wait until they are compiled. That program has the same command line. It replaces
-// this process.
+// How `cudaq-realtime` runs a command that needs device kernels. They are in another program of the same folder,
+// cudaq-realtime-gpu: a build for the CPU does not have to compile them. That program has the same commands and
+// options, and replaces this process.
 #include "tools/bench/bench_plan.h"
 #include "tools/demo/demo.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
@@ -19,7 +19,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// The arguments of this process, as execv takes them; they point into `text`.
+/// The arguments of this process, in the form that execv needs. The pointers point into `text`.
 std::vector<char *> own_arguments(std::string &text) {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   text.assign(std::istreambuf_iterator<char>(file), {});
@@ -30,8 +30,8 @@ std::vector<char *> own_arguments(std::string &text) {
   return arguments;
 }
 
-/// Starts the same command line again in the program with the device kernels. Throws std::runtime_error, which names
-/// `command`, when it does not start.
+/// Replaces this process by cudaq-realtime-gpu, with the same arguments. Throws std::runtime_error, whose text names
+/// `command`, if that program cannot be started.
 [[noreturn]] void continue_with_device_kernels(const char *command) {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "cudaq-realtime-gpu";

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian's cross compiler; the tests run under qemu-user.
+# Toolchain file for Debian's cross compiler. The tests run under qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

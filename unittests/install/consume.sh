@@ -130,7 +130,7 @@ case $way in
       exit 1
     fi
     cat "$scratch.log"
-    grep -q 'now asking for what cannot be had' "$scratch.log"
+    grep -q 'the next find_package must fail' "$scratch.log"
     tr -s ' \n' ' ' <"$scratch.log" | grep -q 'No cudaq::realtime-dispatch: .*enable_language(CUDA)'
     ;;
   *)
