@@ -21,10 +21,12 @@ enum class execution_end : std::uint32_t {
 struct execution_result {
   execution_end why = execution_end::stop;
   std::uint32_t successor = 0;
-  /// Error of this execution's relaunch, or 0. After an error it goes on without launches until another member is
-  /// there.
+  /// Error of this execution's relaunch, or 0. After an error the execution gets no new launches. It goes on to accept
+  /// and to collect, with the launches that it has left, if any, until another member can take the token.
   int stranded = 0;
-  bool gave_up = false; ///< stranded, and no other member will come, or a stop does not wait for it
+  /// Stranded with no launches left, and either all other members are lost, or a stop is requested while requests wait
+  /// for a launch. Waiting requests then fail, and no new request is accepted.
+  bool gave_up = false;
 };
 
 /// The table's device functions, and its graphs with the scheduler's state.
@@ -130,12 +132,14 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE graph_ring_transport(const slot_ring &r, const graph_state_view &graphs)
       : base(r, graphs.state.cursor), graphs_(graphs) {}
 
-  /// Reads the held bit first: the poller clears it after the rx flag.
+  /// Reads the held bit first: the poller clears it after the rx flag. In the other order this could see the old rx
+  /// flag, then the cleared bit, and accept an answered request again.
   CUDAQ_REALTIME_HOST_DEVICE bool poll(std::uint32_t k, message &m) const {
     return !graphs_.holds(base::slot_at(k)) && base::poll(k, m);
   }
   CUDAQ_REALTIME_HOST_DEVICE static message of_slot(std::uint32_t slot) { return {slot, 0}; }
-  /// The cursor does not move beyond a slot in flight: that slot may already be answered and filled again.
+  /// Does not move the cursor past a held slot: that slot may be answered and refilled meanwhile, and its new request
+  /// comes before those of later slots. (advance, after a request is accepted, does move past its slot.)
   CUDAQ_REALTIME_HOST_DEVICE bool seek() {
     return Group::ballot(Group::lane() == 0 && graphs_.holds(base::slot_at(0))) == 0 &&
            base::seek_by([this](std::uint32_t k, message &m) { return poll(k, m); },

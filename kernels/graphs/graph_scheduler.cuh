@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of the graph scheduler: the dispatch loop, in executions of limited length. It is the only node of a
-// device graph. Several such graphs ("members") take turns (kernels/graphs/graph_rotation.h):
+// device graph. The runtime allows 120 launches in one execution of a graph, and a relaunch waits for all graphs that
+// the execution has launched. So several such graphs ("members") take turns (kernels/graphs/graph_rotation.h):
 //
 //   wait for the token -> copy the state into shared memory -> warp 0: the loop; warp 1: the poller
-//   -> copy the state back -> pass the token -> relaunch, after all graphs that this execution has launched
+//   -> copy the state back -> pass the token -> launch this graph again (tail launch) and end
+//
+// The next execution begins when this one and all graphs that it has launched have ended.
 //
 // Life of one request: slot 5 of a ring of 8, function id 0x50, routing key 9, request id 42. Table entries 0 and 1
-// have this id and key, so they are route 0: pool 0 with instances 0 and 1, and queue 0. Contexts are GraphIOContexts.
-// Member 0 of 8 holds the token. Functions without a class are members of graph_scheduler_state.
+// have this id and key: they are route 0, with pool 0 (instances 0 and 1). Queue 0 is that of function 0x50, for all
+// its keys (with ANY ordering each route has its own queue). Contexts are GraphIOContexts. Member 0 of 8 holds the
+// token. Functions without a class are members of graph_scheduler_state.
 //
 //   step       function                               words after it
 //   before                                            cursor 5, held bit 5 = 0; execution 17, launches 40, accepted 0;
@@ -34,7 +38,9 @@
 //
 // If no instance is idle at "accepted", start() returns `later`, and append() makes slot 5 the last job of queue 0
 // (jobs[5] = {kNoGraph, 0}). The request stays in its slot; the cursor goes on. When an instance completes, put_back()
-// lists queue 0 again; pump() and start_first() then launch the instance for slot 5 and take the job from the queue.
+// lists queue 0 again; pump() and start_first() then launch the instance for slot 5 and take the job from the queue. A
+// request is also appended if its queue is not empty: within a queue, launches keep the order in which requests were
+// accepted. Their answers may overtake each other.
 //
 // The token, after the 100th launch of execution 17:
 //
@@ -45,9 +51,9 @@
 //   taken      member 3: graph_rotation::look         presence[3] = away; image copied into its shared memory
 //   goes on    begin_execution                        execution 18, launches 0; same cursor
 //
-// Graphs in flight stay in the image, and their completion words are in device memory: the poller of member 3 completes
-// them. If no member is there, member 0 goes on to 116 launches, waits until its own graphs have completed, relaunches
-// itself and sets the token free.
+// The image holds the records of graphs in flight, so they move with the token. Their completion words are in device
+// memory: the poller of member 3 completes them. If no member is there, member 0 goes on to 116 launches, waits until
+// its own graphs have completed, relaunches itself and sets the token free.
 //
 // Threads. This room starts no host thread.
 //

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the host prepares for the graph scheduler: its state, in one block of device memory, and its kernel argument.
 //
-//   image    the state that the scheduler holding the token works on and passes on with the token. The scheduler copies
-//            it to shared memory if it has at most kMostSharedImage bytes.
+//   image    The member that holds the token changes it, and passes it on with the token. The member works on a copy in
+//            shared memory if the image has at most kMostSharedImage bytes.
 //     state      one graph_scheduler_words
 //     graphs     one graph_instance for each GRAPH_LAUNCH entry of the table
-//     pools      one graph_pool for each route: the instances under one (function id, routing key)
-//     queues     one wait_queue for each function, or with ANY ordering for each route: its requests stay in order
-//     held       a bit for each slot; set while its request is accepted and its rx flag is not cleared
+//     pools      one graph_pool for each route: the instances of one (function id, routing key)
+//     queues     one wait_queue for each function, with ANY ordering for each route: its requests are launched in order
+//     held       one bit for each slot; set while its request is accepted and its rx flag is not cleared
 //   after the image, always in device memory
 //     jobs       one graph_job for each slot: links the requests of a wait queue
 //     done_words one completion word for each instance
@@ -20,33 +20,33 @@ namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kNoGraph = 0xFFFFFFFFu;  ///< end of a list: no instance, no queue, no job
 inline constexpr std::uint32_t kUnlisted = 0xFFFFFFFEu; ///< a queue that is in no list
-inline constexpr std::uint32_t kMostMembers = 32;       ///< most scheduler graphs in a rotation
-/// Default, measured: with fewer members requests wait for slow graphs, with more the polls cost more.
+inline constexpr std::uint32_t kMostMembers = 32;       ///< most members of a rotation
+/// Default, from measurements: with fewer members requests wait for slow graphs, with more the polls cost more.
 inline constexpr std::uint32_t kUsualMembers = 8;
-inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< from this launch on a scheduler looks for a successor
-inline constexpr std::uint32_t kMostLaunches = 116;      ///< a scheduler's limit; the runtime allows 120 per execution
+inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< launches after which a member looks for a successor
+inline constexpr std::uint32_t kMostLaunches = 116;      ///< limit of an execution; the runtime allows 120
 inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay in device memory
 
 /// Device graphs come with compute capability 9.0.
 constexpr bool has_device_graphs(int major) { return major >= 9; }
 
-/// State of an instance's job. The scheduler changes it from idle to in_flight and from completed to idle. The poller
-/// changes it from in_flight to completed.
+/// Phase of an instance. The scheduler changes it from idle to in_flight and from completed to idle. The poller changes
+/// it from in_flight to completed.
 enum class graph_phase : std::uint32_t { idle, in_flight, completed };
 
-/// One graph exec.
+/// One graph of the table.
 struct alignas(16) graph_instance {
   std::uint64_t exec;
-  std::uint64_t io; ///< device address of its GraphIOContext, or of a GraphIOContextV2 if it publishes by itself
-  std::uint64_t launch_number; ///< of the last job; the completion word holds it when that job has ended
+  std::uint64_t io; ///< device address of its GraphIOContext, or of a GraphIOContextV2 for a publishing graph
+  std::uint64_t launch_number; ///< of the last launch; the completion word holds it when that launch has completed
   std::uint32_t pool;
   std::uint32_t next;      ///< next instance in the pool's list of idle instances
-  std::uint32_t slot;      ///< of the last job
+  std::uint32_t slot;      ///< of the request of the last launch
   std::uint32_t phase;     ///< graph_phase
-  std::uint32_t execution; ///< number of the scheduler execution that launched it last
-  std::uint32_t publishes; ///< the graph raises the ring's tx flag by itself
+  std::uint32_t execution; ///< number of the execution that launched it last
+  std::uint32_t publishes; ///< 1: a publishing graph, which sets the ring's tx flag itself
   std::uint32_t sibling;   ///< next instance with the same context, in a circular list
-  std::uint32_t proven;    ///< a launch of the exec has succeeded
+  std::uint32_t proven;    ///< 1: a launch of `exec` has succeeded
 };
 static_assert(sizeof(graph_instance) == 64);
 
@@ -57,39 +57,40 @@ struct alignas(16) graph_pool {
   std::uint32_t queue;
   std::uint32_t idle;  ///< length of the list
   std::uint32_t taken; ///< instances that are not in the list
-  /// ns; since then every attempt to launch an instance was refused. 0: no refusal since the last success or
-  /// completion.
+  /// ns; the first time since the last success or completion that all idle instances were refused. 0: no such time.
   std::uint64_t refused_since;
-  std::uint64_t next_try; ///< ns; after a refusal: no attempt before this time
+  std::uint64_t next_try; ///< ns; after a refusal: pump() does not try before this time
 };
 static_assert(sizeof(graph_pool) == 48);
 
-/// Requests that wait for an instance, in the order of their arrival.
+/// Requests that wait for an instance, in the order in which they were accepted.
 struct wait_queue {
   std::uint32_t first_job, last_job;
   std::uint32_t next_waiting; ///< next in the list of queues whose first job has an idle instance, or kUnlisted
   std::uint32_t route;        ///< of the first job
 };
 
+/// A request in a wait queue.
 struct graph_job {
-  std::uint32_t next; ///< slot
+  std::uint32_t next; ///< slot of the next job in the queue
   std::uint32_t route;
 };
 
+/// The words of the scheduler. During a run the poller writes `completed`, the scheduler the rest.
 struct graph_scheduler_words {
   loop_report counts;
   std::uint64_t polls;
   std::uint32_t cursor;
   std::uint32_t accepted;                             ///< requests that wait or are in flight
   std::uint32_t in_flight;                            ///< of these, the requests whose graph was launched
-  std::uint32_t completed;                            ///< number of completions; written by the poller
+  std::uint32_t completed;                            ///< number of completions
   std::uint32_t collected;                            ///< number of completions that the scheduler has handled
   std::uint32_t first_waiting, last_waiting, waiting; ///< list of the queues that a launch can serve, and its length
   std::uint32_t execution;                            ///< number of executions that have held the token
   std::uint32_t launches;                             ///< successful launches of this execution
-  std::uint32_t mine;                                 ///< of these, the launches that have not completed
-  std::uint32_t doubt; ///< launches were refused for long without a success since: the runtime's limit may be lower
-  std::uint32_t stopping;
+  std::uint32_t mine;                                 ///< of these, the launches whose completion is not collected
+  std::uint32_t doubt; ///< 1: launches were refused for long without a success since: the runtime's limit may be lower
+  std::uint32_t stopping;   ///< 1: a stop is requested
   std::uint32_t retry_soon; ///< see graph_scheduler_state::retries_soon
 };
 
@@ -103,11 +104,11 @@ struct graph_layout {
   CUDAQ_REALTIME_HOST_DEVICE bool shared() const { return image_bytes <= kMostSharedImage; }
 };
 
-/// State of a member that does not hold the token. The member writes it itself.
+/// Whether a member can take the token. The member writes it itself.
 enum class graph_presence : std::uint32_t {
-  away,  ///< not on the device, or about to hold the token
-  there, ///< resident, with launches left
-  lost,  ///< could not relaunch itself, and does not come back
+  away,  ///< no: it is not on the device, or it has the token
+  there, ///< yes: it is resident and has all its launches left
+  lost,  ///< never again: it could not relaunch itself
 };
 
 /// The token, and the presence of each member. Initialised to zero, except the token.

@@ -25,7 +25,7 @@
 //    6  handler called            server.serve -> handler_table::run   0x10140  0        {true, 0, 4}
 //    7  response framed           publish_answer -> write_response     0x10140  0        header in tx_slot(5)
 //    8  tx published              ring.publish_tx(5)                   0x10140  0x20140  consumer may read the frame
-//    9  rx cleared                ring.release_rx(5)                   0        0x20140  never before step 8
+//    9  rx cleared                ring.release_rx(5)                   0        0x20140  the tx flag holds the slot
 //   10  response counted          server.note_answered(0)              0        0x20140  turn_result::answered
 //
 //   word of tx_slot(5)     fields
@@ -34,34 +34,45 @@
 //   0x00000000'000003E8    ptp_timestamp 1000 (echoed)
 //   0x........'00000008    result 8, a u32, written by the handler in step 6
 //
-// The consumer reads the frame and stores 0 to the tx flag. Both flags are then 0, and the slot is free.
+// Step 9 never comes before step 8: the producer would see both flags 0 and refill the slot. The consumer reads the
+// frame and stores 0 to the tx flag. Both flags are then 0, and the slot is free.
 //
-// Taken (turn_result::taken): take_turn returns after step 6. All these requests have a job record (job_table.h), and
-// job_responder::publish does steps 7 to 9 for those that the library answers.
+// Taken (turn_result::taken): take_turn returns after step 6. All these requests have a job record (job_table.h). For
+// those that the library answers, job_responder::publish counts the response, does steps 7 to 9, then closes the job.
+// So the response is counted before its publication; take_turn counts it after (step 10).
 //   pool       host_dispatcher::accept stores tx = IN_FLIGHT, then rx = 0, and queues the job; a pool thread runs the
 //              handler and publishes. Without markers rx stays 0x10140 and tx stays 0 until then.
-//   deferred   If a handler can defer, or graph workers exist, host_dispatcher::run_job runs each handler in step 6 and
-//              publishes the status that it returns. If it returns CUDAQ_HOST_CALL_DEFERRED, the thread that calls
+//   tracked    If there are v2 handlers, which may defer, or graph workers, host_dispatcher::run_job runs every handler
+//              in step 6 (with a pool: later, on a pool thread). If the handler returns a status, the same thread
+//              publishes it immediately. If it returns CUDAQ_HOST_CALL_DEFERRED, the thread that calls
 //              cudaq_host_complete_deferred publishes. rx stays 0x10140 until then, unless a pool has cleared it.
+//              job_table.h has the case that the completion comes while the handler runs.
 //   graph      accept queues the job. graph_path::launch stores tx = IN_FLIGHT, launches, then stores rx = 0; without
-//              markers rx stays set. After the end of the graph graph_path::graph_ended publishes, or only closes the
-//              job because the graph, or the caller, has set tx.
+//              markers rx stays set. After the end of the graph (of a lent worker: after its release) comes
+//              graph_path::graph_ended. If the graph or the caller has set tx, it only counts the response, clears rx
+//              (if still set) and closes the job. Otherwise it publishes. But the answer of a lent worker is published
+//              by the thread that calls cudaq_host_complete_deferred.
 //
 // Refused, without a call of the handler
 //   answered   arg_len 41 is more than the 64 - 24 = 40 bytes of the slot: step 5 returns {answer, -1000}, then
 //              server.note_refused and steps 7 to 10 with status -1000 (0xFFFFFC18) and result_len 0.
-//   dropped    Wrong magic, or by default an unknown function_id: server.note_dropped, then only step 9. tx stays 0. No
-//              response is written.
+//   dropped    Wrong magic; by default an unknown function_id (with answer_unknown it is answered NO_SUCH_FUNCTION);
+//              with strict_flag_values a flag that is not the slot's address. server.note_dropped, then only step 9. tx
+//              stays 0. No response is written.
+//
+// note_taken counts each flag that is not the slot's address. Without strict_flag_values such a request is served: the
+// value of the flag is never dereferenced.
 //
 // The Server does what differs between dispatchers. It provides
 //   bool     no_job(i)                        The slot has no accepted request that is still to be answered. Called
-//                                             before the rx flag is read: the thread that answers clears rx first and
-//                                             closes the job after that.
+//                                             before the rx flag is read. The thread that answers clears rx first and
+//                                             closes the job after that. If the flag were read first, this thread could
+//                                             see the old flag, then the closed job, and serve the request twice.
 //   bool     may_take(i)                      A request is ready; true if it can be taken now.
 //   void     note_taken(i, r, expected_flag)  A request is taken; expected_flag: the flag was the slot's address.
 //   void     note_dropped(verdict)
 //   void     note_refused()                   The request will be answered without a handler.
-//   void     note_answered(status)            Called after publication.
+//   void     note_answered(status)            Called after publication. Not called for `taken`.
 //   handler_result  serve(i, r, route)        Runs the handler, or hands the request over.
 #pragma once
 

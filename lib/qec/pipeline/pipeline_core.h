@@ -14,10 +14,14 @@
 //               request         pipeline_ring::submit        record: request_id 1000, error 0; frame in rx slot 5
 //               signal          pipeline_ring::submit        submitted + 1, then rx = address of the slot
 //   dispatcher  accept, mark    graph_path::launch           job {7, running}; tx = IN_FLIGHT
+//               give the slot   graph_workers::begin         job of graph worker 0: slot 5, generation 7, request 1000
+//                               cuda_graph_launcher::launch  io context, if the worker has one: rx slot, tx slot and tx
+//                                                            flag of slot 5
 //               before launch   graph_engine::before_launch  record: payload_size 42
 //               after launch    graph_engine::after_launch   worker 0: launched 4
 //               deferred        graph_path::launch           rx = 0; job {7, deferred}
-//   worker 0    take            graph_engine::take           taken 4; state {7, queued}
+//   worker 0    take            graph_engine::take           cudaq_host_worker_job: slot 5, generation 7; taken 4;
+//                                                            state {7, queued}
 //               claim           stage_worker::begin          state {7, with_worker}; phase_ launched
 //   GPU         output          the graph's last kernel      gpu_output, then ready_flag 1
 //   worker 0    ready           stage_worker::is_ready       ready_flag 2; phase_ ready
@@ -38,10 +42,20 @@
 //                  answers with the stage's result.
 //   deferred       The CPU stage returns DEFERRED_COMPLETION: state {7, deferred}, and the worker is free. The thread
 //                  that calls complete_deferred takes the state to {7, none} and answers.
+//   early answer   Worker 0 answers before the row "deferred": job {7, early}, then {7, left}. The dispatcher publishes
+//                  when graph_engine::after_launch has returned. (If the worker is still storing its answer then, the
+//                  job is {7, passed_on}, and the worker publishes.)
 //   external ring  No ticket; request_id is the frame's. responder::give notifies the consumer with completions::tell.
 //                  The ring's own consumer collects the tx flag.
-//   stop           The dispatcher answers SHUTTING_DOWN. take_back takes the state to none, or from called or deferred
-//                  to given_up, so that a late complete_deferred has no effect.
+//   stop           1. Own ring: requests may finish during the grace period. If some have not, give_up is 1: a worker
+//                     whose stage is not ready takes the state from with_worker to none and answers SHUTTING_DOWN. It
+//                     takes no request before that stage has ended.
+//                  2. The dispatcher stops. It answers SHUTTING_DOWN to requests that wait for a graph worker, and,
+//                     after the last graph has ended, to jobs that are still deferred. External ring: stop begins
+//                     here, and this step has the grace period.
+//                  3. give_up is 1, and the workers end. Then take_back takes each open state to none, or from called
+//                     or deferred to given_up, so that a late complete_deferred has no effect.
+//                  One claim of the state succeeds, and one of the job: no request is answered twice.
 //
 // Threads. Graph workers have a thread only if there is a CPU stage.
 //

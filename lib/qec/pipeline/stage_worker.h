@@ -36,8 +36,8 @@ private:
   counter begun_, ended_;
 };
 
-/// Answers requests, for all workers and for deferred completions. The dispatcher's generations prevent a second
-/// answer to the same request.
+/// Answers requests, for all workers and for deferred completions. Two claims prevent a second answer to a request: the
+/// caller's claim of request_record::state, and the dispatcher's claim of the job, which has the same generation.
 class responder {
 public:
   responder(pipeline_ring &ring, completions &to) : ring_(ring), completions_(to) {}
@@ -58,7 +58,8 @@ public:
       completions_.expect();
   }
 
-  /// 1: from now on requests whose stage is not ready are answered SHUTTING_DOWN.
+  /// 1: workers answer SHUTTING_DOWN to each request that they take, and to requests whose stage is not ready or whose
+  /// CPU stage has no answer yet (poll mode).
   shared_word<std::uint32_t> give_up;
   counter stage_errors, callback_errors, answered_twice;
   /// Keeps the first text, cut to the size of its buffer. Called from any thread.

@@ -23,10 +23,10 @@ struct alignas(128) loop_report {
   std::uint64_t heartbeat; ///< increases while the loop runs
   std::uint64_t polls;     ///< looks at the ring
   std::uint32_t cursor;    ///< slot of the next look
-  std::uint32_t fault;     ///< cudaError_t: why no graph scheduler could continue; else 0
+  std::uint32_t fault;     ///< cudaError_t that ended all scheduler graphs; 0: no error
   std::uint64_t busy;      ///< slot + 1 of the handler call in progress, or of the first of several; 0 soon after it
-  std::uint64_t launches, relaunches; ///< launches of graphs; relaunches of the scheduler by itself
-  std::uint64_t unrelieved;           ///< relaunches while no other scheduler was there to continue
+  std::uint64_t launches, relaunches; ///< launches of graphs; relaunches of scheduler graphs by themselves
+  std::uint64_t unrelieved;           ///< relaunches while no other member could take the token
 };
 static_assert(sizeof(loop_report) == 256);
 
@@ -42,9 +42,9 @@ struct alignas(128) grid_command {
 
 /// Which other dispatchers take requests from a kernel's ring.
 enum class ring_sharing : std::uint8_t {
-  alone,         ///< none: requests that are not ours are dropped or answered
-  routed,        ///< others; the host's router puts our requests into the inbox
-  left_in_place, ///< others, without a router: requests that are not ours stay in their slots
+  alone,         ///< none: requests that the table does not serve are dropped or answered
+  routed,        ///< others; the router on the host puts the kernel's requests into its inbox
+  left_in_place, ///< others, without a router: requests that the table does not serve stay in their slots
 };
 
 /// Kernel argument, by value. Pointers are device addresses.

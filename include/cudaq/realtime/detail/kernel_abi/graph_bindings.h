@@ -46,8 +46,8 @@ inline std::vector<std::uint32_t> keep_one_of_each_pool(std::vector<cudaq_functi
   return stood;
 }
 
-/// Two entries with one graph and different contexts. The graph's arguments hold the context of one of them, and no
-/// thread would read the word of the other. nullptr, nullptr: no such pair.
+/// Two entries with one graph and different contexts. The graph's arguments hold the address of one context, so the
+/// graph would never read the other one. nullptr, nullptr: no such pair.
 inline std::pair<const graph_binding *, const graph_binding *>
 graph_of_two_contexts(const std::vector<graph_binding> &graphs) {
   for (std::size_t a = 0; a < graphs.size(); ++a)

@@ -14,12 +14,12 @@ namespace cudaq::realtime::detail {
 struct graph_launch_state {
   const graph_binding *graphs = nullptr; ///< with their contexts (graph_binding::io)
   std::uint32_t num_graphs = 0;
-  std::uint32_t members = 0; ///< scheduler graphs; 0: this launch is for another kernel
+  std::uint32_t members = 0; ///< scheduler graphs of the rotation; 0: this launch is for another kernel
   bool order_by_key = false;
   function_index_view host_index; ///< in host memory
-  bool launched = false;          ///< out: schedulers may be on the stream
-  /// In: the graphs that earlier runs made. Out: the graphs that this run uses. Graphs for launches from the device can
-  /// be destroyed only when nothing runs on the device any more, so later runs use them again.
+  bool launched = false;          ///< out: scheduler graphs may be on the stream
+  /// In: the scheduler graphs that earlier runs made. Out: those that this run uses. Graphs for launches from the
+  /// device can be destroyed only when nothing runs on the device any more, so later runs use them again.
   void *made = nullptr;
   void (*destroy)(void *made) = nullptr; ///< a function of the module that made it; waits for all kernels of the device
 };

@@ -15,9 +15,10 @@
 //
 //   step        function            what happens
 //   poll        turn, poll          lanes 0..2 read rx_flags[5..7], the rest of a memory sector: 7f2000000140, 0, 0
-//   fetch       serve_front, fetch  lanes 0 and 1 read 16 bytes each, to in_. Work during the read: the addresses of
-//                                   slot 6; is the flag the slot's own address; report.busy = 5 + 1; the count of the
-//                                   last answer; the clock. After kBusyCycles poll_control runs, before the handler
+//   fetch       serve_front, fetch  lanes 0 and 1 copy 16 bytes each to in_. All lanes also load bytes 16..31, so that
+//                                   lane 0 has the whole header. During the read: the addresses of slot 6; is the flag
+//                                   the slot's own address; report.busy = 5 + 1; the count of the last answer; clock.
+//                                   If the last poll_control is kBusyCycles ago, it runs now: the handler may take long
 //   judge       answer_plain        is_plain: valid magic, expected flag, known function id: no search for the handler
 //   call        answer_plain        lane 0 calls the handler: it reads in_ + 24 and writes one byte, 01, to out_ + 24
 //   answer      write_brief         lane 0 stores two 16-byte words to 7f2000001140:
@@ -29,11 +30,17 @@
 //
 // Several ready, FIFO, for example slots 5, 6, 7: serve_batch fetches the first 64 bytes of each at the same time. Lane
 // 0 serves them one by one in slot order. Then lanes 0..2 publish one slot each, the cursor moves by 3, and the next
-// look reads 32 flags. ANY: round looks at slots 32 w .. 32 w + 31 for group w, then at 32 (w + groups) and so on. Lane
-// k serves and publishes the k-th slot of a look, all lanes at the same time. There is no cursor and no order.
+// look reads 32 flags. A batch that takes longer than kBatchCycles is published in parts. ANY: round looks at slots
+// 32 w .. 32 w + 31 for group w, then at 32 (w + groups) and so on. Lane k serves and publishes the k-th slot of a
+// look, all lanes at the same time. There is no cursor and no order.
 //
-// Reads over the bus that wait for each other take about 1.2 us each. A single request needs two, a full ring four per
-// 32 requests. Nothing else is read over the bus, except the caller's shutdown flag now and then: shutdown word,
+// Stop: poll_control reads the library's shutdown word and, more rarely, the caller's. Requests whose handler has not
+// been called stay in their slots: rx set, no answer. The next start serves them; on a shared ring another member may.
+// With graphs the loop goes on until all accepted requests are answered.
+//
+// Reads over the bus that wait for each other take about 1.2 us each. A single request needs two: flag and frame. 32
+// ready requests also need two: one look and one fetch, each with all its loads in flight. Only frames longer than the
+// fetch need more. Nothing else is read over the bus, except the caller's shutdown flag now and then: shutdown word,
 // function index and handlers are in device or shared memory; counters and answers are posted writes.
 #pragma once
 
@@ -103,9 +110,9 @@ public:
         handlers_.note_execution(transport_.cursor(), polls_, stopped_);
   }
 
-  /// FIFO: looks at the messages from the cursor on and serves those that are there, in order. While they arrive one by
-  /// one, the next look follows immediately. Returns the number of served messages: after a batch, after kIdlePolls
-  /// empty looks, or when a stop is requested.
+  /// FIFO: looks from the cursor on and serves the messages that are there, in order. After a single message it looks
+  /// again immediately. Returns the number of served messages: after a batch, after kIdlePolls empty looks, at a stop,
+  /// and with graphs after each message.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
     for (std::uint32_t served = 0, empty = 0;; ++polls_) {
       Group::sync(); // the last stores come before this look
@@ -264,9 +271,8 @@ private:
     return served;
   }
 
-  /// Lane 0 runs the handlers in order. The group copies long frames, and takes over where all threads call. A batch is
-  /// published after at most about kBatchCycles. Returns the number of served messages: all, unless a stop is
-  /// requested.
+  /// Lane 0 runs the handlers in order. The group copies long frames, and takes over where all threads call. Publishes
+  /// about every kBatchCycles and at the end. Returns the number of served messages: all, unless a stop is requested.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
                                                           std::uint32_t fetched, std::uint8_t *bytes) {
     const std::uint32_t expected = Group::ballot(transport_.expected(mine));

@@ -49,8 +49,8 @@ protected:
     if (!handlers_.asks_caller()) // not in every execution: the caller's shutdown word may be across the bus
       asked_ = clock();
   }
-  /// Handles completed and waiting requests. While the scheduler expects a result soon, it looks for it again before
-  /// the ring, because a look at the ring is slower.
+  /// Handles completed and waiting requests. While a waiting request can probably be launched soon, it repeats this, at
+  /// most kRetryLooks times and for about kRetryCycles: the next look at the ring, which comes after, takes longer.
   CUDAQ_REALTIME_HOST_DEVICE void poll_deferred() {
     Group::sync();
     if (handlers_.gave_up() && Group::lane() == 0)
