@@ -44,7 +44,7 @@ endif()
 
 # Headers that every test includes, precompiled once for all tests of the variant. This is possible because all tests
 # have the same compile options.
-set(_test_options $<$<COMPILE_LANGUAGE:CXX>:-O1$<SEMICOLON>-g1>) # the tests compile in half the time
+set(_test_options $<$<COMPILE_LANGUAGE:CXX>:${CUDAQ_QUICK_LEVEL}$<SEMICOLON>-g1>) # the tests compile in half the time
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/empty_program.cpp" CONTENT "int main() {}\n")
 add_executable(cudaq-test-headers EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/empty_program.cpp")
 target_link_libraries(cudaq-test-headers PRIVATE cudaq-options GTest::gtest)

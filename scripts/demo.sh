@@ -13,5 +13,9 @@ if [ ! -e /usr/src/googletest/googletest/src/gtest-all.cc ]; then
   options=(-DCUDAQ_REALTIME_BUILD_TESTS=OFF)
 fi
 cmake --preset release --log-level=WARNING "${options[@]}" >/dev/null
-cmake --build build/release -j "${CUDAQ_JOBS:-$(nproc)}" --target tools/cudaq-realtime -- --quiet
+targets=(tools/cudaq-realtime)
+case " $* " in
+  *" --device gpu "* | *" --device=gpu "*) targets+=(tools/cudaq-realtime-gpu) ;; # minutes more
+esac
+cmake --build build/release -j "${CUDAQ_JOBS:-$(nproc)}" --target "${targets[@]}" -- --quiet
 exec build/release/tools/cudaq-realtime demo "$@"

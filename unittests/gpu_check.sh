@@ -222,7 +222,7 @@ fi
 if wants soak; then
   export CUDAQ_SOAK_MESSAGES=1000000 CUDAQ_CHECK_PATIENCE=10
   list_all
-  grep -hE "$soaked" "$logs/parallel" "$logs/serial" | run_all "$logs/soak" 1
+  grep --no-filename -E "$soaked" "$logs/parallel" "$logs/serial" | run_all "$logs/soak" 1
 fi
 
 : >"$logs/all"

@@ -28,7 +28,7 @@ floor of P8 is a minimal scheduler. Every payload is random and every reply is c
 with device kernels.
   P7a  library publishes     P7b  graph publishes     P7c  4096 B copied by a pre-launch hook
   P8a  scheduler publishes   P8b  graph publishes
-  P12a 64 workers            P12b 8 workers of 70 us
+  P12c 64 workers            P12d 8 workers of 70 us
 
 Examples:
   cudaq-realtime bench graph                               all cases, 100000 exchanges of each in 10 rounds

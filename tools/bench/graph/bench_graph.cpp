@@ -85,8 +85,8 @@ bench_rig make_graph_rig(bench_session &session, const bench_case &of) {
   }
   if (of.metric == bench_metric::p50_ratio)
     return rig_of(session, c, drive::one_by_one);
-  c.workers = id == "P12b" ? 8 : 64;
-  c.busy_ns = id == "P12b" ? 70000 : 0;
+  c.workers = id == "P12d" ? 8 : 64;
+  c.busy_ns = id == "P12d" ? 70000 : 0;
   return rig_of(session, c, drive::full_ring);
 }
 

@@ -234,7 +234,7 @@ public:
     add("P11c", fmt::format("{}, local predecoder, {} B, closed loop p50", c.name, set.detection_bytes()), "us",
         t.latency, {});
     const std::uint64_t ns = t.run(traffic::drive::full, options_.exchanges);
-    add_rate("P12c", fmt::format("{}, local predecoder, as fast as possible", c.name), ns, {});
+    add_rate("P12e", fmt::format("{}, local predecoder, as fast as possible", c.name), ns, {});
     t.stop();
   }
 
