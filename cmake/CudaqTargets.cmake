@@ -40,10 +40,11 @@ if(CUDAQ_SANITIZER)
   if(CUDAQ_SANITIZER STREQUAL "address")
     set(CUDAQ_QUICK_LEVEL -O0)
   endif()
-  # In instrumented code, these two warnings of GCC are false alarms.
-  add_compile_options(${_sanitize} ${CUDAQ_QUICK_LEVEL} -g1 -fno-omit-frame-pointer
-                      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>
-                      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds>)
+  # In instrumented code, these warnings of GCC are false alarms.
+  foreach(_warning IN ITEMS maybe-uninitialized array-bounds stringop-overflow)
+    add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-${_warning}>)
+  endforeach()
+  add_compile_options(${_sanitize} ${CUDAQ_QUICK_LEVEL} -g1 -fno-omit-frame-pointer)
   add_link_options(${_sanitize})
 endif()
 
@@ -103,7 +104,7 @@ target_include_directories(cudaq-options SYSTEM INTERFACE "${CUDAQ_CUDA_INCLUDE_
 # what it uses, because it must also compile with CUDAQ_PRECOMPILED_HEADERS=OFF.
 #   cudaq_compile_headers(<owner> <header>...)   the owner: a target with one empty source, and without definitions
 #   cudaq_use_headers(<target> <owner>)          the target uses the precompiled headers of the owner
-option(CUDAQ_PRECOMPILED_HEADERS "Precompile slow headers; compile reports and options of the program in large units" ON)
+option(CUDAQ_PRECOMPILED_HEADERS "Precompile slow headers, and compile some sources of the program together" ON)
 set(CUDAQ_STANDARD_HEADERS <algorithm> <atomic> <chrono> <condition_variable> <functional> <map> <memory> <mutex>
     <string> <thread> <vector>)
 function(cudaq_compile_headers owner)
