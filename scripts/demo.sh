@@ -15,7 +15,12 @@ fi
 cmake --preset release --log-level=WARNING "${options[@]}" >/dev/null
 targets=(tools/cudaq-realtime)
 case " $* " in
-  *" --device gpu "* | *" --device=gpu "*) targets+=(tools/cudaq-realtime-gpu) ;; # minutes more
+  *" --device gpu "* | *" --device=gpu "*)
+    # Minutes more. In a build without nvcc there is no such target, and the program says so.
+    if ninja -C build/release -t query tools/cudaq-realtime-gpu >/dev/null 2>&1; then
+      targets+=(tools/cudaq-realtime-gpu)
+    fi
+    ;;
 esac
 cmake --build build/release -j "${CUDAQ_JOBS:-$(nproc)}" --target "${targets[@]}" -- --quiet
 exec build/release/tools/cudaq-realtime demo "$@"

@@ -43,7 +43,7 @@ std::vector<char *> own_arguments(std::string &text) {
         fmt::format("{}: cannot start {}: {}", command, program.string(), std::generic_category().message(errno)));
 #ifdef CUDAQ_TOOL_HAS_DEVICE_PROGRAM
   throw std::runtime_error(
-      fmt::format("{}: needs {}, which is not built: cmake --build <build folder> --target tools/cudaq-realtime-gpu",
+      fmt::format("{}: needs {}, which is not built: cmake --build <build folder> --target cudaq-realtime-tool-gpu",
                   command, program.string()));
 #else
   throw std::runtime_error(
@@ -68,7 +68,10 @@ int run_bench_graph(const bench_options &options, const output &) {
 int run_demo_on_gpu(const demo_options &, const output &) { continue_with_device_kernels("demo --device gpu"); }
 
 #ifdef CUDAQ_TOOL_HAS_QEC
-int run_bench_pipeline(const bench_options &, const output &) { continue_with_device_kernels("bench pipeline"); }
+int run_bench_pipeline(const bench_options &options, const output &) {
+  check_pipeline_cases(options.cases);
+  continue_with_device_kernels("bench pipeline");
+}
 
 std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeline_shots &, int, std::size_t) {
   continue_with_device_kernels("pipeline --device gpu");

@@ -100,6 +100,7 @@ while [ $# -gt 0 ]; do
   esac
 done
 if [ ! -d "$build" ]; then usage; fi
+case $budget in '' | *[!0-9]*) usage ;; esac
 for part in ${parts//,/ }; do
   case $part in tests | sanitizers | bench | curves | soak) ;; *) usage ;; esac
 done
@@ -187,8 +188,8 @@ run_bench() {
   limit=$(($(left) / $#))
   for options in "$@"; do
     name=${options%% *} status=0
-    if [ ! -x "$build/tools/cudaq-realtime" ]; then
-      echo "notrun bench.$name $build/tools/cudaq-realtime does not exist"
+    if ! "$build/tools/cudaq-realtime" --version >"$folder/version.log" 2>&1; then
+      echo "notrun bench.$name cannot start the program: $(head -n 1 "$folder/version.log")"
     elif [ "$limit" -lt 10 ]; then
       echo "notrun bench.$name no time left"
     else
@@ -222,7 +223,7 @@ fi
 if wants soak; then
   export CUDAQ_SOAK_MESSAGES=1000000 CUDAQ_CHECK_PATIENCE=10
   list_all
-  grep --no-filename -E "$soaked" "$logs/parallel" "$logs/serial" | run_all "$logs/soak" 1
+  { grep --no-filename -E "$soaked" "$logs/parallel" "$logs/serial" || true; } | run_all "$logs/soak" 1
 fi
 
 : >"$logs/all"

@@ -51,6 +51,12 @@ constexpr bench_case kGraphCases[] = {
      0.95 * kBusyWorkers, 0.99 * kBusyWorkers},
 };
 
+void refuse_unknown(const std::vector<std::string> &names, const std::vector<std::string> &known) {
+  for (const std::string &name : names)
+    if (std::ranges::find(known, name) == known.end())
+      throw usage_error(fmt::format("--cases: unknown case \"{}\"; the cases are {}", name, fmt::join(known, ", ")));
+}
+
 } // namespace
 
 std::span<const bench_case> all_bench_cases() { return kCases; }
@@ -62,9 +68,7 @@ std::vector<bench_case> select_cases(const std::vector<std::string> &names, std:
     for (const char *name : {c.group, c.id})
       if (std::ranges::find(known, name) == known.end())
         known.emplace_back(name);
-  for (const std::string &name : names)
-    if (std::ranges::find(known, name) == known.end())
-      throw usage_error(fmt::format("--cases: unknown case \"{}\"; the cases are {}", name, fmt::join(known, ", ")));
+  refuse_unknown(names, known);
   std::vector<bench_case> chosen;
   for (const bench_case &c : all)
     if (names.empty() || std::ranges::find(names, c.id) != names.end() ||
@@ -79,6 +83,10 @@ round_size size_of_round(const bench_options &options, std::uint32_t slots) {
   size.warm_up = std::min(kMostWarmUp, size.exchanges);
   size.warm_up += (slots - (size.exchanges + size.warm_up) % slots) % slots;
   return size;
+}
+
+void check_pipeline_cases(const std::vector<std::string> &names) {
+  refuse_unknown(names, {"P11", "P11a", "P11b", "P11c", "P12", "P12a", "P12b", "P12e", "P13"});
 }
 
 } // namespace cudaq::realtime::tools

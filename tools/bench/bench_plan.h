@@ -33,6 +33,8 @@ std::span<const bench_case> all_graph_cases();
 /// usage_error for an unknown name.
 std::vector<bench_case> select_cases(const std::vector<std::string> &names,
                                      std::span<const bench_case> all = all_bench_cases());
+/// Throws usage_error if a name is neither a case nor a group of `bench pipeline`.
+void check_pipeline_cases(const std::vector<std::string> &names);
 
 /// Measured exchanges and warm-up exchanges of one round. Their sum is a multiple of the ring's slots. So the
 /// dispatcher of the next round continues at slot 0, where floors begin.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bench pipeline`: the time that the QEC pipeline adds to its engine and its matcher (P11, P12, P13).
-#include "tools/bench/bench.h"
+#include "tools/bench/bench_plan.h"
 #include "tools/common/clock.h"
 #include "tools/common/machine.h"
 #include "tools/common/shot_plan.h"
@@ -299,6 +299,7 @@ bool wanted(const bench_options &o, const char *group) {
 } // namespace
 
 int run_bench_pipeline(const bench_options &options, const output &out) {
+  check_pipeline_cases(options.cases);
   const bench_options o = effective(options);
   int devices = 0;
   const bool has_gpu = cudaGetDeviceCount(&devices) == cudaSuccess && o.gpu < devices;

@@ -31,6 +31,9 @@ TEST(CommandLine, RefusesBenchValuesOutOfRangeAndNamesTheOption) {
   expect_usage_error("bench", "subcommand");
   expect_usage_error("bench host", "subcommand");
   expect_usage_error("bench device --cases P1,P7", "P7");
+  expect_usage_error("bench graph --cases P7,P12x", "P12x");
+  if (run_program("demo --help").exit_code == 0) // a build with decoders
+    expect_usage_error("bench pipeline --cases P12c", "P12c");
   expect_usage_error("bench device --rounds 0", "--rounds");
   expect_usage_error("bench device --exchanges 0", "--exchanges");
   expect_usage_error("bench device --timeout nan", "--timeout");
@@ -56,9 +59,9 @@ TEST(CommandLine, ContinuesInTheProgramWithDeviceKernels) {
   copy_file(CUDAQ_TOOL_PATH, copy);
   std::ofstream(other) << "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 7\n";
   permissions(other, std::filesystem::perms::owner_all);
-  const program_result r = run_program("bench pipeline --seed 5 --data 'a b'", copy);
+  const program_result r = run_program("bench device --seed 5 --json 'a b'", copy);
   EXPECT_EQ(r.exit_code, 7) << r.err;
-  EXPECT_EQ(r.out, "<bench><pipeline><--seed><5><--data><a b>");
+  EXPECT_EQ(r.out, "<bench><device><--seed><5><--json><a b>");
   remove(other);
   EXPECT_EQ(run_program("bench device", copy).exit_code, 3);
 }

@@ -18,7 +18,9 @@
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 
-#ifdef __CUDACC__
+#include <version>
+#if defined(__CUDACC__) || !defined(__cpp_lib_atomic_ref)
+#define CUDAQ_REALTIME_LIBCUDACXX_ATOMICS
 #include <cuda/atomic>
 #else
 #include <atomic>
@@ -26,7 +28,8 @@
 
 namespace cudaq::realtime::detail {
 
-#ifdef __CUDACC__
+#ifdef CUDAQ_REALTIME_LIBCUDACXX_ATOMICS
+#undef CUDAQ_REALTIME_LIBCUDACXX_ATOMICS
 namespace order = cuda;
 using cuda::thread_scope;
 using cuda::thread_scope_device;
