@@ -155,7 +155,6 @@ list_all() {
 }
 
 run_tests() {
-  list_all
   for list in parallel serial; do
     { awk '{ n = split($1, part, "/"); print part[n] ":" $2, $1, $2 }' "$logs/$list" |
       grep -E "^[^ ]*($filter)" || true; } |
@@ -182,13 +181,14 @@ run_sanitizers() {
 
 # Runs the benchmarks with these options, with equal shares of the time that is left: run_bench FOLDER OPTIONS...
 run_bench() {
-  local folder=$1 status limit options name
+  local folder=$1 status limit options name starts=yes
   shift
   mkdir -p "$folder"
+  "$build/tools/cudaq-realtime" --version >"$folder/version.log" 2>&1 || starts=no
   limit=$(($(left) / $#))
   for options in "$@"; do
     name=${options%% *} status=0
-    if ! "$build/tools/cudaq-realtime" --version >"$folder/version.log" 2>&1; then
+    if [ "$starts" = no ]; then
       echo "notrun bench.$name cannot start the program: $(head -n 1 "$folder/version.log")"
     elif [ "$limit" -lt 10 ]; then
       echo "notrun bench.$name no time left"
@@ -214,6 +214,7 @@ row() {
   cat "$logs/row" >>"$logs/all"
 }
 
+if wants tests || wants soak; then list_all; fi
 if wants tests; then run_tests; fi
 if wants sanitizers; then run_sanitizers; fi
 if wants bench; then run_bench "$logs/bench" 'device --quick' 'graph --quick' 'pipeline --quick'; fi
@@ -222,7 +223,6 @@ if wants curves; then
 fi
 if wants soak; then
   export CUDAQ_SOAK_MESSAGES=1000000 CUDAQ_CHECK_PATIENCE=10
-  list_all
   { grep --no-filename -E "$soaked" "$logs/parallel" "$logs/serial" || true; } | run_all "$logs/soak" 1
 fi
 
