@@ -23,6 +23,14 @@ if(TARGET cudaq-qec-realtime)
   install(TARGETS cudaq-qec-realtime EXPORT cudaq-realtime-qec-realtime-targets
           LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT cudaq-realtime-qec-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
+  install(TARGETS cudaq-qec-decoding EXPORT cudaq-realtime-qec-decoding-targets
+          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT cudaq-realtime-qec-decoding-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
+endif()
+if(TARGET cudaq-qec-realtime-gpu)
+  install(TARGETS cudaq-qec-realtime-gpu EXPORT cudaq-realtime-qec-realtime-gpu-targets
+          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(EXPORT cudaq-realtime-qec-realtime-gpu-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
 endif()
 set(CUDAQ_ARCHIVE_ARCHITECTURES "")
 if(TARGET cudaq-realtime-dispatch)

@@ -14,7 +14,7 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 # An installed program finds the library by a path relative to its own folder: the tree may be moved.
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 find_package(Threads REQUIRED)
@@ -29,7 +29,9 @@ set_property(CACHE CUDAQ_SANITIZER PROPERTY STRINGS "" thread address)
 if(CUDAQ_SANITIZER STREQUAL "thread")
   set(_sanitize -fsanitize=thread)
 elseif(CUDAQ_SANITIZER STREQUAL "address")
-  set(_sanitize -fsanitize=address,undefined -fno-sanitize-recover=all)
+  # Without the check for null references: libstdc++ binds the reference of `catch (abi::__forced_unwind &)` to null.
+  # A null pointer that is used ends the program all the same.
+  set(_sanitize -fsanitize=address,undefined -fno-sanitize=null -fno-sanitize-recover=all)
 elseif(CUDAQ_SANITIZER)
   message(FATAL_ERROR "CUDAQ_SANITIZER is '${CUDAQ_SANITIZER}'; it can be empty, thread, or address")
 endif()
@@ -92,7 +94,7 @@ if(CUDAQ_REALTIME_ENABLE_CUDA AND NOT CUDAQ_SANITIZER)
 endif()
 mark_as_advanced(CUDAQ_NVCC CUDAQ_CUDA_INCLUDE_DIR CUDAQ_CCCL_INCLUDE_DIR CUDAQ_CUDART_STATIC)
 
-option(CUDAQ_WARNINGS_AS_ERRORS "A warning in the project's own code stops the build" ON)
+option(CUDAQ_WARNINGS_AS_ERRORS "A warning in the project's own code stops the build" ${PROJECT_IS_TOP_LEVEL})
 add_library(cudaq-options INTERFACE)
 target_compile_options(cudaq-options INTERFACE
   $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion

@@ -19,13 +19,14 @@ must|file:/usr/include/CLI/CLI.hpp|libcli11-dev|the command line of the program
 must|file:/usr/include/nlohmann/json.hpp|nlohmann-json3-dev|the JSON output of the program
 must|file:/usr/include/fmt/format.h|libfmt-dev|the text output of the program
 may|cmd:ccache|ccache|keeping the objects of third-party code for later builds
-may|pip|python3-pip|fetching PyMatching's sources, once; without it only the lookup-table decoder is built
+may|pip|python3-pip|fetching PyMatching's sources, once; without it only lookup and bp-osd are built
 T
   if [ "$purpose" = test ]; then
     cat <<'T'
 must|file:/usr/src/googletest/googletest/src/gtest-all.cc|googletest|the test framework, compiled with each variant
 must|cmd:python3|python3|the checks of layout, symbols, layers and style
-may|cmd:clang++|clang|header tests with a second compiler
+may|cmd:clang++|clang|header tests with a second compiler, and the fuzzers
+may|libfuzzer|libclang-rt-dev|the fuzzers: the runtime libraries of clang's sanitizers and of libFuzzer
 may|cmd:clang-format|clang-format|the format check
 may|cmd:ld.mold|mold|linking test programs quickly
 may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
@@ -49,6 +50,7 @@ present() {
   case $1 in
     cmd:*) command -v "${1#cmd:}" >/dev/null ;;
     file:*) [ -e "${1#file:}" ] ;;
+    libfuzzer) [ -e "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ] ;;
     pip) python3 -m pip --version >/dev/null 2>&1 ;;
   esac
 }

@@ -5,12 +5,13 @@
 #
 #   models   protocol models of more slots, requests and workers           short form: Model.*
 #   soak     the load tests with 10^5 messages for each kind of ring       short form: *Load*, SharedRing*
-#   fuzz     mutated headers, guided by coverage (needs clang)             short form: header_fuzz_test
+#   fuzz     each parser, guided by coverage (needs clang)                 short form: Fuzz.*
 #   includes a build in which each source must include what it uses        short form: Headers.*, for the public ones
 #   tidy     clang-tidy on lib and tools                                   no short form
 #
-# A stage that does not end within its budget is stopped and has failed, but fuzz, which takes what it gets. The outputs
-# are in build/campaign. The last lines are a table. Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.
+# A stage that does not end within its budget is stopped and has failed, but fuzz, which gets the budget for each
+# parser: it runs one after another on all cores. The outputs are in build/campaign. The last lines are a table. Exit
+# status: 0 nothing failed, 1 something failed, 2 wrong usage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 all=(models soak fuzz includes tidy)
@@ -23,7 +24,7 @@ while [ $# -gt 0 ]; do
       shift $(($# > 1 ? 2 : 1))
       ;;
     -h | --help)
-      sed -n '3,14s/^# \{0,1\}//p' "$0"
+      sed -n '3,15s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
@@ -60,9 +61,7 @@ prepare() {
       build release build/release unittests/host_dispatcher/all &&
         build release build/release unittests/shared_ring/all
       ;;
-    fuzz) build release "$logs/fuzz" cudaq_header_fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ \
-      -DCUDAQ_BUILD_FUZZER=ON -DCUDAQ_TEST_ROOMS=fuzz -DCUDAQ_REALTIME_BUILD_TOOLS=OFF -DCUDAQ_REALTIME_BUILD_QEC=OFF \
-      -DCUDAQ_REALTIME_ENABLE_CUDA=OFF ;;
+    fuzz) unittests/fuzz/build.sh . "$logs/libfuzzer" "$jobs" ;;
     includes | tidy) ;;
   esac
 }
@@ -76,7 +75,7 @@ run() {
     soak) CUDAQ_SOAK_MESSAGES=100000 timeout "$budget" bash -c \
       "$tests/host_dispatcher/host_dispatcher_test --gtest_filter='*HostDispatcherLoad*' &&
        $tests/shared_ring/shared_ring_test --gtest_filter='*/SharedRing.*'" ;;
-    fuzz) (cd "$logs/fuzz" && unittests/fuzz/cudaq_header_fuzz -max_total_time="$budget" -print_final_stats=1) ;;
+    fuzz) unittests/fuzz/run_long.sh "$logs/libfuzzer/unittests/fuzz/fuzzers" "$budget" "$jobs" "$logs/found" ;;
     includes) timeout "$budget" bash -c "$(declare -f build); jobs=$jobs; build release '$logs/includes' all \
       -DCUDAQ_PRECOMPILED_HEADERS=OFF -DCUDAQ_REALTIME_ENABLE_CUDA=OFF" ;;
     tidy) timeout "$budget" scripts/tidy.sh ;;

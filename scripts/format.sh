@@ -3,7 +3,7 @@
 # Formats the code by .clang-format: scripts/format.sh [file...] (without a file: all code)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-if ! command -v clang-format >/dev/null || ! clang-format --version | grep -q 'version 14\.'; then
+if ! command -v clang-format >/dev/null || ! clang-format --version | grep 'version 14\.' >/dev/null; then
   echo "scripts/format.sh: clang-format 14 is needed (Debian 12: clang-format); other versions format differently" >&2
   exit 1
 fi

@@ -12,7 +12,12 @@ cd "$(dirname "$0")/.."
 jobs=${CUDAQ_JOBS:-$(nproc)}
 ctest_options=(--output-on-failure --no-label-summary --no-tests=error -j "$jobs")
 
-configure() { cmake --preset "$1" --log-level=WARNING >/dev/null; } # variant
+configure() { # variant
+  local options=()
+  # A plug-in for a decoder of another project, to test the interface with it. One variant suffices.
+  [ "$1" != release ] || options=(-DCUDAQ_WITH_CHROMOBIUS=AUTO)
+  cmake --preset "$1" --log-level=WARNING "${options[@]}" >/dev/null
+}
 
 build() { # variant, targets
   cmake --build "build/$1" -j "$jobs" --target "${@:2}" -- --quiet

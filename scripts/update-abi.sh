@@ -14,7 +14,8 @@ if [ -e "$baseline" ]; then
   report=$(abidiff --suppressions unittests/abi/not_abi.ini "$baseline" "$library" || true)
   echo "$report"
   # One summary line for functions, one for variables, one for symbols without debug information.
-  if [ "${1:-}" != --changed ] && grep summary <<<"$report" | grep -qvE ' 0 Removed, (0 Changed|[0-9]+ Added)'; then
+  breaks=$(grep summary <<<"$report" | grep -vE ' 0 Removed, (0 Changed|[0-9]+ Added)' || true)
+  if [ "${1:-}" != --changed ] && [ -n "$breaks" ]; then
     echo "Programs linked with the old library may break. If you accept that: scripts/update-abi.sh --changed" >&2
     exit 1
   fi

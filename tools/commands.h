@@ -11,6 +11,7 @@ namespace cudaq::realtime::tools {
 // subcommand, parsing stores the function that runs it in `chosen`. `program` and `chosen` must outlive the parsing.
 // The program's help lists the subcommands in the order of these calls.
 void add_demo(CLI::App &program, chosen_command &chosen);
+void add_decode(CLI::App &program, chosen_command &chosen);
 void add_pipeline(CLI::App &program, chosen_command &chosen);
 void add_latency(CLI::App &program, chosen_command &chosen);
 void add_bench(CLI::App &program, chosen_command &chosen);

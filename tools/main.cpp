@@ -12,6 +12,7 @@ namespace {
 constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime info                  what this machine can do, and what is missing
   cudaq-realtime demo                  the main use: decode surface-code shots through the ring, check every answer
+  cudaq-realtime decode                own shots: detection events in, predicted observables out
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
   cudaq-realtime latency               round trips of the library, and of the floor on the same two cores
   cudaq-realtime bench device          the device path, and what the GPU and the bus allow
@@ -32,6 +33,7 @@ std::string joined(int argc, char **argv) {
 void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
 #ifdef CUDAQ_TOOL_HAS_QEC
   tools::add_demo(app, chosen);
+  tools::add_decode(app, chosen);
   tools::add_pipeline(app, chosen);
 #endif
   tools::add_latency(app, chosen);

@@ -38,6 +38,7 @@ function(_cudaq_pip_download requirement archive sha256 out_reason)
     set(${out_reason} "python3 is not installed" PARENT_SCOPE)
     return()
   endif()
+  string(REGEX REPLACE "==.*" "" package "${requirement}")
   # A scratch folder inside the build folder, because two builds may download at the same time.
   set(scratch "${CMAKE_BINARY_DIR}/_pip/${archive}.d")
   file(REMOVE_RECURSE "${scratch}")
@@ -45,7 +46,7 @@ function(_cudaq_pip_download requirement archive sha256 out_reason)
   message(STATUS "Downloading ${requirement} with pip")
   execute_process(
     COMMAND "${CUDAQ_PYTHON3}" -m pip download --quiet --no-input --disable-pip-version-check
-            --retries 1 --timeout 15 --no-deps --no-binary PyMatching,stim --dest "${scratch}" "${requirement}"
+            --retries 1 --timeout 15 --no-deps --no-binary "${package}" --dest "${scratch}" "${requirement}"
     TIMEOUT ${CUDAQ_DOWNLOAD_TIMEOUT} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT EXISTS "${scratch}/${archive}")
     string(REGEX REPLACE "[ \t\r\n]+$" "" output "${output}")
@@ -78,8 +79,9 @@ function(_cudaq_pip_download requirement archive sha256 out_reason)
   file(REMOVE_RECURSE "${scratch}")
 endfunction()
 
-# Sets the extracted source tree of one package, or a reason.
-function(_cudaq_source_tree package version sha256 user_dir probe out_dir out_reason)
+# Sets the extracted source tree of one package, or a reason. `user_dir`: the directory that the user set, or "".
+# `probe`: a file that the tree must have.
+function(cudaq_acquire_source package version sha256 user_dir probe out_dir out_reason)
   set(${out_dir} "" PARENT_SCOPE)
   set(${out_reason} "" PARENT_SCOPE)
   if(user_dir)
@@ -132,10 +134,10 @@ endfunction()
 function(cudaq_acquire_pymatching out_pymatching_dir out_stim_dir out_reason)
   set(${out_pymatching_dir} "" PARENT_SCOPE)
   set(${out_stim_dir} "" PARENT_SCOPE)
-  _cudaq_source_tree(PyMatching ${CUDAQ_PYMATCHING_VERSION} ${CUDAQ_PYMATCHING_SHA256} "${CUDAQ_PYMATCHING_DIR}"
+  cudaq_acquire_source(PyMatching ${CUDAQ_PYMATCHING_VERSION} ${CUDAQ_PYMATCHING_SHA256} "${CUDAQ_PYMATCHING_DIR}"
                      src/pymatching/sparse_blossom/driver/mwpm_decoding.cc pymatching_dir reason)
   if(NOT reason)
-    _cudaq_source_tree(stim ${CUDAQ_STIM_VERSION} ${CUDAQ_STIM_SHA256} "${CUDAQ_STIM_DIR}"
+    cudaq_acquire_source(stim ${CUDAQ_STIM_VERSION} ${CUDAQ_STIM_SHA256} "${CUDAQ_STIM_DIR}"
                        src/stim/dem/detector_error_model.cc stim_dir reason)
   endif()
   set(${out_reason} "${reason}" PARENT_SCOPE)

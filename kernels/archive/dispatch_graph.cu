@@ -3,6 +3,8 @@
 #include "kernels/archive/entry_points.cuh"
 #include "kernels/graphs/graph_launch.cuh"
 
+#include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -62,15 +64,20 @@ private:
 };
 
 /// Reads a struct that may grow at its end. Fields that an older caller does not have are 0. Structs of a newer caller,
-/// larger than T, are refused.
+/// larger than T, are refused, and so are sizes that end inside a field. `wide`: where the fields of 8 bytes begin; all
+/// fields before have 4 bytes.
 template <class T>
-bool read_sized(const T *given, T &into) {
-  if (given == nullptr || given->struct_size == 0 || given->struct_size > sizeof(T) || given->struct_size % 4 != 0)
+bool read_sized(const T *given, T &into, std::size_t wide) {
+  if (given == nullptr || given->struct_size == 0 || given->struct_size > sizeof(T) || given->struct_size % 4 != 0 ||
+      (given->struct_size > wide && given->struct_size % 8 != 0))
     return false;
   std::memcpy(&into, given, given->struct_size);
   into.struct_size = sizeof(T);
   return true;
 }
+
+constexpr std::size_t kWideInParams = offsetof(cudaq_dispatch_graph_params_t, launch);
+constexpr std::size_t kWideInLaunch = offsetof(cudaq_dispatch_launch_params_t, rx_flags);
 
 constexpr std::uint8_t kSchedulerModes = 1u << CUDAQ_DISPATCH_DEVICE_CALL | 1u << CUDAQ_DISPATCH_GRAPH_LAUNCH;
 
@@ -161,6 +168,8 @@ cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
   plan.graphs.assign(g.graphs, g.graphs + g.num_graphs);
   plan.members = g.members;
   plan.order_by_key = g.order_by_key;
+  plan.grace_ns = g.grace_ns;
+  plan.report = g.report;
   const bool usable = g.destroy == destroy_schedulers && static_cast<scheduler_graphs *>(g.made)->rests();
   if (!usable) {
     g.made = new scheduler_graphs;
@@ -197,18 +206,19 @@ cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *
     *out_context = nullptr;
   cudaq_dispatch_graph_params_t p{};
   cudaq_dispatch_launch_params_t launch{};
-  if (out_context == nullptr || !read_sized(params, p) || !read_sized(p.launch, launch) || launch.state != nullptr)
+  if (out_context == nullptr || !read_sized(params, p, kWideInParams) || !read_sized(p.launch, launch, kWideInLaunch) ||
+      launch.state != nullptr)
     return cudaErrorInvalidValue;
   return guarded([&] { return create(p, launch, out_context); });
 }
 
-cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
-                                                uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
-                                                size_t tx_stride_sz, cudaq_function_entry_t *function_table,
-                                                size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
-                                                uint64_t *stats, size_t num_slots, uint32_t num_blocks,
-                                                uint32_t threads_per_block, cudaStream_t stream,
-                                                cudaq_dispatch_graph_context **out_context) {
+cudaError_t cudaq_create_dispatch_graph_regular_spec(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
+                                                     uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+                                                     size_t tx_stride_sz, cudaq_function_entry_t *function_table,
+                                                     size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
+                                                     uint64_t *stats, size_t num_slots, uint32_t num_blocks,
+                                                     uint32_t threads_per_block, cudaStream_t stream,
+                                                     cudaq_dispatch_graph_context **out_context) {
   return guarded([&] {
     cudaq_dispatch_graph_params_t p{};
     p.struct_size = sizeof(p);
@@ -221,6 +231,22 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
     p.graph_io_ctxs = contexts.data();
     return cudaq_create_dispatch_graph_v2(&p, out_context);
   });
+}
+
+cudaError_t cudaq_create_dispatch_graph_regular_peer(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
+                                                     uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+                                                     size_t tx_stride_sz, cudaq_function_entry_t *function_table,
+                                                     size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
+                                                     uint64_t *stats, size_t num_slots, uint32_t num_blocks,
+                                                     uint32_t threads_per_block, cudaGraphExec_t triggered_graph_exec,
+                                                     cudaStream_t stream, cudaq_dispatch_graph_context **out_context) {
+  if (out_context != nullptr)
+    *out_context = nullptr;
+  if (triggered_graph_exec != nullptr)
+    return cudaErrorNotSupported;
+  return cudaq_create_dispatch_graph_regular_spec(rx_flags, tx_flags, rx_data, tx_data, rx_stride_sz, tx_stride_sz,
+                                                  function_table, func_count, graph_io_ctx, shutdown_flag, stats,
+                                                  num_slots, num_blocks, threads_per_block, stream, out_context);
 }
 
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream) {
@@ -237,7 +263,7 @@ cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, c
 
 cudaError_t cudaq_launch_dispatch_kernel_graph_v2(const cudaq_dispatch_launch_params_t *params) {
   cudaq_dispatch_launch_params_t p{};
-  if (!read_sized(params, p))
+  if (!read_sized(params, p, kWideInLaunch))
     return cudaErrorInvalidValue;
   return guarded([&] { return launch_for_dispatcher(p); });
 }
@@ -246,7 +272,7 @@ cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context) 
   if (context == nullptr)
     return cudaErrorInvalidValue;
   const on_device device(context->device);
-  if (context->schedulers.running())
+  if (!context->schedulers.end_within(std::chrono::nanoseconds(kUsualGraceNs + kEndAfterGraceNs)))
     return cudaErrorNotReady;
   const cudaError_t fault = context->schedulers.fault();
   delete context;

@@ -30,9 +30,11 @@ struct graph_plan {
   dispatch_params dispatch;
   std::vector<graph_binding> graphs;
   std::uint32_t members = kUsualMembers;
-  bool order_by_key = false;             ///< ANY ordering: one queue for each route
-  bool own_streams = false;              ///< one stream for each member; else one launch starts all members
-  std::uint8_t *shutdown_word = nullptr; ///< library_shutdown as the host addresses it; only without a dispatcher
+  bool order_by_key = false;              ///< ANY ordering: one queue for each route
+  bool own_streams = false;               ///< one stream for each member; else one launch starts all members
+  std::uint64_t grace_ns = kUsualGraceNs; ///< how long a stop waits for waiting requests and for graphs in flight
+  graph_report *report = nullptr;         ///< as the device addresses it; only with a dispatcher
+  std::uint8_t *shutdown_word = nullptr;  ///< library_shutdown as the host addresses it; only without a dispatcher
 };
 
 /// Makes the block of the state as it is before the first launch, and fills `layout` in.
@@ -49,6 +51,8 @@ inline graph_block make_graph_block(const graph_plan &plan, const function_index
   graph_block block(layout.bytes);
   auto &state = *new (block.data()) graph_scheduler_words{};
   state.cursor = plan.dispatch.first_slot;
+  state.grace_ns = plan.grace_ns;
+  state.report = plan.report;
   state.first_waiting = state.last_waiting = kNoGraph;
   auto *pools = reinterpret_cast<graph_pool *>(block.data() + layout.pools);
   for (std::uint32_t r = 0; r < layout.num_pools; ++r)

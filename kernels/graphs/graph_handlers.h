@@ -5,7 +5,6 @@
 
 #include "cudaq/realtime/detail/loop/handler_sets.h"
 #include "cudaq/realtime/detail/loop/ring_transport.h"
-#include "kernels/graphs/graph_rotation.h"
 #include "kernels/graphs/graph_scheduler_state.h"
 
 namespace cudaq::realtime::detail {
@@ -14,7 +13,8 @@ namespace cudaq::realtime::detail {
 enum class execution_end : std::uint32_t {
   pass,     ///< another member goes on; this one relaunches itself
   relaunch, ///< no other member is there: this one goes on after its own relaunch
-  stop,     ///< a stop was requested, and every accepted request is answered, or the poller is about to answer it
+  stop,     ///< a stop was requested, and every accepted request is answered, or the poller is about to answer it;
+            ///< or this execution's relaunch fails, no other member is there, and the grace period of the stop is over
 };
 
 /// How an execution ended, for the thread that acts on it. All lanes have the same value.
@@ -73,11 +73,28 @@ public:
     graphs_.fail_waiting(static_cast<Fail &&>(fail));
   }
 
+  // --- the grace period of a stop: one lane ---
+
+  CUDAQ_REALTIME_HOST_DEVICE bool grace_is_over() const { return graphs_.grace_is_over(); }
+  /// close(slot, publishes) for each graph that has ended without its signal. Reports these, and one that still runs.
+  template <class Close>
+  CUDAQ_REALTIME_HOST_DEVICE void close_silent(Close &&close) const {
+    graph_report &found = state().found, &report = *state().report;
+    const std::uint64_t late =
+        graphs_.close_silent(rotation_, [&](std::uint32_t graph, std::uint32_t slot, bool publishes) {
+          close(slot, publishes);
+          store_relaxed(report.silent_graph, found.silent_graph = graph_in_slot(graph, slot));
+          store_release(report.silent, ++found.silent);
+        });
+    if (late != found.late_graph)
+      store_relaxed(report.late_graph, found.late_graph = late);
+  }
+
   // --- one execution: the time in which a member holds the token ---
 
   CUDAQ_REALTIME_HOST_DEVICE loop_report &counts() const { return state().counts; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint64_t polls() const { return state().polls; }
-  CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() const { return state().stopping != 0; }
+  CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() const { return state().stop.requested != 0; }
   CUDAQ_REALTIME_HOST_DEVICE bool asks_caller() const { return state().execution % kAskCallerExecutions == 0; }
 
   /// By the whole group.
@@ -88,16 +105,22 @@ public:
       result_.why = execution_end::stop;
       return true;
     }
-    if (result_.gave_up || !graphs_.spent())
+    const bool overstayed = unlikely(stopped) && graphs_.overstayed();
+    if (!overstayed && (result_.gave_up || !graphs_.spent()))
       return false;
     result_.successor = rotation_.template successor<Group>();
     if (result_.successor != number_) {
       result_.why = execution_end::pass;
       return true;
     }
+    if (overstayed && result_.stranded != 0) { // nothing will show whether its graphs have ended
+      result_.gave_up = true;
+      result_.why = execution_end::stop;
+      return true;
+    }
     if (result_.stranded != 0 && !graphs_.may_launch()) // a stop does not wait for a member that may never come
       result_.gave_up = (stopped && graphs_.backlog()) || rotation_.template alone<Group>();
-    if (result_.stranded != 0 || !graphs_.may_relaunch())
+    if (result_.stranded != 0 || !(overstayed || graphs_.may_relaunch()))
       return false;
     result_.why = execution_end::relaunch;
     result_.stranded = Group::from(Group::lane() == 0 ? graphs_.relaunch() : 0, 0);
@@ -108,7 +131,7 @@ public:
     graph_scheduler_words &s = state();
     s.cursor = cursor;
     s.polls = polls;
-    s.stopping = stopped;
+    s.stop.requested = stopped;
     s.counts.relaunches += result_.why != execution_end::stop;
     s.counts.unrelieved += result_.why == execution_end::relaunch;
   }

@@ -8,6 +8,9 @@
 #include "kernels/graphs/graph_scheduler.cuh"
 #include "kernels/graphs/one_node_graph.h"
 
+#include <chrono>
+#include <thread>
+
 namespace cudaq::realtime::detail {
 
 /// The scheduler graphs of one dispatcher with their state.
@@ -51,7 +54,7 @@ public:
     void *const kernel = kernel_for<Handlers>(plan);
     if (const cudaError_t error = preload<Handlers>())
       return report(error, "loading the scheduler's kernels");
-    const graph_block block = make_graph_block(plan, host_index, params_.layout);
+    graph_block block = make_graph_block(plan, host_index, params_.layout);
     const std::uint32_t memory =
         scheduler_memory(plan.dispatch.ring.slot_size, params_.layout.shared() ? params_.layout.image_bytes : 0);
     const std::uint32_t reserved = report.state != nullptr ? report.state->reserved_blocks : 0;
@@ -110,6 +113,23 @@ public:
       error = cudaStreamSynchronize(own_);
     return error == cudaSuccess ? static_cast<cudaError_t>(word) : error;
   }
+  /// Without a dispatcher: requests the end of the run and waits for it. False: it did not end within `limit`; the
+  /// request stands.
+  bool end_within(std::chrono::nanoseconds limit) {
+    constexpr auto kBetweenLooks = std::chrono::microseconds(50);
+    if (!running())
+      return true;
+    const auto until = std::chrono::steady_clock::now() + limit;
+    cudaError_t told = tell(1, own_);
+    while (running()) {
+      if (told != cudaSuccess) // without this copy the scheduler runs on
+        told = tell(1, own_);
+      if (std::chrono::steady_clock::now() >= until)
+        return false;
+      std::this_thread::sleep_for(kBetweenLooks);
+    }
+    return true;
+  }
   bool running() {
     const auto busy = [](cudaStream_t stream) {
       return stream != nullptr && cudaStreamQuery(stream) == cudaErrorNotReady;
@@ -149,9 +169,9 @@ private:
                                                                : graph_scheduler_kernel<Handlers, thread_scope_system>);
   }
 
-  /// One block of memory: the state, then a report for the case without a dispatcher, then the members' handles. Copies
+  /// One block of memory: the state, then reports for the case without a dispatcher, then the members' handles. Copies
   /// only: a memset may be a kernel that has to be loaded first.
-  cudaError_t allocate(const graph_block &block, cudaStream_t stream) {
+  cudaError_t allocate(graph_block &block, cudaStream_t stream) {
     cudaError_t error = own_ == nullptr ? cudaStreamCreateWithFlags(&own_, cudaStreamNonBlocking) : cudaSuccess;
     void *memory = nullptr;
     if (error == cudaSuccess && params_.block != nullptr)
@@ -159,9 +179,16 @@ private:
     if (error == cudaSuccess)
       error = cudaMallocAsync(&memory, execs_at() + kMostMembers * sizeof(cudaGraphExec_t), stream);
     params_.block = static_cast<std::uint8_t *>(memory);
+    auto &state = *reinterpret_cast<graph_scheduler_words *>(block.data());
+    if (state.report == nullptr)
+      state.report = reinterpret_cast<graph_report *>(report_in_block() + 1);
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(memory, block.data(), block.size(), cudaMemcpyHostToDevice, stream);
-    const loop_report nothing_yet{};
+    const struct {
+      loop_report loop{};
+      graph_report graphs{};
+    } nothing_yet;
+    static_assert(offsetof(decltype(nothing_yet), graphs) == sizeof(loop_report));
     if (error == cudaSuccess)
       error = cudaMemcpyAsync(params_.block + params_.layout.bytes, &nothing_yet, sizeof(nothing_yet),
                               cudaMemcpyHostToDevice, stream);
@@ -178,7 +205,7 @@ private:
   loop_report *report_in_block() const { return reinterpret_cast<loop_report *>(params_.block + params_.layout.bytes); }
   /// The report is in the block. Otherwise it belongs to a dispatcher, which resets it for each run.
   bool own_report() const { return params_.dispatch.reports == report_in_block(); }
-  std::size_t execs_at() const { return params_.layout.bytes + sizeof(loop_report); }
+  std::size_t execs_at() const { return params_.layout.bytes + 2 * sizeof(loop_report); } // a graph_report is smaller
 
   cudaError_t add_member(void *kernel, std::uint32_t memory, std::uint32_t number, bool own_stream,
                          cudaStream_t stream) {
@@ -233,11 +260,12 @@ private:
   cudaError_t prepare(cudaStream_t stream) {
     graph_rotation_words words{};
     words.token = root_.exec != nullptr ? kTokenShut : kTokenFree;
+    const graph_stop_words not_stopped{};
     const std::uint32_t no = 0;
     cudaError_t error =
         cudaMemcpyAsync(params_.block + params_.layout.rotation, &words, sizeof(words), cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess)
-      error = cudaMemcpyAsync(params_.block + offsetof(graph_scheduler_words, stopping), &no, sizeof(no),
+      error = cudaMemcpyAsync(params_.block + offsetof(graph_scheduler_words, stop), &not_stopped, sizeof(not_stopped),
                               cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess && own_report())
       error = cudaMemcpyAsync(&params_.dispatch.reports->fault, &no, sizeof(no), cudaMemcpyHostToDevice, stream);

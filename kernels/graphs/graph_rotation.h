@@ -17,6 +17,13 @@
 
 namespace cudaq::realtime::detail {
 
+/// The graphs that one execution has launched.
+enum class launched_graphs {
+  running, ///< some may run
+  ended,
+  unknown, ///< their member is lost: its end would have shown theirs
+};
+
 class graph_rotation {
   static constexpr auto kDevice = thread_scope_device;
 
@@ -59,6 +66,23 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE void pass(std::uint32_t to) const {
     store_release<std::uint32_t, kDevice>(words_.token, to);
+  }
+  /// Called when the holder's execution begins. Every execution has another number.
+  CUDAQ_REALTIME_HOST_DEVICE void begin(std::uint32_t execution) const {
+    store_relaxed(words_.execution[number_], execution);
+  }
+  /// Whether the graphs that an execution of this run has launched have ended. A member comes back when all graphs that
+  /// it has launched have ended, with or without a signal. What they wrote is visible then.
+  CUDAQ_REALTIME_HOST_DEVICE launched_graphs launched_by(std::uint32_t execution) const {
+    std::uint32_t m = 0;
+    while (m < members_ && load_relaxed(words_.execution[m]) != execution)
+      ++m;
+    if (m == members_) // a later execution of that member has begun
+      return launched_graphs::ended;
+    const auto seen = static_cast<graph_presence>(load_acquire<std::uint32_t, kDevice>(words_.presence[m]));
+    return seen == graph_presence::there  ? launched_graphs::ended
+           : seen == graph_presence::lost ? launched_graphs::unknown
+                                          : launched_graphs::running;
   }
   /// For the first member on the device. Also called by the root kernel when it has launched all members.
   CUDAQ_REALTIME_HOST_DEVICE void set_free() const { pass(kTokenFree); }

@@ -74,6 +74,7 @@
 #pragma once
 
 #include "cudaq/realtime/detail/loop/dispatch_body.cuh"
+#include "kernels/graphs/completion_poller.h"
 #include "kernels/graphs/graph_handlers.h"
 
 namespace cudaq::realtime::detail {
@@ -113,8 +114,10 @@ __device__ execution_result serve_execution(const graph_params &p, std::uint8_t 
                                             const graph_state_view &view, const graph_rotation &rotation) {
   execution_result result;
   graph_scheduler_state<device_launcher> graphs(view, p.dispatch.ring);
-  if (warp_thread_group::lane() == 0)
+  if (warp_thread_group::lane() == 0) {
     graphs.begin_execution();
+    rotation.begin(view.state.execution);
+  }
   __syncwarp();
   using handler_set = graph_handler_set<device_launcher>;
   using transport = graph_ring_transport<warp_thread_group, Scope>;

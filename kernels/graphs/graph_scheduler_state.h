@@ -5,19 +5,19 @@
 //   pump()                tries the first request of each queue for which an instance is idle
 //   completion_poller::round()   another warp: finds completed graphs, publishes their answers, clears the held bits
 //   collect()             makes completed instances idle again
+//   close_silent()        after the grace period of a stop: finds graphs that have ended without their signal
 //
 // Instances with the same context are never in flight together: a launch removes all of them from the idle lists of
 // their pools, and the completion puts all of them back.
 //
-// One thread writes the state. The poller takes `phase` from in_flight to completed, and only then writes over the bus:
-// the graph has no part in that. It clears the held bit after the rx flag, as docs/ring_protocol.md section 7 requires.
-// Host and device code. The Launcher has the device's part: launch(exec), and relaunch(), which launches this execution
-// again after its end; both return 0 or an error. now_ns() reads a clock that is nearly the same for all members.
+// One thread writes the state; the poller (completion_poller.h) takes `phase` from in_flight to completed. Host and
+// device code. The Launcher has the device's part: launch(exec), and relaunch(), which launches this execution again
+// after its end; both return 0 or an error. now_ns() reads a clock that is nearly the same for all members.
 // Example: "Life of one request" in graph_scheduler.cuh.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/thread_group.h"
-#include "lib/kernel_abi/graph_params.h"
+#include "kernels/graphs/graph_rotation.h"
 
 namespace cudaq::realtime::detail {
 
@@ -124,6 +124,43 @@ public:
     for (std::uint32_t queue = 0; queue < v_.num_queues; ++queue)
       while (v_.queues[queue].first_job != kNoGraph)
         fail_first(v_.queues[queue], fail);
+  }
+
+  // --- a stop: one thread ---
+
+  /// True when the grace period of the requested stop is over. The first call of a run begins it.
+  CUDAQ_REALTIME_HOST_DEVICE bool grace_is_over() {
+    graph_stop_words &stop = v_.state.stop;
+    const std::uint64_t now = launcher_.now_ns();
+    if (stop.grace_end == 0)
+      stop.grace_end = now < ~v_.state.grace_ns ? now + v_.state.grace_ns : ~std::uint64_t{0};
+    stop.over |= now >= stop.grace_end;
+    return stop.over != 0;
+  }
+  /// The grace period is over, and this execution has graphs in flight: only its end shows whether they have ended.
+  CUDAQ_REALTIME_HOST_DEVICE bool overstayed() const { return v_.state.stop.over != 0 && v_.state.mine != 0; }
+  /// close(graph, slot, publishes) for each graph that has ended without its signal; it must answer the request, or
+  /// give the slot back. A graph of which nothing will show its end is taken out of flight, too: its request stays in
+  /// the slot. Returns graph_in_slot of a graph that may still run or is about to be completed, or 0.
+  template <class Close>
+  CUDAQ_REALTIME_HOST_DEVICE std::uint64_t close_silent(const graph_rotation &rotation, Close &&close) {
+    std::uint64_t left = 0;
+    for (std::uint32_t i = 0; i < v_.num_graphs; ++i) {
+      const graph_instance &g = v_.graphs[i];
+      if (phase_of(g) != graph_phase::in_flight)
+        continue;
+      const launched_graphs state = rotation.launched_by(g.execution); // before the completion word: that is final then
+      if (state == launched_graphs::running ||
+          load_acquire<std::uint64_t, kGraphScope>(v_.done_words[i]) == g.launch_number) {
+        left = graph_in_slot(i, g.slot);
+        continue;
+      }
+      if (state == launched_graphs::ended)
+        close(i, g.slot, g.publishes != 0);
+      v_.give_up(g.slot);
+      complete(i);
+    }
+    return left;
   }
 
   // --- the whole group ---
@@ -339,61 +376,6 @@ private:
   graph_state_view v_;
   slot_ring ring_;
   Launcher launcher_;
-};
-
-/// Polls the completion words in parallel to the scheduler, so that an answer does not wait for a look at the ring.
-template <class Group, thread_scope Scope>
-class completion_poller {
-public:
-  CUDAQ_REALTIME_HOST_DEVICE completion_poller(const graph_state_view &view, const slot_ring &r)
-      : v_(view), ring_(r.template with_scope<Scope>()) {}
-
-  /// Looks at every instance once. Called by all lanes of the group.
-  CUDAQ_REALTIME_HOST_DEVICE void round() {
-    for (std::uint32_t first = 0; first < v_.num_graphs; first += Group::kWidth) {
-      const std::uint32_t i = first + Group::lane();
-      job of;
-      const bool mine = i < v_.num_graphs && completes(v_.graphs[i], v_.done_words[i], of);
-      const std::uint32_t completed = count_bits(Group::ballot(mine));
-      if (completed == 0)
-        continue;
-      if (Group::lane() == 0)
-        store_release<std::uint32_t, kGraphScope>(v_.state.completed, v_.state.completed + completed);
-      if (mine)
-        finish(of);
-      Group::sync();
-    }
-  }
-
-private:
-  /// The request of a completed graph. The graph may serve another request already.
-  struct job {
-    std::uint32_t slot = 0;
-    bool published = false;
-  };
-
-  CUDAQ_REALTIME_HOST_DEVICE bool completes(graph_instance &g, const std::uint64_t &end, job &of) {
-    constexpr auto kInFlight = static_cast<std::uint32_t>(graph_phase::in_flight);
-    // An acquire empties the cache of the multiprocessor, which the scheduler needs for launches. So relaxed loads look
-    // first, and acquire loads confirm what they find.
-    if (load_relaxed(g.phase) != kInFlight || load_relaxed(end) != load_relaxed(g.launch_number))
-      return false;
-    if (load_acquire<std::uint32_t, kGraphScope>(g.phase) != kInFlight ||
-        load_acquire<std::uint64_t, kGraphScope>(end) != load_relaxed(g.launch_number))
-      return false;
-    of = {g.slot, g.publishes != 0};
-    store_release<std::uint32_t, kGraphScope>(g.phase, static_cast<std::uint32_t>(graph_phase::completed));
-    return true;
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void finish(const job &of) {
-    if (!of.published)
-      ring_.publish_tx(of.slot);
-    ring_.release_rx(of.slot);
-    v_.give_up(of.slot);
-  }
-
-  graph_state_view v_;
-  scoped_slot_ring<Scope> ring_;
 };
 
 } // namespace cudaq::realtime::detail

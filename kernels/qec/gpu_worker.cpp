@@ -37,6 +37,16 @@ device_graph::device_graph(const detector_graph &graph) : view_(graph.view()) {
   view_.boundary = boundary_.as<std::uint32_t>();
   view_.list_first = list_first_.as<std::uint32_t>();
   view_.lists = lists_.as<std::uint32_t>();
+  if (host.isolation == nullptr)
+    return;
+  steps_ = upload(host.steps, host.edge_first[n]);
+  isolation_ = upload(host.isolation, n);
+  near_first_ = upload(host.near_first, n + 1);
+  near_ = upload(host.near, host.near_first[n]);
+  view_.steps = steps_.as<edge_step>();
+  view_.isolation = isolation_.as<isolation_of>();
+  view_.near_first = near_first_.as<std::uint32_t>();
+  view_.near = near_.as<near_detector>();
 }
 
 gpu_worker::gpu_worker(staging how, std::size_t slot_size, std::size_t frame_bytes, std::size_t output_bytes,

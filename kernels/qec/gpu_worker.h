@@ -36,6 +36,7 @@ public:
 
 private:
   device_block edge_first_, edges_, boundary_, list_first_, lists_;
+  device_block steps_, isolation_, near_first_, near_; // of the rule isolated
   detector_graph_view view_;
 };
 

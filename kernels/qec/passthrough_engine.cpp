@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/qec/passthrough_engine.h"
+#include "cudaq/qec/realtime/gpu_services.h"
 
 #include <stdexcept>
 

@@ -19,7 +19,7 @@ namespace cudaq::qec::realtime::gpu {
 struct predecode_job {
   predecoder_layout layout;
   detector_graph_view graph; ///< of the local rule; edge_first null: passthrough, everything is residual
-  local_rule rule = local_rule::guarded;
+  local_rule rule = local_rule::isolated;
   std::uint8_t *output = nullptr;      ///< layout.bytes(), 16-byte aligned
   std::uint32_t readable = UINT32_MAX; ///< payload bytes that the frame's memory has; longer requests are refused
 };

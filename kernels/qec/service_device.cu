@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/qec/service_device.h"
+#include "cudaq/qec/realtime/gpu_services.h"
 
 #include "kernels/qec/device_memory.h"
 #include "lib/qec/services/service_steps.h"

@@ -2,6 +2,8 @@
 // Replaces tensorrt_engine.cpp if TensorRT was not found at configure time.
 #include "kernels/qec/tensorrt_engine.h"
 
+#include "cudaq/qec/realtime/gpu_services.h"
+
 #include <stdexcept>
 
 namespace cudaq::qec::realtime::gpu {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/qec/tensorrt_engine.h"
 
+#include "cudaq/qec/realtime/gpu_services.h"
+
 #include "kernels/qec/device_memory.h"
 #include "lib/base/cuda_device.h"
 #include "lib/qec/services/tensor_shapes.h"

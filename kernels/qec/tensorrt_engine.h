@@ -16,9 +16,6 @@ struct tensorrt_options {
   int device_id = 0;
 };
 
-/// True if this library was built with TensorRT.
-bool tensorrt_available() noexcept;
-
 /// Opens a model; the engine's tensors can then be bound. An open batch dimension becomes 1. Tensors are in device
 /// memory, row-major, with at least one byte per element. Building takes seconds to minutes. The caller's current
 /// device is not changed. Throws std::runtime_error with TensorRT's messages, also if the library was built without

@@ -4,12 +4,29 @@
 #pragma once
 
 #include "lib/api/options.h"
+#include "lib/api/ring_claims.h"
 #include "lib/base/runner.h"
 #include "lib/host_dispatcher/handler_table.h"
 
 #include <optional>
 
 namespace cudaq::realtime::detail {
+
+/// The launch function of a unified kernel, in one of its two forms, and its transport context.
+struct unified_launch {
+  cudaq_unified_launch_spec_fn_t spec_fn = nullptr;
+  cudaq_unified_launch_peer_fn_t peer_fn = nullptr;
+  void *transport_ctx = nullptr;
+  bool none() const { return spec_fn == nullptr && peer_fn == nullptr; }
+};
+
+/// Words of the caller that the loop of the peer interface writes; NULL: not wanted (peer_interface.h).
+struct peer_words {
+  shared_word<std::uint64_t> *idle_mask = nullptr;
+  shared_word<std::uint64_t> *live_dispatched = nullptr;
+  int *slot_tags = nullptr;
+  bool any() const { return live_dispatched != nullptr || slot_tags != nullptr; } ///< words that a launch changes
+};
 
 /// Everything that the caller has set, validated as far as possible without a run.
 struct wiring {
@@ -18,10 +35,11 @@ struct wiring {
   std::vector<v2_handler> v2;
   std::vector<cudaq_host_worker_t> workers;
   void **mailbox = nullptr;
+  peer_words words; ///< of a loop on the thread of the caller
   cudaq_dispatcher_options_t options{};
   cudaq_dispatch_launch_fn_t launch_fn = nullptr; ///< at most one of launch_fn and launch_fn_v2 is set
   cudaq_dispatch_launch_fn_v2_t launch_fn_v2 = nullptr;
-  cudaq_unified_dispatch_ctx_t unified{};
+  unified_launch unified;
   std::optional<cudaq_dispatch_graph_io_t> graph_io; ///< its `contexts` points to graph_contexts
   std::vector<void *> graph_contexts;
   volatile int *shutdown_flag = nullptr;
@@ -32,7 +50,8 @@ struct wiring {
 /// State of a run between start and finish.
 enum class run_phase {
   going,
-  ended,  ///< by the caller's shutdown flag
+  ending, ///< by the caller's shutdown flag: no request is accepted; a handler runs, or a request is not answered
+  ended,  ///< the same; no thread runs, and all requests are answered
   faulted ///< ended by an error, which finish returns
 };
 
@@ -41,7 +60,8 @@ class back_end {
 public:
   virtual ~back_end() = default;
 
-  virtual status_or_reason check_ring(const cudaq_ringbuffer_t &ring) const = 0;
+  /// May complete the ring: sets host views that the caller has left NULL.
+  virtual status_or_reason check_ring(cudaq_ringbuffer_t &ring) const = 0;
   /// The name of a C function that this path needs and the caller has not called, or NULL.
   virtual const char *missing_call(const wiring &w) const = 0;
 
@@ -51,7 +71,7 @@ public:
   /// State of the run. Only between start and finish. Any thread.
   virtual run_phase look() const = 0;
   /// Ends the run. CUDAQ_ERR_TIMEOUT: the run did not end by the deadline; may be called again. Any other error: the
-  /// run has ended with this error. `timeout_ns` is only for the error text.
+  /// run has ended with this error, which is returned once. `timeout_ns` is only for the error text.
   virtual status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;
 
   /// The callback of this dispatcher that the calling thread is in ("a handler", "the launch function"), or NULL. Any
@@ -68,7 +88,7 @@ public:
   // Any thread, any time.
   virtual void read_stats(cudaq_dispatcher_stats_t &out) const = 0;
   /// The value of the wired counter `stats` (may be NULL).
-  virtual std::uint64_t processed(bool running, const std::uint64_t *stats) const = 0;
+  virtual status_or_reason processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const = 0;
   virtual std::string describe() const = 0;
 
 private:
@@ -85,6 +105,9 @@ slot_ring view_of(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_
 inline const volatile void *identity_of(const cudaq_ringbuffer_t &ring) {
   return ring.rx_flags_host != nullptr ? ring.rx_flags_host : ring.rx_flags;
 }
+
+/// The memory that a run with this wiring uses.
+memory_claim claim_of(const wiring &w, const cudaq_dispatcher_config_t &config);
 
 /// The result of cudaq_dispatch_launch_state(): not NULL while the calling thread is in the launch function of a start.
 inline thread_local void *launch_state_of_this_thread = nullptr;

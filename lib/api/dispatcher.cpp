@@ -10,14 +10,8 @@ using namespace cudaq::realtime::detail;
 
 namespace {
 
-// 100 years stand for "without limit", and do not overflow the clock.
-steady_clock::time_point deadline_after(std::uint64_t timeout_ns) {
-  constexpr std::uint64_t kForever = 100ull * 365 * 86400 * 1000000000;
-  return steady_clock::now() + std::chrono::nanoseconds(timeout_ns < kForever ? timeout_ns : kForever);
-}
-
 const char *state_name(cudaq_dispatcher_state_t state) {
-  static constexpr const char *names[] = {"created", "wired", "running", "stopped", "failed"};
+  static constexpr const char *names[] = {"created", "wired", "running", "stopped", "failed", "stopping"};
   return names[state];
 }
 
@@ -42,14 +36,43 @@ cudaq_dispatcher_t::cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_
 
 cudaq_dispatcher_t::~cudaq_dispatcher_t() = default;
 
+cudaq_dispatcher_state_t cudaq_dispatcher_t::shown(phase p) {
+  switch (p) {
+  case phase::created:
+    return CUDAQ_DISPATCHER_CREATED;
+  case phase::wired:
+    return CUDAQ_DISPATCHER_WIRED;
+  case phase::running:
+    return CUDAQ_DISPATCHER_RUNNING;
+  case phase::stopping:
+    return CUDAQ_DISPATCHER_STOPPING;
+  case phase::failed:
+    return CUDAQ_DISPATCHER_FAILED;
+  default:
+    return CUDAQ_DISPATCHER_STOPPED;
+  }
+}
+
 cudaq_dispatcher_state_t cudaq_dispatcher_t::state() const {
-  const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
-  if (s != CUDAQ_DISPATCHER_RUNNING)
-    return s;
-  const run_phase phase = path_->look();
-  return phase == run_phase::faulted ? CUDAQ_DISPATCHER_FAILED
-         : phase == run_phase::ended ? CUDAQ_DISPATCHER_STOPPED
-                                     : s;
+  for (;;) {
+    const run_word::snapshot now = run_.look();
+    if (now.phase != phase::running)
+      return shown(now.phase);
+    const run_phase seen = path_->look();
+    if (seen == run_phase::going || seen == run_phase::ending) {
+      // Still in the phase of that run: else another thread may have reported a later state before the look.
+      if (const run_word::snapshot after = run_.look();
+          after.phase != phase::running || after.generation != now.generation)
+        continue;
+      return seen == run_phase::going ? CUDAQ_DISPATCHER_RUNNING : CUDAQ_DISPATCHER_STOPPING;
+    }
+    run_.claim(now.generation, phase::running, seen == run_phase::faulted ? phase::failed : phase::ended);
+  }
+}
+
+bool cudaq_dispatcher_t::in_run() const {
+  const phase p = run_.phase();
+  return p == phase::running || p == phase::ended || p == phase::stopping || p == phase::failed;
 }
 
 template <class Body>
@@ -67,8 +90,11 @@ status_or_reason cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Bo
 status_or_reason cudaq_dispatcher_t::settle(cudaq_dispatcher_state_t &now) {
   status_or_reason found;
   now = state();
-  if (state_.load() == CUDAQ_DISPATCHER_RUNNING && now == CUDAQ_DISPATCHER_STOPPED)
+  const phase p = run_.phase();
+  if (p == phase::ended || (p == phase::running && now == CUDAQ_DISPATCHER_STOPPING)) {
     found = finish_run(grace_period_ns(), deadline_after(grace_period_ns()));
+    now = state();
+  }
   return found;
 }
 
@@ -103,23 +129,23 @@ status_or_reason cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &
     cudaq_dispatcher_state_t s{};
     if (status_or_reason found = settle(s))
       return found;
-    if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
-      return make_reason(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s%s", what, state_name(s),
-                         s == CUDAQ_DISPATCHER_RUNNING ? "; stop it first" : "");
+    if (in_run())
+      return make_reason(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s; stop it first", what, state_name(s));
     if (status_or_reason found = check())
       return found;
     set();
     if (s == CUDAQ_DISPATCHER_CREATED || s == CUDAQ_DISPATCHER_WIRED)
-      set_state(check_wired() ? CUDAQ_DISPATCHER_CREATED : CUDAQ_DISPATCHER_WIRED);
+      run_.enter(check_wired() ? phase::created : phase::wired);
     return {};
   });
 }
 
 status_or_reason cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
+  cudaq_ringbuffer_t whole = ring;
   return wire(
-      "the ring", [&] { return path_->check_ring(ring); },
+      "the ring", [&] { return path_->check_ring(whole); },
       [&] {
-        wiring_.ring = ring;
+        wiring_.ring = whole;
         wiring_.rewired = true;
       });
 }
@@ -130,16 +156,13 @@ status_or_reason cudaq_dispatcher_t::set_function_table(const cudaq_function_tab
 }
 
 status_or_reason cudaq_dispatcher_t::set_control(volatile int *shutdown_flag, std::uint64_t *stats) {
-  const auto check = [&]() -> status_or_reason {
-    if (shutdown_flag == nullptr || stats == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", shutdown_flag == nullptr ? "shutdown_flag" : "stats");
-    return {};
-  };
-  return wire("the control words", check, [&] {
-    wiring_.shutdown_flag = shutdown_flag;
-    wiring_.stats = stats;
-    stats_.store(stats);
-  });
+  return wire(
+      "the control words", [&] { return check_control(shutdown_flag, stats); },
+      [&] {
+        wiring_.shutdown_flag = shutdown_flag;
+        wiring_.stats = stats;
+        stats_.store(stats);
+      });
 }
 
 status_or_reason cudaq_dispatcher_t::set_options(const cudaq_dispatcher_options_t &given) {
@@ -155,6 +178,8 @@ status_or_reason cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handl
   return wire(
       "a handler", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a HOST_CALL handler"); },
       [&] {
+        if (handler.fn != nullptr)
+          wiring_.v2.reserve(wiring_.v2.size() + 1); // may throw: before the old handler is removed
         std::erase_if(wiring_.v2, [&](const v2_handler &h) { return h.function_id == handler.function_id; });
         if (handler.fn != nullptr)
           wiring_.v2.push_back(handler);
@@ -202,10 +227,8 @@ status_or_reason cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_
   });
 }
 
-status_or_reason cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified) {
+status_or_reason cudaq_dispatcher_t::set_unified_launch(const unified_launch &given) {
   const auto check = [&]() -> status_or_reason {
-    if (unified.launch_fn == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
     if (config.kernel_type != CUDAQ_KERNEL_UNIFIED)
       return make_reason(CUDAQ_ERR_UNSUPPORTED,
                          "config->kernel_type is %d: a unified launch function needs 2 (unified)",
@@ -213,7 +236,7 @@ status_or_reason cudaq_dispatcher_t::set_unified_launch(const cudaq_unified_disp
     return {};
   };
   return wire("the launch function", check, [&] {
-    wiring_.unified = unified;
+    wiring_.unified = given;
     wiring_.rewired = true; // the transport context brings its ring
   });
 }
@@ -223,16 +246,16 @@ status_or_reason cudaq_dispatcher_t::start() {
     cudaq_dispatcher_state_t s{};
     if (status_or_reason found = settle(s))
       return found;
-    if (s == CUDAQ_DISPATCHER_RUNNING || s == CUDAQ_DISPATCHER_FAILED)
+    if (in_run())
       return make_reason(CUDAQ_ERR_STATE, "the dispatcher is %s; stop it first", state_name(s));
     status_or_reason refused = check_startable();
     if (refused)
       return refused;
     refused = path_->start(wiring_);
     if (!refused)
-      set_state(CUDAQ_DISPATCHER_RUNNING);
+      run_.start_at(run_.generation() + 1, phase::running);
     else if (refused.status == CUDAQ_ERR_TIMEOUT) // a kernel was started that has not ended
-      set_state(CUDAQ_DISPATCHER_FAILED);
+      run_.start_at(run_.generation() + 1, phase::failed);
     return refused;
   });
 }
@@ -245,7 +268,7 @@ status_or_reason cudaq_dispatcher_t::run_here() {
     if (!found)
       found = host_->start_without_thread(wiring_);
     if (!found)
-      set_state(CUDAQ_DISPATCHER_RUNNING);
+      run_.start_at(run_.generation() + 1, phase::running);
     return found;
   });
   if (!refused)
@@ -258,22 +281,27 @@ bool cudaq_dispatcher_t::threads_run() const { return host_ != nullptr && host_-
 
 status_or_reason cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
   const steady_clock::time_point deadline = deadline_after(timeout_ns);
-  return alone(deadline, [&]() -> status_or_reason {
-    const auto s = static_cast<cudaq_dispatcher_state_t>(state_.load());
-    if (s != CUDAQ_DISPATCHER_RUNNING && s != CUDAQ_DISPATCHER_FAILED)
-      return {};
-    return finish_run(timeout_ns, deadline);
-  });
+  return alone(deadline,
+               [&]() -> status_or_reason { return in_run() ? finish_run(timeout_ns, deadline) : status_or_reason{}; });
 }
 
 status_or_reason cudaq_dispatcher_t::finish_run(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+  // A reader may write down the end of the run at the same time. Its state stays, because it has been reported.
+  while (run_.phase() == phase::running) {
+    const cudaq_dispatcher_state_t now = state();
+    if (now == CUDAQ_DISPATCHER_RUNNING || now == CUDAQ_DISPATCHER_STOPPING)
+      run_.claim(run_.generation(), phase::running, phase::stopping);
+  }
   status_or_reason found = path_->finish(timeout_ns, deadline);
-  set_state(found ? CUDAQ_DISPATCHER_FAILED : CUDAQ_DISPATCHER_STOPPED);
+  if (found.status == CUDAQ_ERR_TIMEOUT)
+    return found;
+  const bool failed = found && run_.phase() != phase::ended; // an end that was reported is not taken back
+  run_.enter(failed ? phase::failed : phase::stopped);
   return found;
 }
 
-std::uint64_t cudaq_dispatcher_t::processed() const {
-  return path_->processed(state_.load() == CUDAQ_DISPATCHER_RUNNING, stats_.load());
+status_or_reason cudaq_dispatcher_t::processed(std::uint64_t &out) const {
+  return path_->processed(in_run(), stats_.load(), out);
 }
 
 std::string cudaq_dispatcher_t::describe() const {

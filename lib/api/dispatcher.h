@@ -2,15 +2,34 @@
 // The type of the opaque handle cudaq_dispatcher_t: wiring and the state machine. The back end of the path implements a
 // run.
 //
-//   created --all wired--> wired --start--> running --stop--> stopped --start--> running
-//                                              |                 ^
-//                                              |   shutdown flag set by the caller: the loop has ended, reported as
-//                                              |   stopped; stop joins it
-//                                              +--stop timed out--> failed --stop, handler has returned--> stopped
-//                                              +--device fault----> failed --stop returns it; stop again--> stopped
-//                                              |  (or no graph scheduler could continue)
+//   created <--wiring--> wired --start--> running
 //
-// destroy is allowed in every state. In state failed only stop and destroy are allowed.
+//   running --stop-------------------------------> stopping --the run has ended--> stopped --start--> running
+//   running --the loop sees the caller's flag----> stopping --the run has ended--> stopped
+//   running, stopping --fault--------------------> failed --stop returns the error; stop again--> stopped
+//   wired, stopped --start of a kernel timed out-> failed --stop, the kernel has ended--> stopped
+//
+// The run has ended when no handler, graph or kernel of it runs and all requests that it accepted are answered. A
+// phase may be passed so quickly that no caller sees it: then get_state shows running, stopped.
+//
+// Which thread writes the phase, and what get_state returns:
+//
+//   phase      state     written by
+//   created    CREATED   a setter
+//   wired      WIRED     a setter
+//   running    RUNNING   start. If the back end shows that the caller's flag is ending the run: STOPPING. If it shows
+//                        that the run has ended or failed, the reader that sees it first writes ended or failed
+//   ended      STOPPED   a reader: the run has ended by the caller's flag. The next stop, start or setter joins it
+//   stopping   STOPPING  stop. After a time-out the phase stays, and only stop and destroy are allowed
+//   stopped    STOPPED   stop, at its end
+//   failed     FAILED    a reader, stop or start. Only stop and destroy are allowed
+//
+// Faults: of a device, of the graph schedulers, and of a thread that a handler has ended by pthread_exit.
+//
+// The phase and the number of the run are one word: a reader that is late does not write into the next run. So all
+// readers together see only the transitions above, which Row48_StateObserver checks.
+//
+// destroy is allowed in every state.
 //
 // The caller's threads. Those of the library are listed in host_dispatcher.h and device_member.h.
 //
@@ -37,6 +56,7 @@
 
 #include "lib/api/back_end.h"
 #include "lib/api/manager.h"
+#include "lib/base/generation_word.h"
 
 namespace cudaq::realtime::detail {
 class host_back_end;
@@ -58,7 +78,9 @@ struct cudaq_dispatcher_t {
   /// Exactly one of the two is not NULL.
   status_or_reason set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
   status_or_reason set_graph_io(const cudaq_dispatch_graph_io_t &given);
-  status_or_reason set_unified_launch(const cudaq_unified_dispatch_ctx_t &unified);
+  status_or_reason set_unified_launch(const cudaq::realtime::detail::unified_launch &given);
+  /// For a run by run_here.
+  void set_peer_words(const cudaq::realtime::detail::peer_words &words) { wiring_.words = words; }
 
   status_or_reason start();
   /// Starts a run of the host path, and runs its loop on the calling thread instead of a thread of the library.
@@ -70,7 +92,7 @@ struct cudaq_dispatcher_t {
   std::uint64_t grace_period_ns() const { return grace_period_ns_.peek(); }
 
   cudaq_dispatcher_state_t state() const;
-  std::uint64_t processed() const;
+  status_or_reason processed(std::uint64_t &out) const;
   std::string describe() const;
   cudaq::realtime::detail::back_end &path() { return *path_; }
   const cudaq::realtime::detail::back_end &path() const { return *path_; }
@@ -90,17 +112,23 @@ private:
   /// Sets a part of the wiring: `check` returns whether it is allowed, `set` sets it.
   template <class Check, class Set>
   status_or_reason wire(const char *what, Check &&check, Set &&set);
-  /// Finishes a run that the caller's shutdown flag has ended, and sets `now` to the state as it was found before. The
+  /// Finishes a run that the caller's shutdown flag is ending or has ended, and sets `now` to the state after that. The
   /// error of a run that has ended with an error is left for stop.
   status_or_reason settle(cudaq_dispatcher_state_t &now);
   status_or_reason finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
   status_or_reason check_wired() const;
   status_or_reason check_startable() const;
   status_or_reason refuse_unless(cudaq_dispatch_path_t path, const char *what) const;
-  void set_state(cudaq_dispatcher_state_t s) { state_.store(s); }
+  /// True if a run exists that is not joined yet.
+  bool in_run() const;
 
-  std::mutex control_; ///< serialises wiring, start, stop
-  cudaq::realtime::detail::shared_word<std::uint32_t> state_;
+  enum class phase : std::uint32_t { created, wired, running, ended, stopping, stopped, failed };
+  using run_word = cudaq::realtime::detail::generation_word<phase, 4>; ///< the generation is the number of the run
+  static_assert(run_word::fits(phase::failed));
+  static cudaq_dispatcher_state_t shown(phase p);
+
+  std::mutex control_;   ///< serialises wiring, start, stop
+  mutable run_word run_; ///< get_state writes it, too
   cudaq::realtime::detail::wiring wiring_;
   cudaq::realtime::detail::shared_word<std::uint64_t>
       grace_period_ns_;                                         ///< of the options; for calls that do not take the lock

@@ -2,6 +2,7 @@
 // The exported dispatcher functions: NULL checks and the exception guard. cudaq_dispatcher_t does the work.
 #include "lib/api/dispatcher.h"
 
+#include "lib/api/host_loop.h"
 #include "lib/api/host_path/host_workers.h"
 
 using namespace cudaq::realtime::detail;
@@ -10,17 +11,28 @@ namespace {
 
 status_or_reason null_argument(const char *name) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name); }
 
+template <class Body>
+status_or_reason unless_null(const cudaq_dispatcher_t *dispatcher, const void *argument, const char *argument_name,
+                             Body &&body) {
+  if (dispatcher == nullptr)
+    return null_argument("dispatcher");
+  if (argument == nullptr)
+    return null_argument(argument_name);
+  return body();
+}
+
 /// Runs `body` unless `dispatcher` or `argument` is NULL.
 template <class Body>
 cudaq_status_t with(const char *function, const cudaq_dispatcher_t *dispatcher, const void *argument,
                     const char *argument_name, Body &&body) {
-  return guarded(function, [&]() -> status_or_reason {
-    if (dispatcher == nullptr)
-      return null_argument("dispatcher");
-    if (argument == nullptr)
-      return null_argument(argument_name);
-    return body();
-  });
+  return guarded(function, [&] { return unless_null(dispatcher, argument, argument_name, body); });
+}
+
+/// The same for functions that make no system call.
+template <class Body>
+cudaq_status_t with_brief(const char *function, const cudaq_dispatcher_t *dispatcher, const void *argument,
+                          const char *argument_name, Body &&body) {
+  return guarded_brief(function, [&] { return unless_null(dispatcher, argument, argument_name, body); });
 }
 
 status_or_reason create(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config,
@@ -35,24 +47,44 @@ status_or_reason create(cudaq_dispatch_manager_t &manager, const cudaq_dispatche
 }
 
 status_or_reason destroy(cudaq_dispatcher_t *dispatcher) {
-  // A CUDA error means that a device fault has ended the run: the run is over, and destroy goes on.
+  // Any other error is that of a run which is over: destroy goes on.
   if (status_or_reason refused = dispatcher->stop(dispatcher->grace_period_ns());
-      refused && refused.status != CUDAQ_ERR_CUDA)
+      refused.status == CUDAQ_ERR_TIMEOUT || refused.status == CUDAQ_ERR_STATE)
     return refused;
   {
     const std::lock_guard lock(dispatcher->manager.mutex);
     dispatcher->manager.dispatchers.erase(dispatcher);
-    if (dispatcher->manager.dispatchers.empty()) // no dispatcher is left that could complete one of their jobs
-      dispatcher->manager.retired_routers.clear();
   }
   delete dispatcher;
   return {};
 }
 
-status_or_reason run_loop_here(const cudaq_dispatcher_config_t &config, const cudaq_ringbuffer_t &ring,
-                               const cudaq_function_table_t &table, std::vector<cudaq_host_worker_t> workers,
-                               const cudaq_dispatcher_options_t *options, volatile int *shutdown_flag,
-                               std::uint64_t *stats) {
+/// Ends the run of a loop on the calling thread, and frees its objects.
+status_or_reason end_loop_here(std::unique_ptr<cudaq_dispatcher_t> &dispatcher,
+                               std::unique_ptr<cudaq_dispatch_manager_t> &manager, std::uint64_t grace_period_ns) {
+  // The pool's threads use these objects, so this waits until the handlers return. The loop has waited for graphs
+  // already.
+  constexpr std::uint64_t kLook = 100000000;
+  status_or_reason found;
+  do
+    found = dispatcher->stop(dispatcher->graph_runs() && !dispatcher->threads_run() ? 0 : kLook);
+  while (found.status == CUDAQ_ERR_TIMEOUT && (dispatcher->threads_run() || !dispatcher->graph_runs()));
+  if (found.status != CUDAQ_ERR_TIMEOUT)
+    return found;
+  // The graph may still write to the launcher's memory. Freeing that memory would wait for the graph, so it leaks.
+  (void)dispatcher.release();
+  (void)manager.release();
+  return make_reason(CUDAQ_ERR_TIMEOUT,
+                     "a graph did not end within the grace period of %.3f s; its slot stays occupied",
+                     static_cast<double>(grace_period_ns) * 1e-9);
+}
+
+} // namespace
+
+namespace cudaq::realtime::detail {
+
+status_or_reason run_loop_here(const host_loop &what) {
+  const cudaq_dispatcher_config_t &config = what.config;
   if (status_or_reason found = validate_config(config))
     return found;
   if (config.dispatch_path != CUDAQ_DISPATCH_PATH_HOST)
@@ -65,8 +97,8 @@ status_or_reason run_loop_here(const cudaq_dispatcher_config_t &config, const cu
         "config->shared_ring_mode must be 0: the dispatchers of a shared ring need a common manager, which "
         "this loop does not have");
   cudaq_dispatcher_options_t chosen = default_dispatcher_options();
-  if (options != nullptr)
-    if (status_or_reason found = read_sized("options", options, chosen))
+  if (what.options != nullptr)
+    if (status_or_reason found = read_sized("options", what.options, chosen))
       return found;
   // The caller places its own thread. The options place only the threads of the pool.
   if (chosen.dispatcher_core != CUDAQ_CORE_ANY)
@@ -81,34 +113,28 @@ status_or_reason run_loop_here(const cudaq_dispatcher_config_t &config, const cu
   auto dispatcher = std::make_unique<cudaq_dispatcher_t>(*manager, config);
   status_or_reason found = dispatcher->set_options(chosen);
   if (!found)
-    found = dispatcher->set_ringbuffer(ring);
+    found = dispatcher->set_ringbuffer(what.ring);
   if (!found)
-    found = dispatcher->set_function_table(table);
-  if (!found && !workers.empty())
-    found = dispatcher->set_host_workers(std::move(workers));
+    found = dispatcher->set_function_table(what.table);
+  if (!found && !what.workers.empty())
+    found = dispatcher->set_host_workers(what.workers);
+  if (!found && what.mailbox != nullptr)
+    found = dispatcher->set_mailbox(what.mailbox);
   if (!found)
-    found = dispatcher->set_control(shutdown_flag, stats);
-  if (!found)
-    found = dispatcher->run_here();
+    found = dispatcher->set_control(what.shutdown_flag, what.stats);
+  dispatcher->set_peer_words(what.words);
   if (found)
     return found;
-  // The pool's threads use these objects, so this waits until the handlers return. The loop has waited for graphs
-  // already.
-  constexpr std::uint64_t kLook = 100000000;
-  do
-    found = dispatcher->stop(dispatcher->graph_runs() && !dispatcher->threads_run() ? 0 : kLook);
-  while (found.status == CUDAQ_ERR_TIMEOUT && (dispatcher->threads_run() || !dispatcher->graph_runs()));
-  if (found.status != CUDAQ_ERR_TIMEOUT)
-    return found;
-  // The graph may still write to the launcher's memory. Freeing that memory would wait for the graph, so it leaks.
-  (void)dispatcher.release();
-  (void)manager.release();
-  return make_reason(CUDAQ_ERR_TIMEOUT,
-                     "a graph did not end within the grace period of %.3f s; its slot stays occupied",
-                     static_cast<double>(chosen.grace_period_ns) * 1e-9);
+  try {
+    found = dispatcher->run_here();
+  } catch (abi::__forced_unwind &) { // a handler has called pthread_exit on this thread
+    (void)end_loop_here(dispatcher, manager, chosen.grace_period_ns);
+    throw;
+  }
+  return found ? found : end_loop_here(dispatcher, manager, chosen.grace_period_ns);
 }
 
-} // namespace
+} // namespace cudaq::realtime::detail
 
 extern "C" {
 
@@ -185,10 +211,12 @@ cudaq_status_t cudaq_dispatcher_set_graph_io(cudaq_dispatcher_t *dispatcher,
   });
 }
 
-cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
-                                                   void *transport_ctx) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] {
-    return dispatcher->set_unified_launch({launch_fn, transport_ctx});
+cudaq_status_t cudaq_dispatcher_set_unified_launch_spec(cudaq_dispatcher_t *dispatcher,
+                                                        cudaq_unified_launch_spec_fn_t launch_fn, void *transport_ctx) {
+  return with("cudaq_dispatcher_set_unified_launch", dispatcher, dispatcher, "dispatcher", [&]() -> status_or_reason {
+    if (launch_fn == nullptr)
+      return null_argument("launch_fn");
+    return dispatcher->set_unified_launch({launch_fn, nullptr, transport_ctx});
   });
 }
 
@@ -209,7 +237,10 @@ cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uin
 
 cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatcher_t *dispatcher, uint64_t *out_packets) {
   return with(__func__, dispatcher, out_packets, "out_packets", [&]() -> status_or_reason {
-    *out_packets = dispatcher->processed();
+    std::uint64_t processed = 0;
+    if (status_or_reason refused = dispatcher->processed(processed))
+      return refused;
+    *out_packets = processed;
     return {};
   });
 }
@@ -249,8 +280,8 @@ cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher,
 
 cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher, const cudaq_host_job_t *job, int32_t status,
                                             uint32_t result_len) {
-  return with(__func__, dispatcher, job, "job",
-              [&] { return dispatcher->path().complete_deferred(*job, status, result_len); });
+  return with_brief(__func__, dispatcher, job, "job",
+                    [&] { return dispatcher->path().complete_deferred(*job, status, result_len); });
 }
 
 cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher, const cudaq_host_worker_t *workers,
@@ -268,20 +299,21 @@ cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void
 }
 
 cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *dispatcher, int worker_id) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher",
-              [&] { return dispatcher->path().release_worker(worker_id); });
+  return with_brief(__func__, dispatcher, dispatcher, "dispatcher",
+                    [&] { return dispatcher->path().release_worker(worker_id); });
 }
 
 cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *dispatcher, int worker_id, cudaq_host_job_t *out_job) {
-  return with(__func__, dispatcher, out_job, "out_job",
-              [&] { return dispatcher->path().worker_job(worker_id, *out_job); });
+  return with_brief(__func__, dispatcher, out_job, "out_job",
+                    [&] { return dispatcher->path().worker_job(worker_id, *out_job); });
 }
 
-cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer,
-                                          const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
-                                          size_t num_workers, const cudaq_dispatcher_options_t *options,
-                                          volatile int *shutdown_flag, uint64_t *stats) {
-  return guarded(__func__, [&]() -> status_or_reason {
+cudaq_status_t cudaq_host_dispatcher_loop_spec(const cudaq_dispatcher_config_t *config,
+                                               const cudaq_ringbuffer_t *ringbuffer,
+                                               const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
+                                               size_t num_workers, const cudaq_dispatcher_options_t *options,
+                                               volatile int *shutdown_flag, uint64_t *stats) {
+  return guarded("cudaq_host_dispatcher_loop", [&]() -> status_or_reason {
     if (config == nullptr || ringbuffer == nullptr || table == nullptr)
       return null_argument(config == nullptr ? "config" : ringbuffer == nullptr ? "ringbuffer" : "table");
     std::vector<cudaq_host_worker_t> chosen;
@@ -293,7 +325,7 @@ cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *confi
                            "workers[%zu].completion is 2 (the caller publishes): releasing a worker needs a "
                            "dispatcher handle, which this loop does not have",
                            w);
-    return run_loop_here(*config, *ringbuffer, *table, std::move(chosen), options, shutdown_flag, stats);
+    return run_loop_here({*config, *ringbuffer, *table, std::move(chosen), options, shutdown_flag, stats, nullptr, {}});
   });
 }
 

@@ -27,31 +27,27 @@ status_or_reason cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std:
     return make_reason(
         CUDAQ_ERR_STATE,
         "config->shared_ring_mode is set, but a dispatcher without it runs on this ring; stop that one first");
+  std::erase_if(shared_rings, [](const auto &r) { return r.second.running == 0 && r.second.router.expired(); });
   shared_ring &known = shared_rings[ring.rx_flags];
+  std::shared_ptr<ring_router> router = known.router.lock();
   const auto same = [&](const slot_ring &r) {
+    const bool aliases_agree = r.rx_alias == 0 || ring.rx_alias == 0 || r.rx_alias == ring.rx_alias; // 0: not known
     return r.num_slots == ring.num_slots && r.slot_size == ring.slot_size && r.tx_flags == ring.tx_flags &&
            r.rx_data == ring.rx_data && r.tx_data == ring.tx_data && r.rx_stride == ring.rx_stride &&
-           r.tx_stride == ring.tx_stride && r.rx_alias == ring.rx_alias;
+           r.tx_stride == ring.tx_stride && aliases_agree;
   };
-  if (known.running != 0 && !same(known.router->jobs()->ring))
+  if (known.running != 0 && router && !same(router->jobs()->ring))
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "config->shared_ring_mode is set, but another dispatcher runs on this ring with %u slots of %u "
                        "bytes; this one has %u slots of %u bytes, or other arrays",
-                       known.router->jobs()->ring.num_slots, known.router->jobs()->ring.slot_size, ring.num_slots,
-                       ring.slot_size);
-  const bool none_wired = known.router && known.router.use_count() == 1;
-  if (known.router && same(known.router->jobs()->ring)) {
-    if (none_wired)
-      known.router->jobs()->bind(ring);
-  } else {
+                       router->jobs()->ring.num_slots, router->jobs()->ring.slot_size, ring.num_slots, ring.slot_size);
+  if (!router || !same(router->jobs()->ring)) {
     std::shared_ptr<job_table> jobs = make_jobs_locked(ring.num_slots);
     jobs->bind(ring);
-    auto fresh = std::make_shared<ring_router>(std::move(jobs));
-    if (known.router)
-      retired_routers.push_back(known.router);
-    known.router = std::move(fresh);
+    router = std::make_shared<ring_router>(std::move(jobs));
+    known.router = router;
   }
-  out = known.router;
+  out = std::move(router);
   ++known.running;
   return {};
 }
@@ -74,6 +70,16 @@ status_or_reason cudaq_dispatch_manager_t::reserve_ring(const volatile void *rin
 void cudaq_dispatch_manager_t::release_ring(const volatile void *ring) {
   const std::lock_guard lock(mutex);
   exclusive_rings.erase(ring);
+}
+
+status_or_reason cudaq_dispatch_manager_t::claim(const void *who, const memory_claim &what) {
+  const std::lock_guard lock(mutex);
+  return claims.add(who, what);
+}
+
+void cudaq_dispatch_manager_t::unclaim(const void *who) {
+  const std::lock_guard lock(mutex);
+  claims.remove(who);
 }
 
 std::uint32_t cudaq_dispatch_manager_t::add_resident(const void *who, int device_id, std::uint32_t blocks) {
@@ -102,10 +108,13 @@ status_or_reason cudaq_dispatch_manager_t::take_mapped_block(std::size_t bytes, 
       out = block;
       return {};
     }
+  std::map<void *, mapped_block> one{{nullptr, {size, true}}}; // first: pinned memory cannot be freed while kernels run
   void *fresh = nullptr;
   if (const cudaError_t error = cudaHostAlloc(&fresh, size, cudaHostAllocMapped | cudaHostAllocPortable))
     return cuda_failed("cudaHostAlloc", error);
-  mapped_blocks[fresh] = {size, true};
+  auto node = one.extract(one.begin());
+  node.key() = fresh;
+  mapped_blocks.insert(std::move(node));
   out = fresh;
   return {};
 }
@@ -126,12 +135,15 @@ cudaq_dispatch_manager_t::spare_graphs cudaq_dispatch_manager_t::take_spare_grap
   return taken;
 }
 
-void cudaq_dispatch_manager_t::keep_spare_graphs(const spare_graphs &graphs) {
+void cudaq_dispatch_manager_t::keep_spare_graphs(const spare_graphs &graphs) noexcept {
   const std::lock_guard lock(mutex);
-  try {
-    spares.push_back(graphs);
-  } catch (const std::bad_alloc &) { // the graphs leak: destroying them could wait until kernels are stopped
-  }
+  spares.push_back(graphs);
+}
+
+// Each dispatcher has the graphs of one launch function, and its next launch may replace them by others.
+void cudaq_dispatch_manager_t::make_room_for_spare_graphs() {
+  const std::lock_guard lock(mutex);
+  spares.reserve(spares.size() + 2 * dispatchers.size());
 }
 
 void cudaq_dispatch_manager_t::grow_stream_pool(int device_id) {
@@ -144,9 +156,16 @@ void cudaq_dispatch_manager_t::grow_stream_pool(int device_id) {
       return;
     grown_devices.insert(device_id);
   }
-  const device_guard guard(device_id); // no lock is held: this waits if kernels of the program run
-  if (guard.error() == cudaSuccess)
-    cudaq::realtime::reserve_streams(kStreams); // an error is ignored: start reports it
+  bool grown = false;
+  try {
+    const device_guard guard(device_id); // no lock is held: this waits if kernels of the program run
+    grown = guard.error() == cudaSuccess && cudaq::realtime::reserve_streams(kStreams) == cudaSuccess;
+  } catch (const std::bad_alloc &) {
+  }
+  if (grown) // an error is ignored: start reports it, and the next graph dispatcher tries again
+    return;
+  const std::lock_guard lock(mutex);
+  grown_devices.erase(device_id);
 }
 
 cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() {

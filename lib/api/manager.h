@@ -2,6 +2,7 @@
 // The manager: the list of its dispatchers, the rings that they share, and resources that outlive a run.
 #pragma once
 
+#include "lib/api/ring_claims.h"
 #include "lib/shared_ring/ring_router.h"
 
 #include <map>
@@ -12,17 +13,16 @@ struct cudaq_dispatch_manager_t {
   std::mutex mutex; ///< protects all members below
   std::set<cudaq_dispatcher_t *> dispatchers;
 
-  /// A ring that dispatchers share. `running`: the number of dispatchers between join_ring and leave_ring.
+  /// A ring that dispatchers share. `running`: the number of dispatchers between join_ring and leave_ring. The wired
+  /// dispatchers own the router: it is freed when the last of them is destroyed or wired to another ring.
   struct shared_ring {
-    std::shared_ptr<cudaq::realtime::detail::ring_router> router;
+    std::weak_ptr<cudaq::realtime::detail::ring_router> router;
     std::uint32_t running = 0;
   };
   std::map<const volatile void *, shared_ring> shared_rings; ///< by address of the rx flags
-  /// Routers that were replaced. They are kept until no dispatcher is left, because a late completion may still name
-  /// one of their jobs.
-  std::vector<std::shared_ptr<cudaq::realtime::detail::ring_router>> retired_routers;
   /// Rings that a running dispatcher does not share, by identity_of.
   std::set<const volatile void *> exclusive_rings;
+  cudaq::realtime::detail::ring_claims claims; ///< memory that the running dispatchers use
   std::uint64_t next_generation = 1;
   /// Blocks that the dispatch kernel of a running dispatcher occupies on a device.
   struct residence {
@@ -62,6 +62,10 @@ struct cudaq_dispatch_manager_t {
   /// Reserves a ring for one dispatcher, on the host or on a device. Refused if another dispatcher runs on it.
   cudaq::realtime::detail::status_or_reason reserve_ring(const volatile void *ring);
   void release_ring(const volatile void *ring);
+  /// Claims the memory of a run until unclaim. Refused: it overlaps that of another running dispatcher, or another
+  /// manager owns the ring.
+  cudaq::realtime::detail::status_or_reason claim(const void *who, const cudaq::realtime::detail::memory_claim &what);
+  void unclaim(const void *who);
 
   /// Notes that `who` occupies blocks of a device until remove_resident. Returns the number of blocks that others
   /// occupy there, reserved blocks included.
@@ -75,7 +79,9 @@ struct cudaq_dispatch_manager_t {
   void give_back_mapped_block(void *block);
   /// The same for scheduler graphs, because destroying them waits, too. `made` is NULL if there are no spare graphs.
   spare_graphs take_spare_graphs(int device_id);
-  void keep_spare_graphs(const spare_graphs &graphs);
+  void keep_spare_graphs(const spare_graphs &graphs) noexcept;
+  /// Called before a launch function may make scheduler graphs, so that keep_spare_graphs needs no memory.
+  void make_room_for_spare_graphs();
   /// Called when a graph dispatcher is created. Calls reserve_streams (graph_capture.h), once per device, and only
   /// while no kernel of this manager runs there and cudaq_dispatch_manager_reserve_blocks declares no other kernel.
   void grow_stream_pool(int device_id);

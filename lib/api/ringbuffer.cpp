@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring memory: one allocation that holds both flag arrays and the slot arrays.
 #include "lib/api/options.h"
+#include "lib/api/ring_claims.h"
 #include "lib/base/cuda_device.h"
 
 #include <cerrno>
@@ -17,6 +18,7 @@ struct cudaq_ringbuffer_memory_t {
   std::uint32_t memory_kind = CUDAQ_MEMORY_HOST;
   void *base = nullptr; ///< host address, or device address for CUDAQ_MEMORY_DEVICE
   std::size_t bytes = 0;
+  std::uint8_t *flags = nullptr; ///< host address of the rx flags; NULL for CUDAQ_MEMORY_DEVICE
   int device_id = 0;
 };
 
@@ -27,7 +29,8 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
-/// Offsets in the allocation, in bytes from its base.
+/// Offsets in the allocation, in bytes from the rx flags. The rx flags of a ring in memory of the host are not at its
+/// base: the owner word (ring_claims.h) is before them.
 struct layout {
   std::size_t stride, tx_flags, rx_data, tx_data, bytes;
   explicit layout(const cudaq_ringbuffer_options_t &o) {
@@ -77,8 +80,8 @@ status_or_reason allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbu
 }
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-/// Queues `work` on its own stream and waits for it. The legacy stream, and calls that synchronise the device, would
-/// wait for dispatch kernels, which run until they are stopped.
+/// Runs `work` with its own stream. The legacy stream, and calls that synchronise the device, would wait for dispatch
+/// kernels, which run until they are stopped.
 template <class Work>
 status_or_reason on_own_stream(const char *what, Work &&work) {
   cudaStream_t stream = nullptr;
@@ -86,9 +89,7 @@ status_or_reason on_own_stream(const char *what, Work &&work) {
   if (error != cudaSuccess)
     return cuda_failed(what, error);
   error = work(stream);
-  if (error == cudaSuccess)
-    error = cudaStreamSynchronize(stream);
-  cudaStreamDestroy(stream);
+  cudaStreamDestroy(stream); // does not wait: work that is queued still runs
   return error == cudaSuccess ? status_or_reason{} : cuda_failed(what, error);
 }
 
@@ -102,8 +103,15 @@ status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
       return {};
     }
     return on_own_stream("allocating the ring", [&](cudaStream_t stream) {
-      const cudaError_t error = cudaMallocAsync(&memory.base, memory.bytes, stream);
-      return error != cudaSuccess ? error : cudaMemsetAsync(memory.base, 0, memory.bytes, stream);
+      cudaError_t error = cudaMallocAsync(&memory.base, memory.bytes, stream);
+      if (error != cudaSuccess)
+        return error;
+      error = cudaMemsetAsync(memory.base, 0, memory.bytes, stream);
+      if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+      if (error != cudaSuccess)
+        cudaFreeAsync(memory.base, stream);
+      return error;
     });
   });
 }
@@ -111,7 +119,12 @@ status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
 status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &memory) {
   return on_device(memory.device_id, [&]() -> status_or_reason {
     if (memory.memory_kind == CUDAQ_MEMORY_DEVICE)
-      return on_own_stream("freeing the ring", [&](cudaStream_t stream) { return cudaFreeAsync(memory.base, stream); });
+      return on_own_stream("freeing the ring", [&](cudaStream_t stream) {
+        const cudaError_t error = cudaFreeAsync(memory.base, stream);
+        if (error == cudaSuccess) // an error of the wait must not be returned: a second call would free it twice
+          cudaStreamSynchronize(stream);
+        return error;
+      });
     if (const cudaError_t error = cudaFreeHost(memory.base))
       return cuda_failed("cudaFreeHost", error);
     return {};
@@ -159,23 +172,32 @@ status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_me
   auto memory = std::make_unique<cudaq_ringbuffer_memory_t>();
   const layout at(o);
   memory->memory_kind = o.memory_kind;
-  memory->bytes = at.bytes;
+  const bool in_host_memory = o.memory_kind != CUDAQ_MEMORY_DEVICE;
+  memory->bytes = at.bytes + (in_host_memory ? kOwnerBytes + kPageBytes : 0);
   memory->device_id = o.device_id;
   if (status_or_reason refused =
           o.memory_kind == CUDAQ_MEMORY_HOST ? allocate_host(o, *memory) : allocate_cuda(*memory))
     return refused;
   cudaq_ringbuffer_t ring{};
   ring.rx_stride_sz = ring.tx_stride_sz = at.stride;
-  auto *const base = static_cast<std::uint8_t *>(memory->base);
-  if (o.memory_kind != CUDAQ_MEMORY_DEVICE)
-    fill_view(base, at, o.in_place, ring.rx_flags_host, ring.tx_flags_host, ring.rx_data_host, ring.tx_data_host);
+  std::size_t begin = 0; // of the rx flags
+  if (in_host_memory) {
+    auto *const base = static_cast<std::uint8_t *>(memory->base);
+    begin = kOwnerBytes;
+    begin +=
+        (kPageBytes + kFlagsOffsetInPage - (reinterpret_cast<std::uintptr_t>(base) + begin) % kPageBytes) % kPageBytes;
+    memory->flags = base + begin;
+    make_owner_word(memory->flags);
+    fill_view(memory->flags, at, o.in_place, ring.rx_flags_host, ring.tx_flags_host, ring.rx_data_host,
+              ring.tx_data_host);
+  }
   if (o.memory_kind != CUDAQ_MEMORY_HOST) {
     std::uint8_t *device_base = nullptr;
     if (status_or_reason refused = device_address(*memory, device_base)) {
       free_memory(*memory);
       return refused;
     }
-    fill_view(device_base, at, o.in_place, ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data);
+    fill_view(device_base + begin, at, o.in_place, ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data);
     if (o.in_place)
       ring.tx_data = ring.rx_data; // the device path needs tx_data to be set
   }
@@ -206,6 +228,8 @@ cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory) {
   return guarded(__func__, [&]() -> status_or_reason {
     if (memory == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "memory is NULL");
+    if (memory->flags != nullptr)
+      erase_owner_word(memory->flags);
     if (status_or_reason refused = free_memory(*memory))
       return refused;
     delete memory;

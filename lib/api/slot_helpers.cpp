@@ -41,7 +41,7 @@ int cudaq_host_ringbuffer_slot_available(const cudaq_ringbuffer_t *rb, uint32_t 
 cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
                                                        uint32_t function_id, const void *payload, uint32_t payload_len,
                                                        uint32_t request_id, uint64_t ptp_timestamp) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded_brief(__func__, [&]() -> status_or_reason {
     if (status_or_reason found = check_host_view(rb))
       return found;
     if (payload == nullptr && payload_len != 0)
@@ -81,7 +81,7 @@ cudaq_tx_status_t cudaq_host_ringbuffer_poll_tx_flag(const cudaq_ringbuffer_t *r
 
 cudaq_status_t cudaq_host_ringbuffer_read_rpc_response(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
                                                        cudaq_rpc_response_t *out_header, const void **out_result) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded_brief(__func__, [&]() -> status_or_reason {
     if (status_or_reason found = check_host_view(rb))
       return found;
     if (out_header == nullptr || out_result == nullptr)

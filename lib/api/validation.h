@@ -42,6 +42,9 @@ status_or_reason check_entry(const cudaq_function_entry_t &entry, std::uint32_t 
 status_or_reason check_schema(const cudaq_handler_schema_t &schema, const char *whose, std::uint32_t number);
 status_or_reason validate_host_table(const cudaq_function_table_t &table);
 
+/// Rules for the control words: set, and aligned for the accesses of the library.
+status_or_reason check_control(const volatile int *shutdown_flag, const std::uint64_t *stats);
+
 // Rules for cudaq_dispatcher_options_t.
 status_or_reason check_struct_size(const char *name, std::uint32_t given, std::size_t known);
 status_or_reason check_option_enums(const cudaq_dispatcher_options_t &options);

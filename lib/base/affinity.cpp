@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/affinity.h"
 
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <pthread.h>
@@ -25,23 +26,33 @@ status_or_reason pin_to(const std::vector<int> &cpus, const char *field, int val
 
 } // namespace
 
-// The kernel's list format: "0-3,8,10-11".
-std::vector<int> cpus_of_node(int node) {
-  std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
+std::vector<int> cpus_in_list(const std::string &list) {
   std::vector<int> cpus;
+  const char *at = list.data();
+  const char *const end = at + list.size();
+  const auto number = [&](int &value) {
+    const auto [after, code] = std::from_chars(at, end, value);
+    at = after;
+    return code == std::errc{};
+  };
   int first = 0;
-  while (file >> first) {
+  while (number(first)) {
     int last = first;
-    if (file.peek() == '-') {
-      file.get();
-      file >> last;
-    }
+    if (at != end && *at == '-' && (++at, !number(last)))
+      break;
     for (int cpu = first; cpu <= last; ++cpu)
       cpus.push_back(cpu);
-    if (file.peek() == ',')
-      file.get();
+    if (at != end && *at == ',')
+      ++at;
   }
   return cpus;
+}
+
+std::vector<int> cpus_of_node(int node) {
+  std::ifstream file("/sys/devices/system/node/node" + std::to_string(node) + "/cpulist");
+  std::string list;
+  std::getline(file, list);
+  return cpus_in_list(list);
 }
 
 status_or_reason place_this_thread(const thread_placement &placement) {

@@ -5,6 +5,7 @@
 #include "lib/base/error_text.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace cudaq::realtime::detail {
@@ -20,6 +21,9 @@ status_or_reason place_this_thread(const thread_placement &placement);
 
 /// Gives the calling thread a name of at most 15 characters (longer ones are cut).
 void name_this_thread(const char *name);
+
+/// The CPUs of a list in the kernel's format: "0-3,8,10-11". It does not depend on the program's locale.
+std::vector<int> cpus_in_list(const std::string &list);
 
 /// The CPUs of a NUMA node. Empty if the node does not exist.
 std::vector<int> cpus_of_node(int node);

@@ -31,6 +31,14 @@ inline bool ends_the_context(cudaError_t error) {
   }
 }
 
+/// Makes a CUDA call that must take effect. It is repeated once after an error that does not end the context: the
+/// runtime may return the error of earlier work.
+template <class Call>
+cudaError_t insist(Call &&call) {
+  const cudaError_t error = call();
+  return error == cudaSuccess || ends_the_context(error) ? error : call();
+}
+
 /// Makes `device` current for the guard's lifetime. The destructor makes the caller's device current again, even if
 /// other code has changed the current device in the meantime. During the lifetime the calling thread's capture mode is
 /// relaxed. Otherwise its CUDA calls would invalidate the stream captures of other threads.
@@ -41,14 +49,14 @@ public:
     if (error_ == cudaSuccess && before_ != device)
       error_ = cudaSetDevice(device);
     if (error_ == cudaSuccess)
-      cudaThreadExchangeStreamCaptureMode(&capture_mode_);
+      relaxed_ = cudaThreadExchangeStreamCaptureMode(&capture_mode_) == cudaSuccess;
   }
   ~device_guard() {
-    if (error_ == cudaSuccess)
-      cudaThreadExchangeStreamCaptureMode(&capture_mode_);
+    if (relaxed_)
+      insist([this] { return cudaThreadExchangeStreamCaptureMode(&capture_mode_); });
     int now = before_;
     if (before_ >= 0 && (cudaGetDevice(&now) != cudaSuccess || now != before_))
-      cudaSetDevice(before_);
+      insist([this] { return cudaSetDevice(before_); });
   }
   device_guard(const device_guard &) = delete;
   device_guard &operator=(const device_guard &) = delete;
@@ -58,8 +66,24 @@ public:
 private:
   int before_ = -1;
   cudaError_t error_ = cudaSuccess;
-  cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed;
+  bool relaxed_ = false;
+  cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed; ///< the caller's, if relaxed_
 };
+
+/// cudaSuccess: the stream is empty. cudaErrorNotReady: it is not. Any other error has ended the context, or three
+/// queries in a row have returned it: a single error may concern the query alone, and a kernel that is taken for ended
+/// goes on to use its memory.
+inline cudaError_t query_stream(int device, cudaStream_t stream) {
+  constexpr int kQueries = 3;
+  cudaError_t found = cudaSuccess;
+  for (int n = 0; n < kQueries; ++n) {
+    const device_guard guard(device);
+    found = guard.error() == cudaSuccess ? cudaStreamQuery(stream) : guard.error();
+    if (found == cudaSuccess || found == cudaErrorNotReady || ends_the_context(found))
+      break;
+  }
+  return found;
+}
 
 /// Runs `body` with `device` current. Makes the caller's device current again afterwards.
 template <class Body>

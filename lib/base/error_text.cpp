@@ -10,18 +10,22 @@ namespace {
 thread_local char last_error[512];
 } // namespace
 
-status_or_reason make_reason(cudaq_status_t status, const char *format, ...) {
+status_or_reason make_reason(cudaq_status_t status, const char *format, ...) noexcept {
   char text[sizeof(last_error)];
   va_list args;
   va_start(args, format);
   std::vsnprintf(text, sizeof(text), format, args);
   va_end(args);
-  return {status, text};
+  try {
+    return {status, text};
+  } catch (const std::bad_alloc &) { // the status is right all the same
+    return {status, kOutOfMemory};
+  }
 }
 
-cudaq_status_t report(const char *function, const status_or_reason &what) noexcept {
-  std::snprintf(last_error, sizeof(last_error), "%s: %s", function, what.text.c_str());
-  return what.status;
+cudaq_status_t report(const char *function, cudaq_status_t status, const char *text) noexcept {
+  std::snprintf(last_error, sizeof(last_error), "%s: %s", function, text);
+  return status;
 }
 
 const char *last_error_text() noexcept { return last_error; }

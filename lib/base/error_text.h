@@ -5,7 +5,9 @@
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 
+#include <cxxabi.h>
 #include <new>
+#include <pthread.h>
 #include <stdexcept>
 #include <string>
 
@@ -19,26 +21,56 @@ struct status_or_reason {
   explicit operator bool() const { return status != CUDAQ_OK; }
 };
 
-/// Makes a reason from a printf format.
-[[gnu::format(printf, 2, 3)]] status_or_reason make_reason(cudaq_status_t status, const char *format, ...);
+/// A text so short that a std::string holds it without memory of its own.
+inline constexpr char kOutOfMemory[] = "out of memory";
 
-/// Stores "function: text" as the calling thread's last error and returns the status.
-cudaq_status_t report(const char *function, const status_or_reason &what) noexcept;
+/// Makes a reason from a printf format. Does not throw: without memory for the text, the text says only that.
+[[gnu::format(printf, 2, 3)]] status_or_reason make_reason(cudaq_status_t status, const char *format, ...) noexcept;
+
+/// Stores "function: text" as the calling thread's last error and returns the status. Does not allocate.
+cudaq_status_t report(const char *function, cudaq_status_t status, const char *text) noexcept;
 
 const char *last_error_text() noexcept;
 
-/// Runs the body of an API function. A returned reason becomes the status and the last error text. A std::exception
-/// becomes CUDAQ_ERR_INTERNAL.
+/// While it lives, no system call of the calling thread is a cancellation point. A pthread_cancel of the thread takes
+/// effect later, in the program's own code.
+class cancellation_disabled {
+public:
+  cancellation_disabled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~cancellation_disabled() { pthread_setcancelstate(before_, nullptr); }
+  cancellation_disabled(const cancellation_disabled &) = delete;
+  cancellation_disabled &operator=(const cancellation_disabled &) = delete;
+
+private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+/// Runs the body of an API function that makes no system call, so that it has no cancellation point. A returned reason
+/// becomes the status and the last error text. An exception becomes CUDAQ_ERR_INTERNAL.
+///
+/// No exception leaves it. A forced unwinding does, and nothing can stop it: a callback on this thread has called
+/// pthread_exit.
 template <class Body>
-cudaq_status_t guarded(const char *function, Body &&body) noexcept {
+cudaq_status_t guarded_brief(const char *function, Body &&body) {
   try {
     const status_or_reason found = body();
-    return found ? report(function, found) : CUDAQ_OK;
+    return found ? report(function, found.status, found.text.c_str()) : CUDAQ_OK;
+  } catch (abi::__forced_unwind &) {
+    throw;
   } catch (const std::bad_alloc &) {
-    return report(function, {CUDAQ_ERR_INTERNAL, "out of memory"});
+    return report(function, CUDAQ_ERR_INTERNAL, kOutOfMemory);
   } catch (const std::exception &e) {
-    return report(function, {CUDAQ_ERR_INTERNAL, e.what()});
+    return report(function, CUDAQ_ERR_INTERNAL, e.what());
+  } catch (...) {
+    return report(function, CUDAQ_ERR_INTERNAL, "a callback threw an exception that is not a std::exception");
   }
+}
+
+/// The same for all other API functions.
+template <class Body>
+cudaq_status_t guarded(const char *function, Body &&body) {
+  const cancellation_disabled during_the_call;
+  return guarded_brief(function, body);
 }
 
 } // namespace cudaq::realtime::detail

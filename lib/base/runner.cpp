@@ -1,12 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/runner.h"
 
+#include <csignal>
 #include <ctime>
 #include <future>
+#include <pthread.h>
 #include <sched.h>
 #include <system_error>
 
 namespace cudaq::realtime::detail {
+namespace {
+
+/// While it lives, the calling thread, and so each thread that it starts, blocks all signals except synchronous ones.
+class signals_blocked {
+public:
+  signals_blocked() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
+      sigdelset(&all, synchronous);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  signals_blocked(const signals_blocked &) = delete;
+  signals_blocked &operator=(const signals_blocked &) = delete;
+
+private:
+  sigset_t before_;
+};
+
+/// Sets a word at the end of a thread's body, also if the body is left by a forced unwinding.
+class set_at_end {
+public:
+  explicit set_at_end(shared_word<std::uint32_t> &word) : word_(word) {}
+  ~set_at_end() { word_.store(1); }
+  set_at_end(const set_at_end &) = delete;
+  set_at_end &operator=(const set_at_end &) = delete;
+
+private:
+  shared_word<std::uint32_t> &word_;
+};
+
+} // namespace
 
 void idle_strategy::yield_or_sleep() const {
   if (policy_ == CUDAQ_WAIT_SPIN_YIELD) {
@@ -32,22 +67,28 @@ status_or_reason loop_thread::start(const std::string &name, const thread_placem
   std::future<status_or_reason> answer = placed.get_future();
   finished_.store(0);
   try {
+    const signals_blocked for_the_new_thread;
     thread_ = std::thread([this, placed = std::move(placed), name, placement, body = std::move(body)]() mutable {
+      pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
+      const set_at_end mark(finished_);
       name_this_thread(name.c_str());
       status_or_reason refused;
       try {
         refused = place_this_thread(placement);
       } catch (...) {
-        refused.status = CUDAQ_ERR_INTERNAL; // out of memory: no text either
+        refused = {CUDAQ_ERR_INTERNAL, kOutOfMemory};
       }
       const bool go = !refused;
       placed.set_value(std::move(refused));
       if (go)
         body();
-      finished_.store(1);
     });
   } catch (const std::system_error &e) {
+    finished_.store(1);
     return make_reason(CUDAQ_ERR_INTERNAL, "thread %s: the system did not create it: %s", name.c_str(), e.what());
+  } catch (...) {
+    finished_.store(1);
+    throw;
   }
   status_or_reason refused = answer.get();
   if (refused)
@@ -62,6 +103,12 @@ bool loop_thread::join_until(steady_clock::time_point deadline) {
     return false;
   thread_.join();
   return true;
+}
+
+steady_clock::time_point deadline_after(std::uint64_t duration_ns) {
+  const steady_clock::time_point now = steady_clock::now();
+  const auto room = static_cast<std::uint64_t>((steady_clock::time_point::max() - now).count());
+  return duration_ns < room ? now + std::chrono::nanoseconds(duration_ns) : steady_clock::time_point::max();
 }
 
 bool wait_until(steady_clock::time_point deadline, const std::function<bool()> &done) {

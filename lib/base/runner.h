@@ -57,7 +57,11 @@ void run_loop(Turn &&turn, Stop &&stop, idle_strategy idle) {
     idle.after_turn(turn());
 }
 
-/// A thread with a name and a placement. Its owner can wait for its end with a deadline.
+/// A thread with a name and a placement. Its owner can wait for its end with a deadline. All threads that the library
+/// starts are loop_threads.
+///
+/// Signals of the program do not run their handlers on it: all signals are blocked except those that a thread causes by
+/// its own instructions (SEGV, BUS, FPE, ILL, SYS, TRAP, ABRT). Cancellation is disabled on it.
 class loop_thread {
 public:
   loop_thread() = default;
@@ -66,17 +70,24 @@ public:
   ~loop_thread();
 
   /// Starts the thread and waits until it is placed. If the placement is refused, the thread ends without running
-  /// `body`, and the reason is returned.
+  /// `body`, and the reason is returned. A callback that `body` calls may end the thread (pthread_exit): `body` is then
+  /// left by a forced unwinding, which it must not stop.
   status_or_reason start(const std::string &name, const thread_placement &placement, std::function<void()> body);
 
   /// Waits for the end of `body` and joins the thread. False: the deadline passed and the thread still runs. True if no
   /// thread was started.
   bool join_until(steady_clock::time_point deadline);
+  /// `body` has returned or was left, or no thread was started. Any thread.
+  bool ended() const { return finished_.load() != 0; }
 
 private:
   std::thread thread_;
-  shared_word<std::uint32_t> finished_;
+  shared_word<std::uint32_t> finished_{1};
 };
+
+/// The time `duration_ns` from now. A duration that the clock cannot add gives time_point::max(), which means: without
+/// limit. Callers add every duration of the public interface by this function, because a plain sum would overflow.
+steady_clock::time_point deadline_after(std::uint64_t duration_ns);
 
 /// Waits until done() is true or the deadline passes, and returns the last value of done(). Yields 100 times, then
 /// sleeps 50 us at a time. For control calls, never on the hot path.

@@ -62,7 +62,7 @@ void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
   out.received =
       out.dispatched + refused + out.dropped_bad_magic + out.dropped_unknown_function + out.dropped_flag_value;
   out.in_flight = out.dispatched + refused - out.responded;
-  if (const job_table *jobs = jobs_.load()) {
+  if (const used_jobs::use jobs(jobs_); jobs) {
     out.cursor = jobs->cursor.peek();
     // Requests that came and were answered between the sums count as in flight, too: limit the value.
     out.in_flight = out.in_flight < jobs->num_slots ? out.in_flight : jobs->num_slots;
@@ -118,6 +118,8 @@ std::string host_dispatcher::describe() const {
   cudaq_dispatcher_stats_t stats{};
   read_stats(stats);
   text += describe_counters(stats);
+  if (const status_or_reason exit = exit_reason())
+    text += "fault: " + exit.text + "\n";
   for (std::uint32_t l = kLoopCounters; l < counters_used_.peek(); ++l) {
     const std::uint64_t busy = counters_[l].busy.peek();
     append(text, "thread %s: heartbeat %" PRIu64 ", ",
@@ -130,8 +132,8 @@ std::string host_dispatcher::describe() const {
              static_cast<std::uint32_t>(busy) - 1);
   }
   text += graphs_.describe();
-  const job_table *jobs = jobs_.load();
-  if (jobs == nullptr)
+  const used_jobs::use jobs(jobs_);
+  if (!jobs)
     return text;
   const slot_ring &ring = jobs->ring;
   append(text, "cursor: slot %u of %u\n", jobs->cursor.peek(), ring.num_slots);

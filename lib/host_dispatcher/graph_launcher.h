@@ -7,6 +7,7 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
 #include <cstdint>
+#include <cxxabi.h>
 #include <functional>
 
 namespace cudaq::realtime::detail {
@@ -16,12 +17,14 @@ struct launch_result {
   bool hook_threw = false;
 };
 
-/// Calls a hook; `hook` may be NULL. False: it threw.
-inline bool run_hook(cudaq_host_launch_hook_t hook, void *user, void *slot_dev, cudaStream_t stream) noexcept {
+/// Calls a hook; `hook` may be NULL. False: it threw. A hook that calls pthread_exit leaves it by a forced unwinding.
+inline bool run_hook(cudaq_host_launch_hook_t hook, void *user, void *slot_dev, cudaStream_t stream) {
   try {
     if (hook != nullptr)
       hook(user, slot_dev, stream);
     return true;
+  } catch (abi::__forced_unwind &) {
+    throw;
   } catch (...) {
     return false;
   }
@@ -38,7 +41,8 @@ public:
   /// Launches the worker's graph, with its hooks, for the request in `slot`. If the worker's completion is not
   /// CALLER_PUBLISHES, done_word(worker) becomes `launch_number` after the end of the graph; the graph's writes are
   /// visible then. A pre-launch hook that throws prevents the launch. A post-launch hook that throws does not undo it.
-  virtual launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number) noexcept = 0;
+  /// Left only by a forced unwinding: a hook has called pthread_exit.
+  virtual launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number) = 0;
   virtual const volatile std::uint64_t &done_word(std::uint32_t worker) const = 0;
 
   // Off the hot path.
@@ -49,6 +53,8 @@ public:
   virtual int fault() = 0;
   /// True if no work of the worker runs or waits on the device. Any thread.
   virtual bool idle(std::uint32_t worker) = 0;
+  /// True if the worker's graphs and the work of the legacy stream wait for each other. Any thread.
+  virtual bool on_blocking_stream(std::uint32_t worker) const = 0;
 };
 
 } // namespace cudaq::realtime::detail

@@ -9,9 +9,9 @@ namespace cudaq::realtime::detail {
 
 void graph_path::reset(const std::vector<cudaq_host_worker_t> &workers, const function_index_view &index,
                        job_table &jobs, const cudaq_dispatcher_options_t &options,
-                       std::shared_ptr<graph_launcher> launcher) {
+                       std::shared_ptr<graph_launcher> launcher, shared_word<std::uint64_t> *idle_mask) {
   when_busy_ = static_cast<cudaq_busy_workers_t>(options.busy_workers);
-  workers_.reset(workers, index, jobs.num_slots, when_busy_, std::move(launcher));
+  workers_.reset(workers, index, jobs, when_busy_, std::move(launcher), idle_mask);
   jobs_ = &jobs;
   grace_period_ns_ = options.grace_period_ns;
   idle_ = idle_strategy(static_cast<cudaq_wait_policy_t>(options.wait_policy), options.block_interval_ns);
@@ -34,7 +34,7 @@ std::uint32_t graph_path::turn(thread_counters &here) {
       fail_waiting(CUDAQ_RPC_ERR_DEVICE_FAULT, here);
     else if (give_up_.load() != 0)
       fail_waiting(CUDAQ_RPC_ERR_SHUTTING_DOWN, here);
-    for (graph_workers::start next; fault() == 0 && workers_.next_start(*jobs_, next); ++work)
+    for (graph_workers::start next; fault() == 0 && workers_.next_start(next); ++work)
       launch(next, here);
   }
   if (work != 0)
@@ -58,7 +58,13 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
     ring.mark_in_flight(what.slot);
   const std::uint64_t launch_number = workers_.begin(what.worker, {generation, what.slot, record.req.request_id});
   here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
-  const launch_result said = workers_.launcher().launch(what.worker, what.slot, launch_number);
+  launch_result said;
+  try {
+    said = workers_.launcher().launch(what.worker, what.slot, launch_number);
+  } catch (abi::__forced_unwind &) { // a hook has called pthread_exit: drain answers the request
+    workers_.fail(what.worker, cudaErrorUnknown);
+    throw;
+  }
   here.leave();
   if (said.hook_threw)
     here.hook_failures.bump();
@@ -121,7 +127,7 @@ void graph_path::graph_ended(std::uint32_t worker, const cudaq_host_job_t &job, 
     }
     break;
   default: // the caller released the worker: it has answered, will answer, or has set the tx flag
-    if (!responder_.markers() || marker_stands)
+    if (marker_stands || (!responder_.markers() && workers_.has_own_mask()))
       return;
   }
   responder_.close_answered(*jobs_, job, here);
@@ -179,12 +185,11 @@ void graph_path::fail_all(int error, thread_counters &here) {
 void graph_path::drain(bool own_thread, thread_counters &here) {
   if (none())
     return;
-  const steady_clock::time_point begin = steady_clock::now();
-  const std::chrono::nanoseconds grace{std::min<std::uint64_t>(grace_period_ns_, INT64_MAX)};
+  const steady_clock::time_point deadline = deadline_after(grace_period_ns_);
   run_loop(
       [&] {
         const std::uint32_t work = turn(here);
-        if (!own_thread && work == 0 && give_up_.load() == 0 && steady_clock::now() - begin >= grace)
+        if (!own_thread && work == 0 && give_up_.load() == 0 && steady_clock::now() >= deadline)
           give_up_.store(1);
         return work;
       },
@@ -252,7 +257,8 @@ std::string graph_path::describe() const {
   std::string text;
   for (std::uint32_t w = 0; w < workers_.size(); ++w) {
     const cudaq_host_worker_t &spec = workers_.spec(w);
-    append(text, "graph worker %u: function 0x%08x, routing key %" PRIu64 ", ", w, spec.function_id, spec.routing_key);
+    append(text, "graph worker %u: function 0x%08x, routing key %" PRIu64 ", %s", w, spec.function_id, spec.routing_key,
+           workers_.launcher().on_blocking_stream(w) ? "blocking stream (waits for the legacy stream), " : "");
     cudaq_host_job_t job{};
     if (workers_.read_job(w, job))
       append(text, "slot %u, generation %" PRIu64 ", request %u\n", job.slot, job.generation, job.request_id);

@@ -21,9 +21,10 @@ class graph_path {
 public:
   explicit graph_path(const job_responder &responder) : responder_(responder) {}
 
-  /// Prepares a run with the routes of `index`. All workers are idle; there are at most 64. Not during a run.
+  /// Prepares a run with the routes of `index`, as graph_workers::reset. Not during a run.
   void reset(const std::vector<cudaq_host_worker_t> &workers, const function_index_view &index, job_table &jobs,
-             const cudaq_dispatcher_options_t &options, std::shared_ptr<graph_launcher> launcher);
+             const cudaq_dispatcher_options_t &options, std::shared_ptr<graph_launcher> launcher,
+             shared_word<std::uint64_t> *idle_mask);
   /// Refuses a new run while the caller still has a worker of the last run: its release would hit the new run's worker.
   status_or_reason check_restart() const;
 

@@ -4,8 +4,9 @@
 namespace cudaq::realtime::detail {
 
 void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const function_index_view &index,
-                          std::uint32_t num_slots, cudaq_busy_workers_t when_busy,
-                          std::shared_ptr<graph_launcher> launcher) {
+                          job_table &jobs, cudaq_busy_workers_t when_busy, std::shared_ptr<graph_launcher> launcher,
+                          shared_word<std::uint64_t> *idle_mask) {
+  jobs_ = &jobs;
   specs_ = workers;
   launcher_ = std::move(launcher);
   done_words_.clear();
@@ -28,19 +29,20 @@ void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const
                            ? !queues_.empty()
                            : when_busy == CUDAQ_BUSY_WORKERS_PASS_FUNCTION && same_function;
     if (!joins)
-      queues_.push_back(std::make_unique<queue>(num_slots));
+      queues_.push_back(std::make_unique<queue>());
     queue_of_route_[r] = static_cast<std::uint32_t>(queues_.size() - 1);
   }
-  idle_.store(size() == kMaxGraphWorkers ? ~std::uint64_t{0} : bit(size()) - 1);
+  idle_ = idle_mask != nullptr ? idle_mask : &own_idle_;
+  own_idle_.store(size() == kMaxGraphWorkers ? ~std::uint64_t{0} : bit(size()) - 1);
   started_ = pushed_.value();
   running_ = lent_ = failed_ = 0;
   first_queue_ = 0;
 }
 
 // The queues take turns in having the first choice of an idle worker.
-bool graph_workers::next_start(const job_table &jobs, start &out) {
+bool graph_workers::next_start(start &out) {
   // A released worker is used again only after collect has handled the release.
-  const std::uint64_t idle = idle_.load() & ~(lent_ | failed_);
+  const std::uint64_t idle = idle_->load() & ~(lent_ | failed_);
   if (idle == 0)
     return false;
   for (std::size_t n = 0; n < queues_.size(); ++n) {
@@ -48,7 +50,7 @@ bool graph_workers::next_start(const job_table &jobs, start &out) {
     first_queue_ = first_queue_ + 1 == queues_.size() ? 0 : first_queue_ + 1;
     if (!has_head(q))
       continue;
-    const std::uint64_t fit = idle & workers_of_route_[jobs[q.head].what.route];
+    const std::uint64_t fit = idle & workers_of_route_[(*jobs_)[q.head].what.route];
     if (fit == 0)
       continue;
     out = {q.head, static_cast<std::uint32_t>(std::countr_zero(fit))};
@@ -71,7 +73,7 @@ bool graph_workers::next_to_fail(std::uint32_t &slot) {
 }
 
 std::uint64_t graph_workers::begin(std::uint32_t worker, const cudaq_host_job_t &job) {
-  idle_.clear_bits(bit(worker));
+  idle_->clear_bits(bit(worker));
   (specs_[worker].completion == CUDAQ_WORKER_CALLER_PUBLISHES ? lent_ : running_) |= bit(worker);
   records_[worker].begin(job, ++launches_);
   return launches_;
@@ -89,7 +91,7 @@ void graph_workers::end(std::uint32_t worker) {
   lent_ &= ~bit(worker);
   failed_ &= ~bit(worker);
   records_[worker].end();
-  idle_.raise_bits(bit(worker));
+  idle_->raise_bits(bit(worker));
 }
 
 } // namespace cudaq::realtime::detail

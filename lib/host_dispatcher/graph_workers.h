@@ -50,9 +50,12 @@ private:
 
 class graph_workers {
 public:
-  /// Prepares a run with the routes of `index`. All workers are idle. Worker i is workers[i]; there are at most 64.
-  void reset(const std::vector<cudaq_host_worker_t> &workers, const function_index_view &index, std::uint32_t num_slots,
-             cudaq_busy_workers_t when_busy, std::shared_ptr<graph_launcher> launcher);
+  /// Prepares a run with the routes of `index`. Worker i is workers[i]; there are at most 64. All workers are idle.
+  /// `jobs` must outlive the run. `idle_mask`, if given, is a word of the caller that outlives the run. That word then
+  /// shows which workers are idle, also at the beginning, and the caller sets bits of it in place of calling release.
+  void reset(const std::vector<cudaq_host_worker_t> &workers, const function_index_view &index, job_table &jobs,
+             cudaq_busy_workers_t when_busy, std::shared_ptr<graph_launcher> launcher,
+             shared_word<std::uint64_t> *idle_mask = nullptr);
 
   bool none() const { return specs_.empty(); }
   std::uint32_t size() const { return static_cast<std::uint32_t>(specs_.size()); }
@@ -63,7 +66,7 @@ public:
 
   /// Accepts a request. Only for the thread that reads the ring.
   void push(std::uint32_t slot, std::uint32_t route) {
-    queues_[queue_of_route_[route]]->waiting.push(slot);
+    queues_[queue_of_route_[route]]->waiting.push(*jobs_, slot);
     pushed_.bump();
   }
 
@@ -85,7 +88,7 @@ public:
   };
   /// The next request that an idle worker can take, in the order of options.busy_workers. False: no such request. The
   /// caller must call begin next.
-  bool next_start(const job_table &jobs, start &out);
+  bool next_start(start &out);
   /// Takes a waiting request without a worker, to fail it. False: no request waits.
   bool next_to_fail(std::uint32_t &slot);
   /// Publishes the job record. Returns the number of the launch.
@@ -138,18 +141,19 @@ public:
 
   /// The job of a busy worker.
   bool read_job(std::uint32_t worker, cudaq_host_job_t &out) const {
-    return (idle_.load() & bit(worker)) == 0 && records_[worker].read(out);
+    return (idle_->load() & bit(worker)) == 0 && records_[worker].read(out);
   }
   /// Workers that the caller has not released, as bits. Not during a run.
-  std::uint64_t kept_by_caller() const { return lent_ & ~idle_.load(); }
-  std::uint64_t idle_mask() const { return idle_.load(); }
+  std::uint64_t kept_by_caller() const { return has_own_mask() ? lent_ & ~idle_->load() : 0; }
+  std::uint64_t idle_mask() const { return idle_->load(); }
+  /// False: the caller frees workers through its own word, and has no handle to complete requests.
+  bool has_own_mask() const { return idle_ == &own_idle_; }
   /// Frees a worker that the caller frees. False: it is idle already.
-  bool release(std::uint32_t worker) { return (idle_.raise_bits(bit(worker)) & bit(worker)) == 0; }
+  bool release(std::uint32_t worker) { return (idle_->raise_bits(bit(worker)) & bit(worker)) == 0; }
 
 private:
   struct queue {
-    explicit queue(std::uint32_t num_slots) : waiting(num_slots) {}
-    slot_queue waiting;
+    slot_list waiting;
     std::uint32_t head = kNone; ///< taken from `waiting`, but not started, because no worker was idle
   };
   static constexpr std::uint32_t kNone = function_index_view::kNone;
@@ -161,13 +165,13 @@ private:
     records_[worker].read(out);
     return out;
   }
-  bool has_head(queue &q) { return q.head != kNone || q.waiting.pop(q.head); }
+  bool has_head(queue &q) { return q.head != kNone || q.waiting.pop(*jobs_, q.head); }
   template <class Ended>
   std::uint32_t collect_released(Ended &ended) {
     if (lent_ == 0)
       return 0;
     std::uint32_t count = 0;
-    for (std::uint64_t left = lent_ & idle_.load(); left != 0; left &= left - 1) {
+    for (std::uint64_t left = lent_ & idle_->load(); left != 0; left &= left - 1) {
       const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
       lent_ &= ~bit(w);
       ended(w, job(w));
@@ -180,6 +184,7 @@ private:
   /// The worker is idle again.
   void end(std::uint32_t worker);
 
+  job_table *jobs_ = nullptr; ///< of the run
   std::vector<cudaq_host_worker_t> specs_;
   std::shared_ptr<graph_launcher> launcher_;
   std::vector<const volatile std::uint64_t *> done_words_;
@@ -187,7 +192,8 @@ private:
   std::vector<std::uint64_t> workers_of_route_; ///< as bits
   std::vector<std::uint32_t> queue_of_route_;
   std::vector<std::unique_ptr<queue>> queues_;
-  alignas(128) shared_word<std::uint64_t> idle_; ///< bit w: worker w is idle
+  alignas(128) shared_word<std::uint64_t> own_idle_;
+  shared_word<std::uint64_t> *idle_ = &own_idle_; ///< bit w: worker w is idle
   alignas(128) counter pushed_;
 
   // Only for the dispatcher's thread.

@@ -10,7 +10,7 @@ void expect_frame(const slot_ring &ring, std::uint32_t slot) {
 
 handler_result frame_answer(const slot_ring &ring, std::uint32_t slot) {
   const response frame = read_header<response>(ring.tx_slot(slot));
-  if (frame.magic != CUDAQ_RPC_MAGIC_RESPONSE)
+  if (frame.magic != CUDAQ_RPC_MAGIC_RESPONSE || is_protocol_status(frame.status))
     return {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0};
   return {true, frame.status, frame.result_len};
 }
@@ -96,7 +96,7 @@ status_or_reason handler_table::prepare(const cudaq_function_table_t &table, con
 }
 
 handler_result handler_table::run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
-                                  std::uint64_t generation, thread_counters &here) const noexcept {
+                                  std::uint64_t generation, thread_counters &here) const {
   const handler &h = handlers_[route];
   if (h.v1 == nullptr && h.v2 == nullptr) // a graph without a worker
     return {true, CUDAQ_RPC_ERR_WORKER_UNAVAILABLE, 0};
@@ -104,6 +104,8 @@ handler_result handler_table::run(const slot_ring &ring, std::uint32_t slot, con
   here.enter(slot, r.function_id);
   try {
     said = h.v2 != nullptr ? run_v2(ring, slot, r, h, generation, here) : run_v1(ring, slot, h);
+  } catch (abi::__forced_unwind &) { // here.leave() is left to the caller, which reads the function from it
+    throw;
   } catch (...) {
     said = {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0};
   }
@@ -131,7 +133,11 @@ handler_result handler_table::run_v2(const slot_ring &ring, std::uint32_t slot, 
   call.ptp_timestamp = r.ptp_timestamp;
   call.job = {generation, slot, r.request_id};
   const std::int32_t status = h.v2(&call, h.user);
-  return {status != CUDAQ_HOST_CALL_DEFERRED, status, call.result_len};
+  if (!is_protocol_status(status)) [[likely]]
+    return {true, status, call.result_len};
+  if (status == CUDAQ_HOST_CALL_DEFERRED)
+    return {false, status, call.result_len};
+  return {true, CUDAQ_RPC_ERR_NO_RESPONSE, 0};
 }
 
 } // namespace cudaq::realtime::detail

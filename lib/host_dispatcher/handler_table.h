@@ -17,6 +17,11 @@ struct v2_handler {
   cudaq_handler_schema_t schema{};
 };
 
+/// True for the statuses of the library's range (docs/message_protocol.md). A handler that returns one has given no
+/// valid answer: NO_RESPONSE. A deferred completion may give one, because the work that it reports can end in these
+/// ways: the pipeline does. CUDAQ_HOST_CALL_DEFERRED is one of these numbers.
+constexpr bool is_protocol_status(std::int32_t status) { return status <= CUDAQ_RPC_ERR_BAD_ARG_LEN; }
+
 /// For handlers that write their own frame. expect_frame, before the handler runs: clears the header in the TX slot, so
 /// that the magic of an old answer is not taken for this one's. frame_answer, after the handler: reads its answer.
 void expect_frame(const slot_ring &ring, std::uint32_t slot);
@@ -37,15 +42,18 @@ public:
   bool may_defer() const { return may_defer_; }
 
   /// Calls the handler of `r` on the calling thread and returns its answer, unchecked. handler_result::now is false if
-  /// the handler deferred. `generation` is the one that a v2 handler finds in its job.
+  /// the handler deferred. `generation` is the one that a v2 handler finds in its job. It is left only by a forced
+  /// unwinding: the handler has called pthread_exit. The call then counts as in progress until here.leave().
   handler_result run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
-                     std::uint64_t generation, thread_counters &here) const noexcept;
+                     std::uint64_t generation, thread_counters &here) const;
 
   /// Replaces an answer that the ring or the schema does not allow by a protocol error. Each answer of a handler is
   /// checked here once, before its publication.
   handler_result checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const {
     if (said.result_len > ring.max_payload())
       return {true, CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};
+    if (is_protocol_status(said.status)) // from a completion, or from the library
+      return {true, said.status, 0};
     if (rules_.check_schema && said.status == CUDAQ_RPC_OK && contradicts_results(view_.routes[route], said.result_len))
       return {true, CUDAQ_RPC_ERR_SCHEMA_MISMATCH, 0};
     return said;

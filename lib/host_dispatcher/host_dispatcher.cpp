@@ -5,6 +5,18 @@ namespace cudaq::realtime::detail {
 namespace {
 /// The dispatcher whose handlers the calling thread runs.
 thread_local const host_dispatcher *serving_for = nullptr;
+
+/// Sets serving_for for its lifetime.
+class serving {
+public:
+  explicit serving(const host_dispatcher *whom) : outer_(serving_for) { serving_for = whom; }
+  ~serving() { serving_for = outer_; }
+  serving(const serving &) = delete;
+  serving &operator=(const serving &) = delete;
+
+private:
+  const host_dispatcher *outer_;
+};
 } // namespace
 
 std::vector<thread_counters> host_dispatcher::make_counters() {
@@ -28,12 +40,12 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules))
     return refused;
   const slot_ring &ring = setup.jobs->ring;
-  graphs_.reset(setup.workers, handlers_.index(), *setup.jobs, o, setup.launcher);
+  graphs_.reset(setup.workers, handlers_.index(), *setup.jobs, o, setup.launcher, setup.idle_mask);
   responder_.prepare(setup.markers);
   const bool pool = o.handler_pool_size != 0;
-  const bool per_function = pool && o.ordering == CUDAQ_ORDERING_FIFO;
+  const poppers who = !pool ? poppers::one : o.ordering == CUDAQ_ORDERING_FIFO ? poppers::one_per_queue : poppers::any;
   // One queue more than routes: for requests of a shared ring that are answered without a handler.
-  queues_.reset(per_function ? handlers_.index().num_routes + 1 : 1, ring.num_slots, per_function);
+  queues_.reset(who == poppers::one_per_queue ? handlers_.index().num_routes + 1 : 1, *setup.jobs, who);
   const bool copies = ring.in_place() && o.payload_in_slot == 0;
   const std::size_t scratch_words = copies ? (ring.slot_size + 7) / 8 : 0;
   const std::uint32_t counters_now = kFirstPoolCounters + o.handler_pool_size;
@@ -42,12 +54,16 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   if (counters_now > counters_used_.peek())
     counters_used_.set(counters_now);
   queued_ = pool || setup.shared_ring;
-  tracks_jobs_ = queued_ || handlers_.may_defer();
+  tracks_jobs_.store(queued_ || handlers_.may_defer() ? 1 : 0);
   max_result_len_.set(ring.max_payload());
-  jobs_.store(setup.jobs.get());
+  if (setup_.jobs != setup.jobs) // the last reference to the table of an earlier run may go
+    forget_ring();
+  jobs_.set(setup.jobs.get(), !setup.shared_ring);
   setup_ = std::move(setup);
   stats_base_.set(load_relaxed(*setup_.stats) - processed());
+  jobs_base_.store(jobs_opened_minus_closed());
   stop_.store(0);
+  exited_in_.store(0);
   intake_closed_.store(0);
   polls_ = 0;
   empty_turns_ = 1; // 0 would mean that a request was just served
@@ -81,11 +97,7 @@ status_or_reason host_dispatcher::start_threads(bool with_thread) {
     const int core = o.handler_core_base == CUDAQ_CORE_ANY ? CUDAQ_CORE_ANY : o.handler_core_base + static_cast<int>(p);
     if (status_or_reason refused = pool_[p].start("cudaq-pool-" + std::to_string(p), placement(core), [this, p] {
           wait_for_go();
-          serving_for = this;
-          run_loop([this, p] { return serve_queued(counters_[kFirstPoolCounters + p]); },
-                   [this] { return intake_closed_.load() != 0 && queues_.empty(); },
-                   idle_strategy(static_cast<cudaq_wait_policy_t>(setup_.options.wait_policy),
-                                 setup_.options.block_interval_ns));
+          serve_pool(counters_[kFirstPoolCounters + p]);
         }))
       return refused;
   }
@@ -96,6 +108,19 @@ status_or_reason host_dispatcher::start_threads(bool with_thread) {
     if (gate_.load() == gate::open)
       loop();
   });
+}
+
+void host_dispatcher::serve_pool(thread_counters &here) {
+  const serving mark(this);
+  const idle_strategy idle(static_cast<cudaq_wait_policy_t>(setup_.options.wait_policy),
+                           setup_.options.block_interval_ns);
+  const auto ended = [this] { return intake_closed_.load() != 0 && queues_.empty(); };
+  try {
+    run_loop([&] { return serve_queued(here); }, ended, idle);
+  } catch (abi::__forced_unwind &) { // pthread_exit in a handler: no other thread may be left to answer
+    run_loop([&] { return refuse_queued(here); }, ended, idle);
+    throw;
+  }
 }
 
 void host_dispatcher::wait_for_go() const {
@@ -118,18 +143,27 @@ thread_placement host_dispatcher::placement(int core) const {
 
 void host_dispatcher::loop() {
   const cudaq_dispatcher_options_t &o = setup_.options;
-  const host_dispatcher *outer = serving_for;
-  serving_for = this;
   const auto serve_ring = [this, &o] {
-    run_loop([this] { return turn(); }, [this] { return stop_seen(); },
-             idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
-    close_intake();
+    const serving mark(this);
+    try {
+      run_loop([this] { return turn(); }, [this] { return stop_seen(); },
+               idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
+      close_intake(rest::served);
+    } catch (abi::__forced_unwind &) { // pthread_exit in a handler or a hook
+      note_exit(counters_[kLoopCounters]);
+      close_intake(rest::refused);
+      end_loop();
+      throw;
+    }
   };
   if (graphs_.none())
     serve_ring();
   else
     graphs_.run_on_device(serve_ring);
-  serving_for = outer;
+  end_loop();
+}
+
+void host_dispatcher::end_loop() {
   // After the caller's shutdown flag it may take long until a thread calls stop. The shared ring must not wait for
   // that: this thread leaves it as soon as its deferred jobs are answered.
   while (shared() && has_jobs() && stop_.load() == 0)
@@ -177,13 +211,17 @@ std::uint32_t host_dispatcher::turn() {
 void host_dispatcher::idle_turn() {
   thread_counters &here = counters_[kLoopCounters];
   learn_collected();
-  // A look over the ring polls every slot. Between sleeps this cost does not matter.
+  // A look over the ring polls many slots. Between sleeps this cost does not matter.
   const bool sleeping = setup_.options.wait_policy == CUDAQ_WAIT_BLOCK && empty_turns_ >= idle_strategy::kSpins;
   if (++empty_turns_ % kResyncTurns != 0 && !sleeping)
     return;
   here.heartbeat.bump();
   store_relaxed(*setup_.stats, stats_value());
-  if (shared() ? setup_.router->resync_shared_cursor() : setup_.jobs->resync_cursor())
+  const std::uint32_t slots = sleeping ? job_table::kResyncSlotsAsleep : job_table::kResyncSlots;
+  job_table &jobs = *setup_.jobs;
+  if (!shared() && empty_turns_ == kResyncTurns)
+    jobs.restart_resync();
+  if (shared() ? setup_.router->resync_shared_cursor(slots) : jobs.resync_cursor(slots))
     here.cursor_jumps.bump();
 }
 
@@ -224,8 +262,24 @@ handler_result host_dispatcher::serve(std::uint32_t i, const request &r, std::ui
     return {false};
   }
   thread_counters &here = counters_[kLoopCounters];
+  try {
+    return serve_here(i, r, route, here);
+  } catch (abi::__forced_unwind &) { // pthread_exit in the handler: this is the turn's end
+    job_table &jobs = *setup_.jobs;
+    if (tracks_jobs_.peek() == 0) {
+      note_exit(here);
+      publish_answer(jobs.ring, i, r, {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0});
+      note_answered(CUDAQ_RPC_ERR_HANDLER_THREW);
+    }
+    jobs.cursor.set(jobs.ring.next(i));
+    throw;
+  }
+}
+
+handler_result host_dispatcher::serve_here(std::uint32_t i, const request &r, std::uint32_t route,
+                                           thread_counters &here) {
   here.dispatched.bump();
-  if (!tracks_jobs_) {
+  if (tracks_jobs_.peek() == 0) {
     const slot_ring &ring = setup_.jobs->ring;
     return handlers_.checked(ring, route, handlers_.run(ring, i, r, route, 0, here));
   }
@@ -234,7 +288,10 @@ handler_result host_dispatcher::serve(std::uint32_t i, const request &r, std::ui
   return {false};
 }
 
-void host_dispatcher::note_refused() { counters_[kLoopCounters].refused.bump(); }
+void host_dispatcher::note_refused() {
+  counters_[kLoopCounters].refused.bump();
+  counters_[kLoopCounters].closed.bump(); // answered in this turn, without a job
+}
 
 void host_dispatcher::note_answered(std::int32_t status) { counters_[kLoopCounters].count_response(status); }
 
@@ -272,9 +329,13 @@ std::uint32_t host_dispatcher::serve_queued(thread_counters &here) {
   work_queues::item item;
   if (!queues_.pop(static_cast<std::uint32_t>(here.heartbeat.value() % queues_.size()), item))
     return 0;
+  struct at_end { // also after pthread_exit in the handler: the queue's token must not be lost
+    work_queues &queues;
+    const work_queues::item &popped;
+    ~at_end() { queues.done(popped); }
+  } const give_back{queues_, item};
   here.heartbeat.bump();
   run_job(item.slot, here);
-  queues_.done(item);
   return 1;
 }
 
@@ -286,41 +347,24 @@ void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
   const handler_result said{true, record.what.status, 0};
   if (record.what.what == verdict::serve) {
     record.state.enter(job_phase::running); // before the handler runs: it may hand the job to other threads
-    responder_.handler_returned(jobs, slot, generation,
-                                handlers_.run(jobs.ring, slot, record.req, record.what.route, generation, here), here);
+    handler_result answer;
+    try {
+      answer = handlers_.run(jobs.ring, slot, record.req, record.what.route, generation, here);
+    } catch (abi::__forced_unwind &) {
+      note_exit(here);
+      responder_.handler_returned(jobs, slot, generation, {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0}, here);
+      throw;
+    }
+    responder_.handler_returned(jobs, slot, generation, answer, here);
     return;
   }
   responder_.publish(jobs, slot, said, here);
 }
 
-status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
-                                                    std::uint32_t result_len) {
-  job_table *jobs = jobs_.load();
-  if (jobs == nullptr)
-    return make_reason(CUDAQ_ERR_STATE, "the dispatcher was never started: it has no jobs");
-  if (job.slot >= jobs->num_slots)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "job->slot is %u; the ring has %u slots", job.slot, jobs->num_slots);
-  if (result_len > max_result_len_.peek())
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "result_len is %u; a slot holds at most %u result bytes", result_len,
-                       max_result_len_.peek());
-  if (status == CUDAQ_HOST_CALL_DEFERRED)
-    return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       "status is CUDAQ_HOST_CALL_DEFERRED: a completion cannot defer; pass the final status");
-  // Only these words of the record are read before the claim: the slot may have another request by now.
-  const job_record &record = (*jobs)[job.slot];
-  const job_state::snapshot seen = record.state.look();
-  if (seen.generation == job.generation && record.owner.peek() != this)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u belongs to another dispatcher",
-                       job.request_id, job.slot);
-  if (seen.generation == job.generation && record.library_answers.peek())
-    return make_reason(CUDAQ_ERR_STATE,
-                       "the job of request %u in slot %u belongs to a graph worker whose completion is not "
-                       "CALLER_PUBLISHES: the library completes it",
-                       job.request_id, job.slot);
-  if (!responder_.complete(*jobs, job.slot, job.generation, {true, status, result_len}))
-    return make_reason(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,
-                       job.slot);
-  return {};
+void host_dispatcher::forget_ring() {
+  jobs_.release();
+  setup_.jobs.reset();
+  setup_.router.reset();
 }
 
 } // namespace cudaq::realtime::detail

@@ -31,11 +31,16 @@
 // thread that stops: the caller's, in finish()
 //   owns        After it has joined the other threads: all jobs that are left.
 //   waits       wait_until, with a deadline, for the threads, for running graphs and for deferred requests.
+//
+// A handler or a hook that calls pthread_exit ends the thread that runs it, and with it the run: its request is
+// answered HANDLER_THREW, the intake closes, and the thread answers SHUTTING_DOWN to queued requests before it ends
+// (the other threads of the pool serve those that they pop). exit_reason() then names the function.
 #pragma once
 
 #include "lib/base/runner.h"
 #include "lib/host_dispatcher/graph_path.h"
 #include "lib/host_dispatcher/handler_table.h"
+#include "lib/host_dispatcher/used_jobs.h"
 #include "lib/host_dispatcher/work_queues.h"
 #include "lib/shared_ring/ring_router.h"
 
@@ -56,6 +61,7 @@ struct host_setup {
   bool markers = true;
   volatile int *shutdown_flag = nullptr;
   std::uint64_t *stats = nullptr;
+  shared_word<std::uint64_t> *idle_mask = nullptr; ///< the caller's word for graph workers; NULL: the library's own
 };
 
 class host_dispatcher final : public ring_member {
@@ -74,15 +80,19 @@ public:
   /// deadline are answered CUDAQ_RPC_ERR_SHUTTING_DOWN. False: at the deadline a thread has not ended (a handler has
   /// not returned, for example), a graph still runs, or a completion is not published; call again.
   bool finish(steady_clock::time_point deadline);
-  /// Releases the references to the ring of the last run. Late completions of its jobs are still refused correctly.
-  void forget_ring() {
-    setup_.jobs.reset();
-    setup_.router.reset();
-  }
+  /// Releases the references to the ring of the last run, after the calls of other threads that use them have ended.
+  /// Late completions of its jobs are refused. Not during a run.
+  void forget_ring();
   /// Leaves a shared ring, after all accepted requests are answered. Otherwise no effect. May be called again.
   void leave_ring();
   /// True if the loop has ended its last turn, after stop or because of the caller's flag. Any thread.
   bool loop_ended() const { return intake_closed_.load() != 0; }
+  /// True if also all threads have ended and all accepted requests are answered. Any thread.
+  bool ended() const;
+  /// True if a handler or a hook has ended its thread, and so the run. Any thread.
+  bool exited() const { return exited_in_.load() != 0; }
+  /// The reason for that as a text; else CUDAQ_OK. Any thread.
+  status_or_reason exit_reason() const;
   /// True if the calling thread runs this dispatcher's handlers: the call comes from a handler or a hook.
   bool is_own_thread() const;
 
@@ -119,7 +129,9 @@ public:
   thread_counters &shared_counters() override { return counters_[kSharedCounters]; }
 
   // --- Server of take_turn ---
-  bool no_job(std::uint32_t i) const { return !tracks_jobs_ || (*setup_.jobs)[i].state.phase() == job_phase::open; }
+  bool no_job(std::uint32_t i) const {
+    return tracks_jobs_.peek() == 0 || (*setup_.jobs)[i].state.phase() == job_phase::open;
+  }
   bool may_take(std::uint32_t i);
   void note_taken(std::uint32_t i, const request &r, bool expected_flag);
   void note_dropped(verdict why);
@@ -146,8 +158,15 @@ private:
   std::string describe_options() const;
   void write_record(job_record &record, const request &r, const judgement &what, bool marked);
   void run_job(std::uint32_t slot, thread_counters &here);
-  void close_intake();
+  enum class rest { served, refused };
+  void close_intake(rest of_the_queued);
+  std::uint32_t refuse_queued(thread_counters &here);
+  void serve_pool(thread_counters &here);
+  handler_result serve_here(std::uint32_t i, const request &r, std::uint32_t route, thread_counters &here);
+  void note_exit(thread_counters &here);
+  void end_loop();
   bool has_jobs() const;
+  std::uint64_t jobs_opened_minus_closed() const;
   bool in_handler() const;
   void give_up_deferred_jobs();
   thread_placement placement(int core) const;
@@ -158,19 +177,21 @@ private:
   std::vector<thread_counters> counters_ = make_counters();
   job_responder responder_{handlers_, counters_[kSharedCounters]};
   graph_path graphs_{responder_};
-  shared_word<job_table *> jobs_;                                ///< for calls from other threads; set by prepare
+  used_jobs jobs_;                                               ///< for calls from other threads; set by prepare
   shared_word<std::uint32_t> max_result_len_;                    ///< the same
   shared_word<std::uint32_t> counters_used_{kFirstPoolCounters}; ///< largest number so far; counters outlive a run
   bool queued_ = false;                                          ///< requests go through the queues
   bool own_thread_ = false;                                      ///< the loop runs on thread_
-  bool tracks_jobs_ = false;              ///< slots use job records; otherwise each request is answered within its turn
-  shared_word<std::uint64_t> stats_base_; ///< what *stats held before this dispatcher counted
+  shared_word<std::uint32_t> tracks_jobs_; ///< 1: slots use job records; 0: a request is answered within its turn
+  shared_word<std::uint64_t> stats_base_;  ///< what *stats held before this dispatcher counted
+  shared_word<std::uint64_t> jobs_base_;   ///< jobs_opened_minus_closed() at prepare, when no job was open
 
   loop_thread thread_;
   std::array<loop_thread, kMaxPoolThreads> pool_;
   enum class gate : std::uint32_t { closed, open, abandoned };
   shared_word<gate> gate_; ///< threads wait until all of them run and the ring is joined
   shared_word<std::uint32_t> stop_;
+  shared_word<std::uint64_t> exited_in_;     ///< function whose handler has ended its thread, + 1; 0: none
   shared_word<std::uint32_t> intake_closed_; ///< 1: no request is accepted; the pool ends when the queues are empty
 
   // For the dispatcher thread, except threads_run_, which finish sets.

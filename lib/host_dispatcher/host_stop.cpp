@@ -4,15 +4,66 @@
 
 namespace cudaq::realtime::detail {
 
-void host_dispatcher::close_intake() {
+void host_dispatcher::close_intake(rest of_the_queued) {
+  const bool refuse = of_the_queued == rest::refused;
+  thread_counters &here = counters_[kLoopCounters];
   if (shared())
     setup_.router->begin_leaving(*this);
   intake_closed_.store(1);
   if (setup_.options.handler_pool_size == 0)
-    while (serve_queued(counters_[kLoopCounters]) != 0) {
+    while ((refuse ? refuse_queued(here) : serve_queued(here)) != 0) {
     }
-  graphs_.drain(own_thread_, counters_[kLoopCounters]);
+  if (refuse)
+    graphs_.give_up();
+  graphs_.drain(own_thread_, here);
   store_relaxed(*setup_.stats, stats_value());
+}
+
+/// Answers one request of the queues SHUTTING_DOWN. Returns its work count.
+std::uint32_t host_dispatcher::refuse_queued(thread_counters &here) {
+  work_queues::item item;
+  if (!queues_.pop(0, item))
+    return 0;
+  responder_.publish(*setup_.jobs, item.slot, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, here);
+  queues_.done(item);
+  return 1;
+}
+
+/// A handler or a hook on the calling thread has called pthread_exit: the run ends. The first one is named.
+void host_dispatcher::note_exit(thread_counters &here) {
+  if (const std::uint64_t call = here.busy.peek()) {
+    exited_in_.claim(0, (call >> 32) + 1);
+    here.leave();
+  }
+  request_stop();
+}
+
+status_or_reason host_dispatcher::exit_reason() const {
+  const std::uint64_t function = exited_in_.load();
+  if (function == 0)
+    return {};
+  return make_reason(
+      CUDAQ_ERR_INTERNAL,
+      "the handler of function 0x%08x has ended its thread (pthread_exit or pthread_cancel), and so the run; "
+      "a handler must return",
+      static_cast<std::uint32_t>(function - 1));
+}
+
+// The dispatcher's threads end after their last publication. `responded` is read first: if the sums are equal then, no
+// request was open when it was read.
+bool host_dispatcher::ended() const {
+  if (!loop_ended() || !thread_.ended())
+    return false;
+  for (const loop_thread &t : pool_)
+    if (!t.ended())
+      return false;
+  std::uint64_t responded = 0, accepted = 0;
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    responded += counters_[l].responded.value();
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    accepted += counters_[l].dispatched.value() + counters_[l].refused.value();
+  // A thread that completes a deferred job counts its answer before it publishes it, and closes the job after that.
+  return responded == accepted && (tracks_jobs_.load() == 0 || jobs_opened_minus_closed() == jobs_base_.load());
 }
 
 void host_dispatcher::leave_ring() {
@@ -33,8 +84,9 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
     if (in_handler())
       return false;
     // No handler is late. Threads may sleep for their block interval, or may be preempted: wait a little longer.
-    const auto nap = std::chrono::nanoseconds(2 * setup_.options.block_interval_ns) + std::chrono::milliseconds(200);
-    if (!join_all(steady_clock::now() + nap))
+    const bool sleeps = setup_.options.wait_policy == CUDAQ_WAIT_BLOCK;
+    const std::uint64_t nap_ns = 200000000u + (sleeps ? 2 * setup_.options.block_interval_ns : 0);
+    if (!join_all(deadline_after(nap_ns)))
       return false;
   }
   threads_run_.store(0);
@@ -61,15 +113,21 @@ bool host_dispatcher::in_handler() const {
   return false;
 }
 
-/// True if a job of this dispatcher is not answered, or its answer is not published yet.
+/// True if a job of this dispatcher is not answered, or its answer is not published yet. Counted, because a ring may
+/// have many slots. Only after the intake is closed.
 bool host_dispatcher::has_jobs() const {
-  const job_table &jobs = *setup_.jobs;
-  for (std::uint32_t i = 0; i < jobs.num_slots; ++i) {
-    const job_phase phase = jobs[i].state.phase();
-    if (phase != job_phase::open && phase != job_phase::parked && jobs[i].owner.peek() == this)
-      return true;
-  }
-  return false;
+  return tracks_jobs_.peek() != 0 && jobs_opened_minus_closed() != jobs_base_.load();
+}
+
+// Read in this order, the result is never too small while no job is opened. Requests of a run without job records are
+// never closed: jobs_base_ holds them.
+std::uint64_t host_dispatcher::jobs_opened_minus_closed() const {
+  std::uint64_t closed = 0, opened = 0;
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    closed += counters_[l].closed.value();
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    opened += counters_[l].dispatched.value() + counters_[l].refused.value();
+  return opened - closed;
 }
 
 // Only deferred jobs can be open here: all threads that run handlers have ended.

@@ -44,6 +44,7 @@ void job_responder::publish(job_table &jobs, std::uint32_t slot, handler_result 
   counts.count_response(said.status);
   publish_answer(jobs.ring, slot, record.req, said, {record.marked, markers_ ? record.cuda_error : 0});
   record.state.finish();
+  counts.count(counts.closed);
 }
 
 void job_responder::close_answered(job_table &jobs, const cudaq_host_job_t &job, thread_counters &counts) const {
@@ -54,6 +55,7 @@ void job_responder::close_answered(job_table &jobs, const cudaq_host_job_t &job,
   if (!record.marked)
     jobs.ring.release_rx(job.slot);
   record.state.finish();
+  counts.count(counts.closed);
 }
 
 } // namespace cudaq::realtime::detail

@@ -26,6 +26,10 @@ inline constexpr std::uint32_t kUsualMembers = 8;
 inline constexpr std::uint32_t kPassAtLaunches = 100;    ///< launches after which a member looks for a successor
 inline constexpr std::uint32_t kMostLaunches = 116;      ///< limit of an execution; the runtime allows 120
 inline constexpr std::uint32_t kMostSharedImage = 16384; ///< larger images stay in device memory
+/// How long a stop without a dispatcher waits for graphs: the default grace period of dispatchers.
+inline constexpr std::uint64_t kUsualGraceNs = 5000000000;
+/// The time that the schedulers get after the grace period to answer late requests and to end.
+inline constexpr std::uint64_t kEndAfterGraceNs = 1000000000;
 
 /// Device graphs come with compute capability 9.0.
 constexpr bool has_device_graphs(int major) { return major >= 9; }
@@ -76,6 +80,25 @@ struct graph_job {
   std::uint32_t route;
 };
 
+/// What a stop has found about graphs, for the host: posted by the scheduler. In mapped memory if there is a
+/// dispatcher, else in the block.
+struct alignas(16) graph_report {
+  std::uint64_t silent;       ///< graphs that have ended without their signal
+  std::uint64_t silent_graph; ///< graph_in_slot of the last of them
+  std::uint64_t late_graph;   ///< graph_in_slot of one that the stop waits for after the grace period; 0: there is none
+};
+/// A graph (its number among the graphs of the table) and the slot of its request, in one word. Never 0.
+CUDAQ_REALTIME_HOST_DEVICE constexpr std::uint64_t graph_in_slot(std::uint32_t graph, std::uint32_t slot) {
+  return (std::uint64_t{graph} + 1) << 32 | slot;
+}
+
+/// A requested stop. Reset for each run.
+struct graph_stop_words {
+  std::uint64_t grace_end; ///< ns; end of the grace period; 0: it has not begun
+  std::uint32_t requested; ///< 1: a stop is requested
+  std::uint32_t over;      ///< 1: the grace period is over
+};
+
 /// The words of the scheduler. During a run the poller writes `completed`, the scheduler the rest.
 struct graph_scheduler_words {
   loop_report counts;
@@ -90,8 +113,11 @@ struct graph_scheduler_words {
   std::uint32_t launches;                             ///< successful launches of this execution
   std::uint32_t mine;                                 ///< of these, the launches whose completion is not collected
   std::uint32_t doubt; ///< 1: launches were refused for long without a success since: the runtime's limit may be lower
-  std::uint32_t stopping;   ///< 1: a stop is requested
   std::uint32_t retry_soon; ///< see graph_scheduler_state::retries_soon
+  graph_stop_words stop;
+  graph_report found; ///< the same as *report
+  graph_report *report = nullptr;
+  std::uint64_t grace_ns; ///< how long a stop waits for waiting requests and for graphs in flight
 };
 
 /// Where the parts of the block are, in bytes from its beginning.
@@ -113,8 +139,9 @@ enum class graph_presence : std::uint32_t {
 
 /// The token, and the presence of each member. Initialised to zero, except the token.
 struct alignas(128) graph_rotation_words {
-  alignas(128) std::uint32_t token;                  ///< number of the resident member that holds it, or kToken...
-  alignas(128) std::uint32_t presence[kMostMembers]; ///< graph_presence
+  alignas(128) std::uint32_t token;                   ///< number of the resident member that holds it, or kToken...
+  alignas(128) std::uint32_t presence[kMostMembers];  ///< graph_presence
+  alignas(128) std::uint32_t execution[kMostMembers]; ///< number of each member's last execution that held the token
 };
 inline constexpr std::uint32_t kTokenShut = 0xFFFFFFFDu; ///< not all members are launched yet: no member takes it
 inline constexpr std::uint32_t kTokenFree = 0xFFFFFFFEu; ///< the first member that finds it takes it

@@ -14,6 +14,7 @@ void device_member::prepare(setup s) {
   given_.assign(slots, 0);
   sequence_ = setup_.first_sequence;
   position_ = 0;
+  was_given_jobs_ = false;
   empty_turns_ = turns_ = 0;
   joined_.store(0);
   stop_.store(0);
@@ -45,8 +46,9 @@ std::uint32_t device_member::turn() {
   const std::uint32_t routed = setup_.router->route(kBatch, *this, counts_);
   if (routed != 0) {
     empty_turns_ = 0;
-  } else if ((++empty_turns_ % kResyncTurns == 0 || asleep()) && setup_.router->resync_shared_cursor()) {
-    counts_.count(counts_.cursor_jumps);
+  } else if (++empty_turns_ % kResyncTurns == 0 || asleep()) {
+    if (setup_.router->resync_shared_cursor(asleep() ? job_table::kResyncSlotsAsleep : job_table::kResyncSlots))
+      counts_.count(counts_.cursor_jumps);
   }
   return routed;
 }
@@ -87,6 +89,7 @@ void device_member::accept(std::uint32_t slot, const request &, const judgement 
   record.owner.set(this);
   record.state.enter(job_phase::given);
   given_[slot] = sequence_;
+  was_given_jobs_ = true;
   inbox_.put(position_, sequence_, slot);
   sequence_ = ring_inbox::after(sequence_, 1);
   position_ = setup_.router->jobs()->ring.next(position_);

@@ -59,6 +59,7 @@ public:
   bool is_default_owner() const override { return setup_.default_owner; }
   void accept(std::uint32_t slot, const request &r, const judgement &what) override;
   bool has_answered(std::uint32_t slot) const override { return inbox_.answered(slot) == given_[slot]; }
+  bool was_given_jobs() const override { return was_given_jobs_; }
   thread_counters &shared_counters() override { return counts_; }
 
 private:
@@ -83,6 +84,7 @@ private:
   std::vector<std::uint64_t> given_; ///< by slot: sequence of the last request handed over in it
   std::uint64_t sequence_ = 1;       ///< of the next request
   std::uint32_t position_ = 0;
+  bool was_given_jobs_ = false;
 
   // Only for the thread.
   std::function<bool()> ended_;

@@ -13,30 +13,50 @@ job_table::job_table(std::uint32_t slots_of_ring, std::uint64_t first_generation
 void job_table::bind(const slot_ring &r) {
   ring = r;
   cursor.set(0);
+  restart_resync();
   for (std::uint32_t i = 0; i < ring.num_slots; ++i)
     records_[i].state.enter(job_phase::open);
 }
 
 // docs/ring_protocol.md section 6, "looking over the ring".
-bool job_table::resync_cursor() {
+bool job_table::resync_cursor(std::uint32_t slots) {
   const std::uint32_t here = cursor.peek();
   const auto passed_over = [this](std::uint32_t i) { // the job is read before rx
     const job_phase phase = settled_phase(i);
     return phase == job_phase::parked || (phase == job_phase::open && ring.ready(i) == 0);
   };
+  const auto at = [&](std::uint32_t distance) {
+    const std::uint32_t left = ring.num_slots - here;
+    return distance < left ? here + distance : distance - left;
+  };
+  if (resync_.cursor != here) {
+    restart_resync();
+    resync_.cursor = here;
+  }
   if (!passed_over(here))
     return false;
-  std::uint32_t found = ring.next(here);
-  while (found != here && passed_over(found))
-    found = ring.next(found);
-  if (found == here || !untaken(found))
-    return false;
-  // `found` was seen with acquire, so everything signalled before it is visible now: look again at the passed slots.
-  std::uint32_t first = here;
-  while (first != found && passed_over(first))
-    first = ring.next(first);
-  cursor.set(first);
-  return first != here;
+  for (; resync_.ready == 0; --slots) {
+    if (slots == 0)
+      return false;
+    const bool all_empty = resync_.empty >= ring.num_slots;
+    if (!all_empty && passed_over(at(resync_.empty))) {
+      ++resync_.empty;
+    } else if (!all_empty && untaken(at(resync_.empty))) {
+      resync_.ready = resync_.empty;
+    } else { // or in flight: begin again, because a request may come in an earlier slot before that one is answered
+      restart_resync();
+      return false;
+    }
+  }
+  // The ready slot was seen with acquire, so everything signalled before it is visible now: look again at the passed
+  // slots.
+  for (; resync_.still_empty != resync_.ready && passed_over(at(resync_.still_empty)); ++resync_.still_empty, --slots)
+    if (slots == 0)
+      return false;
+  const std::uint32_t moves_by = resync_.still_empty;
+  cursor.set(at(moves_by));
+  restart_resync();
+  return moves_by != 0;
 }
 
 job_phase job_table::settled_phase(std::uint32_t i) {

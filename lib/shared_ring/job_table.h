@@ -54,6 +54,7 @@ struct alignas(64) job_record {
   std::uint32_t cuda_error = 0; ///< why a graph's launch or run failed
   /// True: a graph's job that only the library may complete. Written before any caller can know the job.
   shared_word<bool> library_answers;
+  shared_word<std::uint32_t> next; ///< the slot after this one in its slot_list (lib/host_dispatcher/work_queues.h)
 };
 
 class job_table {
@@ -84,10 +85,35 @@ public:
   /// For a producer that does not fill slots in ring order: if the cursor's slot is empty while a later one is ready,
   /// moves the cursor to the later one. True if the cursor moved. With a producer that keeps the order it never moves,
   /// because the cursor's slot is filled first. Only for the thread that reads the ring.
-  bool resync_cursor();
+  ///
+  /// A call reads at most `slots` slots, and one more; the next call goes on where it ended. So the work of a call does
+  /// not grow with the ring. On a ring of 1000 slots, with cursor 10 and a request in slot 310, calls of 128 slots do:
+  ///
+  ///   call   first look: empty    second look: still empty   cursor
+  ///   1      11 ... 138                                      10
+  ///   2      139 ... 266                                     10
+  ///   3      267 ... 309, ready   10 ... 93                  10
+  ///   4                           94 ... 221                 10
+  ///   5                           222 ... 309                310
+  bool resync_cursor(std::uint32_t slots);
+  /// The next resync_cursor begins at the cursor. To be called when a request was taken since the last call: the cursor
+  /// may have come back to the same slot.
+  void restart_resync() { resync_ = {}; }
+
+  static constexpr std::uint32_t kResyncSlots = 128;        ///< for a call between two polls
+  static constexpr std::uint32_t kResyncSlotsAsleep = 4096; ///< for a call between two sleeps
 
 private:
+  /// How far resync_cursor has come, as distances from `cursor`.
+  struct resync_state {
+    std::uint32_t cursor = 0xFFFFFFFFu; ///< the slot where it began
+    std::uint32_t empty = 1;            ///< first look: the slots before this one were empty
+    std::uint32_t ready = 0;            ///< the ready slot that ended the first look; 0: none yet
+    std::uint32_t still_empty = 0;      ///< second look: the slots before this one were still empty
+  };
+
   std::unique_ptr<job_record[]> records_;
+  resync_state resync_;
 };
 
 } // namespace cudaq::realtime::detail

@@ -21,6 +21,8 @@ public:
   /// True if it has answered the last request that it was given in this slot, and has cleared rx. Called in phase
   /// given.
   virtual bool has_answered(std::uint32_t) const { return false; }
+  /// True if a job may be in phase given with this member as its owner.
+  virtual bool was_given_jobs() const { return false; }
   /// Counters that any thread may add to.
   virtual thread_counters &shared_counters() = 0;
 };

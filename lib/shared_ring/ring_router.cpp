@@ -62,20 +62,29 @@ status_or_reason ring_router::attach(ring_member &member) {
   return refused;
 }
 
+void ring_router::park(std::uint32_t i) {
+  table_[i].state.enter(job_phase::parked);
+  ++parked_;
+}
+
 // The parked requests are in ring order, beginning at the cursor.
 void ring_router::hand_out_parked() {
   std::uint32_t i = table_.cursor.peek();
-  for (std::uint32_t n = 0; n < table_.ring.num_slots; ++n, i = table_.ring.next(i)) {
+  for (std::uint32_t left = parked_; left != 0; i = table_.ring.next(i)) {
     if (table_[i].state.phase() != job_phase::parked)
       continue;
+    --left;
     const std::uint64_t flag = table_.ring.ready(i);
     if (flag == 0) { // a dispatcher that had the ring for itself has answered it in the meantime
       table_[i].state.enter(job_phase::open);
+      --parked_;
       continue;
     }
     const request r = read_header<request>(table_.ring.rx_slot(i));
-    if (ring_member *receiver = receiver_of(r.function_id))
+    if (ring_member *receiver = receiver_of(r.function_id)) {
       hand_over(i, r, flag, *receiver);
+      --parked_;
+    }
   }
 }
 
@@ -90,17 +99,23 @@ void ring_router::remove(const ring_member &member) {
   for (seat &s : seats_)
     if (s.member == &member)
       s = {};
-  for (std::uint32_t i = 0; i < table_.ring.num_slots; ++i)
-    if (table_.settled_phase(i) == job_phase::given && table_[i].owner.peek() == &member)
-      take_back(i);
+  if (member.was_given_jobs())
+    take_back_all(member);
   hand_out_parked();
+}
+
+/// Afterwards no job in phase given names this member, which may be destroyed.
+void ring_router::take_back_all(const ring_member &from) {
+  for (std::uint32_t i = 0; i < table_.ring.num_slots; ++i)
+    if (table_.settled_phase(i) == job_phase::given && table_[i].owner.peek() == &from)
+      take_back(i);
 }
 
 /// Takes a slot back from a device that has ended. If tx is set, the device has answered before a fault ended it: the
 /// answer stays, and only rx is cleared.
 void ring_router::take_back(std::uint32_t i) {
   if (table_.ring.collected(i)) {
-    table_[i].state.enter(job_phase::parked);
+    park(i);
     return;
   }
   table_.ring.release_rx(i);
@@ -143,7 +158,7 @@ bool ring_router::route_one(std::uint32_t i, const ring_member &by, thread_count
   } else if (ring_member *receiver = receiver_of(r.function_id)) {
     hand_over(i, r, flag, *receiver);
   } else {
-    table_[i].state.enter(job_phase::parked);
+    park(i);
   }
   return true;
 }
@@ -157,14 +172,16 @@ std::uint32_t ring_router::route(std::uint32_t budget, const ring_member &by, th
     i = table_.ring.next(i);
     table_.cursor.set(i);
   }
+  if (routed != 0)
+    table_.restart_resync();
   role_.store(0);
   return routed;
 }
 
-bool ring_router::resync_shared_cursor() {
+bool ring_router::resync_shared_cursor(std::uint32_t slots) {
   if (!role_.claim(0, 1))
     return false;
-  const bool moved = table_.resync_cursor();
+  const bool moved = table_.resync_cursor(slots);
   role_.store(0);
   return moved;
 }

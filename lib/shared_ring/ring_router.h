@@ -29,14 +29,15 @@ public:
   /// them are left in their slots: the requests accepted before must be served first.
   void begin_leaving(const ring_member &member);
   /// Removes a member. Requests that were given to it (phase given) and are not answered are parked again. Then all
-  /// parked requests are handed out: to a member that owns them, or to the default owner, if there is one.
+  /// parked requests are handed out: to a member that owns them, or to the default owner, if there is one. Looks at the
+  /// slots of the ring only if the member was given requests, or requests are parked.
   void remove(const ring_member &member);
   /// Takes the router role if it is free, and hands ready slots to their owners in ring order, at most `budget`.
   /// Returns the number of slots. Frames that are no requests are dropped by the rules of `by`. `counts` is the calling
   /// thread's.
   std::uint32_t route(std::uint32_t budget, const ring_member &by, thread_counters &counts);
   /// job_table::resync_cursor under the router role. False also if another thread has the role.
-  bool resync_shared_cursor();
+  bool resync_shared_cursor(std::uint32_t slots);
 
 private:
   /// Holds the router role during a control call. Waits for it; the destructor releases it.
@@ -56,6 +57,8 @@ private:
   };
   bool route_one(std::uint32_t i, const ring_member &by, thread_counters &counts);
   ring_member *receiver_of(std::uint32_t function_id) const;
+  void park(std::uint32_t i);
+  void take_back_all(const ring_member &from);
   void take_back(std::uint32_t i);
   void hand_over(std::uint32_t i, const request &r, std::uint64_t flag, ring_member &to);
   void hand_out_parked();
@@ -69,6 +72,7 @@ private:
   std::array<seat, kMaxMembers> seats_{};
   static constexpr std::uint32_t kNoSlot = 0xFFFFFFFFu;
   std::uint32_t busy_slot_ = kNoSlot; ///< slot at the cursor whose last answer is not collected: it is counted once
+  std::uint32_t parked_ = 0;          ///< jobs in phase parked
 };
 
 } // namespace cudaq::realtime::detail

@@ -16,6 +16,7 @@ struct alignas(128) thread_counters {
   counter dispatched; ///< handed to a handler
   counter responded;  ///< tx flags raised
   counter refused;    ///< accepted, and answered without a handler
+  counter closed;     ///< jobs whose record is open again; and requests refused within their turn, which have none
   counter dropped_bad_magic, dropped_unknown_function, dropped_flag_value;
   counter unexpected_flag_values;
   counter handler_errors;

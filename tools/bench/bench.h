@@ -14,6 +14,7 @@
 //   floor, producer    kernel_seat: a kernel      like dispatcher, like client  polls           kernel_seat.stop, or
 //                                                                                               at a deadline
 //   pipeline threads   bench pipeline             see tools/pipeline/pipeline_run.h
+//   host dispatcher    bench idle                 the server side of the ring   by its options  ring_service.stop
 //
 // An exception in one client thread ends the other client threads too; client_threads::join throws it again.
 #pragma once
@@ -41,5 +42,9 @@ int run_bench_graph(const bench_options &options, const output &out);
 /// The time that the QEC pipeline adds to its engine and its matcher. Without a GPU it measures the matcher's part
 /// only.
 int run_bench_pipeline(const bench_options &options, const output &out);
+
+/// One request and a stop of an idle dispatcher on the host path, with rings of 1 to 2^20 slots. Needs no GPU. Uses
+/// rounds, quick and timeout_s of the options.
+int run_bench_idle(const bench_options &options, const output &out);
 
 } // namespace cudaq::realtime::tools

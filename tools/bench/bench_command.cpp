@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench` and its subcommands: device, graph, pipeline.
+// `bench` and its subcommands: device, graph, pipeline, decoding, idle.
 #include "tools/bench/bench.h"
+#include "tools/bench/decoding/bench_decoding.h"
 #include "tools/commands.h"
 #include "tools/common/command_options.h"
 
@@ -43,7 +44,25 @@ constexpr const char *kBenchPipelineFooter =
 Examples:
   cudaq-realtime bench pipeline --json pipeline.json --data DIR    d7 to d31; shots in DIR (make_data.py --pipeline)
   cudaq-realtime bench pipeline --cases P13                        without a GPU)";
+
+constexpr const char *kBenchDecodingFooter =
+    R"(Shots are sampled from the errors of a detector error model. Every case decodes the same shots: each decoder
+alone, and the first decoder after each predecoder. The first decoder alone is the reference of the ratios. Needs no
+GPU.
+
+Examples:
+  cudaq-realtime bench decoding --dem unittests/data/surface_z_d7_p0.003.dem --rule isolated,guarded,plain
+  cudaq-realtime bench decoding --dem unittests/data/surface_z_d7_p0.003.dem --errors 4 --shots 1000000
+  cudaq-realtime bench decoding --dem unittests/data/surface_z_d3_p0.003.dem --decoder pymatching lookup)";
 #endif
+
+constexpr const char *kBenchIdleFooter =
+    R"(Rings of 1, 4, 16, ..., 2^20 slots. In each round a dispatcher on the host path starts, has nothing to do,
+answers one request, has nothing to do, and is stopped. Neither time should grow with the slots. Needs no GPU.
+
+Examples:
+  cudaq-realtime bench idle --rounds 50 --json idle.json
+  cudaq-realtime bench idle --quick                        a short check that everything works, no measurement)";
 
 /// One subcommand of `bench`.
 struct bench_command {
@@ -76,11 +95,54 @@ void add_bench_command(CLI::App &bench, const bench_command &c, chosen_command &
     command.add_option("--data", o.data_folder, "folder of the recorded shots")->type_name("DIR");
 }
 
+void add_bench_idle(CLI::App &bench, chosen_command &chosen) {
+  const auto options = std::make_shared<bench_options>();
+  CLI::App &command =
+      *bench.add_subcommand("idle", "one request and a stop of an idle dispatcher, by the slots of its ring");
+  command.footer(kBenchIdleFooter);
+  command.add_option("--rounds", options->rounds, "repetitions for each number of slots")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 10000u));
+  add_quick_flag(command, *options);
+  add_timeout_option(command, options->timeout_s, "an answer");
+  run_when_chosen(command, chosen, [options](const output &out) { return run_bench_idle(*options, out); });
+}
+
+#ifdef CUDAQ_TOOL_HAS_QEC
+void add_bench_decoding(CLI::App &bench, chosen_command &chosen) {
+  const auto options = std::make_shared<bench_decoding_options>();
+  bench_decoding_options &o = *options;
+  CLI::App &command = *bench.add_subcommand("decoding", "logical errors and time of decoders on shots of a model");
+  command.footer(kBenchDecodingFooter);
+  command.add_option("--dem", o.dem_file, "detector error model")->required()->type_name("FILE");
+  command
+      .add_option("--decoder", o.decoders,
+                  "decoders, separated by blanks, as in `decode --help`; the first one alone is the reference")
+      ->capture_default_str()
+      ->check(CLI::Validator(&refuse_decoder_name, "NAME"));
+  command.add_option("--predecoder", o.predecoders, "predecoders before the first decoder")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::IsMember({"local", "passthrough", "none"}));
+  command.add_option("--rule", o.rules, "rules of the local predecoder")
+      ->delimiter(',')
+      ->capture_default_str()
+      ->check(CLI::IsMember({"isolated", "guarded", "plain"}));
+  add_shots_option(command, o.shots, "shots to sample");
+  command.add_option("--failures", o.failures, "stop when the reference has failed so often; 0: do not")
+      ->capture_default_str();
+  command.add_option("--errors", o.errors, "exactly so many errors in each shot; 0: as the model says")
+      ->capture_default_str();
+  command.add_option("--seed", o.seed, "seed of the shots")->capture_default_str();
+  run_when_chosen(command, chosen, [options](const output &out) { return run_bench_decoding(*options, out); });
+}
+#endif
+
 } // namespace
 
 void add_bench(CLI::App &program, chosen_command &chosen) {
-  CLI::App &bench =
-      *program.add_subcommand("bench", "benchmarks with a GPU, compared with floors: bench device --help");
+  CLI::App &bench = *program.add_subcommand(
+      "bench", "benchmarks, most of them with a GPU and compared with floors: bench device --help");
   bench.require_subcommand(1);
   add_bench_command(bench,
                     {"device", "the device path, compared with its floors", kBenchDeviceFooter,
@@ -92,11 +154,13 @@ void add_bench(CLI::App &program, chosen_command &chosen) {
                      kBenchGraphFooter, "also measure series over 1 to 64 workers and over payloads", false,
                      &run_bench_graph},
                     chosen);
+  add_bench_idle(bench, chosen);
 #ifdef CUDAQ_TOOL_HAS_QEC
   add_bench_command(bench,
                     {"pipeline", "the QEC pipeline without its engine and its matcher", kBenchPipelineFooter, nullptr,
                      true, &run_bench_pipeline},
                     chosen);
+  add_bench_decoding(bench, chosen);
 #endif
 }
 

@@ -3,11 +3,14 @@
 // includes the command line library, which is slow to compile.
 #pragma once
 
+#include "lib/qec/decoders/decoder_factories.h"
 #include "tools/common/command.h"
 #include "tools/common/machine.h"
 #include "tools/common/measured_case.h"
+#include "tools/common/own_data.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,8 +66,15 @@ inline void add_wait_option(CLI::App &command, std::string &wait, const char *te
   add_choice(command, "--wait", wait, text, {"auto", "spin", "yield", "block"});
 }
 
+inline std::string refuse_decoder_name(std::string &name) { return qec::decoder_name_refusal(name); }
+
 inline void add_decoder_option(CLI::App &command, std::string &decoder, const char *text) {
-  add_choice(command, "--decoder", decoder, text, {"auto", "pymatching", "lookup"});
+  command
+      .add_option("--decoder", decoder,
+                  fmt::format("{}: {}, auto, or a plug-in's path; settings follow: NAME:key=value,...", text,
+                              CLI::detail::join(qec::decoder_names(), ", ")))
+      ->capture_default_str()
+      ->check(CLI::Validator(&refuse_decoder_name, "NAME"));
 }
 
 inline void add_device_option(CLI::App &command, std::string &device, const char *text) {
@@ -94,6 +104,41 @@ inline void add_core_options(CLI::App &command, thread_cores &cores, const threa
   add("--core-consumer", cores.consumer, names.consumer, "");
   add("--core-dispatcher", cores.dispatcher, names.dispatcher, "");
   add("--core-workers", cores.workers, names.workers, "; the others follow");
+}
+
+/// `option` and `option`_format: a file of shots. Names have underscores as in Stim; dashes work, too.
+inline CLI::Option *add_shot_source_options(CLI::App &command, shot_source &source, const char *option,
+                                            const char *text) {
+  const auto spellings = [](const std::string &name) {
+    std::string dashes = name;
+    std::replace(dashes.begin(), dashes.end(), '_', '-');
+    return dashes == name ? name : name + "," + dashes;
+  };
+  CLI::Option *const path = command.add_option(spellings(option), source.path, text)->type_name("FILE");
+  const std::vector<std::string> formats(qec::kShotFormatNames.begin(), qec::kShotFormatNames.end());
+  command.add_option(spellings(fmt::format("{}_format", option)), source.format, "its format")
+      ->check(CLI::IsMember(formats));
+  return path;
+}
+
+/// --dem, --in, --obs_in and --predictions: own data.
+inline void add_own_data_options(CLI::App &command, own_data &data) {
+  command.add_option("--dem", data.dem, "own detector error model, in Stim's format")->type_name("FILE");
+  add_shot_source_options(command, data.in, "--in", "own detection events, with --dem");
+  add_shot_source_options(command, data.obs_in, "--obs_in", "their true observables: logical errors are counted");
+  add_shot_source_options(command, data.predictions, "--predictions", "the answers must equal these");
+}
+
+/// The same for a subcommand that also has named sets. `named`: its options that choose one of these.
+inline void add_own_data_instead_of(CLI::App &command, own_data &data, const std::vector<std::string> &named) {
+  add_own_data_options(command, data);
+  CLI::Option *const dem = command.get_option("--dem"), *const in = command.get_option("--in");
+  dem->needs(in);
+  for (const char *option :
+       {"--in", "--in_format", "--obs_in", "--obs_in_format", "--predictions", "--predictions_format"})
+    command.get_option(option)->needs(dem);
+  for (const std::string &option : named)
+    dem->excludes(command.get_option(option));
 }
 
 /// --data and --seed: the folder of the recorded shots, and their order.

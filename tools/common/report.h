@@ -53,6 +53,7 @@ public:
       fmt::print(stdout, format, std::forward<Args>(args)...);
   }
   void raw(const std::string &s) const;
+  [[nodiscard]] bool uses_stdout_for_json() const noexcept { return quiet_; }
 
   /// Writes the report if --json was given. Adds what every report holds: tool, version, date, command line, machine.
   /// Throws usage_error if the file cannot be written.

@@ -18,8 +18,9 @@ public:
   shot_plan(const qec::shot_set &shots, std::uint64_t seed);
 
   /// Decodes every shot of the set with `service` on this thread, before a ring exists. With `use_offline` these
-  /// answers become the expected answers: for a decoder that may break ties in another way than PyMatching. Otherwise
-  /// the expected answers are PyMatching's published predictions. Throws usage_error if a shot cannot be decoded.
+  /// answers become the expected answers: for a decoder that may break ties in another way than PyMatching, or for a
+  /// set without predictions. Otherwise the expected answers are the set's predictions. Throws usage_error if a shot
+  /// cannot be decoded.
   void decode_offline(decode_service &service, bool use_offline);
 
   [[nodiscard]] const qec::shot_set &shots() const noexcept { return shots_; }
@@ -32,8 +33,14 @@ public:
   }
   /// True if the expected answers come from the offline decode.
   [[nodiscard]] bool expects_offline() const noexcept { return expects_offline_; }
-  /// Of the offline decode: number of shots whose answer differs from PyMatching's published prediction, and time per
-  /// shot.
+  /// Who made the set's predictions: those of a named set are PyMatching's.
+  [[nodiscard]] const char *predictions_name() const noexcept {
+    return shots_.distance != 0 ? "PyMatching's published predictions" : "the given predictions";
+  }
+  [[nodiscard]] const char *predictions_json_name() const noexcept {
+    return shots_.distance != 0 ? "PyMatching published" : "given predictions";
+  }
+  /// Of the offline decode: number of shots whose answer differs from the set's prediction, and time per shot.
   [[nodiscard]] std::uint64_t offline_differences() const noexcept { return offline_differences_; }
   [[nodiscard]] double offline_ns_per_shot() const noexcept { return offline_ns_per_shot_; }
 

@@ -67,6 +67,8 @@ demo_setup decide(const demo_options &o) {
   s.cores = allowed_cores().size();
   if (o.distance) {
     s.distance = *o.distance;
+  } else if (o.data.given()) {
+    s.distance = 0;
   } else if (o.decoder == "lookup" || !qec::pymatching_available()) {
     s.distance = 3;
     s.notice = o.decoder == "lookup" ? "distance 3: the lookup decoder serves small codes only"
@@ -128,15 +130,14 @@ void print_header(const output &out, const demo_options &o, const demo_setup &s,
   const qec::shot_set &shots = plan.shots();
   if (!s.notice.empty())
     out.text("note: {}\n", s.notice);
-  out.text("shots    {}: d={}, {} rounds, p={}, {} recorded shots, repeated; {} detectors = {} bytes per request\n",
-           shots.name, shots.distance, shots.rounds, o.noise, shots.shots, shots.num_detectors,
-           shots.detection_bytes());
-  out.text(
-      "decoder  {}{}; offline before the passes: {} of {} answers equal PyMatching's published predictions, {} per "
-      "shot\n",
-      service.decoder_name(),
-      std::string(service.decoder_name()) == "pymatching" ? fmt::format(" {}", qec::pymatching_version()) : "",
-      shots.shots - plan.offline_differences(), shots.shots, format_ns(plan.offline_ns_per_shot()));
+  out.text("shots    {}: {}\n", shots.name, describe(shots));
+  out.text("decoder  {}{}; offline before the passes: {}{} per shot\n", service.decoder_name(),
+           std::string(service.decoder_name()) == "pymatching" ? fmt::format(" {}", qec::pymatching_version()) : "",
+           shots.has_predictions()
+               ? fmt::format("{} of {} answers equal {}, ", shots.shots - plan.offline_differences(), shots.shots,
+                             plan.predictions_name())
+               : "",
+           format_ns(plan.offline_ns_per_shot()));
   const std::string server =
       place != nullptr
           ? "decoded " + place->text
@@ -149,38 +150,39 @@ void print_header(const output &out, const demo_options &o, const demo_setup &s,
 json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan, const decode_service &service,
                const std::vector<pass_result> &passes, bool ok) {
   const qec::shot_set &shots = plan.shots();
-  json j = {{"command", "demo"},
-            {"ok", ok},
-            {"interrupted", g_interrupted.load()},
-            {"method", "latency: from the clock read just before the request frame is written to the clock read after "
-                       "the answer's flag was seen (CLOCK_MONOTONIC); since due: from the scheduled time"},
-            {"data",
-             {{"name", shots.name},
-              {"distance", shots.distance},
-              {"rounds", shots.rounds},
-              {"noise", shots.noise},
-              {"shots", shots.shots},
-              {"detectors", shots.num_detectors},
-              {"request_bytes", shots.detection_bytes()}}},
-            {"decoder",
-             {{"name", service.decoder_name()},
-              {"pymatching_version", qec::pymatching_version()},
-              {"instances", service.instances()},
-              {"offline_ns_per_shot", plan.offline_ns_per_shot()},
-              {"offline_differences_from_pymatching", plan.offline_differences()}}},
-            {"config",
-             {{"device", o.device},
-              {"slots", o.slots},
-              {"workers", o.workers},
-              {"wait", wait_name(s.wait)},
-              {"in_place", o.in_place},
-              {"client_threads", s.client_threads},
-              {"seed", o.seed},
-              {"core_producer", o.cores.producer},
-              {"core_consumer", o.cores.consumer},
-              {"core_dispatcher", o.cores.dispatcher},
-              {"core_workers", o.cores.workers},
-              {"notice", s.notice}}}};
+  json j = {
+      {"command", "demo"},
+      {"ok", ok},
+      {"interrupted", g_interrupted.load()},
+      {"method", "latency: from the clock read just before the request frame is written to the clock read after "
+                 "the answer's flag was seen (CLOCK_MONOTONIC); since due: from the scheduled time"},
+      {"data",
+       {{"name", shots.name},
+        {"distance", shots.distance},
+        {"rounds", shots.rounds},
+        {"noise", shots.noise},
+        {"shots", shots.shots},
+        {"detectors", shots.num_detectors},
+        {"request_bytes", shots.detection_bytes()}}},
+      {"decoder",
+       {{"name", service.decoder_name()},
+        {"pymatching_version", qec::pymatching_version()},
+        {"instances", service.instances()},
+        {"offline_ns_per_shot", plan.offline_ns_per_shot()},
+        {"offline_differences_from_pymatching", shots.has_predictions() ? json(plan.offline_differences()) : json()}}},
+      {"config",
+       {{"device", o.device},
+        {"slots", o.slots},
+        {"workers", o.workers},
+        {"wait", wait_name(s.wait)},
+        {"in_place", o.in_place},
+        {"client_threads", s.client_threads},
+        {"seed", o.seed},
+        {"core_producer", o.cores.producer},
+        {"core_consumer", o.cores.consumer},
+        {"core_dispatcher", o.cores.dispatcher},
+        {"core_workers", o.cores.workers},
+        {"notice", s.notice}}}};
   j["passes"] = json::array();
   for (const pass_result &r : passes)
     j["passes"].push_back(pass_json(r, plan));
@@ -193,11 +195,14 @@ int run_demo(const demo_options &o, const output &out, const decode_place *place
   const interrupt_guard guard;
   g_interrupted.store(false);
   const demo_setup setup = decide(o);
-  const qec::shot_set shots = load_shots(find_data_folder(o.data_folder), setup.distance, o.noise);
+  const qec::shot_set shots =
+      o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), setup.distance, o.noise);
   shot_plan plan(shots, o.seed);
   // One decoder for each thread that may run handlers: the pool's threads and the dispatcher's thread.
   const auto decoders = std::make_shared<decode_service>(o.decoder, shots, o.workers + 1);
-  plan.decode_offline(*decoders, std::string(decoders->decoder_name()) != "pymatching");
+  // Own predictions are what the user expects of this decoder.
+  const bool other_decoder = !o.data.given() && std::string(decoders->decoder_name()) != "pymatching";
+  plan.decode_offline(*decoders, other_decoder || !shots.has_predictions());
   print_header(out, o, setup, plan, *decoders, place);
   if (place != nullptr)
     place->prepare(shots);

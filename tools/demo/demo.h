@@ -14,6 +14,7 @@
 #pragma once
 
 #include "tools/common/machine.h"
+#include "tools/common/own_data.h"
 #include "tools/common/report.h"
 #include "tools/services/ring_service.h"
 
@@ -22,10 +23,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-
-namespace cudaq::qec::realtime {
-struct shot_set;
-}
 
 namespace cudaq::realtime::tools {
 
@@ -45,6 +42,7 @@ struct demo_options {
   std::string device = "cpu"; ///< "cpu", or "gpu": a kernel decodes with the lookup decoder
   int gpu = 0;
   std::string data_folder;
+  own_data data; ///< instead of a named set
   std::uint64_t seed = 0;
   double timeout_s = 10;
 };

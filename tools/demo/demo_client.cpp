@@ -113,15 +113,15 @@ void answer_collector::check(const answer &a) {
 void answer_collector::check_correction(const answer &a) {
   const qec::shot_set &shots = state_.plan.shots();
   const auto expected = state_.plan.expected_row(a.tag);
-  const auto golden = shots.prediction_row(a.tag);
-  const auto truth = shots.observable_row(a.tag);
   if (!std::ranges::equal(a.result, expected)) {
     ++result_.mismatches;
     note(a, fmt::format("correction {} ({} bytes), expected {}", hex(a.result), a.result.size(), hex(expected)));
   }
-  result_.golden_differences += std::ranges::equal(a.result, golden) ? 0 : 1;
-  result_.logical_errors += std::ranges::equal(a.result, truth) ? 0 : 1;
-  result_.golden_logical_errors += std::ranges::equal(golden, truth) ? 0 : 1;
+  const bool has_golden = shots.has_predictions(), has_truth = shots.has_observables();
+  result_.golden_differences += has_golden && !std::ranges::equal(a.result, shots.prediction_row(a.tag));
+  result_.logical_errors += has_truth && !std::ranges::equal(a.result, shots.observable_row(a.tag));
+  result_.golden_logical_errors +=
+      has_golden && has_truth && !std::ranges::equal(shots.prediction_row(a.tag), shots.observable_row(a.tag));
 }
 
 void answer_collector::note(const answer &a, const std::string &what) {

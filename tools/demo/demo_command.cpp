@@ -18,6 +18,8 @@ Examples:
                                                             three decoders in parallel, all threads pinned
   cudaq-realtime demo --distance 3 --decoder lookup --in-place --wait block
   cudaq-realtime demo --device gpu                          d=3 shots, decoded by a handler in a dispatch kernel
+  cudaq-realtime demo --dem model.dem --in shots.b8 --obs_in observables.b8
+                                                            own model and shots
   cudaq-realtime demo --json result.json --hgrm result      JSON report, and histograms for HdrHistogram's plotter)";
 
 } // namespace
@@ -52,6 +54,7 @@ void add_demo(CLI::App &program, chosen_command &chosen) {
       ->check(CLI::Range(0, 255));
   add_core_options(demo, o.cores, {"sending thread", "collecting thread", "dispatcher", "first handler thread"});
   add_recorded_shots_options(demo, o.data_folder, o.seed);
+  add_own_data_instead_of(demo, o.data, {"--distance", "--noise", "--data"});
   add_timeout_option(demo, o.timeout_s, "progress");
   add_hgrm_option(demo, chosen.output);
   run_when_chosen(demo, chosen, [options](const output &out) {

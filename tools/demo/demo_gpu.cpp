@@ -5,8 +5,8 @@
 #include "tools/services/decode_service.h"
 #include "tools/services/device_service.h"
 
+#include "lib/qec/decoders/lookup_decoder.h"
 #include "lib/qec/decoding/dem.h"
-#include "lib/qec/decoding/lookup_decoder.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -4,7 +4,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 
-#include "lib/qec/decoding/lookup_table.h"
+#include "lib/qec/decoders/lookup_table.h"
 
 namespace cudaq::realtime::tools {
 

@@ -40,9 +40,9 @@ struct pass_result {
   std::uint64_t faults = 0;                ///< answers with a wrong frame, id or timestamp
   std::uint64_t bad_status = 0;            ///< answers whose status is an error
   std::uint64_t mismatches = 0;            ///< answers with a wrong length, or with another correction than expected
-  std::uint64_t logical_errors = 0;        ///< corrections that differ from the true observables
-  std::uint64_t golden_logical_errors = 0; ///< the same for PyMatching's published predictions of these shots
-  std::uint64_t golden_differences = 0;    ///< corrections that differ from PyMatching's published prediction
+  std::uint64_t logical_errors = 0;        ///< corrections that differ from the true observables, if these are there
+  std::uint64_t golden_logical_errors = 0; ///< the same for the set's predictions of these shots
+  std::uint64_t golden_differences = 0;    ///< corrections that differ from the set's prediction
   std::uint64_t leftover_answers = 0;      ///< slots that hold an answer or a marker after the last answer
   bool stalled = false;
   cudaq_dispatcher_stats_t stats{};

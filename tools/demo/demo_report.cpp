@@ -33,12 +33,20 @@ void print_pass(const output &out, const pass_result &r, const shot_plan &plan) 
   if (r.config.cadence_ns != 0)
     out.text("    since due   {}\n", latency_line(r.from_due));
   out.raw(draw_histogram(r.from_sent));
-  out.text("  corrections   {} of {} as expected ({}); {} differ from PyMatching's published ones\n",
-           r.answered - r.faults - r.bad_status - r.mismatches, r.answered,
-           plan.expects_offline() ? "the same decoder, offline" : "PyMatching's published ones", r.golden_differences);
-  out.text("  logical       {} errors, rate {:.5f}; PyMatching offline on the same shots: {}, rate {:.5f}\n",
-           r.logical_errors, ratio(r.logical_errors, r.answered), r.golden_logical_errors,
-           ratio(r.golden_logical_errors, r.answered));
+  const qec::shot_set &shots = plan.shots();
+  out.text("  corrections   {} of {} as expected ({})", r.answered - r.faults - r.bad_status - r.mismatches, r.answered,
+           plan.expects_offline() ? "the same decoder, offline" : plan.predictions_name());
+  if (shots.has_predictions())
+    out.text("; {} differ from {}", r.golden_differences, plan.predictions_name());
+  out.text("\n");
+  if (shots.has_observables())
+    out.text("  logical       {} errors, rate {:.5f}", r.logical_errors, ratio(r.logical_errors, r.answered));
+  else
+    out.text("  logical       errors are not counted: the shots have no true observables (--obs_in)");
+  if (shots.has_observables() && shots.has_predictions())
+    out.text("; {} on the same shots: {}, rate {:.5f}", plan.predictions_name(), r.golden_logical_errors,
+             ratio(r.golden_logical_errors, r.answered));
+  out.text("\n");
   out.text("  backpressure  {} shots waited for their slot, {} in total; {} answers collected out of order\n", r.stalls,
            format_ns(static_cast<double>(r.stalled_ns)), r.out_of_order);
   out.text("  dispatcher    {} received, {} answered, {} dropped{}\n", r.stats.received, r.stats.responded,
@@ -85,12 +93,7 @@ json pass_json(const pass_result &r, const shot_plan &plan) {
   j.update({{"mismatches", r.mismatches},
             {"wrong_frames", r.faults},
             {"error_statuses", r.bad_status},
-            {"expected_answers", plan.expects_offline() ? "same decoder offline" : "PyMatching published"},
-            {"differences_from_pymatching", r.golden_differences},
-            {"logical_errors", r.logical_errors},
-            {"logical_error_rate", ratio(r.logical_errors, r.answered)},
-            {"pymatching_offline_logical_errors", r.golden_logical_errors},
-            {"pymatching_offline_logical_error_rate", ratio(r.golden_logical_errors, r.answered)},
+            {"expected_answers", plan.expects_offline() ? "same decoder offline" : plan.predictions_json_name()},
             {"lost", r.sent - r.answered},
             {"duplicates", r.leftover_answers},
             {"drops", drops(r.stats)},
@@ -103,6 +106,14 @@ json pass_json(const pass_result &r, const shot_plan &plan) {
             {"dispatcher_processed", r.processed},
             {"notes", r.notes},
             {"problems", r.problems}});
+  const bool golden = plan.shots().has_predictions(), truth = plan.shots().has_observables();
+  const auto number = [](bool known, auto value) { return known ? json(value) : json(); };
+  j.update(
+      {{"differences_from_pymatching", number(golden, r.golden_differences)},
+       {"logical_errors", number(truth, r.logical_errors)},
+       {"logical_error_rate", number(truth, ratio(r.logical_errors, r.answered))},
+       {"pymatching_offline_logical_errors", number(golden && truth, r.golden_logical_errors)},
+       {"pymatching_offline_logical_error_rate", number(golden && truth, ratio(r.golden_logical_errors, r.answered))}});
   return j;
 }
 

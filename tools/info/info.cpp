@@ -6,7 +6,7 @@
 #include "tools/common/machine.h"
 #include "tools/info/cuda_probe.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
-#include "lib/qec/decoding/decoder.h"
+#include "cudaq/qec/decoding/decoder.h"
 #endif
 
 #include <filesystem>

@@ -17,8 +17,9 @@ public:
     const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
                                         static_cast<std::uint32_t>(set.num_observables)};
     std::shared_ptr<const gpu::device_graph> graph;
-    if (o.engine == "local") {
-      const auto on_host = qec::detector_graph::from_text(set.dem_text);
+    const qec::local_rule rule = shots.rule();
+    if (shots.engine() == "local") {
+      const auto on_host = qec::detector_graph::from_text(set.dem_text, rule);
       if (!on_host)
         throw usage_error(on_host.error);
       graph = std::make_shared<gpu::device_graph>(*on_host);
@@ -26,7 +27,6 @@ public:
     const gpu::staging how = o.staging == "dma"      ? gpu::staging::dma
                              : o.staging == "mapped" ? gpu::staging::mapped
                                                      : gpu::staging::automatic;
-    const qec::local_rule rule = o.rule == "plain" ? qec::local_rule::plain : qec::local_rule::guarded;
     for (int id = 0; id < workers; ++id)
       workers_.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, rule, how, slot_size));
   }

@@ -3,14 +3,20 @@
 
 #include "tools/common/machine.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace cudaq::realtime::tools {
 namespace {
 
+/// `auto` takes the local engine with its default rule only.
+std::string rule_of(const pipeline_options &o, const pipeline_shots &shots) {
+  return shots.choice().empty() ? o.rule : "isolated";
+}
+
 /// The warning about the accuracy of this engine; empty if the answers are the matcher's alone.
 std::string accuracy_warning(const std::string &engine, const std::string &rule) {
-  if (engine == "passthrough")
+  if (engine == "passthrough" || rule == "isolated")
     return "";
   return fmt::format(
       "the local predecoder ({}) makes more logical errors than matching alone: measured {} as many, for d 7 "
@@ -34,14 +40,14 @@ void print_pipeline_header(const output &out, const pipeline_options &o, const q
                            const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
                            const std::string &staging) {
   const qec::shot_set &set = shots.shots();
-  out.text("config    {}: d={}, {} rounds, {} basis, p={}; {} recorded shots, repeated; {} detectors = {} bytes per "
-           "request\n",
-           config.name, config.distance, config.rounds, config.basis, o.noise, set.shots, set.num_detectors,
-           set.detection_bytes());
+  out.text("config    {}: {}{}\n", config.name, config.rounds == 0 ? "" : fmt::format("{} basis, ", config.basis),
+           describe(set));
   out.text("engine    {} on the {}: {:.1f} events per shot, {:.1f} after it ({:.0f} % removed)\n", shots.engine(),
            staging.empty() ? "CPU" : "GPU, requests " + staging, shots.events_per_shot(), shots.residual_per_shot(),
            100 * events_taken(shots));
-  if (const std::string warning = accuracy_warning(shots.engine(), o.rule); !warning.empty())
+  if (!shots.choice().empty())
+    out.text("choice    {}\n", shots.choice());
+  if (const std::string warning = accuracy_warning(shots.engine(), rule_of(o, shots)); !warning.empty())
     out.text("accuracy  {}\n", warning);
   out.text("offline   {} per shot with the engine, {} by the matcher alone\n", format_ns(shots.offline_ns_per_shot()),
            format_ns(shots.matcher_ns_per_shot()));
@@ -58,8 +64,11 @@ void print_pipeline_result(const output &out, const qec::decoding_config &config
   out.text("backpressure        {} submissions waited, {} in total\n", r.backpressure_stalls,
            format_ns(static_cast<double>(r.stalled_ns)));
   out.text("latency             {}\n", latency_line(r.from_submit));
-  out.text("                    mean {}  stddev {}  per round (/{}) {}\n", format_ns(r.from_submit.mean()),
-           format_ns(r.standard_deviation()), config.rounds, format_ns(r.from_submit.mean() / config.rounds));
+  out.text("                    mean {}  stddev {}{}\n", format_ns(r.from_submit.mean()),
+           format_ns(r.standard_deviation()),
+           config.rounds == 0
+               ? ""
+               : fmt::format("  per round (/{}) {}", config.rounds, format_ns(r.from_submit.mean() / config.rounds)));
   if (r.from_due.max() != r.from_submit.max())
     out.text("since due           {}\n", latency_line(r.from_due));
   const auto stage = [&](const char *name, const latency_histogram &h) {
@@ -70,7 +79,11 @@ void print_pipeline_result(const output &out, const qec::decoding_config &config
   stage("B matching         ", r.stage_b);
   stage("C consumer         ", r.stage_c);
   const paired_errors &e = shots.errors();
-  out.text("logical errors      {} of {} recorded shots with {}, {} by the matcher alone", e.with, e.shots,
+  if (e.shots == 0) {
+    out.text("logical errors      not counted: the shots have no true observables (--obs_in)\n");
+    return;
+  }
+  out.text("logical errors      {} with {}, {} by the matcher alone", error_rate{e.with, e.shots}.text(),
            shots.engine(), e.without);
   if (e.with != 0 && e.without != 0) {
     const auto [low, high] = e.ratio_interval();
@@ -93,6 +106,9 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
     errors["ratio"] = e.ratio();
     errors["ratio_95_percent"] = {low, high};
   }
+  if (e.shots == 0)
+    errors = nullptr; // no true observables
+  const auto if_known = [&config](auto value) { return config.rounds == 0 ? json() : json(value); };
   return {{"command", "pipeline"},
           {"ok", r.problems.empty()},
           {"problems", r.problems},
@@ -102,17 +118,19 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
            "every answer is compared with the same decode done offline"},
           {"config",
            {{"name", config.name},
-            {"distance", config.distance},
-            {"rounds", config.rounds},
-            {"basis", std::string(1, config.basis)},
-            {"noise", shots.shots().noise},
-            {"detectors", config.num_detectors()},
+            {"distance", if_known(config.distance)},
+            {"rounds", if_known(config.rounds)},
+            {"basis", if_known(std::string(1, config.basis))},
+            {"noise", if_known(shots.shots().noise)},
+            {"detectors", shots.shots().num_detectors},
+            {"observables", shots.shots().num_observables},
             {"request_bytes", shots.shots().detection_bytes()},
             {"slot_size", stages.slot_size},
             {"slots", stages.num_slots},
             {"workers", stages.num_workers},
             {"engine", shots.engine()},
-            {"rule", o.rule},
+            {"rule", rule_of(o, shots)},
+            {"choice", shots.choice()},
             {"device", o.device},
             {"staging", o.staging},
             {"rate", o.rate},
@@ -127,7 +145,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
           {"events_per_shot", shots.events_per_shot()},
           {"residual_events_per_shot", shots.residual_per_shot()},
           {"event_reduction", events_taken(shots)},
-          {"accuracy_warning", accuracy_warning(shots.engine(), o.rule)},
+          {"accuracy_warning", accuracy_warning(shots.engine(), rule_of(o, shots))},
           {"logical_errors", errors},
           {"submitted", r.submitted},
           {"completed", r.completed},
@@ -142,7 +160,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
           {"shots_per_second", r.shots_per_second()},
           {"latency_ns", latency_json(r.from_submit)},
           {"latency_stddev_ns", r.standard_deviation()},
-          {"latency_per_round_ns", r.from_submit.mean() / config.rounds},
+          {"latency_per_round_ns", if_known(r.from_submit.mean() / std::max(config.rounds, 1u))},
           {"latency_since_due_ns", latency_json(r.from_due)},
           {"stage_a_ns", stage_json(r.stage_a, r)},
           {"stage_b_ns", stage_json(r.stage_b, r)},

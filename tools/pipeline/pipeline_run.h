@@ -12,6 +12,7 @@
 
 #include "tools/common/latency_histogram.h"
 #include "tools/common/machine.h"
+#include "tools/common/own_data.h"
 #include "tools/common/report.h"
 #include "tools/pipeline/pipeline_shots.h"
 
@@ -26,8 +27,8 @@ namespace cudaq::realtime::tools {
 
 struct pipeline_options {
   std::string config = "d7";
-  std::string engine = "passthrough"; ///< no predecoder; "local" makes more logical errors (docs/pipeline.md)
-  std::string rule = "guarded";       ///< of the local engine
+  std::string engine = "passthrough"; ///< predecoder; "auto" is replaced by what choose_predecoder() says
+  std::string rule = "isolated";      ///< of the local engine
   std::string device = "cpu";         ///< where the engine runs
   int gpu = 0;
   std::string staging = "auto";
@@ -41,6 +42,7 @@ struct pipeline_options {
   std::string wait = "auto";
   thread_cores cores;
   std::string data_folder;
+  own_data data; ///< instead of a configuration
   std::uint64_t seed = 0;
   double timeout_s = 10;
 };

@@ -32,23 +32,35 @@ pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::d
   return c;
 }
 
+/// Own shots: what is not known of the code is 0. A slot has room for the larger of request and response.
+qec::decoding_config own_config(const pipeline_shots &shots) {
+  const std::size_t payload = std::max(shots.shots().detection_bytes(), shots.response_bytes());
+  constexpr std::size_t kCacheLine = 64; // as in the named configurations, slots are whole lines
+  return {shots.shots().name, 0, 0, '-', (CUDAQ_RPC_HEADER_SIZE + payload + kCacheLine - 1) / kCacheLine * kCacheLine};
+}
+
 } // namespace
 
 int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker make_gpu_stage) {
-  const qec::decoding_config *const config = qec::find_decoding_config(o.config);
-  if (config == nullptr)
+  const qec::decoding_config *const named = qec::find_decoding_config(o.config);
+  if (named == nullptr)
     throw usage_error(fmt::format("--config {}: unknown configuration", o.config));
-  const pipeline_shots shots(*config, o.noise, find_data_folder(o.data_folder), o.engine, o.decoder,
-                             o.rule == "plain" ? qec::local_rule::plain : qec::local_rule::guarded, o.seed);
-  const pipe::pipeline_stage_config stages = stage_config(o, *config);
+  const pipeline_shots shots(o.data.given() ? load_own_shots(o.data)
+                                            : load_config_shots(*named, o.noise, find_data_folder(o.data_folder)),
+                             o.engine, o.decoder, local_rule_named(o.rule), o.seed);
+  const qec::decoding_config own = own_config(shots), &config = o.data.given() ? own : *named;
+  const pipe::pipeline_stage_config stages = stage_config(o, config);
   std::unique_ptr<gpu_stage> gpu;
   if (o.device == "gpu")
     gpu = make_gpu_stage(o, shots, stages.num_workers, stages.slot_size);
-  print_pipeline_header(out, o, *config, stages, shots, gpu == nullptr ? "" : gpu->staging());
-  const pipeline_result result = run_shots(o, stages, shots, gpu.get());
-  print_pipeline_result(out, *config, shots, result);
+  print_pipeline_header(out, o, config, stages, shots, gpu == nullptr ? "" : gpu->staging());
+  pipeline_result result = run_shots(o, stages, shots, gpu.get());
+  if (o.data.predictions.given() && shots.prediction_differences() != 0)
+    result.problems.push_back(
+        fmt::format("{} of {} answers differ from --predictions", shots.prediction_differences(), shots.shots().shots));
+  print_pipeline_result(out, config, shots, result);
   out.write_hgrm("pipeline", result.from_submit);
-  const json report = pipeline_json(o, *config, stages, shots, result);
+  const json report = pipeline_json(o, config, stages, shots, result);
   write_pipeline_html(o.html_file, report, result);
   out.write_json(report);
   if (result.problems.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/pipeline/pipeline_shots.h"
 
+#include "lib/qec/decoders/predecoder_choice.h"
 #include "tools/common/clock.h"
 #include "tools/common/report.h"
 
@@ -22,9 +23,8 @@ paired_errors::interval paired_errors::ratio_interval() const noexcept {
   return {ratio() * std::exp(-kTwoSided95 * deviation), ratio() * std::exp(kTwoSided95 * deviation)};
 }
 
-pipeline_shots::pipeline_shots(const qec::decoding_config &config, const std::string &noise, const std::string &folder,
-                               std::string engine, std::string decoder, qec::local_rule rule, std::uint64_t seed)
-    : engine_(std::move(engine)), decoder_(std::move(decoder)), rule_(rule) {
+qec::shot_set load_config_shots(const qec::decoding_config &config, const std::string &noise,
+                                const std::string &folder) {
   const std::string name = config.shot_set_name(noise);
   auto loaded = qec::load_shot_set(folder, name);
   if (!loaded) {
@@ -34,15 +34,33 @@ pipeline_shots::pipeline_shots(const qec::decoding_config &config, const std::st
                     "FOLDER --noise {}, then --data FOLDER",
                     loaded.error, folder, fmt::join(names, ", "), noise));
   }
-  shots_ = std::move(*loaded);
-  if (shots_.shots == 0 || shots_.num_detectors != config.num_detectors())
-    throw usage_error(fmt::format("{}: {} shots of {} detectors; {} has {} detectors", name, shots_.shots,
-                                  shots_.num_detectors, config.name, config.num_detectors()));
+  const qec::shot_set &set = *loaded;
+  if (set.shots == 0 || set.num_detectors != config.num_detectors())
+    throw usage_error(fmt::format("{}: {} shots of {} detectors; {} has {} detectors", name, set.shots,
+                                  set.num_detectors, config.name, config.num_detectors()));
+  return std::move(*loaded);
+}
+
+pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, qec::local_rule rule,
+                               std::uint64_t seed)
+    : shots_(std::move(shots)), engine_(std::move(engine)), decoder_(std::move(decoder)), rule_(rule) {
   order_.resize(static_cast<std::size_t>(shots_.shots));
   std::iota(order_.begin(), order_.end(), 0u);
   if (seed != 0)
     std::shuffle(order_.begin(), order_.end(), std::mt19937_64(seed));
+  if (engine_ == "auto") {
+    qec::predecoder_choice chosen = qec::choose_predecoder(shots_.dem_text, decoder_);
+    engine_ = chosen.name;
+    choice_ = std::move(chosen.reason);
+    rule_ = qec::local_rule::isolated;
+  }
   decode_offline();
+}
+
+qec::local_rule local_rule_named(const std::string &name) {
+  return name == "plain"     ? qec::local_rule::plain
+         : name == "guarded" ? qec::local_rule::guarded
+                             : qec::local_rule::isolated;
 }
 
 std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine) const {
@@ -58,7 +76,7 @@ void pipeline_shots::decode_offline() {
   response_bytes_ = with->stage().response_bytes();
   expected_.resize(response_bytes_ * order_.size());
   std::vector<std::uint8_t> alone(response_bytes_);
-  errors_.shots = shots_.shots;
+  errors_.shots = shots_.has_observables() ? shots_.shots : 0;
   for (std::uint32_t shot = 0; shot < shots_.shots; ++shot) {
     const auto row = shots_.detection_row(shot);
     const auto answer = std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
@@ -76,10 +94,13 @@ void pipeline_shots::decode_offline() {
     std::memcpy(&header, with->predecoded().data(), sizeof(header));
     input_events_ += header.input_events;
     residual_events_ += header.num_events;
-    const auto truth = shots_.observable_row(shot);
-    const auto wrong = [&](const std::uint8_t *response) {
-      return !std::equal(truth.begin(), truth.end(), response + sizeof(qec::DecodeResponse));
+    const auto differs = [](std::span<const std::uint8_t> right, const std::uint8_t *response) {
+      return !std::equal(right.begin(), right.end(), response + sizeof(qec::DecodeResponse));
     };
+    prediction_differences_ += shots_.has_predictions() && differs(shots_.prediction_row(shot), answer.data());
+    if (!shots_.has_observables())
+      continue;
+    const auto wrong = [&](const std::uint8_t *response) { return differs(shots_.observable_row(shot), response); };
     const bool wrong_with = wrong(answer.data()), wrong_without = wrong(alone.data());
     errors_.with += wrong_with;
     errors_.without += wrong_without;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorded shots of a decoding configuration. They are decoded offline before a
-// ring exists. The result: the answers that the pipeline must give, and the logical errors with and without the
-// predecoder.
+// The recorded shots of a decoding configuration, or own shots. They are decoded offline before a ring exists. The
+// result: the answers that the pipeline must give, and the logical errors with and without the predecoder.
 #pragma once
 
 #include "lib/qec/decoding/decoding_config.h"
@@ -20,7 +19,7 @@ namespace qec = cudaq::qec::realtime;
 
 /// Logical errors of two decoders on the same shots.
 struct paired_errors {
-  std::uint64_t shots = 0;
+  std::uint64_t shots = 0;   ///< 0: the shots have no true observables
   std::uint64_t with = 0;    ///< with the predecoder
   std::uint64_t without = 0; ///< by the matcher alone
   std::uint64_t only_with = 0, only_without = 0;
@@ -34,12 +33,20 @@ struct paired_errors {
   [[nodiscard]] interval ratio_interval() const noexcept;
 };
 
+/// The rule with the name of a --rule: isolated, guarded, plain.
+qec::local_rule local_rule_named(const std::string &name);
+
+/// Loads the recorded shots of a configuration. Throws usage_error if the set does not exist or has not the
+/// configuration's size.
+qec::shot_set load_config_shots(const qec::decoding_config &config, const std::string &noise,
+                                const std::string &folder);
+
 class pipeline_shots {
 public:
-  /// Throws usage_error if the set does not exist, has not the configuration's size, or has a shot that cannot be
-  /// decoded.
-  pipeline_shots(const qec::decoding_config &config, const std::string &noise, const std::string &folder,
-                 std::string engine, std::string decoder, qec::local_rule rule, std::uint64_t seed);
+  /// engine: "local", "passthrough", or "auto" for the faster one. Throws usage_error if a shot cannot be
+  /// decoded, or if the model does not suit the engine or the decoder.
+  pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, qec::local_rule rule,
+                 std::uint64_t seed);
 
   /// Makes a worker: an engine and a matcher. Each thread needs a worker of its own.
   [[nodiscard]] std::unique_ptr<qec::decoding_worker> make_worker() const { return make_worker(engine_); }
@@ -52,12 +59,18 @@ public:
   [[nodiscard]] std::span<const std::uint8_t> expected(std::uint32_t shot) const noexcept {
     return std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
   }
+  [[nodiscard]] std::size_t response_bytes() const noexcept { return response_bytes_; }
+  /// Shots whose offline answer differs from the set's prediction; 0 without predictions.
+  [[nodiscard]] std::uint64_t prediction_differences() const noexcept { return prediction_differences_; }
   [[nodiscard]] const paired_errors &errors() const noexcept { return errors_; }
   [[nodiscard]] double events_per_shot() const noexcept { return per_shot(input_events_); }
   [[nodiscard]] double residual_per_shot() const noexcept { return per_shot(residual_events_); }
   [[nodiscard]] double offline_ns_per_shot() const noexcept { return per_shot(offline_ns_); }
   [[nodiscard]] double matcher_ns_per_shot() const noexcept { return per_shot(matcher_ns_); }
   [[nodiscard]] const std::string &engine() const noexcept { return engine_; }
+  [[nodiscard]] qec::local_rule rule() const noexcept { return rule_; }
+  /// Why "auto" has chosen the engine; empty without "auto".
+  [[nodiscard]] const std::string &choice() const noexcept { return choice_; }
 
 private:
   std::unique_ptr<qec::decoding_worker> make_worker(const std::string &engine) const;
@@ -67,12 +80,13 @@ private:
   }
 
   qec::shot_set shots_;
-  std::string engine_, decoder_;
+  std::string engine_, decoder_, choice_;
   qec::local_rule rule_;
   std::vector<std::uint32_t> order_;
   std::size_t response_bytes_ = 0;
   std::vector<std::uint8_t> expected_;
   paired_errors errors_;
+  std::uint64_t prediction_differences_ = 0;
   std::uint64_t input_events_ = 0, residual_events_ = 0, offline_ns_ = 0, matcher_ns_ = 0;
 };
 

@@ -5,7 +5,7 @@
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
-#include "lib/qec/decoding/decoder.h"
+#include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/decoding/shot_file.h"
 
 #include <atomic>

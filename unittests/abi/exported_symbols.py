@@ -18,6 +18,14 @@ root, library, nm = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 of_archive = len(sys.argv) > 4
 version_map = root / (sys.argv[4] if of_archive else "lib/cudaq-realtime.map")
 
+# Names that have no symbol any more, and the reason. No library may export them again.
+TWO_FORMS = ("two forms of this name exist, with different arguments; a program that was compiled with another header "
+             "must not link (docs/migration.md)")
+WITHDRAWN = {"cudaq_create_dispatch_graph_regular": TWO_FORMS,
+             "cudaq_dispatcher_set_unified_launch": TWO_FORMS,
+             "cudaq_host_dispatcher_loop": TWO_FORMS,
+             "cudaq_launch_unified_dispatch_device": "absent: its signature differs between versions of the peer"}
+
 exported = {}
 symbols = subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True)
 for line in symbols.splitlines():
@@ -55,6 +63,7 @@ problems += [f"{s} is exported in node '{v}', but the map lists it in {node_of[s
 problems += [f"docs/api/index.md: {s} is in {declared[s]}, not {h}" for s, h in sorted(described.items())
              if s in declared and h != declared[s]]
 problems += [f"{s}: exported names begin with cudaq_" for s in sorted(exported) if not s.startswith("cudaq_")]
+problems += [f"{s} is exported, but it was withdrawn: {WITHDRAWN[s]}" for s in sorted(set(exported) & set(WITHDRAWN))]
 if not exported:
     problems.append("no exported symbol found")
 print("\n".join(problems) or f"{len(exported)} symbols: exported, listed, declared and described")

@@ -2,6 +2,7 @@
 /* The layout of a C11 compiler. The assertions check it; the test compares the table with that of C++. */
 #include "unittests/abi/layout.h"
 
+#include "cudaq/qec/decoding/decoder_plugin.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"

@@ -11,12 +11,12 @@ root = pathlib.Path(sys.argv[1])
 
 # Only inline code of the defining header uses them, or they are types without values: they never cross a binary
 # boundary. Types in .cuh headers do not cross it either: they are for device code that is compiled into the program.
-INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "CooperativeKernel",
-               "graph_capture_options", "graph_capture_result"}
+INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "CooperativeKernel", "DeviceCallMode",
+               "GraphLaunchMode", "graph_capture_options", "graph_capture_result"}
 
-# The pipeline is an experimental C++ interface: std::function and unique_ptr cross it, and its layout is not frozen.
-# Only the layout of data on the wire is frozen.
-NOT_FROZEN, FROZEN = root / "include/cudaq/qec", {"decode_response.h"}
+# The pipeline and the decoders are C++ interfaces: std::function, std::span and unique_ptr cross them, and their layout
+# is not frozen. Only the layout of data on the wire and of the plug-in interface is frozen.
+NOT_FROZEN, FROZEN = root / "include/cudaq/qec", {"decode_response.h", "decoder_plugin.h"}
 
 listed = "".join((root / "unittests/abi" / name).read_text() for name in ("layout_c.inc", "layout_cxx.inc"))
 sizes = set(re.findall(r"^CUDAQ_SIZE\((\w+),", listed, flags=re.M))

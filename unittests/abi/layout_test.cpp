@@ -2,6 +2,7 @@
 // The layout of a C++ compiler, and that it is the same in C. The static assertions are checked during compilation.
 #include "unittests/abi/layout.h"
 
+#include "cudaq/qec/decoding/decoder_plugin.h"
 #include "cudaq/qec/realtime/decode_response.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"

@@ -8,7 +8,7 @@ if grep NEEDED <<<"$dynamic" | grep -iE 'cuda|nvidia|cudart'; then
   echo "the library would not load on a machine without the CUDA driver or runtime"
   exit 1
 fi
-if ! grep SONAME <<<"$dynamic" | grep -qF "[$2]"; then
+if ! grep SONAME <<<"$dynamic" | grep -F "[$2]" >/dev/null; then
   echo "the soname is not $2"
   exit 1
 fi

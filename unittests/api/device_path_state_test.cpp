@@ -58,7 +58,7 @@ TEST_F(DevicePath, UnifiedNeedsItsOwnLaunchFunctionAndNoRing) {
   for (const char *of_others : {"l", "2", "r"}) { // wiring these is legal and has no effect
     p.wire(of_others);
     EXPECT_EQ(cudaq_dispatcher_start(p.d), CUDAQ_ERR_INVALID_ARG);
-    EXPECT_TRUE(error_names({"not wired: cudaq_dispatcher_set_unified_launch was not called"}));
+    EXPECT_TRUE(error_names({"not wired: cudaq_dispatcher_set_unified_launch with a launch_fn was not called"}));
   }
   p.wire("u");
   EXPECT_EQ(p.state(), CUDAQ_DISPATCHER_WIRED);

@@ -93,7 +93,7 @@ TEST(Row08_Options, EachRuleNamesItsField) {
   refused("wait_policy is 3", [](auto &o) { o.wait_policy = 3; });
   refused("ring_peers is 2", [](auto &o) { o.ring_peers = 2; });
   refused("payload_in_slot is 2", [](auto &o) { o.payload_in_slot = 2; });
-  refused("reserved is 1", [](auto &o) { o.reserved = 1; });
+  refused("mailbox_content is 2", [](auto &o) { o.mailbox_content = 2; });
   refused("wait_policy is 4294967295", [](auto &o) { o.wait_policy = ~0u; });
   refused("block_interval_ns is 0", [](auto &o) {
     o.wait_policy = CUDAQ_WAIT_BLOCK;

@@ -152,7 +152,7 @@ TEST_P(Row12_Restart, ReadersRunBesideStartStopAndTrafficRow13) {
       EXPECT_GE(processed, last_processed);
       last_processed = processed;
       EXPECT_NE(b.dispatcher->dump().find("state: "), std::string::npos);
-      EXPECT_LE(b.dispatcher->state(), CUDAQ_DISPATCHER_STOPPED);
+      EXPECT_NE(b.dispatcher->state(), CUDAQ_DISPATCHER_FAILED);
     }
   });
   for (int i = 0; i < 60; ++i) {

@@ -14,7 +14,7 @@ protected:
   gate closed;
 };
 
-TEST_P(Row12_Stop, StuckHandlerGivesTimeoutAndFailedAndDumpNamesSlotAndFunctionRow13) {
+TEST_P(Row12_Stop, StuckHandlerGivesTimeoutAndStoppingAndDumpNamesSlotAndFunctionRow13) {
   b.on(kFn, [&](cudaq_host_call_t &) { return closed.pass(), 5; });
   b.start();
   b.client.set_next_slot(0);
@@ -27,9 +27,9 @@ TEST_P(Row12_Stop, StuckHandlerGivesTimeoutAndFailedAndDumpNamesSlotAndFunctionR
   EXPECT_GE(took, 99);
   EXPECT_LT(took, 2000);
   EXPECT_TRUE(error_names({"cudaq_dispatcher_stop_timeout", "0.100 s", "handler"}));
-  EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_FAILED);
+  EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_STOPPING);
   const std::string text = b.dispatcher->dump();
-  EXPECT_NE(text.find("failed"), std::string::npos) << text;
+  EXPECT_NE(text.find("stopping"), std::string::npos) << text;
   EXPECT_NE(text.find("function 0x0000004d"), std::string::npos) << text;
   EXPECT_NE(text.find("for slot " + std::to_string(slot)), std::string::npos) << text;
   // Only stop and destroy are allowed now.
@@ -53,7 +53,7 @@ TEST_P(Row12_Stop, DestroyTimesOutKeepsTheHandleAndSucceedsOnceTheHandlerIsBack)
   EXPECT_EQ(cudaq_dispatcher_destroy(b.get()), CUDAQ_ERR_TIMEOUT);
   EXPECT_EQ(cudaq_dispatcher_destroy(b.get()), CUDAQ_ERR_TIMEOUT);
   EXPECT_EQ(cudaq_dispatch_manager_destroy(b.manager.get), CUDAQ_ERR_STATE);
-  EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_FAILED);
+  EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_STOPPING);
   closed.open();
   EXPECT_TRUE(eventually([&] { return !closed.occupied(); }));
   EXPECT_TRUE(eventually([&] { return cudaq_dispatcher_stop(b.get()) == CUDAQ_OK; }));

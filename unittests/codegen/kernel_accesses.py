@@ -3,9 +3,10 @@
 """Checks in the PTX of the dispatch kernels how they access shared words. They poll flags with single acquire loads,
 and publish with single release stores, with the scope that the kernel was instantiated for. No other instruction
 accesses or orders flags. The check traces the address of each access to a member of the kernel's argument.
+The kernels read requests only with loads that the compiler can neither repeat nor split, and read each word once.
 
 usage: kernel_accesses.py [--mutant NAME] <root of the sources> <PTX to write> <nvcc> <argument>...
---mutant introduces an error into a copy of flag_word.h; the check must find it.
+--mutant introduces an error into a copy of a header; the check must find it.
 """
 import os
 import re
@@ -13,13 +14,17 @@ import shutil
 import subprocess
 import sys
 
-FLAG_WORD = "include/cudaq/realtime/detail/base/flag_word.h"
-MUTANTS = {  # name: (text in flag_word.h, its replacement)
-    "seq_cst_store": (".store(value, order::memory_order_release)", ".store(value, order::memory_order_seq_cst)"),
-    "volatile_poll": ("return word_ref<T, Scope>(const_cast<T &>(word)).load(order::memory_order_acquire);",
+DETAIL = "include/cudaq/realtime/detail/"
+FLAG_WORD, FETCH, COPY = DETAIL + "base/flag_word.h", DETAIL + "loop/fetch.h", DETAIL + "loop/block_copy.h"
+MUTANTS = {  # name: (header, text in it, its replacement)
+    "seq_cst_store": (FLAG_WORD, ".store(value, order::memory_order_release)",
+                      ".store(value, order::memory_order_seq_cst)"),
+    "volatile_poll": (FLAG_WORD,
+                      "return word_ref<T, Scope>(const_cast<T &>(word)).load(order::memory_order_acquire);",
                       "return word;"),
-    "relaxed_poll": ("(word)).load(order::memory_order_acquire)", "(word)).load(order::memory_order_relaxed)"),
-    "claim_by_test_and_store": ("""  return word_ref<T, Scope>(const_cast<T &>(word))
+    "relaxed_poll": (FLAG_WORD, "(word)).load(order::memory_order_acquire)",
+                     "(word)).load(order::memory_order_relaxed)"),
+    "claim_by_test_and_store": (FLAG_WORD, """  return word_ref<T, Scope>(const_cast<T &>(word))
       .compare_exchange_strong(expected, desired, order::memory_order_acquire, order::memory_order_relaxed);
 """, """  word_ref<T, Scope> it(const_cast<T &>(word));
   if (it.load(order::memory_order_acquire) != expected)
@@ -27,7 +32,16 @@ MUTANTS = {  # name: (text in flag_word.h, its replacement)
   it.store(desired, order::memory_order_release);
   return true;
 """),
+    "plain_request_load": (FLAG_WORD, """asm volatile("ld.relaxed.sys.v4""", """asm volatile("ld.v4"""),
+    "length_read_twice": (FETCH, "r.arg_len = held.part[2]", "r.arg_len = load_frame<word16>(from).part[2]"),
+    "request_gathered_twice": (FETCH, "held[u] = load_frame<Word>(its + at);",
+                               "held[u] = load_frame<Word>(its + at), held[u] = load_frame<Word>(its + at);"),
+    "request_copied_by_plain_loads": (COPY, "kFrom == copied_from::slot ?", "kFrom != kFrom ?"),
 }
+# The loads of a request: 16 bytes, or 8 where a ring is not aligned to 16.
+WIDE, NARROW = "ld.relaxed.sys.v4.b32", "ld.relaxed.sys.b64"
+# What copies requests outside of the kernels: the exact number of loads in each instance.
+COPIES = {"gather": ({WIDE: 4}, {NARROW: 8}), "copy_request": ({WIDE: 8, NARROW: 8},)}
 TOKEN = "atom.cas.acquire.gpu.b32"  # a graph scheduler takes the free token with it
 HELD = ("atom.or.relaxed.gpu.b32", "atom.and.release.gpu.b32")  # a graph scheduler sets and clears slot bits with them
 FLAGS = ("ring.rx_flags", "ring.tx_flags")
@@ -48,6 +62,14 @@ def entries(ptx):
     for start in re.finditer(r"^\.entry (\w+)\(", re.sub(r"\.(?:weak|visible) (?=\.entry)", "", ptx), flags=re.M):
         text = start.string[start.end():]
         yield start.group(1), text[:re.search(r"^\}", text, flags=re.M).start()]
+
+
+def functions(ptx):
+    """Yields (name, body) of each function that is not inlined into the kernels."""
+    for start in re.finditer(r"^(?:\.(?:weak|visible|common) )?\.func\s+(?:\([^)]*\)\s*)?(\w+)\(", ptx, flags=re.M):
+        text = ptx[start.end():]
+        if re.search(r"[;{]", text).group(0) == "{":  # else a declaration
+            yield start.group(1), text[:re.search(r"^\}", text, flags=re.M).start()]
 
 
 def short(name):
@@ -80,7 +102,7 @@ class provenance:
                     at = self.place(address.group(1)) + int(address.group(2) or 0) + position * width
                     if at in members:
                         loaded.append((register, members[at]))
-                elif not operation.startswith(("ld", "atom")):
+                elif not operation.startswith(("ld", "atom", "setp")):  # a comparison makes no address
                     for operand in re.findall(r"%\w+", source):
                         users.setdefault(operand, []).append(register)
         while loaded:
@@ -102,6 +124,12 @@ class provenance:
 
     def of(self, register):
         return self.from_members.get(register, set())
+
+    def always(self, register, member):
+        """True if each definition of the register uses the member: else it holds other addresses at other times."""
+        return all(any(member in self.of(operand) for operand in re.findall(r"%\w+", source))
+                   or (operation.startswith("ld.param") and member in self.of(register))
+                   for operation, _, source in self.definitions.get(register, []))
 
 
 def polled(kernel):
@@ -127,8 +155,35 @@ def allowed(kernel, cooperative, scope):
 def scheduler_state(kernel):
     """The allowed accesses to addresses from no named member: the state and the words of a graph scheduler."""
     words = ("ld.acquire.gpu.b32", "ld.acquire.gpu.b64", "st.release.gpu.b32", "ld.relaxed.sys.b32",
-             "ld.relaxed.sys.b64", "st.relaxed.sys.b32", "st.relaxed.sys.b64", *HELD, TOKEN)
+             "ld.relaxed.sys.b64", "st.relaxed.sys.b32", "st.relaxed.sys.b64",
+             "st.release.sys.b64",  # the count of silent graphs, after the word that names the last one
+             *HELD, TOKEN)
     return words if kernel.startswith("graph_") else ()
+
+
+def check_requests(kernel, loads):
+    """A kernel for FIFO reads a request by one load, a word per lane. A
+    graph scheduler also reads the header of a request that it answers without a launch. The rest is in COPIES."""
+    expected = {} if kernel.startswith("side_by_side") else {WIDE: 1}
+    headers = loads.get(NARROW, 0) if kernel.startswith("graph_") else 0
+    if headers % 3 == 0 and loads == {**expected, **({NARROW: headers} if headers else {})}:
+        return []
+    return [f"loads of requests: {loads or 'none'}, expected {expected or 'none'}: a word is read again or not at all"]
+
+
+def check_copies(ptx):
+    problems, seen = [], set()
+    for name, body in functions(ptx):
+        what = next((copy for copy in COPIES if re.search(rf"\d{copy}[A-Z]", name)), None)
+        if what is None:
+            continue
+        seen.add(what)
+        loads = {}
+        for load in re.findall(r"\b(ld\.(?!param|local)[\w.]+)\s", body):
+            loads[load] = loads.get(load, 0) + 1
+        if loads not in COPIES[what]:
+            problems.append(f"{what}: loads {loads}, expected one of {COPIES[what]}")
+    return problems + [f"no function {what}" for what in COPIES if what not in seen]
 
 
 def check_entry(name, body, members):
@@ -137,6 +192,7 @@ def check_entry(name, body, members):
     kernel = short(name)
     may = allowed(kernel, cooperative, scope)
     source, seen, releases, problems, claims = provenance(name, body, members), {}, [], [], 0
+    requests = {}  # loads of requests
     for line in body.split("\n"):
         match = ACCESS.search(line)
         if not match or match.group(1).startswith(("ld.param", "st.param")):
@@ -147,14 +203,19 @@ def check_entry(name, body, members):
             if what in scheduler_state(kernel) and not to:
                 claims += what == TOKEN
                 continue
+            if to == {"ring.rx_data"} and what in (WIDE, NARROW):
+                requests[what] = requests.get(what, 0) + 1
+                continue
             if what not in may or len(to) != 1 or not to <= set(may[what]):
                 problems.append(f"{what} of {', '.join(sorted(to)) or 'an unknown address'}: {line.strip()}")
             for member in to:
                 seen[what, member] = seen.get((what, member), 0) + 1
             if what.startswith("st.release") and to <= set(FLAGS + INBOX):
                 releases += to
-        elif to & set(FLAGS + INBOX):
+        elif to & set(FLAGS + INBOX) or (what.startswith("ld") and "ring.rx_data" in to and
+                                         source.always(match.group(2), "ring.rx_data")):
             problems.append(f"a plain access to {', '.join(sorted(to))}: {line.strip()}")
+    problems += check_requests(kernel, requests)
     poll, publish = f"ld.acquire.{scope}.b64", f"st.release.{scope}.b64"
     for wanted in ((poll, polled(kernel)[0]), (publish, FLAGS[0]), (publish, FLAGS[1]),
                    ("ld.acquire.sys.b32", "library_shutdown"), ("ld.acquire.sys.b32", "caller_shutdown"),
@@ -184,6 +245,19 @@ def check(ptx, members, kernels):
             continue
         problems += [f"{short(name)}: {problem}" for problem in check_entry(name, body, members)]
     return problems
+
+
+def mutated(root, output, name):
+    """Writes the header with the error. Returns the include folder for the compiler."""
+    header, text, replacement = MUTANTS[name]
+    with open(os.path.join(root, header)) as file:
+        source = file.read()
+    if text not in source:
+        sys.exit(f"{header} does not contain the text that {name} replaces")
+    os.makedirs(os.path.dirname(f"{output}.sources/{header}"), exist_ok=True)
+    with open(f"{output}.sources/{header}", "w") as file:
+        file.write(source.replace(text, replacement))
+    return f"{output}.sources/include"
 
 
 def self_test(ptx, members):
@@ -230,16 +304,7 @@ def main(arguments):
     if not shutil.which(compiler):
         print(f"skipped: {compiler} is not installed")
         sys.exit(77)
-    broken = []
-    if mutant:
-        with open(os.path.join(root, FLAG_WORD)) as file:
-            text = file.read()
-        if MUTANTS[mutant][0] not in text:
-            sys.exit(f"{FLAG_WORD} does not contain the text that {mutant} replaces")
-        os.makedirs(os.path.dirname(f"{output}.sources/{FLAG_WORD}"), exist_ok=True)
-        with open(f"{output}.sources/{FLAG_WORD}", "w") as file:
-            file.write(text.replace(*MUTANTS[mutant]))
-        broken = ["-I", f"{output}.sources/include"]
+    broken = ["-I", mutated(root, output, mutant)] if mutant else []
     subprocess.run([compiler, *broken, *options, "-o", output], check=True)
     with open(output) as file:
         ptx = file.read()
@@ -249,12 +314,13 @@ def main(arguments):
     graph = any("dispatch_graph" in option for option in options)
     if graph:
         kernels = ["graph_root", "graph_gpu", "graph_sys"]
-    problems = check(ptx, offsets(root), kernels)
+    problems = check(ptx, offsets(root), kernels) + check_copies(re.sub(r"//[^\n]*", "", ptx))
     if mutant:
         print("\n".join(problems[:4]) or f"the check does not find the mutant {mutant}")
         sys.exit(not problems)
     problems += [] if graph else self_test(ptx, offsets(root))
-    print("\n".join(problems) or f"{len(kernels)} kernels access flags only with acquire loads and release stores")
+    print("\n".join(problems) or f"{len(kernels)} kernels access flags only with acquire loads and release stores, "
+                                 "and read each word of a request once")
     sys.exit(bool(problems))
 
 

@@ -30,6 +30,8 @@ NOISE = (0.003, 0.005)
 FIRST_MERGED_DISTANCE = 7
 PROBABILITY_DIGITS = 12
 FILES = ("dem", "dets.b8", "obs.b8", "pred.b8")
+# The answers of correlated matching, for the sets whose model keeps the components of an error together.
+CORRELATED = "corr.b8"
 
 
 # distance, rounds, basis: as in lib/qec/decoding/decoding_config.h.
@@ -123,6 +125,11 @@ def make_set(folder, distance, p, shots, rounds=None, basis="z"):
 
     content = {"dem": text.encode(), "dets.b8": pack_rows(detections), "obs.b8": pack_rows(observables),
                "pred.b8": pack_rows(predictions)}
+    correlated = None
+    if not merged:
+        matching = pymatching.Matching.from_detector_error_model(dem, enable_correlations=True)
+        correlated = matching.decode_batch(detections, enable_correlations=True)
+        content[CORRELATED] = pack_rows(correlated)
     meta = {
         "format": 1, "name": name, "code": f"surface_code:rotated_memory_{basis}", "distance": distance,
         "rounds": rounds, "noise": f"{p:g}", "shots": shots, "num_detectors": dem.num_detectors,
@@ -132,7 +139,9 @@ def make_set(folder, distance, p, shots, rounds=None, basis="z"):
         "dem_form": "matching_graph" if merged else "stim", "stim": stim.__version__,
         "pymatching": pymatching.__version__,
     }
-    for suffix in FILES:
+    if correlated is not None:
+        meta["correlated_logical_errors"] = int((correlated != observables).any(axis=1).sum())
+    for suffix in content:
         (folder / f"{name}.{suffix}").write_bytes(content[suffix])
         meta[f"sha256.{suffix}"] = hashlib.sha256(content[suffix]).hexdigest()
     (folder / f"{name}.meta").write_text("".join(f"{k}={v}\n" for k, v in meta.items()))
@@ -145,7 +154,9 @@ def check_hashes(folder):
     bad = []
     for meta in sorted(folder.glob("*.meta")):
         keys = dict(line.split("=", 1) for line in meta.read_text().splitlines() if line)
-        for suffix in FILES:
+        for suffix in (*FILES, CORRELATED):
+            if suffix == CORRELATED and f"sha256.{suffix}" not in keys:
+                continue
             data = (folder / f"{keys['name']}.{suffix}").read_bytes()
             if hashlib.sha256(data).hexdigest() != keys[f"sha256.{suffix}"]:
                 bad.append(f"{keys['name']}.{suffix}")

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lib/api/back_end.h"
+#include "lib/api/host_path/peer_launcher.h"
 #include "lib/host_dispatcher/host_dispatcher.h"
 #include "unittests/host_dispatcher/traffic.h"
 
@@ -36,8 +37,7 @@ public:
   }
 
   void run_on_device(const std::function<void()> &body) override { body(); }
-  detail::launch_result launch(std::uint32_t worker, std::uint32_t slot,
-                               std::uint64_t launch_number) noexcept override {
+  detail::launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number) override {
     const cudaq_host_worker_t &w = workers_[worker];
     if (!detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr))
       return {cudaErrorUnknown, true};
@@ -66,6 +66,8 @@ public:
     return in_work_[worker] == 0;
   }
 
+  bool on_blocking_stream(std::uint32_t worker) const override { return worker == blocking_stream; }
+
   /// Loses the launched graphs and makes every later launch fail.
   void trap() {
     const std::lock_guard lock(mutex_);
@@ -84,6 +86,7 @@ public:
   std::atomic<bool> silent{false};                                     ///< graphs write nothing and raise no flag
   /// GRAPH_PUBLISHES: called after the graph has raised its flag and before it ends.
   std::function<void(std::uint32_t worker)> published;
+  std::uint32_t blocking_stream = ~0u;     ///< the worker whose stream is a blocking one
   std::atomic<std::uint64_t> hook_work{0}; ///< bit w: work that a hook of worker w has queued still runs
   /// CALLER_PUBLISHES: called by a device thread when the worker's result is ready, with no lock held.
   std::function<void(std::uint32_t worker)> ready;
@@ -183,6 +186,7 @@ struct graph_rig_plan {
   const host_ring *ring = nullptr; ///< the ring of another rig; used with its router, for a shared ring
   std::shared_ptr<detail::ring_router> router;
   bool shared = false, default_owner = false;
+  detail::peer_words words; ///< words of the caller, as the loop of the peer interface has them
 };
 
 inline cudaq_host_worker_t fake_worker(std::uint32_t function_id, std::uint64_t key, std::uint32_t completion) {
@@ -227,6 +231,9 @@ public:
     setup.v2 = plan_.v2;
     setup.workers = plan_.workers;
     setup.launcher = device;
+    if (plan_.words.any())
+      setup.launcher = std::make_shared<detail::peer_launcher>(device, plan_.words);
+    setup.idle_mask = plan_.words.idle_mask;
     setup.options = default_options();
     setup.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
     setup.options.busy_workers = plan_.when_busy;

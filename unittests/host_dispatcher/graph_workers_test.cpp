@@ -128,6 +128,21 @@ TEST_F(GraphWorker, Row19_ABusyWorkerHoldsUpWhatTheOptionSays) {
   }
 }
 
+// A blocking stream is served like any other. Its one effect is in the dump: it waits for the legacy stream.
+TEST_F(GraphWorker, Row60_OnABlockingStreamServesAndTheDumpNamesIt) {
+  graph_rig rig(plan);
+  rig.device->blocking_stream = 1;
+  rig.send(0, 1, 5, 1);
+  rig.send(1, 2, 5, 2);
+  expect_answer(rig, 0, 0);
+  expect_answer(rig, 1, 0);
+  const std::string dump = rig.dispatcher.describe();
+  EXPECT_NE(dump.find("graph worker 1: function 0x00000002, routing key 0, blocking stream (waits for the legacy "),
+            std::string::npos)
+      << dump;
+  EXPECT_EQ(dump.find("blocking stream"), dump.rfind("blocking stream")) << dump;
+}
+
 TEST_F(GraphWorker, Row07_AFailedLaunchFailsItsOwnRequestOnly) {
   graph_rig rig(plan);
   rig.device->next_error = 400;

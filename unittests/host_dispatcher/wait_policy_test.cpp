@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU time of an idle dispatcher, and the latency that its wait policy adds. Times are checked, so this test runs
 // alone.
-#include "unittests/host_dispatcher/threads_of.h"
+#include "unittests/host_dispatcher/threads/threads_of.h"
 
 #include <algorithm>
 

@@ -6,18 +6,22 @@
 namespace cudaq::realtime::test {
 namespace {
 
+using detail::job_table;
+using detail::poppers;
 using detail::work_queues;
 
 /// One thread pushes and several threads pop. At most `slots` items are in the queues at the same time.
-void push_and_pop(bool exclusive, std::uint32_t queues, std::uint32_t slots, int poppers) {
+void push_and_pop(poppers who, std::uint32_t queues, std::uint32_t slots, int num_poppers) {
+  const bool exclusive = who != poppers::any;
+  job_table jobs(slots, 1);
   work_queues work;
-  work.reset(queues, slots, exclusive);
+  work.reset(queues, jobs, who);
   const std::uint32_t total = fewer_if_sanitized(slots == 1 ? 20000 : 200000); // one slot: each push waits for a pop
   std::vector<std::atomic<std::uint32_t>> launch_number(slots), inside(queues), last(queues);
   std::vector<std::atomic<std::uint8_t>> held(slots);
   std::atomic<std::uint32_t> popped{0}, disorder{0}, crowd{0}, foreign{0};
   std::vector<std::thread> threads;
-  for (int t = 0; t < poppers; ++t)
+  for (int t = 0; t < num_poppers; ++t)
     threads.emplace_back([&, t] {
       eventually([&] {
         work_queues::item item;
@@ -50,9 +54,11 @@ void push_and_pop(bool exclusive, std::uint32_t queues, std::uint32_t slots, int
   EXPECT_TRUE(work.empty());
 }
 
-TEST(WorkQueues, HandEachItemToOneThread) { push_and_pop(false, 1, 16, 3); }
-TEST(WorkQueues, HandEachItemToOneThreadWithOneSlot) { push_and_pop(false, 1, 1, 3); }
-TEST(WorkQueues, KeepTheOrderOfEachQueueAndOneThreadInIt) { push_and_pop(true, 5, 7, 3); }
+TEST(WorkQueues, HandEachItemToOneThread) { push_and_pop(poppers::any, 1, 16, 3); }
+TEST(WorkQueues, HandEachItemToOneThreadWithOneSlot) { push_and_pop(poppers::any, 1, 1, 3); }
+TEST(WorkQueues, KeepTheOrderOfEachQueueAndOneThreadInIt) { push_and_pop(poppers::one_per_queue, 5, 7, 3); }
+TEST(WorkQueues, KeepTheOrderWithOneSlot) { push_and_pop(poppers::one_per_queue, 3, 1, 2); }
+TEST(WorkQueues, KeepTheOrderForOneThread) { push_and_pop(poppers::one, 1, 3, 1); }
 
 } // namespace
 } // namespace cudaq::realtime::test

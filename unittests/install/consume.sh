@@ -61,10 +61,18 @@ case $way in
     fi
     cat "$scratch.log"
     tr -s ' \n' ' ' <"$scratch.log" |
-      grep -q 'needs the headers of the CUDA toolkit.*Neither a GPU nor a driver is needed'
+      grep 'needs the headers of the CUDA toolkit.*Neither a GPU nor a driver is needed' >/dev/null
     ;;
   PkgConfigC)
     pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer
+    "$scratch/consumer"
+    ;;
+  MigrationHostTable)
+    pkg_config_build cc "-std=c11 -pthread" "$here/consumer/host_table.c" consumer
+    "$scratch/consumer"
+    ;;
+  MigrationPeerLoop)
+    pkg_config_build cc "-std=c11 -pthread -DCUDAQ_REALTIME_PEER_INTERFACE" "$here/consumer/host_table.c" consumer
     "$scratch/consumer"
     ;;
   PkgConfigCxx)
@@ -102,6 +110,22 @@ case $way in
     cmake --build "$scratch"
     "$scratch/consumer"
     ;;
+  Decoders) # the examples of docs/decoder_plugin.md, with the plug-in too
+    examples=$here/../../docs/examples
+    cmake_project Decoders "-DEXAMPLES=$examples"
+    cmake --build "$scratch"
+    cc -std=c11 -Wall -Wextra -Wpedantic -Werror -D_POSIX_C_SOURCE=200809L -I "$prefix/include" -shared -fPIC \
+      "$examples/decoder_plugin/single_fault.c" -o "$scratch/single_fault.so" -lm
+    for decoder in auto lookup "$scratch/single_fault.so"; do
+      "$scratch/decoder_batch" "$decoder"
+      "$scratch/decoder_pipeline" "$decoder"
+    done
+    ;;
+  GpuServices)
+    cmake_project Services
+    cmake --build "$scratch"
+    "$scratch/consumer"
+    ;;
   GpuGraphsPkgConfigC)
     pkg_config_build cc -std=c11 "$here/consumer/graphs.c" consumer cudaq-realtime-graphs
     "$scratch/consumer"
@@ -121,7 +145,8 @@ case $way in
     ;;
   GpuOtherArchitecture)
     gpu_project Archive "-DCMAKE_CUDA_ARCHITECTURES=75-virtual" >"$scratch.log" 2>&1
-    tr -s ' \n' ' ' <"$scratch.log" | grep -q 'holds no code for architecture 75 of CMAKE_CUDA_ARCHITECTURES, only for'
+    tr -s ' \n' ' ' <"$scratch.log" |
+      grep 'holds no code for architecture 75 of CMAKE_CUDA_ARCHITECTURES, only for' >/dev/null
     echo "found the warning about an architecture without code in the archive"
     ;;
   GpuNoLanguage)
@@ -131,7 +156,7 @@ case $way in
     fi
     cat "$scratch.log"
     grep -q 'the next find_package must fail' "$scratch.log"
-    tr -s ' \n' ' ' <"$scratch.log" | grep -q 'No cudaq::realtime-dispatch: .*enable_language(CUDA)'
+    tr -s ' \n' ' ' <"$scratch.log" | grep 'No cudaq::realtime-dispatch: .*enable_language(CUDA)' >/dev/null
     ;;
   *)
     echo "consume.sh: unknown way $way"

@@ -16,6 +16,7 @@ NAMES_ARE_UNIQUE_IN = (("include/", "lib/", "kernels/", "tools/"), ("unittests/"
 # Path: reason. A * also matches slashes.
 MAY_SHARE_A_NAME = {
     "*/CMakeLists.txt": "CMake requires this name",
+    "*/.gitattributes": "git requires this name",
     "lib/host_dispatcher/host_dispatcher.h": "named after its class; the specification names the public header",
     "unittests/install/*": "each consumer is a small project of its own, with a main file",
 }

@@ -3,7 +3,7 @@
 # The code is formatted as .clang-format requires. Usage: format.sh <source root>. scripts/format.sh formats it.
 set -euo pipefail
 # The project uses version 14. Other versions format differently, so the check skips itself for them.
-if ! command -v clang-format >/dev/null || ! clang-format --version | grep -q 'version 14\.'; then
+if ! command -v clang-format >/dev/null || ! clang-format --version | grep 'version 14\.' >/dev/null; then
   echo "skipped: clang-format 14 is not installed"
   exit 77
 fi

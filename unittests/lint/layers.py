@@ -27,9 +27,12 @@ BELOW = {
     "lib/api": {"lib/host_dispatcher", "lib/shared_ring", "lib/ring", "lib/kernel_abi", "lib/base",
                 f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
-    "lib/qec/stages": {"lib/qec/decoding", "include"},
+    "lib/qec/decoders": {"lib/qec/decoding", "include"},
+    "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
+    "lib/qec/shots": {"lib/qec/decoding", "include"},
     "lib/qec/pipeline": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/services": {"lib/qec/decoding", f"{DETAIL}/base", "include"},
+    "plugins": {"include"},  # a plug-in needs the public headers only
     "kernels/graphs": {"lib/kernel_abi", DETAIL, "include"},
     "kernels/archive": {"kernels/graphs", "lib/kernel_abi", DETAIL, "include/*.cuh", "include"},
     # The pipeline's inference engines, and the workers that use them.
@@ -42,7 +45,7 @@ BELOW = {
 
 
 # An #include "..." that begins like this names a file of another project.
-OUTSIDE = ("pymatching/",)
+OUTSIDE = ("chromobius/", "pymatching/", "stim/")
 # Path: reason. Headers that no #include names.
 READ_OTHERWISE = {
     "unittests/codegen/dispatch_params_offsets.h": "a compiler option of the codegen tests includes it",

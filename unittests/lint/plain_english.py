@@ -45,8 +45,11 @@ NOT_WRITTEN_BY_HAND = {
     "*.png": "a picture",
     "*.svg": "a picture",
     "unittests/data/*.dem": "written by Stim",
+    "unittests/data/own/*.*.*": "recorded shots",
+    "unittests/data/own/*.stim": "written by Stim",
     "unittests/data/*.meta": "written by make_data.py",
     "unittests/data/*.b8": "recorded shots",
+    "unittests/fuzz/corpus/*.input": "inputs of fuzz targets",
     "unittests/data/*.01": "recorded shots",
 }
 

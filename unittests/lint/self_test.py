@@ -98,6 +98,11 @@ OFFENCES = {
          "unittests/api/builtin_test.cpp:2: '__atomic_load_n'"),
         ({"unittests/api/own_test.cpp": CODE + "std::atomic<int> own; // not __atomic_load_n\n"}, None),
     ),
+    "threads": (
+        ({"lib/base/more.cpp": CODE + "std::thread t;\n"}, "lib/base/more.cpp:2: 'std::thread'"),
+        ({"kernels/more.cu": CODE + "auto f = std::async([] {});\n"}, "kernels/more.cu:2: 'std::async'"),
+        ({"lib/base/own.cpp": CODE + "void f() { std::this_thread::yield(); } // not std::thread\n"}, None),
+    ),
     "quiet": (
         ({"lib/base/loud.cpp": CODE + 'void f() { std::fprintf(stderr, "text"); }\n'},
          "lib/base/loud.cpp:2: std::fprintf"),

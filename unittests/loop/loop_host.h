@@ -41,6 +41,31 @@ int handler(const void *in, void *out, std::uint32_t arg_len, std::uint32_t max_
 
 inline slot_ring host_view(const host_ring &r) { return view_of(r.ring, host_config(r.shape()), ring_side::host); }
 
+/// The working memory of one thread group; shared memory on a device.
+struct group_memory {
+  void lay_out(std::uint32_t slot_size, bool any_order) {
+    const std::uint32_t staging = (slot_size + 15) & ~15u;
+    memory.resize(2 * staging / 16 + 32 * 4);
+    loop.in = reinterpret_cast<std::uint8_t *>(memory.data());
+    loop.out = loop.in + staging;
+    loop.staging_bytes = staging;
+    loop.out_pitch = any_order && staging <= 64 ? staging : 0;
+  }
+  loop_workspace loop{};
+  std::vector<word16> memory;
+};
+
+/// Runs the loop of one thread group, out of `groups`, on the calling thread until a shutdown word is set.
+template <bool Any, class Group = yielding_thread_group, class Transport>
+void run_group(const dispatch_params &params, std::uint32_t group, std::uint32_t groups, group_memory &memory,
+               const Transport &transport) {
+  const table_handler_set handlers(params.index, params.handlers);
+  no_helpers<Group> helpers;
+  dispatch_loop<Group, Transport, table_handler_set, no_helpers<Group>, Any>(params, group, memory.loop, transport,
+                                                                             handlers, helpers)
+      .run(groups);
+}
+
 /// The state that start() prepares for a kernel with `groups` thread groups. It serves functions first_id to first_id +
 /// count - 1, out of 1 to 6.
 class loop_host {
@@ -65,24 +90,15 @@ public:
     params.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
     params.rules.answer_unknown = true;
     params.any_order = groups > 1;
-    const std::uint32_t staging = (ring.shape().slot_size + 15) & ~15u;
-    for (workspace &d : workspaces_) {
-      d.memory.resize(2 * staging / 16 + 32 * 4);
-      d.loop.in = reinterpret_cast<std::uint8_t *>(d.memory.data());
-      d.loop.out = d.loop.in + staging;
-      d.loop.staging_bytes = staging;
-      d.loop.out_pitch = params.any_order && staging <= 64 ? staging : 0;
-    }
+    for (group_memory &d : workspaces_)
+      d.lay_out(ring.shape().slot_size, params.any_order);
   }
 
   template <bool Any, class Transport>
   void start_with(const Transport &transport) {
     for (std::uint32_t t = 0; t < workspaces_.size(); ++t)
       threads_.emplace_back([this, t, transport] {
-        const table_handler_set handlers(params.index, params.handlers);
-        no_helpers<yielding_thread_group> helpers;
-        loop<table_handler_set, Any, Transport>(params, t, workspaces_[t].loop, transport, handlers, helpers)
-            .run(static_cast<std::uint32_t>(workspaces_.size()));
+        run_group<Any>(params, t, static_cast<std::uint32_t>(workspaces_.size()), workspaces_[t], transport);
       });
   }
   template <bool Any>
@@ -103,12 +119,8 @@ public:
   std::vector<loop_report> reports;
 
 private:
-  struct workspace {
-    loop_workspace loop{};
-    std::vector<word16> memory;
-  };
   std::vector<std::uint64_t> handlers_;
-  std::vector<workspace> workspaces_;
+  std::vector<group_memory> workspaces_;
   std::vector<std::thread> threads_;
 };
 

@@ -15,7 +15,8 @@
 //   ORPHANS        a request may name a function without an owner; the default owner (dispatcher 0) drops it
 //   STATIC_ROUTER  dispatcher 0 always has the role: no compare-and-swap is needed
 //   STUCK          dispatcher 1 never returns from its first handler; what dispatcher 0 owns must still be answered
-//   RESYNC         the router may search the ring when the slot at the cursor is empty
+//   RESYNC         the router may search the ring, slot by slot, when the slot at the cursor is empty; it may release
+//                  the role between two steps of the search
 //   GAPS           the producer fills slots in any order (needs RESYNC)
 // Mutants: MUTANT_*; each must fail. REACH_*: its `reached` assertion must fail.
 
@@ -50,10 +51,21 @@ bit role;         // 1: a dispatcher routes
 byte cursor;      // accessed only by the holder of the role
 byte outstanding; // one bit per slot: set by the holder of the role, cleared by the dispatcher that served the slot
 chan inbox[2] = [NSLOTS] of { byte };
+#ifdef RESYNC
+// The search over the ring, accessed only by the holder of the role. A later holder goes on with it.
+byte found; // first look: the slots before this distance from the cursor were empty
+bit seen;   // the first look has ended at a ready slot
+byte back;  // second look: the slots before this distance are still empty
+#endif
 
 #define IS_OUTSTANDING(s) (outstanding & (1 << (s)))
 // The bit is read before rx. Only the holder of the role sets the bit of a slot, so one read of both is exact.
 #define READY(s) (!IS_OUTSTANDING(s) && rx[s])
+#ifdef MUTANT_RESYNC_PASSES_OUTSTANDING
+#define STOPS(s) false
+#else
+#define STOPS(s) IS_OUTSTANDING(s)
+#endif
 
 // Ghosts
 bit g_served[NREQ + 1];
@@ -167,6 +179,9 @@ inline read_header(s) {
 }
 
 inline route(s) { // called by the holder of the role
+#if defined(RESYNC) && !defined(MUTANT_RESYNC_GOES_ON)
+  atomic { found = 0; seen = 0; back = 0 };
+#endif
   atomic {
     assert((id & RESPONSE) == 0);        // S1: the header read is that of a request
     assert(id != 0 && rx_data[s] == id); // S1: and it has not changed
@@ -196,10 +211,6 @@ active[2] proctype dispatcher() {
   byte id;
 #ifdef MUTANT_BIT_WORD_LOAD_STORE
   byte word;
-#endif
-#ifdef RESYNC
-  byte found;
-  byte back;
 #endif
 end_poll:
   do
@@ -256,29 +267,27 @@ serve_one:
     :: READY(s)
     :: else ->
 #ifdef RESYNC
-      do // pass over empty slots; stop at the first slot that is not empty
-      :: found < NSLOTS ->
+      if // looks at one slot
+      :: STOPS(cursor) -> goto release_role
+      :: !STOPS(cursor) && !seen -> // pass over empty slots; stop at the first slot that is not empty
         if
-        :: READY((cursor + found) % NSLOTS) -> break
-#ifndef MUTANT_RESYNC_PASSES_OUTSTANDING
-        :: IS_OUTSTANDING((cursor + found) % NSLOTS) -> found = 0; goto release_role
+        :: found == NSLOTS -> found = 0; goto release_role
+#ifdef MUTANT_RESYNC_WITHOUT_REREAD
+        :: found < NSLOTS && READY((cursor + found) % NSLOTS) -> back = found
+#else
+        :: found < NSLOTS && READY((cursor + found) % NSLOTS) -> seen = 1; goto look_again
 #endif
-        :: else -> found++
+        :: found < NSLOTS && STOPS((cursor + found) % NSLOTS) -> found = 0; goto release_role
+        :: else -> found++; goto look_again
         fi
-      :: else -> found = 0; goto release_role
-      od;
-#ifndef MUTANT_RESYNC_WITHOUT_REREAD
-      do // a later slot is filled: read the skipped slots again
-      :: back < found ->
+      :: !STOPS(cursor) && seen -> // a later slot is filled: read the skipped slots again
         if
-        :: READY((cursor + back) % NSLOTS) -> break
-        :: else -> back++
+        :: back == found
+        :: back < found && READY((cursor + back) % NSLOTS)
+        :: else -> back++; goto look_again
         fi
-      :: else -> break
-      od;
-      found = back;
-#endif
-      atomic { s = (cursor + found) % NSLOTS; found = 0; back = 0 }
+      fi;
+      atomic { s = (cursor + back) % NSLOTS; found = 0; seen = 0; back = 0 }
 #else
       goto release_role
 #endif
@@ -288,6 +297,11 @@ serve_one:
     route(s)
 #endif
   od;
+#ifdef RESYNC
+look_again:
+  atomic { s = 0; role = 0 };
+  goto end_poll;
+#endif
 #ifdef STUCK
 end_stuck:
   false;

@@ -22,7 +22,8 @@
 //   LAUNCH_FAIL           any launch may fail
 //   DROP                  any request may carry a wrong magic
 //   GIVE_UP               with WORKER and MARKERS: the dispatcher may answer instead of a late worker
-//   RESYNC                the dispatcher may search the ring when the slot at its cursor is empty
+//   RESYNC                the dispatcher may search the ring, slot by slot, when the slot at its cursor is empty; it
+//                         may serve and retire between two steps of the search
 //   GAPS                  the producer fills slots in any order (needs RESYNC)
 // Mutants: MUTANT_*; each must fail. REACH_*: a situation that must be possible; its `reached` assertion must fail.
 
@@ -316,6 +317,11 @@ inline dispatch_async() {
 #endif
 // The bit is read before rx. Only this thread sets the bit, so one read of both is exact.
 #define READY(s) (!IN_FLIGHT_BIT(s) && rx[s])
+#ifdef MUTANT_RESYNC_PASSES_IN_FLIGHT
+#define STOPS(s) false
+#else
+#define STOPS(s) IN_FLIGHT_BIT(s)
+#endif
 
 active proctype dispatcher() {
   byte cursor = 0;
@@ -327,8 +333,9 @@ active proctype dispatcher() {
   bit rx_seen;
 #endif
 #ifdef RESYNC
-  byte found;
-  byte back;
+  byte found; // first look: the slots before this distance from the cursor were empty
+  bit seen;   // the first look has ended at a ready slot
+  byte back;  // second look: the slots before this distance are still empty
 #endif
 end_poll:
   do
@@ -350,7 +357,11 @@ serve:
     :: !(id & BAD_MAGIC) -> dispatch_async()
 #endif
     fi;
+#if defined(RESYNC) && !defined(MUTANT_RESYNC_GOES_ON)
+    atomic { cursor = (cursor + 1) % NSLOTS; found = 0; seen = 0; back = 0 }
+#else
     cursor = (cursor + 1) % NSLOTS
+#endif
 #if defined(ASYNC) && !defined(POOL)
   :: finished[0] -> w = 0; retire()
 #if NWORKERS > 1
@@ -361,34 +372,32 @@ serve:
   :: atomic { busy[0] && launched[0] && !claimed[0] -> claimed[0] = 1 }; publish_error(job_slot[0], job_id[0])
 #endif
 #ifdef RESYNC
-  :: !READY(cursor) ->
-    do // pass over empty slots; stop at the first slot that is not empty
-    :: found < NSLOTS ->
+  :: !READY(cursor) && !STOPS(cursor) -> // looks at one slot; anything may happen before it looks at the next one
+    if
+    :: !seen -> // pass over empty slots; stop at the first slot that is not empty
       if
-      :: READY((cursor + found) % NSLOTS) -> break
-#ifndef MUTANT_RESYNC_PASSES_IN_FLIGHT
-      :: IN_FLIGHT_BIT((cursor + found) % NSLOTS) -> goto nothing_found
+      :: found == NSLOTS -> goto nothing_found
+#ifdef MUTANT_RESYNC_WITHOUT_REREAD
+      :: found < NSLOTS && READY((cursor + found) % NSLOTS) -> back = found; goto move
+#else
+      :: found < NSLOTS && READY((cursor + found) % NSLOTS) -> seen = 1
 #endif
+      :: found < NSLOTS && STOPS((cursor + found) % NSLOTS) -> goto nothing_found
       :: else -> found++
       fi
-    :: else -> goto nothing_found
-    od;
-#ifndef MUTANT_RESYNC_WITHOUT_REREAD
-    do // a later slot is filled: read the skipped slots again
-    :: back < found ->
+    :: seen -> // a later slot is filled: read the skipped slots again
       if
-      :: READY((cursor + back) % NSLOTS) -> break
+      :: back == found -> goto move
+      :: back < found && READY((cursor + back) % NSLOTS) -> goto move
       :: else -> back++
       fi
-    :: else -> break
-    od;
-    found = back;
-#endif
-    atomic { cursor = (cursor + found) % NSLOTS; found = 0; back = 0 };
-    goto serve;
+    fi
 #endif
   od;
 #ifdef RESYNC
+move:
+  atomic { cursor = (cursor + back) % NSLOTS; found = 0; seen = 0; back = 0 };
+  goto serve;
 nothing_found:
   atomic { found = 0; back = 0 };
 end_wait:

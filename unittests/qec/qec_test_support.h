@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/decoder.h"
+#include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/decoding/event_bits.h"
 #include "lib/qec/decoding/shot_file.h"
 
@@ -69,18 +69,26 @@ inline std::vector<std::uint8_t> bits(std::uint64_t num_observables, const std::
   return out;
 }
 
-/// The kinds that were built in; tests of both decoders run once per kind. If PyMatching was not built in,
-/// pymatching_golden_test reports it with a skip.
+/// The kinds of decoders with exact answers that were built in; tests of both run once per kind. If PyMatching was not
+/// built in, pymatching_golden_test reports it with a skip.
 inline std::vector<std::string> decoder_kinds() {
   if (pymatching_available())
     return {"pymatching", "lookup"};
   return {"lookup"};
 }
 
+/// All kinds that were built in.
+inline std::vector<std::string> all_decoder_kinds() {
+  std::vector<std::string> kinds = decoder_kinds();
+  kinds.push_back("bp-osd");
+  return kinds;
+}
+
 /// Name of a parameterised test: the parameter, with '_' for each character that a name cannot contain.
 inline std::string kind_name(const testing::TestParamInfo<std::string> &tested) {
   std::string name = tested.param;
-  std::replace(name.begin(), name.end(), '.', '_');
+  std::ranges::replace_if(
+      name, [](char c) { return c == '.' || c == '-'; }, '_');
   return name;
 }
 

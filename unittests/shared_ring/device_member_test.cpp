@@ -128,7 +128,7 @@ TEST_F(DeviceMember, Row14_KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
     router->jobs()->cursor.set(slot);
     client.send(7, {}, 0); // a new request in the same slot, for the other member
     EXPECT_EQ(route(), 0u);
-    EXPECT_FALSE(router->jobs()->resync_cursor());
+    EXPECT_FALSE(router->jobs()->resync_cursor(job_table::kResyncSlots));
     EXPECT_EQ(other.take(), -1);
     device.inbox.tell_answered(slot, device.taken_as);
     EXPECT_EQ(route(), 1u);

@@ -61,10 +61,10 @@ protected:
 };
 
 TEST_F(JobTable, StaysOnAnEmptyRingAndOnAReadySlot) {
-  EXPECT_FALSE(jobs.resync_cursor());
+  EXPECT_FALSE(jobs.resync_cursor(job_table::kResyncSlots));
   fill(0);
   fill(3);
-  EXPECT_FALSE(jobs.resync_cursor());
+  EXPECT_FALSE(jobs.resync_cursor(job_table::kResyncSlots));
   EXPECT_EQ(jobs.cursor.peek(), 0u);
 }
 
@@ -72,7 +72,7 @@ TEST_F(JobTable, MovesToTheFirstReadySlotBehindTheCursor) {
   jobs.cursor.set(4);
   fill(1);
   fill(3);
-  EXPECT_TRUE(jobs.resync_cursor());
+  EXPECT_TRUE(jobs.resync_cursor(job_table::kResyncSlots));
   EXPECT_EQ(jobs.cursor.peek(), 1u);
 }
 
@@ -81,12 +81,12 @@ TEST_F(JobTable, DoesNotPassASlotInFlight) {
   jobs[2].state.enter(job_phase::deferred);
   jobs.ring.release_rx(2); // as with markers
   fill(4);
-  EXPECT_FALSE(jobs.resync_cursor());
+  EXPECT_FALSE(jobs.resync_cursor(job_table::kResyncSlots));
   EXPECT_EQ(jobs.cursor.peek(), 0u);
   EXPECT_TRUE(jobs[2].state.claim(1, job_phase::deferred, job_phase::completing));
-  EXPECT_FALSE(jobs.resync_cursor());
+  EXPECT_FALSE(jobs.resync_cursor(job_table::kResyncSlots));
   jobs[2].state.finish();
-  EXPECT_TRUE(jobs.resync_cursor());
+  EXPECT_TRUE(jobs.resync_cursor(job_table::kResyncSlots));
   EXPECT_EQ(jobs.cursor.peek(), 4u);
 }
 
@@ -95,14 +95,14 @@ TEST_F(JobTable, DoesNotTakeAnAnsweredSlotForARequest) {
   jobs[2].state.enter(job_phase::deferred);
   jobs.ring.publish_tx(2); // rx is still set
   EXPECT_FALSE(jobs.untaken(2));
-  EXPECT_FALSE(jobs.resync_cursor());
+  EXPECT_FALSE(jobs.resync_cursor(job_table::kResyncSlots));
 }
 
 TEST_F(JobTable, PassesASlotThatBelongsToNobody) {
   fill(0);
   jobs[0].state.enter(job_phase::parked);
   fill(2);
-  EXPECT_TRUE(jobs.resync_cursor());
+  EXPECT_TRUE(jobs.resync_cursor(job_table::kResyncSlots));
   EXPECT_EQ(jobs.cursor.peek(), 2u);
 }
 
@@ -120,7 +120,7 @@ TEST_F(JobTable, KeepsTheOrderOfARingOrderProducerHoweverOftenItLooksOverTheRing
   std::uint32_t expected = 0;
   std::uint64_t jumps = 0;
   EXPECT_TRUE(eventually([&] {
-    jumps += jobs.resync_cursor();
+    jumps += jobs.resync_cursor(job_table::kResyncSlots);
     const std::uint32_t slot = jobs.cursor.peek();
     if (jobs.untaken(slot)) {
       std::uint32_t n = 0;

@@ -4,11 +4,14 @@
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "unittests/support/observer.h"
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,11 +54,17 @@ inline HostDispatcherConfig loop_over(const cudaq_ringbuffer_t &ring) {
   return c;
 }
 
+/// The device that tests use: the environment variable CUDAQ_TEST_DEVICE, or 0.
+inline int test_device() {
+  const char *chosen = std::getenv("CUDAQ_TEST_DEVICE");
+  return chosen == nullptr ? 0 : std::atoi(chosen);
+}
+
 /// Ring memory from the library's own allocator: plain host memory, or memory that a device can use.
 class host_ring {
 public:
   explicit host_ring(const ring_shape &shape = {}, cudaq_memory_kind_t memory_kind = CUDAQ_MEMORY_HOST,
-                     int device_id = 0)
+                     int device_id = test_device())
       : shape_(shape) {
     cudaq_ringbuffer_options_t options;
     CUDAQ_EXPECT_OK(cudaq_ringbuffer_options_init(&options, sizeof(options)));
@@ -85,6 +94,7 @@ private:
 
 inline cudaq_dispatcher_config_t host_config(const ring_shape &shape) {
   cudaq_dispatcher_config_t config{};
+  config.device_id = test_device();
   config.num_slots = shape.num_slots;
   config.slot_size = shape.slot_size;
   config.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
@@ -133,13 +143,16 @@ public:
   cudaq_dispatcher_t *get = nullptr;
 };
 
-/// One dispatcher of a manager. The destructor stops and destroys it.
+/// One dispatcher of a manager, and its observer. The destructor stops and destroys it.
 class host_dispatcher_handle : public dispatcher_view {
 public:
   host_dispatcher_handle(cudaq_dispatch_manager_t *manager, const host_ring &ring,
                          std::vector<cudaq_function_entry_t> entries, cudaq_dispatcher_config_t config)
       : entries_(std::move(entries)) {
     CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager, &config, &get));
+#if !defined(CUDAQ_TEST_WITHOUT_OBSERVER)
+    observer_ = std::make_unique<dispatcher_observer>(get);
+#endif
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(get, &ring.ring));
     const cudaq_function_table_t table{entries_.data(), static_cast<std::uint32_t>(entries_.size())};
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(get, &table));
@@ -147,7 +160,11 @@ public:
     const cudaq_dispatcher_options_t options = default_options();
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(get, &options));
   }
-  ~host_dispatcher_handle() { CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(get)); }
+  ~host_dispatcher_handle() {
+    cudaq_dispatcher_stop(get); // under observation
+    observer_.reset();
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(get));
+  }
   host_dispatcher_handle(const host_dispatcher_handle &) = delete;
   host_dispatcher_handle &operator=(const host_dispatcher_handle &) = delete;
 
@@ -156,6 +173,7 @@ public:
 
 private:
   std::vector<cudaq_function_entry_t> entries_;
+  std::unique_ptr<dispatcher_observer> observer_;
 };
 
 /// The answer that a client reads from a slot.

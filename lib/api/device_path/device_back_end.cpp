@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/device_path/device_back_end.h"
 
+#include "lib/api/device_path/idle_blocks.h"
 #include "lib/base/cuda_device.h"
 #include "lib/host_dispatcher/diagnostics.h"
 
@@ -31,10 +32,6 @@ bool is_memory_of(int device, const volatile void *p) {
 
 } // namespace
 
-status_or_reason device_back_end::check_ring(const cudaq_ringbuffer_t &ring) const {
-  return unified() ? status_or_reason{} : validate_device_ring(ring, config_); // a unified kernel brings its own ring
-}
-
 const char *device_back_end::missing_call(const wiring &w) const {
   if (!w.ring && !unified())
     return "cudaq_dispatcher_set_ringbuffer";
@@ -43,7 +40,7 @@ const char *device_back_end::missing_call(const wiring &w) const {
   if (w.shutdown_flag == nullptr)
     return "cudaq_dispatcher_set_control";
   if (unified())
-    return w.unified.launch_fn == nullptr ? "cudaq_dispatcher_set_unified_launch" : nullptr;
+    return w.unified.none() ? "cudaq_dispatcher_set_unified_launch with a launch_fn" : nullptr;
   if (launches_graphs() && !w.graph_io)
     return "cudaq_dispatcher_set_graph_io";
   return w.launch_fn == nullptr && w.launch_fn_v2 == nullptr ? "cudaq_dispatcher_set_launch_fn" : nullptr;
@@ -71,20 +68,18 @@ device_back_end::~device_back_end() {
 status_or_reason device_back_end::start(wiring &w) {
   if (status_or_reason refused = check_device_options(w.options, config_))
     return refused;
-  if (!unified()) {
-    if (status_or_reason refused = take_ring(w))
-      return refused;
-  }
   status_or_reason refused;
   try {
-    refused = on_device(config_.device_id, [&]() -> status_or_reason {
-      cudaq_dispatch_launch_state_t state;
-      if (status_or_reason found = prepare(w, state))
-        return found;
-      if (status_or_reason found = join_ring(w))
-        return found;
-      return launch(w, state);
-    });
+    refused = take_ring(w);
+    if (!refused)
+      refused = on_device(config_.device_id, [&]() -> status_or_reason {
+        cudaq_dispatch_launch_state_t state;
+        if (status_or_reason found = prepare(w, state))
+          return found;
+        if (status_or_reason found = join_ring(w))
+          return found;
+        return launch(w, state);
+      });
   } catch (...) {
     if (under_way_.load() == 0)
       release_ring();
@@ -99,6 +94,7 @@ status_or_reason device_back_end::start(wiring &w) {
 
 void device_back_end::release_ring() {
   manager_.remove_resident(this);
+  manager_.unclaim(this);
   if (held_ring_ == nullptr)
     return;
   if (shared()) {
@@ -180,13 +176,14 @@ status_or_reason device_back_end::prepare(const wiring &w, cudaq_dispatch_launch
   p.caller_stats = w.stats;
   if (status_or_reason refused = prepare_reports(w, p))
     return refused;
+  state.graphs.report = reinterpret_cast<graph_report *>(p.reports + num_loops(p.any_order, blocks(), threads()));
   if (cooperative())
     if (status_or_reason refused = prepare_grid(p))
       return refused;
   if (const cudaError_t error = cudaStreamSynchronize(control_stream_))
     return cuda_failed("preparing the start", error);
   const std::lock_guard lock(reading_);
-  account_ = {w.options, w.ring, state.graphs.num_graphs, state.graphs.members, ""};
+  account_ = {w.options, w.ring, state.graphs.num_graphs, state.graphs.members, graph_names(), ""};
   return {};
 }
 
@@ -249,10 +246,7 @@ status_or_reason device_back_end::prepare_grid(dispatch_params &p) {
 
 // -------------------------------------------------------------------- end --
 
-cudaError_t device_back_end::stream_state(cudaStream_t stream) const {
-  const device_guard guard(config_.device_id);
-  return guard.error() != cudaSuccess ? guard.error() : cudaStreamQuery(stream);
-}
+cudaError_t device_back_end::stream_state(cudaStream_t stream) const { return query_stream(config_.device_id, stream); }
 
 run_phase device_back_end::look() const {
   if (under_way_.load() == 0)
@@ -276,8 +270,9 @@ status_or_reason device_back_end::set_caller_flag(int value) {
     store_release(*caller_flag_host_, value);
     return {};
   }
-  const cudaError_t error =
-      cudaMemcpyAsync(address_of(caller_flag_), &value, sizeof(value), cudaMemcpyDefault, control_stream_);
+  const cudaError_t error = insist([&] {
+    return cudaMemcpyAsync(address_of(caller_flag_), &value, sizeof(value), cudaMemcpyDefault, control_stream_);
+  });
   return error == cudaSuccess ? status_or_reason{} : cuda_failed("writing shutdown_flag", error);
 }
 
@@ -291,21 +286,30 @@ status_or_reason device_back_end::raise_shutdown() {
   return failed;
 }
 
+/// Sets the shutdown words and waits for the end of the kernel. A copy that failed is repeated: without it the kernel
+/// runs on. False: the kernel, or such a copy, has not ended by the deadline.
+bool device_back_end::end_kernel(steady_clock::time_point deadline, status_or_reason &not_told) {
+  const device_guard guard(config_.device_id); // may fail after a fault; the run must still end
+  not_told = raise_shutdown();
+  return wait_until(deadline, [&] {
+    if (not_told)
+      not_told = raise_shutdown();
+    return stream_state(kernel_stream_) != cudaErrorNotReady && stream_state(control_stream_) != cudaErrorNotReady;
+  });
+}
+
 status_or_reason device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
   if (under_way_.load() == 0)
     return {};
-  const device_guard guard(config_.device_id); // may fail after a fault; the run must still end
   if (shared())
     member_.begin_leaving();
-  const status_or_reason not_told = raise_shutdown();
-  const auto both_empty = [&] {
-    return stream_state(kernel_stream_) != cudaErrorNotReady && stream_state(control_stream_) != cudaErrorNotReady;
-  };
-  if (!wait_until(deadline, both_empty))
+  status_or_reason not_told;
+  if (!end_kernel(end_deadline(timeout_ns, deadline), not_told))
     return make_reason(CUDAQ_ERR_TIMEOUT,
                        "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots "
-                       "whose handlers still run, if any, and the number of requests that graphs still have%s%s",
-                       static_cast<double>(timeout_ns) * 1e-9, not_told ? "; " : "", not_told.text.c_str());
+                       "whose handlers still run, if any, and the number of requests that graphs still have%s%s%s",
+                       static_cast<double>(timeout_ns) * 1e-9, late_graph().c_str(), not_told ? "; " : "",
+                       not_told.text.c_str());
   const cudaError_t state = stream_state(kernel_stream_);
   under_way_.store(0);
   release_ring();
@@ -314,22 +318,28 @@ status_or_reason device_back_end::finish(std::uint64_t timeout_ns, steady_clock:
   if (!fault)
     return {};
   const std::lock_guard lock(reading_);
-  account_.fault = fault.text;
+  try {
+    account_.fault = fault.text;
+  } catch (const std::bad_alloc &) { // the run has ended, and this call returns the fault
+  }
   return fault;
 }
 
 // ---------------------------------------------------------------- reading --
 
-std::uint64_t device_back_end::processed(bool, const std::uint64_t *stats) const {
+status_or_reason device_back_end::processed(bool, const std::uint64_t *stats, std::uint64_t &out) const {
+  out = 0;
   if (started_.load() == 0)
-    return 0; // before the first start no device word is read: the caller has not used the device yet
-  if (own_kernel_.load() == 0)
-    return stats_base_.load() + reports_.processed() + disposed_of_by_router();
-  if (const std::uint64_t *host = stats_host_.load())
-    return load_relaxed(*host);
-  std::uint64_t value = 0;
-  const device_guard guard(config_.device_id);
-  return guard.error() == cudaSuccess && !copy_word(&value, stats, sizeof(value)) ? value : 0;
+    return {}; // before the first start no device word is read: the caller has not used the device yet
+  if (own_kernel_.load() == 0) {
+    out = stats_base_.load() + reports_.processed() + disposed_of_by_router();
+    return {};
+  }
+  if (const std::uint64_t *host = stats_host_.load()) {
+    out = load_relaxed(*host);
+    return {};
+  }
+  return on_device(config_.device_id, [&] { return copy_word(&out, stats, sizeof(out)); });
 }
 
 std::string device_back_end::describe() const {
@@ -348,6 +358,8 @@ std::string device_back_end::describe() const {
          state == cudaErrorNotReady ? "running"
          : state == cudaSuccess     ? "ended"
                                     : cudaGetErrorName(state));
+  if (own_kernel_.load() == 0)
+    text += describe_idle_blocks(config_, now.options);
   if (now.fault.empty()) // stop has not stored the fault yet
     now.fault = gave_up().text;
   if (!now.fault.empty())

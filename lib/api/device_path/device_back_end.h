@@ -23,14 +23,14 @@ public:
       : manager_(manager), config_(config), reports_(manager) {}
   ~device_back_end() override;
 
-  status_or_reason check_ring(const cudaq_ringbuffer_t &ring) const override;
+  status_or_reason check_ring(cudaq_ringbuffer_t &ring) const override;
   const char *missing_call(const wiring &w) const override;
   status_or_reason start(wiring &w) override;
   run_phase look() const override;
   status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override;
   void read_stats(cudaq_dispatcher_stats_t &out) const override;
-  std::uint64_t processed(bool running, const std::uint64_t *stats) const override;
+  status_or_reason processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const override;
   std::string describe() const override;
 
 private:
@@ -61,13 +61,17 @@ private:
   void take_made(const graph_launch_state &state);
   status_or_reason gave_up() const;
   std::string describe_graphs() const;
+  std::vector<std::string> graph_names() const;
+  steady_clock::time_point end_deadline(std::uint64_t timeout_ns, steady_clock::time_point deadline) const;
+  std::string late_graph() const;
   status_or_reason launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
   cudaError_t call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state);
-  status_or_reason end_failed_launch(const status_or_reason &why);
+  status_or_reason end_failed_launch(status_or_reason why);
   status_or_reason prove_running(const cudaq_dispatch_launch_state_t &state);
   status_or_reason copy_word(void *to, const void *from, std::size_t bytes) const;
   status_or_reason set_caller_flag(int value);
   status_or_reason raise_shutdown();
+  bool end_kernel(steady_clock::time_point deadline, status_or_reason &not_told);
   cudaError_t stream_state(cudaStream_t stream) const;
   void release_ring();
 
@@ -107,6 +111,7 @@ private:
     cudaq_dispatcher_options_t options{};
     std::optional<cudaq_ringbuffer_t> ring;
     std::uint32_t graphs = 0, schedulers = 0;
+    std::vector<std::string> graph_names;
     std::string fault;
   };
   mutable std::mutex reading_;

@@ -2,6 +2,7 @@
 // GRAPH_LAUNCH on the device path: the graphs of the table, and the graph schedulers that the launch function makes for
 // them.
 #include "lib/api/device_path/device_back_end.h"
+#include "lib/api/device_path/graph_texts.h"
 #include "lib/base/cuda_device.h"
 #include "lib/host_dispatcher/diagnostics.h"
 #include "lib/kernel_abi/graph_params.h"
@@ -40,13 +41,40 @@ status_or_reason device_back_end::prepare_graphs(const wiring &w, graph_launch_s
   state.graphs = graphs_.data();
   state.num_graphs = static_cast<std::uint32_t>(graphs_.size());
   state.members = w.graph_io->num_schedulers == 0 ? kUsualMembers : w.graph_io->num_schedulers;
+  state.grace_ns = w.options.grace_period_ns;
   state.order_by_key = w.options.ordering == CUDAQ_ORDERING_ANY;
   state.host_index = table_.host_index().view();
+  manager_.make_room_for_spare_graphs();
   if (schedulers_.made == nullptr)
     schedulers_ = manager_.take_spare_graphs(config_.device_id);
   state.made = schedulers_.made;
   state.destroy = schedulers_.destroy;
   return {};
+}
+
+/// A graph as the caller knows it, for each number that a graph_report may contain.
+std::vector<std::string> device_back_end::graph_names() const {
+  std::vector<std::string> names;
+  const function_index_view index = table_.host_index().view();
+  for (const graph_binding &b : graphs_) {
+    std::string &name = names.emplace_back();
+    append(name, "the graph of table->entries[%u] (function 0x%08x, routing key %" PRIu64 ")", b.entry,
+           index.routes[b.route].function_id, index.routes[b.route].routing_key);
+  }
+  return names;
+}
+
+/// The scheduler begins the grace period when it sees the stop, and ends somewhat after its end.
+steady_clock::time_point device_back_end::end_deadline(std::uint64_t timeout_ns,
+                                                       steady_clock::time_point deadline) const {
+  constexpr std::chrono::nanoseconds kMore(kEndAfterGraceNs);
+  const bool lasts = launches_graphs() && timeout_ns >= account_.options.grace_period_ns;
+  return lasts && deadline < steady_clock::time_point::max() - kMore ? deadline + kMore : deadline;
+}
+
+std::string device_back_end::late_graph() const {
+  const std::uint64_t late = launches_graphs() ? reports_.graphs().late_graph : 0;
+  return late == 0 ? "" : "; it waits for the end of " + describe_graph(late, account_.graph_names);
 }
 
 /// Keeps the schedulers that the launch function has made. If it belongs to another module or kernel, it has not used
@@ -80,7 +108,7 @@ std::string device_back_end::describe_graphs() const {
          "graphs: %u, %" PRIu64 " launches, by %u schedulers that have taken turns %" PRIu64 " times, %" PRIu64
          " of them without a successor; %" PRIu64 " requests accepted and not answered\n",
          now.graphs, stats.launches, now.schedulers, stats.relaunches, reports_.unrelieved(), stats.in_flight);
-  return text;
+  return text + describe_stop_of_graphs(reports_.graphs(), under_way_.load() != 0, now.graph_names);
 }
 
 } // namespace cudaq::realtime::detail

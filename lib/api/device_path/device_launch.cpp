@@ -2,7 +2,8 @@
 // The part of a device start that calls the launch function and verifies that a kernel runs.
 #include "lib/api/device_path/device_back_end.h"
 #include "lib/base/cuda_device.h"
-#include "lib/host_dispatcher/diagnostics.h"
+
+#include <cstdio>
 
 namespace cudaq::realtime::detail {
 namespace {
@@ -17,25 +18,35 @@ thread_local const device_back_end *launching = nullptr;
 const char *device_back_end::caller_is_inside() const { return launching == this ? "the launch function" : nullptr; }
 
 status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+  state.reserved_blocks = manager_.add_resident(this, config_.device_id, blocks());
   if (status_or_reason refused = set_caller_flag(0))
     return refused;
-  if (const cudaError_t error = cudaStreamSynchronize(control_stream_))
+  if (const cudaError_t error = cudaStreamSynchronize(control_stream_)) {
+    set_caller_flag(flag_before_);
     return cuda_failed("clearing shutdown_flag", error);
-  state.reserved_blocks = manager_.add_resident(this, config_.device_id, blocks());
+  }
+  // From here to the end of the start nothing may throw: a kernel may run.
   cudaError_t said = cudaSuccess;
   status_or_reason threw;
+  const auto take_over = [&] { // whatever the launch function has launched
+    own_kernel_.store(state.taken == 0);
+    if (state.resident_blocks != 0) // the blocks that the library's kernel really occupies
+      manager_.add_resident(this, config_.device_id, state.resident_blocks);
+    under_way_.store(1);
+    take_made(state.graphs);
+  };
   try {
     said = call_launch_fn(w, state);
+  } catch (abi::__forced_unwind &) { // pthread_exit in the launch function: start does not return
+    take_over();
+    (void)end_failed_launch({CUDAQ_ERR_INTERNAL, ""});
+    throw;
   } catch (...) {
     threw = make_reason(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
   }
   if (said == cudaSuccess)
     said = static_cast<cudaError_t>(state.error);
-  own_kernel_.store(state.taken == 0);
-  if (state.resident_blocks != 0) // the blocks that the library's kernel really occupies
-    manager_.add_resident(this, config_.device_id, state.resident_blocks);
-  under_way_.store(1);
-  take_made(state.graphs);
+  take_over();
   if (threw)
     return end_failed_launch(threw);
   if (said == cudaSuccess && shared() && state.taken == 0)
@@ -71,7 +82,11 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
   };
   const scope inside(this, &state);
   if (unified()) {
-    w.unified.launch_fn(w.unified.transport_ctx, w.table->entries, w.table->count, w.shutdown_flag, w.stats,
+    if (w.unified.peer_fn != nullptr)
+      w.unified.peer_fn(w.unified.transport_ctx, config_.slot_size, w.table->entries, w.table->count, w.shutdown_flag,
+                        w.stats, kernel_stream_);
+    else
+      w.unified.spec_fn(w.unified.transport_ctx, w.table->entries, w.table->count, w.shutdown_flag, w.stats,
                         kernel_stream_);
     return cudaSuccess;
   }
@@ -117,17 +132,17 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
     return {};
   if (now == cudaErrorNotReady) {
     raise_shutdown();
-    std::string what;
+    char what[64];
     if (launches_graphs())
-      append(what, "any of the blocks of %u schedulers", state.graphs.members);
+      std::snprintf(what, sizeof(what), "any of the blocks of %u schedulers", state.graphs.members);
     else
-      append(what, "%u blocks of %u threads", blocks(), threads());
+      std::snprintf(what, sizeof(what), "%u blocks of %u threads", blocks(), threads());
     return make_reason(
         CUDAQ_ERR_TIMEOUT,
         "the dispatch kernel was queued but did not begin to run within 5 s: device %d has no room for "
         "%s together with the resident kernels, or no hardware queue is left (see CUDA_DEVICE_MAX_CONNECTIONS); "
         "it will end as soon as it begins",
-        config_.device_id, what.c_str());
+        config_.device_id, what);
   }
   under_way_.store(0);
   set_caller_flag(flag_before_);
@@ -141,13 +156,11 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
 }
 
 /// A launch function that reports an error may still have launched a kernel: it is stopped here.
-status_or_reason device_back_end::end_failed_launch(const status_or_reason &why) {
-  if (stream_state(kernel_stream_) == cudaErrorNotReady) {
-    raise_shutdown();
-    if (!wait_until(steady_clock::now() + kProofDeadline,
-                    [&] { return stream_state(kernel_stream_) != cudaErrorNotReady; }))
-      return {CUDAQ_ERR_TIMEOUT, why.text + "; the work that it left on its stream did not end within 5 s"};
-  }
+status_or_reason device_back_end::end_failed_launch(status_or_reason why) {
+  status_or_reason not_told;
+  if (stream_state(kernel_stream_) == cudaErrorNotReady && !end_kernel(steady_clock::now() + kProofDeadline, not_told))
+    return make_reason(CUDAQ_ERR_TIMEOUT, "%s; the work that it left on its stream did not end within 5 s",
+                       why.text.c_str());
   under_way_.store(0);
   set_caller_flag(flag_before_);
   return why;

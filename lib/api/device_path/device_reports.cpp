@@ -16,8 +16,9 @@ device_reports::~device_reports() {
 
 status_or_reason device_reports::renew(std::uint32_t loops, std::uint32_t first_slot) {
   void *larger = nullptr;
+  static_assert(sizeof(graph_report) <= sizeof(loop_report));
   if (loops > capacity_)
-    if (status_or_reason refused = manager_.take_mapped_block(loops * sizeof(loop_report), larger))
+    if (status_or_reason refused = manager_.take_mapped_block((loops + 1) * sizeof(loop_report), larger))
       return refused;
   const std::lock_guard lock(mutex_);
   before_ = sum();
@@ -29,6 +30,7 @@ status_or_reason device_reports::renew(std::uint32_t loops, std::uint32_t first_
   }
   loops_ = loops;
   std::uninitialized_value_construct_n(reports_, loops);
+  std::construct_at(reinterpret_cast<graph_report *>(reports_ + loops));
   for (std::uint32_t l = 0; l < loops; ++l)
     reports_[l].cursor = first_slot;
   return {};
@@ -93,6 +95,18 @@ void device_reports::read(cudaq_dispatcher_stats_t &out) const {
     out.busy_slots += load_acquire(reports_[l].busy) != 0;
   if (loops_ != 0)
     out.cursor = load_acquire(reports_[0].cursor);
+}
+
+graph_report device_reports::graphs() const {
+  const std::lock_guard lock(mutex_);
+  if (loops_ == 0)
+    return {};
+  const auto &posted = *reinterpret_cast<const graph_report *>(reports_ + loops_);
+  graph_report seen{};
+  seen.silent = load_acquire(posted.silent);
+  seen.silent_graph = load_acquire(posted.silent_graph);
+  seen.late_graph = load_acquire(posted.late_graph);
+  return seen;
 }
 
 std::uint64_t device_reports::unrelieved() const {

@@ -5,6 +5,7 @@
 
 #include "cudaq/realtime/detail/kernel_abi/device_params.h"
 #include "lib/api/manager.h"
+#include "lib/kernel_abi/graph_params.h"
 
 namespace cudaq::realtime::detail {
 
@@ -29,6 +30,9 @@ public:
   void read(cudaq_dispatcher_stats_t &out) const;
   /// Requests answered or dropped in all runs.
   std::uint64_t processed() const;
+  /// What the scheduler of graphs has posted in the present or the last run. Its address on the device: the one after
+  /// the reports of the loops.
+  graph_report graphs() const;
   /// Relaunches of graph schedulers that found no successor.
   std::uint64_t unrelieved() const;
   /// Text for dump_state: a line for loop 0 and for each loop that has taken a request in the present run; 64 at most.

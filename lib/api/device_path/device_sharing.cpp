@@ -2,6 +2,7 @@
 // A kernel on a ring that other dispatchers serve, too: the common router, and the member that represents the kernel
 // there.
 #include "lib/api/device_path/device_back_end.h"
+#include "lib/api/host_views.h"
 #include "lib/base/cuda_device.h"
 #include "lib/host_dispatcher/diagnostics.h"
 
@@ -13,18 +14,60 @@ namespace cudaq::realtime::detail {
 namespace {
 constexpr std::size_t kDecoyFlags = 16;                ///< bytes before its slots
 constexpr auto kQuiet = std::chrono::milliseconds(10); ///< without a new heartbeat for this time the driver is queried
+
+/// What CUDA knows about the memory at a device address. `device` is current.
+host_place place_of(const volatile void *address) {
+  cudaPointerAttributes a{};
+  if (cudaPointerGetAttributes(&a, const_cast<const void *>(address)) != cudaSuccess) {
+    cudaGetLastError(); // clears the error of this thread
+    return {nullptr, "CUDA cannot tell its host address"};
+  }
+  switch (a.type) {
+  case cudaMemoryTypeHost:
+    return {a.hostPointer, "pinned memory without a host address"};
+  case cudaMemoryTypeDevice:
+    return {nullptr, "device memory, which has no host address"};
+  case cudaMemoryTypeManaged:
+    return {nullptr, "managed memory, which host and device cannot share as a ring"};
+  default:
+    return {nullptr, "memory that CUDA did not allocate and that is not registered"};
+  }
+}
+
 } // namespace
+
+status_or_reason device_back_end::check_ring(cudaq_ringbuffer_t &ring) const {
+  if (unified()) // its kernel brings its own ring
+    return {};
+  cudaq_dispatcher_config_t alone = config_;
+  alone.shared_ring_mode = 0;
+  if (status_or_reason refused = validate_device_ring(ring, alone); refused || !shared())
+    return refused;
+  const bool incomplete = ring.rx_flags_host == nullptr || ring.tx_flags_host == nullptr ||
+                          ring.rx_data_host == nullptr ||
+                          (ring.tx_data_host == nullptr && !is_in_place(ring, ring_side::device));
+  if (incomplete) { // only then this call uses CUDA
+    const device_guard guard(config_.device_id);
+    if (status_or_reason refused = find_host_views(ring, config_, place_of))
+      return refused;
+  }
+  return validate_device_ring(ring, config_);
+}
 
 status_or_reason device_back_end::take_ring(wiring &w) {
   if (shared() && w.rewired) { // after a new wiring the ring starts at slot 0, unless other dispatchers are on it
     router_.reset();
     member_.forget_ring();
   }
-  status_or_reason refused = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), router_)
-                                      : manager_.reserve_ring(identity_of(*w.ring));
-  if (!refused)
+  status_or_reason refused;
+  if (!unified()) { // a unified kernel brings its own ring
+    refused = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), router_)
+                       : manager_.reserve_ring(identity_of(*w.ring));
+    if (refused)
+      return refused;
     held_ring_ = identity_of(*w.ring);
-  return refused;
+  }
+  return manager_.claim(this, claim_of(w, config_));
 }
 
 status_or_reason device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {

@@ -12,6 +12,8 @@ namespace {
 
 using write_value_fn = CUresult (*)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
 
+/// A worker's stream may be a blocking one of the caller's: it and the legacy stream wait for each other. So no call
+/// here uses the legacy stream or waits for the device as a whole.
 class cuda_graph_launcher final : public graph_launcher {
 public:
   cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup)
@@ -50,7 +52,7 @@ public:
     body();
   }
 
-  launch_result launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number) noexcept override {
+  launch_result launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number) override {
     worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
@@ -58,7 +60,7 @@ public:
     if (w.failed)
       return {w.failed};
     if (setup_.mailbox != nullptr)
-      store_release<void *>(setup_.mailbox[index], rx_slot);
+      store_release<void *>(setup_.mailbox[index], w.mail != nullptr ? w.mail : rx_slot);
     if (spec.io_ctx != nullptr)
       *static_cast<GraphIOContext *>(spec.io_ctx) = io_context(slot, rx_slot);
     if (!run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream))
@@ -108,6 +110,7 @@ public:
     return ends_the_context(found) ? found : cudaSuccess;
   }
   bool idle(std::uint32_t index) override { return query(workers_[index].stream) != cudaErrorNotReady; }
+  bool on_blocking_stream(std::uint32_t index) const override { return workers_[index].blocking; }
 
 private:
   static constexpr std::size_t kDoneStride = 64;
@@ -116,13 +119,14 @@ private:
   struct worker {
     cudaStream_t stream = nullptr;
     bool own_stream = false;
+    bool blocking = false;            ///< its stream and the legacy stream wait for each other
     cudaError_t failed = cudaSuccess; ///< error of its last launch
+    void *mail = nullptr;             ///< what the mailbox gets; NULL: the address of the slot
   };
 
   /// Any thread; it does not need a current device. Clears the thread's last CUDA error.
   cudaError_t query(cudaStream_t stream) const {
-    const device_guard guard(setup_.device_id);
-    const cudaError_t found = cudaStreamQuery(stream);
+    const cudaError_t found = query_stream(setup_.device_id, stream);
     cudaGetLastError();
     return found;
   }
@@ -191,27 +195,25 @@ private:
     return {};
   }
 
-  status_or_reason check_stream(std::size_t i) const {
-    unsigned flags = 0;
-    if (const cudaError_t error = cudaStreamGetFlags(workers_[i].stream, &flags))
-      return cuda_failed("cudaStreamGetFlags", error);
-    if ((flags & cudaStreamNonBlocking) == 0)
-      return make_reason(CUDAQ_ERR_INVALID_ARG,
-                         "workers[%zu].stream is a blocking stream, which waits for work on the legacy stream: create "
-                         "it with cudaStreamNonBlocking",
-                         i);
-    return {};
-  }
-
   status_or_reason prepare_worker(std::size_t i) {
     worker &w = workers_[i];
+    if (setup_.mailbox_gets_context && setup_.workers[i].io_ctx != nullptr) {
+      cudaPointerAttributes seen{};
+      if (const cudaError_t error = cudaPointerGetAttributes(&seen, setup_.workers[i].io_ctx))
+        return cuda_failed("cudaPointerGetAttributes", error);
+      w.mail = seen.devicePointer != nullptr ? seen.devicePointer : setup_.workers[i].io_ctx; // NULL: pageable memory
+    }
     w.stream = setup_.workers[i].stream;
     if (w.stream == nullptr) {
       if (const cudaError_t error = cudaStreamCreateWithFlags(&w.stream, cudaStreamNonBlocking))
         return cuda_failed("cudaStreamCreateWithFlags", error);
       w.own_stream = true;
-    } else if (status_or_reason refused = check_stream(i)) {
-      return refused;
+    } else {
+      unsigned flags = 0;
+      if (const cudaError_t error = cudaStreamGetFlags(w.stream, &flags))
+        return make_reason(CUDAQ_ERR_CUDA, "workers[%zu].stream is %p: cudaStreamGetFlags: %s (%s)", i,
+                           static_cast<void *>(w.stream), cudaGetErrorString(error), cudaGetErrorName(error));
+      w.blocking = (flags & cudaStreamNonBlocking) == 0;
     }
     if (const cudaError_t error = cudaGraphUpload(setup_.workers[i].graph_exec, w.stream))
       return make_reason(CUDAQ_ERR_CUDA, "graph worker %zu: cudaGraphUpload: %s (%s)", i, cudaGetErrorString(error),

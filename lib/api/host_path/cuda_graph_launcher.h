@@ -18,6 +18,7 @@ struct graph_launch_setup {
   cudaq_ringbuffer_t ring{}; ///< for the device's addresses
   void **mailbox = nullptr;  ///< the caller's, one word per worker, or NULL
   std::vector<cudaq_host_worker_t> workers;
+  bool mailbox_gets_context = false; ///< options.mailbox_content
 };
 
 /// Makes the launcher and uploads every graph. Destroy the launcher before the manager, and only when none of its

@@ -2,6 +2,7 @@
 #include "lib/api/host_path/host_back_end.h"
 
 #include "lib/api/host_path/host_workers.h"
+#include "lib/api/host_path/peer_launcher.h"
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
 #include "lib/api/host_path/cuda_graph_launcher.h"
 #include "lib/base/cuda_device.h"
@@ -26,6 +27,8 @@ status_or_reason host_back_end::acquire_ring(wiring &w, host_setup &setup) {
           shared ? manager_.join_ring(view, setup.router) : manager_.reserve_ring(identity_of(*w.ring)))
     return refused;
   held_ring_ = identity_of(*w.ring);
+  if (status_or_reason refused = manager_.claim(this, claim_of(w, config_)))
+    return refused;
   if (shared) {
     setup.jobs = setup.router->jobs();
   } else {
@@ -42,6 +45,7 @@ status_or_reason host_back_end::acquire_ring(wiring &w, host_setup &setup) {
 void host_back_end::release_ring() {
   if (held_ring_ == nullptr)
     return;
+  manager_.unclaim(this);
   if (config_.shared_ring_mode != 0)
     manager_.leave_ring(held_ring_);
   else
@@ -55,9 +59,14 @@ status_or_reason host_back_end::make_launcher(const wiring &w, host_setup &setup
   if (status_or_reason found = check_ring_for_graphs(*w.ring, setup.workers))
     return found;
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-  return make_cuda_graph_launcher(
-      manager_, {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers},
+  const bool contexts = w.options.mailbox_content == CUDAQ_MAILBOX_IO_CONTEXT;
+  status_or_reason made = make_cuda_graph_launcher(
+      manager_,
+      {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers, contexts},
       setup.launcher);
+  if (!made && w.words.any())
+    setup.launcher = std::make_shared<peer_launcher>(std::move(setup.launcher), w.words);
+  return made;
 #else
   return make_reason(CUDAQ_ERR_UNSUPPORTED, "graph workers: this library was built without the CUDA runtime");
 #endif
@@ -79,10 +88,12 @@ status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
   setup.markers = config_.skip_tx_markers == 0;
   setup.shutdown_flag = w.shutdown_flag;
   setup.stats = w.stats;
+  setup.idle_mask = w.words.idle_mask;
   shutdown_flag_ = w.shutdown_flag;
   const int flag_before = load_acquire(*shutdown_flag_);
+  bool flag_cleared = false; // before that, the flag may still belong to another dispatcher
   const auto take_back = [&] {
-    if (with_thread)
+    if (flag_cleared)
       store_release(*shutdown_flag_, flag_before);
     release_ring();
   };
@@ -94,8 +105,10 @@ status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
       if (!refused)
         refused = host_.prepare(std::move(setup));
     }
-    if (!refused && with_thread)
+    if (!refused && with_thread) {
+      flag_cleared = true;
       store_release(*shutdown_flag_, 0);
+    }
     if (!refused)
       refused = host_.start(with_thread);
   } catch (...) {
@@ -108,6 +121,8 @@ status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
 }
 
 status_or_reason host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+  if (fault_told_) // the run has ended, and its control words may belong to another dispatcher by now
+    return {};
   host_.request_stop();
   store_release(*shutdown_flag_, 1);
   if (!host_.finish(deadline))
@@ -117,19 +132,19 @@ status_or_reason host_back_end::finish(std::uint64_t timeout_ns, steady_clock::t
                        static_cast<double>(timeout_ns) * 1e-9);
   host_.leave_ring();
   release_ring();
+  fault_told_ = true;
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-  if (host_.fault() != 0 && !fault_told_) {
-    fault_told_ = true;
+  if (host_.fault() != 0)
     return cuda_failed("a graph", static_cast<cudaError_t>(host_.fault()));
-  }
 #endif
-  return {};
+  return host_.exit_reason();
 }
 
-std::uint64_t host_back_end::processed(bool running, const std::uint64_t *stats) const {
-  if (running) // the wired word is one turn late
-    return host_.stats_value();
-  return stats != nullptr ? load_relaxed(*stats) : 0;
+status_or_reason host_back_end::processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const {
+  out = running            ? host_.stats_value() // the wired word is one turn late
+        : stats != nullptr ? load_relaxed(*stats)
+                           : 0;
+  return {};
 }
 
 std::string host_back_end::describe() const {

@@ -13,13 +13,14 @@ public:
   host_back_end(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config)
       : manager_(manager), config_(config) {}
 
-  status_or_reason check_ring(const cudaq_ringbuffer_t &ring) const override {
-    return validate_host_ring(ring, config_);
-  }
+  status_or_reason check_ring(cudaq_ringbuffer_t &ring) const override { return validate_host_ring(ring, config_); }
   const char *missing_call(const wiring &w) const override;
   status_or_reason start(wiring &w) override { return begin_run(w, true); }
   run_phase look() const override {
-    return host_.fault() != 0 ? run_phase::faulted : host_.loop_ended() ? run_phase::ended : run_phase::going;
+    return host_.fault() != 0 || host_.exited() ? run_phase::faulted
+           : !host_.loop_ended()                ? run_phase::going
+           : host_.ended()                      ? run_phase::ended
+                                                : run_phase::ending;
   }
   status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override { return host_.is_own_thread() ? "a handler" : nullptr; }
@@ -32,7 +33,7 @@ public:
     return host_.worker_job(worker, out);
   }
   void read_stats(cudaq_dispatcher_stats_t &out) const override { host_.read_stats(out); }
-  std::uint64_t processed(bool running, const std::uint64_t *stats) const override;
+  status_or_reason processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const override;
   std::string describe() const override;
 
   /// Starts a run without a dispatcher thread: the caller runs the loop with run_loop_here.

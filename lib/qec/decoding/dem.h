@@ -19,6 +19,7 @@ struct dem_component {
   std::size_t first_target;  ///< into detector_error_model::targets
   std::uint32_t detectors;   ///< targets [first_target, + detectors): absolute detector indices, ascending
   std::uint32_t observables; ///< number of observable indices after these, ascending
+  std::uint32_t mechanism; ///< which error instruction this belongs to: counts the unrolled ones from 0, in text order
 };
 
 /// A detector error model with its loops unrolled.
@@ -36,12 +37,26 @@ struct detector_error_model {
   }
 };
 
-/// Parses Stim's text format: error, detector, logical_observable, shift_detectors, repeat (nested), `^`, comments,
-/// tags. Errors of probability 0 count for the size of the model, but are not in `components`. An error text begins
+/// The largest model that is accepted. Reading a text of n bytes takes a time that is linear in n plus these limits,
+/// and a decoder's memory is linear in them: a short text cannot ask for a large model.
+struct dem_limits {
+  std::uint64_t detectors = std::uint64_t{1} << 20;
+  std::uint64_t observables = std::uint64_t{1} << 20;
+  std::uint64_t instructions = std::uint64_t{1} << 24; ///< after loops are unrolled; each round of a loop counts as one
+  std::uint64_t targets = std::uint64_t{1} << 26;      ///< after loops are unrolled, of all instructions together
+  std::uint64_t nesting = 1024; ///< of repeat blocks; the parser needs no stack for it, but Stim does
+};
+
+/// Parses Stim's text format. Accepts what Stim 1.15.0 accepts when it reads a file, and refuses what it refuses,
+/// except for the limits. docs/decoding.md, "The text of a model", describes the format. An error text begins
 /// "line N: ".
 ///
-/// Refused, although Stim accepts it: a target twice in one component; more than 2^24 detectors or 2^20 observables;
-/// more than 2^24 instructions after loops are unrolled.
-[[nodiscard]] or_error<detector_error_model> parse_dem(std::string_view text);
+/// `components` leaves out what has no effect: errors of probability 0, and components without targets. A target that
+/// stands in a component twice is flipped twice, so it is left out, too. All count for the size of the model.
+[[nodiscard]] or_error<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits = {});
+
+/// log((1 - p) / p) for 0 < p < 1, the weight of an error. The quotient decides the rounding, as in PyMatching; it is
+/// infinite for a probability near the smallest double, then the weight is -log(p).
+[[nodiscard]] double log_odds(double probability) noexcept;
 
 } // namespace cudaq::qec::realtime

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/decode_status.h"
+#include "cudaq/qec/decoding/decode_status.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,17 +19,15 @@ struct unpack_result {
   std::size_t count; ///< events written; 0 with any status but ok
 };
 
-/// Converts bit-packed detection events (detector k in bit k % 8 of byte k / 8, Stim's b8) to ascending sparse indices.
-///
-/// buffer_too_small: `packed` is shorter than the detectors need, or `events` has too little room for the events that
-/// fired (room for num_detectors always suffices). bad_detector_index: a bit after the last detector is set, in the
-/// last byte or in any byte after it. Example with 10 detectors: bytes {0x05, 0x02} are events 0, 2, 9; bytes {0x05,
-/// 0x04} name detector 10 and are refused.
-[[nodiscard]] inline unpack_result unpack_events(std::span<const std::uint8_t> packed, std::uint64_t num_detectors,
-                                                 std::span<std::uint64_t> events) noexcept {
+/// Calls take(index) for every event of a bit-packed shot (detector k in bit k % 8 of byte k / 8, Stim's b8), in
+/// ascending order. buffer_too_small: `packed` is shorter than the detectors need; nothing is called.
+/// bad_detector_index: a bit after the last detector is set, in the last byte or in any byte after it; the events
+/// before it were taken.
+template <typename Take>
+[[nodiscard]] decode_status for_each_event(std::span<const std::uint8_t> packed, std::uint64_t num_detectors,
+                                           const Take &take) noexcept {
   if (packed.size() < num_detectors / 8 + (num_detectors % 8 != 0))
-    return {decode_status::buffer_too_small, 0};
-  std::size_t count = 0;
+    return decode_status::buffer_too_small;
   for (std::size_t at = 0; at < packed.size(); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     if (packed.size() - at >= sizeof word) // a copy with constant length is one load
@@ -40,13 +38,28 @@ struct unpack_result {
       continue;
     const std::uint64_t base = std::uint64_t{8} * at;
     if (base + static_cast<std::uint64_t>(std::bit_width(word)) > num_detectors)
-      return {decode_status::bad_detector_index, 0};
-    if (static_cast<std::size_t>(std::popcount(word)) > events.size() - count)
-      return {decode_status::buffer_too_small, 0};
+      return decode_status::bad_detector_index;
     for (; word != 0; word &= word - 1)
-      events[count++] = base + static_cast<std::uint64_t>(std::countr_zero(word));
+      take(base + static_cast<std::uint64_t>(std::countr_zero(word)));
   }
-  return {decode_status::ok, count};
+  return decode_status::ok;
+}
+
+/// The same into a list. buffer_too_small also if `events` has too little room for the events that fired (room for
+/// num_detectors always suffices). Example with 10 detectors: bytes {0x05, 0x02} are events 0, 2, 9; bytes {0x05, 0x04}
+/// name detector 10 and are refused.
+[[nodiscard]] inline unpack_result unpack_events(std::span<const std::uint8_t> packed, std::uint64_t num_detectors,
+                                                 std::span<std::uint64_t> events) noexcept {
+  std::size_t count = 0;
+  const decode_status status = for_each_event(packed, num_detectors, [&](std::uint64_t event) {
+    if (count < events.size())
+      events[count] = event;
+    ++count;
+  });
+  if (status != decode_status::ok)
+    return {status, 0};
+  return count > events.size() ? unpack_result{decode_status::buffer_too_small, 0}
+                               : unpack_result{decode_status::ok, count};
 }
 
 /// The inverse: converts sparse indices in any order to bits. Writes ceil(num_detectors / 8) bytes of `packed`; after

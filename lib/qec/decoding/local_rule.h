@@ -1,25 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The local predecoder's rule, as host and device code.
+// The local predecoder's rules, as host and device code. docs/predecoding.md has their cost and their proof.
+//
+// `isolated` keeps the matcher's guarantee. Distances are sums of weights log((1 - p) / p) along the graph. The limit
+// is a weight that no set of (d - 1) / 2 errors has (predecoding/isolation.h).
+//
+//   Pair       Two fired detectors a, b at the ends of an edge, each the only fired neighbour of the other, are matched
+//              if every other way to pair them up weighs more than the limit: other(a) + other(b),
+//              other(a) + boundary(b), boundary(a) + other(b). other(a): distance to the nearest fired detector
+//              except b; boundary(a): distance to the boundary.
+//   Boundary   A fired detector is matched with the boundary if no other detector has fired within the limit.
+//
+// A pair that the matcher would match otherwise has paths that weigh more than the limit: then the shot was beyond the
+// guarantee anyway.
+//
+// `guarded` and `plain` look at steps, not at weights, and make more logical errors:
 //
 //   Pair       A fired detector whose only fired neighbour has it as its only fired neighbour is matched with it.
 //   Boundary   A fired detector that has an edge to the boundary, and no other fired detector within two steps (plain:
 //              one step), is matched with the boundary.
-//   Matched    detectors are not events of the residual. The observables of the matched edge are toggled.
 //
-//   fired    a - b   c - d - e   f=|       neighbours by -, boundary by =|
-//   decided  a with b; c, d, e stay (d has two fired neighbours); f with the boundary
+// Matched detectors are not events of the residual. The observables of the matched edge are toggled. Each decision
+// depends on the fired detectors only, so all detectors can be decided in parallel, in any order. The two ends of a
+// pair agree because both look at the same two neighbourhoods.
 //
-// Each decision depends on the fired detectors only, so all detectors can be decided in parallel, in any order. Two
-// detectors agree about their pair because both look at the same two neighbourhoods.
-//
-// The matcher that follows gets fewer events. Local rules of this kind: N. Delfosse, "Hierarchical decoding to reduce
-// hardware requirements for quantum computing" (2020); S. C. Smith, B. J. Brown, S. D. Bartlett, "A local pre-decoder
-// to reduce the bandwidth and latency of quantum error correction" (2022); G. S. Ravi et al., "Better than worst-case
-// decoding for quantum error correction" (Clique, 2023). A match that is made too early costs accuracy:
-// docs/pipeline.md has the measurements.
+// Local rules of this kind: N. Delfosse, "Hierarchical decoding to reduce hardware requirements for quantum computing"
+// (2020); S. C. Smith, B. J. Brown, S. D. Bartlett, "A local pre-decoder to reduce the bandwidth and latency of quantum
+// error correction" (2022); G. S. Ravi et al., "Better than worst-case decoding for quantum error correction" (Clique,
+// 2023).
 #pragma once
 
-#include "lib/qec/decoding/decode_status.h"
+#include "cudaq/qec/decoding/decode_status.h"
 
 #include <cstdint>
 
@@ -29,6 +39,28 @@ namespace cudaq::qec::realtime {
 struct graph_edge {
   std::uint32_t neighbour;
   std::uint32_t observables; ///< index of a list of observables
+};
+
+/// A detector near another one.
+struct near_detector {
+  std::uint32_t detector;
+  std::uint32_t distance;
+};
+
+/// What `isolated` knows about a detector. Distances are in the units of the graph (predecoding/isolation.h).
+struct isolation_of {
+  std::uint32_t limit;       ///< other ways must weigh more
+  std::uint32_t reach;       ///< the list of near detectors is complete below this distance
+  std::uint32_t to_boundary; ///< distance to the boundary; kFar without one
+  std::uint32_t alone;       ///< 1: may be matched with the boundary, if no near detector has fired
+};
+inline constexpr std::uint32_t kFar = 1U << 30;
+
+/// How `isolated` sees an edge.
+enum class edge_step : std::uint8_t {
+  ignored = 0, ///< so unlikely that its ends are no neighbours
+  step = 1,    ///< its ends are neighbours; it is not matched, because another way between them is cheaper
+  matched = 2  ///< its ends may be matched
 };
 
 /// The detector graph as plain arrays, in memory of the side (host or device) that uses it. Two detectors have at
@@ -41,14 +73,20 @@ struct detector_graph_view {
   const std::uint32_t *boundary = nullptr;   ///< per detector: list of its boundary edge, or kNoBoundary
   const std::uint32_t *list_first = nullptr; ///< number of lists + 1; list 0 is empty
   const std::uint32_t *lists = nullptr;      ///< the observables of all lists
+  // Of the rule `isolated`; null: the rule matches nothing.
+  const edge_step *steps = nullptr;          ///< per entry of edges
+  const isolation_of *isolation = nullptr;   ///< per detector
+  const std::uint32_t *near_first = nullptr; ///< num_detectors + 1: the near detectors of v begin here
+  const near_detector *near = nullptr;       ///< nearest first, so that the first one that has fired decides
 };
 
 inline constexpr std::uint32_t kNoBoundary = UINT32_MAX;
 
-/// When a fired detector may be matched with the boundary: the distance to the next fired detector.
+/// When fired detectors are matched.
 enum class local_rule : std::uint32_t {
-  guarded = 0, ///< more than two steps: a chain of two errors at the boundary stays whole
-  plain = 1    ///< more than one step: more events are removed, and more of them wrongly
+  guarded = 0, ///< by steps; makes more logical errors than matching alone
+  plain = 1,   ///< the same, nearer to the boundary; removes more events, and more of them wrongly
+  isolated = 2 ///< by weights; right wherever the matcher is sure to be right
 };
 
 /// The decision about one fired detector.
@@ -64,16 +102,18 @@ CUDAQ_QEC_HOST_DEVICE inline bool is_fired(const std::uint64_t *fired, std::uint
   return (fired[detector / 64] >> (detector % 64) & 1) != 0;
 }
 
-/// The edge to the only fired neighbour: `one` and its position; else `none` or `many`.
+/// The edge to the only fired neighbour: `one` and its position; else `none` or `many`. `steps`: those of the graph, to
+/// leave out the ignored edges; null: all edges count.
 struct only_neighbour {
   enum kind { none, one, many } how = none;
   std::uint32_t edge = 0;
 };
 CUDAQ_QEC_HOST_DEVICE inline only_neighbour only_fired_neighbour(const detector_graph_view &graph,
-                                                                 const std::uint64_t *fired, std::uint32_t detector) {
+                                                                 const std::uint64_t *fired, std::uint32_t detector,
+                                                                 const edge_step *steps) {
   only_neighbour found;
   for (std::uint32_t e = graph.edge_first[detector]; e < graph.edge_first[detector + 1]; ++e) {
-    if (!is_fired(fired, graph.edges[e].neighbour))
+    if (!is_fired(fired, graph.edges[e].neighbour) || (steps != nullptr && steps[e] == edge_step::ignored))
       continue;
     if (found.how == only_neighbour::one)
       return {only_neighbour::many, 0};
@@ -97,12 +137,48 @@ CUDAQ_QEC_HOST_DEVICE inline bool is_alone(const detector_graph_view &graph, con
   return true;
 }
 
+/// Distance from `detector` to the nearest fired detector except `but`; at most its reach.
+CUDAQ_QEC_HOST_DEVICE inline std::uint32_t nearest_other(const detector_graph_view &graph, const std::uint64_t *fired,
+                                                         std::uint32_t detector, std::uint32_t but) {
+  for (std::uint32_t i = graph.near_first[detector]; i < graph.near_first[detector + 1]; ++i)
+    if (is_fired(fired, graph.near[i].detector) && graph.near[i].detector != but)
+      return graph.near[i].distance;
+  return graph.isolation[detector].reach;
+}
+
+CUDAQ_QEC_HOST_DEVICE inline local_decision decide_isolated(const detector_graph_view &graph,
+                                                            const std::uint64_t *fired, std::uint32_t detector) {
+  if (graph.isolation == nullptr)
+    return {};
+  const only_neighbour mine = only_fired_neighbour(graph, fired, detector, graph.steps);
+  const isolation_of &here = graph.isolation[detector];
+  if (mine.how == only_neighbour::none && here.alone != 0 &&
+      nearest_other(graph, fired, detector, detector) == here.reach)
+    return {true, true, graph.boundary[detector]};
+  if (mine.how != only_neighbour::one || graph.steps[mine.edge] != edge_step::matched)
+    return {};
+  const graph_edge edge = graph.edges[mine.edge];
+  if (only_fired_neighbour(graph, fired, edge.neighbour, graph.steps).how != only_neighbour::one)
+    return {};
+  const isolation_of &there = graph.isolation[edge.neighbour];
+  const std::uint32_t limit = here.limit > there.limit ? here.limit : there.limit; // the same seen from both ends
+  const std::uint32_t others = nearest_other(graph, fired, detector, edge.neighbour);
+  if (others + there.reach <= limit || others + there.to_boundary <= limit)
+    return {};
+  const std::uint32_t theirs = nearest_other(graph, fired, edge.neighbour, detector);
+  if (others + theirs <= limit || theirs + here.to_boundary <= limit)
+    return {};
+  return {true, detector < edge.neighbour, edge.observables};
+}
+
 } // namespace detail
 
 /// Decides about `detector`, which has fired. fired: detector k in bit k % 64 of word k / 64.
 CUDAQ_QEC_HOST_DEVICE inline local_decision decide_locally(const detector_graph_view &graph, const std::uint64_t *fired,
                                                            std::uint32_t detector, local_rule rule) {
-  const detail::only_neighbour mine = detail::only_fired_neighbour(graph, fired, detector);
+  if (rule == local_rule::isolated)
+    return detail::decide_isolated(graph, fired, detector);
+  const detail::only_neighbour mine = detail::only_fired_neighbour(graph, fired, detector, nullptr);
   if (mine.how == detail::only_neighbour::many)
     return {};
   if (mine.how == detail::only_neighbour::none) {
@@ -113,7 +189,7 @@ CUDAQ_QEC_HOST_DEVICE inline local_decision decide_locally(const detector_graph_
   }
   // This detector is a fired neighbour of its neighbour, so `one` means this detector.
   const graph_edge edge = graph.edges[mine.edge];
-  if (detail::only_fired_neighbour(graph, fired, edge.neighbour).how != detail::only_neighbour::one)
+  if (detail::only_fired_neighbour(graph, fired, edge.neighbour, nullptr).how != detail::only_neighbour::one)
     return {};
   return {true, detector < edge.neighbour, edge.observables};
 }

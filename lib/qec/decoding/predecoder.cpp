@@ -106,7 +106,7 @@ predecoder_result make_predecoder(std::string_view name, std::string_view dem_te
                                  static_cast<std::uint32_t>(model->num_observables)};
   if (name == "passthrough")
     return {std::make_unique<passthrough_predecoder>(layout), {}};
-  or_error<detector_graph> graph = detector_graph::from_dem(*model);
+  or_error<detector_graph> graph = detector_graph::from_dem(*model, rule);
   if (!graph)
     return {nullptr, "local predecoder: " + graph.error};
   return {std::make_unique<local_predecoder>(std::move(*graph), layout, rule), {}};

@@ -48,9 +48,9 @@ struct predecoder_result {
 };
 
 /// "passthrough": all events are residual, so the answers are those of the matcher alone. "local": the rule of
-/// local_rule.h on the model's detector graph; it makes more logical errors than matching alone (docs/pipeline.md has
-/// the ratios).
+/// local_rule.h on the model's detector graph. The rules other than isolated make more logical errors than matching
+/// alone (docs/predecoding.md has the ratios).
 [[nodiscard]] predecoder_result make_predecoder(std::string_view name, std::string_view dem_text,
-                                                local_rule rule = local_rule::guarded);
+                                                local_rule rule = local_rule::isolated);
 
 } // namespace cudaq::qec::realtime

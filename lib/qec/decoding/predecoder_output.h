@@ -8,7 +8,7 @@
 //   events_offset    uint32[num_events]    residual as ascending indices; room for all detectors
 #pragma once
 
-#include "lib/qec/decoding/decode_status.h"
+#include "cudaq/qec/decoding/decode_status.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include "lib/base/trace_range.h"
 
 #include <algorithm>
+#include <cxxabi.h>
 
 namespace cudaq::qec::realtime::detail {
 
@@ -82,7 +83,12 @@ bool completions::collect(std::uint64_t ticket) {
     c.status = CUDAQ_RPC_ERR_NO_RESPONSE;
   }
   c.success = c.cuda_error == 0 && !is_protocol_error(c.status);
-  deliver(c);
+  try {
+    deliver(c);
+  } catch (abi::__forced_unwind &) {
+    ring_.collect(ticket);
+    throw;
+  }
   ring_.collect(ticket);
   return true;
 }
@@ -100,6 +106,12 @@ void completions::deliver(const completion &c) {
     try {
       const cudaq::realtime::detail::trace_range range("qec completion");
       (*handler_)(c);
+    } catch (abi::__forced_unwind &) { // pthread_exit in the handler: it is not called again
+      handler_ = nullptr;
+      handler_errors_.bump();
+      in_handler_.set(0);
+      completed_.bump();
+      throw;
     } catch (...) {
       handler_errors_.bump();
     }

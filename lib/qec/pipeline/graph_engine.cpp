@@ -3,12 +3,14 @@
 
 #include "lib/base/trace_range.h"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
 namespace cudaq::qec::realtime::detail {
 
+using cudaq::realtime::detail::load_frame;
 using experimental::gpu_worker_resources;
 
 graph_engine::graph_engine(pipeline_ring &ring, responder &to, const std::vector<gpu_worker_resources> &workers,
@@ -73,10 +75,16 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
   const auto slot = static_cast<std::uint32_t>(
       (reinterpret_cast<std::uintptr_t>(slot_dev) - reinterpret_cast<std::uintptr_t>(ring_.ring().rx_data)) /
       ring_.ring().rx_stride_sz);
+  // The dispatcher has judged the header, but this reads it again: a peer that breaks the protocol may have written
+  // another size. The CPU stage never gets a size that the slot does not hold.
+  std::uint64_t words[3];
+  for (std::size_t i = 0; i < 3; ++i)
+    words[i] = load_frame<std::uint64_t>(ring_.rx_slot(slot) + 8 * i);
   cudaq_rpc_header_t header;
-  std::memcpy(&header, ring_.rx_slot(slot), sizeof(header));
+  static_assert(sizeof(header) == sizeof(words));
+  std::memcpy(&header, words, sizeof(header));
   request_record &record = ring_.record(slot);
-  record.payload_size = header.arg_len;
+  record.payload_size = std::min(header.arg_len, static_cast<std::uint32_t>(ring_.max_payload()));
   // Otherwise the last answer's header could be taken for one that the CPU stage has written.
   if (with_cpu_stage_ && !ring_.in_place())
     std::memset(ring_.tx_slot(slot), 0, sizeof(cudaq_rpc_response_t));

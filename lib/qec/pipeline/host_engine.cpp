@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <cxxabi.h>
 #include <stdexcept>
 #include <string>
 
@@ -54,7 +55,7 @@ bool host_engine::take(int id, std::uint32_t &slot) {
   return workers_[static_cast<std::size_t>(id)].serves->queue.pop(slot);
 }
 
-stage_launch host_engine::launch(int id, std::uint32_t slot) noexcept {
+stage_launch host_engine::launch(int id, std::uint32_t slot) {
   worker &self = workers_[static_cast<std::size_t>(id)];
   const gpu_worker_resources &w = self.resources;
   // The stage reads the payload in the slot: a deferred request keeps its rx flag, so its slot is not refilled before
@@ -79,6 +80,8 @@ stage_launch host_engine::launch(int id, std::uint32_t slot) noexcept {
     self.runs = said.error == 0 && w.ready_flag != nullptr;
     if (said.error == 0 && w.post_launch_fn != nullptr)
       w.post_launch_fn(w.post_launch_data, slot_dev, nullptr);
+  } catch (abi::__forced_unwind &) { // pthread_exit in the stage
+    throw;
   } catch (...) {
     said.error = cudaErrorUnknown;
   }

@@ -19,7 +19,7 @@ public:
   void settle() noexcept override {}
   bool has_threads() const override { return true; }
   bool take(int worker, std::uint32_t &slot) override;
-  stage_launch launch(int worker, std::uint32_t slot) noexcept override;
+  stage_launch launch(int worker, std::uint32_t slot) override;
   bool lost(int, std::uint64_t) noexcept override { return false; }
   bool release(int worker, bool ended) noexcept override;
 

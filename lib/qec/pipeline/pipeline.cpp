@@ -57,7 +57,7 @@ realtime_pipeline::realtime_pipeline(const pipeline_stage_config &config) : impl
 realtime_pipeline::~realtime_pipeline() {
   try {
     impl_->stop();
-  } catch (const std::logic_error &) { // a callback of this pipeline destroys it: the callback's thread cannot end now
+  } catch (...) { // a callback of this pipeline destroys it: the callback's thread cannot end now
     static_cast<void>(impl_.release());
     return;
   }

@@ -6,6 +6,9 @@
 #include "lib/qec/pipeline/host_engine.h"
 #include "lib/qec/pipeline/pipeline_thread.h"
 
+#include <algorithm>
+#include <climits>
+#include <cxxabi.h>
 #include <sched.h>
 #include <stdexcept>
 #include <utility>
@@ -57,7 +60,7 @@ void start_thread(loop_thread &thread, const std::string &name, int core, std::f
 } // namespace
 
 pipeline_core::pipeline_core(const pipeline_stage_config &config)
-    : config_(config), wait_(decide_wait(config)), ring_(config), completions_(ring_), responder_(ring_, completions_) {
+    : config_(config), ring_(config), wait_(decide_wait(config)), completions_(ring_), responder_(ring_, completions_) {
   try {
     create_dispatcher();
   } catch (...) {
@@ -83,8 +86,10 @@ void pipeline_core::create_dispatcher() {
   c.device_id = config_.device_id;
   must(cudaq_dispatch_manager_create(&manager_), "manager");
   must(cudaq_dispatcher_create(manager_, &c, &dispatcher_), "dispatcher");
-  if (cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_.ring()) != CUDAQ_OK)
+  const cudaq_status_t bound = cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_.ring());
+  if (bound == CUDAQ_ERR_INVALID_ARG)
     throw std::invalid_argument(std::string("pipeline: external_ringbuffer or ring: ") + cudaq_last_error_message());
+  must(bound, "ring");
   must(cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_), "control words");
   responder_.answer_through(dispatcher_);
 }
@@ -136,6 +141,7 @@ pipeline_core::run_state pipeline_core::exchange_state(run_state to) {
 }
 
 void pipeline_core::start() {
+  const cudaq::realtime::detail::cancellation_disabled during_the_call;
   refuse_from_callback("start");
   const std::lock_guard<std::mutex> one(control_);
   require_configurable("start");
@@ -178,8 +184,18 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
   completions_.call(&handler_);
   start_thread(consumer_, "qec-consumer", config_.cores.consumer, [this] {
     const pipeline_thread inside(this);
-    run_loop([this] { return completions_.turn(); },
-             [this] { return consumer_ends_.load() != 0 && completions_.turn() == 0; }, idle());
+    const auto serve = [this] {
+      run_loop([this] { return completions_.turn(); },
+               [this] { return consumer_ends_.load() != 0 && completions_.turn() == 0; }, idle());
+    };
+    try {
+      serve();
+    } catch (abi::__forced_unwind &) { // pthread_exit in the completion handler: no handler is called any more
+      responder_.note("the completion handler has ended its thread (pthread_exit); it must return");
+      responder_.give_up.store(1);
+      serve();
+      throw;
+    }
   });
   for (int id = 0; id < config_.num_workers && engine_->has_threads(); ++id) {
     auto turns = std::make_unique<stage_worker>(id, resources[static_cast<std::size_t>(id)], *engine_, ring_,
@@ -191,12 +207,22 @@ void pipeline_core::start_threads(const std::vector<gpu_worker_resources> &resou
       workers_.emplace_back().turns = std::move(turns);
       thread = &workers_.back().thread;
     }
-    const int base = config_.cores.worker_base;
-    start_thread(*thread, "qec-worker-" + std::to_string(id), base < 0 ? -1 : base + id, [this, &worker] {
-      const pipeline_thread inside(this);
-      run_loop([&worker] { return worker.turn(); },
-               [this, &worker] { return workers_end_.load() != 0 && worker.turn() == 0 && worker.idle(); }, idle());
-    });
+    const auto core = static_cast<int>(std::min<std::int64_t>(std::int64_t{config_.cores.worker_base} + id, INT_MAX));
+    start_thread(
+        *thread, "qec-worker-" + std::to_string(id), config_.cores.worker_base < 0 ? -1 : core, [this, &worker] {
+          const pipeline_thread inside(this);
+          const auto serve = [this, &worker] {
+            run_loop([&worker] { return worker.turn(); },
+                     [this, &worker] { return workers_end_.load() != 0 && worker.turn() == 0 && worker.idle(); },
+                     idle());
+          };
+          try {
+            serve();
+          } catch (abi::__forced_unwind &) { // pthread_exit in a stage: give_up is set, so no stage is called any more
+            serve();
+            throw;
+          }
+        });
   }
 }
 
@@ -231,7 +257,7 @@ void pipeline_core::end_after_failed_start() noexcept {
 bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status) {
   const auto at = static_cast<std::uint32_t>(slot);
   const answer said = size != nullptr ? checked_answer(status, *size, ring_.max_payload())
-                                      : written_answer(ring_.tx_slot(at), ring_.max_payload());
+                                      : framed_answer(ring_.tx_slot(at), ring_.max_payload());
   return responder_.give(at, generation, said);
 }
 

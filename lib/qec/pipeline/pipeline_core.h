@@ -26,7 +26,7 @@
 //   GPU         output          the graph's last kernel      gpu_output, then ready_flag 1
 //   worker 0    ready           stage_worker::is_ready       ready_flag 2; phase_ ready
 //               CPU stage       stage_worker::run_cpu_stage  state {7, called}; 16 bytes in response_buffer
-//               own the answer  finish_framed, is_mine       state {7, none}
+//               own the answer  finish_stage, is_mine        state {7, none}
 //               answer          responder::give              cudaq_host_complete_deferred writes the response header,
 //                                                            then tx = address of the slot, job {8, open}
 //               free worker     stage_worker::done           ready_flag 0; phase_ idle; graph_engine::release lets
@@ -75,6 +75,7 @@
 #include "lib/qec/pipeline/completions.h"
 #include "lib/qec/pipeline/stage_engine.h"
 #include "lib/qec/pipeline/stage_worker.h"
+#include "lib/qec/pipeline/stop_text.h"
 
 #include <deque>
 #include <memory>
@@ -118,6 +119,13 @@ private:
     cudaq::realtime::detail::loop_thread thread;
   };
 
+  /// What a stop has found. As stop_report, but needs no allocation.
+  struct stop_findings {
+    std::uint64_t given_up = 0, left_over = 0;
+    int stuck_threads = 0;
+    stop_text text;
+  };
+
   using time_point = cudaq::realtime::detail::steady_clock::time_point;
 
   void create_dispatcher();
@@ -132,13 +140,13 @@ private:
   bool is_stuck() const;
 
   bool drain(time_point deadline);
-  bool stop_dispatcher(std::uint64_t timeout_ns, experimental::stop_report &report);
-  int join_workers(time_point deadline, experimental::stop_report &report);
-  bool answers_are_told(experimental::stop_report &report);
-  void end_consumer(experimental::stop_report &report);
+  bool stop_dispatcher(std::uint64_t timeout_ns, stop_findings &found);
+  int join_workers(time_point deadline, stop_findings &found);
+  bool answers_are_told(stop_findings &found);
+  void end_consumer(stop_findings &found);
   static request_phase take_back(request_record &record);
   void take_back_open_requests();
-  void publish(const experimental::stop_report &report, run_state state);
+  void publish(const stop_findings &found, run_state state);
 
   request_record &record_to_complete(int slot, int status);
   bool answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status);
@@ -146,8 +154,8 @@ private:
   static constexpr std::uint64_t kBlockIntervalNs = 500000;
 
   experimental::pipeline_stage_config config_;
+  pipeline_ring ring_; ///< checks the configuration
   cudaq_wait_policy_t wait_;
-  pipeline_ring ring_;
   cudaq_dispatch_manager_t *manager_ = nullptr;
   cudaq_dispatcher_t *dispatcher_ = nullptr;
   volatile int shutdown_ = 0;
@@ -169,7 +177,7 @@ private:
   mutable std::mutex shape_; ///< guards the members below, for reports during a start or stop
   std::deque<worker_thread> workers_;
   run_state state_ = run_state::created;
-  experimental::stop_report report_;
+  stop_findings last_stop_;
 };
 
 } // namespace cudaq::qec::realtime::detail

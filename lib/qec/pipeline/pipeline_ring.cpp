@@ -12,14 +12,17 @@ using experimental::ring_memory;
 
 namespace {
 
+constexpr int kMostSlots = 1 << 24; ///< of any ring, see cudaq_dispatcher_config_t
+
 // Out of line, so that an accepted submit contains no code for texts.
 [[noreturn]] void refuse(const std::string &text) { throw std::invalid_argument("pipeline: " + text); }
 
+// Before any allocation: sizes are the caller's, and may be wrong by orders of magnitude.
 const pipeline_stage_config &checked(const pipeline_stage_config &c) {
   if (c.num_workers < 1 || c.num_workers > 64)
     refuse("num_workers is " + std::to_string(c.num_workers) + ", it must be 1 to 64");
-  if (c.num_slots < 1)
-    refuse("num_slots is " + std::to_string(c.num_slots) + ", it must be at least 1");
+  if (c.num_slots < 1 || c.num_slots > kMostSlots)
+    refuse("num_slots is " + std::to_string(c.num_slots) + ", it must be 1 to " + std::to_string(kMostSlots));
   if (c.slot_size < CUDAQ_RPC_HEADER_SIZE || c.slot_size > std::numeric_limits<std::uint32_t>::max() / 2)
     refuse("slot_size is " + std::to_string(c.slot_size) + ", it must be 24 bytes to 2 GiB");
   return c;
@@ -51,18 +54,13 @@ cudaq_ringbuffer_memory_t *allocate(const pipeline_stage_config &c, cudaq_ringbu
 } // namespace
 
 pipeline_ring::pipeline_ring(const pipeline_stage_config &config)
-    : slot_size_(checked(config).slot_size), records_(static_cast<std::size_t>(config.num_slots)) {
+    : slot_size_(checked(config).slot_size),
+      memory_(config.external_ringbuffer == nullptr ? allocate(config, ring_) : nullptr),
+      records_(static_cast<std::size_t>(config.num_slots)) {
   for (std::uint32_t i = 0; i < num_slots(); ++i)
     records_[i].admitted_ticket.set(i);
-  if (config.external_ringbuffer != nullptr)
+  if (external())
     ring_ = *static_cast<const cudaq_ringbuffer_t *>(config.external_ringbuffer);
-  else
-    memory_ = allocate(config, ring_);
-}
-
-pipeline_ring::~pipeline_ring() {
-  if (memory_ != nullptr)
-    cudaq_ringbuffer_destroy(memory_);
 }
 
 pipeline_ring::admission pipeline_ring::submit(std::uint32_t function_id, const void *payload, std::size_t size,

@@ -11,6 +11,7 @@
 #include "cudaq/realtime/detail/base/flag_word.h"
 #include "lib/base/generation_word.h"
 
+#include <memory>
 #include <vector>
 
 namespace cudaq::qec::realtime::detail {
@@ -47,7 +48,7 @@ class pipeline_ring {
 public:
   /// Throws std::invalid_argument or std::runtime_error.
   explicit pipeline_ring(const experimental::pipeline_stage_config &config);
-  ~pipeline_ring();
+  ~pipeline_ring() = default;
   pipeline_ring(const pipeline_ring &) = delete;
   pipeline_ring &operator=(const pipeline_ring &) = delete;
 
@@ -87,9 +88,14 @@ public:
 private:
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
 
-  cudaq_ringbuffer_memory_t *memory_ = nullptr;
-  cudaq_ringbuffer_t ring_{};
+  struct free_memory {
+    void operator()(cudaq_ringbuffer_memory_t *memory) const noexcept { cudaq_ringbuffer_destroy(memory); }
+  };
+
+  // In this order: the largest part is allocated first.
   std::size_t slot_size_;
+  cudaq_ringbuffer_t ring_{};
+  std::unique_ptr<cudaq_ringbuffer_memory_t, free_memory> memory_; ///< nullptr: an external ring
   std::vector<request_record> records_;
   alignas(64) shared_word<std::uint64_t> next_;
   alignas(64) counter submitted_;

@@ -10,6 +10,7 @@
 
 namespace cudaq::qec::realtime::detail {
 
+using cudaq::realtime::detail::deadline_after;
 using cudaq::realtime::detail::steady_clock;
 using cudaq::realtime::detail::wait_until;
 using experimental::stop_report;
@@ -18,6 +19,8 @@ namespace {
 
 /// After the grace period: the time for a thread to return from a callback, and for the dispatcher to answer the rest.
 constexpr auto kEndTime = std::chrono::milliseconds(500);
+
+unsigned long long count(std::uint64_t n) { return n; } // for printf formats
 
 const char *text_of(stage_worker::activity what) {
   switch (what) {
@@ -33,8 +36,6 @@ const char *text_of(stage_worker::activity what) {
   return "";
 }
 
-void say(stop_report &report, const std::string &text) { report.text += (report.text.empty() ? "" : "; ") + text; }
-
 } // namespace
 
 void pipeline_core::refuse_from_callback(const char *call) const {
@@ -43,15 +44,16 @@ void pipeline_core::refuse_from_callback(const char *call) const {
                            ": called from a callback of the same pipeline; call it from another thread");
 }
 
-void pipeline_core::publish(const stop_report &report, run_state state) {
+void pipeline_core::publish(const stop_findings &found, run_state state) {
   const std::lock_guard<std::mutex> lock(shape_);
-  report_ = report;
+  last_stop_ = found;
   state_ = state;
 }
 
 stop_report pipeline_core::last_stop() const {
   const std::lock_guard<std::mutex> lock(shape_);
-  return report_;
+  return {last_stop_.text.empty(), last_stop_.given_up, last_stop_.left_over, last_stop_.stuck_threads,
+          last_stop_.text.c_str()};
 }
 
 bool pipeline_core::ended() const {
@@ -65,44 +67,44 @@ bool pipeline_core::is_stuck() const {
 }
 
 void pipeline_core::stop() {
+  const cudaq::realtime::detail::cancellation_disabled during_the_call;
   refuse_from_callback("stop");
   const std::lock_guard<std::mutex> one(control_);
   ring_.close(); // first: a submit may wait for a slot, even if the pipeline never ran
   if (ended())
     return;
-  stop_report report;
+  stop_findings found;
   const std::uint64_t given_up_before = completions_.given_up();
-  const auto deadline = steady_clock::now() + std::chrono::nanoseconds(config_.grace_period_ns);
+  const auto deadline = deadline_after(config_.grace_period_ns);
   const bool again = is_stuck(); // an earlier stop used the grace period and ended the workers
   bool stopped = false;
   if (ring_.external()) { // its producer goes on, so the dispatcher must stop first
-    stopped = stop_dispatcher(config_.grace_period_ns, report);
+    stopped = stop_dispatcher(config_.grace_period_ns, found);
   } else {
     const bool drained = !again && drain(deadline);
     responder_.give_up.store(drained ? 0 : 1);
-    stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), report);
+    stopped = stop_dispatcher(static_cast<std::uint64_t>(std::chrono::nanoseconds(kEndTime).count()), found);
   }
   responder_.give_up.store(1);
-  report.stuck_threads = join_workers(steady_clock::now() + kEndTime, report);
+  found.stuck_threads = join_workers(steady_clock::now() + kEndTime, found);
   if (stopped) {
     take_back_open_requests();
-    if (answers_are_told(report))
-      end_consumer(report);
+    if (answers_are_told(found))
+      end_consumer(found);
   } else { // the dispatcher may still answer and call the hooks; the next stop tries again
-    ++report.stuck_threads;
+    ++found.stuck_threads;
   }
-  report.given_up = completions_.given_up() - given_up_before;
-  report.left_over = ring_.external() ? 0 : ring_.drawn() - completions_.completed();
-  if (report.given_up != 0)
-    say(report, std::to_string(report.given_up) + " requests answered SHUTTING_DOWN");
-  if (report.left_over != 0)
-    say(report, std::to_string(report.left_over) + " requests left in the ring");
+  found.given_up = completions_.given_up() - given_up_before;
+  found.left_over = ring_.external() ? 0 : ring_.drawn() - completions_.completed();
+  if (found.given_up != 0)
+    found.text.say("%llu requests answered SHUTTING_DOWN", count(found.given_up));
+  if (found.left_over != 0)
+    found.text.say("%llu requests left in the ring", count(found.left_over));
   if (const std::uint64_t lost = completions_.lost(); lost != lost_reported_) {
-    say(report, std::to_string(lost - lost_reported_) + " completions not delivered");
+    found.text.say("%llu completions not delivered", count(lost - lost_reported_));
     lost_reported_ = lost;
   }
-  report.drained = report.text.empty();
-  const bool ended = report.stuck_threads == 0;
+  const bool ended = found.stuck_threads == 0;
   if (ended) {
     engine_->settle();
     engine_->unwire(dispatcher_);
@@ -112,7 +114,7 @@ void pipeline_core::stop() {
     }
     engine_.reset();
   }
-  publish(report, ended ? run_state::stopped : run_state::stuck);
+  publish(found, ended ? run_state::stopped : run_state::stuck);
 }
 
 /// False: a request was still open at the deadline.
@@ -122,30 +124,35 @@ bool pipeline_core::drain(time_point deadline) {
 }
 
 /// False: the dispatcher, or a graph, has not ended.
-bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_report &report) {
+bool pipeline_core::stop_dispatcher(std::uint64_t timeout_ns, stop_findings &found) {
   const cudaq_status_t status = cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns);
   if (status != CUDAQ_OK)
-    say(report, std::string("dispatcher: ") + cudaq_last_error_message());
-  return status == CUDAQ_OK || status == CUDAQ_ERR_CUDA;
+    found.text.say("dispatcher: %s", cudaq_last_error_message());
+  if (status == CUDAQ_OK || status == CUDAQ_ERR_TIMEOUT)
+    return status == CUDAQ_OK;
+  cudaq_dispatcher_state_t now = CUDAQ_DISPATCHER_STOPPING;
+  (void)cudaq_dispatcher_get_state(dispatcher_, &now);
+  if (now == CUDAQ_DISPATCHER_FAILED) // the error of a run is returned once; after the next stop it can be wired again
+    return cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns) == CUDAQ_OK;
+  return now == CUDAQ_DISPATCHER_STOPPED;
 }
 
 /// Returns the number of workers that did not end.
-int pipeline_core::join_workers(time_point deadline, stop_report &report) {
+int pipeline_core::join_workers(time_point deadline, stop_findings &found) {
   workers_end_.store(1);
   int stuck = 0;
   for (worker_thread &w : workers_) {
     if (w.thread.join_until(deadline))
       continue;
     ++stuck;
-    say(report, "worker " + std::to_string(w.turns->id()) + " is stuck " + text_of(w.turns->doing()) + ", slot " +
-                    std::to_string(w.turns->slot()));
+    found.text.say("worker %d is stuck %s, slot %u", w.turns->id(), text_of(w.turns->doing()), w.turns->slot());
   }
   return stuck;
 }
 
 /// A thread that has claimed a request has still to answer it, or to notify the consumer that it was too late: a
 /// complete_deferred, or a worker that did not end in time. False: the consumer must stay for these threads.
-bool pipeline_core::answers_are_told(stop_report &report) {
+bool pipeline_core::answers_are_told(stop_findings &found) {
   const auto by_workers = [this] {
     return std::all_of(workers_.begin(), workers_.end(),
                        [](const worker_thread &w) { return w.turns->in_flight().none(); });
@@ -153,18 +160,19 @@ bool pipeline_core::answers_are_told(stop_report &report) {
   if (wait_until(steady_clock::now() + kEndTime, [&] { return completers_.none() && by_workers(); }))
     return true;
   if (!completers_.none()) { // join_workers has reported a stuck worker already
-    ++report.stuck_threads;
-    say(report, "a call of complete_deferred has not returned");
+    ++found.stuck_threads;
+    found.text.say("a call of complete_deferred has not returned");
   }
   return false;
 }
 
-void pipeline_core::end_consumer(stop_report &report) {
+void pipeline_core::end_consumer(stop_findings &found) {
   consumer_ends_.store(1);
   if (consumer_.join_until(steady_clock::now() + kEndTime))
     return;
-  ++report.stuck_threads;
-  say(report, completions_.in_handler() ? "the completion handler has not returned" : "the consumer has not ended");
+  ++found.stuck_threads;
+  found.text.say("%s",
+                 completions_.in_handler() ? "the completion handler has not returned" : "the consumer has not ended");
 }
 
 /// Takes the open request of a slot back. Returns the phase that it had; none: it was answered already.
@@ -203,8 +211,8 @@ std::string pipeline_core::dump() const {
     static constexpr const char *kStates[] = {"created", "starting", "running", "stopped", "stuck"};
     out << "pipeline: " << kStates[static_cast<int>(state_)] << "; " << ring_.submitted() << " submitted, "
         << completions_.completed() << " completed, " << completions_.given_up() << " given up\n";
-    if (!report_.text.empty())
-      out << "last stop: " << report_.text << "\n";
+    if (!last_stop_.text.empty())
+      out << "last stop: " << last_stop_.text.c_str() << "\n";
     for (const worker_thread &w : workers_) {
       const stage_worker::activity what = w.turns->doing();
       out << "worker " << w.turns->id() << ": " << text_of(what);

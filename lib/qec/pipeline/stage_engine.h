@@ -37,7 +37,7 @@ public:
   /// Takes the next request of this worker; its record is then in phase queued. False: there is no request.
   virtual bool take(int worker, std::uint32_t &slot) = 0;
   /// Runs the stage, or finds that it was launched already.
-  virtual stage_launch launch(int worker, std::uint32_t slot) noexcept = 0;
+  virtual stage_launch launch(int worker, std::uint32_t slot) = 0;
   /// True: the stage will not end, and the dispatcher has answered the request with the device's error. The worker
   /// calls this from time to time while it waits.
   virtual bool lost(int worker, std::uint64_t generation) noexcept = 0;

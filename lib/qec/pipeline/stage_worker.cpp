@@ -4,6 +4,7 @@
 #include "lib/base/trace_range.h"
 
 #include <cstring>
+#include <cxxabi.h>
 #include <exception>
 
 namespace cudaq::qec::realtime::detail {
@@ -115,7 +116,13 @@ bool stage_worker::begin() {
     return true;
   }
   show(activity::gpu_stage);
-  const stage_launch said = launch();
+  stage_launch said;
+  try {
+    said = launch();
+  } catch (abi::__forced_unwind &) { // pthread_exit in the stage
+    exited(request_phase::with_worker, false);
+    throw;
+  }
   if (said.error != 0) {
     responder_.stage_errors.add();
     finish(request_phase::with_worker, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, said.error}, false);
@@ -139,7 +146,7 @@ bool stage_worker::is_ready() {
 bool stage_worker::answer_ready() {
   if (cpu_stage_)
     return run_cpu_stage();
-  finish_framed(request_phase::with_worker, response_size_);
+  finish_stage(request_phase::with_worker, response_size_);
   return true;
 }
 
@@ -165,6 +172,9 @@ bool stage_worker::run_cpu_stage() {
   try {
     const cudaq::realtime::detail::trace_range range("qec CPU stage");
     size = cpu_stage_(context);
+  } catch (abi::__forced_unwind &) { // pthread_exit in the stage
+    exited(request_phase::called, true);
+    throw;
   } catch (const std::exception &e) {
     threw(e.what());
     return true;
@@ -181,7 +191,7 @@ bool stage_worker::run_cpu_stage() {
   }
   // In poll mode a header in the slot does not mean that the answer is complete: a graph may still be writing it.
   if (size != 0 || resources_.gpu_output != nullptr) {
-    finish_framed(request_phase::called, size);
+    finish_stage(request_phase::called, size);
     return true;
   }
   if (record.state.claim(generation_, request_phase::called, request_phase::with_worker))
@@ -194,6 +204,14 @@ void stage_worker::threw(const char *what) {
   responder_.callback_errors.add();
   responder_.note(what);
   finish(request_phase::called, {CUDAQ_RPC_ERR_HANDLER_THREW, 0});
+}
+
+/// The thread will end, and it may be the only one of its function: all later requests are answered SHUTTING_DOWN.
+void stage_worker::exited(request_phase from, bool ended) {
+  responder_.callback_errors.add();
+  responder_.note("a stage has ended its thread (pthread_exit); a stage must return");
+  responder_.give_up.store(1);
+  finish(from, {CUDAQ_RPC_ERR_HANDLER_THREW, 0}, ended);
 }
 
 /// For a failed device, whose stages never end.
@@ -228,11 +246,11 @@ void stage_worker::finish(request_phase from, const answer &said, bool ended) {
   done(ended);
 }
 
-void stage_worker::finish_framed(request_phase from, std::size_t size) {
+void stage_worker::finish_stage(request_phase from, std::size_t size) {
   {
     const in_flight_completions::one inside(in_flight_);
     if (is_mine(from))
-      responder_.give(slot_, generation_, framed_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
+      responder_.give(slot_, generation_, stage_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
   }
   done();
 }

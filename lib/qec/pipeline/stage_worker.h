@@ -80,7 +80,8 @@ public:
   stage_worker(int id, const experimental::gpu_worker_resources &resources, stage_engine &engine, pipeline_ring &ring,
                const experimental::cpu_stage_callback &cpu_stage, responder &to);
 
-  /// Returns 0 if there was nothing to do or the stage is not ready.
+  /// Returns 0 if there was nothing to do or the stage is not ready. If a stage ends its thread (pthread_exit), its
+  /// request is answered HANDLER_THREW, responder::give_up is set, and the turn is left by a forced unwinding.
   std::uint32_t turn();
   /// The worker has no request. Called on the worker's thread.
   bool idle() const { return phase_ == phase::idle || phase_ == phase::abandoned; }
@@ -101,9 +102,10 @@ private:
   bool answer_ready();
   bool run_cpu_stage();
   void threw(const char *what);
+  void exited(request_phase from, bool ended);
   bool is_mine(request_phase from);
   void finish(request_phase from, const answer &said, bool ended = true);
-  void finish_framed(request_phase from, std::size_t size);
+  void finish_stage(request_phase from, std::size_t size);
   void done(bool ended = true);
   bool forget_lost();
   void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }

@@ -176,6 +176,8 @@ or_error<packed_engine> unpack_engine(std::span<const std::uint8_t> file) {
     return result::failure("the file is not a saved engine");
   std::memcpy(&header, file.data(), sizeof(header));
   const std::size_t rest = file.size() - sizeof(header);
+  if (header.zero != 0)
+    return result::failure("the saved engine is of a newer form; build it again");
   if (header.key_bytes > rest || rest - header.key_bytes != header.engine_bytes)
     return result::failure("the saved engine is cut off; build it again");
   const auto key = file.subspan(sizeof(header), header.key_bytes);

@@ -56,7 +56,7 @@ struct packed_engine {
   std::string key;
   std::span<const std::uint8_t> serialized; ///< in the file's bytes
 };
-/// Errors: the file is cut off, or its bytes do not fit its hash.
+/// Errors: the reserved word is not 0, the file is cut off, or its bytes do not fit its hash.
 or_error<packed_engine> unpack_engine(std::span<const std::uint8_t> file);
 
 /// Reads the whole file. Errors name the path and the system's reason; an empty file is an error.

@@ -11,10 +11,10 @@
 //   capture_graph  the program                  the graph                    for the warm-up      on return
 #pragma once
 
+#include "cudaq/qec/decoding/decode_status.h"
 #include "cudaq/qec/realtime/inference_engine.h"
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
-#include "lib/qec/decoding/decode_status.h"
 
 #include <cstring>
 
@@ -42,12 +42,22 @@ CUDAQ_QEC_HOST_DEVICE inline int await_entry(const service_queue &q) {
   return entry;
 }
 
+/// The payload size that a header states, but at most what the slot holds, if that is known. The graph reads the slot
+/// after the dispatcher has judged the request: a peer that breaks the protocol may have written another size there.
+CUDAQ_QEC_HOST_DEVICE inline std::uint32_t payload_size(const service_queue &q, const cudaq_rpc_header_t &header) {
+  if (q.slot_bytes == 0)
+    return header.arg_len;
+  const std::size_t room = q.slot_bytes < sizeof(header) ? 0 : q.slot_bytes - sizeof(header);
+  return header.arg_len < room ? header.arg_len : static_cast<std::uint32_t>(room);
+}
+
 /// Copies the payload to the input tensor: at most the tensor's size, with zeros after a shorter payload.
 CUDAQ_QEC_HOST_DEVICE inline void copy_input(const service_queue &q, const std::uint8_t *frame, std::uint32_t thread,
                                              std::uint32_t threads) {
   cudaq_rpc_header_t header;
   memcpy(&header, frame, sizeof(header));
-  const std::size_t given = header.arg_len < q.input_bytes ? header.arg_len : q.input_bytes;
+  const std::size_t size = payload_size(q, header);
+  const std::size_t given = size < q.input_bytes ? size : q.input_bytes;
   const std::size_t words = given / 8;
   for (std::size_t i = thread; i < words; i += threads)
     reinterpret_cast<std::uint64_t *>(q.input)[i] =
@@ -94,7 +104,7 @@ CUDAQ_QEC_HOST_DEVICE inline void publish_entry(const service_queue &q, void *fr
   cudaq_rpc_header_t request;
   memcpy(&request, frame, sizeof(request));
   q.frames[entry] = frame;
-  q.sizes[entry] = request.arg_len;
+  q.sizes[entry] = payload_size(q, request);
   *q.tail = entry + 1 == q.depth ? 0 : entry + 1;
   cudaq::realtime::detail::store_release<int>(q.ready[entry], 1);
 }

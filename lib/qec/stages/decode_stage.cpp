@@ -10,43 +10,14 @@
 namespace cudaq::qec::realtime {
 
 decode_stage::decode_stage(std::unique_ptr<decoder> with)
-    : decoder_(std::move(with)), layout_{static_cast<std::uint32_t>(decoder_->num_detectors()),
-                                         static_cast<std::uint32_t>(decoder_->num_observables())},
-      events_(layout_.num_detectors), words_(layout_.frame_words()) {}
-
-decode_status decode_stage::match(const std::uint8_t *predecoded, std::vector<std::uint64_t> &words) noexcept {
-  predecoder_header header;
-  std::memcpy(&header, predecoded, sizeof(header));
-  if (header.status != 0)
-    return static_cast<decode_status>(header.status);
-  if (header.num_events > layout_.num_detectors)
-    return decode_status::duplicate_detector_index;
-  const std::uint8_t *const events = predecoded + layout_.events_offset();
-  for (std::size_t i = 0; i < header.num_events; ++i) {
-    std::uint32_t event;
-    std::memcpy(&event, events + i * sizeof(event), sizeof(event));
-    events_[i] = event;
-  }
-  const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t *>(words.data()), words.size() * sizeof(words[0]));
-  const decode_status status = decoder_->decode(std::span(events_).first(header.num_events), bytes);
-  if (status != decode_status::ok)
-    return status;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    std::uint64_t frame;
-    std::memcpy(&frame, predecoded + layout_.frame_offset() + i * sizeof(frame), sizeof(frame));
-    words[i] ^= frame;
-  }
-  return status;
-}
+    : matcher_(std::move(with)), words_(matcher_.layout().frame_words()) {}
 
 decode_status decode_stage::run(const void *predecoded, void *response, std::size_t max_size,
                                 std::size_t &size) noexcept {
   size = 0;
   if (max_size < response_bytes())
     return decode_status::buffer_too_small;
-  for (std::uint64_t &word : words_) // the decoder writes whole bytes, not whole words
-    word = 0;
-  const decode_status status = match(static_cast<const std::uint8_t *>(predecoded), words_);
+  const decode_status status = matcher_.match(predecoded, words_);
   DecodeResponse head{0, status == decode_status::ok};
   auto *const out = static_cast<std::uint8_t *>(response);
   size = sizeof(head);

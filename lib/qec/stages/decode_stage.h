@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/decoder.h"
-#include "lib/qec/decoding/predecoder_output.h"
+#include "lib/qec/decoders/residual_matcher.h"
 
 #include "cudaq/qec/realtime/decode_response.h"
 
@@ -21,23 +20,20 @@ public:
   /// `with` must be for the same model as the predecoder.
   explicit decode_stage(std::unique_ptr<decoder> with);
 
-  [[nodiscard]] predecoder_layout layout() const noexcept { return layout_; }
-  [[nodiscard]] std::size_t response_bytes() const noexcept { return decode_response_bytes(layout_.num_observables); }
+  [[nodiscard]] predecoder_layout layout() const noexcept { return matcher_.layout(); }
+  [[nodiscard]] const char *decoder_name() const noexcept { return matcher_.inner().name(); }
+  [[nodiscard]] std::size_t response_bytes() const noexcept { return decode_response_bytes(layout().num_observables); }
 
   /// `predecoded`: see predecoder_output.h. Writes a DecodeResponse and, if the status is ok, the observable words.
   /// `size` gets the number of bytes written; 0 with buffer_too_small.
   decode_status run(const void *predecoded, void *response, std::size_t max_size, std::size_t &size) noexcept;
 
-  /// The same in the form of a cpu_stage_callback: also writes a response header directly before `response`, with the
-  /// decode_status as its status. Returns the bytes of the result.
+  /// The same, and writes a response header directly before `response`, with the decode_status as its status. A CPU
+  /// stage that calls it returns FRAMED_RESPONSE. Returns the bytes of the result.
   std::size_t answer(const void *predecoded, void *response, std::size_t max_size) noexcept;
 
 private:
-  decode_status match(const std::uint8_t *predecoded, std::vector<std::uint64_t> &words) noexcept;
-
-  std::unique_ptr<decoder> decoder_;
-  predecoder_layout layout_;
-  std::vector<std::uint64_t> events_;
+  residual_matcher matcher_;
   std::vector<std::uint64_t> words_;
 };
 

@@ -43,10 +43,10 @@ public:
     r.gpu_output_size = predecoder_->layout().bytes();
     return r;
   }
-  /// For set_cpu_stage.
+  /// For set_cpu_stage. The status of the answer is that of the decode.
   static std::size_t match(const experimental::cpu_stage_context &c) noexcept {
-    return static_cast<decoding_worker *>(c.user_context)
-        ->stage_.answer(c.gpu_output, c.response_buffer, c.max_response_size);
+    static_cast<decoding_worker *>(c.user_context)->stage_.answer(c.gpu_output, c.response_buffer, c.max_response_size);
+    return experimental::FRAMED_RESPONSE;
   }
 
   /// The same without a pipeline. `shot` is a request's payload; `response` has stage().response_bytes() bytes.

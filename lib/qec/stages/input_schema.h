@@ -2,7 +2,7 @@
 // The three forms of a shot in a request, and how each is made from Stim's shots. docs/pipeline.md has the table.
 #pragma once
 
-#include "lib/qec/decoding/decode_status.h"
+#include "cudaq/qec/decoding/decode_status.h"
 #include "lib/qec/decoding/decoding_config.h"
 
 #include <cstdint>

@@ -211,7 +211,7 @@ public:
   }
 
   void local(const qec::decoding_config &c, const qec::shot_set &set) {
-    const auto graph = qec::detector_graph::from_text(set.dem_text);
+    const auto graph = qec::detector_graph::from_text(set.dem_text, qec::local_rule::isolated);
     if (!graph)
       throw std::runtime_error(graph.error);
     const auto on_device = std::make_shared<const gpu::device_graph>(*graph);
@@ -219,7 +219,7 @@ public:
                                         static_cast<std::uint32_t>(set.num_observables)};
     std::vector<std::unique_ptr<gpu::gpu_worker>> workers;
     for (int id = 0; id < kWorkers; ++id)
-      workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, on_device, qec::local_rule::guarded,
+      workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, on_device, qec::local_rule::isolated,
                                                                   gpu::staging::automatic, c.slot_size));
     traffic t(options_, kWorkers, c.slot_size, set.detection_bytes());
     t.start(
@@ -246,7 +246,8 @@ public:
       const char *name() const noexcept override { return "none"; }
 
     protected:
-      qec::decode_status decode_checked(const std::vector<std::uint64_t> &, std::span<std::uint8_t>) noexcept override {
+      qec::decode_status decode_checked(const std::vector<std::uint64_t> &, std::span<std::uint8_t>,
+                                        qec::decode_details *) noexcept override {
         return qec::decode_status::ok;
       }
     };

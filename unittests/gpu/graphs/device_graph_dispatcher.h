@@ -19,6 +19,7 @@ public:
                    std::uint32_t kind = CUDAQ_GRAPH_IO_FORWARDED)
       : kind_(kind), flag_(mapped_word<int>()), stats_word_(mapped_word<std::uint64_t>()) {
     cudaq_dispatcher_config_t config{};
+    config.device_id = device_now();
     config.dispatch_mode = CUDAQ_DISPATCH_GRAPH_LAUNCH;
     config.num_slots = ring.shape().num_slots;
     config.slot_size = ring.shape().slot_size;

@@ -111,7 +111,7 @@ TEST_F(DeviceGraphDispatcher, Row12_StopHasADeadlineAndMayBeRepeated) {
   const call_result stopped =
       CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop_timeout(dispatcher.get, 100'000'000));
   EXPECT_EQ(stopped.status, CUDAQ_ERR_TIMEOUT) << stopped.text;
-  EXPECT_EQ(dispatcher.state(), CUDAQ_DISPATCHER_FAILED);
+  EXPECT_EQ(dispatcher.state(), CUDAQ_DISPATCHER_STOPPING);
   EXPECT_EQ(dispatcher.start().status, CUDAQ_ERR_STATE);
   store_release(*gate, 1u);
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get));

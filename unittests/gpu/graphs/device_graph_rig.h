@@ -13,12 +13,14 @@ namespace cudaq::realtime::test {
 /// Needs a GPU that can launch graphs from the device. Without one the test is skipped; it fails if a GPU is required.
 class device_graph_test : public gpu_test {
 protected:
+  explicit device_graph_test(int devices_needed = 1) : gpu_test(devices_needed) {}
+
   void SetUp() override {
     gpu_test::SetUp();
     if (IsSkipped() || HasFatalFailure())
       return;
     int major = 0;
-    CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, test_device()));
     if (major < 9)
       GTEST_SKIP() << "device graphs need compute capability 9.0";
   }

@@ -43,10 +43,15 @@ __global__ void answer_kernel(graph_task t) {
     wait_for(t.gate);
   if (t.wait_ns != 0 && t.slow_every == 1)
     wait_ns(t.wait_ns);
+  if (t.silent != 0)
+    return;
   copy8(in, slot, sizeof(RPCHeader));
-  const auto &request = *reinterpret_cast<const RPCHeader *>(in);
-  const std::uint32_t whole = sizeof(RPCHeader) + request.arg_len;
-  copy8(in, slot, (whole < kGraphSlotBytes ? whole + 7 : kGraphSlotBytes) & ~7u);
+  RPCHeader request; // read once, and the length checked: a hostile peer may write the slot
+  std::memcpy(&request, in, sizeof(request));
+  __syncwarp();
+  const std::uint32_t least = kKeyBytes, most = t.max_result_len; // what the slot holds
+  request.arg_len = request.arg_len < least ? least : request.arg_len > most ? most : request.arg_len;
+  copy8(in, slot, (sizeof(RPCHeader) + request.arg_len + 7) & ~7u);
   if (threadIdx.x == 0) {
     const std::uint8_t *payload = in + sizeof(RPCHeader);
     std::uint64_t key = 0;

@@ -22,6 +22,7 @@ struct graph_task {
   std::uint64_t wait_ns = 0;           ///< waiting time before it reads the request
   std::uint64_t slow_every = 1;        ///< only each slow_every-th request, by sequence number, waits
   std::uint64_t linger_ns = 0;         ///< waiting time after its signal
+  std::uint32_t silent = 0;            ///< not 0: the graph ends without an answer and without a signal
   std::uint32_t trap = 0;              ///< not 0: the graph ends the context with an error instead
   const std::uint32_t *gate = nullptr; ///< the graph waits, at most 20 s, until this word in device memory is not 0
 };

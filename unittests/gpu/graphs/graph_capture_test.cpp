@@ -36,7 +36,7 @@ TEST_F(GraphCapture, TheGraphDoesWhatWasCapturedEveryTime) {
                                                       ++calls;
                                                       return launch_other_kernel(out.get, stream);
                                                     },
-                                                    {0, 2});
+                                                    {device_now(), 2});
   ASSERT_EQ(result.status, CUDAQ_OK) << result.text;
   EXPECT_EQ(calls, 3) << "two warm-up runs and the capture";
   EXPECT_EQ(graph.num_nodes(), 1u);

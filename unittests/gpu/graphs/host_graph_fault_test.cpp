@@ -87,7 +87,7 @@ TEST_F(GraphFault, Row17_HooksThatThrow) {
 TEST_F(GraphFault, StartRefusesARingThatNoGraphCanRead) {
   host_ring ring({8, 128, false}, CUDAQ_MEMORY_MAPPED);
   int pageable = 0;
-  CUDA_EXPECT_OK(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, 0));
+  CUDA_EXPECT_OK(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, test_device()));
   // A device that can read any host memory accepts this ring: start refuses nothing.
   const cudaq_status_t expected = pageable != 0 ? CUDAQ_OK : CUDAQ_ERR_INVALID_ARG;
   std::vector<std::uint64_t> plain(8 * 128 / 8);

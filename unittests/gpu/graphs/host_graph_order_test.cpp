@@ -4,6 +4,7 @@
 #include "unittests/gpu/graphs/host_graph_rig.h"
 
 #include <algorithm>
+#include <thread>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -260,6 +261,44 @@ TEST_F(GraphOrder, ALoopOnTheCallersThreadServesGraphs) {
   EXPECT_TRUE(finishes_within(kStartLimit, "the loop", [&] { caller.join(); }));
   EXPECT_EQ(status, CUDAQ_OK) << text;
   EXPECT_EQ(stats, 1000u);
+}
+
+// Another thread works on the legacy stream meanwhile: its copies and the graphs wait for each other, and all end.
+TEST_F(GraphOrder, Row60_WorkersMayHaveBlockingStreams) {
+  for (const std::uint32_t completion : {CUDAQ_WORKER_LIBRARY_PUBLISHES, CUDAQ_WORKER_GRAPH_PUBLISHES}) {
+    graph_plan plan;
+    plan.workers = {plain(0), plain(1)};
+    for (graph_worker_plan &w : plan.workers)
+      w.completion = completion;
+    ring = std::make_unique<host_ring>(plan.shape, CUDAQ_MEMORY_MAPPED);
+    rig = std::make_unique<graph_rig>(*ring, plan);
+    cudaStream_t streams[2] = {};
+    for (std::uint32_t w = 0; w < 2; ++w) {
+      CUDA_ASSERT_OK(cudaStreamCreate(&streams[w]));
+      rig->workers[w].stream = streams[w];
+    }
+    ASSERT_NO_FATAL_FAILURE(rig->expect_start());
+    const device_array<std::uint64_t> target(1);
+    std::atomic<bool> enough{false};
+    std::uint64_t copies = 0;
+    std::thread legacy([&] {
+      const current_device here(test_device());
+      for (; !enough.load(); ++copies)
+        CUDA_EXPECT_OK(cudaMemcpy(target.get, &copies, sizeof(copies), cudaMemcpyHostToDevice));
+    });
+    for (std::uint32_t n = 0; n < 500 && !HasFailure(); ++n) {
+      send(n % plan.shape.num_slots, 1 + n % 2, 0, n);
+      expect_answer(n % plan.shape.num_slots, 0, n);
+    }
+    const std::string dump = rig->dispatcher->dump();
+    EXPECT_NE(dump.find("routing key 0, blocking stream (waits for the legacy stream), "), std::string::npos) << dump;
+    enough.store(true);
+    legacy.join();
+    EXPECT_GT(copies, 0u);
+    rig.reset();
+    for (const cudaStream_t stream : streams)
+      CUDA_EXPECT_OK(cudaStreamDestroy(stream));
+  }
 }
 
 } // namespace

@@ -57,6 +57,7 @@ public:
       ring_copy_.host->tx_stride_sz = ring.ring.rx_stride_sz;
     }
     cudaq_dispatcher_config_t config = host_config(plan.shape);
+    config.device_id = device_now();
     config.skip_tx_markers = !plan.markers;
     CUDAQ_EXPECT_OK(cudaq_dispatch_manager_create(&manager_));
     dispatcher =

@@ -5,12 +5,6 @@
 namespace cudaq::realtime::test {
 namespace {
 
-int device_now() {
-  int device = -1;
-  CUDA_EXPECT_OK(cudaGetDevice(&device));
-  return device;
-}
-
 /// Creates, uses and destroys a dispatcher on `device` while `current` is the caller's current device. No call may
 /// change the current device.
 void live_on(int device, int current, const kernel_kind &kind) {
@@ -45,7 +39,7 @@ void live_on(int device, int current, const kernel_kind &kind) {
 }
 
 class KernelDevices : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {};
-TEST_P(KernelDevices, Row10_CallersDeviceStays) { live_on(0, 0, GetParam()); }
+TEST_P(KernelDevices, Row10_CallersDeviceStays) { live_on(test_device(), test_device(), GetParam()); }
 TEST_P(KernelDevices, Row10_DeviceThatIsNotThereIsRefused) {
   manager_handle manager;
   host_ring ring({4, 256, false}, CUDAQ_MEMORY_MAPPED);
@@ -55,7 +49,7 @@ TEST_P(KernelDevices, Row10_DeviceThatIsNotThereIsRefused) {
   const call_result started = dispatcher.start();
   EXPECT_NE(started.status, CUDAQ_OK);
   EXPECT_NE(started.text, "");
-  EXPECT_EQ(device_now(), 0);
+  EXPECT_EQ(device_now(), test_device());
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, KernelDevices, ::testing::ValuesIn(each_kind()), name_of_kind);
 
@@ -71,6 +65,7 @@ TEST_P(TwoDevices, Row10_DispatchersOfBothServeAtOnce) {
   manager_handle manager;
   host_ring ring0({4, 256, false}, CUDAQ_MEMORY_MAPPED, 0), ring1({4, 256, false}, CUDAQ_MEMORY_MAPPED, 1);
   gpu_setup setup0 = setup_of(GetParam(), ring0), setup1 = setup_of(GetParam(), ring1);
+  setup0.device_id = 0;
   setup1.device_id = 1;
   gpu_dispatcher first(manager.get, setup0), second(manager.get, setup1);
   ASSERT_NO_FATAL_FAILURE(first.expect_start());
@@ -85,7 +80,7 @@ TEST_P(TwoDevices, Row10_DispatchersOfBothServeAtOnce) {
   }
   CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(first.get));
   ASSERT_NO_FATAL_FAILURE(expect_serves(client1, 1)); // the stop ended the other dispatcher only
-  EXPECT_EQ(device_now(), 0);
+  EXPECT_EQ(device_now(), test_device());
 }
 INSTANTIATE_TEST_SUITE_P(Kinds, TwoDevices, ::testing::ValuesIn(each_kind()), name_of_kind);
 

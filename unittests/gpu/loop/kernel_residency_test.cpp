@@ -55,7 +55,7 @@ TEST_P(LazyLoading, Row06_EveryOtherKindStartsBesideAResidentKernel) {
 // already, or load without waiting for the kernel.
 TEST_P(LazyLoading, Row06_AGraphSchedulerIsMadeAndServesBesideAResidentKernel) {
   int major = 0;
-  CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+  CUDA_ASSERT_OK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, test_device()));
   if (major < 9)
     GTEST_SKIP() << "device graphs need compute capability 9.0";
   manager_handle manager;
@@ -86,7 +86,7 @@ protected:
     gpu_test::SetUp();
     if (IsSkipped() || HasFatalFailure())
       return;
-    CUDA_ASSERT_OK(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, 0));
+    CUDA_ASSERT_OK(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount, test_device()));
     const ring_shape shape{4, 256, false};
     grid_ring_ = std::make_unique<host_ring>(shape, CUDAQ_MEMORY_MAPPED);
     other_ring_ = std::make_unique<host_ring>(shape, CUDAQ_MEMORY_MAPPED);
@@ -147,12 +147,12 @@ TEST_F(CoResidency, Row05_GridThatCannotBeResidentIsRefusedAndTheLargestSafeOneR
 
 TEST_F(CoResidency, Row05_ReservedBlocksAreKeptFree) {
   const std::uint32_t alone = largest();
-  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_reserve_blocks(manager_.get, 0, 1));
+  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_reserve_blocks(manager_.get, device_now(), 1));
   EXPECT_FALSE(runs(alone));
   EXPECT_TRUE(runs(1));
-  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_reserve_blocks(manager_.get, 0, alone));
+  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_reserve_blocks(manager_.get, device_now(), alone));
   EXPECT_FALSE(runs(1));
-  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_reserve_blocks(manager_.get, 0, 0));
+  CUDAQ_ASSERT_OK(cudaq_dispatch_manager_reserve_blocks(manager_.get, device_now(), 0));
   EXPECT_TRUE(runs(alone));
 }
 

@@ -243,5 +243,108 @@ TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
 }
 
+/// Arrays that are allocated by cudaHostAlloc, or plain memory that cudaHostRegister has pinned.
+class pinned_arrays {
+public:
+  explicit pinned_arrays(bool registered) : registered_(registered) {}
+  ~pinned_arrays() {
+    for (void *array : arrays_)
+      if (registered_) {
+        CUDA_EXPECT_OK(cudaHostUnregister(array));
+        std::free(array);
+      } else {
+        CUDA_EXPECT_OK(cudaFreeHost(array));
+      }
+  }
+  pinned_arrays(const pinned_arrays &) = delete;
+  pinned_arrays &operator=(const pinned_arrays &) = delete;
+
+  /// Sets both addresses of a new zeroed array.
+  template <class T>
+  void add(std::size_t bytes, T *&host, T *&device) {
+    void *at = nullptr, *seen = nullptr;
+    if (registered_) {
+      at = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
+      CUDA_EXPECT_OK(cudaHostRegister(at, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable));
+    } else {
+      CUDA_EXPECT_OK(cudaHostAlloc(&at, bytes, cudaHostAllocMapped | cudaHostAllocPortable));
+    }
+    std::memset(at, 0, bytes);
+    arrays_.push_back(at);
+    CUDA_EXPECT_OK(cudaHostGetDevicePointer(&seen, at, 0));
+    host = static_cast<T *>(at);
+    device = static_cast<T *>(seen);
+  }
+
+private:
+  const bool registered_;
+  std::vector<void *> arrays_;
+};
+
+class KernelSharedRingViews : public gpu_test {};
+
+// As existing programs do: the kernel's struct has device pointers only, the host dispatcher's has host pointers only.
+TEST_F(KernelSharedRingViews, Row61_AKernelAndAHostDispatcherShareARingEachWithItsOwnView) {
+  for (const bool registered : {false, true}) {
+    constexpr std::uint32_t kSlots = 16, kMessages = 2000;
+    const host_ring shape({kSlots, 256, false}, CUDAQ_MEMORY_MAPPED); // only its geometry is used
+    pinned_arrays arrays(registered);
+    cudaq_ringbuffer_t whole{};
+    whole.rx_stride_sz = whole.tx_stride_sz = 256;
+    arrays.add(kSlots * 8, whole.rx_flags_host, whole.rx_flags);
+    arrays.add(kSlots * 8, whole.tx_flags_host, whole.tx_flags);
+    arrays.add(kSlots * 256, whole.rx_data_host, whole.rx_data);
+    arrays.add(kSlots * 256, whole.tx_data_host, whole.tx_data);
+    cudaq_ringbuffer_t for_device = whole, for_host = whole;
+    for_device.rx_flags_host = for_device.tx_flags_host = nullptr;
+    for_device.rx_data_host = for_device.tx_data_host = nullptr;
+    for_host.rx_flags = for_host.tx_flags = nullptr;
+    for_host.rx_data = for_host.tx_data = nullptr;
+    const manager_handle manager;
+    checked_device_functions functions(kEach, kMessages);
+    checked_function on_host(kFirstHostId, kMessages);
+    const auto host = make_shared_host(manager.get, shape, 0, true);
+    serve_checked(*host, on_host);
+    gpu_dispatcher kernel(manager.get, shared_setup(kFifo32, shape, 0));
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(host->get, &for_host));
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(kernel.get, &for_device));
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
+    ASSERT_NO_FATAL_FAILURE(kernel.expect_start());
+    std::vector<std::uint8_t> payload(kCheckedHeader);
+    for (std::uint32_t n = 0; n < kMessages && !HasFailure(); ++n) {
+      const std::uint32_t slot = n % kSlots, id = n % 2 == 0 ? kFirstHostId : 1;
+      fill_frame(payload.data(), kCheckedHeader, n / 2, kRequestSalt);
+      CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&whole, slot, id, payload.data(), kCheckedHeader, n, 0));
+      cudaq_host_ringbuffer_signal_slot(&whole, slot);
+      ASSERT_TRUE(eventually([&] {
+        return cudaq_host_ringbuffer_poll_tx_flag(&whole, slot, nullptr) == CUDAQ_TX_READY;
+      })) << kernel.dump();
+      cudaq_rpc_response_t header{};
+      const void *result = nullptr;
+      CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_read_rpc_response(&whole, slot, &header, &result));
+      EXPECT_EQ(header.request_id, n);
+      EXPECT_EQ(header.status, 0);
+      cudaq_host_ringbuffer_clear_slot(&whole, slot);
+    }
+    EXPECT_TRUE(eventually([&] { return kernel.stats().responded == kMessages / 2; })) << kernel.dump();
+    CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_stop(kernel.get));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(host->get));
+  }
+}
+
+TEST_F(KernelSharedRingViews, Row61_ARingInDeviceMemoryIsRefusedWithTheArrayAndTheReason) {
+  const host_ring shape({4, 256, false}, CUDAQ_MEMORY_MAPPED);
+  const device_array<std::uint64_t> flags(4);
+  const manager_handle manager;
+  gpu_dispatcher kernel(manager.get, shared_setup(kFifo32, shape, 0));
+  cudaq_ringbuffer_t ring = shape.ring;
+  ring.tx_flags = flags.get;
+  ring.tx_flags_host = nullptr;
+  EXPECT_EQ(cudaq_dispatcher_set_ringbuffer(kernel.get, &ring), CUDAQ_ERR_INVALID_ARG);
+  const std::string text = cudaq_last_error_message();
+  EXPECT_NE(text.find("ringbuffer->tx_flags_host is NULL"), std::string::npos) << text;
+  EXPECT_NE(text.find("device memory, which has no host address"), std::string::npos) << text;
+}
+
 } // namespace
 } // namespace cudaq::realtime::test

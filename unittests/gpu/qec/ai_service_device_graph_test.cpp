@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph of an AI decoder service as a handler of the graph scheduler: request, inference and answer without the
 // CPU.
-#include "kernels/qec/passthrough_engine.h"
-#include "kernels/qec/service_device.h"
 #include "unittests/gpu/graphs/device_graph_dispatcher.h"
 
 #include "cudaq/qec/realtime/ai_decoder_service.h"
+#include "cudaq/qec/realtime/gpu_services.h"
 
 namespace cudaq::realtime::test {
 namespace {
@@ -23,7 +22,7 @@ public:
   service_graphs(std::size_t num_services, std::size_t bytes) : contexts_(num_services), entries_(num_services) {
     for (std::size_t i = 0; i < num_services; ++i) {
       auto &service = services_.emplace_back(std::make_unique<pipe::ai_decoder_service>(
-          gpu::passthrough_engine(bytes), gpu::cuda_service_device(), mapped_word<void *>()));
+          gpu::passthrough_engine(bytes), gpu::cuda_service_device(test_device()), mapped_word<void *>()));
       service->set_graph_io(contexts_.get + i);
       service->capture_graph(true);
       entries_[i].function_id = kFunction;

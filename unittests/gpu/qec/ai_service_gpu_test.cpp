@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The AI services on a GPU with an engine that copies its input: the graph of the base class, and the queue to the CPU.
-#include "kernels/qec/passthrough_engine.h"
-#include "kernels/qec/service_device.h"
 #include "unittests/gpu/graphs/host_graph_rig.h"
 #include "unittests/gpu/support/gpu_test.h"
 
 #include "cudaq/qec/realtime/ai_predecoder_service.h"
+#include "cudaq/qec/realtime/gpu_services.h"
 
 namespace cudaq::realtime::test {
 namespace {
@@ -43,7 +42,7 @@ class AiServiceOnGpu : public gpu_test {};
 TEST_F(AiServiceOnGpu, TheGraphOfTheBaseClassAnswersInTheFrame) {
   frames f(1);
   pipe::ai_decoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
-                                   qec::realtime::gpu::cuda_service_device(), f.mailbox.dev);
+                                   qec::realtime::gpu::cuda_service_device(test_device()), f.mailbox.dev);
   service.set_slot_size(frames::kStride);
   service.capture_graph();
   f.mailbox.host[0] = f.ring.dev;
@@ -66,7 +65,7 @@ TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
   constexpr std::uint32_t kRequests = 2000;
   frames f(2 * kDepth);
   pipe::ai_predecoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
-                                      qec::realtime::gpu::cuda_service_device(), f.mailbox.dev, kDepth);
+                                      qec::realtime::gpu::cuda_service_device(test_device()), f.mailbox.dev, kDepth);
   service.capture_graph();
   service.set_ring({f.ring.host, f.ring.dev}, frames::kStride);
   side_stream stream;
@@ -100,7 +99,7 @@ TEST_F(AiServiceOnGpu, ThePredecodersQueueHandsOverEveryInferenceInOrder) {
 TEST_F(AiServiceOnGpu, AFullQueueMakesTheGraphWaitUntilAnEntryIsFreeOrAStop) {
   frames f(1);
   pipe::ai_predecoder_service service(qec::realtime::gpu::passthrough_engine(kBytes),
-                                      qec::realtime::gpu::cuda_service_device(), f.mailbox.dev, 1);
+                                      qec::realtime::gpu::cuda_service_device(test_device()), f.mailbox.dev, 1);
   service.capture_graph();
   f.fill(0, 7);
   f.mailbox.host[0] = f.ring.dev;

@@ -24,7 +24,7 @@ protected:
     set = recorded(c.set);
     layout = {static_cast<std::uint32_t>(set.num_detectors), static_cast<std::uint32_t>(set.num_observables)};
     if (c.engine == std::string("local"))
-      graph = std::make_shared<gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text));
+      graph = std::make_shared<gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text, c.rule));
     slot_size = (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(set.detection_bytes() + 8, 64) + 63) / 64 * 64;
     for (int id = 0; id < c.workers; ++id)
       workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, c.rule, c.staging, slot_size));
@@ -97,21 +97,54 @@ TEST_P(PipelineOnGpu, EveryAnswerEqualsTheOfflineDecode) {
                                                    matchers, expected, 5000));
 }
 
-INSTANTIATE_TEST_SUITE_P(Engines, PipelineOnGpu,
-                         ::testing::Values(engine_case{"LocalD3", "surface_z_d3_p0.005", "local"},
-                                           engine_case{"LocalD3OneWorker", "surface_z_d3_p0.005", "local",
-                                                       qec::local_rule::guarded, gpu::staging::mapped, 1},
-                                           engine_case{"PlainD3Staged", "surface_z_d3_p0.003", "local",
-                                                       qec::local_rule::plain, gpu::staging::dma},
-                                           engine_case{"PassthroughD3", "surface_z_d3_p0.005", "passthrough"},
-                                           engine_case{"LocalD7", "surface_z_d7_p0.005", "local"},
-                                           engine_case{"LocalD7Staged64", "surface_z_d7_p0.005", "local",
-                                                       qec::local_rule::guarded, gpu::staging::dma, 64},
-                                           engine_case{"PlainD13", "surface_z_d13_p0.005", "local",
-                                                       qec::local_rule::plain},
-                                           engine_case{"PassthroughD13Staged", "surface_z_d13_p0.005", "passthrough",
-                                                       qec::local_rule::guarded, gpu::staging::dma}),
-                         [](const auto &tested) { return std::string(tested.param.name); });
+class PipelineOnTwoGpus : public gpu_test {
+protected:
+  PipelineOnTwoGpus() : gpu_test(2) {}
+};
+
+TEST_F(PipelineOnTwoGpus, Row10_PipelinesOfBothAnswerAsOffline) {
+  const qec::shot_set set = recorded("surface_z_d7_p0.005");
+  const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
+                                      static_cast<std::uint32_t>(set.num_observables)};
+  const std::size_t slot_size =
+      (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(set.detection_bytes() + 8, 64) + 63) / 64 * 64;
+  const auto expected = offline_answers(set, *offline_worker(set, "local", qec::local_rule::guarded));
+  const auto decode_on = [&](int device) {
+    const current_device here(device);
+    const auto graph = std::make_shared<gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text));
+    std::vector<std::unique_ptr<gpu::predecoding_worker>> on_gpu;
+    std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
+    for (int id = 0; id < 4; ++id) {
+      on_gpu.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, qec::local_rule::guarded,
+                                                                 gpu::staging::mapped, slot_size));
+      matchers.push_back(offline_worker(set, "local", qec::local_rule::guarded));
+    }
+    pipe::pipeline_stage_config config = gpu_pipeline(4, 16, slot_size);
+    config.device_id = device;
+    expect_offline_answers(config, set, on_gpu, matchers, expected, 5000);
+  };
+  std::thread second([&] { decode_on(1); });
+  decode_on(0);
+  second.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Engines, PipelineOnGpu,
+    ::testing::Values(
+        engine_case{"LocalD3", "surface_z_d3_p0.005", "local"},
+        engine_case{"LocalD3OneWorker", "surface_z_d3_p0.005", "local", qec::local_rule::guarded, gpu::staging::mapped,
+                    1},
+        engine_case{"PlainD3Staged", "surface_z_d3_p0.003", "local", qec::local_rule::plain, gpu::staging::dma},
+        engine_case{"PassthroughD3", "surface_z_d3_p0.005", "passthrough"},
+        engine_case{"LocalD7", "surface_z_d7_p0.005", "local"},
+        engine_case{"LocalD7Staged64", "surface_z_d7_p0.005", "local", qec::local_rule::guarded, gpu::staging::dma, 64},
+        engine_case{"IsolatedD3", "surface_z_d3_p0.005", "local", qec::local_rule::isolated},
+        engine_case{"IsolatedD7Staged", "surface_z_d7_p0.005", "local", qec::local_rule::isolated, gpu::staging::dma},
+        engine_case{"IsolatedD13", "surface_z_d13_p0.005", "local", qec::local_rule::isolated},
+        engine_case{"PlainD13", "surface_z_d13_p0.005", "local", qec::local_rule::plain},
+        engine_case{"PassthroughD13Staged", "surface_z_d13_p0.005", "passthrough", qec::local_rule::guarded,
+                    gpu::staging::dma}),
+    [](const auto &tested) { return std::string(tested.param.name); });
 
 } // namespace
 } // namespace cudaq::realtime::test

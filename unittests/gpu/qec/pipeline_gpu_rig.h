@@ -33,6 +33,7 @@ inline pipe::pipeline_stage_config gpu_pipeline(int workers, int slots, std::siz
   c.num_slots = slots;
   c.slot_size = slot_size;
   c.memory = pipe::ring_memory::mapped;
+  c.device_id = test_device();
   c.wait = pipe::wait_policy::spin_yield; // other tests run at the same time
   return c;
 }

@@ -67,7 +67,7 @@ struct gpu_setup {
   cudaq_ringbuffer_t ring{};
   std::vector<cudaq_function_entry_t> entries; ///< empty: all_handlers()
   bool control_in_device_memory = true;
-  int device_id = 0;
+  int device_id = test_device();
   int wrong_device_id = -1; ///< if not negative, the device_id in the dispatcher's config
   bool shared_ring = false;
 };

@@ -16,21 +16,33 @@ namespace cudaq::realtime::test {
 #define CUDA_EXPECT_OK(call) EXPECT_STREQ(cudaGetErrorName(call), "cudaSuccess")
 #define CUDA_ASSERT_OK(call) ASSERT_STREQ(cudaGetErrorName(call), "cudaSuccess")
 
+/// The current device.
+inline int device_now() {
+  int device = -1;
+  CUDA_EXPECT_OK(cudaGetDevice(&device));
+  return device;
+}
+
 /// Skips the test if there are fewer than `devices_needed` devices. If the environment variable CUDAQ_REQUIRE_GPU is n,
-/// a test that needs n devices or fewer fails instead.
+/// a test that needs n devices or fewer fails instead. Makes test_device() the current device.
 class gpu_test : public ::testing::Test {
 protected:
-  explicit gpu_test(int devices_needed = 1) : devices_needed_(devices_needed) {}
+  explicit gpu_test(int devices_needed = 1) : devices_needed_(devices_needed) {
+    cudaSetDevice(test_device()); // before the members of a fixture are made; SetUp reports the error
+  }
 
   void SetUp() override {
     int devices = 0;
     const cudaError_t error = cudaGetDeviceCount(&devices);
-    if (error == cudaSuccess && devices >= devices_needed_)
+    const int enough = std::max(devices_needed_, test_device() + 1);
+    if (error == cudaSuccess && devices >= enough) {
+      CUDA_ASSERT_OK(cudaSetDevice(test_device()));
       return;
-    const std::string why = "needs " + std::to_string(devices_needed_) + " CUDA device(s), found " +
-                            std::to_string(devices) + " (" + cudaGetErrorName(error) + ")";
+    }
+    const std::string why = "needs " + std::to_string(enough) + " CUDA device(s), found " + std::to_string(devices) +
+                            " (" + cudaGetErrorName(error) + ")";
     const char *required = std::getenv("CUDAQ_REQUIRE_GPU");
-    if (required != nullptr && std::atoi(required) >= devices_needed_)
+    if (required != nullptr && std::atoi(required) >= enough)
       FAIL() << why;
     GTEST_SKIP() << why;
   }
@@ -81,8 +93,7 @@ struct call_result {
 /// does not return within kDeadline after that, the process and its kernels are ended.
 template <class Body>
 bool finishes_within(std::chrono::nanoseconds limit, const char *what, Body &&body) {
-  int device = 0;
-  CUDA_EXPECT_OK(cudaGetDevice(&device));
+  const int device = device_now();
   std::atomic<bool> done{false};
   std::thread caller([&] {
     cudaSetDevice(device);

@@ -4,6 +4,7 @@
 // that still runs, and a relaunch that waits for everything that was launched.
 #pragma once
 
+#include "kernels/graphs/completion_poller.h"
 #include "kernels/graphs/graph_block.h"
 #include "kernels/graphs/graph_handlers.h"
 #include "unittests/loop/loop_host.h"
@@ -27,14 +28,18 @@ struct fake_graph {
   std::chrono::microseconds wait{0};       ///< waiting time before it reads the request
   std::chrono::microseconds linger{0};     ///< waiting time after its signal
   const std::atomic<bool> *gate = nullptr; ///< the graph waits until this is true before it reads the request
+  std::uint32_t silent_every = 0;          ///< each so many launches, it ends without a signal; 0: it always signals
   std::uint64_t key = 0;                   ///< the last key that it has read; only without a function
   std::uint32_t launches = 0;
+  std::uint32_t runs = 0; ///< counted by itself, only with silent_every
   std::atomic<int> running{0};
 
   void run() {
     rest(wait);
     while (gate != nullptr && !gate->load())
       rest(std::chrono::microseconds(100));
+    if (silent_every != 0 && ++runs % silent_every == 0)
+      return;
     const GraphIOContextV2 own = *context;
     const auto *slot = static_cast<const std::uint8_t *>(own.io.rx_slot);
     const request r = read_header<request>(slot);
@@ -203,6 +208,7 @@ public:
     plan_.dispatch = base.params;
     plan_.members = members;
     plan_.order_by_key = order_by_key;
+    plan_.report = &report;
     block_ = make_graph_block(plan_, index, layout_);
     new (&words()) graph_rotation_words{};
     words().token = kTokenFree;
@@ -214,11 +220,28 @@ public:
   }
   /// Starts member k.
   void bring(std::uint32_t k) {
-    threads_.emplace_back([this, k] { serve(k); });
+    serving_.fetch_add(1);
+    threads_.emplace_back([this, k] {
+      serve(k);
+      serving_.fetch_sub(1);
+    });
   }
   /// Stops the scheduler and waits for its end.
   void stop() {
     store_release(base.library_word, std::uint32_t{1});
+    join();
+  }
+  /// The same with a deadline. A scheduler that does not end by then fails the test: all completion words are set, so
+  /// that it ends.
+  void stop_within(std::chrono::seconds limit) {
+    store_release(base.library_word, std::uint32_t{1});
+    EXPECT_TRUE(eventually([this] { return serving_.load() == 0; }, limit)) << "the stop does not end";
+    const graph_state_view view(layout_, block(), block());
+    while (serving_.load() != 0) {
+      for (std::uint32_t g = 0; g < layout_.num_graphs; ++g)
+        store_release(view.done_words[g], load_relaxed(view.done_words[g]) + 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(500)); // until the poller has seen them
+    }
     join();
   }
   /// Waits for an end without a stop.
@@ -230,7 +253,7 @@ public:
   /// Prepares the next start, which continues where this run stopped.
   void renew() {
     store_release(base.library_word, std::uint32_t{0});
-    state().stopping = 0;
+    state().stop = {};
     base.reports[0].fault = 0;
     new (&words()) graph_rotation_words{};
     words().token = kTokenFree;
@@ -240,6 +263,7 @@ public:
   graph_scheduler_words &state() { return *reinterpret_cast<graph_scheduler_words *>(block_.data()); }
 
   loop_host base;
+  graph_report report{};
   std::atomic<std::uint64_t> over_limit{0};
   std::atomic<std::uint32_t> relaunches_refused{0};
   std::array<std::uint32_t, kMostMembers> executions{}; ///< per member; written by the member that holds the token
@@ -300,6 +324,7 @@ private:
     const graph_state_view view(layout_, image.data(), block());
     graph_scheduler_state<fake_launcher> graphs(view, base.params.ring, fake_launcher{&execution});
     graphs.begin_execution();
+    rotation.begin(view.state.execution);
     std::uint32_t poller_ends = 0;
     std::thread poller([&] {
       completion_poller<yielding_thread_group, thread_scope_system> h(view, base.params.ring);
@@ -340,6 +365,7 @@ private:
   graph_block block_{0};
   graph_workers workers_;
   const std::uint32_t members_;
+  std::atomic<int> serving_{0}; ///< members that have not left
   std::vector<std::thread> threads_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler's state alone: when it retries a launch, and when it does not.
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
+#include "kernels/graphs/completion_poller.h"
 #include "kernels/graphs/graph_block.h"
-#include "kernels/graphs/graph_scheduler_state.h"
 
 #include <gtest/gtest.h>
 

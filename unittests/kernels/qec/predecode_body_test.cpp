@@ -103,7 +103,7 @@ class PredecodeBody : public testing::TestWithParam<std::string> {};
 TEST_P(PredecodeBody, WritesWhatTheCpuWritesForRecordedShots) {
   const shot_set set = load_committed(GetParam());
   for (const char *name : {"local", "passthrough"})
-    for (const local_rule rule : {local_rule::guarded, local_rule::plain}) {
+    for (const local_rule rule : {local_rule::guarded, local_rule::plain, local_rule::isolated}) {
       both compared(name, set.dem_text, rule);
       for (std::uint64_t shot = 0; shot < std::min<std::uint64_t>(set.shots, 40); ++shot) {
         const auto row = set.detection_row(shot);
@@ -120,20 +120,22 @@ TEST(PredecodeBody, MoreEventsThanTheGroupListsComeOutInOrder) {
   for (int d = 0; d < 9000; d += 3)
     dem += "error(0.1) D" + std::to_string(d) + " D" + std::to_string(d + 1) + " L" + std::to_string(d % 70) + "\n" +
            "error(0.1) D" + std::to_string(d + 2) + " L3\n";
-  both compared("local", dem, local_rule::guarded);
-  std::mt19937_64 random(1);
-  for (const unsigned density : {0u, 40u, 60u, 90u, 100u}) {
-    std::vector<std::uint8_t> shot(9000 / 8);
-    for (int d = 0; d < 9000; ++d)
-      shot[static_cast<std::size_t>(d / 8)] |= static_cast<std::uint8_t>((random() % 100 < density) << d % 8);
-    ASSERT_NO_FATAL_FAILURE(compared.expect_equal(shot, 2)) << density;
+  for (const local_rule rule : {local_rule::guarded, local_rule::isolated}) {
+    both compared("local", dem, rule);
+    std::mt19937_64 random(1);
+    for (const unsigned density : {0u, 40u, 60u, 90u, 100u}) {
+      std::vector<std::uint8_t> shot(9000 / 8);
+      for (int d = 0; d < 9000; ++d)
+        shot[static_cast<std::size_t>(d / 8)] |= static_cast<std::uint8_t>((random() % 100 < density) << d % 8);
+      ASSERT_NO_FATAL_FAILURE(compared.expect_equal(shot, 2)) << density;
+    }
   }
 }
 
 TEST(PredecodeBody, ShotsThatCannotBeAreRefusedAsOnTheCpu) {
   const std::string dem = "error(0.1) D0 D1 L0\nerror(0.1) D9\n"; // 10 detectors, 2 bytes
   for (const std::uint32_t threads : {1u, 3u}) {
-    both compared("local", dem, local_rule::guarded);
+    both compared("local", dem, local_rule::isolated);
     for (const std::vector<std::uint8_t> &shot : std::vector<std::vector<std::uint8_t>>{{},
                                                                                         {0x03},
                                                                                         {0x03, 0x00},

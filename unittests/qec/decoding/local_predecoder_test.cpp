@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(Sets, LocalPredecoderSets, testing::ValuesIn(committed_
 
 TEST(LocalPredecoder, ObservablesBeyond64HaveTheirOwnBits) {
   for (const std::uint64_t o : {0u, 1u, 31u, 32u, 33u, 63u, 64u, 65u, 127u, 128u}) {
-    const auto with = make("local", "error(0.1) D0 D1 L" + std::to_string(o) + "\n");
+    const auto with = make("local", "error(0.1) D0 D1 L" + std::to_string(o) + "\n", local_rule::isolated);
     EXPECT_EQ(run(*with, packed({0, 1}, 2)), (residual{{}, {o}, 1}));
   }
 }

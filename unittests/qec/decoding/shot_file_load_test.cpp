@@ -58,11 +58,34 @@ TEST_F(ShotFile, LoadsRowsAndNumbers) {
 }
 
 TEST_F(ShotFile, RefusesAMissingFile) {
-  for (const char *name : {"set.meta", "set.dem", "set.dets.b8", "set.obs.b8", "set.pred.b8"}) {
+  for (const char *name : {"set.dem", "set.dets.b8", "set.obs.b8", "set.pred.b8"}) {
     fs::rename(folder_ / name, folder_ / "aside");
     expect_error(name, "No such file or directory");
     fs::rename(folder_ / "aside", folder_ / name);
   }
+}
+
+TEST_F(ShotFile, Row68_ASetWithoutAMetaHasItsSizesFromTheModel) {
+  fs::remove(folder_ / "set.meta");
+  auto set = load_shot_set(folder_, "set");
+  ASSERT_TRUE(set) << set.error;
+  EXPECT_EQ(set->shots, 3U);
+  EXPECT_EQ(set->num_detectors, 10U);
+  EXPECT_EQ(set->num_observables, 1U);
+  EXPECT_EQ(set->offline_logical_errors, 1U);
+  EXPECT_EQ(set->distance, 0U);
+  EXPECT_EQ(list_shot_sets(folder_), std::vector<std::string>{"set"});
+
+  fs::remove(folder_ / "set.obs.b8");
+  set = load_shot_set(folder_, "set");
+  ASSERT_TRUE(set) << set.error;
+  EXPECT_FALSE(set->has_observables());
+  EXPECT_TRUE(set->has_predictions());
+
+  write("set.dets.b8", std::string(5, '\0'));
+  expect_error("set.dets.b8", "has 5 bytes, expected 2 rows of 2");
+  write("set.dem", "logical_observable L0\n");
+  expect_error("set.dem", "the model has no detectors: a shot has at least one");
 }
 
 TEST_F(ShotFile, RefusesAMissingFolder) {
@@ -99,6 +122,19 @@ TEST_F(ShotFile, RefusesABadMeta) {
   expect_error("set.meta", "shots=-3 is not a number");
   replace_in_meta("shots=3", "shots=99999999999");
   expect_error("set.meta", "shots is larger than 2^32");
+  replace_in_meta("noise=0.25", "noise=nan");
+  expect_error("set.meta", "noise=nan is not between 0 and 1");
+  replace_in_meta("noise=0.25", "noise=1.5");
+  expect_error("set.meta", "noise=1.5 is not between 0 and 1");
+}
+
+TEST_F(ShotFile, RefusesShotsWithoutDetectors) {
+  // Empty files would match any number of shots, and a reader allocates memory for each shot.
+  for (const char *name : {"set.dets.b8", "set.obs.b8", "set.pred.b8"})
+    write(name, "");
+  write("set.meta", "format=1\ndistance=3\nrounds=2\nnoise=0.25\nshots=4294967296\nnum_detectors=0\n"
+                    "num_observables=0\noffline_logical_errors=0\n");
+  expect_error("set.meta", "num_detectors is 0: a shot has at least one detector");
 }
 
 TEST(ShotFileCommitted, ListsAndLoadsEverySet) {

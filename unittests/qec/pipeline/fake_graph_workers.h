@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C API's graph workers without a GPU. set_host_workers, worker_job and release_worker of this program replace
 // those of the library. Requests arrive at deferring handlers of the real dispatcher. One thread launches them on idle
-// workers and calls the hooks; each worker's graph is a function that runs on the worker's own thread.
+// workers and calls the hooks; each worker's graph is a function that runs on the worker's own thread. A program that
+// uses it compiles fake_graph_workers.cpp.
 #pragma once
+
+#include "unittests/support/spared.h"
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
@@ -48,6 +51,11 @@ public:
         w.busy = false;
         cudaq_host_complete_deferred(dispatcher_, &w.job, CUDAQ_RPC_ERR_DEVICE_FAULT, 0);
       }
+  }
+  /// The number of requests that the dispatcher has handed over and no worker has begun.
+  std::size_t waiting() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return waiting_.size();
   }
   int busy() {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -108,6 +116,7 @@ private:
   };
 
   static std::int32_t accept(cudaq_host_call_t *call, void *self) {
+    const cudaq::realtime::test::spared here;
     auto &fake = *static_cast<fake_graph_workers *>(self);
     const std::lock_guard<std::mutex> lock(fake.mutex_);
     fake.waiting_.push_back({call->job, call->function_id});
@@ -121,6 +130,7 @@ private:
     return nullptr;
   }
   void launch_all() {
+    const cudaq::realtime::test::spared here;
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
       worker *w = nullptr;
@@ -162,6 +172,7 @@ private:
     w.spec.post_launch_fn(w.spec.post_launch_data, slot_dev, w.spec.stream);
   }
   void play(int id) {
+    const cudaq::realtime::test::spared here;
     worker &w = workers_[static_cast<std::size_t>(id)];
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {

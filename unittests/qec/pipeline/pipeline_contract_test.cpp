@@ -107,25 +107,6 @@ TEST(PipelineContract, FactoryIsCalledOncePerWorkerAndStart) {
   EXPECT_EQ(ids, (std::vector<int>{0, 1, 2, 0, 1, 2}));
 }
 
-TEST(PipelineContract, ResourcesThatCannotBeAreRefused) {
-  pipeline_rig rig(pipeline_rig::small());
-  const auto refused = [&](auto change) {
-    rig.pipeline->set_gpu_stage([&](int id) {
-      gpu_worker_resources r = rig.resources(id);
-      change(r);
-      return r;
-    });
-    EXPECT_THROW(rig.pipeline->start(), std::invalid_argument);
-  };
-  int flag = 0;
-  refused([](auto &r) { r.host_stage_fn = nullptr; });
-  refused([](auto &r) { r.graph_exec = reinterpret_cast<cudaGraphExec_t>(&r); });
-  refused([&](auto &r) {
-    r.gpu_output = nullptr;
-    r.ready_flag = &flag;
-  });
-}
-
 TEST(PipelineContract, NothingIsConfiguredWhileItRuns) {
   pipeline_rig rig(pipeline_rig::small());
   rig.pipeline->start();

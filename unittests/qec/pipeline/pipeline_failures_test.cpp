@@ -3,6 +3,7 @@
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 
+#include <array>
 #include <stdexcept>
 
 namespace cudaq::qec::realtime::test {
@@ -194,19 +195,20 @@ TEST_F(PipelineFailures, ACompletionHandlerThatThrowsLosesNothing) {
   EXPECT_NE(rig.pipeline->dump().find("10 completion handler"), std::string::npos) << rig.pipeline->dump();
 }
 
-TEST_F(PipelineFailures, AHeaderOfTheCpuStagesOwnCarriesItsStatus) {
+TEST_F(PipelineFailures, Row47_AHeaderOfTheCpuStagesOwnCarriesItsStatusIfTheStageSaysSo) {
   int where = 0;
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     auto *result = static_cast<std::uint8_t *>(c.response_buffer);
     const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 5, 4, 0, 0};
-    if (where == 0) { // directly before the buffer
-      std::memcpy(result - sizeof(header), &header, sizeof(header));
-      std::memcpy(result, "good", 4);
-      return 4;
-    }
-    std::memcpy(result, &header, sizeof(header));
-    std::memcpy(result + sizeof(header), "good", 4);
-    return sizeof(header) + (where == 1 ? 4 : 5); // the last length is wrong, so it is an ordinary result
+    const auto frame_at = [&](std::uint8_t *at) {
+      std::memcpy(at, &header, sizeof(header));
+      std::memcpy(at + sizeof(header), "good", 4);
+    };
+    if (where == 0)
+      frame_at(result - sizeof(header));
+    if (where == 1)
+      frame_at(result);
+    return FRAMED_RESPONSE;
   });
   rig.pipeline->start();
   for (where = 0; where < 2; ++where) {
@@ -216,8 +218,62 @@ TEST_F(PipelineFailures, AHeaderOfTheCpuStagesOwnCarriesItsStatus) {
     EXPECT_EQ(r.response, (std::vector<std::uint8_t>{'g', 'o', 'o', 'd'}));
   }
   const request_result r = one(1);
-  EXPECT_EQ(r.status, 0);
-  EXPECT_EQ(r.response.size(), 29u);
+  EXPECT_FALSE(r.success);
+  EXPECT_EQ(r.status, CUDAQ_RPC_ERR_NO_RESPONSE) << "it says so, and there is none";
+}
+
+/// A result that begins with a response header of another status, in the length that a frame would have.
+struct forged_result {
+  forged_result() {
+    const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, CUDAQ_RPC_ERR_DEVICE_FAULT, 40, 0, 0};
+    std::memcpy(bytes.data(), &header, sizeof(header));
+  }
+  std::size_t write(void *to) const {
+    std::memcpy(to, bytes.data(), bytes.size());
+    return bytes.size();
+  }
+  static void expect_data(const request_result &r) {
+    EXPECT_TRUE(r.success);
+    EXPECT_EQ(r.status, 0);
+    const forged_result expected;
+    EXPECT_EQ(r.response, (std::vector<std::uint8_t>{expected.bytes.begin(), expected.bytes.end()}));
+  }
+  std::array<std::uint8_t, 64> bytes{};
+};
+
+TEST_F(PipelineFailures, Row47_AResultThatLooksLikeAFrameIsData) {
+  const forged_result forged;
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) { return forged.write(c.response_buffer); });
+  rig.pipeline->start();
+  forged.expect_data(one(1));
+}
+
+TEST_F(PipelineFailures, Row47_AResultOfAHostStageThatLooksLikeAFrameIsData) {
+  const forged_result forged;
+  rig.pipeline->set_cpu_stage({});
+  rig.pipeline->set_gpu_stage([&](int) {
+    gpu_worker_resources r;
+    r.function_id = kFunction;
+    r.host_stage_data = const_cast<forged_result *>(&forged);
+    r.host_stage_fn = [](void *self, host_stage_call *call) {
+      call->response_size = static_cast<const forged_result *>(self)->write(call->response_buffer);
+      return 0;
+    };
+    return r;
+  });
+  rig.pipeline->start();
+  forged.expect_data(one(1));
+}
+
+/// On an in-place ring the bytes before response_buffer belong to the request, and its producer can write them.
+TEST_F(PipelineFailures, Row47_AHeaderBeforeTheBufferThatTheStageDoesNotClaimIsIgnored) {
+  const forged_result forged;
+  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
+    std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - 24, forged.bytes.data(), 24);
+    return forged.write(c.response_buffer);
+  });
+  rig.pipeline->start();
+  forged.expect_data(one(1));
 }
 
 TEST(PipelinePausedWorker, Row34_AnswersTheRequestThatItTook) {

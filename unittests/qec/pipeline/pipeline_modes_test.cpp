@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unittests/qec/pipeline/foreign_ring.h"
 
+#include <climits>
 #include <mutex>
 #include <queue>
 #include <sched.h>
@@ -16,23 +17,6 @@ void use_poll_mode(pipeline_rig &rig) {
   });
 }
 
-TEST(PipelineModes, PollModeAsksUntilThereIsAResult) {
-  pipeline_rig rig(pipeline_rig::small(2), 300);
-  use_poll_mode(rig);
-  std::vector<int> asked(8);
-  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
-    EXPECT_EQ(c.gpu_output, nullptr);
-    EXPECT_EQ(c.gpu_output_size, 0u);
-    int &times = asked[static_cast<std::size_t>(c.origin_slot)];
-    if (++times < 3)
-      return 0;
-    times = 0;
-    return pipeline_rig::echo(c);
-  });
-  rig.run_all();
-  CUDAQ_EXPECT_ALL_GOOD(rig);
-}
-
 TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
   pipeline_rig rig(pipeline_rig::small(1));
   use_poll_mode(rig);
@@ -40,7 +24,7 @@ TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 5, 0, 0, 0};
     std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - sizeof(header), &header, sizeof(header));
-    return ++asked < 3 ? 0 : 4;
+    return ++asked < 3 ? 0 : FRAMED_RESPONSE;
   });
   std::atomic<int> status{0};
   rig.pipeline->set_completion_handler([&](const completion &c) { status = c.status; });
@@ -118,50 +102,6 @@ TEST(PipelineModes, ReadyFlagIsClaimedOncePerRequest) {
     EXPECT_EQ(w.ready, 0);
 }
 
-TEST(PipelineModes, GpuOnlyAnswersWithTheStagesOwnResult) {
-  pipeline_rig rig(pipeline_rig::small(2), 300);
-  rig.pipeline->set_cpu_stage(nullptr);
-  rig.pipeline->set_gpu_stage([](int) {
-    gpu_worker_resources r;
-    r.function_id = kFunction;
-    r.host_stage_fn = [](void *, host_stage_call *call) {
-      // On this ring the payload is in the same place as the answer.
-      std::memmove(call->response_buffer, call->payload, call->payload_size);
-      call->response_size = call->payload_size;
-      return 0;
-    };
-    return r;
-  });
-  rig.run_all();
-  CUDAQ_EXPECT_ALL_GOOD(rig);
-}
-
-TEST(PipelineModes, HooksAreCalledAroundEveryLaunch) {
-  struct hooks {
-    std::atomic<int> before{0}, after{0}, wrong{0};
-    realtime_pipeline::ring_buffer_bases bases{};
-  } seen;
-  pipeline_rig rig(pipeline_rig::small(1, 4, 256), 50);
-  seen.bases = rig.pipeline->ringbuffer_bases();
-  rig.pipeline->set_gpu_stage([&](int id) {
-    gpu_worker_resources r = rig.resources(id);
-    r.pre_launch_data = r.post_launch_data = &seen;
-    r.pre_launch_fn = [](void *to, void *slot, cudaStream_t) {
-      auto &s = *static_cast<hooks *>(to);
-      const auto offset = static_cast<std::uint8_t *>(slot) - s.bases.rx_data_host;
-      s.wrong += s.before != s.after || offset < 0 || offset >= 4 * 256 || offset % 256 != 0;
-      ++s.before;
-    };
-    r.post_launch_fn = [](void *to, void *, cudaStream_t) { ++static_cast<hooks *>(to)->after; };
-    return r;
-  });
-  rig.run_all();
-  CUDAQ_EXPECT_ALL_GOOD(rig);
-  EXPECT_EQ(seen.before, 50);
-  EXPECT_EQ(seen.after, 50);
-  EXPECT_EQ(seen.wrong, 0);
-}
-
 // The device addresses of this ring differ from the host addresses. This test never accesses them.
 TEST(PipelineModes, HooksOfAHostStageGetTheDevicesAddressOfTheSlot) {
   foreign_ring foreign(4, true);
@@ -216,12 +156,13 @@ TEST(PipelineModes, ThreadsRunWhereTheyArePinned) {
 }
 
 TEST(PipelineModes, ACoreThatDoesNotExistIsAnErrorOfStart) {
-  for (int core_pinning::*which : {&core_pinning::dispatcher, &core_pinning::consumer, &core_pinning::worker_base}) {
-    pipeline_stage_config config = pipeline_rig::small(1);
-    config.cores.*which = 1023;
-    pipeline_rig rig(config);
-    EXPECT_THROW(rig.pipeline->start(), std::runtime_error);
-  }
+  for (int core_pinning::*which : {&core_pinning::dispatcher, &core_pinning::consumer, &core_pinning::worker_base})
+    for (const int core : {1023, INT_MAX}) {
+      pipeline_stage_config config = pipeline_rig::small(2);
+      config.cores.*which = core;
+      pipeline_rig rig(config);
+      EXPECT_THROW(rig.pipeline->start(), std::runtime_error);
+    }
 }
 
 } // namespace

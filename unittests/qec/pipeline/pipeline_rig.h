@@ -113,6 +113,10 @@ struct seen_requests {
 struct pipeline_rig {
   explicit pipeline_rig(const pipeline_stage_config &config, std::size_t requests = 0)
       : workers(static_cast<std::size_t>(config.num_workers)), seen(requests), pipeline(make(config)) {
+    wire();
+  }
+  /// Sets all functions of the pipeline.
+  void wire() {
     pipeline->set_gpu_stage([this](int id) { return resources(id); });
     pipeline->set_cpu_stage([](const cpu_stage_context &c) { return echo(c); });
     pipeline->set_completion_handler([this](const completion &c) { record(c); });

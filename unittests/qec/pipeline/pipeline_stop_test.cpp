@@ -23,17 +23,17 @@ public:
   paused_dispatcher() {
     struct sigaction ours {};
     ours.sa_handler = hold;
-    sigaction(SIGUSR1, &ours, &before_);
+    sigaction(kSignal, &ours, &before_);
     held_ = 0;
     released_ = 0;
     const pid_t thread = thread_named("cudaq-dispatch");
     EXPECT_NE(thread, 0);
-    EXPECT_EQ(syscall(SYS_tgkill, getpid(), thread, SIGUSR1), 0);
+    EXPECT_EQ(syscall(SYS_tgkill, getpid(), thread, kSignal), 0);
     EXPECT_TRUE(eventually([] { return held_ != 0; }));
   }
   ~paused_dispatcher() {
     release();
-    sigaction(SIGUSR1, &before_, nullptr);
+    sigaction(kSignal, &before_, nullptr);
   }
   paused_dispatcher(const paused_dispatcher &) = delete;
   paused_dispatcher &operator=(const paused_dispatcher &) = delete;
@@ -43,6 +43,7 @@ public:
   }
 
 private:
+  static constexpr int kSignal = SIGSYS; // one that the library's threads do not block
   static void hold(int) {
     held_ = 1;
     for (int tenth_ms = 0; released_ == 0 && tenth_ms < 300000; ++tenth_ms)

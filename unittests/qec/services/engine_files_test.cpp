@@ -149,6 +149,9 @@ TEST_F(EngineFiles, Row32_ADamagedSavedEngineIsRebuilt) {
   damaged = *good;
   damaged.pop_back();
   expect_rebuilt(damaged, "cut off");
+  damaged = *good;
+  damaged[12] = 1; // the reserved word
+  expect_rebuilt(damaged, "newer form");
   for (std::size_t size : {40u, 32u})
     expect_rebuilt(bytes(good->begin(), good->begin() + size), "cut off");
   expect_rebuilt(bytes(good->begin(), good->begin() + 31), "not a saved engine");

@@ -29,6 +29,22 @@ bool (cudaq::qec::AIPreDecoderService::*const poll)(cudaq::qec::PreDecoderJob &)
     &cudaq::qec::AIPreDecoderService::poll_next_job;
 void (cudaq::qec::AIPreDecoderService::*const release)(int) = &cudaq::qec::AIPreDecoderService::release_job;
 
+// The constructors, with the arguments of the specification and without the optional ones.
+using cudaq::qec::AIDecoderService;
+using cudaq::qec::AIPreDecoderService;
+static_assert(std::is_constructible_v<AIDecoderService, const char *, void **>);
+static_assert(std::is_constructible_v<AIDecoderService, const std::string &, void **, const std::string &>);
+static_assert(std::is_constructible_v<AIPreDecoderService, const char *, void **>);
+static_assert(std::is_constructible_v<AIPreDecoderService, const std::string &, void **, int>);
+static_assert(std::is_constructible_v<AIPreDecoderService, const std::string &, void **, int, const std::string &>);
+
+TEST(SeedNames, Row64_TheQueueOfAPredecoderHasDeviceAddresses) {
+  const int *(AIPreDecoderService::*const index)() const = &AIPreDecoderService::get_device_queue_idx;
+  const volatile int *(AIPreDecoderService::*const ready)() const = &AIPreDecoderService::get_device_ready_flags;
+  EXPECT_NE(index, nullptr);
+  EXPECT_NE(ready, nullptr);
+}
+
 TEST(SeedNames, AThreadPoolAndABenchmarkAreUsedAsInTheDesign) {
   ASSERT_NE(poll, nullptr);
   ASSERT_NE(release, nullptr);

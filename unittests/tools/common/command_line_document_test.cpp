@@ -16,7 +16,7 @@ using option_table = std::map<std::string, std::set<std::string>>;
 
 /// The options that the help text describes, in lines such as "  -h,--help   Print ...".
 std::set<std::string> options_of(const std::string &help) {
-  static const std::regex line(R"(^  (?:-\w,)?(--[a-z][a-z-]*)(?: .*)?$)");
+  static const std::regex line(R"(^  (?:-\w,)?(--[a-z][a-z_-]*)(?:,--[a-z-]+)?(?: .*)?$)");
   std::set<std::string> names;
   std::istringstream lines(help);
   std::smatch found;
@@ -65,13 +65,14 @@ std::set<std::string> commands_named_in(const std::string &column, const std::ve
     names.insert("");
   for (std::sregex_iterator found(column.begin(), column.end(), word), end; found != end; ++found)
     for (const std::string &command : commands)
-      if (command == (*found)[1] || command.starts_with(std::string((*found)[1]) + " "))
+      if (command == (*found)[1] || (command.starts_with(std::string((*found)[1]) + " ") && command != "bench idle" &&
+                                     command != "bench decoding"))
         names.insert(command);
   return names;
 }
 
 option_table options_of_the_page(const std::vector<std::string> &commands) {
-  static const std::regex row(R"(^\| `(--[a-z-]+)`[^|]*\|[^|]*\|[^|]*\|([^|]*)\|[^|]*\|$)");
+  static const std::regex row(R"(^\| `(--[a-z_-]+)`[^|]*\|[^|]*\|[^|]*\|([^|]*)\|[^|]*\|$)");
   option_table table;
   std::istringstream lines(read_file(CUDAQ_COMMAND_LINE_PAGE));
   std::smatch found;

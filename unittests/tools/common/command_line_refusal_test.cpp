@@ -14,7 +14,7 @@ void expect_usage_error(const std::string &arguments, const std::string &text) {
 
 TEST(CommandLine, RefusesWhatItDoesNotKnow) {
   expect_usage_error("", "subcommand");
-  expect_usage_error("decode", "decode");
+  expect_usage_error("decodes", "decodes");
   expect_usage_error("latency --turbo", "--turbo");
   expect_usage_error("info --distance 3", "--distance");
 }

@@ -20,6 +20,10 @@ public:
   /// output.
   ai_decoder_service(std::unique_ptr<inference_engine> engine, std::shared_ptr<service_device> device,
                      void **device_mailbox_slot);
+  /// The same with the engine that gpu::open_model makes of a model file, on the current device. A program that uses
+  /// this constructor links cudaq::qec-realtime-gpu. Throws std::runtime_error if the model cannot be opened.
+  ai_decoder_service(const std::string &model_path, void **device_mailbox_slot,
+                     const std::string &engine_save_path = "");
   virtual ~ai_decoder_service();
   ai_decoder_service(const ai_decoder_service &) = delete;
   ai_decoder_service &operator=(const ai_decoder_service &) = delete;

@@ -4,15 +4,10 @@
 #define CUDAQ_QEC_REALTIME_AI_PREDECODER_SERVICE_H
 
 #include "cudaq/qec/realtime/ai_decoder_service.h"
+#include "cudaq/realtime/daemon/dispatcher/peer_interface.h"
 
 /// For polling loops: tells the CPU that this thread waits.
-#if defined(__x86_64__) || defined(__i386__)
-#define QEC_CPU_RELAX() __builtin_ia32_pause()
-#elif defined(__aarch64__)
-#define QEC_CPU_RELAX() __asm__ __volatile__("yield")
-#else
-#define QEC_CPU_RELAX() ((void)0)
-#endif
+#define QEC_CPU_RELAX() CUDAQ_REALTIME_CPU_RELAX()
 
 namespace cudaq::qec::realtime::experimental {
 
@@ -34,6 +29,9 @@ public:
   /// queue_depth: number of entries, at least 1. Throws std::invalid_argument.
   ai_predecoder_service(std::unique_ptr<inference_engine> engine, std::shared_ptr<service_device> device,
                         void **device_mailbox_slot, int queue_depth = 16);
+  /// The same with the engine of a model file, as for ai_decoder_service.
+  ai_predecoder_service(const std::string &model_path, void **device_mailbox_slot, int queue_depth = 16,
+                        const std::string &engine_save_path = "");
   /// No graph of this service may run.
   ~ai_predecoder_service() override;
 
@@ -48,6 +46,10 @@ public:
   void release_job(int slot_idx);
 
   int get_queue_depth() const { return queue_.depth; }
+  /// Device addresses of the queue, for kernels of the program that only read it: the number of the entry that the next
+  /// graph fills, and the entries' ready flags (0, 1, 2).
+  const int *get_device_queue_idx() const { return tail_; }
+  const volatile int *get_device_ready_flags() const { return queue_.ready; }
   /// Number of entries that are not idle. If it equals the depth, the next launched graph waits.
   int pending() const;
   /// From now on a graph that waits for an entry gives up, and refused() counts its request.

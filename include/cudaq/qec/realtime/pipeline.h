@@ -55,8 +55,8 @@ enum class ring_memory {
 };
 
 struct pipeline_stage_config {
-  int num_workers = 8; ///< 1 to 64
-  int num_slots = 32;
+  int num_workers = 8;           ///< 1 to 64
+  int num_slots = 32;            ///< 1 to 16777216
   std::size_t slot_size = 16384; ///< bytes, header included; slots of the own ring are this far apart, rounded up to 64
   core_pinning cores;
   /// The caller's cudaq_ringbuffer_t ("external ring"), which must outlive the pipeline. nullptr: the pipeline makes
@@ -65,8 +65,9 @@ struct pipeline_stage_config {
 
   wait_policy wait = wait_policy::automatic;
   ring_memory memory = ring_memory::automatic;
-  int device_id = 0;                           ///< of mapped memory
-  std::uint64_t grace_period_ns = 5000000000u; ///< how long stop waits for submitted requests
+  int device_id = 0; ///< of mapped memory
+  /// How long stop waits for submitted requests. 290 years and more mean without limit.
+  std::uint64_t grace_period_ns = 5000000000u;
 };
 
 /// The argument of a host stage: a request, and the buffer for its answer.
@@ -77,7 +78,8 @@ struct host_stage_call {
   std::size_t payload_size;
   void *response_buffer; ///< without a CPU stage: the host stage writes the result here
   std::size_t max_response_size;
-  std::size_t response_size; ///< out: bytes written to response_buffer, 0 on entry
+  /// Out, 0 on entry: number of bytes written to response_buffer, or FRAMED_RESPONSE.
+  std::size_t response_size;
 };
 
 /// The GPU stage of one worker: a graph or a host stage. All workers of a pipeline are of one kind.
@@ -133,12 +135,17 @@ struct cpu_stage_context {
   std::size_t payload_size;
 };
 
-/// Returns the number of bytes written to response_buffer, or DEFERRED_COMPLETION. In poll mode 0 means that there is
-/// no result yet, so only complete_deferred can give an empty result there.
+/// Returns the number of bytes written to response_buffer, FRAMED_RESPONSE, or DEFERRED_COMPLETION. The bytes are never
+/// read as a header, whatever they are: status 0 and their number go before them. In poll mode 0 means that there is no
+/// result yet; an empty result is then given by FRAMED_RESPONSE or by complete_deferred.
 using cpu_stage_callback = std::function<std::size_t(const cpu_stage_context &ctx)>;
 
 /// Returned by a CPU stage: the worker goes on to the next request, and this slot stays open until complete_deferred.
 static constexpr std::size_t DEFERRED_COMPLETION = SIZE_MAX;
+
+/// Returned by a stage that has written a response header itself, directly before response_buffer or at its beginning:
+/// the answer has the status and the length of that header. Without a header there it is NO_RESPONSE.
+static constexpr std::size_t FRAMED_RESPONSE = SIZE_MAX - 1;
 
 /// The argument of the completion handler: an answered request.
 struct completion {
@@ -199,9 +206,10 @@ private:
 
 class CUDAQ_QEC_REALTIME_API realtime_pipeline {
 public:
-  /// Allocates the ring, or binds the caller's. Throws std::invalid_argument that names the wrong field.
+  /// Allocates the ring, or binds the caller's. Throws std::invalid_argument that names the wrong field; counts and
+  /// sizes are checked before anything is allocated.
   explicit realtime_pipeline(const pipeline_stage_config &config);
-  /// Calls stop first.
+  /// Calls stop first. Throws nothing.
   ~realtime_pipeline();
   realtime_pipeline(const realtime_pipeline &) = delete;
   realtime_pipeline &operator=(const realtime_pipeline &) = delete;
@@ -216,8 +224,8 @@ public:
   /// already, or if a thread of the last run is still stuck; std::invalid_argument if the factory returned resources
   /// that are not allowed. After an exception nothing runs.
   void start();
-  /// Stops the pipeline; see docs/pipeline.md. May be called again; does nothing when everything has ended. Throws only
-  /// std::logic_error, if a callback of this pipeline calls it.
+  /// Stops the pipeline; see docs/pipeline.md. May be called again; does nothing when everything has ended. It needs no
+  /// memory. Throws only std::logic_error, if a callback of this pipeline calls it.
   void stop();
   stop_report last_stop() const;
   /// State of slots, workers and dispatcher as text.
@@ -236,7 +244,7 @@ public:
   Stats stats() const;
 
   /// Answers the deferred request of a slot, from any thread; also while its CPU stage runs, if that call defers it.
-  /// The caller has written a response header directly before response_buffer, or at its beginning. Has no effect if
+  /// The caller has written a response header as for FRAMED_RESPONSE, because this call has no size. Has no effect if
   /// a stop has answered the request meanwhile. Throws std::out_of_range if the slot does not exist, std::logic_error
   /// if the slot has no deferred request (a second completion). Answers the request that the slot has now: a caller
   /// that may be late must use the form with a generation.

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-// Threads that run jobs in the order of their arrival.
+// Threads that run jobs in the order of their arrival. As on all threads of the library, the program's signal handlers
+// do not run on them.
 #ifndef CUDAQ_QEC_UTILS_THREAD_POOL_H
 #define CUDAQ_QEC_UTILS_THREAD_POOL_H
 
 #include <condition_variable>
+#include <csignal>
 #include <cstddef>
+#include <cxxabi.h>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -24,8 +27,11 @@ public:
   explicit thread_pool(std::size_t num_threads, int base_core = -1) {
     if (num_threads == 0)
       throw std::invalid_argument("thread_pool: num_threads is 0, it must be at least 1");
-    for (std::size_t i = 0; i < num_threads; ++i)
-      threads_.emplace_back([this] { work(); });
+    {
+      const signals_blocked for_the_new_threads;
+      for (std::size_t i = 0; i < num_threads; ++i)
+        threads_.emplace_back([this] { work(); });
+    }
     for (std::size_t i = 0; i < num_threads && base_core >= 0; ++i)
       if (!pin(threads_[i], base_core + static_cast<int>(i))) {
         end();
@@ -38,7 +44,8 @@ public:
   thread_pool(const thread_pool &) = delete;
   thread_pool &operator=(const thread_pool &) = delete;
 
-  /// Called from any thread. What the job throws is dropped.
+  /// Called from any thread. What the job throws is dropped. A job must not end its thread (pthread_exit): the pool has
+  /// one thread less then.
   template <class Job>
   void enqueue(Job &&job) {
     {
@@ -50,6 +57,25 @@ public:
   std::size_t size() const { return threads_.size(); }
 
 private:
+  /// While it lives, the calling thread blocks all signals that are not caused by its own instructions. Threads that it
+  /// starts go on to block them.
+  class signals_blocked {
+  public:
+    signals_blocked() {
+      sigset_t all;
+      sigfillset(&all);
+      for (const int synchronous : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
+        sigdelset(&all, synchronous);
+      pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~signals_blocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    signals_blocked(const signals_blocked &) = delete;
+    signals_blocked &operator=(const signals_blocked &) = delete;
+
+  private:
+    sigset_t before_;
+  };
+
   static bool pin(std::thread &thread, int core) {
     cpu_set_t cpus;
     CPU_ZERO(&cpus);
@@ -71,6 +97,8 @@ private:
       }
       try {
         job();
+      } catch (abi::__forced_unwind &) {
+        throw;
       } catch (...) { // no caller waits for the job
         continue;
       }

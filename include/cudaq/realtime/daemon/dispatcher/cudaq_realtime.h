@@ -12,6 +12,9 @@
  *    use a handle during or after the destroy that returns CUDAQ_OK.
  *  - Ownership: the library keeps pointers to ring memory and control words from the set_* call to the destroy that
  *    returns CUDAQ_OK. It never frees what the caller allocated. It copies the structs that are passed in.
+ *  - Signals and cancellation: on the library's own threads cancellation is disabled, and all signals are blocked
+ *    except those that a thread causes by its own instructions (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP,
+ *    SIGABRT). No function is a cancellation point: a pthread_cancel of its caller takes effect after it has returned.
  *  - Sizes are in bytes. No function prints, aborts, throws, or changes the caller's current CUDA device.
  *
  * The slot protocol is specified in docs/ring_protocol.md, the frames in docs/message_protocol.md. */
@@ -29,6 +32,9 @@
 #define CUDAQ_REALTIME_API
 #endif
 
+/* Three names have two forms: that of the specification, which is the default, and that of the newer interface of the
+ * existing system (the peer). The forms are ..._spec and ..._peer; peer_interface.h binds the name to one of them. */
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -42,7 +48,7 @@ typedef struct cudaq_ringbuffer_memory_t cudaq_ringbuffer_memory_t; /* opaque */
 typedef enum cudaq_status_t {
   CUDAQ_OK = 0,
   CUDAQ_ERR_INVALID_ARG = 1, /* an argument or the configuration is wrong; the message names field and value */
-  CUDAQ_ERR_INTERNAL = 2,    /* the system refused a resource (memory, thread, affinity) */
+  CUDAQ_ERR_INTERNAL = 2,    /* the system refused a resource (memory, thread, affinity), or a callback threw */
   CUDAQ_ERR_CUDA = 3,        /* a CUDA call failed */
   CUDAQ_ERR_UNSUPPORTED = 4, /* not available in this build or on this machine */
   CUDAQ_ERR_TIMEOUT = 5,     /* a deadline passed; the call may be repeated */
@@ -110,6 +116,10 @@ typedef struct cudaq_handler_schema_t {
  * selects the default: 0, 1, 32, 0, regular, device call. */
 typedef struct cudaq_dispatcher_config_t {
   int device_id;
+  /* Device path. More than one block has an effect in two cases only: a cooperative kernel runs each handler on all of
+   * them; a regular kernel with CUDAQ_ORDERING_ANY serves 32 slots with each warp. With FIFO ordering one warp serves
+   * the ring, and blocks beyond the first are not launched. The same holds for the unified kernel. GRAPH_LAUNCH mode
+   * does not use num_blocks. dump_state names unused blocks. */
   uint32_t num_blocks;
   uint32_t threads_per_block;
   uint32_t num_slots; /* slots of the ring; may be 0 for CUDAQ_KERNEL_UNIFIED only */
@@ -124,7 +134,9 @@ typedef struct cudaq_dispatcher_config_t {
 
 /* A ring: two flag arrays and two slot arrays, each as a device view and as a host view (*_host). Host path: the host
  * views are required, except tx_data_host. It may be NULL, together with tx_data, for an in-place ring, whose response
- * overwrites the request. Flags are 8-byte aligned. Slot bases and strides are multiples of 8. */
+ * overwrites the request. Device path: the device views are required. On a shared ring the library needs the host
+ * views, too; it finds those that are NULL if the arrays are pinned and mapped (cudaHostAlloc, cudaHostRegister).
+ * Flags are 8-byte aligned. Slot bases and strides are multiples of 8. */
 typedef struct cudaq_ringbuffer_t {
   volatile uint64_t *rx_flags;
   volatile uint64_t *tx_flags;
@@ -141,8 +153,9 @@ typedef struct cudaq_ringbuffer_t {
 /* A HOST_CALL handler. It reads the request frame in rx_slot and writes a response frame (cudaq_rpc_response_t, then
  * the result) to tx_slot, at most slot_size bytes in all. On an in-place ring tx_slot == rx_slot. The dispatcher calls
  * it for one request of a function id at a time, unless the ordering is CUDAQ_ORDERING_ANY. Afterwards the dispatcher
- * checks magic and length, and writes request_id and ptp_timestamp itself. After a C++ exception it answers
- * CUDAQ_RPC_ERR_HANDLER_THREW. */
+ * checks magic, status and length, and writes request_id and ptp_timestamp itself. The status is 0, positive, or -1 to
+ * -999. After a C++ exception it answers CUDAQ_RPC_ERR_HANDLER_THREW. A handler must return: if it ends its thread
+ * (pthread_exit), its request is answered in the same way, and the run ends with it (CUDAQ_DISPATCHER_FAILED). */
 typedef void (*cudaq_host_rpc_fn_t)(const void *rx_slot, void *tx_slot, size_t slot_size);
 
 typedef struct cudaq_function_entry_t {
@@ -192,9 +205,18 @@ typedef struct cudaq_dispatch_launch_params_t {
   void *state; /* opaque state of the dispatcher that starts the kernel; NULL: no dispatcher */
 } cudaq_dispatch_launch_params_t;
 typedef cudaError_t (*cudaq_dispatch_launch_fn_v2_t)(const cudaq_dispatch_launch_params_t *params);
-typedef void (*cudaq_unified_launch_fn_t)(void *transport_ctx, cudaq_function_entry_t *function_table,
-                                          size_t func_count, volatile int *shutdown_flag, uint64_t *stats,
-                                          cudaStream_t stream);
+/* A launch function of a unified kernel. The peer's form has the bytes of a response slot as second argument. */
+typedef void (*cudaq_unified_launch_spec_fn_t)(void *transport_ctx, cudaq_function_entry_t *function_table,
+                                               size_t func_count, volatile int *shutdown_flag, uint64_t *stats,
+                                               cudaStream_t stream);
+typedef void (*cudaq_unified_launch_peer_fn_t)(void *transport_ctx, size_t tx_stride_sz,
+                                               cudaq_function_entry_t *function_table, size_t func_count,
+                                               volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
+#if defined(CUDAQ_REALTIME_PEER_INTERFACE)
+typedef cudaq_unified_launch_peer_fn_t cudaq_unified_launch_fn_t;
+#else
+typedef cudaq_unified_launch_spec_fn_t cudaq_unified_launch_fn_t;
+#endif
 typedef struct cudaq_unified_dispatch_ctx_t {
   cudaq_unified_launch_fn_t launch_fn;
   void *transport_ctx;
@@ -258,7 +280,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_function_table(cudaq_disp
                                                                       const cudaq_function_table_t *table);
 /* shutdown_flag: belongs to the library from this call to destroy: start clears it, stop sets it. The caller may set it
  * to end the loop. stats: one counter of processed requests (answered or dropped). It continues from the value that
- * start finds in it. */
+ * start finds in it. No other dispatcher may use these words at the same time. CUDAQ_ERR_INVALID_ARG: a word is NULL or
+ * not aligned to its size. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher,
                                                                volatile int *shutdown_flag, uint64_t *stats);
 
@@ -270,10 +293,10 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn(cudaq_dispatche
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
                                                                     cudaq_dispatch_launch_fn_v2_t launch_fn);
 /* CUDAQ_KERNEL_UNIFIED: the launch function and its transport context, which must live until destroy. Such a dispatcher
- * has no ring. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher,
-                                                                      cudaq_unified_launch_fn_t launch_fn,
-                                                                      void *transport_ctx);
+ * has no ring. The last call of this function or of its other form counts (peer_interface.h). */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_spec(cudaq_dispatcher_t *dispatcher,
+                                                                           cudaq_unified_launch_spec_fn_t launch_fn,
+                                                                           void *transport_ctx);
 /* Declares that `blocks` blocks of the caller's own kernels stay resident on a device while dispatchers of the manager
  * run. start then refuses a cooperative grid that does not fit on the device together with them. 0 revokes the
  * declaration. */
@@ -284,19 +307,24 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatch_manager_reserve_blocks(cudaq_di
  * dispatcher continues at the slot where it stopped last; a newly wired ring begins at slot 0. Device path:
  * CUDAQ_ERR_TIMEOUT if the launch is queued but the kernel has not begun to run after 5 s, because the device has no
  * room for it. start then requests the kernel to end; the state is CUDAQ_DISPATCHER_FAILED until a stop finds that the
- * kernel has ended. */
+ * kernel has ended. CUDAQ_ERR_STATE: arrays of the ring or a control word overlap memory of another running dispatcher
+ * of the manager (members of one shared ring may share its arrays), or a dispatcher of another manager runs on this
+ * ring, and cudaq_ringbuffer_create has made it in host or mapped memory. Other double use is not detected. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_start(cudaq_dispatcher_t *dispatcher);
 /* Ends the loop after the present request and waits for the requests that are accepted, at most the grace period of the
  * options. Requests that are not accepted stay in their slots. A handler of the same dispatcher must not call it
  * (CUDAQ_ERR_STATE). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop(cudaq_dispatcher_t *dispatcher);
-/* The same with timeout_ns instead of the grace period. CUDAQ_ERR_TIMEOUT: a thread or kernel did not end, usually
- * because its handler did not return; the state is CUDAQ_DISPATCHER_FAILED until a later stop succeeds. CUDAQ_ERR_CUDA:
- * a device fault has ended the kernel. This is reported once: the next stop succeeds, and so does destroy. */
+/* The same with timeout_ns instead of the grace period. A timeout that the clock cannot add means: without limit.
+ * CUDAQ_ERR_TIMEOUT: a thread or kernel did not end, usually because its handler did not return; the state is
+ * CUDAQ_DISPATCHER_STOPPING until a later stop succeeds, and only stop and destroy are allowed. CUDAQ_ERR_CUDA: a
+ * device fault has ended the kernel. CUDAQ_ERR_INTERNAL: a handler has ended its thread (pthread_exit), which ended the
+ * run. These errors are reported once: the next stop succeeds, and so does destroy. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uint64_t timeout_ns);
 /* The number of processed requests, also while the dispatcher runs. It counts on from the value that start found in
  * `stats`, and may be ahead of the word `stats`. On a shared ring it includes the requests that the library's host
- * thread dropped or answered for a kernel; the word does not. */
+ * thread dropped or answered for a kernel; the word does not. For a kernel that is not the library's it is the word
+ * itself. CUDAQ_ERR_CUDA: that word is in device memory, and could not be read. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatcher_t *dispatcher, uint64_t *out_packets);
 
 /* ------------------------------------------------------- dispatch kernels -- */
@@ -370,27 +398,38 @@ typedef struct cudaq_dispatch_graph_params_t {
   void *const *graph_io_ctxs;
 } cudaq_dispatch_graph_params_t;
 
-/* One context for all graphs: at most one graph request is in flight. Works on `stream` and waits for it. */
-cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
-                                                uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
-                                                size_t tx_stride_sz, cudaq_function_entry_t *function_table,
-                                                size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
-                                                uint64_t *stats, size_t num_slots, uint32_t num_blocks,
-                                                uint32_t threads_per_block, cudaStream_t stream,
-                                                cudaq_dispatch_graph_context **out_context);
+/* One context for all graphs: at most one graph request is in flight. The context is a whole GraphIOContext, all of
+ * whose fields the scheduler writes before each launch, also if the graph reads only one. Works on `stream` and waits
+ * for it. */
+cudaError_t cudaq_create_dispatch_graph_regular_spec(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
+                                                     uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+                                                     size_t tx_stride_sz, cudaq_function_entry_t *function_table,
+                                                     size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
+                                                     uint64_t *stats, size_t num_slots, uint32_t num_blocks,
+                                                     uint32_t threads_per_block, cudaStream_t stream,
+                                                     cudaq_dispatch_graph_context **out_context);
 /* One context per graph: any number of requests in flight. */
 cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *params,
                                            cudaq_dispatch_graph_context **out_context);
-/* Launches the scheduler on `stream`, which must be non-blocking. It serves until *shutdown_flag is non-zero and all
- * accepted requests are answered; then `stream` is complete, and the context may be launched again. A new launch
- * continues at the slot where the last one stopped. cudaErrorNotReady: the last launch still runs.
+/* Launches the scheduler on `stream`. It serves until *shutdown_flag is non-zero and all accepted requests are
+ * answered; then `stream` is complete, and the context may be launched again. A new launch continues at the slot where
+ * the last one stopped. cudaErrorNotReady: the last launch still runs.
+ *
+ * `stream` should be non-blocking. While the scheduler runs on a blocking stream (cudaStreamCreate), work of the legacy
+ * stream waits for it: cudaMemcpy, cudaMemset, launches without a stream.
+ *
+ * After the shutdown the scheduler waits 5 s for its graphs. Then it answers requests that wait for a graph with
+ * CUDAQ_RPC_ERR_SHUTTING_DOWN, and those of graphs that have ended without raising their flag with
+ * CUDAQ_RPC_ERR_NO_RESPONSE (graphs that publish: the slot is given back without an answer). It waits for a graph that
+ * still runs: CUDA does not complete the stream before.
  *
  * If no scheduler can launch anything any more, the run ends by itself: it first answers the requests that it accepted.
  * The next call of this function or of cudaq_destroy_dispatch_graph returns the reason, once. */
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream);
-/* While the scheduler runs: cudaErrorNotReady, and nothing is freed. Any other error is the error of the last run; the
- * context is freed. The call waits for all kernels that run on the device: the CUDA runtime does so when it destroys a
- * graph for launches from the device. */
+/* Stops the scheduler first if it runs, as *shutdown_flag does; the flag is not changed. cudaErrorNotReady: it did not
+ * end within 6 s, because a graph still runs; nothing is freed, and the call may be repeated. Any other error is the
+ * error of the last run; the context is freed. The call waits for all kernels that run on the device: the CUDA runtime
+ * does so when it destroys a graph for launches from the device. */
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context);
 
 /* The same scheduler, started by a dispatcher: config.dispatch_mode is CUDAQ_DISPATCH_GRAPH_LAUNCH, the launch function
@@ -419,8 +458,9 @@ typedef enum cudaq_dispatcher_state_t {
   CUDAQ_DISPATCHER_CREATED = 0, /* something is not wired yet */
   CUDAQ_DISPATCHER_WIRED = 1,   /* start may be called */
   CUDAQ_DISPATCHER_RUNNING = 2,
-  CUDAQ_DISPATCHER_STOPPED = 3, /* start may be called again */
-  CUDAQ_DISPATCHER_FAILED = 4   /* only stop and destroy are allowed */
+  CUDAQ_DISPATCHER_STOPPED = 3, /* no handler runs, nothing is in flight; start may be called again */
+  CUDAQ_DISPATCHER_FAILED = 4,  /* the run has ended by a fault; only stop and destroy are allowed */
+  CUDAQ_DISPATCHER_STOPPING = 5 /* by stop or the shutdown flag: a handler runs, or a request is not answered yet */
 } cudaq_dispatcher_state_t;
 
 typedef enum cudaq_ordering_t {
@@ -452,6 +492,12 @@ typedef enum cudaq_busy_workers_t {
   CUDAQ_BUSY_WORKERS_PASS_KEY = 2       /* those of the same function and routing key; others pass */
 } cudaq_busy_workers_t;
 
+/* Host path: what a worker's word of the mailbox gets before a launch. */
+typedef enum cudaq_mailbox_content_t {
+  CUDAQ_MAILBOX_RX_SLOT = 0,   /* device address of the request's slot */
+  CUDAQ_MAILBOX_IO_CONTEXT = 1 /* device address of the worker's io_ctx; that of the slot if the worker has none */
+} cudaq_mailbox_content_t;
+
 #define CUDAQ_CORE_ANY (-1)
 #define CUDAQ_NUMA_NODE_ANY (-1)
 
@@ -472,15 +518,16 @@ typedef struct cudaq_dispatcher_options_t {
   int32_t handler_core_base;   /* pool thread i runs on this CPU + i, CUDAQ_CORE_ANY */
   int32_t numa_node;           /* threads that are not pinned to a CPU stay on this node, CUDAQ_NUMA_NODE_ANY */
   int32_t realtime_priority;   /* SCHED_FIFO 1..99; 0: the scheduling policy is not changed; 0 */
-  uint64_t block_interval_ns;  /* CUDAQ_WAIT_BLOCK: sleep between polls, the most that a hand-over adds; 500 us */
-  uint64_t grace_period_ns;    /* how long stop and destroy wait for handlers; 5 s */
-  uint32_t ring_peers;         /* cudaq_ring_peers_t; device path: SAME_DEVICE allows cheaper memory ordering; ANY */
-  uint32_t busy_workers;       /* cudaq_busy_workers_t; host path; WAIT */
+  /* CUDAQ_WAIT_BLOCK: sleep between polls, the most that a hand-over adds; 1 ns to 100 ms under each policy; 500 us */
+  uint64_t block_interval_ns;
+  uint64_t grace_period_ns; /* how long stop and destroy wait for handlers and graphs; UINT64_MAX: no limit; 5 s */
+  uint32_t ring_peers;      /* cudaq_ring_peers_t; device path: SAME_DEVICE allows cheaper memory ordering; ANY */
+  uint32_t busy_workers;    /* cudaq_busy_workers_t; host path; WAIT */
   /* Host path. 1: on an in-place ring v2 handlers get the payload in the slot itself, where their result goes too. If
    * another thread completes the request, it must not write the result while the handler still reads the payload. 0: v2
    * handlers get a copy of the payload, and the dispatch of each request takes the time of that copy in addition; 0 */
   uint32_t payload_in_slot;
-  uint32_t reserved; /* 0 */
+  uint32_t mailbox_content; /* cudaq_mailbox_content_t; host path; RX_SLOT */
 } cudaq_dispatcher_options_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_options_init(cudaq_dispatcher_options_t *options,
@@ -489,6 +536,9 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_options_init(cudaq_dispatcher
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_t *dispatcher,
                                                                const cudaq_dispatcher_options_t *options);
 
+/* Threads that call it see only these transitions: CREATED and WIRED in both directions; WIRED or STOPPED to RUNNING;
+ * RUNNING to STOPPING to STOPPED, where STOPPING may be too short to be seen; RUNNING or STOPPING to FAILED; FAILED to
+ * STOPPED; WIRED or STOPPED to FAILED if the start of a kernel has timed out. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher,
                                                              cudaq_dispatcher_state_t *out_state);
 
@@ -505,7 +555,7 @@ typedef struct cudaq_dispatcher_stats_t {
   uint64_t dropped_unknown_function;
   uint64_t dropped_flag_value;     /* strict flag values only */
   uint64_t unexpected_flag_values; /* rx flags that were not the slot's address; request served or dropped */
-  uint64_t handler_errors;         /* responses with a non-zero status that the handler returned */
+  uint64_t handler_errors;         /* responses with a non-zero status of the handler's own */
   uint64_t protocol_errors[CUDAQ_RPC_ERROR_COUNT]; /* responses by CUDAQ_RPC_ERROR_INDEX(status) */
   uint64_t tx_busy_waits; /* times a ready slot waited because its last answer was not collected */
   uint64_t cursor_jumps;  /* times the dispatcher found that the producer does not fill slots in ring order */
@@ -525,6 +575,19 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatc
  * It is NUL-terminated and cut off at buf_len. *out_len (may be NULL): length of the whole text without NUL. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher, char *buf,
                                                               size_t buf_len, size_t *out_len);
+
+/* ------------------------------- graph workers of the host path: host_dispatcher.h -- */
+
+/* One word per worker, in mapped memory of the caller. Before a launch the library stores there, for graphs and hooks
+ * to read, the device address of the request's slot, or that of the worker's io_ctx (options.mailbox_content). Like
+ * io_ctx, the word is written for one launch at a time and keeps its value until the worker's next launch. NULL: no
+ * mailbox. CUDAQ_ERR_STATE while running. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank);
+/* Gives a CALLER_PUBLISHES worker back. From any thread, but not at the same time as start. The worker's request may be
+ * completed before or after, by cudaq_host_complete_deferred with the job of cudaq_host_worker_job. With markers, a
+ * caller that has set the tx flag itself before this call need not complete the request. CUDAQ_ERR_STATE: the worker is
+ * idle, or the library frees it. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *dispatcher, int worker_id);
 
 /* ------------------------------------------------------------ ring memory -- */
 
@@ -585,5 +648,7 @@ CUDAQ_REALTIME_API void cudaq_host_ringbuffer_clear_slot(const cudaq_ringbuffer_
 #ifdef __cplusplus
 }
 #endif
+
+#include "cudaq/realtime/daemon/dispatcher/peer_interface.h"
 
 #endif

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -189,6 +190,11 @@ private:
 /// such kernel. The room that it makes stays in the pool. Returns the first error.
 inline cudaError_t reserve_streams(std::size_t count) {
   std::vector<cudaStream_t> streams;
+  try {
+    streams.reserve(count); // before the first stream is made: a stream without a place could not be destroyed
+  } catch (const std::exception &) {
+    return cudaErrorMemoryAllocation;
+  }
   cudaError_t first = cudaSuccess;
   while (streams.size() < count && first == cudaSuccess) {
     cudaStream_t made = nullptr;

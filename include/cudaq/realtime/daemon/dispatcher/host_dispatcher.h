@@ -112,16 +112,8 @@ typedef struct cudaq_host_worker_t {
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher,
                                                                     const cudaq_host_worker_t *workers,
                                                                     size_t num_workers);
-/* One word per worker, in mapped memory of the caller. Before a launch the library stores the device address of the
- * request's slot there, for graphs and hooks to read. Like io_ctx, the word is written for one launch at a time and
- * keeps its value until the worker's next launch. NULL: no mailbox. CUDAQ_ERR_STATE while running. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank);
+/* cudaq_dispatcher_set_mailbox and cudaq_host_release_worker are in cudaq_realtime.h. */
 
-/* Gives a CALLER_PUBLISHES worker back. From any thread, but not at the same time as start. The worker's request may be
- * completed before or after, by cudaq_host_complete_deferred with the job of cudaq_host_worker_job. With markers, a
- * caller that has set the tx flag itself before this call need not complete the request. CUDAQ_ERR_STATE: the worker is
- * idle, or the library frees it. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *dispatcher, int worker_id);
 /* The request that a busy worker works on; its result goes to the TX slot job->slot. From any thread, but not at the
  * same time as start. CUDAQ_ERR_STATE: the worker is idle. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *dispatcher, int worker_id,
@@ -138,12 +130,18 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *disp
  *
  * There is no mailbox: use io_ctx or hooks. workers as for cudaq_dispatcher_set_host_workers, except CALLER_PUBLISHES
  * workers (CUDAQ_ERR_UNSUPPORTED): the caller has no handle to give them back. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config,
-                                                             const cudaq_ringbuffer_t *ringbuffer,
-                                                             const cudaq_function_table_t *table,
-                                                             const cudaq_host_worker_t *workers, size_t num_workers,
-                                                             const cudaq_dispatcher_options_t *options,
-                                                             volatile int *shutdown_flag, uint64_t *stats);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_host_dispatcher_loop_spec(
+    const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer, const cudaq_function_table_t *table,
+    const cudaq_host_worker_t *workers, size_t num_workers, const cudaq_dispatcher_options_t *options,
+    volatile int *shutdown_flag, uint64_t *stats);
+/* The name of the specification; with CUDAQ_REALTIME_PEER_INTERFACE it is another function (peer_interface.h). */
+#if !defined(CUDAQ_REALTIME_PEER_INTERFACE)
+cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer,
+                                          const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
+                                          size_t num_workers, const cudaq_dispatcher_options_t *options,
+                                          volatile int *shutdown_flag, uint64_t *stats)
+    CUDAQ_REALTIME_BOUND_TO("cudaq_host_dispatcher_loop_spec");
+#endif
 
 #ifdef __cplusplus
 } /* extern "C" */
@@ -192,7 +190,7 @@ struct HostDispatcherConfig {
   int device_id = 0;                                   ///< of the graph workers
 };
 
-/// cudaq_host_dispatcher_loop for C++ callers.
+/// cudaq_host_dispatcher_loop_spec for C++ callers.
 inline cudaq_status_t host_dispatcher_loop(const HostDispatcherConfig &config) {
   // A number that does not fit becomes the largest that does. The validation refuses that number with an error text.
   const auto narrow = [](std::size_t n) { return n > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(n); };
@@ -221,8 +219,8 @@ inline cudaq_status_t host_dispatcher_loop(const HostDispatcherConfig &config) {
     workers.push_back({w.graph_exec, w.stream, w.function_id, sizeof(cudaq_host_worker_t), w.routing_key,
                        w.pre_launch_fn, w.pre_launch_data, w.post_launch_fn, w.post_launch_data, w.completion, 0,
                        w.io_ctx});
-  return cudaq_host_dispatcher_loop(&c, &ring, &table, workers.data(), workers.size(), config.options,
-                                    config.shutdown_flag, config.stats_counter);
+  return cudaq_host_dispatcher_loop_spec(&c, &ring, &table, workers.data(), workers.size(), config.options,
+                                         config.shutdown_flag, config.stats_counter);
 }
 
 } // namespace cudaq::realtime

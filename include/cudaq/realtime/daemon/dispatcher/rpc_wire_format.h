@@ -43,8 +43,8 @@ typedef enum cudaq_rpc_status_t {
   CUDAQ_RPC_ERR_NO_SUCH_FUNCTION = -1001,   /* unknown id (only if the policy is to answer) or routing key */
   CUDAQ_RPC_ERR_MODE_NOT_SERVED = -1002,    /* the entry's dispatch mode is not served here */
   CUDAQ_RPC_ERR_RESULT_TOO_LARGE = -1003,   /* result_len exceeds the slot */
-  CUDAQ_RPC_ERR_NO_RESPONSE = -1004,        /* the handler wrote no response frame */
-  CUDAQ_RPC_ERR_HANDLER_THREW = -1005,      /* a C++ exception left the handler */
+  CUDAQ_RPC_ERR_NO_RESPONSE = -1004,        /* the handler wrote no valid response frame */
+  CUDAQ_RPC_ERR_HANDLER_THREW = -1005,      /* an exception left the handler, or it ended its thread */
   CUDAQ_RPC_ERR_LAUNCH_FAILED = -1006,      /* a graph or kernel launch failed */
   CUDAQ_RPC_ERR_DEVICE_FAULT = -1007,       /* the device is in a sticky error state */
   CUDAQ_RPC_ERR_WORKER_UNAVAILABLE = -1008, /* no worker can take the request */

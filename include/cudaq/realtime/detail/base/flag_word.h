@@ -18,6 +18,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 
+#include <cstring>
 #include <version>
 #if defined(__CUDACC__) || !defined(__cpp_lib_atomic_ref)
 #define CUDAQ_REALTIME_LIBCUDACXX_ATOMICS
@@ -79,6 +80,56 @@ CUDAQ_REALTIME_HOST_DEVICE inline void store_first_word(std::uint8_t *slot, std:
   store_relaxed(*reinterpret_cast<volatile std::uint64_t *>(slot), word);
 }
 
+// --- words of a frame in a slot ---
+//
+// A peer that breaks the protocol may write a slot while a dispatcher reads it. The compiler must make one access of
+// each of these functions (on a CPU two, for 16 bytes): it may not load again later, when the word holds another value
+// than the one that was checked. They order nothing: the slot's flag does.
+
+/// Aligned to 16 in a frame, if the ring is.
+struct alignas(16) word16 {
+  std::uint32_t part[4];
+};
+
+/// Loads a word of a frame from its slot. Word: std::uint64_t or word16.
+template <class Word>
+CUDAQ_REALTIME_HOST_DEVICE inline Word load_frame(const std::uint8_t *at);
+template <>
+CUDAQ_REALTIME_HOST_DEVICE inline std::uint64_t load_frame(const std::uint8_t *at) {
+  return load_relaxed(*reinterpret_cast<const volatile std::uint64_t *>(at));
+}
+template <>
+CUDAQ_REALTIME_HOST_DEVICE inline word16 load_frame(const std::uint8_t *at) {
+  word16 w;
+#if defined(__CUDA_ARCH__)
+  asm volatile("ld.relaxed.sys.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(w.part[0]), "=r"(w.part[1]), "=r"(w.part[2]), "=r"(w.part[3])
+               : "l"(at)
+               : "memory");
+#else
+  const std::uint64_t halves[2] = {load_frame<std::uint64_t>(at), load_frame<std::uint64_t>(at + 8)};
+  std::memcpy(&w, halves, sizeof(w));
+#endif
+  return w;
+}
+
+/// Stores a word of a frame in its slot, or in other memory. On a device a plain store.
+template <class Word>
+CUDAQ_REALTIME_HOST_DEVICE inline void store_frame(std::uint8_t *at, const Word &word) {
+#if defined(__CUDA_ARCH__)
+  *reinterpret_cast<Word *>(at) = word;
+#else
+  if constexpr (sizeof(Word) == 16) {
+    std::uint64_t halves[2];
+    std::memcpy(halves, &word, sizeof(word));
+    store_relaxed(*reinterpret_cast<volatile std::uint64_t *>(at), halves[0]);
+    store_relaxed(*reinterpret_cast<volatile std::uint64_t *>(at + 8), halves[1]);
+  } else {
+    store_relaxed(*reinterpret_cast<volatile Word *>(at), word);
+  }
+#endif
+}
+
 /// Adds to a counter to which several threads of one device add; orders nothing.
 CUDAQ_REALTIME_HOST_DEVICE inline void add_relaxed(volatile std::uint64_t &word, std::uint64_t n) {
   word_ref<std::uint64_t, thread_scope_device>(const_cast<std::uint64_t &>(word))
@@ -126,6 +177,9 @@ public:
     return word_ref<T>(value_).compare_exchange_strong(expected, desired, order::memory_order_acq_rel,
                                                        order::memory_order_acquire);
   }
+
+  /// Adds n, with wrap-around, and returns the previous value of the word.
+  T add(T n) { return word_ref<T>(value_).fetch_add(n, order::memory_order_acq_rel); }
 
   // Bits that several threads set and clear. raise_bits returns the previous value of the word.
   T raise_bits(T bits) { return word_ref<T>(value_).fetch_or(bits, order::memory_order_acq_rel); }

@@ -10,12 +10,16 @@
 
 namespace cudaq::realtime::detail {
 
+struct graph_report;
+
 /// Input of a graph scheduler in addition to dispatch_params, and its output.
 struct graph_launch_state {
   const graph_binding *graphs = nullptr; ///< with their contexts (graph_binding::io)
   std::uint32_t num_graphs = 0;
   std::uint32_t members = 0; ///< scheduler graphs of the rotation; 0: this launch is for another kernel
   bool order_by_key = false;
+  std::uint64_t grace_ns = 0;     ///< how long a stop waits for waiting requests and for graphs in flight
+  graph_report *report = nullptr; ///< mapped memory, as the device addresses it
   function_index_view host_index; ///< in host memory
   bool launched = false;          ///< out: scheduler graphs may be on the stream
   /// In: the scheduler graphs that earlier runs made. Out: those that this run uses. Graphs for launches from the

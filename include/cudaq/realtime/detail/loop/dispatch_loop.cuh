@@ -324,7 +324,7 @@ private:
         if (!Handlers::kDefers)
           counters_.post_busy(transport_.number(m));
         const std::uint8_t *const frame = bytes + now.done * kLookPitch;
-        const served_request o = serve_alone(m, read_header<request>(frame), as_expected, frame, fetched, out_);
+        const served_request o = serve_alone(m, copied_header<request>(frame), as_expected, frame, fetched, out_);
         if (unlikely(o.left))
           break;
         now.answered |= std::uint32_t{o.answered()} << now.done;
@@ -367,7 +367,7 @@ private:
       counters_.post_busy(transport_.number(mine));
     served_request o;
     if (taken)
-      o = serve_alone(mine, read_header<request>(fetched_frame(lane)), expected, fetched_frame(lane), fetched, out);
+      o = serve_alone(mine, copied_header<request>(fetched_frame(lane)), expected, fetched_frame(lane), fetched, out);
     const std::uint32_t left = Group::ballot(taken && o.left), done = mask & ~left;
     const std::uint32_t plain =
         Group::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);

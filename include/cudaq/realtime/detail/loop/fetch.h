@@ -32,7 +32,7 @@ CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *fro
     const std::uint8_t *const its = Group::from(from, k);
     taken |= std::uint32_t{its != nullptr && at < bytes} << u;
     if ((taken >> u & 1u) != 0)
-      held[u] = *reinterpret_cast<const Word *>(its + at);
+      held[u] = load_frame<Word>(its + at);
   }
 #if defined(__CUDA_ARCH__)
 #pragma unroll
@@ -69,24 +69,25 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t bytes() const { return bytes_; }
 
   /// Fetches the message at `from` to `in`, which no lane reads any more, and runs `meanwhile` during the read. Returns
-  /// the header, valid in lane 0.
+  /// the header, valid in lane 0: the same that is at `in`.
   template <class Helpers, class Meanwhile>
   CUDAQ_REALTIME_HOST_DEVICE request fetch(std::uint8_t *in, const std::uint8_t *from, bool wide, Helpers &helpers,
                                            Meanwhile &&meanwhile) const {
     request r;
     if (unlikely(!at_once_)) {
-      helpers.copy_while(in, from, bytes_, wide, meanwhile);
+      helpers.fetch_while(in, from, bytes_, wide, meanwhile);
       Group::sync();
-      return read_header<request>(in);
+      return copied_header<request>(in);
     }
     const std::uint32_t at = Group::lane() * static_cast<std::uint32_t>(sizeof(word16));
-    const word16 held = *reinterpret_cast<const word16 *>(from + (at < bytes_ ? at : 0));
-    const word16 second = *reinterpret_cast<const word16 *>(from + sizeof(word16));
+    const word16 held = load_frame<word16>(from + (at < bytes_ ? at : 0));
     meanwhile();
     if (at < bytes_)
       *reinterpret_cast<word16 *>(in + at) = held;
     r.magic = held.part[0], r.function_id = held.part[1], r.arg_len = held.part[2], r.request_id = held.part[3];
-    std::memcpy(&r.ptp_timestamp, &second, sizeof(r.ptp_timestamp));
+    // From lane 1, not from the slot: a second load of this kind is a second read over PCIe.
+    const std::uint64_t timestamp = std::uint64_t{held.part[1]} << 32 | held.part[0];
+    r.ptp_timestamp = Group::from(timestamp, 1);
     Group::sync();
     return r;
   }

@@ -17,7 +17,7 @@
 
 namespace cudaq::realtime::detail {
 
-enum class command : std::uint32_t { copy, call, end };
+enum class command : std::uint32_t { copy, fetch, call, end };
 
 /// The current command, in shared memory.
 struct command_block {
@@ -43,28 +43,25 @@ public:
       : command_(current), staging_(staging), grid_command_(params.command), grid_staging_(params.grid_staging) {}
 
   __device__ void copy(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide) {
-    finish_spread();
-    if (blockDim.x <= warp_thread_group::kWidth || bytes <= kGroupCopyBytes) {
-      solo::copy(to, from, bytes, wide);
-      return;
-    }
-    command_copy(to, from, bytes, wide, 0);
-    copy_bytes(to, from, bytes, wide, threadIdx.x, blockDim.x);
-    __syncthreads();
+    copy_together<command::copy>(to, from, bytes, wide);
   }
-  /// The same, by the helper threads if there are enough of them, while the leader runs `meanwhile`.
+  /// The same from a slot, a whole number of words.
+  __device__ void fetch(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes, bool wide) {
+    copy_together<command::fetch>(to, slot, bytes, wide);
+  }
+  /// fetch() by the helper threads if there are enough of them, while the leader runs `meanwhile`.
   template <class Meanwhile>
-  __device__ void copy_while(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide,
-                             Meanwhile &&meanwhile) {
+  __device__ void fetch_while(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes, bool wide,
+                              Meanwhile &&meanwhile) {
     finish_spread();
     const bool helped = blockDim.x >= 4 * warp_thread_group::kWidth && bytes > kGroupCopyBytes;
     if (helped)
-      command_copy(to, from, bytes, wide, warp_thread_group::kWidth);
+      command_copy(command::fetch, to, slot, bytes, wide, warp_thread_group::kWidth);
     meanwhile();
     if (helped)
       __syncthreads();
     else
-      copy(to, from, bytes, wide);
+      fetch(to, slot, bytes, wide);
   }
   /// Starts the copy of a frame in the block's staging for the other blocks, while the leader judges it. The frame must
   /// stay in the staging until finish_spread().
@@ -74,7 +71,7 @@ public:
     finish_spread();
     spread_ = round16(bytes);
     if (blockDim.x > warp_thread_group::kWidth)
-      command_copy(grid_staging_, staging_, spread_, true, warp_thread_group::kWidth);
+      command_copy(command::copy, grid_staging_, staging_, spread_, true, warp_thread_group::kWidth);
     else
       solo::copy(grid_staging_, staging_, spread_, true);
   }
@@ -134,9 +131,9 @@ public:
       const command what = command_.what;
       if (what == command::end)
         return;
-      if (what == command::copy)
-        copy_bytes(command_.to, command_.from, command_.bytes, command_.wide, threadIdx.x - command_.first,
-                   blockDim.x - command_.first);
+      if (what != command::call)
+        run_copy(what, command_.to, command_.from, command_.bytes, command_.wide, threadIdx.x - command_.first,
+                 blockDim.x - command_.first);
       else
         run(handlers);
       __syncthreads();
@@ -170,10 +167,28 @@ public:
   }
 
 private:
-  __device__ void command_copy(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide,
+  template <command kWhat>
+  __device__ void copy_together(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide) {
+    finish_spread();
+    if (blockDim.x <= warp_thread_group::kWidth || bytes <= kGroupCopyBytes) {
+      kWhat == command::fetch ? solo::fetch(to, from, bytes, wide) : solo::copy(to, from, bytes, wide);
+      return;
+    }
+    command_copy(kWhat, to, from, bytes, wide, 0);
+    run_copy(kWhat, to, from, bytes, wide, threadIdx.x, blockDim.x);
+    __syncthreads();
+  }
+  __device__ static void run_copy(command what, std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
+                                  bool wide, std::uint32_t rank, std::uint32_t size) {
+    if (what == command::fetch)
+      copy_request(to, from, bytes, wide, rank, size);
+    else
+      copy_bytes(to, from, bytes, wide, rank, size);
+  }
+  __device__ void command_copy(command what, std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide,
                                std::uint32_t first) {
     if (threadIdx.x == 0) {
-      command_.what = command::copy, command_.bytes = bytes, command_.wide = wide, command_.first = first;
+      command_.what = what, command_.bytes = bytes, command_.wide = wide, command_.first = first;
       command_.to = to, command_.from = from;
     }
     __syncthreads();

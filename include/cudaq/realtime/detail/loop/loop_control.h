@@ -53,8 +53,8 @@ protected:
   /// most kRetryLooks times and for about kRetryCycles: the next look at the ring, which comes after, takes longer.
   CUDAQ_REALTIME_HOST_DEVICE void poll_deferred() {
     Group::sync();
-    if (handlers_.gave_up() && Group::lane() == 0)
-      handlers_.fail_waiting([this](std::uint32_t slot) { answer_failed(slot); });
+    if (unlikely(stopped_ || handlers_.gave_up()))
+      answer_late();
     if (Group::ballot(Group::lane() == 0 && (handlers_.anything_completed() || handlers_.anything_to_try())) == 0)
       return;
     const long long begun = Group::common_cycles();
@@ -62,6 +62,25 @@ protected:
     do {
       poll_deferred_once();
     } while (--looks != 0 && handlers_.retries_soon() && Group::common_cycles() - begun < kRetryCycles);
+  }
+  /// Answers the requests that no graph answers any more: waiting ones, if no graph can be launched or the grace period
+  /// of a stop is over; after the grace period also those of graphs that have ended without their signal.
+  CUDAQ_REALTIME_HOST_DEVICE void answer_late() {
+    if (Group::lane() == 0) {
+      const bool over = stopped_ && handlers_.grace_is_over();
+      if (over || handlers_.gave_up()) {
+        const std::int32_t status = handlers_.gave_up() ? CUDAQ_RPC_ERR_LAUNCH_FAILED : CUDAQ_RPC_ERR_SHUTTING_DOWN;
+        handlers_.fail_waiting([this, status](std::uint32_t slot) { answer_failed(slot, status); });
+      }
+      if (over)
+        handlers_.close_silent([this](std::uint32_t slot, bool publishes) {
+          if (!publishes)
+            return answer_failed(slot, CUDAQ_RPC_ERR_NO_RESPONSE);
+          transport_.discard(transport_.of_slot(slot));
+          counters_.count_answered(1);
+        });
+    }
+    Group::sync();
   }
   CUDAQ_REALTIME_HOST_DEVICE void collect_completed(bool now) {
     if (Group::ballot(Group::lane() == 0 && now && handlers_.anything_completed()) != 0)
@@ -73,14 +92,14 @@ protected:
       return;
     Group::sync();
     if (Group::lane() == 0)
-      handlers_.pump([this](std::uint32_t slot) { answer_failed(slot); });
+      handlers_.pump([this](std::uint32_t slot) { answer_failed(slot, CUDAQ_RPC_ERR_LAUNCH_FAILED); });
     Group::sync();
   }
-  CUDAQ_REALTIME_HOST_DEVICE void answer_failed(std::uint32_t slot) {
+  CUDAQ_REALTIME_HOST_DEVICE void answer_failed(std::uint32_t slot, std::int32_t status) {
     const message m = transport_.of_slot(slot);
-    write_response(transport_.response(m), read_header<request>(transport_.request(m)), CUDAQ_RPC_ERR_LAUNCH_FAILED, 0);
+    write_response(transport_.response(m), read_header<request>(transport_.request(m)), status, 0);
     transport_.send(m);
-    counters_.count_failed(CUDAQ_RPC_ERR_LAUNCH_FAILED);
+    counters_.count_failed(status);
   }
 
   /// The clock of the loop. On a CPU thread it counts looks: a real clock does not measure the progress of the loop

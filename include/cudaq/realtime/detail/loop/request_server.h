@@ -164,7 +164,7 @@ protected:
   /// The whole group completes one request, up to its publication. The caller counts it.
   CUDAQ_REALTIME_HOST_DEVICE served_request serve_together(const message &m, bool expected, std::uint8_t *bytes,
                                                            std::uint32_t fetched) {
-    const request r = read_header<request>(bytes);
+    const request r = copied_header<request>(bytes);
     const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
     Group::sync(); // all lanes have the header: in_ may be written
     served_request o{j.what, false, false, j.status, 0};
@@ -183,9 +183,13 @@ protected:
       const std::uint8_t *in = bytes;
       if (needed > fetched) { // the copy is in whole words; the stride of a slot is a multiple of them
         in = needed <= workspace_.staging_bytes ? in_ : transport_.request(m);
-        if (in == in_)
-          helpers_.copy(in_, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
-                        transport_.wide());
+        if (in == in_) {
+          helpers_.fetch(in_, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
+                         transport_.wide());
+          Group::sync();
+          if (Group::lane() == 0) // the header that was judged: the slot's may be another one by now
+            write_header(in_, r);
+        }
         Group::sync();
       }
       if (Group::lane() == 0)

@@ -66,7 +66,8 @@ struct function_index_view {
     return run.count != 0 && (modes >> run.mode & 1u) != 0;
   }
 
-  /// The route that serves the request, or kNone. `payload` holds the first min(arg_len, 8) payload bytes.
+  /// The route that serves the request, or kNone. `payload` holds the first min(arg_len, 8) payload bytes,
+  /// aligned to 8.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t find(const request &r, const std::uint8_t *payload) const {
     const function_bucket &run = bucket(r.function_id);
     return run.count == 0 ? kNone : find_in(run, r, payload);
@@ -82,8 +83,13 @@ struct function_index_view {
 private:
   CUDAQ_REALTIME_HOST_DEVICE static std::uint64_t routing_key_of(const request &r, const std::uint8_t *payload) {
     std::uint64_t key = 0;
-    if (r.arg_len >= sizeof(key))
+    if (r.arg_len >= sizeof(key)) {
+#if defined(__CUDA_ARCH__) // the loop's own copy
       std::memcpy(&key, payload, sizeof(key));
+#else
+      key = load_frame<std::uint64_t>(payload);
+#endif
+    }
     return key;
   }
 

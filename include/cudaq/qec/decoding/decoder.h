@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// Decoders for detector error models: detection events in, flipped logical observables out. C++20. Link
+// cudaq::qec-decoding.
+//
+//   decoder_result made = make_decoder("pymatching", dem_text);
+//   if (!made)
+//     return report(made.error);
+//   decode_status status = made.instance->decode(events, observables);
+//
+// Which decoder for which model, their accuracy and their limits: docs/decoding.md. A decoder of your own: a plug-in
+// (decoder_plugin.h), or a class that derives from `decoder`.
+#ifndef CUDAQ_QEC_DECODING_DECODER_H
+#define CUDAQ_QEC_DECODING_DECODER_H
+
+#include "cudaq/qec/decoding/decode_status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#if defined(__GNUC__)
+#define CUDAQ_QEC_DECODING_API __attribute__((visibility("default")))
+#else
+#define CUDAQ_QEC_DECODING_API
+#endif
+
+namespace cudaq::qec::realtime {
+
+/// Static text of a status, never null.
+CUDAQ_QEC_DECODING_API const char *decode_status_text(decode_status status) noexcept;
+
+/// The second end of an edge to the boundary.
+inline constexpr std::uint64_t kBoundary = UINT64_MAX;
+
+/// One edge of a correction: an error that flips these two detectors, or one detector (second == kBoundary).
+struct correction_edge {
+  std::uint64_t first;
+  std::uint64_t second;
+};
+
+/// What a decode can give besides the observables.
+struct decode_details {
+  /// In: room for the edges of the correction; empty: no edges are wanted. num_detectors edges always suffice for a
+  /// matching with positive weights.
+  std::span<correction_edge> edges = {};
+  /// Out: edges written. The sum of the edges causes exactly the events of the shot; no edge is listed twice. (Of a
+  /// plug-in only the ends of the edges are checked.)
+  std::size_t num_edges = 0;
+  /// Out: sum of log((1 - p) / p) over the errors of the correction; NaN if the decoder does not give it. With an error
+  /// status it is NaN, and num_edges is 0.
+  double weight = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// A decoder for one detector error model.
+///
+/// Threads: an instance has scratch memory, so each thread needs its own; there may be any number. No call prints,
+/// aborts or throws. "bp-osd" and "lookup" allocate nothing while they decode; PyMatching does. After an error status
+/// the instance works as before: it decodes the next correct shot correctly. Bits: detector (observable) k is bit k % 8
+/// of byte k / 8, as in Stim's format b8.
+class CUDAQ_QEC_DECODING_API decoder {
+public:
+  virtual ~decoder();
+  decoder(const decoder &) = delete;
+  decoder &operator=(const decoder &) = delete;
+
+  /// Decodes one shot.
+  ///
+  /// `events`: the indices of the detectors that fired, each once, in any order. The answer does not depend on the
+  /// order; ascending order saves a sort. May be empty. `observables`: at least observable_bytes() bytes. Unused bits
+  /// of the last byte are 0, later bytes are not written. With an error status the observable bytes are 0 (if they are
+  /// too few: buffer_too_small, and not written). `observables` may be in the memory of `events`, as in a slot whose
+  /// answer takes the place of its request.
+  [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events,
+                                     std::span<std::uint8_t> observables) noexcept;
+
+  /// The same, with weight and edges. `details.edges` empty: as above, and the weight. Else the decoder must give
+  /// edges (gives_edges(), else not_supported); buffer_too_small: more edges than room, all observable bytes are 0.
+  [[nodiscard]] decode_status decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables,
+                                     decode_details &details) noexcept;
+
+  /// The same for a shot with one bit per detector. `events`: at least event_bytes() bytes, else buffer_too_small. A
+  /// set bit after the last detector: bad_detector_index.
+  [[nodiscard]] decode_status decode_bits(std::span<const std::uint8_t> events,
+                                          std::span<std::uint8_t> observables) noexcept;
+
+  /// Decodes shots with one bit per detector. Shot i is row i of `events` (rows of event_bytes() bytes); its answer is
+  /// row i of `observables` (rows of observable_bytes() bytes). The two must not overlap. `statuses`: one per shot, or
+  /// empty. A shot with an error does not stop the others. Returns the first status that is not ok. buffer_too_small,
+  /// and nothing written: a span is shorter than the shots need.
+  [[nodiscard]] decode_status decode_batch(std::size_t shots, std::span<const std::uint8_t> events,
+                                           std::span<std::uint8_t> observables,
+                                           std::span<decode_status> statuses = {}) noexcept;
+
+  [[nodiscard]] std::uint64_t num_detectors() const noexcept { return num_detectors_; }
+  [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
+  [[nodiscard]] std::size_t event_bytes() const noexcept { return static_cast<std::size_t>((num_detectors_ + 7) / 8); }
+  [[nodiscard]] std::size_t observable_bytes() const noexcept {
+    return static_cast<std::size_t>((num_observables_ + 7) / 8);
+  }
+  /// The decoder's name, without its settings; valid as long as the instance.
+  [[nodiscard]] virtual const char *name() const noexcept = 0;
+  /// Whether decode can give the edges of its correction.
+  [[nodiscard]] virtual bool gives_edges() const noexcept;
+
+protected:
+  /// Throws std::bad_alloc.
+  decoder(std::uint64_t num_detectors, std::uint64_t num_observables);
+
+  /// Decodes a shot that was checked: `events` are in range, ascending and without duplicates, `observables` has
+  /// exactly observable_bytes() bytes, all 0. On return only bits of observables may be set. `details` is null if only
+  /// the observables are wanted; its edges are empty unless gives_edges(). Must not throw.
+  virtual decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                                       decode_details *details) noexcept = 0;
+
+private:
+  decode_status take_events(std::span<const std::uint64_t> events) noexcept;
+  decode_status decode_taken(decode_status taken, std::span<std::uint8_t> observables,
+                             decode_details *details) noexcept;
+
+  std::uint64_t num_detectors_;
+  std::uint64_t num_observables_;
+  std::vector<std::uint64_t> events_; ///< room for num_detectors_: never grows while decoding
+};
+
+/// The result of a factory: a decoder, or an error text.
+struct decoder_result {
+  std::unique_ptr<decoder> instance;
+  std::string error;
+  explicit operator bool() const noexcept { return instance != nullptr; }
+};
+
+/// Makes a decoder for a model. `dem_text`: a detector error model in Stim's text format. `name`: a name of
+/// decoder_names(), "auto" (pymatching if this library was built with it, else lookup), or the path of a plug-in: a
+/// name with a `/` or with the end `.so`. Settings may follow, after `.so:` or the first `:`:
+/// "bp-osd:osd_order=7,max_iterations=60". Known to every decoder: `predecoder=NAME`, a local rule that runs before it.
+/// docs/decoding.md lists the settings.
+///
+/// Threads: may be called from any thread. A plug-in is loaded at the first use and unloaded after its last decoder.
+/// The error text says what is wrong, with the line of the model, and which decoder takes such a model.
+[[nodiscard]] CUDAQ_QEC_DECODING_API decoder_result make_decoder(std::string_view name, std::string_view dem_text);
+
+/// The names of the decoders that this library was built with.
+[[nodiscard]] CUDAQ_QEC_DECODING_API std::vector<std::string> decoder_names();
+
+/// Whether this library was built with PyMatching, and PyMatching's version ("" without it).
+[[nodiscard]] CUDAQ_QEC_DECODING_API bool pymatching_available() noexcept;
+[[nodiscard]] CUDAQ_QEC_DECODING_API const char *pymatching_version() noexcept;
+
+} // namespace cudaq::qec::realtime
+
+#endif

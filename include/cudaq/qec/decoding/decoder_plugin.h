@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interface of a decoder plug-in: a shared library that exports one function, cudaq_qec_decoder_plugin_get. C11 and
+ * C++. A plug-in includes only this header and links nothing of this project. It is loaded by make_decoder (decoder.h)
+ * and by every command with --decoder PATH.so. Example: docs/decoder_plugin.md.
+ *
+ * Threads: create may be called from several threads at the same time. The functions of one decoder are called by one
+ * thread at a time; different decoders are used at the same time.
+ *
+ * A plug-in's functions must not throw, exit the thread, or write after the memory that they are given. The caller
+ * checks what a plug-in returns, not what it does: a plug-in runs with the rights of the program. */
+#ifndef CUDAQ_QEC_DECODING_DECODER_PLUGIN_H
+#define CUDAQ_QEC_DECODING_DECODER_PLUGIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Changes when a plug-in of an older version can no longer be used. Members may be added at the ends of the structs
+ * within a version: struct_size says which are there. */
+#define CUDAQ_QEC_DECODER_PLUGIN_VERSION 1
+
+/* What decode and create return. The values are those of decode_status (decode_status.h). */
+enum {
+  CUDAQ_QEC_DECODE_OK = 0,
+  CUDAQ_QEC_DECODE_NO_SOLUTION = 3,    /* no set of errors of the model causes the events */
+  CUDAQ_QEC_DECODE_INTERNAL_ERROR = 5, /* out of memory, or a fault of the decoder */
+  CUDAQ_QEC_DECODE_NOT_SUPPORTED = 6   /* create: this decoder does not take the model, the text says why */
+};
+
+/* One setting of the decoder's name: "./my_decoder.so:key=value". */
+typedef struct cudaq_qec_decoder_setting_t {
+  const char *key;
+  const char *value;
+} cudaq_qec_decoder_setting_t;
+
+/* The model a decoder is made for. All memory is the caller's and is valid during create only. */
+typedef struct cudaq_qec_decoder_model_t {
+  size_t struct_size;
+  const char *dem_text; /* Stim's text format, ends with a zero byte; the caller has parsed it without an error */
+  size_t dem_size;      /* bytes of dem_text, without the zero byte */
+  uint64_t num_detectors;
+  uint64_t num_observables;
+  const cudaq_qec_decoder_setting_t *settings;
+  size_t num_settings;
+} cudaq_qec_decoder_model_t;
+
+/* One error mechanism of a correction: an edge between two detectors, or to the boundary. */
+#define CUDAQ_QEC_BOUNDARY UINT64_MAX
+typedef struct cudaq_qec_correction_edge_t {
+  uint64_t first;
+  uint64_t second; /* CUDAQ_QEC_BOUNDARY: the boundary */
+} cudaq_qec_correction_edge_t;
+
+typedef struct cudaq_qec_decoder_plugin_t {
+  uint32_t version;   /* CUDAQ_QEC_DECODER_PLUGIN_VERSION */
+  size_t struct_size; /* sizeof(cudaq_qec_decoder_plugin_t) */
+  const char *name;   /* of the decoder, for reports; static */
+
+  /* Makes a decoder for a model: CUDAQ_QEC_DECODE_OK and *decoder, or another value and a text of at most
+   * error_size - 1 bytes in error. An unknown setting must be an error. */
+  int32_t (*create)(const cudaq_qec_decoder_model_t *model, void **decoder, char *error, size_t error_size);
+
+  /* Decodes one shot. events: the detectors that fired, ascending, each once, all below num_detectors.
+   * observables: ceil(num_observables / 8) bytes, all 0; observable k is bit k % 8 of byte k / 8. weight: may be set to
+   * the sum of log((1 - p) / p) of the correction; holds NaN. Must not allocate after the first shots. */
+  int32_t (*decode)(void *decoder, const uint64_t *events, size_t num_events, uint8_t *observables, double *weight);
+
+  /* Frees the decoder. */
+  void (*destroy)(void *decoder);
+
+  /* Optional (NULL): the edges of the correction of the last decode that returned CUDAQ_QEC_DECODE_OK. Writes at most
+   * max_edges of them and returns how many there are. */
+  size_t (*edges)(void *decoder, cudaq_qec_correction_edge_t *edges, size_t max_edges);
+} cudaq_qec_decoder_plugin_t;
+
+#if defined(__GNUC__)
+#define CUDAQ_QEC_DECODER_PLUGIN_EXPORT __attribute__((visibility("default")))
+#else
+#define CUDAQ_QEC_DECODER_PLUGIN_EXPORT
+#endif
+
+/* The function that a plug-in exports. The table is static. host_version: the CUDAQ_QEC_DECODER_PLUGIN_VERSION of the
+ * program that loads it; a plug-in that cannot serve it returns NULL. */
+CUDAQ_QEC_DECODER_PLUGIN_EXPORT const cudaq_qec_decoder_plugin_t *cudaq_qec_decoder_plugin_get(uint32_t host_version);
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif

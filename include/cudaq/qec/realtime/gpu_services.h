@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// The GPU half of the AI services: the device and the engines. In libcudaq-qec-realtime-gpu.so (target
+// cudaq::qec-realtime-gpu), which a build with nvcc makes. See docs/pipeline.md.
+#ifndef CUDAQ_QEC_REALTIME_GPU_SERVICES_H
+#define CUDAQ_QEC_REALTIME_GPU_SERVICES_H
+
+#include "cudaq/qec/realtime/inference_engine.h"
+#include "cudaq/qec/realtime/pipeline.h"
+
+#include <memory>
+
+namespace cudaq::qec::realtime::gpu {
+
+/// The CUDA device with this number. Throws std::runtime_error.
+CUDAQ_QEC_REALTIME_API std::shared_ptr<experimental::service_device> cuda_service_device(int device_id = 0);
+
+/// An engine without a model: the output is the input, `bytes` of UINT8. It is for measurements without an inference
+/// (SKIP_TRT in the specification). Throws std::invalid_argument for 0 bytes.
+CUDAQ_QEC_REALTIME_API std::unique_ptr<experimental::inference_engine> passthrough_engine(std::size_t bytes);
+
+/// True if the library was built with TensorRT.
+CUDAQ_QEC_REALTIME_API bool tensorrt_available() noexcept;
+
+struct model_options {
+  /// An *.onnx file with its weights inside, or a serialized engine; both need TensorRT. Or "passthrough:N":
+  /// passthrough_engine(N).
+  std::string model;
+  /// Where the engine of an ONNX model is saved: a folder, or a file. Empty: not saved.
+  std::string save;
+  int device_id = 0;
+};
+/// Opens a model. Building the engine of an ONNX model takes seconds to minutes; a saved engine is used again if it was
+/// built from the same model, for the same GPU, by the same version. *note (may be null) gets the reason why a saved
+/// engine was not used, or was not saved. The caller's current device is not changed. Throws std::runtime_error with
+/// TensorRT's messages, also if the library was built without TensorRT.
+CUDAQ_QEC_REALTIME_API std::unique_ptr<experimental::inference_engine> open_model(const model_options &options,
+                                                                                  std::string *note = nullptr);
+
+} // namespace cudaq::qec::realtime::gpu
+
+#endif

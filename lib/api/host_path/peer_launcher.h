@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// For the peer interface: a launcher that also writes the caller's words. Programs without these words have the
+// launcher alone.
+#pragma once
+
+#include "lib/api/back_end.h"
+#include "lib/host_dispatcher/graph_launcher.h"
+
+#include <memory>
+
+namespace cudaq::realtime::detail {
+
+class peer_launcher final : public graph_launcher {
+public:
+  peer_launcher(std::shared_ptr<graph_launcher> launcher, const peer_words &words)
+      : inner_(std::move(launcher)), words_(words) {}
+
+  void run_on_device(const std::function<void()> &body) override { inner_->run_on_device(body); }
+  /// The tag belongs to the dispatcher thread from the moment it clears the worker's idle bit until the graph runs.
+  launch_result launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number) override {
+    if (words_.slot_tags != nullptr)
+      words_.slot_tags[worker] = static_cast<int>(slot);
+    const launch_result said = inner_->launch(worker, slot, launch_number);
+    if (said.error == 0 && words_.live_dispatched != nullptr)
+      words_.live_dispatched->store(words_.live_dispatched->peek() + 1); // the loop is the only writer
+    return said;
+  }
+  const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return inner_->done_word(worker); }
+  int recover(std::uint32_t worker) override { return inner_->recover(worker); }
+  int fault() override { return inner_->fault(); }
+  bool idle(std::uint32_t worker) override { return inner_->idle(worker); }
+  bool on_blocking_stream(std::uint32_t worker) const override { return inner_->on_blocking_stream(worker); }
+
+private:
+  std::shared_ptr<graph_launcher> inner_;
+  const peer_words words_;
+};
+
+} // namespace cudaq::realtime::detail

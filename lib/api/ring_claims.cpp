@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/api/ring_claims.h"
+
+#include <cinttypes>
+#include <cstring>
+#include <new>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+struct owner_block {
+  std::uint64_t magic[2];
+  std::uint64_t self; ///< address of this block
+  shared_word<std::uint64_t> owner;
+};
+static_assert(sizeof(owner_block) <= kOwnerBytes && kFlagsOffsetInPage >= kOwnerBytes);
+
+constexpr std::uint64_t kMagic[2] = {0x9D2C5680B1F30E47u, 0x71C6A3E85DF4029Bu};
+
+std::uintptr_t address_of(const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); }
+
+// The memory may be foreign: part of an object of the program, or between two objects. A sanitizer would report that.
+__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) bool holds_owner_block(const void *at) {
+  std::uint64_t words[3];
+  __builtin_memcpy(&words[0], static_cast<const std::uint64_t *>(at) + 0, 8);
+  __builtin_memcpy(&words[1], static_cast<const std::uint64_t *>(at) + 1, 8);
+  __builtin_memcpy(&words[2], static_cast<const std::uint64_t *>(at) + 2, 8);
+  return words[0] == kMagic[0] && words[1] == kMagic[1] && words[2] == address_of(at);
+}
+
+} // namespace
+
+void make_owner_word(std::uint8_t *rx_flags) {
+  auto *block = new (rx_flags - kOwnerBytes) owner_block{};
+  block->magic[0] = kMagic[0];
+  block->magic[1] = kMagic[1];
+  block->self = address_of(block);
+}
+
+void erase_owner_word(std::uint8_t *rx_flags) { std::memset(rx_flags - kOwnerBytes, 0, kOwnerBytes); }
+
+shared_word<std::uint64_t> *find_owner_word(const volatile std::uint64_t *rx_flags) {
+  if (rx_flags == nullptr || address_of(rx_flags) % kPageBytes != kFlagsOffsetInPage)
+    return nullptr;
+  void *at = reinterpret_cast<void *>(address_of(rx_flags) - kOwnerBytes);
+  return holds_owner_block(at) ? &static_cast<owner_block *>(at)->owner : nullptr;
+}
+
+memory_claim::memory_claim(const cudaq_ringbuffer_t *ring, const cudaq_dispatcher_config_t &config,
+                           const volatile void *shared_ring, const volatile int *shutdown_flag,
+                           const std::uint64_t *stats)
+    : shared_ring_(shared_ring) {
+  if (ring != nullptr) {
+    add_ring(*ring, config.num_slots);
+    owner_word_ = find_owner_word(ring->rx_flags_host);
+  }
+  ranges_[8] = {"shutdown_flag", address_of(shutdown_flag), sizeof(*shutdown_flag)};
+  ranges_[9] = {"stats", address_of(stats), sizeof(*stats)};
+}
+
+void memory_claim::add_ring(const cudaq_ringbuffer_t &r, std::uint64_t num_slots) {
+  const std::uint64_t flags = num_slots * sizeof(std::uint64_t), rx = num_slots * r.rx_stride_sz;
+  const std::uint64_t tx = r.tx_stride_sz == 0 ? rx : num_slots * r.tx_stride_sz;
+  const struct {
+    const char *field;
+    const volatile void *base;
+    std::uint64_t bytes;
+  } arrays[8] = {{"ringbuffer->rx_flags_host", r.rx_flags_host, flags},
+                 {"ringbuffer->tx_flags_host", r.tx_flags_host, flags},
+                 {"ringbuffer->rx_data_host", r.rx_data_host, rx},
+                 {"ringbuffer->tx_data_host", r.tx_data_host, tx},
+                 {"ringbuffer->rx_flags", r.rx_flags, flags},
+                 {"ringbuffer->tx_flags", r.tx_flags, flags},
+                 {"ringbuffer->rx_data", r.rx_data, rx},
+                 {"ringbuffer->tx_data", r.tx_data, tx}};
+  for (std::size_t a = 0; a < 8; ++a)
+    ranges_[a] = {arrays[a].field, address_of(arrays[a].base), arrays[a].base == nullptr ? 0 : arrays[a].bytes, true};
+}
+
+status_or_reason memory_claim::check_against(const memory_claim &other) const {
+  const bool members = shared_ring_ != nullptr && shared_ring_ == other.shared_ring_;
+  for (const range &mine : ranges_)
+    for (const range &theirs : other.ranges_) {
+      if (mine.bytes == 0 || theirs.bytes == 0 || (members && mine.of_ring && theirs.of_ring))
+        continue;
+      if (mine.begin - theirs.begin >= theirs.bytes && theirs.begin - mine.begin >= mine.bytes)
+        continue;
+      return make_reason(CUDAQ_ERR_STATE,
+                         "%s is 0x%" PRIxPTR " (%" PRIu64 " bytes) and overlaps %s, 0x%" PRIxPTR " (%" PRIu64
+                         " bytes), of another dispatcher that runs; stop that one first, or give each its own memory",
+                         mine.field, mine.begin, mine.bytes, theirs.field, theirs.begin, theirs.bytes);
+    }
+  return {};
+}
+
+status_or_reason ring_claims::add(const void *who, const memory_claim &what) {
+  for (const auto &[other, claim] : claims_)
+    if (other != who)
+      if (status_or_reason refused = what.check_against(claim))
+        return refused;
+  claims_.insert_or_assign(who, what);
+  shared_word<std::uint64_t> *owner = what.owner_word();
+  if (owner == nullptr || owner->claim(0, address_of(this)) || owner->load() == address_of(this))
+    return {};
+  claims_.erase(who);
+  return make_reason(CUDAQ_ERR_STATE,
+                     "the ring belongs to a running dispatcher of another manager; stop that one first. Dispatchers "
+                     "that share a ring must have the same manager");
+}
+
+void ring_claims::remove(const void *who) {
+  const auto found = claims_.find(who);
+  if (found == claims_.end())
+    return;
+  shared_word<std::uint64_t> *owner = found->second.owner_word();
+  claims_.erase(found);
+  for (const auto &[other, claim] : claims_)
+    if (claim.owner_word() == owner)
+      return;
+  if (owner != nullptr)
+    owner->store(0);
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which memory the running dispatchers of a manager use. A second owner of a ring or of a control word is refused at
+// start, as far as the library can know it:
+//
+//   same manager     ranges of addresses: the arrays of a ring in both views, the shutdown flag, the counter
+//   two managers     the owner word of a ring that cudaq_ringbuffer_create has made in memory of the host
+//
+// The members of a shared ring may use its arrays together.
+#pragma once
+
+#include "lib/base/error_text.h"
+
+#include "cudaq/realtime/detail/base/flag_word.h"
+
+#include <array>
+#include <map>
+
+namespace cudaq::realtime::detail {
+
+/// What a run uses. Plain addresses: nothing is read or written through them.
+class memory_claim {
+public:
+  /// `shared_ring`: identifies the ring if it may have other members, else NULL.
+  memory_claim(const cudaq_ringbuffer_t *ring, const cudaq_dispatcher_config_t &config,
+               const volatile void *shared_ring, const volatile int *shutdown_flag, const std::uint64_t *stats);
+
+  /// Names the first two ranges that overlap.
+  status_or_reason check_against(const memory_claim &other) const;
+  /// The owner word of the ring; NULL: it has none.
+  shared_word<std::uint64_t> *owner_word() const { return owner_word_; }
+
+private:
+  struct range {
+    const char *field = "";
+    std::uintptr_t begin = 0;
+    std::uint64_t bytes = 0; ///< 0: not used
+    bool of_ring = false;
+  };
+  void add_ring(const cudaq_ringbuffer_t &ring, std::uint64_t num_slots);
+
+  std::array<range, 10> ranges_{};
+  const volatile void *shared_ring_ = nullptr;
+  shared_word<std::uint64_t> *owner_word_ = nullptr;
+};
+
+/// The claims of a manager's running dispatchers. The manager's mutex protects it.
+class ring_claims {
+public:
+  /// Refused: `what` overlaps memory of another dispatcher of this manager, or another manager owns the ring.
+  status_or_reason add(const void *who, const memory_claim &what);
+  /// No effect if `who` has no claim.
+  void remove(const void *who);
+
+private:
+  std::map<const void *, memory_claim> claims_;
+};
+
+// --- the owner word of a ring ---
+//
+// A process has no list of its rings, because the library keeps no process-wide state. So the word lies in the ring's
+// own memory, at a fixed distance before the rx flags. Before other rings there is foreign memory. Two rules make it
+// safe to look there: the rx flags of a ring with an owner word have a certain offset in their page, and the words
+// before them are in the same page, so they can be read; and the words are used only if they hold two magic numbers and
+// their own address.
+
+inline constexpr std::size_t kPageBytes = 4096;          ///< a page of the host has at least this size
+inline constexpr std::size_t kFlagsOffsetInPage = 0x580; ///< of the rx flags; a multiple of 128
+inline constexpr std::size_t kOwnerBytes = 64;           ///< before the rx flags
+
+/// Makes the owner word of a ring. The kOwnerBytes before its rx flags are written.
+void make_owner_word(std::uint8_t *rx_flags);
+/// Before the memory of the ring is freed: the words must not be found there afterwards.
+void erase_owner_word(std::uint8_t *rx_flags);
+/// NULL: the ring has none.
+shared_word<std::uint64_t> *find_owner_word(const volatile std::uint64_t *rx_flags);
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
+
+#include "lib/qec/decoders/decoder_factories.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+class bp_osd_decoder final : public decoder {
+public:
+  bp_osd_decoder(tanner_graph graph, const bp_osd_options &options)
+      : decoder(graph.num_detectors, graph.num_observables), solver_(std::move(graph), options) {}
+
+  const char *name() const noexcept override { return "bp-osd"; }
+
+protected:
+  decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                               decode_details *) noexcept override {
+    const decode_status status = solver_.solve(events);
+    if (status != decode_status::ok)
+      return status;
+    const auto flip_all = [observables](std::span<const std::uint64_t> list) {
+      for (const std::uint64_t k : list)
+        observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] ^ (1U << (k % 8)));
+    };
+    flip_all(solver_.graph().certain_observables);
+    for (const std::uint32_t column : solver_.correction())
+      flip_all(solver_.graph().observables_of(column));
+    return status;
+  }
+
+private:
+  bp_osd solver_;
+};
+
+} // namespace
+
+bp_osd::bp_osd(tanner_graph graph, const bp_osd_options &options)
+    : graph_(std::move(graph)), propagation_(graph_, options), statistics_(graph_, options.osd_order),
+      syndrome_(graph_.num_checks), syndrome_bits_(statistics_.words()) {}
+
+bool bp_osd::take_syndrome(std::span<const std::uint64_t> events) noexcept {
+  std::fill(syndrome_.begin(), syndrome_.end(), std::uint8_t{0});
+  for (const std::uint32_t check : graph_.certain_checks)
+    syndrome_[check] ^= 1;
+  for (const std::uint64_t event : events) {
+    const std::uint32_t check = graph_.check_of[event];
+    if (check == kNoCheck)
+      return false;
+    syndrome_[check] ^= 1;
+  }
+  std::fill(syndrome_bits_.begin(), syndrome_bits_.end(), std::uint64_t{0});
+  for (std::size_t check = 0; check < syndrome_.size(); ++check)
+    syndrome_bits_[check / 64] |= std::uint64_t{syndrome_[check]} << (check % 64);
+  return statistics_.has_solution(syndrome_bits_);
+}
+
+decode_status bp_osd::solve(std::span<const std::uint64_t> events) noexcept {
+  correction_ = {};
+  iterations_ = 0;
+  used_ordered_statistics_ = false;
+  if (!take_syndrome(events))
+    return decode_status::no_solution;
+  // No probability is above 1/2, so the likeliest set without events is the empty one.
+  if (std::ranges::all_of(syndrome_bits_, [](std::uint64_t word) { return word == 0; }))
+    return decode_status::ok;
+  const bool converged = propagation_.run(syndrome_);
+  iterations_ = propagation_.iterations();
+  used_ordered_statistics_ = !converged;
+  correction_ = converged ? propagation_.decision() : statistics_.solve(syndrome_bits_, propagation_.score());
+  return decode_status::ok;
+}
+
+decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &settings) {
+  const auto failed = [](const std::string &why) { return decoder_result{nullptr, "bp-osd decoder: " + why}; };
+  try {
+    bp_osd_options options;
+    const bool product_sum = settings.choice("method", "min_sum", {"min_sum", "product_sum"}) == "product_sum";
+    options.method = product_sum ? bp_method::product_sum : bp_method::min_sum;
+    options.max_iterations =
+        static_cast<std::uint32_t>(settings.number("max_iterations", options.max_iterations, 1, kMaxBpIterations));
+    options.scaling = settings.real("scaling", options.scaling, 0, 1);
+    options.osd_order = static_cast<std::uint32_t>(settings.number("osd_order", options.osd_order, 0, kMaxOsdOrder));
+    if (const std::string error = settings.error(); !error.empty())
+      return failed(error);
+    const auto model = parse_dem(dem_text);
+    if (!model)
+      return failed(model.error);
+    auto graph = tanner_graph::from_dem(*model);
+    if (!graph)
+      return failed(graph.error);
+    return {std::make_unique<bp_osd_decoder>(std::move(*graph), options), {}};
+  } catch (const std::exception &failure) { // out of memory
+    return failed(failure.what());
+  }
+}
+
+} // namespace cudaq::qec::realtime

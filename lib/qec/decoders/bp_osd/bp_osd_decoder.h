@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cudaq/qec/decoding/decode_status.h"
+#include "lib/qec/decoders/bp_osd/belief_propagation.h"
+#include "lib/qec/decoders/bp_osd/bp_osd_options.h"
+#include "lib/qec/decoders/bp_osd/ordered_statistics.h"
+#include "lib/qec/decoders/bp_osd/tanner_graph.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// Belief propagation, and ordered statistics for the shots on which it does not converge: a decoder for models whose
+/// errors flip any number of detectors. References: P. Panteleev and G. Kalachev, "Degenerate quantum LDPC codes with
+/// good finite length performance", Quantum 5, 585 (2021); J. Roffe, D. R. White, S. Burton and E. Campbell,
+/// "Decoding across the quantum low-density parity-check code landscape", Phys. Rev. Research 2, 043423 (2020).
+///
+/// An instance belongs to one thread. No call allocates. The answer depends only on the model, the options and the set
+/// of events.
+class bp_osd {
+public:
+  bp_osd(tanner_graph graph, const bp_osd_options &options);
+  // The parts refer to the graph.
+  bp_osd(const bp_osd &) = delete;
+  bp_osd &operator=(const bp_osd &) = delete;
+
+  const tanner_graph &graph() const noexcept { return graph_; }
+
+  /// Finds columns that cause the events together with the graph's certain errors: see correction(). `events` are in
+  /// range and without duplicates. Returns ok or no_solution.
+  decode_status solve(std::span<const std::uint64_t> events) noexcept;
+
+  /// The columns found by the last solve(), if it returned ok.
+  std::span<const std::uint32_t> correction() const noexcept { return correction_; }
+  /// Iterations of belief propagation in the last solve(); 0 if no column was needed, or there was no solution.
+  std::uint32_t iterations() const noexcept { return iterations_; }
+  /// Whether the last solve() used ordered statistics.
+  bool used_ordered_statistics() const noexcept { return used_ordered_statistics_; }
+
+private:
+  bool take_syndrome(std::span<const std::uint64_t> events) noexcept;
+
+  const tanner_graph graph_;
+  belief_propagation propagation_;
+  ordered_statistics statistics_;
+  std::vector<std::uint8_t> syndrome_; ///< 0 or 1 for each check
+  std::vector<std::uint64_t> syndrome_bits_;
+  std::span<const std::uint32_t> correction_;
+  std::uint32_t iterations_ = 0;
+  bool used_ordered_statistics_ = false;
+};
+
+} // namespace cudaq::qec::realtime

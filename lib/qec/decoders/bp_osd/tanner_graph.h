@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/dem.h"
+#include "lib/qec/decoding/or_error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+inline constexpr std::uint32_t kNoCheck = UINT32_MAX;
+/// The most checks of a graph. Ordered-statistics decoding keeps a square bit matrix of this size: 8 MiB.
+inline constexpr std::uint32_t kMaxChecks = 8192;
+
+/// A detector error model as a parity-check matrix: a row (check) for each detector that some error flips, and a column
+/// for each error mechanism.
+///
+/// A column is a whole error instruction: the components between `^` are added mod 2. (Their split is a suggestion to
+/// matching decoders only.) Instructions with equal detectors and equal observables are one column; they count as
+/// independent errors. Equal detectors with different observables are different columns. A column has at least one
+/// check. Columns are in ascending order of their lists of detectors, then of observables, so the order of the model
+/// has no influence.
+///
+/// A probability p above 1/2 is replaced by 1 - p: the error counts as always present, and the column means its
+/// absence. The constant part is in certain_checks and certain_observables. With p = 1 no column is left. The same is
+/// done for errors without detectors. Example: error(0.9) D0 D1 L0 becomes the column {D0, D1}, {L0} with probability
+/// 0.1; certain_checks is {D0, D1} and certain_observables is {L0}.
+struct tanner_graph {
+  std::uint64_t num_detectors = 0;
+  std::uint64_t num_observables = 0;
+  std::uint32_t num_checks = 0;
+  std::vector<std::uint32_t> check_of; ///< for each detector: its check, or kNoCheck
+  std::vector<double> probability;     ///< for each column: above 0, at most 1/2
+  std::vector<std::uint32_t> certain_checks;
+  std::vector<std::uint64_t> certain_observables;
+
+  std::uint32_t num_columns() const noexcept { return static_cast<std::uint32_t>(probability.size()); }
+  /// Ascending.
+  std::span<const std::uint32_t> checks_of(std::uint32_t column) const noexcept {
+    return std::span(checks).subspan(first_check[column], first_check[column + 1] - first_check[column]);
+  }
+  std::span<const std::uint64_t> observables_of(std::uint32_t column) const noexcept {
+    return std::span(observables)
+        .subspan(first_observable[column], first_observable[column + 1] - first_observable[column]);
+  }
+
+  std::vector<std::size_t> first_check{0};      ///< num_columns() + 1 indices into checks
+  std::vector<std::uint32_t> checks;            ///< of all columns
+  std::vector<std::size_t> first_observable{0}; ///< num_columns() + 1 indices into observables
+  std::vector<std::uint64_t> observables;
+
+  /// Fails above kMaxChecks.
+  static or_error<tanner_graph> from_dem(const detector_error_model &model);
+};
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cudaq/qec/decoding/decoder.h"
+
+#include "lib/qec/decoding/event_bits.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cudaq::qec::realtime {
+
+const char *decode_status_text(decode_status status) noexcept {
+  switch (status) {
+  case decode_status::ok:
+    return "ok";
+  case decode_status::bad_detector_index:
+    return "a detection event names a detector outside the model";
+  case decode_status::duplicate_detector_index:
+    return "a detection event is listed twice";
+  case decode_status::no_solution:
+    return "no error of the model causes these detection events (odd parity without a boundary?)";
+  case decode_status::buffer_too_small:
+    return "a buffer is too small for the model";
+  case decode_status::internal_error:
+    return "internal error of the decoder";
+  case decode_status::not_supported:
+    return "the decoder does not give what was asked for";
+  }
+  return "unknown decode status";
+}
+
+decoder::decoder(std::uint64_t num_detectors, std::uint64_t num_observables)
+    : num_detectors_(num_detectors), num_observables_(num_observables) {
+  events_.reserve(static_cast<std::size_t>(num_detectors));
+}
+
+decoder::~decoder() = default;
+
+bool decoder::gives_edges() const noexcept { return false; }
+
+decode_status decoder::take_events(std::span<const std::uint64_t> events) noexcept {
+  // All indices are checked before a matcher gets them: a bad index inside PyMatching would spoil every later decode.
+  // More events than detectors contain a duplicate and would make events_ grow. The first check that fails decides
+  // the error.
+  events_.clear();
+  bool ascending = true;
+  for (const std::uint64_t event : events) {
+    if (event >= num_detectors_)
+      return decode_status::bad_detector_index;
+    if (events_.size() == num_detectors_)
+      return decode_status::duplicate_detector_index;
+    ascending = ascending && (events_.empty() || events_.back() < event);
+    events_.push_back(event);
+  }
+  if (ascending)
+    return decode_status::ok;
+  std::sort(events_.begin(), events_.end());
+  if (std::adjacent_find(events_.begin(), events_.end()) != events_.end())
+    return decode_status::duplicate_detector_index;
+  return decode_status::ok;
+}
+
+// The events were copied before this writes, so the answer may be in the memory of the events.
+decode_status decoder::decode_taken(decode_status taken, std::span<std::uint8_t> observables,
+                                    decode_details *details) noexcept {
+  const auto out = observables.first(observable_bytes());
+  std::fill(out.begin(), out.end(), std::uint8_t{0});
+  if (taken != decode_status::ok)
+    return taken;
+  const decode_status status = decode_checked(events_, out, details);
+  if (status != decode_status::ok) {
+    std::fill(out.begin(), out.end(), std::uint8_t{0});
+    if (details != nullptr) {
+      details->num_edges = 0;
+      details->weight = std::nan("");
+    }
+  }
+  return status;
+}
+
+decode_status decoder::decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables) noexcept {
+  if (observables.size() < observable_bytes())
+    return decode_status::buffer_too_small;
+  return decode_taken(take_events(events), observables, nullptr);
+}
+
+decode_status decoder::decode(std::span<const std::uint64_t> events, std::span<std::uint8_t> observables,
+                              decode_details &details) noexcept {
+  details.num_edges = 0;
+  details.weight = std::nan("");
+  if (observables.size() < observable_bytes())
+    return decode_status::buffer_too_small;
+  const bool supported = details.edges.empty() || gives_edges();
+  return decode_taken(supported ? take_events(events) : decode_status::not_supported, observables, &details);
+}
+
+decode_status decoder::decode_bits(std::span<const std::uint8_t> events, std::span<std::uint8_t> observables) noexcept {
+  if (observables.size() < observable_bytes())
+    return decode_status::buffer_too_small;
+  events_.clear();
+  const decode_status taken =
+      for_each_event(events, num_detectors_, [this](std::uint64_t event) { events_.push_back(event); });
+  return decode_taken(taken, observables, nullptr);
+}
+
+decode_status decoder::decode_batch(std::size_t shots, std::span<const std::uint8_t> events,
+                                    std::span<std::uint8_t> observables, std::span<decode_status> statuses) noexcept {
+  const std::size_t in = event_bytes(), out = observable_bytes();
+  // Divisions, since a product could wrap.
+  if ((in != 0 && events.size() / in < shots) || (out != 0 && observables.size() / out < shots) ||
+      (!statuses.empty() && statuses.size() < shots))
+    return decode_status::buffer_too_small;
+  decode_status first = decode_status::ok;
+  for (std::size_t shot = 0; shot < shots; ++shot) {
+    const decode_status status = decode_bits(events.subspan(shot * in, in), observables.subspan(shot * out, out));
+    if (!statuses.empty())
+      statuses[shot] = status;
+    if (first == decode_status::ok)
+      first = status;
+  }
+  return first;
+}
+
+} // namespace cudaq::qec::realtime

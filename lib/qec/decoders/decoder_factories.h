@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// One factory for each name of decoder_names(). decoder_factory.cpp has the table.
+#pragma once
+
+#include "cudaq/qec/decoding/decoder.h"
+
+#include "lib/qec/decoders/decoder_name.h"
+
+#include <string>
+#include <string_view>
+
+namespace cudaq::qec::realtime {
+
+/// Whether make_decoder knows this name: "", or what is wrong with its form or its name. Settings are checked only by
+/// the decoder itself, and a plug-in only when it is loaded.
+[[nodiscard]] std::string decoder_name_refusal(std::string_view name);
+
+/// Minimum-weight perfect matching, for any graph-like model. The instance is warmed up: its first decode is as fast
+/// as the later ones. Setting edges=1: it gives edges.
+[[nodiscard]] decoder_result make_pymatching_decoder(std::string_view dem_text, decoder_settings &settings);
+
+/// The same with PyMatching's correlated (two-pass) matching. The components of a decomposed error are correlated.
+[[nodiscard]] decoder_result make_correlated_decoder(std::string_view dem_text, decoder_settings &settings);
+
+/// A table with the minimum-weight answer to every syndrome; for small codes only (docs/decoding.md).
+[[nodiscard]] decoder_result make_lookup_decoder(std::string_view dem_text, decoder_settings &settings);
+
+/// Belief propagation and ordered statistics, for any model (bp_osd/bp_osd_options.h has the settings).
+[[nodiscard]] decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &settings);
+
+/// A decoder of a plug-in (decoder_plugin.h). All settings are the plug-in's.
+[[nodiscard]] decoder_result make_plugin_decoder(const std::string &path, std::string_view dem_text,
+                                                 const decoder_settings &settings);
+
+} // namespace cudaq::qec::realtime

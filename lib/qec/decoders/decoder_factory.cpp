@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/predecoded_decoder.h"
+
+#include <array>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+struct known_decoder {
+  std::string_view name;
+  decoder_result (*make)(std::string_view dem_text, decoder_settings &settings);
+};
+constexpr std::array kDecoders{
+    known_decoder{"pymatching", &make_pymatching_decoder},
+    known_decoder{"pymatching-correlated", &make_correlated_decoder},
+    known_decoder{"lookup", &make_lookup_decoder},
+    known_decoder{"bp-osd", &make_bp_osd_decoder},
+};
+
+bool is_built(const known_decoder &one) { return !one.name.starts_with("pymatching") || pymatching_available(); }
+
+const known_decoder *find_decoder(std::string_view name) {
+  for (const known_decoder &one : kDecoders)
+    if (one.name == name)
+      return &one;
+  return nullptr;
+}
+
+} // namespace
+
+std::string decoder_name_refusal(std::string_view name) {
+  const auto wanted = decoder_name::parse(name);
+  if (!wanted)
+    return wanted.error;
+  if (wanted->name == "auto" || wanted->is_plugin() || find_decoder(wanted->name) != nullptr)
+    return {};
+  std::string text = "unknown decoder \"" + wanted->name + "\": known are ";
+  for (const std::string &known : decoder_names())
+    text += known + ", ";
+  return text + "auto, and the path of a plug-in";
+}
+
+decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
+  try {
+    if (std::string error = decoder_name_refusal(name); !error.empty())
+      return {nullptr, std::move(error)};
+    auto wanted = decoder_name::parse(name);
+    if (wanted->name == "auto")
+      wanted->name = pymatching_available() ? "pymatching" : "lookup";
+    const std::string before = wanted->settings.text("predecoder", "none");
+    decoder_result made = wanted->is_plugin() ? make_plugin_decoder(wanted->name, dem_text, wanted->settings)
+                                              : find_decoder(wanted->name)->make(dem_text, wanted->settings);
+    return made && before != "none" ? make_predecoded_decoder(before, std::move(made.instance), dem_text)
+                                    : std::move(made);
+  } catch (const std::exception &failure) { // out of memory
+    return {nullptr, std::string(name) + " decoder: " + failure.what()};
+  }
+}
+
+std::vector<std::string> decoder_names() {
+  std::vector<std::string> names;
+  for (const known_decoder &one : kDecoders)
+    if (is_built(one))
+      names.emplace_back(one.name);
+  return names;
+}
+
+} // namespace cudaq::qec::realtime

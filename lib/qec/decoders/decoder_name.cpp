@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/decoder_name.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+std::string joined(const std::vector<std::string> &words) {
+  std::string result;
+  for (const std::string &word : words)
+    result += (result.empty() ? "" : ", ") + word;
+  return result;
+}
+
+template <typename T>
+bool read_all(std::string_view text, T &value) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return code == std::errc{} && end == text.data() + text.size();
+}
+
+std::string short_text(double value) {
+  char digits[32];
+  return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
+}
+
+} // namespace
+
+const std::string *decoder_settings::find(std::string_view key) {
+  known_.emplace_back(key);
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    if (all_[i].first == key) {
+      asked_[i] = true;
+      return &all_[i].second;
+    }
+  return nullptr;
+}
+
+void decoder_settings::refuse(std::string_view key, std::string_view value, const std::string &wanted) {
+  if (bad_value_.empty())
+    bad_value_ = std::string(key) + "=" + std::string(value) + ": expected " + wanted;
+}
+
+std::string decoder_settings::text(std::string_view key, std::string_view otherwise) {
+  const std::string *const value = find(key);
+  return value != nullptr ? *value : std::string(otherwise);
+}
+
+std::string decoder_settings::choice(std::string_view key, std::string_view otherwise,
+                                     const std::vector<std::string_view> &allowed) {
+  std::string value = text(key, otherwise);
+  if (std::ranges::find(allowed, value) == allowed.end())
+    refuse(key, value, "one of " + joined({allowed.begin(), allowed.end()}));
+  return value;
+}
+
+std::uint64_t decoder_settings::number(std::string_view key, std::uint64_t otherwise, std::uint64_t lowest,
+                                       std::uint64_t highest) {
+  const std::string *const value = find(key);
+  std::uint64_t result = otherwise;
+  if (value != nullptr && (!read_all(*value, result) || result < lowest || result > highest))
+    refuse(key, *value, "a whole number from " + std::to_string(lowest) + " to " + std::to_string(highest));
+  return result;
+}
+
+double decoder_settings::real(std::string_view key, double otherwise, double lowest, double highest) {
+  const std::string *const value = find(key);
+  double result = otherwise;
+  if (value != nullptr && (!read_all(*value, result) || !(result >= lowest && result <= highest)))
+    refuse(key, *value, "a number from " + short_text(lowest) + " to " + short_text(highest));
+  return result;
+}
+
+std::string decoder_settings::error() const {
+  if (!bad_value_.empty())
+    return bad_value_;
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    if (!asked_[i])
+      return "unknown setting \"" + all_[i].first + "\": known are " + joined(known_);
+  return {};
+}
+
+decoder_settings::list decoder_settings::rest() const {
+  list result;
+  for (std::size_t i = 0; i < all_.size(); ++i)
+    if (!asked_[i])
+      result.push_back(all_[i]);
+  return result;
+}
+
+or_error<decoder_name> decoder_name::parse(std::string_view text) {
+  using result = or_error<decoder_name>;
+  const std::size_t plugin = text.find(".so:");
+  const std::size_t colon = plugin != std::string_view::npos ? plugin + 3 : text.find(':');
+  decoder_name made{std::string(text.substr(0, colon)), decoder_settings{}};
+  if (colon == std::string_view::npos)
+    return made;
+  decoder_settings::list all;
+  for (std::size_t at = colon + 1; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view one = text.substr(at, end - at);
+    const std::size_t equals = one.find('=');
+    if (equals == std::string_view::npos || equals == 0)
+      return result::failure("decoder \"" + std::string(text) + "\": \"" + std::string(one) +
+                             "\" is not a setting key=value");
+    const std::string key(one.substr(0, equals));
+    if (std::ranges::any_of(all, [&](const auto &other) { return other.first == key; }))
+      return result::failure("decoder \"" + std::string(text) + "\": the setting " + key + " is listed twice");
+    all.emplace_back(key, std::string(one.substr(equals + 1)));
+    at = end + 1;
+  }
+  made.settings = decoder_settings(std::move(all));
+  return made;
+}
+
+bool decoder_name::is_plugin() const noexcept { return name.find('/') != std::string::npos || name.ends_with(".so"); }
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/or_error.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// The settings of a decoder, as text. A factory asks for each setting that it knows, and then for error(): a setting
+/// that was not asked for is unknown.
+class decoder_settings {
+public:
+  using list = std::vector<std::pair<std::string, std::string>>;
+  explicit decoder_settings(list all = {}) : all_(std::move(all)), asked_(all_.size(), false) {}
+
+  /// The value of a setting, or the given one if it is absent. A bad value is kept for error(). `text` returns any
+  /// text; `choice` one of `allowed`; `number` and `real` a number between lowest and highest.
+  [[nodiscard]] std::string text(std::string_view key, std::string_view otherwise);
+  [[nodiscard]] std::string choice(std::string_view key, std::string_view otherwise,
+                                   const std::vector<std::string_view> &allowed);
+  [[nodiscard]] std::uint64_t number(std::string_view key, std::uint64_t otherwise, std::uint64_t lowest,
+                                     std::uint64_t highest);
+  [[nodiscard]] double real(std::string_view key, double otherwise, double lowest, double highest);
+  [[nodiscard]] bool flag(std::string_view key) { return number(key, 0, 0, 1) != 0; }
+
+  /// What is wrong: the first bad value, or an unknown setting with the list of the known ones. "": nothing.
+  [[nodiscard]] std::string error() const;
+  /// The settings that were not asked for. A plug-in gets them.
+  [[nodiscard]] list rest() const;
+
+private:
+  const std::string *find(std::string_view key);
+  void refuse(std::string_view key, std::string_view value, const std::string &wanted);
+
+  list all_;
+  std::vector<bool> asked_;
+  std::vector<std::string> known_;
+  std::string bad_value_;
+};
+
+/// "bp-osd:osd_order=7,max_iterations=60" in its parts.
+struct decoder_name {
+  std::string name;
+  decoder_settings settings;
+  /// Settings begin after the first `.so:`, else after the first `:`. Refused: a setting without `=`, without a key,
+  /// or listed twice.
+  [[nodiscard]] static or_error<decoder_name> parse(std::string_view text);
+  /// Whether the name is the path of a plug-in: it has a `/` or ends in `.so`.
+  [[nodiscard]] bool is_plugin() const noexcept;
+};
+
+} // namespace cudaq::qec::realtime

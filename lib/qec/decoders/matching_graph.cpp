@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/matching_graph.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+constexpr std::uint64_t kMostCorrelated = 64;
+constexpr std::uint32_t kMostErrorsAtADetector = 20000;
+
+using index_list = std::vector<std::size_t>;
+using variants = std::map<index_list, double>; ///< observables -> weight
+
+void merge(variants &into, const index_list &observables, double weight) {
+  const auto [found, is_new] = into.try_emplace(observables, weight);
+  if (!is_new)
+    found->second = pm::merge_weights(weight, found->second); // in PyMatching's order, which decides the rounding
+}
+
+void flip(std::set<std::size_t> &flipped, const index_list &observables) {
+  for (const std::size_t o : observables)
+    if (flipped.erase(o) == 0)
+      flipped.insert(o);
+}
+
+struct edge {
+  std::size_t node1, node2;
+  variants errors;
+};
+
+pm::UserEdge least_edge(const edge &from, matching_graph &graph) {
+  std::set<std::size_t> &always = graph.always_flipped;
+  const auto nearest = std::min_element(from.errors.begin(), from.errors.end(), [](const auto &a, const auto &b) {
+    return std::abs(a.second) < std::abs(b.second);
+  });
+  bool odd = false; // the size of the least set
+  for (const auto &[observables, weight] : from.errors)
+    if (weight < 0) {
+      odd = !odd;
+      flip(always, observables);
+      graph.constant_weight += weight;
+    }
+  if (odd) { // the least even set
+    flip(always, nearest->first);
+    graph.constant_weight += std::abs(nearest->second);
+  }
+  const double weight = odd ? -std::abs(nearest->second) : std::abs(nearest->second);
+  return {from.node1, from.node2, nearest->first, weight, 1 / (1 + std::exp(weight)), {}};
+}
+
+} // namespace
+
+std::string matching_graph_refusal(const detector_error_model &model) {
+  for (const dem_component &c : model.components) {
+    const std::string line = "line " + std::to_string(c.line) + ": ";
+    if (c.detectors > 2)
+      return line + "a component has " + std::to_string(c.detectors) +
+             " detectors, matching takes one or two: make the model with decompose_errors=True, or, if it cannot be "
+             "decomposed, use another decoder; the decoder bp-osd takes such models";
+    if (c.detectors > 0 && c.probability >= 1)
+      return line + "an error of probability 1 has no finite weight; the decoder bp-osd takes it";
+  }
+  return {};
+}
+
+matching_graph make_matching_graph(const detector_error_model &model) {
+  std::vector<edge> edges; // in the order of their first error, as in PyMatching: it decides between equal matchings
+  std::map<std::pair<std::size_t, std::size_t>, std::size_t> index_of;
+  std::map<index_list, double> undetected; // observables -> probability
+  for (const dem_component &c : model.components) {
+    const auto detectors = model.detectors_of(c);
+    const index_list observables(model.observables_of(c).begin(), model.observables_of(c).end());
+    if (c.detectors == 0) {
+      double &p = undetected[observables];
+      p = p * (1 - c.probability) + c.probability * (1 - p);
+      continue;
+    }
+    const std::pair<std::size_t, std::size_t> ends{detectors.front(), c.detectors == 2 ? detectors.back() : SIZE_MAX};
+    const auto [found, is_new] = index_of.try_emplace(ends, edges.size());
+    if (is_new)
+      edges.push_back({ends.first, ends.second, {}});
+    merge(edges[found->second].errors, observables, log_odds(c.probability));
+  }
+
+  matching_graph made{pm::UserGraph(model.num_detectors, model.num_observables), {}};
+  made.graph.loaded_from_dem_without_correlations = true;
+  for (const edge &e : edges)
+    made.graph.edges.push_back(least_edge(e, made));
+  for (const auto &[observables, p] : undetected)
+    if (p > 0.5) {
+      flip(made.always_flipped, observables);
+      made.constant_weight += log_odds(p);
+    }
+  return made;
+}
+
+std::string correlated_graph_refusal(const detector_error_model &model) {
+  if (std::string error = matching_graph_refusal(model); !error.empty())
+    return error;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::span<const std::uint64_t>> seen;
+  std::vector<std::uint32_t> degree(model.num_detectors);
+  std::uint64_t of_one_error = 0;
+  const dem_component *before = nullptr;
+  for (const dem_component &c : model.components) {
+    const std::string line = "line " + std::to_string(c.line) + ": ";
+    // PyMatching's time and memory for the correlations are quadratic in both.
+    of_one_error = before != nullptr && before->mechanism == c.mechanism ? of_one_error + 1 : 1;
+    before = &c;
+    if (of_one_error > kMostCorrelated)
+      return line + "an error has more than " + std::to_string(kMostCorrelated) +
+             " components, too many for their correlations; the decoder pymatching takes it";
+    for (const std::uint64_t detector : model.detectors_of(c))
+      if (++degree[detector] > kMostErrorsAtADetector)
+        return line + "D" + std::to_string(detector) + " is in more than " + std::to_string(kMostErrorsAtADetector) +
+               " components, too many for their correlations; the decoder pymatching takes it";
+    if (c.probability > 0.5)
+      return line + "a probability above 1/2 has no correlated weight; the decoder pymatching takes it";
+    if (c.detectors == 0)
+      continue;
+    const auto detectors = model.detectors_of(c);
+    const auto observables = model.observables_of(c);
+    const auto [at, is_new] =
+        seen.emplace(std::pair{detectors.front(), c.detectors == 2 ? detectors.back() : UINT64_MAX}, observables);
+    if (!is_new && !std::ranges::equal(at->second, observables))
+      return line + "errors with the same detectors flip different observables; the decoder pymatching takes them";
+  }
+  return {};
+}
+
+matching_graph make_correlated_graph(const detector_error_model &model) {
+  // Stim's form of the parsed model: without loops, and with targets that cancel left out.
+  stim::DetectorErrorModel flat;
+  std::vector<stim::DemTarget> targets;
+  for (auto c = model.components.begin(); c != model.components.end();) {
+    targets.clear();
+    const auto first = c;
+    for (; c != model.components.end() && c->mechanism == first->mechanism; ++c) {
+      if (c->detectors == 0)
+        continue;
+      if (!targets.empty())
+        targets.push_back(stim::DemTarget::separator());
+      for (const std::uint64_t detector : model.detectors_of(*c))
+        targets.push_back(stim::DemTarget::relative_detector_id(detector));
+      for (const std::uint64_t observable : model.observables_of(*c))
+        targets.push_back(stim::DemTarget::observable_id(observable));
+    }
+    if (!targets.empty())
+      flat.append_error_instruction(first->probability, targets, "");
+  }
+  if (model.num_detectors != 0)
+    flat.append_detector_instruction({}, stim::DemTarget::relative_detector_id(model.num_detectors - 1), "");
+  if (model.num_observables != 0)
+    flat.append_logical_observable_instruction(stim::DemTarget::observable_id(model.num_observables - 1), "");
+  return {pm::detector_error_model_to_user_graph(flat, true, pm::NUM_DISTINCT_WEIGHTS), {}};
+}
+
+pm::Mwpm make_matcher(matching_graph &from, bool with_search_graph) {
+  pm::Mwpm made = from.graph.to_mwpm(pm::NUM_DISTINCT_WEIGHTS, with_search_graph);
+  for (const std::size_t observable : from.always_flipped)
+    made.flooder.graph.update_negative_weight_observables({observable});
+  made.flooder.sync_negative_weight_observables_and_detection_events();
+  return made;
+}
+
+} // namespace cudaq::qec::realtime

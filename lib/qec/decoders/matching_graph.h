@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/dem.h"
+
+#include "pymatching/sparse_blossom/driver/user_graph.h"
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+namespace cudaq::qec::realtime {
+
+/// A model as a graph for PyMatching: one edge for each set of one or two detectors. Only built with PyMatching.
+struct matching_graph {
+  pm::UserGraph graph;
+  /// Observables that the least set of errors flips if there are no events and no edge is used. PyMatching's graph
+  /// cannot hold them; make_matcher adds them to the answer.
+  std::set<std::size_t> always_flipped;
+  /// Weight of that set: the weight of an answer is this and the weights of its edges.
+  double constant_weight = 0;
+};
+
+/// The first line of a model that has no exact matching graph, with the reason; empty if there is one.
+[[nodiscard]] std::string matching_graph_refusal(const detector_error_model &model);
+
+/// The graph whose matching of least weight is a set of errors of least weight, for every syndrome. Errors with equal
+/// detectors and equal observables merge first, as independent ones. If no errors have equal detectors and different
+/// observables, and none without detectors is likelier than not, the graph is PyMatching's own, bit by bit. The model
+/// must not be refused by matching_graph_refusal.
+///
+/// Errors with equal detectors are variants of one edge. For the syndrome only the parity of their number counts.
+/// Example: weights -2 (flips L0), 1 (flips L1), 3 (flips L2). The least odd set is {L0}, weight -2. The least even set
+/// adds the variant nearest to weight 0: {L0, L1}, weight -1. In general the least set holds the variants of negative
+/// weight, and the least set of the other parity differs from it in the variant whose weight is nearest to 0. So the
+/// edge gets this variant's observables, L1, and the weight odd less even, -2 - (-1) = -1. An edge that is not used
+/// stands for the even set: its observables, L0 and L1, are in always_flipped.
+[[nodiscard]] matching_graph make_matching_graph(const detector_error_model &model);
+
+/// PyMatching's own graph for correlated matching: its edges know what the other components of their errors are.
+/// Refused, besides what matching_graph_refusal refuses: probabilities above 1/2, since PyMatching's rule knows no
+/// negative weights; errors with equal detectors and different observables, since it keeps those of the first; and
+/// errors with very many components, or detectors with very many errors.
+[[nodiscard]] std::string correlated_graph_refusal(const detector_error_model &model);
+[[nodiscard]] matching_graph make_correlated_graph(const detector_error_model &model);
+
+/// A matcher of this graph. Its answers include always_flipped. `with_search_graph`: it can decode to edges.
+[[nodiscard]] pm::Mwpm make_matcher(matching_graph &from, bool with_search_graph);
+
+} // namespace cudaq::qec::realtime

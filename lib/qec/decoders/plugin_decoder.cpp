@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cudaq/qec/decoding/decoder_plugin.h"
+
+#include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/dem.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+static_assert(static_cast<std::int32_t>(decode_status::ok) == CUDAQ_QEC_DECODE_OK);
+static_assert(static_cast<std::int32_t>(decode_status::no_solution) == CUDAQ_QEC_DECODE_NO_SOLUTION);
+static_assert(static_cast<std::int32_t>(decode_status::internal_error) == CUDAQ_QEC_DECODE_INTERNAL_ERROR);
+static_assert(static_cast<std::int32_t>(decode_status::not_supported) == CUDAQ_QEC_DECODE_NOT_SUPPORTED);
+static_assert(sizeof(correction_edge) == sizeof(cudaq_qec_correction_edge_t) && kBoundary == CUDAQ_QEC_BOUNDARY);
+
+/// A loaded shared library. The last decoder that holds it unloads it.
+struct library_closer {
+  void operator()(void *handle) const noexcept { dlclose(handle); }
+};
+using loaded_library = std::shared_ptr<void>;
+
+/// The table of a plug-in, as far as it has been checked.
+struct loaded_plugin {
+  loaded_library library;
+  const cudaq_qec_decoder_plugin_t *table = nullptr;
+
+  [[nodiscard]] bool has_edges() const noexcept {
+    return table->struct_size >= sizeof(cudaq_qec_decoder_plugin_t) && table->edges != nullptr;
+  }
+};
+
+std::string last_load_error() {
+  const char *const text = dlerror();
+  return text != nullptr ? text : "unknown error of the loader";
+}
+
+/// Loads a plug-in and checks its table. Returns "" or what is wrong.
+std::string load(const std::string &path, loaded_plugin &plugin) {
+  // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
+  const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
+  void *const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return last_load_error();
+  plugin.library = loaded_library(handle, library_closer{});
+  void *const symbol = dlsym(handle, "cudaq_qec_decoder_plugin_get");
+  if (symbol == nullptr)
+    return "it exports no function cudaq_qec_decoder_plugin_get, so it is no decoder plug-in";
+  const auto entry = reinterpret_cast<decltype(&cudaq_qec_decoder_plugin_get)>(symbol);
+  plugin.table = entry(CUDAQ_QEC_DECODER_PLUGIN_VERSION);
+  const cudaq_qec_decoder_plugin_t *const t = plugin.table;
+  if (t == nullptr)
+    return "it does not serve version " + std::to_string(CUDAQ_QEC_DECODER_PLUGIN_VERSION) +
+           " of the plug-in interface: build it with this version's decoder_plugin.h";
+  if (t->version != CUDAQ_QEC_DECODER_PLUGIN_VERSION)
+    return "it has version " + std::to_string(t->version) + " of the plug-in interface, this library has version " +
+           std::to_string(CUDAQ_QEC_DECODER_PLUGIN_VERSION);
+  if (t->struct_size < offsetof(cudaq_qec_decoder_plugin_t, edges))
+    return "its table has " + std::to_string(t->struct_size) + " bytes, at least " +
+           std::to_string(offsetof(cudaq_qec_decoder_plugin_t, edges)) + " are needed";
+  if (t->name == nullptr || t->create == nullptr || t->decode == nullptr || t->destroy == nullptr)
+    return "name, create, decode or destroy is NULL in its table";
+  return {};
+}
+
+class plugin_decoder final : public decoder {
+public:
+  /// If this throws, the caller still has both, and must free `made` before it unloads the plug-in.
+  plugin_decoder(loaded_plugin &&plugin, std::unique_ptr<void, void (*)(void *)> &&made, std::uint64_t num_detectors,
+                 std::uint64_t num_observables)
+      : decoder(num_detectors, num_observables), plugin_(std::move(plugin)), made_(std::move(made)) {}
+
+  const char *name() const noexcept override { return plugin_.table->name; }
+  bool gives_edges() const noexcept override { return plugin_.has_edges(); }
+
+protected:
+  decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                               decode_details *details) noexcept override {
+    double weight = std::nan("");
+    // A plug-in without observables may not get a null pointer that it could not add to.
+    std::uint8_t none = 0;
+    const std::int32_t status = plugin_.table->decode(made_.get(), events.data(), events.size(),
+                                                      observables.empty() ? &none : observables.data(), &weight);
+    if (status == CUDAQ_QEC_DECODE_NO_SOLUTION)
+      return decode_status::no_solution;
+    if (status != CUDAQ_QEC_DECODE_OK || has_bits_after_the_last(observables))
+      return decode_status::internal_error;
+    if (details == nullptr)
+      return decode_status::ok;
+    details->weight = weight;
+    return details->edges.empty() ? decode_status::ok : take_edges(*details);
+  }
+
+private:
+  [[nodiscard]] bool has_bits_after_the_last(std::span<const std::uint8_t> observables) const noexcept {
+    const unsigned used = static_cast<unsigned>(num_observables() % 8);
+    return used != 0 && observables.back() >> used != 0;
+  }
+
+  decode_status take_edges(decode_details &details) const noexcept {
+    auto *const room = reinterpret_cast<cudaq_qec_correction_edge_t *>(details.edges.data());
+    const std::size_t count = plugin_.table->edges(made_.get(), room, details.edges.size());
+    if (count > details.edges.size())
+      return decode_status::buffer_too_small;
+    for (const correction_edge &edge : details.edges.first(count))
+      if (edge.first >= num_detectors() || (edge.second >= num_detectors() && edge.second != kBoundary))
+        return decode_status::internal_error;
+    details.num_edges = count;
+    return decode_status::ok;
+  }
+
+  loaded_plugin plugin_; ///< before made_, so it is unloaded after the decoder is freed
+  std::unique_ptr<void, void (*)(void *)> made_;
+};
+
+} // namespace
+
+decoder_result make_plugin_decoder(const std::string &path, std::string_view dem_text,
+                                   const decoder_settings &settings) {
+  const auto failed = [&](const std::string &why) { return decoder_result{nullptr, "plug-in " + path + ": " + why}; };
+  const auto parsed = parse_dem(dem_text);
+  if (!parsed)
+    return failed(parsed.error);
+  loaded_plugin plugin;
+  if (const std::string error = load(path, plugin); !error.empty())
+    return failed(error);
+
+  const std::string text(dem_text);
+  const decoder_settings::list rest = settings.rest();
+  std::vector<cudaq_qec_decoder_setting_t> given;
+  for (const auto &[key, value] : rest)
+    given.push_back({key.c_str(), value.c_str()});
+  const cudaq_qec_decoder_model_t model{sizeof(model),           text.c_str(), text.size(), parsed->num_detectors,
+                                        parsed->num_observables, given.data(), given.size()};
+  void *raw = nullptr;
+  std::array<char, 1024> error{};
+  const std::int32_t status = plugin.table->create(&model, &raw, error.data(), error.size());
+  if (status != CUDAQ_QEC_DECODE_OK) {
+    error.back() = '\0';
+    return failed(error.front() != '\0' ? error.data() : "create failed with status " + std::to_string(status));
+  }
+  std::unique_ptr<void, void (*)(void *)> made(raw, plugin.table->destroy);
+  if (raw == nullptr)
+    return failed("create said ok and returned no decoder");
+  return {std::make_unique<plugin_decoder>(std::move(plugin), std::move(made), parsed->num_detectors,
+                                           parsed->num_observables),
+          {}};
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/predecoder_choice.h"
+
+#include "lib/qec/decoding/event_bits.h"
+#include "lib/qec/decoding/predecoding/model_sampler.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+constexpr std::size_t kBatch = 32;
+constexpr std::uint64_t kFewestShots = 64;
+constexpr int kLongest = 10; ///< budgets, after which the measurement is given up
+constexpr double kLeastGain = 0.05;
+
+double thread_seconds() {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+std::string text_of(double seconds_per_shot) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3g us", seconds_per_shot * 1e6);
+  return text;
+}
+
+} // namespace
+
+offline_decoder::offline_decoder(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second)
+    : first_(std::move(first)), second_(std::move(second)), words_(second_.layout().frame_words()) {
+  if (first_ != nullptr)
+    output_.resize((first_->layout().bytes() + 7) / 8);
+  else
+    events_.resize(second_.layout().num_detectors);
+}
+
+decode_status offline_decoder::decode(std::span<const std::uint8_t> shot) noexcept {
+  if (first_ == nullptr) {
+    const auto unpacked = unpack_events(shot, events_.size(), events_);
+    num_events_ = unpacked.count;
+    if (unpacked.status != decode_status::ok)
+      return unpacked.status;
+    const std::span<std::uint8_t> out(reinterpret_cast<std::uint8_t *>(words_.data()),
+                                      words_.size() * sizeof(words_[0]));
+    return second_.inner().decode(std::span(events_).first(unpacked.count), out);
+  }
+  if (const decode_status status = first_->run(shot, output_); status != decode_status::ok)
+    return status;
+  predecoder_header header;
+  std::memcpy(&header, output_.data(), sizeof(header));
+  num_events_ = header.num_events;
+  return second_.match(output_.data(), words_);
+}
+
+predecoder_choice choose_predecoder(std::string_view dem_text, std::string_view decoder_name,
+                                    std::chrono::milliseconds budget) {
+  const auto model = parse_dem(dem_text);
+  if (!model)
+    return {"passthrough", model.error};
+  predecoder_result local = make_predecoder("local", dem_text, local_rule::isolated);
+  decoder_result alone = make_decoder(decoder_name, dem_text), after = make_decoder(decoder_name, dem_text);
+  if (!local || !alone || !after)
+    return {"passthrough", local ? alone.error : local.error};
+  const model_sampler sampler(*model);
+  offline_decoder cases[] = {{nullptr, std::move(alone.instance)},
+                             {std::move(local.instance), std::move(after.instance)}};
+  double seconds[2] = {};
+  std::uint64_t shots = 0, events[2] = {};
+  std::mt19937_64 random(1);
+  std::vector<std::uint8_t> batch(kBatch * sampler.shot_bytes()), ignored(sampler.observable_bytes());
+  const auto begin_all = std::chrono::steady_clock::now();
+  const auto spent = [begin_all] { return std::chrono::steady_clock::now() - begin_all; };
+  while (shots < kFewestShots || spent() < budget) {
+    std::ranges::fill(batch, std::uint8_t{0});
+    for (std::size_t shot = 0; shot < kBatch; ++shot)
+      sampler.sample(random, std::span(batch).subspan(shot * sampler.shot_bytes(), sampler.shot_bytes()), ignored);
+    for (int which = 0; which < 2; ++which) {
+      const double begin = thread_seconds();
+      for (std::size_t shot = 0; shot < kBatch; ++shot) {
+        if (cases[which].decode(std::span(batch).subspan(shot * sampler.shot_bytes(), sampler.shot_bytes())) !=
+            decode_status::ok)
+          return {"passthrough", "nothing was measured: a sampled shot could not be decoded"};
+        events[which] += cases[which].decoded_events();
+        if (spent() > kLongest * budget)
+          return {"passthrough", "nothing was measured: the decoder is too slow for that"};
+      }
+      seconds[which] += thread_seconds() - begin;
+    }
+    shots += kBatch;
+  }
+  const bool pays = seconds[1] < (1 - kLeastGain) * seconds[0];
+  const auto n = static_cast<double>(shots);
+  char removed[32];
+  std::snprintf(removed, sizeof(removed), "%.0f %%",
+                events[0] == 0 ? 0 : 100 - 100 * static_cast<double>(events[1]) / static_cast<double>(events[0]));
+  return {pays ? "local" : "passthrough",
+          std::string(pays ? "the local predecoder pays: " : "the local predecoder does not pay: ") +
+              text_of(seconds[0] / n) + " a shot by the decoder alone, " + text_of(seconds[1] / n) +
+              " with the predecoder, which removes " + removed + " of the events (" + std::to_string(shots) +
+              " sampled shots on this machine)"};
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoders/matching_graph.h"
+
+#include "pymatching/sparse_blossom/driver/mwpm_decoding.h"
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+constexpr std::uint64_t kMaskObservables = 64; ///< PyMatching's fast path has one 64-bit mask
+
+void store_mask(std::uint64_t mask, std::span<std::uint8_t> observables) noexcept {
+  for (std::size_t byte = 0; byte < observables.size(); ++byte)
+    observables[byte] = static_cast<std::uint8_t>(mask >> (8 * byte));
+}
+
+/// What a pymatching_decoder does besides matching.
+struct matching_options {
+  bool correlated = false; ///< two passes: the first finds edges, the second has their consequences as weights
+  bool edges = false;      ///< gives the edges of the correction
+};
+
+class pymatching_decoder final : public decoder {
+public:
+  pymatching_decoder(const detector_error_model &model, matching_options options)
+      : decoder(model.num_detectors, model.num_observables),
+        graph_(options.correlated ? make_correlated_graph(model) : make_matching_graph(model)), options_(options) {
+    if (num_observables() > kMaskObservables)
+      bits_.resize(static_cast<std::size_t>(num_observables()));
+    build();
+    warm();
+  }
+
+  const char *name() const noexcept override { return options_.correlated ? "pymatching-correlated" : "pymatching"; }
+  bool gives_edges() const noexcept override { return options_.edges; }
+
+protected:
+  decode_status decode_checked(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                               decode_details *details) noexcept override {
+    try {
+      if (mwpm_ == nullptr)
+        build();
+      if (options_.correlated)
+        reweight(events);
+      decode_status status = decode_status::ok;
+      if (details != nullptr && !details->edges.empty())
+        status = decode_to_edges(events, observables, *details);
+      else
+        decode_to_observables(events, observables, details);
+      undo_reweight();
+      return status;
+    } catch (const std::invalid_argument &) {
+      // The indices were checked, so this syndrome has no perfect matching. PyMatching resets itself in this case; a
+      // second reset costs little and does not depend on that.
+      mwpm_->reset();
+      undo_reweight();
+      return decode_status::no_solution;
+    } catch (...) {
+      // Out of memory in the middle of a decode. The pools may list objects that were never made, so the matcher can
+      // neither be used nor destroyed: it is leaked, and the next decode makes a new one.
+      static_cast<void>(mwpm_.release());
+      return decode_status::internal_error;
+    }
+  }
+
+private:
+  void build() { mwpm_ = std::make_unique<pm::Mwpm>(make_matcher(graph_, options_.correlated || options_.edges)); }
+
+  /// The first pass of correlated matching.
+  void reweight(const std::vector<std::uint64_t> &events) {
+    edges_.clear();
+    pm::decode_detection_events_to_edges(*mwpm_, events, edges_);
+    mwpm_->flooder.graph.reweight_for_edges(edges_);
+    mwpm_->search_flooder.graph.reweight_for_edges(edges_);
+  }
+  void undo_reweight() {
+    if (!options_.correlated)
+      return;
+    mwpm_->flooder.graph.undo_reweights();
+    mwpm_->search_flooder.graph.undo_reweights();
+  }
+
+  double real_weight(pm::total_weight_int weight) const {
+    return graph_.constant_weight + static_cast<double>(weight) / mwpm_->flooder.graph.normalising_constant;
+  }
+
+  void decode_to_observables(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                             decode_details *details) {
+    pm::total_weight_int weight = 0;
+    if (num_observables() > kMaskObservables) {
+      std::fill(bits_.begin(), bits_.end(), std::uint8_t{0}); // PyMatching XORs into it
+      pm::decode_detection_events(*mwpm_, events, bits_.data(), weight, false);
+      for (std::size_t k = 0; k < bits_.size(); ++k)
+        observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] | (bits_[k] << (k % 8)));
+    } else {
+      const pm::MatchingResult found = pm::decode_detection_events_for_up_to_64_observables(*mwpm_, events, false);
+      store_mask(found.obs_mask, observables);
+      weight = found.weight;
+    }
+    if (details != nullptr && !options_.correlated) // the weights of the second pass are not those of the model
+      details->weight = real_weight(weight);
+  }
+
+  /// The observables are those of the edges: of several corrections of least weight, decode_to_observables may take
+  /// another one.
+  decode_status decode_to_edges(const std::vector<std::uint64_t> &events, std::span<std::uint8_t> observables,
+                                decode_details &details) {
+    edges_.clear();
+    pm::decode_detection_events_to_edges(*mwpm_, events, edges_);
+    undo_reweight(); // the weight of the answer is that in the model
+    const std::size_t count = edges_.size() / 2;
+    if (count > details.edges.size())
+      return decode_status::buffer_too_small;
+    for (const std::size_t k : graph_.always_flipped)
+      observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] ^ (1U << (k % 8)));
+    auto &nodes = mwpm_->search_flooder.graph.nodes;
+    pm::total_weight_int weight = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int64_t second = edges_[2 * i + 1]; // -1: the boundary
+      auto &from = nodes[static_cast<std::size_t>(edges_[2 * i])];
+      const std::size_t at = from.index_of_neighbor(second < 0 ? nullptr : &nodes[static_cast<std::size_t>(second)]);
+      for (const std::size_t k : from.neighbor_observable_indices[at])
+        observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] ^ (1U << (k % 8)));
+      const auto size = static_cast<pm::total_weight_int>(from.neighbor_weights[at]);
+      weight += (from.neighbor_markers[at] & pm::WEIGHT_SIGN) != 0 ? -size : size;
+      details.edges[i] = {static_cast<std::uint64_t>(edges_[2 * i]),
+                          second < 0 ? kBoundary : static_cast<std::uint64_t>(second)};
+    }
+    details.num_edges = count;
+    details.weight = real_weight(weight);
+    return decode_status::ok;
+  }
+
+  /// Decodes shots with about 1% errors to fill PyMatching's pools. Each shot is solvable because it is a sum of
+  /// edges. The pools keep their memory, so later shots find it allocated and in the cache. With thousands of edges at
+  /// one detector a shot may take minutes: such a model is not warmed up.
+  void warm() {
+    constexpr int kShots = 32;
+    constexpr std::uint32_t kMostEdgesToWarm = 5000;
+    constexpr auto kLongest = std::chrono::milliseconds(500);
+    const auto begin = std::chrono::steady_clock::now();
+    constexpr std::uint32_t kOneIn = 100;
+    std::uint32_t random = 2463534242U; // Marsaglia's xorshift32: the same warm-up in every run
+    std::vector<std::uint8_t> fired(static_cast<std::size_t>(num_detectors()));
+    std::vector<std::uint64_t> events;
+    std::vector<std::uint8_t> out(observable_bytes());
+    std::vector<correction_edge> edges(options_.edges ? graph_.graph.edges.size() : 0);
+    decode_details details{.edges = edges};
+    std::vector<std::uint32_t> degree(fired.size());
+    for (const auto &edge : graph_.graph.edges)
+      for (const std::size_t end : {edge.node1, edge.node2})
+        if (end != SIZE_MAX && ++degree[end] > kMostEdgesToWarm)
+          return;
+    for (int shot = 0; shot < kShots && std::chrono::steady_clock::now() - begin < kLongest; ++shot) {
+      std::fill(fired.begin(), fired.end(), std::uint8_t{0});
+      for (const auto &edge : graph_.graph.edges) {
+        random ^= random << 13;
+        random ^= random >> 17;
+        random ^= random << 5;
+        if (random % kOneIn != 0)
+          continue;
+        fired[edge.node1] ^= 1;
+        if (edge.node2 != SIZE_MAX)
+          fired[edge.node2] ^= 1;
+      }
+      events.clear();
+      for (std::size_t k = 0; k < fired.size(); ++k)
+        if (fired[k] != 0)
+          events.push_back(k);
+      std::fill(out.begin(), out.end(), std::uint8_t{0});
+      if (decode_checked(events, out, nullptr) != decode_status::ok ||
+          (options_.edges && decode_checked(events, out, &details) != decode_status::ok))
+        throw std::runtime_error("a warm-up shot failed");
+    }
+  }
+
+  matching_graph graph_; ///< kept to build the matcher again
+  matching_options options_;
+  std::unique_ptr<pm::Mwpm> mwpm_;
+  std::vector<std::uint8_t> bits_;  ///< one byte per observable, only above 64 observables
+  std::vector<std::int64_t> edges_; ///< pairs of detectors, as PyMatching gives them
+};
+
+decoder_result make_with(std::string_view dem_text, const char *name, matching_options options,
+                         const decoder_settings &settings) {
+  const auto failed = [&](const std::string &why) { return decoder_result{nullptr, name + (" decoder: " + why)}; };
+  try {
+    if (const std::string error = settings.error(); !error.empty())
+      return failed(error);
+    const auto parsed = parse_dem(dem_text);
+    if (!parsed)
+      return failed(parsed.error);
+    const std::string error = options.correlated ? correlated_graph_refusal(*parsed) : matching_graph_refusal(*parsed);
+    if (!error.empty())
+      return failed(error);
+    return {std::make_unique<pymatching_decoder>(*parsed, options), {}};
+  } catch (const std::exception &failure) {
+    return failed(failure.what());
+  }
+}
+
+} // namespace
+
+decoder_result make_pymatching_decoder(std::string_view dem_text, decoder_settings &settings) {
+  const bool edges = settings.flag("edges");
+  return make_with(dem_text, "pymatching", {.correlated = false, .edges = edges}, settings);
+}
+
+decoder_result make_correlated_decoder(std::string_view dem_text, decoder_settings &settings) {
+  const bool edges = settings.flag("edges");
+  return make_with(dem_text, "pymatching-correlated", {.correlated = true, .edges = edges}, settings);
+}
+
+bool pymatching_available() noexcept { return true; }
+const char *pymatching_version() noexcept { return CUDAQ_PYMATCHING_VERSION; }
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/dem.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// The text of a detector error model as instructions, loops not unrolled. Inside the parser only.
+namespace cudaq::qec::realtime::dem_text {
+
+constexpr std::uint64_t kMaxNumber = std::uint64_t{1} << 60; ///< every number is below it, as in Stim
+
+enum class kind { error, detector, observable, shift, repeat, end_of_repeat };
+
+struct target {
+  char prefix; // 'D', 'L' or '^'
+  std::uint64_t index;
+};
+
+struct instruction {
+  kind what;
+  std::uint64_t line = 0;
+  double probability = 0;
+  std::uint64_t number = 0;  // of shift_detectors and repeat
+  std::size_t other_end = 0; // of a loop: the index of its repeat, or of its end
+  std::size_t first_target = 0;
+  std::size_t targets = 0;
+};
+
+/// A model's text as one list, without nesting: a text may nest deeper than a stack can hold.
+struct program {
+  std::vector<instruction> instructions;
+  std::vector<target> targets;
+  std::uint64_t num_observables = 0; ///< Stim counts those of loops that run 0 times, too
+
+  std::span<const target> targets_of(const instruction &of) const {
+    return std::span(targets).subspan(of.first_target, of.targets);
+  }
+};
+
+/// Thrown inside the parser only; parse_dem turns it into an error text.
+struct dem_error : std::runtime_error {
+  dem_error(std::uint64_t line, const std::string &text)
+      : std::runtime_error("line " + std::to_string(line) + ": " + text) {}
+};
+
+/// Reads a whole text; time and memory are linear in it. Throws dem_error. Of the limits, it checks observables and
+/// nesting.
+program read_program(std::string_view text, const dem_limits &limits);
+
+} // namespace cudaq::qec::realtime::dem_text

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/shots/format_codec.h"
+#include "lib/qec/shots/shot_stream.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <stdio_ext.h>
+#include <unistd.h>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+/// A shot of any format is shorter than this. Without a limit, a file without a newline would use up the memory.
+std::uint64_t longest_shot(shot_bits bits, shot_format format) {
+  constexpr std::uint64_t kLongestIndex = 24; // characters, with prefix and separator
+  const std::uint64_t shots = format == shot_format::ptb64 ? kShotsPerPtb64Group : 1;
+  return (std::uint64_t{1} << 16) + bits.all() * kLongestIndex * shots;
+}
+
+/// One row of bytes per shot.
+class b8_decoder final : public format_decoder {
+public:
+  b8_decoder(std::FILE *file, std::uint64_t bits) : file_(file), row_(static_cast<std::size_t>((bits + 7) / 8)) {}
+
+  bool next(std::vector<std::uint64_t> &hits) override {
+    const std::size_t got = std::fread(row_.data(), 1, row_.size(), file_);
+    if (got == 0)
+      return false;
+    if (got != row_.size())
+      throw std::invalid_argument("b8 data ends in the middle of a shot: " + std::to_string(got) + " of its " +
+                                  std::to_string(row_.size()) + " bytes are there");
+    for (std::size_t at = 0; at < row_.size(); ++at)
+      for (unsigned byte = row_[at]; byte != 0; byte &= byte - 1)
+        hits.push_back(8 * at + static_cast<std::uint64_t>(__builtin_ctz(byte)));
+    return true;
+  }
+
+private:
+  std::FILE *file_;
+  std::vector<std::uint8_t> row_;
+};
+
+/// Stim's texts have several lines, and some end with a period.
+std::string one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  while (!text.empty() && (text.back() == '.' || text.back() == ' '))
+    text.pop_back();
+  return text;
+}
+
+/// Sets bit k; returns false if it was set before.
+bool set_bit(std::span<std::uint8_t> row, std::uint64_t k) {
+  std::uint8_t &byte = row[static_cast<std::size_t>(k / 8)];
+  const auto bit = static_cast<std::uint8_t>(1U << (k % 8));
+  const bool fresh = (byte & bit) == 0;
+  byte = static_cast<std::uint8_t>(byte | bit);
+  return fresh;
+}
+
+} // namespace
+
+/// The file of a reader. stdio reads it through next_bytes(), which counts: so positions are known in a pipe, too.
+struct shot_reader::input {
+  std::string name;
+  shot_format format;
+  shot_bits bits;
+  int fd = -1;
+  std::FILE *file = nullptr;
+  std::unique_ptr<format_decoder> decoder;
+  std::vector<std::uint64_t> hits;
+  std::uint64_t bytes = 0, shot_begin = 0; ///< given to stdio; the same before the present shot
+  bool too_long = false;
+  int error = 0; ///< errno of a read
+  char last = '\n';
+
+  input(const std::string &path, shot_format format_, shot_bits bits_)
+      : name(path == "-" ? "stdin" : path), format(format_), bits(bits_) {}
+  ~input() {
+    decoder.reset();
+    if (file != nullptr)
+      std::fclose(file);
+    if (fd > STDIN_FILENO)
+      close(fd);
+  }
+  input(const input &) = delete;
+  input &operator=(const input &) = delete;
+
+  static ssize_t next_bytes(void *self, char *buffer, size_t size) {
+    auto &in = *static_cast<input *>(self);
+    in.too_long = in.bytes - in.shot_begin > longest_shot(in.bits, in.format);
+    if (in.too_long)
+      return 0;
+    ssize_t got = 0;
+    do
+      got = ::read(in.fd, buffer, size);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+      in.error = errno;
+    if (got > 0) {
+      in.bytes += static_cast<std::uint64_t>(got);
+      in.last = buffer[got - 1];
+    }
+    return got;
+  }
+  /// Only the question for the position is answered.
+  static int seek(void *self, off64_t *offset, int whence) {
+    if (whence != SEEK_CUR || *offset != 0)
+      return -1;
+    *offset = static_cast<off64_t>(static_cast<input *>(self)->bytes);
+    return 0;
+  }
+
+  [[noreturn]] void fail(std::uint64_t shot, const std::string &why) {
+    // What stopped the file is the reason, not what the decoder made of it.
+    if (error != 0)
+      throw shot_file_error(name + ": cannot be read: " + std::strerror(error));
+    const off_t at = ftello(file);
+    throw shot_file_error(
+        name + ": shot " + std::to_string(shot) + (at < 0 ? std::string() : ", byte " + std::to_string(at)) + ": " +
+        (too_long ? "the shot has more than " + std::to_string(longest_shot(bits, format)) + " bytes" : why));
+  }
+  [[nodiscard]] std::string bit_name(std::uint64_t k) const {
+    return k < bits.detectors || bits.all() == bits.detectors ? "detector " + std::to_string(k)
+                                                              : "observable " + std::to_string(k - bits.detectors);
+  }
+  [[nodiscard]] std::string expected() const {
+    std::string text = "; a shot has ";
+    if (bits.detectors != 0)
+      text += std::to_string(bits.detectors) + " detectors";
+    if (bits.detectors != 0 && bits.observables != 0)
+      text += " and ";
+    if (bits.observables != 0)
+      text += std::to_string(bits.observables) + " observables";
+    if (format == shot_format::ptb64)
+      text += ", and a ptb64 file has groups of 64 shots";
+    return text + " (is " + std::string(name_of(format)) + " the right format?)";
+  }
+};
+
+shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits bits)
+    : input_(std::make_unique<input>(path, format, bits)) {
+  input &in = *input_;
+  if (bits.all() == 0)
+    throw shot_file_error(in.name + ": by its model a shot has no bits, so the file can hold no shots");
+  in.fd = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (in.fd < 0)
+    throw shot_file_error(in.name + ": cannot be opened: " + std::strerror(errno));
+  cookie_io_functions_t functions{};
+  functions.read = &input::next_bytes;
+  functions.seek = &input::seek;
+  in.file = fopencookie(&in, "rb", functions);
+  if (in.file == nullptr)
+    throw shot_file_error(in.name + ": cannot be opened: " + std::strerror(errno));
+  std::setvbuf(in.file, nullptr, _IOFBF, std::size_t{1} << 16);
+  __fsetlocking(in.file, FSETLOCKING_BYCALLER); // one thread reads: no lock for each character
+  if (format == shot_format::b8)
+    in.decoder = std::make_unique<b8_decoder>(in.file, bits.all());
+  else
+    in.decoder = make_stim_decoder(in.file, format, bits);
+  if (in.decoder == nullptr)
+    throw shot_file_error(in.name + ": format " + std::string(name_of(format)) +
+                          ": this build has no Stim, so it reads only b8 (docs/decoding.md, \"Getting PyMatching\")");
+}
+
+shot_reader::~shot_reader() = default;
+
+const std::string &shot_reader::name() const noexcept { return input_->name; }
+
+bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t> observables) {
+  input &in = *input_;
+  in.shot_begin = in.bytes;
+  in.hits.clear();
+  bool more = false;
+  try {
+    more = in.decoder->next(in.hits);
+  } catch (const std::exception &failure) {
+    in.fail(shots_, one_line(failure.what()) + in.expected());
+  }
+  if (in.error != 0 || in.too_long)
+    in.fail(shots_, "");
+  if (!more)
+    return false;
+  // Stim's reader of dets takes the end of the file for the end of a line: the last index may be cut.
+  if (in.format == shot_format::dets && std::feof(in.file) != 0 && in.last != '\n')
+    in.fail(shots_, "dets data ends without a newline, so the last shot may be cut");
+  std::fill(detectors.begin(), detectors.end(), std::uint8_t{0});
+  std::fill(observables.begin(), observables.end(), std::uint8_t{0});
+  for (const std::uint64_t k : in.hits) {
+    if (k >= in.bits.all())
+      in.fail(shots_, "bit " + std::to_string(k) + " is set" + in.expected());
+    if (!(k < in.bits.detectors ? set_bit(detectors, k) : set_bit(observables, k - in.bits.detectors)))
+      in.fail(shots_, in.bit_name(k) + " is listed twice");
+  }
+  ++shots_;
+  return true;
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/common/own_data.h"
+
+#include "lib/qec/decoding/dem.h"
+#include "lib/qec/shots/shot_stream.h"
+#include "tools/common/report.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{1} << 32; ///< of one file, unpacked
+
+/// All shots of a file: their rows of detectors, or of observables. `only`: what the file must hold.
+std::vector<std::uint8_t> read_rows(const shot_source &source, const char *option, qec::shot_bits only) {
+  if (source.path == "-")
+    throw usage_error(fmt::format("{} -: this subcommand repeats the shots, so it needs a file", option));
+  qec::shot_reader reader(source.path, source.shot_format(), only);
+  const auto bytes = static_cast<std::size_t>((only.all() + 7) / 8);
+  std::vector<std::uint8_t> rows, row(bytes);
+  const std::span<std::uint8_t> detectors = only.detectors != 0 ? row : std::span<std::uint8_t>{};
+  const std::span<std::uint8_t> observables = only.detectors != 0 ? std::span<std::uint8_t>{} : row;
+  while (reader.read(detectors, observables)) {
+    if (rows.size() + bytes > kMostBytes)
+      throw usage_error(fmt::format("{} {}: more than 4 GiB of shots; give a part of them", option, source.path));
+    rows.insert(rows.end(), row.begin(), row.end());
+  }
+  return rows;
+}
+
+} // namespace
+
+qec::shot_format shot_source::shot_format() const {
+  if (!format.empty())
+    return qec::find_shot_format(format).value();
+  const std::string ending = std::filesystem::path(path).extension().string();
+  return qec::find_shot_format(ending.empty() ? "" : ending.substr(1)).value_or(qec::shot_format::text01);
+}
+
+std::string read_dem_file(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string text;
+  try {
+    if (file)
+      text.assign(std::istreambuf_iterator<char>(file), {});
+  } catch (const std::exception &) { // a folder: libstdc++ throws, and sets errno
+    file.setstate(std::ios::failbit);
+  }
+  if (!file)
+    throw usage_error(fmt::format("--dem {}: cannot be read: {}", path, std::strerror(errno)));
+  return text;
+}
+
+qec::shot_set load_own_shots(const own_data &data) {
+  if (!data.in.given())
+    throw usage_error("--dem: the shots are missing; name their file with --in");
+  qec::shot_set set;
+  set.name = std::filesystem::path(data.dem).filename().string();
+  set.dem_text = read_dem_file(data.dem);
+  const auto model = qec::parse_dem(set.dem_text);
+  if (!model)
+    throw usage_error(fmt::format("--dem {}: {}", data.dem, model.error));
+  set.num_detectors = model->num_detectors;
+  set.num_observables = model->num_observables;
+  try {
+    set.detections = read_rows(data.in, "--in", {set.num_detectors, 0});
+    set.shots = set.detections.size() / set.detection_bytes();
+    if (set.shots == 0)
+      throw usage_error(fmt::format("--in {}: the file has no shots", data.in.path));
+    const auto observables_of = [&set](const shot_source &source, const char *option) {
+      if (!source.given())
+        return std::vector<std::uint8_t>{};
+      auto rows = read_rows(source, option, {0, set.num_observables});
+      if (rows.size() != set.shots * set.observable_bytes())
+        throw usage_error(fmt::format("{} {}: {} shots, but --in has {}", option, source.path,
+                                      rows.size() / set.observable_bytes(), set.shots));
+      return rows;
+    };
+    set.observables = observables_of(data.obs_in, "--obs_in");
+    set.predictions = observables_of(data.predictions, "--predictions");
+  } catch (const qec::shot_file_error &error) {
+    throw usage_error(error.what());
+  }
+  if (set.has_observables() && set.has_predictions())
+    for (std::uint64_t shot = 0; shot < set.shots; ++shot)
+      set.offline_logical_errors += !std::ranges::equal(set.prediction_row(shot), set.observable_row(shot));
+  return set;
+}
+
+std::string describe(const qec::shot_set &set) {
+  return (set.distance == 0 ? "" : fmt::format("d={}, {} rounds, p={}, ", set.distance, set.rounds, set.noise)) +
+         fmt::format("{} recorded shots, repeated; {} detectors = {} bytes per request{}", set.shots, set.num_detectors,
+                     set.detection_bytes(),
+                     set.num_observables == 1 ? "" : fmt::format("; {} observables", set.num_observables));
+}
+
+double error_rate::rate() const noexcept {
+  return trials == 0 ? 0 : static_cast<double>(errors) / static_cast<double>(trials);
+}
+
+error_rate::interval error_rate::interval_95() const noexcept {
+  if (trials == 0)
+    return {0, 1};
+  constexpr double z = 1.959964;
+  const double n = static_cast<double>(trials), p = rate();
+  const double middle = p + z * z / (2 * n), half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  return {errors == 0 ? 0 : (middle - half) / (1 + z * z / n),
+          errors == trials ? 1 : (middle + half) / (1 + z * z / n)};
+}
+
+std::string error_rate::text() const {
+  const auto [low, high] = interval_95();
+  return fmt::format("{} of {}, rate {:.3g} (95 %: {:.3g} to {:.3g})", errors, trials, rate(), low, high);
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// A user's own model and shots, as the command line names them.
+#pragma once
+
+#include "lib/qec/decoding/shot_file.h"
+#include "lib/qec/shots/shot_format.h"
+
+#include <cstdint>
+#include <string>
+
+namespace cudaq::realtime::tools {
+
+namespace qec = cudaq::qec::realtime;
+
+/// A file of shots, or of observables.
+struct shot_source {
+  std::string path;   ///< "": none; "-": stdin or stdout
+  std::string format; ///< "": the ending of the path is a format's name, else 01 as in Stim
+
+  [[nodiscard]] bool given() const noexcept { return !path.empty(); }
+  [[nodiscard]] qec::shot_format shot_format() const;
+};
+
+struct own_data {
+  std::string dem; ///< "": no own data
+  shot_source in, obs_in, predictions;
+
+  [[nodiscard]] bool given() const noexcept { return !dem.empty(); }
+};
+
+/// The text of a detector error model. Throws usage_error with the file's name.
+std::string read_dem_file(const std::string &path);
+
+/// Reads all files of `data` into memory. Throws usage_error if a file cannot be used, has no shots, or has another
+/// number of shots than `in`.
+qec::shot_set load_own_shots(const own_data &data);
+
+/// Part of a text report: "d=3, 3 rounds, p=0.005, 1000 recorded shots, repeated; 24 detectors = 3 bytes per request".
+/// What is not known of the set is left out.
+std::string describe(const qec::shot_set &shots);
+
+/// Errors of independent trials.
+struct error_rate {
+  std::uint64_t errors = 0, trials = 0;
+
+  struct interval {
+    double low, high;
+  };
+  [[nodiscard]] double rate() const noexcept;
+  /// Wilson's 95 % interval; 0 to 1 without trials.
+  [[nodiscard]] interval interval_95() const noexcept;
+  /// "12 of 800, rate 0.015 (95 %: 0.0086 to 0.026)"
+  [[nodiscard]] std::string text() const;
+};
+
+} // namespace cudaq::realtime::tools

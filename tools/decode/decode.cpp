@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/decode/decode.h"
+
+#include "lib/qec/decoders/predecoder_choice.h"
+#include "lib/qec/shots/shot_stream.h"
+#include "tools/common/clock.h"
+#include "tools/common/machine.h"
+#include "tools/common/terminal.h"
+#include "tools/decode/decode_batch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::size_t kMostShotsInABatch = 1024;
+constexpr std::size_t kBytesOfABatch = std::size_t{1} << 20; ///< about; at least one shot
+
+/// `choice`: the reason for the predecoder that was chosen, if it was.
+decoder_threads::worker_list make_workers(const decode_options &o, const std::string &dem_text, std::string &choice) {
+  const std::size_t count = o.threads != 0 ? o.threads : allowed_cores().size();
+  decoder_threads::worker_list workers;
+  std::string predecoder = o.predecoder;
+  if (predecoder == "auto") {
+    qec::predecoder_choice chosen = qec::choose_predecoder(dem_text, o.decoder);
+    predecoder = std::move(chosen.name);
+    choice = std::move(chosen.reason);
+  }
+  while (workers.size() != count) {
+    qec::predecoder_result first = qec::make_predecoder(predecoder, dem_text);
+    qec::decoder_result second = qec::make_decoder(o.decoder, dem_text);
+    if (!second)
+      throw usage_error(fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, second.error));
+    if (!first)
+      throw usage_error(fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, first.error));
+    workers.push_back(std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance)));
+  }
+  return workers;
+}
+
+class decode_run {
+public:
+  /// choice: why this predecoder was chosen; "" if the user named it.
+  decode_run(const decode_options &o, decoder_threads::worker_list workers, std::string choice)
+      : options_(o), choice_(std::move(choice)), decoder_(workers.front()->stage().decoder_name()),
+        predecoder_(workers.front()->engine().name()), layout_(workers.front()->stage().layout()),
+        num_threads_(workers.size()), truth_appended_(o.in_includes_appended_observables),
+        in_(o.data.in.path, o.data.in.shot_format(),
+            {layout_.num_detectors, truth_appended_ ? layout_.num_observables : 0}) {
+    const qec::shot_bits observables{0, layout_.num_observables};
+    if (o.data.obs_in.given())
+      truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), observables);
+    if (o.data.predictions.given())
+      golden_.emplace(o.data.predictions.path, o.data.predictions.shot_format(), observables);
+    out_.emplace(o.out.path, o.out.shot_format(), layout_.num_observables);
+    const std::size_t bytes = layout_.input_bytes() + 3 * observable_bytes();
+    const std::size_t capacity = std::clamp(kBytesOfABatch / bytes, std::size_t{1}, kMostShotsInABatch);
+    for (std::size_t k = 0; k < (num_threads_ == 1 ? 1 : 2 * num_threads_); ++k)
+      batches_.emplace_back(capacity, layout_.input_bytes(), observable_bytes());
+    threads_.emplace(std::move(workers));
+  }
+
+  /// Decodes all shots. An error leaves the answers of the shots before it in the output.
+  void go() {
+    const std::uint64_t begin = now_ns();
+    progress display("decode", 0, isatty(STDERR_FILENO) == 1);
+    std::string error;                    // of the reading
+    std::string bad_shot;                 // or of the output; it comes before the one of the reading
+    std::size_t reading = 0, writing = 0; // numbers of batches
+    const auto batch = [this](std::size_t number) -> decode_batch & { return batches_[number % batches_.size()]; };
+    for (bool more = true; more && error.empty(); ++reading) {
+      if (reading - writing == batches_.size())
+        bad_shot = write(batch(writing++));
+      if (!bad_shot.empty())
+        break;
+      more = read(batch(reading), error);
+      threads_->submit(batch(reading));
+      display.show(shots_, now_ns(), "");
+    }
+    while (writing != reading && bad_shot.empty())
+      bad_shot = write(batch(writing++));
+    if (!bad_shot.empty())
+      error = bad_shot;
+    wall_ns_ = now_ns() - begin;
+    try {
+      out_->finish();
+    } catch (const qec::shot_file_error &failure) {
+      if (!output_failed_)
+        error += (error.empty() ? "" : "; ") + std::string(failure.what());
+    }
+    if (!error.empty())
+      throw usage_error(fmt::format("{}\n{} shots were decoded before that", error, shots_));
+  }
+
+  [[nodiscard]] bool ok() const noexcept { return differences_ == 0; }
+  [[nodiscard]] bool has_truth() const noexcept { return truth_appended_ || truth_; }
+  [[nodiscard]] error_rate logical_errors() const noexcept { return {logical_errors_, shots_}; }
+
+  [[nodiscard]] std::string text() const {
+    const double seconds = static_cast<double>(wall_ns_) * 1e-9;
+    std::string text = fmt::format("decoded         {} shots in {}, {} shots/s; {}, {} thread{}\n", shots_,
+                                   format_ns(static_cast<double>(wall_ns_)),
+                                   format_rate(wall_ns_ == 0 ? 0 : static_cast<double>(shots_) / seconds),
+                                   predecoder_ == "passthrough" ? decoder_ : predecoder_ + "+" + decoder_, num_threads_,
+                                   num_threads_ == 1 ? "" : "s");
+    if (!choice_.empty())
+      text += fmt::format("predecoder      {}\n", choice_);
+    if (has_truth())
+      text += fmt::format("logical errors  {}\n", logical_errors().text());
+    if (golden_)
+      text += fmt::format("differences     {} of {} from {}\n", differences_, shots_, golden_->name());
+    return text;
+  }
+
+  [[nodiscard]] json report() const {
+    json j = {{"command", "decode"},
+              {"ok", ok()},
+              {"model", options_.data.dem},
+              {"decoder", decoder_},
+              {"predecoder", predecoder_},
+              {"threads", num_threads_},
+              {"detectors", layout_.num_detectors},
+              {"observables", layout_.num_observables},
+              {"shots", shots_},
+              {"wall_ns", wall_ns_}};
+    if (!choice_.empty())
+      j["predecoder_choice"] = choice_;
+    if (has_truth()) {
+      const auto [low, high] = logical_errors().interval_95();
+      j["logical_errors"] = logical_errors_;
+      j["logical_error_rate"] = logical_errors().rate();
+      j["logical_error_rate_95_percent"] = {low, high};
+    }
+    if (golden_)
+      j["differences_from_predictions"] = differences_;
+    return j;
+  }
+
+private:
+  [[nodiscard]] std::size_t observable_bytes() const noexcept { return (layout_.num_observables + std::size_t{7}) / 8; }
+
+  /// Fills a batch. Returns false at the end of the input, or with an error; the shots before it are in the batch.
+  bool read(decode_batch &b, std::string &error) {
+    b.shots = 0;
+    try {
+      for (; b.shots != b.capacity; ++b.shots) {
+        const auto truth = decode_batch::row(b.observables, b.shots, observable_bytes());
+        const bool more = in_.read(decode_batch::row(b.detections, b.shots, b.detection_bytes),
+                                   truth_appended_ ? truth : std::span<std::uint8_t>{});
+        if (truth_)
+          follow(*truth_, truth, more);
+        if (golden_)
+          follow(*golden_, decode_batch::row(b.predictions, b.shots, observable_bytes()), more);
+        if (!more)
+          return false;
+      }
+    } catch (const std::exception &failure) {
+      error = failure.what();
+      return false;
+    }
+    return true;
+  }
+  /// Reads the observables of the shot that the input had; both files must end together.
+  void follow(qec::shot_reader &reader, std::span<std::uint8_t> row, bool more) const {
+    if (reader.read({}, row) != more)
+      throw usage_error(fmt::format("{}: {} than {}, which has {} shots", reader.name(),
+                                    more ? fmt::format("{} shots, fewer", reader.shots()) : "more shots", in_.name(),
+                                    more ? fmt::format("at least {}", in_.shots()) : fmt::format("{}", in_.shots())));
+  }
+
+  /// Writes and counts the answers of a batch. Returns the error text of a shot that cannot be decoded, or of the
+  /// output.
+  std::string write(decode_batch &b) {
+    threads_->wait_for(b);
+    try {
+      for (std::size_t shot = 0; shot < b.decoded; ++shot) {
+        const auto answer = decode_batch::row(b.answers, shot, observable_bytes());
+        out_->write(answer);
+        logical_errors_ +=
+            has_truth() && !std::ranges::equal(answer, decode_batch::row(b.observables, shot, observable_bytes()));
+        differences_ +=
+            golden_ && !std::ranges::equal(answer, decode_batch::row(b.predictions, shot, observable_bytes()));
+        ++shots_;
+      }
+      out_->flush();
+    } catch (const qec::shot_file_error &failure) {
+      output_failed_ = true;
+      return failure.what();
+    }
+    if (b.status == qec::decode_status::ok)
+      return "";
+    return fmt::format("{}: shot {}: {}", in_.name(), shots_, qec::decode_status_text(b.status));
+  }
+
+  const decode_options &options_;
+  const std::string choice_;
+  const std::string decoder_;
+  const std::string predecoder_;
+  const qec::predecoder_layout layout_;
+  const std::size_t num_threads_;
+  const bool truth_appended_;
+  qec::shot_reader in_;
+  std::optional<qec::shot_reader> truth_, golden_;
+  std::optional<qec::shot_writer> out_;
+  bool output_failed_ = false;
+  std::deque<decode_batch> batches_;
+  std::optional<decoder_threads> threads_; ///< destroyed first: its threads use the batches
+  std::uint64_t shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;
+};
+
+/// The answers would replace what is read.
+bool is_same_file(const std::string &a, const std::string &b) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(a, ignored) && std::filesystem::equivalent(a, b, ignored);
+}
+
+void check(const decode_options &o, const output &out) {
+  if (!o.data.given())
+    throw usage_error("--dem is missing: name the file of the detector error model");
+  const auto is_pipe = [](const shot_source &source) { return source.path == "-" ? 1 : 0; };
+  if (is_pipe(o.data.in) + is_pipe(o.data.obs_in) + is_pipe(o.data.predictions) > 1)
+    throw usage_error("--in, --obs_in, --predictions: only one of them can be stdin (-, the default of --in)");
+  if (o.data.obs_in.given() && o.in_includes_appended_observables)
+    throw usage_error("--obs_in, --in_includes_appended_observables: the observables can be in one place only");
+  if (is_pipe(o.out) != 0 && out.uses_stdout_for_json())
+    throw usage_error("--json without FILE writes to stdout, where the predictions go; name a file for one of them: "
+                      "--json FILE or --out FILE");
+  for (const auto &[option, path] :
+       {std::pair{"--dem", o.data.dem}, std::pair{"--in", o.data.in.path}, std::pair{"--obs_in", o.data.obs_in.path},
+        std::pair{"--predictions", o.data.predictions.path}})
+    if (is_same_file(o.out.path, path))
+      throw usage_error(fmt::format("--out {}: this is the file of {}", o.out.path, option));
+  if (o.predecoder != "passthrough" && o.decoder.find("predecoder=") != std::string::npos)
+    throw usage_error("--predecoder, --decoder: the decoder has a predecoder already");
+}
+
+} // namespace
+
+int run_decode(const decode_options &o, const output &out) {
+  check(o, out);
+  const std::string dem_text = read_dem_file(o.data.dem);
+  std::string choice;
+  std::optional<decode_run> run;
+  try {
+    auto workers = make_workers(o, dem_text, choice);
+    run.emplace(o, std::move(workers), std::move(choice));
+  } catch (const qec::shot_file_error &error) {
+    throw usage_error(error.what());
+  }
+  run->go();
+  if (o.out.path == "-")
+    fmt::print(stderr, "{}", run->text());
+  else
+    out.raw(run->text());
+  out.write_json(run->report());
+  if (run->ok())
+    return kExitOk;
+  fmt::print(stderr, "cudaq-realtime decode: FAILED: answers differ from those of --predictions\n");
+  return kExitCheckFailed;
+}
+
+} // namespace cudaq::realtime::tools

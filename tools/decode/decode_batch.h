@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/stages/decoding_worker.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+namespace qec = cudaq::qec::realtime;
+
+/// Consecutive shots, and their answers. Its memory is allocated once.
+struct decode_batch {
+  decode_batch(std::size_t capacity_, std::size_t detection_bytes_, std::size_t observable_bytes_)
+      : capacity(capacity_), detection_bytes(detection_bytes_), observable_bytes(observable_bytes_),
+        detections(capacity * detection_bytes), observables(capacity * observable_bytes),
+        predictions(capacity * observable_bytes), answers(capacity * observable_bytes) {}
+
+  std::size_t capacity, detection_bytes, observable_bytes;
+  std::vector<std::uint8_t> detections, observables, predictions, answers;
+  std::size_t shots = 0;
+  std::size_t decoded = 0; ///< shots with an answer; fewer than `shots` if one cannot be decoded
+  qec::decode_status status = qec::decode_status::ok; ///< of the shot `decoded`
+  bool done = false;
+
+  static std::span<std::uint8_t> row(std::vector<std::uint8_t> &rows, std::size_t shot, std::size_t bytes) noexcept {
+    return std::span(rows).subspan(shot * bytes, bytes);
+  }
+};
+
+/// Decodes batches on its threads. Each thread has its own worker. The public functions are for one thread.
+class decoder_threads {
+public:
+  using worker_list = std::vector<std::unique_ptr<qec::decoding_worker>>;
+
+  /// With one worker no thread is started, and submit() decodes.
+  explicit decoder_threads(worker_list workers);
+  ~decoder_threads();
+  decoder_threads(const decoder_threads &) = delete;
+  decoder_threads &operator=(const decoder_threads &) = delete;
+
+  /// The batch must stay until wait_for() has returned for it, or this object is destroyed.
+  void submit(decode_batch &batch);
+  void wait_for(const decode_batch &batch);
+
+private:
+  static void decode(qec::decoding_worker &worker, std::span<std::uint8_t> response, decode_batch &batch) noexcept;
+  void serve(qec::decoding_worker &worker, std::span<std::uint8_t> response);
+
+  worker_list workers_;
+  std::vector<std::vector<std::uint8_t>> responses_; ///< one for each worker
+  std::mutex mutex_;                                 ///< for the members below, and `done` of all batches
+  std::condition_variable work_, finished_;
+  std::deque<decode_batch *> todo_;
+  bool stop_ = false;
+  std::vector<std::thread> threads_;
+};
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a script of calls of the C API once for each fault: in run n of a step the n-th call of the step that can fail
+// does fail. The runs of a step end when no fault fires. After the step the script goes on without faults, so each run
+// also shows that the objects can still be used.
+#pragma once
+
+#include "unittests/support/api_fixture.h"
+#include "unittests/support/fake_cuda.h"
+#include "unittests/support/fault_points.h"
+
+#include <cstdio>
+
+namespace cudaq::realtime::test {
+
+/// What a fault may do to a step.
+enum class promise {
+  may_fail, ///< the call may return an error; then nothing has changed, and the same call succeeds when repeated
+  succeeds, ///< the call returns what it returns without the fault
+  serves,   ///< not a call: a request is answered, if not by its handler then with an error
+};
+
+struct step {
+  std::string name; ///< of the C function, which begins the error text
+  std::function<cudaq_status_t()> call;
+  promise holds = promise::may_fail;
+  cudaq_status_t expected = CUDAQ_OK; ///< without a fault
+};
+
+/// The objects of one run, and the script that is run with them.
+class script {
+public:
+  virtual ~script() = default;
+  virtual std::vector<step> steps() = 0;
+  /// All that the caller can see and that a failed call must not change.
+  virtual std::string snapshot() = 0;
+};
+
+class fault_sweep {
+public:
+  explicit fault_sweep(std::function<std::unique_ptr<script>()> make) : make_(std::move(make)) {}
+
+  /// One fault at a time, in each step.
+  void each_call() {
+    for_all([](const step &) { return true; }, 1);
+  }
+  /// Two faults in a row, in the calls that end something. They may fail, but not crash, hang or leak.
+  void pairs_in_the_end() {
+    constexpr auto none = std::string::npos;
+    for_all([](const step &s) { return s.name.find("_stop") != none || s.name.find("_destroy") != none; }, 2);
+  }
+  std::uint64_t faults() const { return faults_; }
+  /// Prints the number of faults. A number below `least` means that calls of the library are no longer intercepted.
+  void expect_at_least(std::uint64_t least) const {
+    std::printf("faults injected: %llu\n", static_cast<unsigned long long>(faults_));
+    EXPECT_GE(faults_, least);
+  }
+
+private:
+  template <class Chosen>
+  void for_all(Chosen &&chosen, std::uint64_t width) {
+    run(kNone, 0, 0); // what is made once in a process is made here
+    const std::vector<bool> wanted = choose(chosen);
+    for (std::size_t k = 0; k < wanted.size(); ++k)
+      for (std::uint64_t n = 1; wanted[k] && run(k, n, width); ++n)
+        ASSERT_LT(n, 5000u) << "step " << k;
+  }
+  template <class Chosen>
+  std::vector<bool> choose(Chosen &&chosen) {
+    std::vector<bool> wanted;
+    const std::unique_ptr<script> one = make_();
+    for (const step &s : one->steps())
+      wanted.push_back(chosen(s));
+    return wanted;
+  }
+
+  /// Returns false if no fault has fired, or if too much is wrong already.
+  bool run(std::size_t faulty, std::uint64_t n, std::uint64_t width) {
+    const faults::holdings before = faults::held();
+    const int wrong_before = failures();
+    std::uint64_t fired = 0;
+    std::string where;
+    {
+      const std::unique_ptr<script> now = make_();
+      const std::vector<step> steps = now->steps();
+      for (std::size_t i = 0; i < steps.size() && failures() == wrong_before; ++i)
+        if (i == faulty)
+          fired = inject(*now, steps[i], n, width, where);
+        else
+          EXPECT_EQ(steps[i].call(), steps[i].expected)
+              << steps[i].name << " (step " << i << "): " << cudaq_last_error_message() << "\n after " << where;
+    }
+    EXPECT_EQ(fake_cuda::violations(), "") << where;
+    EXPECT_EQ(fake_cuda::clean_up(), 0) << "CUDA blocks or streams are left " << where;
+    const faults::holdings after = faults::held();
+    EXPECT_EQ(after.mappings, before.mappings) << where;
+    EXPECT_EQ(after.threads, before.threads) << where;
+    const long of_where = where.capacity() > kShort;
+    if (faulty != kNone && failures() == wrong_before) {
+      EXPECT_EQ(after.blocks - of_where, before.blocks) << "leaked memory " << where;
+    }
+    faults_ += fired;
+    return fired != 0 && failures() < kEnoughFailures;
+  }
+  static int failures() {
+    return ::testing::UnitTest::GetInstance()->current_test_info()->result()->total_part_count();
+  }
+
+  std::uint64_t inject(script &now, const step &s, std::uint64_t n, std::uint64_t width, std::string &where) {
+    const std::string before = now.snapshot();
+    faults::arm(n, width);
+    const auto begin = std::chrono::steady_clock::now();
+    const cudaq_status_t status = s.call();
+    const auto took = std::chrono::steady_clock::now() - begin;
+    const std::uint64_t fired = faults::disarm();
+    where = "with " + s.name + ", fault " + std::to_string(n) + ": " + faults::last();
+    EXPECT_LT(took, kSoon) << where;
+    if (status == s.expected)
+      return fired;
+    EXPECT_NE(fired, 0u) << where << ": " << cudaq_last_error_message();
+    if (s.holds == promise::succeeds && width == 1) {
+      EXPECT_EQ(status, s.expected) << where << ": " << cudaq_last_error_message();
+    }
+    if (s.holds != promise::serves) {
+      EXPECT_TRUE(status == CUDAQ_ERR_INTERNAL || status == CUDAQ_ERR_CUDA || width == 2) << where << ": " << status;
+      EXPECT_TRUE(error_names({s.name + ": "})) << where;
+      EXPECT_GT(std::strlen(cudaq_last_error_message()), s.name.size() + 4) << where;
+      if (width == 1) {
+        EXPECT_EQ(now.snapshot(), before) << where;
+      }
+    }
+    cudaq_status_t again = s.call();
+    for (int tries = 0; width == 2 && tries < 2 && again != s.expected; ++tries)
+      again = s.call();
+    EXPECT_EQ(again, s.expected) << "repeated " << where << ": " << cudaq_last_error_message();
+    return fired;
+  }
+
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  static constexpr int kEnoughFailures = 20;
+  static constexpr std::size_t kShort = 15;              ///< longest text that needs no memory
+  static constexpr auto kSoon = std::chrono::seconds(4); ///< less than each deadline of the library
+
+  std::function<std::unique_ptr<script>()> make_;
+  std::uint64_t faults_ = 0;
+};
+
+} // namespace cudaq::realtime::test

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring memory of each kind, the small functions of the C API, and a check of the injection itself.
+#include "unittests/fault_injection/dispatch_script.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+bool has_cuda_memory() { return (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) != 0; }
+
+class ring_life : public dispatch_script {
+public:
+  explicit ring_life(const cudaq_ringbuffer_options_t &with) : dispatch_script(0) {
+    ring_options.memory_kind = with.memory_kind;
+    ring_options.in_place = with.in_place;
+    ring_options.hugepages = with.hugepages;
+    ring_options.numa_node = with.numa_node;
+    ring_options.device_id = with.device_id;
+  }
+  std::vector<step> steps() override { return {make_ring(), destroy_ring()}; }
+};
+
+class RingFaults : public ::testing::Test {
+protected:
+  void SetUp() override { CUDAQ_ASSERT_OK(cudaq_ringbuffer_options_init(&options_, sizeof(options_))); }
+  void expect_no_loss(std::uint64_t least) {
+    fault_sweep sweep([this] { return std::make_unique<ring_life>(options_); });
+    sweep.each_call();
+    sweep.pairs_in_the_end();
+    sweep.expect_at_least(least);
+  }
+  cudaq_ringbuffer_options_t options_{};
+};
+
+TEST_F(RingFaults, CostNoHostMemory) { expect_no_loss(3); }
+
+TEST_F(RingFaults, CostNoHugePagesOfANode) {
+  options_.hugepages = 1;
+  options_.numa_node = 0;
+  expect_no_loss(4);
+}
+
+TEST_F(RingFaults, CostNoMappedMemoryOfAnotherDevice) {
+  if (!has_cuda_memory())
+    GTEST_SKIP() << "this library was built without the CUDA runtime";
+  options_.memory_kind = CUDAQ_MEMORY_MAPPED;
+  options_.device_id = 1;
+  expect_no_loss(15);
+}
+
+TEST_F(RingFaults, CostNoDeviceMemory) {
+  if (!has_cuda_memory())
+    GTEST_SKIP() << "this library was built without the CUDA runtime";
+  options_.memory_kind = CUDAQ_MEMORY_DEVICE;
+  expect_no_loss(20);
+}
+
+/// Functions that check their arguments only.
+class refusals : public dispatch_script {
+public:
+  refusals() : dispatch_script(0) {}
+  std::vector<step> steps() override {
+    return {make_manager(),
+            {"cudaq_dispatch_manager_reserve_blocks",
+             [this] { return cudaq_dispatch_manager_reserve_blocks(manager, 1, 3); }},
+            refused({"cudaq_dispatch_manager_reserve_blocks",
+                     [this] { return cudaq_dispatch_manager_reserve_blocks(manager, -1, 3); }},
+                    CUDAQ_ERR_INVALID_ARG),
+            refused({"cudaq_dispatcher_options_init", [] { return cudaq_dispatcher_options_init(nullptr, 8); }},
+                    CUDAQ_ERR_INVALID_ARG),
+            refused({"cudaq_ringbuffer_options_init", [] { return cudaq_ringbuffer_options_init(nullptr, 8); }},
+                    CUDAQ_ERR_INVALID_ARG),
+            refused({"cudaq_dispatcher_create",
+                     [this] {
+                       cudaq_dispatcher_t *out = nullptr;
+                       cudaq_dispatcher_config_t config = host_config({0, kSlotBytes, false});
+                       return cudaq_dispatcher_create(manager, &config, &out);
+                     }},
+                    CUDAQ_ERR_INVALID_ARG),
+            refused({"cudaq_ringbuffer_create", [this] { return cudaq_ringbuffer_create(nullptr, &memory, &ring); }},
+                    CUDAQ_ERR_INVALID_ARG),
+            refused({"cudaq_host_ringbuffer_write_rpc_request",
+                     [this] { return cudaq_host_ringbuffer_write_rpc_request(&ring, 0, 1, nullptr, 0, 0, 0); }},
+                    CUDAQ_ERR_INVALID_ARG),
+            refused({"cudaq_host_ringbuffer_read_rpc_response",
+                     [this] { return cudaq_host_ringbuffer_read_rpc_response(&ring, 0, nullptr, nullptr); }},
+                    CUDAQ_ERR_INVALID_ARG),
+            destroy_manager()};
+  }
+};
+
+TEST(RefusalFaults, CostTheTextButNotTheStatus) {
+  fault_sweep sweep([] { return std::make_unique<refusals>(); });
+  sweep.each_call();
+  sweep.expect_at_least(6);
+}
+
+TEST(FaultPoints, AreReachedByTheLibraryAndByTheStandardLibrary) {
+  const auto fails = [](std::uint64_t n, auto &&body) {
+    faults::arm(n);
+    try {
+      body();
+    } catch (const std::exception &) {
+    }
+    return faults::disarm() != 0;
+  };
+  EXPECT_TRUE(fails(1, [] { ::operator delete(::operator new(4)); }));
+  EXPECT_TRUE(fails(1, [] { ::operator delete[](::operator new[](4, std::nothrow)); }));
+  EXPECT_TRUE(fails(1, [] { std::string(100, 'x').c_str(); }));
+  EXPECT_TRUE(fails(1, [] { ::operator delete (::operator new (4, std::align_val_t{256}), std::align_val_t{256}); }));
+  const std::uint64_t threads = faults::injected("pthread_create");
+  for (std::uint64_t n = 1; n < 10 && faults::injected("pthread_create") == threads; ++n)
+    fails(n, [] { std::thread([] {}).join(); });
+  EXPECT_EQ(faults::injected("pthread_create"), threads + 1) << "std::thread calls another function";
+  const faults::exempt_scope here;
+  EXPECT_FALSE(fails(1, [] { ::operator delete(::operator new(4)); }));
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Field note 17: the decoder recovers from any exception, also from one in the middle of a matching.
+#include "unittests/qec/qec_test_support.h"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+// Allocations of this thread until one fails; negative: no allocation fails.
+thread_local long allocations_left = -1;
+
+void *allocate(std::size_t bytes) {
+  if (allocations_left == 0) {
+    allocations_left = -1;
+    throw std::bad_alloc();
+  }
+  if (allocations_left > 0)
+    --allocations_left;
+  if (void *memory = std::malloc(bytes == 0 ? 1 : bytes))
+    return memory;
+  throw std::bad_alloc();
+}
+} // namespace
+
+// Not inline: if a compiler inlines only one of new and delete, it warns of a free that does not match.
+[[gnu::noinline]] void *operator new(std::size_t bytes) { return allocate(bytes); }
+[[gnu::noinline]] void operator delete(void *memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+class DecoderOutOfMemory : public testing::TestWithParam<std::string> {};
+
+TEST_P(DecoderOutOfMemory, Row17_EveryFailedAllocationCostsOneShotOnly) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "a matcher that ran out of memory is leaked on purpose, and the leak checker reports it";
+#endif
+  const shot_set set = load_committed(shot_set_name(GetParam() == "lookup" ? 3 : 7, "0.005"));
+  const auto with = make_or_throw(GetParam(), set.dem_text);
+  std::vector<std::uint64_t> events(set.num_detectors);
+  long failures = 0;
+  for (std::uint64_t shot = 0; shot < 40; ++shot) {
+    const std::size_t count = unpack_events(set.detection_row(shot), set.num_detectors, events).count;
+    const auto fired = std::span<const std::uint64_t>(events).first(count);
+    for (long after = 0; after < 60; ++after) {
+      std::uint8_t out = 0xEE;
+      allocations_left = after;
+      const decode_status status = with->decode(fired, {&out, 1});
+      allocations_left = -1;
+      ASSERT_TRUE(status == decode_status::ok || status == decode_status::internal_error);
+      EXPECT_EQ(out, status == decode_status::ok ? set.prediction_row(shot)[0] : 0);
+      failures += status != decode_status::ok;
+      ASSERT_EQ(with->decode(fired, {&out, 1}), decode_status::ok);
+      EXPECT_EQ(out, set.prediction_row(shot)[0]) << "shot " << shot << " after " << after;
+    }
+  }
+  if (GetParam() == "lookup")
+    EXPECT_EQ(failures, 0) << "a table decode allocates nothing";
+  else
+    EXPECT_GT(failures, 0) << "nothing was tested";
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, DecoderOutOfMemory, testing::ValuesIn(decoder_kinds()), kind_name);
+
+TEST(DecoderOutOfMemory, BpOsdAllocatesNothingWhileItDecodes) {
+  const shot_set set = load_committed(shot_set_name(3, "0.005"));
+  const auto with = make_or_throw("bp-osd", set.dem_text);
+  std::vector<std::uint64_t> events(set.num_detectors);
+  for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
+    const std::size_t count = unpack_events(set.detection_row(shot), set.num_detectors, events).count;
+    std::uint8_t out = 0;
+    allocations_left = 0;
+    const decode_status status = with->decode(std::span(events).first(count), {&out, 1});
+    const bool none_failed = allocations_left == 0;
+    allocations_left = -1;
+    ASSERT_EQ(status, decode_status::ok);
+    ASSERT_TRUE(none_failed) << "shot " << shot;
+  }
+}
+
+// The plug-in's destroy is in its own memory: it must run before the plug-in is unloaded.
+TEST(DecoderOutOfMemory, APluginIsFreedBeforeItIsUnloaded) {
+  int failures = 0;
+  for (long after = 0; after < 200; ++after) {
+    allocations_left = after;
+    const decoder_result made = make_decoder(CUDAQ_TEST_OWN_DESTROY, "error(0.1) D1000 L0\n");
+    allocations_left = -1;
+    failures += !made;
+  }
+  EXPECT_GT(failures, 5) << "nothing was tested";
+  EXPECT_LT(failures, 200) << "every call fails";
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test

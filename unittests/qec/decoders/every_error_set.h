@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "unittests/qec/qec_test_support.h"
+
+#include <bit>
+#include <cmath>
+#include <map>
+#include <random>
+
+/// Small models whose least weights are found by trying every set of errors.
+namespace cudaq::qec::realtime::test {
+
+struct random_error {
+  std::uint64_t detectors; ///< as a mask
+  std::uint64_t observables;
+  double probability;
+};
+
+inline std::string dem_of(const std::vector<random_error> &errors) {
+  std::string dem;
+  for (const random_error &e : errors) {
+    dem += "error(" + std::to_string(e.probability) + ")";
+    for (std::uint64_t bit = 0; bit < 64; ++bit)
+      if ((e.detectors >> bit & 1U) != 0)
+        dem += " D" + std::to_string(bit);
+    for (std::uint64_t bit = 0; bit < 64; ++bit)
+      if ((e.observables >> bit & 1U) != 0)
+        dem += " L" + std::to_string(bit);
+    dem += "\n";
+  }
+  return dem;
+}
+
+inline std::vector<std::uint64_t> indices_of(std::uint64_t mask) {
+  std::vector<std::uint64_t> result;
+  for (; mask != 0; mask &= mask - 1)
+    result.push_back(static_cast<std::uint64_t>(std::countr_zero(mask)));
+  return result;
+}
+
+/// Least weight of each (syndrome, observables), found by trying every set of errors.
+using weights = std::map<std::uint64_t, std::map<std::uint64_t, double>>;
+inline weights try_every_set(const std::vector<random_error> &errors) {
+  weights least;
+  for (std::uint64_t set = 0; set < std::uint64_t{1} << errors.size(); ++set) {
+    std::uint64_t syndrome = 0;
+    std::uint64_t observables = 0;
+    double weight = 0;
+    for (const std::uint64_t k : indices_of(set)) {
+      syndrome ^= errors[k].detectors;
+      observables ^= errors[k].observables;
+      weight += std::log((1 - errors[k].probability) / errors[k].probability);
+    }
+    auto [at, is_new] = least[syndrome].try_emplace(observables, weight);
+    if (!is_new)
+      at->second = std::min(at->second, weight);
+  }
+  return least;
+}
+
+/// Distinct errors on a few detectors. A probability above 1/2 gives a negative weight.
+inline std::vector<random_error> random_model(std::mt19937 &random, std::size_t max_detectors, double max_probability) {
+  constexpr std::uint64_t kDetectors = 6;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, double> errors;
+  while (errors.size() < 11) {
+    std::uint64_t detectors = 0;
+    for (std::size_t k = 0; k < max_detectors; ++k)
+      detectors |= std::uint64_t{1} << (random() % kDetectors);
+    const double probability = std::uniform_real_distribution(0.01, max_probability)(random);
+    errors[{detectors, random() % 4}] = probability;
+  }
+  std::vector<random_error> result;
+  for (const auto &[key, p] : errors)
+    result.push_back({key.first, key.second, std::round(p * 1e6) / 1e6}); // as dem_of prints it
+  return result;
+}
+
+/// The decoder's answer to every syndrome of the model belongs to a set of errors of least weight.
+inline void expect_least(const std::string &kind, const std::vector<random_error> &errors) {
+  constexpr double kRounding = 1e-4; // weights are rounded to about 2^-20 of the largest
+  const auto with = make_or_throw(kind, dem_of(errors));
+  const weights least = try_every_set(errors);
+  for (std::uint64_t syndrome = 0; syndrome < std::uint64_t{1} << with->num_detectors(); ++syndrome) {
+    const answer got = decode(*with, indices_of(syndrome));
+    const auto known = least.find(syndrome);
+    if (known == least.end()) {
+      EXPECT_EQ(got.status, decode_status::no_solution) << dem_of(errors) << "syndrome " << syndrome;
+      continue;
+    }
+    ASSERT_EQ(got.status, decode_status::ok) << dem_of(errors) << "syndrome " << syndrome;
+    double best = known->second.begin()->second;
+    for (const auto &[observables, weight] : known->second)
+      best = std::min(best, weight);
+    const std::uint64_t flipped = got.observables.empty() ? 0 : got.observables[0];
+    ASSERT_TRUE(known->second.contains(flipped)) << dem_of(errors) << "syndrome " << syndrome;
+    EXPECT_NEAR(known->second.at(flipped), best, kRounding) << dem_of(errors) << "syndrome " << syndrome;
+  }
+}
+
+} // namespace cudaq::qec::realtime::test

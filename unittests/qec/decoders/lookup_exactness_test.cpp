@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/decoders/lookup_decoder.h"
+#include "unittests/qec/decoders/every_error_set.h"
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+TEST(LookupDecoder, FindsTheLeastSetOfEverySyndromeOfRandomGraphs) {
+  std::mt19937 random(3);
+  for (int model = 0; model < 60; ++model)
+    expect_least("lookup", random_model(random, 2, 0.4));
+}
+
+TEST(LookupDecoder, FindsTheLeastSetWithErrorsOfManyDetectors) {
+  std::mt19937 random(4);
+  for (int model = 0; model < 30; ++model)
+    expect_least("lookup", random_model(random, 4, 0.4));
+}
+
+TEST(LookupDecoder, FindsTheLeastSetWithErrorsLikelierThanNot) {
+  std::mt19937 random(5);
+  for (int model = 0; model < 30; ++model)
+    expect_least("lookup", random_model(random, 2, 0.95));
+}
+
+TEST(LookupDecoder, GivesATieToTheSmallestObservables) {
+  // D0 alone means L1, or L0 and L1, or L2: all have the same weight.
+  for (const char *dem : {"error(0.1) D0 L1\nerror(0.1) D0 L0 L1\nerror(0.1) D0 L2\n",
+                          "error(0.1) D0 L2\nerror(0.1) D0 L0 L1\nerror(0.1) D0 L1\n"})
+    EXPECT_EQ(decode(*make_or_throw("lookup", dem), {0}).observables, bits(3, {1}));
+}
+
+/// Least weight of every (observable, syndrome), for the component of a model that has its one observable. Computed by
+/// relaxing over single errors until nothing changes. Only the parser is shared with the table.
+class relaxed_weights {
+public:
+  explicit relaxed_weights(const detector_error_model &model) {
+    std::map<std::pair<std::uint64_t, std::uint64_t>, double> merged;
+    for (const dem_component &c : model.components) {
+      std::uint64_t mask = 0;
+      for (const std::uint64_t d : model.detectors_of(c))
+        mask |= std::uint64_t{1} << d;
+      double &p = merged[{mask, c.observables}];
+      p = p + c.probability - 2 * p * c.probability;
+    }
+    std::uint64_t part = 0;
+    for (std::uint64_t before = 1; before != part;) {
+      before = part;
+      for (const auto &[key, p] : merged)
+        if (key.second != 0 || (key.first & part) != 0)
+          part |= key.first;
+    }
+    detectors = indices_of(part);
+    best_.assign(std::size_t{2} << detectors.size(), kFar);
+    best_[0] = 0;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto &[key, p] : merged)
+        if ((key.first & part) != 0)
+          changed = relax(row_of(key.first) | key.second << detectors.size(), std::log((1 - p) / p)) || changed;
+    }
+  }
+
+  /// Weights without and with the observable. Bit b of `row` is detectors[b].
+  std::pair<double, double> of(std::uint64_t row) const {
+    return {best_[row], best_[row | std::uint64_t{1} << detectors.size()]};
+  }
+
+  std::vector<std::uint64_t> detectors;
+
+private:
+  static constexpr double kFar = 1e9;
+
+  bool relax(std::uint64_t flip, double weight) {
+    bool changed = false;
+    for (std::uint64_t state = 0; state < best_.size(); ++state)
+      if (best_[state ^ flip] + weight < best_[state] - 1e-9) {
+        best_[state] = best_[state ^ flip] + weight;
+        changed = true;
+      }
+    return changed;
+  }
+
+  std::uint64_t row_of(std::uint64_t mask) const {
+    std::uint64_t row = 0;
+    for (std::uint64_t bit = 0; bit < detectors.size(); ++bit)
+      row |= (mask >> detectors[bit] & 1U) << bit;
+    return row;
+  }
+
+  std::vector<double> best_;
+};
+
+class LookupGolden : public testing::TestWithParam<std::string> {};
+
+TEST_P(LookupGolden, EqualsPyMatchingsPredictionsAtDistance3) {
+  const shot_set set = load_committed(shot_set_name(3, GetParam()));
+  const auto with = make_or_throw("lookup", set.dem_text);
+  std::vector<std::uint64_t> events(set.num_detectors);
+  for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
+    const std::size_t count = unpack_events(set.detection_row(shot), set.num_detectors, events).count;
+    std::uint8_t out = 0;
+    ASSERT_EQ(with->decode(std::span(events).first(count), {&out, 1}), decode_status::ok);
+    EXPECT_EQ(out, set.prediction_row(shot)[0]) << "shot " << shot;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Noise, LookupGolden, testing::Values("0.003", "0.005"), kind_name);
+
+class LookupAllSyndromes : public testing::TestWithParam<std::string> {};
+
+TEST_P(LookupAllSyndromes, AgreeWithExactWeightsAndDifferFromPyMatchingOnlyOnTies) {
+  constexpr double kRounding = 1e-4;
+  const shot_set set = load_committed(shot_set_name(3, GetParam()));
+  const auto lookup = make_or_throw("lookup", set.dem_text);
+  const auto other = make_or_throw("auto", set.dem_text); // PyMatching if it was built in
+  const relaxed_weights exact(*parse_dem(set.dem_text));
+  ASSERT_EQ(exact.detectors.size(), 16U);
+  int ties = 0;
+  for (std::uint64_t row = 0; row < 1U << 16; ++row) {
+    std::vector<std::uint64_t> events;
+    for (const std::uint64_t bit : indices_of(row))
+      events.push_back(exact.detectors[bit]);
+    const auto [without, with] = exact.of(row);
+    const bool tie = std::abs(without - with) < kRounding;
+    ties += tie;
+    if (tie)
+      continue;
+    const answer expected{decode_status::ok,
+                          bits(1, with < without ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{})};
+    ASSERT_EQ(decode(*lookup, events), expected) << "row " << row;
+    ASSERT_EQ(decode(*other, events), expected) << "row " << row;
+  }
+  RecordProperty("ties", ties);
+}
+
+INSTANTIATE_TEST_SUITE_P(Noise, LookupAllSyndromes, testing::Values("0.003", "0.005"), kind_name);
+
+TEST(LookupDecoder, RefusesACodeThatIsTooLargeAndSaysWhatToDo) {
+  const decoder_result made = make_decoder("lookup", load_committed(shot_set_name(5, "0.003")).dem_text);
+  EXPECT_FALSE(made);
+  EXPECT_NE(made.error.find("a table holds at most 20 detectors"), std::string::npos) << made.error;
+  EXPECT_NE(made.error.find("use the pymatching decoder"), std::string::npos) << made.error;
+}
+
+TEST(LookupDecoder, RefusesMorePartsThanAViewHolds) {
+  std::string dem;
+  for (int k = 0; k < 17; ++k)
+    dem += "error(0.1) D" + std::to_string(k) + " L" + std::to_string(k) + "\n";
+  EXPECT_FALSE(make_decoder("lookup", dem));
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The matching graph is the one that PyMatching makes, where PyMatching keeps every error of the model.
+#include "lib/qec/decoders/matching_graph.h"
+#include "unittests/qec/qec_test_support.h"
+
+#include <bit>
+#include <random>
+#include <tuple>
+
+namespace cudaq::qec::realtime::test {
+namespace {
+
+using edge_bits = std::tuple<std::size_t, std::size_t, std::vector<std::size_t>, std::uint64_t>;
+
+std::vector<edge_bits> bits_of(const pm::UserGraph &graph) {
+  std::vector<edge_bits> edges;
+  for (const pm::UserEdge &e : graph.edges) {
+    const auto [low, high] = std::minmax(e.node1, e.node2);
+    std::vector<std::size_t> observables = e.observable_indices;
+    std::sort(observables.begin(), observables.end());
+    edges.emplace_back(low, high, observables, std::bit_cast<std::uint64_t>(e.weight));
+  }
+  return edges;
+}
+
+void expect_pymatchings_graph(const std::string &dem) {
+  const auto model = parse_dem(dem);
+  ASSERT_TRUE(model) << model.error;
+  matching_graph ours = make_matching_graph(*model);
+  auto theirs = pm::detector_error_model_to_user_graph(stim::DetectorErrorModel(dem), false, pm::NUM_DISTINCT_WEIGHTS);
+  EXPECT_EQ(bits_of(ours.graph), bits_of(theirs)) << dem;
+  EXPECT_EQ(ours.graph.get_num_nodes(), theirs.get_num_nodes());
+  EXPECT_EQ(ours.graph.get_num_observables(), theirs.get_num_observables());
+  EXPECT_TRUE(ours.always_flipped.empty());
+}
+
+TEST(MatchingGraph, EqualsPyMatchingsOfEveryCommittedModel) {
+  for (const std::string &name : committed_sets())
+    expect_pymatchings_graph(load_committed(name).dem_text);
+}
+
+// Edges repeat, with the same observables: PyMatching merges their weights one after the other. The bits of the result
+// depend on the order.
+TEST(MatchingGraph, EqualsPyMatchingsOfRandomModelsBitByBit) {
+  std::mt19937 random(7);
+  for (int model = 0; model < 300 && !HasFailure(); ++model) {
+    std::string dem;
+    for (int k = 0; k < 40; ++k) {
+      const unsigned a = random() % 8, b = random() % 8;
+      dem +=
+          "error(" + std::to_string(std::uniform_real_distribution(0.001, 0.999)(random)) + ") D" + std::to_string(a);
+      if (a != b)
+        dem += " D" + std::to_string(b);
+      for (unsigned o = 0; o < 4; ++o) // a function of the edge
+        if (((a + b + a * b) >> o & 1U) != 0)
+          dem += " L" + std::to_string(o);
+      dem += k % 5 == 0 ? " ^ D9\n" : "\n";
+    }
+    expect_pymatchings_graph(dem);
+  }
+}
+
+} // namespace
+} // namespace cudaq::qec::realtime::test

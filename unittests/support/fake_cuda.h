@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A CUDA runtime without a GPU, for tests: the functions that lib/api calls, and no others. fake_cuda.cpp is linked
+// before libcudart_static.a. A function that is missing there makes the link fail, because the archive then defines
+// others twice.
+//
+// Memory of the "device" is host memory at the same address. A stream runs its work in order: short work inside the
+// call if nothing is before it, kernels and graphs on a thread of the stream. Each function is a fault point
+// (fault_points.h) of its own name. A call that is made to fail does nothing.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <functional>
+#include <string>
+
+/// A graph that can be launched: a function that plays it.
+struct CUgraphExec_st {
+  std::function<void()> run;
+};
+
+namespace cudaq::realtime::test::fake_cuda {
+
+inline constexpr int kDevices = 2;
+
+/// Queues a kernel: `body` runs on the stream's thread.
+void launch(cudaStream_t stream, std::function<void()> body);
+
+/// Memory that the test itself needs. `kind`: cudaMemoryTypeHost (pinned and mapped) or cudaMemoryTypeDevice.
+void *allocate(std::size_t bytes, cudaMemoryType kind);
+void release(void *block);
+
+/// The calling thread's capture mode.
+cudaStreamCaptureMode capture_mode();
+
+/// What was done that would wait without limit, or corrupt memory, on a device. Empty: nothing.
+std::string violations();
+/// Ends a test: frees all that is left, makes device 0 current, and returns the number of blocks and streams that were
+/// left without a reason. The reason of a block or stream is that the call that frees it was made to fail.
+int clean_up();
+
+} // namespace cudaq::realtime::test::fake_cuda

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals that are sent to the whole process: which thread runs their handler?
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <set>
+#include <thread>
+#include <unistd.h>
+
+namespace cudaq::realtime::test {
+
+/// Sends SIGUSR1 to the process 50 times and returns the threads that ran its handler. The calling thread blocks the
+/// signal for a moment, so that each other thread that does not block it gets it. Then it takes the signal itself.
+class process_signals {
+public:
+  static std::set<pid_t> send_fifty() {
+    struct sigaction mine {
+    }, before{};
+    mine.sa_handler = [](int) {
+      const int n = count;
+      if (n < kSignals)
+        handlers[n] = gettid();
+      count = n + 1;
+    };
+    sigaction(SIGUSR1, &mine, &before);
+    sigset_t usr1, old;
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    count = 0;
+    for (int n = 0; n < kSignals; ++n) {
+      pthread_sigmask(SIG_BLOCK, &usr1, &old);
+      kill(getpid(), SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      pthread_sigmask(SIG_SETMASK, &old, nullptr); // runs the handler here, unless another thread has run it
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+      while (count <= n && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(count, n + 1) << "a signal was not handled";
+    }
+    sigaction(SIGUSR1, &before, nullptr);
+    std::set<pid_t> threads;
+    for (const volatile pid_t &tid : handlers)
+      threads.insert(pid_t{tid});
+    return threads;
+  }
+
+private:
+  static constexpr int kSignals = 50;
+  static inline volatile pid_t handlers[kSignals];
+  static inline volatile sig_atomic_t count;
+};
+
+} // namespace cudaq::realtime::test

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// `cudaq-realtime decode`: the answers are PyMatching's, in each format, with any number of threads.
+#include "unittests/tools/decode/decode_test_support.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+/// A file of this set.
+std::string d5(const std::string &ending) { return CUDAQ_TEST_DATA "/surface_z_d5_p0.005." + ending; }
+
+TEST(DecodeProgram, Row68_PredictsAsPyMatchingFromAndToEachFormat) {
+  SKIP_WITHOUT_PYMATCHING();
+  const scratch_folder scratch;
+  for (const own_set &set : kOwnSets)
+    for (const char *threads : {"1", "4"}) {
+      SCOPED_TRACE(std::string(set.name) + " with threads: " + threads);
+      const std::string out = (scratch.path() / ("out." + std::string(set.format))).string();
+      const program_result r = run_program("decode " + set.options() + "--out " + out + " --threads " + threads +
+                                           " --json " + (scratch.path() / "report").string());
+      ASSERT_EQ(r.exit_code, 0) << r.err;
+      EXPECT_EQ(read_file(out), read_file(set.file("pred")));
+      EXPECT_TRUE(contains(r.out, "logical errors  " + std::to_string(set.logical_errors) + " of 128, rate")) << r.out;
+      EXPECT_EQ(r.err, "");
+      const auto j = nlohmann::json::parse(read_file(scratch.path() / "report"));
+      EXPECT_EQ(j.at("shots"), kOwnShots);
+      EXPECT_EQ(j.at("logical_errors"), set.logical_errors);
+      EXPECT_EQ(j.at("differences_from_predictions"), 0);
+      EXPECT_LT(j.at("logical_error_rate_95_percent").at(0), j.at("logical_error_rate"));
+      EXPECT_GT(j.at("logical_error_rate_95_percent").at(1), j.at("logical_error_rate"));
+    }
+}
+
+TEST(DecodeProgram, Row68_ReadsStdinAndWritesStdoutInAnyFormat) {
+  SKIP_WITHOUT_PYMATCHING();
+  // Through all formats and back: d5 has 1000 shots, so ptb64 cannot hold them.
+  const std::string dem = "decode --dem " + d5("dem") + " ";
+  const std::string expected = read_file(d5("pred.b8"));
+  const scratch_folder scratch;
+  const auto shots = scratch.path() / "predictions";
+  for (const char *format : {"01", "b8", "r8", "hits", "dets"}) {
+    const program_result r =
+        run_program(dem + "--in_format b8 --threads 2 --out_format " + format, CUDAQ_TOOL_PATH, d5("dets.b8"));
+    ASSERT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(contains(r.err, "decoded         1000 shots")) << r.err;
+    if (std::string(format) == "b8") {
+      EXPECT_EQ(r.out, expected);
+    }
+    // The predictions are right observables of themselves.
+    std::ofstream(shots, std::ios::binary) << r.out;
+    const program_result again =
+        run_program(dem + "--in " + d5("dets.b8") + " --out /dev/null --obs-in-format " + format + " --obs-in -",
+                    CUDAQ_TOOL_PATH, shots);
+    EXPECT_EQ(again.exit_code, 0) << again.err;
+    EXPECT_TRUE(contains(again.out, "logical errors  0 of 1000")) << format << again.out;
+  }
+}
+
+TEST(DecodeProgram, TheNamedSetsHaveTheirPredictions) {
+  for (const char *name :
+       {"surface_z_d3_p0.005", "surface_z_d5_p0.003", "surface_z_d7_p0.005", "surface_z_d13_p0.005"}) {
+    const std::string prefix = std::string(CUDAQ_TEST_DATA "/") + name;
+    if (!qec::realtime::pymatching_available() && !contains(name, "_d3_"))
+      GTEST_SKIP() << "PyMatching is not built in, and the lookup decoder is for d3";
+    const program_result r = run_program("decode --dem " + prefix + ".dem --in " + prefix + ".dets.b8 --predictions " +
+                                         prefix + ".pred.b8 --out_format b8 --threads 3");
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(r.out, read_file(prefix + ".pred.b8")) << name;
+  }
+}
+
+TEST(DecodeProgram, AnswersStayInOrderOverManyBatches) {
+  SKIP_WITHOUT_PYMATCHING();
+  const scratch_folder scratch;
+  const auto shots = scratch.path() / "shots.b8", predictions = scratch.path() / "pred.b8";
+  std::ofstream detections(shots, std::ios::binary), golden(predictions, std::ios::binary);
+  for (int k = 0; k < 30; ++k) {
+    detections << read_file(d5("dets.b8"));
+    golden << read_file(d5("pred.b8"));
+  }
+  detections.close();
+  golden.close();
+  const program_result r = run_program("decode --dem " + d5("dem") + " --in_format b8 --out_format b8 " +
+                                           "--threads 4 --predictions " + predictions.string(),
+                                       CUDAQ_TOOL_PATH, shots);
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  EXPECT_EQ(r.out, read_file(predictions));
+}
+
+TEST(DecodeProgram, ObservablesMayBeAppendedToTheShots) {
+  SKIP_WITHOUT_PYMATCHING();
+  const scratch_folder scratch;
+  const auto file = [&](const std::string &name, const std::string &content) {
+    std::ofstream(scratch.path() / name) << content;
+    return (scratch.path() / name).string() + " ";
+  };
+  const std::string run = "decode --in_includes_appended_observables --dem " +
+                          file("m.dem", "error(0.1) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D1 L1\n") +
+                          "--out /dev/null --in ";
+  // Shot 0 is D0 alone, which is L0; shot 1 says so wrongly.
+  for (const std::string &shots : {file("s.01", "1010\n1001\n"), file("s.dets", "shot D0 L0\nshot D0 L1\n")}) {
+    const program_result r = run_program(run + shots);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(contains(r.out, "logical errors  1 of 2")) << r.out;
+  }
+}
+
+TEST(DecodeProgram, DifferentPredictionsAreAFailedCheck) {
+  SKIP_WITHOUT_PYMATCHING();
+  const own_set &set = kOwnSets[1];
+  const program_result r = run_program("decode --dem " + set.file("dem") + " --in " + set.file("dets") +
+                                       " --predictions " + set.file("obs") + " --out /dev/null");
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_TRUE(contains(r.out, "differences     14 of 128")) << r.out;
+  EXPECT_TRUE(contains(r.err, "FAILED: answers differ")) << r.err;
+}
+
+TEST(DecodeProgram, ThePredecoderIsAsInThePipeline) {
+  SKIP_WITHOUT_PYMATCHING();
+  const std::string prefix = CUDAQ_TEST_DATA "/surface_z_d7_p0.005";
+  const program_result r = run_program("decode --predecoder local --out /dev/null --dem " + prefix + ".dem --in " +
+                                       prefix + ".dets.b8 --obs_in " + prefix + ".obs.b8");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  const auto pipeline =
+      run_good_program("pipeline --json --noise 0.005 --engine local --shots 10 --data '" CUDAQ_TEST_DATA "'");
+  ASSERT_FALSE(pipeline.is_discarded());
+  EXPECT_TRUE(
+      contains(r.out, "logical errors  " + pipeline.at("logical_errors").at("with_predecoder").dump() + " of 800"))
+      << r.out;
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
