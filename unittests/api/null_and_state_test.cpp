@@ -218,7 +218,7 @@ TEST(State, FailedStartLeavesEverythingAsItWas) {
 
 TEST(State, ProcessedIsTheValueOfTheCounterThatIsWired) {
   bench b({4, 64, false}, {host_entry("reverse", reverse_handler)});
-  b.dispatcher->processed = 100;
+  store_release<std::uint64_t>(b.dispatcher->processed, 100); // its observer reads the word
   b.start();
   b.client.call(fnv1a_hash("reverse"), {1});
   CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(b.get()));
