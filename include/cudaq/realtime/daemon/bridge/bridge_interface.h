@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Transports: the table that a provider exports, and the loader that calls it. docs/transports.md has the order of the
+ * calls, an example, and what each provider of this library promises.
+ *
+ * A provider is a shared library. It moves requests between a control system and the slots of a ring: over a network,
+ * shared memory, or a bus. It has one of two shapes, chosen when it is created:
+ *
+ *   ring      The provider's own threads fill the slots of a ring and set the rx flags. Any dispatcher serves the ring.
+ *   unified   The dispatcher's loop calls the provider: on the CPU through a cudaq_cpu_dataplane_t, on the GPU through
+ *             the provider's own launch function. There is no thread between the transport and the handler.
+ *
+ * Rules for a provider. All entries are called from one thread at a time for each handle, except that disconnect may
+ * come from another thread while connect waits; connect should then return. Strings are UTF-8 and end with 0. An entry
+ * must not throw. A provider may be loaded into a process more than once and must not assume that it is alone. */
+#ifndef CUDAQ_REALTIME_BRIDGE_INTERFACE_H
+#define CUDAQ_REALTIME_BRIDGE_INTERFACE_H
+
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The newest version of the table below. The loader accepts 1 to 3. */
+#define CUDAQ_REALTIME_BRIDGE_INTERFACE_VERSION 3
+
+/* ---------------------------------------------------------- the dataplane -- */
+
+typedef enum cudaq_rx_status_t {
+  CUDAQ_RX_READY = 0, /* *out_slot is a slot whose RX slot holds a complete frame */
+  CUDAQ_RX_EMPTY = 1  /* nothing has arrived */
+} cudaq_rx_status_t;
+
+/* Must not block. Until tx_publish for the slot, or until the loop drops the request (see below), the slot belongs to
+ * the loop, and rx_poll must not return it again. */
+typedef cudaq_rx_status_t (*cudaq_cpu_rx_poll_fn_t)(void *ctx, uint32_t *out_slot);
+/* Sends the response frame in TX slot `slot`. The slot is the provider's again, also if the result is an error. Slots
+ * are published in any order. */
+typedef cudaq_status_t (*cudaq_cpu_tx_publish_fn_t)(void *ctx, uint32_t slot);
+
+/* How the host loop reaches a unified provider. Both functions are called by the loop's thread only; after that thread
+ * has ended, by the thread that stops the dispatcher.
+ *
+ * Of `ring`, the loop uses rx_data_host, tx_data_host and the strides. It never sets a flag of it. When it drops a
+ * request (wrong magic; an unknown function, unless these are answered), no tx_publish follows: the loop then stores 0
+ * to rx_flags_host[slot], if this array is not NULL. A provider that gives the array sets the flag before it returns
+ * the slot, and takes a slot whose flag is 0 as its own again. */
+typedef struct cudaq_cpu_dataplane_t {
+  void *ctx; /* first argument of both functions */
+  cudaq_ringbuffer_t ring;
+  cudaq_cpu_rx_poll_fn_t rx_poll;
+  cudaq_cpu_tx_publish_fn_t tx_publish;
+} cudaq_cpu_dataplane_t;
+
+/* What get_transport_context(UNIFIED) returns is a cudaq_unified_dispatch_ctx_t (cudaq_realtime.h), whose fields are
+ * always both written:
+ *   launch_fn NULL, transport_ctx NULL   the loop runs on the CPU: get_cpu_dataplane
+ *   launch_fn NULL, transport_ctx set    device memory for a unified kernel that is linked with the provider's hooks
+ *   launch_fn set                        the provider's own kernel: cudaq_dispatcher_set_unified_launch
+ * launch_fn has 7 arguments (cudaq_unified_launch_peer_fn_t), whatever CUDAQ_REALTIME_PEER_INTERFACE is. */
+
+/* ---------------------------------------------------- the provider's table -- */
+
+/* An instance of a provider. To users of the loader it is opaque: only the functions below take it. */
+typedef void *cudaq_realtime_bridge_handle_t;
+
+typedef enum cudaq_realtime_transport_context_t {
+  RING_BUFFER = 0, /* out is a cudaq_ringbuffer_t */
+  UNIFIED = 1      /* out is a cudaq_unified_dispatch_ctx_t */
+} cudaq_realtime_transport_context_t;
+
+typedef struct cudaq_realtime_bridge_interface_t {
+  int version; /* 1 to 3: entries of later versions are not read */
+
+  /* Version 1. Parses the options, allocates the ring, binds sockets: after it, others can reach the provider. argv is
+   * valid during the call only. On an error *handle is not used. */
+  cudaq_status_t (*create)(cudaq_realtime_bridge_handle_t *handle, int argc, char **argv);
+  /* Frees everything. The last call for the handle if it returns CUDAQ_OK. */
+  cudaq_status_t (*destroy)(cudaq_realtime_bridge_handle_t handle);
+  /* Of the shape that the provider does not have: CUDAQ_ERR_UNSUPPORTED. */
+  cudaq_status_t (*get_transport_context)(cudaq_realtime_bridge_handle_t handle,
+                                          cudaq_realtime_transport_context_t context_type, void *out);
+  /* Waits for the other side, if the transport needs it. */
+  cudaq_status_t (*connect)(cudaq_realtime_bridge_handle_t handle);
+  /* Starts the threads of a provider of the shape `ring`. */
+  cudaq_status_t (*launch)(cudaq_realtime_bridge_handle_t handle);
+  /* Ends them. No request arrives after it. */
+  cudaq_status_t (*disconnect)(cudaq_realtime_bridge_handle_t handle);
+
+  /* Version 2. Each may be NULL. */
+  cudaq_status_t (*get_cpu_dataplane)(cudaq_realtime_bridge_handle_t handle, cudaq_cpu_dataplane_t *out);
+  /* One line of `key=value` pairs that tells others how to reach the provider. Valid after create. */
+  cudaq_status_t (*get_endpoint_info)(cudaq_realtime_bridge_handle_t handle, char *buffer, size_t length);
+  cudaq_status_t (*get_ring_geometry)(cudaq_realtime_bridge_handle_t handle, uint32_t *num_slots, uint32_t *slot_size);
+
+  /* Version 3. May be NULL. For a provider that runs the handlers itself. The table stays valid until disconnect. */
+  cudaq_status_t (*set_function_table)(cudaq_realtime_bridge_handle_t handle, const cudaq_function_table_t *table);
+} cudaq_realtime_bridge_interface_t;
+
+/* The one symbol that a provider exports. The table is static. */
+#define CUDAQ_REALTIME_BRIDGE_GETTER "cudaq_realtime_get_bridge_interface"
+typedef cudaq_realtime_bridge_interface_t *(*cudaq_realtime_get_bridge_interface_fn_t)(void);
+
+/* --------------------------------------------------------------- the loader -- */
+
+typedef enum cudaq_realtime_bridge_provider_t {
+  CUDAQ_PROVIDER_GPU_ROCE = 0, /* libcudaq-realtime-bridge-gpu-roce.so */
+  CUDAQ_PROVIDER_EXTERNAL = 1  /* the library that the environment variable CUDAQ_REALTIME_BRIDGE_LIB names */
+} cudaq_realtime_bridge_provider_t;
+
+/* Loads a provider and creates an instance. `library`: a path, or a file name for the dynamic linker's search. The
+ * provider's status is passed on, and *out_handle is set only if it is CUDAQ_OK. A library stays loaded until the
+ * process ends. No lock is held while the provider's code runs.
+ *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, an empty name, an unknown provider, or the variable is not set
+ *   CUDAQ_ERR_INTERNAL      the library cannot be loaded, has no getter, or its table is incomplete or of a version
+ *                           outside 1 to 3, or create threw; cudaq_last_error_message has the text */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_create(cudaq_realtime_bridge_handle_t *out_handle,
+                                                      cudaq_realtime_bridge_provider_t provider, int argc, char **argv);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_create_from_library(cudaq_realtime_bridge_handle_t *out_handle,
+                                                                   const char *library, int argc, char **argv);
+
+/* All functions below return CUDAQ_ERR_INVALID_ARG for a handle that is unknown or destroyed, and CUDAQ_ERR_STATE for a
+ * call that is out of order; the text names the order. Different handles may be used at the same time. */
+
+/* Disconnects a connected instance first. CUDAQ_ERR_STATE: connect still runs; disconnect cancels it. The handle stays
+ * valid unless the result is CUDAQ_OK. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_destroy(cudaq_realtime_bridge_handle_t handle);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_get_transport_context(cudaq_realtime_bridge_handle_t handle,
+                                                                     cudaq_realtime_transport_context_t context_type,
+                                                                     void *out);
+/* Waits without limit, or until disconnect is called by another thread. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_connect(cudaq_realtime_bridge_handle_t handle);
+/* CUDAQ_ERR_TIMEOUT after timeout_ns: connect goes on, the call may be repeated, and disconnect cancels it. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_connect_timeout(cudaq_realtime_bridge_handle_t handle,
+                                                               uint64_t timeout_ns);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_launch(cudaq_realtime_bridge_handle_t handle);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_disconnect(cudaq_realtime_bridge_handle_t handle);
+/* CUDAQ_ERR_UNSUPPORTED: the provider's version is below 2, or it has no such entry. The same for the next two. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_get_cpu_dataplane(cudaq_realtime_bridge_handle_t handle,
+                                                                 cudaq_cpu_dataplane_t *out);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_get_endpoint_info(cudaq_realtime_bridge_handle_t handle, char *buffer,
+                                                                 size_t length);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_get_ring_geometry(cudaq_realtime_bridge_handle_t handle,
+                                                                 uint32_t *num_slots, uint32_t *slot_size);
+/* The arguments are checked before the handle. CUDAQ_ERR_UNSUPPORTED: the provider's version is below 3. CUDAQ_OK
+ * without effect: the provider does not run handlers itself. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_set_function_table(cudaq_realtime_bridge_handle_t handle,
+                                                                  const cudaq_function_table_t *table);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
