@@ -3,6 +3,7 @@
 // which are common to both.
 #pragma once
 
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "lib/api/options.h"
 #include "lib/api/ring_claims.h"
 #include "lib/base/runner.h"
@@ -30,7 +31,10 @@ struct peer_words {
 
 /// Everything that the caller has set, validated as far as possible without a run.
 struct wiring {
-  std::optional<cudaq_ringbuffer_t> ring;
+  std::optional<cudaq_ringbuffer_t> ring; ///< with a dataplane: its slots, and flags of the library
+  std::optional<cudaq_cpu_dataplane_t> dataplane;
+  std::vector<std::uint64_t> dataplane_flags; ///< the rx flags, then the tx flags of `ring`
+  std::uint32_t max_result_bytes = 0;         ///< 0: what a slot holds
   std::optional<cudaq_function_table_t> table;
   std::vector<v2_handler> v2;
   std::vector<cudaq_host_worker_t> workers;

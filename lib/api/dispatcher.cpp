@@ -142,12 +142,48 @@ status_or_reason cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &
 
 status_or_reason cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
   cudaq_ringbuffer_t whole = ring;
+  const auto check = [&]() -> status_or_reason {
+    if (is_unified_host(config))
+      return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is 2 (unified): on the host path its slots come "
+                                                "from cudaq_dispatcher_set_cpu_dataplane");
+    return path_->check_ring(whole);
+  };
+  return wire("the ring", check, [&] {
+    wiring_.ring = whole;
+    wiring_.rewired = true;
+  });
+}
+
+status_or_reason cudaq_dispatcher_t::set_cpu_dataplane(const cudaq_cpu_dataplane_t &given) {
+  cudaq_ringbuffer_t slots = given.ring;
+  std::vector<std::uint64_t> flags;
+  const auto check = [&]() -> status_or_reason {
+    if (status_or_reason refused = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a CPU dataplane"))
+      return refused;
+    if (!is_unified_host(config))
+      return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is %d: a CPU dataplane needs 2 (unified)",
+                         static_cast<int>(config.kernel_type));
+    if (given.rx_poll == nullptr || given.tx_publish == nullptr)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "cpu_dataplane->%s is NULL",
+                         given.rx_poll == nullptr ? "rx_poll" : "tx_publish");
+    flags.resize(std::size_t{2} * config.num_slots);
+    slots.rx_flags = slots.tx_flags = nullptr;
+    slots.rx_flags_host = flags.data();
+    slots.tx_flags_host = flags.data() + config.num_slots;
+    return path_->check_ring(slots);
+  };
+  return wire("the CPU dataplane", check, [&] {
+    wiring_.dataplane = given;
+    wiring_.dataplane_flags = std::move(flags); // the arrays stay where they are
+    wiring_.ring = slots;
+    wiring_.rewired = true;
+  });
+}
+
+status_or_reason cudaq_dispatcher_t::set_max_result_bytes(std::uint32_t bytes) {
   return wire(
-      "the ring", [&] { return path_->check_ring(whole); },
-      [&] {
-        wiring_.ring = whole;
-        wiring_.rewired = true;
-      });
+      "the limit of results", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a limit of results"); },
+      [&] { wiring_.max_result_bytes = bytes; });
 }
 
 status_or_reason cudaq_dispatcher_t::set_function_table(const cudaq_function_table_t &table) {

@@ -69,6 +69,8 @@ struct cudaq_dispatcher_t {
   using status_or_reason = cudaq::realtime::detail::status_or_reason;
 
   status_or_reason set_ringbuffer(const cudaq_ringbuffer_t &ring);
+  status_or_reason set_cpu_dataplane(const cudaq_cpu_dataplane_t &given);
+  status_or_reason set_max_result_bytes(std::uint32_t bytes);
   status_or_reason set_function_table(const cudaq_function_table_t &table);
   status_or_reason set_control(volatile int *shutdown_flag, std::uint64_t *stats);
   status_or_reason set_options(const cudaq_dispatcher_options_t &given);

@@ -294,6 +294,16 @@ cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher,
   });
 }
 
+cudaq_status_t cudaq_dispatcher_set_cpu_dataplane(cudaq_dispatcher_t *dispatcher, const void *cpu_dataplane) {
+  return with(__func__, dispatcher, cpu_dataplane, "cpu_dataplane", [&] {
+    return dispatcher->set_cpu_dataplane(*static_cast<const cudaq_cpu_dataplane_t *>(cpu_dataplane));
+  });
+}
+
+cudaq_status_t cudaq_dispatcher_set_max_result_bytes(cudaq_dispatcher_t *dispatcher, uint32_t bytes) {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->set_max_result_bytes(bytes); });
+}
+
 cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank) {
   return with(__func__, dispatcher, dispatcher, "dispatcher", [&] { return dispatcher->set_mailbox(h_mailbox_bank); });
 }

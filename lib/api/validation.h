@@ -19,6 +19,10 @@ status_or_reason check_path_is_served(const cudaq_dispatcher_config_t &config);
 status_or_reason check_device_path(const cudaq_dispatcher_config_t &config);
 status_or_reason check_device_id(const cudaq_dispatcher_config_t &config);
 status_or_reason validate_config(const cudaq_dispatcher_config_t &config);
+/// The host loop over a provider's CPU dataplane.
+inline bool is_unified_host(const cudaq_dispatcher_config_t &config) {
+  return config.dispatch_path == CUDAQ_DISPATCH_PATH_HOST && config.kernel_type == CUDAQ_KERNEL_UNIFIED;
+}
 
 /// The side that accesses a ring: selects the members of cudaq_ringbuffer_t that a rule checks.
 enum class ring_side { host, device };

@@ -31,7 +31,7 @@ status_or_reason check_enums(const cudaq_dispatcher_config_t &c) {
 }
 
 status_or_reason check_slots(const cudaq_dispatcher_config_t &c) {
-  if (c.kernel_type == CUDAQ_KERNEL_UNIFIED)
+  if (c.kernel_type == CUDAQ_KERNEL_UNIFIED && c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE)
     return {};
   if (c.num_slots == 0 || c.num_slots > kMaxSlots)
     return out_of_range("config->num_slots", c.num_slots, "1..16777216");
@@ -43,9 +43,16 @@ status_or_reason check_slots(const cudaq_dispatcher_config_t &c) {
 status_or_reason check_path_is_served(const cudaq_dispatcher_config_t &c) {
   if (c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE)
     return check_device_path(c);
-  if (c.kernel_type != CUDAQ_KERNEL_REGULAR)
-    return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is %d: the host path supports only 0 (regular)",
-                       static_cast<int>(c.kernel_type));
+  if (c.kernel_type == CUDAQ_KERNEL_COOPERATIVE)
+    return make_reason(
+        CUDAQ_ERR_UNSUPPORTED,
+        "config->kernel_type is 1 (cooperative): the host path supports 0 (regular), and 2 (unified) for "
+        "a CPU dataplane");
+  if (is_unified_host(c) && c.shared_ring_mode != 0)
+    return make_reason(
+        CUDAQ_ERR_UNSUPPORTED,
+        "config->shared_ring_mode is %u but config->kernel_type is 2 (unified): a dataplane has one loop",
+        c.shared_ring_mode);
   return {};
 }
 

@@ -57,6 +57,7 @@ void host_dispatcher::read_stats(cudaq_dispatcher_stats_t &out) const {
     out.heartbeat += from.heartbeat.value();
     out.launches += from.launches.value();
     out.hook_failures += from.hook_failures.value();
+    out.dataplane_errors += from.dataplane_errors.value();
     out.busy_slots += from.busy.peek() != 0;
   }
   out.received =
@@ -89,7 +90,11 @@ std::string host_dispatcher::describe_options() const {
   static constexpr const char *busy[] = {"hold up the ring", "hold up their function", "hold up their routing key"};
   if (!graphs_.none())
     append(text, "options: busy graph workers %s\n", busy[o.busy_workers]);
-  append(text, "ring: %s, markers %s\n", shared() ? "shared" : "not shared", setup_.markers ? "on" : "off");
+  append(text, "ring: %s, markers %s\n",
+         has_dataplane() ? "slots of a dataplane"
+         : shared()      ? "shared"
+                         : "not shared",
+         setup_.markers ? "on" : "off");
   return text;
 }
 
@@ -105,6 +110,8 @@ std::string describe_counters(const cudaq_dispatcher_stats_t &s) {
          s.handler_errors, s.tx_busy_waits, s.cursor_jumps);
   if (s.hook_failures != 0)
     append(text, "counters: launch hooks that threw %" PRIu64 "\n", s.hook_failures);
+  if (s.dataplane_errors != 0)
+    append(text, "counters: errors of the dataplane %" PRIu64 "\n", s.dataplane_errors);
   for (int e = 0; e < CUDAQ_RPC_ERROR_COUNT; ++e)
     if (s.protocol_errors[e] != 0)
       append(text, "counters: answered with status %d: %" PRIu64 "\n", -1000 - e, s.protocol_errors[e]);

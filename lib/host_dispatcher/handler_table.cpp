@@ -63,7 +63,8 @@ std::vector<cudaq_function_entry_t> servable_entries(const cudaq_function_table_
 } // namespace
 
 status_or_reason handler_table::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
-                                        const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules) {
+                                        const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules,
+                                        std::uint32_t max_result_len) {
   std::vector<std::uint32_t> positions;
   const std::vector<cudaq_function_entry_t> entries = servable_entries(table, v2, workers, positions);
   const auto count = static_cast<std::uint32_t>(entries.size());
@@ -80,6 +81,7 @@ status_or_reason handler_table::prepare(const cudaq_function_table_t &table, con
   }
   view_ = index_.view();
   rules_ = rules;
+  max_result_len_ = max_result_len;
   may_defer_ = !v2.empty() || !workers.empty();
   handlers_.assign(view_.num_routes, {});
   for (std::uint32_t r = 0; r < view_.num_routes; ++r) {
@@ -128,7 +130,7 @@ handler_result handler_table::run_v2(const slot_ring &ring, std::uint32_t slot, 
   call.payload = payload;
   call.result = ring.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE;
   call.payload_len = r.arg_len;
-  call.max_result_len = ring.max_payload();
+  call.max_result_len = max_result_len_;
   call.function_id = r.function_id;
   call.ptp_timestamp = r.ptp_timestamp;
   call.job = {generation, slot, r.request_id};

@@ -32,9 +32,10 @@ class handler_table {
 public:
   /// Copies the table and the v2 handlers. Each (function id, routing key) of a GRAPH_LAUNCH entry or of a worker
   /// becomes one route, also if several entries or workers have it. Refused: duplicate entries, and one function id in
-  /// different dispatch modes.
+  /// different dispatch modes. `max_result_len`: the longest result that an answer may have.
   status_or_reason prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
-                           const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules);
+                           const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules,
+                           std::uint32_t max_result_len);
 
   const function_index_view &index() const { return view_; }
   const judge_rules &rules() const { return rules_; }
@@ -47,10 +48,10 @@ public:
   handler_result run(const slot_ring &ring, std::uint32_t slot, const request &r, std::uint32_t route,
                      std::uint64_t generation, thread_counters &here) const;
 
-  /// Replaces an answer that the ring or the schema does not allow by a protocol error. Each answer of a handler is
+  /// Replaces an answer that the slots or the schema do not allow by a protocol error. Each answer of a handler is
   /// checked here once, before its publication.
-  handler_result checked(const slot_ring &ring, std::uint32_t route, const handler_result &said) const {
-    if (said.result_len > ring.max_payload())
+  handler_result checked(std::uint32_t route, const handler_result &said) const {
+    if (said.result_len > max_result_len_)
       return {true, CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};
     if (is_protocol_status(said.status)) // from a completion, or from the library
       return {true, said.status, 0};
@@ -73,6 +74,7 @@ private:
   function_index_view view_ = index_.view();
   judge_rules rules_;
   std::vector<handler> handlers_; ///< by route
+  std::uint32_t max_result_len_ = 0;
   bool may_defer_ = false;
 };
 

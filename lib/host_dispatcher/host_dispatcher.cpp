@@ -37,9 +37,11 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   rules.answer_unknown = o.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   rules.check_schema = o.check_schema != 0;
   rules.strict_flag_values = o.strict_flag_values != 0;
-  if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules))
-    return refused;
   const slot_ring &ring = setup.jobs->ring;
+  const std::uint32_t most =
+      setup.max_result_bytes == 0 ? ring.max_payload() : std::min(ring.max_payload(), setup.max_result_bytes);
+  if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules, most))
+    return refused;
   graphs_.reset(setup.workers, handlers_.index(), *setup.jobs, o, setup.launcher, setup.idle_mask);
   responder_.prepare(setup.markers);
   const bool pool = o.handler_pool_size != 0;
@@ -55,9 +57,11 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
     counters_used_.set(counters_now);
   queued_ = pool || setup.shared_ring;
   tracks_jobs_.store(queued_ || handlers_.may_defer() ? 1 : 0);
-  max_result_len_.set(ring.max_payload());
+  max_result_len_.set(most);
   if (setup_.jobs != setup.jobs) // the last reference to the table of an earlier run may go
     forget_ring();
+  if (setup.dataplane)
+    dataplane_.prepare(*setup.dataplane, *setup.jobs);
   jobs_.set(setup.jobs.get(), !setup.shared_ring);
   setup_ = std::move(setup);
   stats_base_.set(load_relaxed(*setup_.stats) - processed());
@@ -168,6 +172,10 @@ void host_dispatcher::end_loop() {
   // that: this thread leaves it as soon as its deferred jobs are answered.
   while (shared() && has_jobs() && stop_.load() == 0)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
+  // The same for a dataplane: only this thread, and a thread that stops, may send answers.
+  thread_counters &here = counters_[kLoopCounters];
+  while (has_dataplane() && (dataplane_.send(here), dataplane_.holds_any()) && stop_.load() == 0)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
   if (shared() && !has_jobs())
     leave_ring();
 }
@@ -188,6 +196,8 @@ std::uint32_t host_dispatcher::turn() {
     work += setup_.router->route(kBatch, *this, here);
     if (setup_.options.handler_pool_size == 0)
       work += serve_queued(here);
+  } else if (has_dataplane()) {
+    work += dataplane_turn(here);
   } else {
     std::uint32_t i = jobs.cursor.peek();
     while (work < kBatch && (work == 0 || !stop_requested()) && !graphs_.holds_intake() &&
@@ -208,6 +218,20 @@ std::uint32_t host_dispatcher::turn() {
   return work;
 }
 
+std::uint32_t host_dispatcher::dataplane_turn(thread_counters &here) {
+  job_table &jobs = *setup_.jobs;
+  std::uint32_t work = dataplane_.send(here), i = 0;
+  while (work < kBatch && (work == 0 || !stop_requested()) && !graphs_.holds_intake() && dataplane_.receive(i, here)) {
+    jobs.cursor.set(i);
+    take_turn(jobs.ring, i, handlers_.index(), handlers_.rules(), *this);
+    dataplane_.finish_turn(here);
+    ++work;
+    if (graphs_.backlog())
+      graphs_.turn(here);
+  }
+  return work;
+}
+
 void host_dispatcher::idle_turn() {
   thread_counters &here = counters_[kLoopCounters];
   learn_collected();
@@ -217,6 +241,8 @@ void host_dispatcher::idle_turn() {
     return;
   here.heartbeat.bump();
   store_relaxed(*setup_.stats, stats_value());
+  if (has_dataplane())
+    return;
   const std::uint32_t slots = sleeping ? job_table::kResyncSlotsAsleep : job_table::kResyncSlots;
   job_table &jobs = *setup_.jobs;
   if (!shared() && empty_turns_ == kResyncTurns)
@@ -231,7 +257,7 @@ void host_dispatcher::idle_turn() {
 void host_dispatcher::learn_collected() {
   const job_table &jobs = *setup_.jobs;
   const std::uint32_t i = jobs.cursor.peek();
-  if (collected_slot_ != i && !shared() && no_job(i) && jobs.ring.collected(i))
+  if (collected_slot_ != i && !shared() && !has_dataplane() && no_job(i) && jobs.ring.collected(i))
     collected_slot_ = i;
 }
 
@@ -281,7 +307,7 @@ handler_result host_dispatcher::serve_here(std::uint32_t i, const request &r, st
   here.dispatched.bump();
   if (tracks_jobs_.peek() == 0) {
     const slot_ring &ring = setup_.jobs->ring;
-    return handlers_.checked(ring, route, handlers_.run(ring, i, r, route, 0, here));
+    return handlers_.checked(route, handlers_.run(ring, i, r, route, 0, here));
   }
   write_record((*setup_.jobs)[i], r, {verdict::serve, CUDAQ_RPC_OK, route}, false);
   run_job(i, here);

@@ -6,6 +6,9 @@
 //   serve     in the same turn             queue -> pool threads         queue -> dispatcher thread, or pool threads
 //   answer    in the same turn             job_responder                 job_responder
 //
+// With a provider's dataplane instead of a ring (cpu_dataplane.h), rx_poll tells which slot to read, and an answered
+// slot is sent in a later step of the same thread. The rest is as with a ring that is not shared.
+//
 // Requests for graphs (graph_path.h) always go through a queue to the dispatcher thread, which launches the graphs in
 // its turns and handles their ends. For the slot they are handlers that defer.
 //
@@ -38,11 +41,14 @@
 #pragma once
 
 #include "lib/base/runner.h"
+#include "lib/host_dispatcher/cpu_dataplane.h"
 #include "lib/host_dispatcher/graph_path.h"
 #include "lib/host_dispatcher/handler_table.h"
 #include "lib/host_dispatcher/used_jobs.h"
 #include "lib/host_dispatcher/work_queues.h"
 #include "lib/shared_ring/ring_router.h"
+
+#include <optional>
 
 namespace cudaq::realtime::detail {
 
@@ -57,6 +63,8 @@ struct host_setup {
   std::vector<cudaq_host_worker_t> workers;
   std::shared_ptr<graph_launcher> launcher; ///< if there are workers
   cudaq_dispatcher_options_t options{};
+  std::optional<cudaq_cpu_dataplane_t> dataplane; ///< jobs->ring then has flags of the library's own
+  std::uint32_t max_result_bytes = 0;             ///< 0: what a slot holds
   bool shared_ring = false;
   bool markers = true;
   volatile int *shutdown_flag = nullptr;
@@ -146,11 +154,13 @@ private:
 
   static std::vector<thread_counters> make_counters();
   bool shared() const { return setup_.shared_ring; }
+  bool has_dataplane() const { return setup_.dataplane.has_value(); }
   status_or_reason start_threads(bool with_thread);
   void abandon_start();
   void wait_for_go() const;
   bool stop_requested() const { return stop_.load() != 0 || load_acquire(*setup_.shutdown_flag) != 0; }
   bool stop_seen();
+  std::uint32_t dataplane_turn(thread_counters &here);
   void learn_collected();
   void idle_turn();
   /// Serves one request from the queues: a turn of a pool thread. Returns its work count.
@@ -177,6 +187,7 @@ private:
   std::vector<thread_counters> counters_ = make_counters();
   job_responder responder_{handlers_, counters_[kSharedCounters]};
   graph_path graphs_{responder_};
+  cpu_dataplane dataplane_;                                      ///< used if has_dataplane()
   used_jobs jobs_;                                               ///< for calls from other threads; set by prepare
   shared_word<std::uint32_t> max_result_len_;                    ///< the same
   shared_word<std::uint32_t> counters_used_{kFirstPoolCounters}; ///< largest number so far; counters outlive a run

@@ -94,7 +94,13 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
   if (!wait_until(deadline, [this] { return !graphs_.runs(); }))
     return false;
   graphs_.settle(counters_[kLoopCounters]);
-  const auto idle = [this] { return !has_jobs(); };
+  // The loop's thread has ended, so this thread may send what is answered now.
+  const auto idle = [this] {
+    if (!has_dataplane())
+      return !has_jobs();
+    dataplane_.send(counters_[kLoopCounters]);
+    return !dataplane_.holds_any();
+  };
   if (setup_.jobs && !wait_until(deadline, idle)) {
     give_up_deferred_jobs();
     // The remaining jobs are being published by the threads that completed them, which run no handlers.

@@ -40,7 +40,7 @@ bool job_responder::complete(job_table &jobs, std::uint32_t slot, std::uint64_t 
 void job_responder::publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts) const {
   job_record &record = jobs[slot];
   if (record.what.what == verdict::serve)
-    said = handlers_.checked(jobs.ring, record.what.route, said);
+    said = handlers_.checked(record.what.route, said);
   counts.count_response(said.status);
   publish_answer(jobs.ring, slot, record.req, said, {record.marked, markers_ ? record.cuda_error : 0});
   record.state.finish();

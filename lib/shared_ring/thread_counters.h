@@ -21,7 +21,7 @@ struct alignas(128) thread_counters {
   counter unexpected_flag_values;
   counter handler_errors;
   counter protocol_errors[CUDAQ_RPC_ERROR_COUNT];
-  counter tx_busy_waits, cursor_jumps, launches, hook_failures;
+  counter tx_busy_waits, cursor_jumps, launches, hook_failures, dataplane_errors;
   counter heartbeat;
 
   /// The handler call in progress: function id in the upper 32 bits, slot + 1 in the lower. 0: no call.

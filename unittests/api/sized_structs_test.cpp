@@ -33,7 +33,7 @@ field_ends ends_of_stats() {
   add_fields(ends, at, 9 + CUDAQ_RPC_ERROR_COUNT + 5, 8); // up to heartbeat
   EXPECT_EQ(at, offsetof(cudaq_dispatcher_stats_t, cursor));
   add_fields(ends, at, 2, 4);
-  add_fields(ends, at, 2, 8);
+  add_fields(ends, at, 3, 8);
   EXPECT_EQ(at, sizeof(cudaq_dispatcher_stats_t));
   return ends;
 }

@@ -72,13 +72,13 @@ INSTANTIATE_TEST_SUITE_P(
                 [](config_t &c) { c.kernel_type = CUDAQ_KERNEL_COOPERATIVE; },
                 CUDAQ_ERR_UNSUPPORTED,
                 {"config->kernel_type is 1"}},
-        refusal{"UnifiedMayHaveNoSlots",
+        refusal{"UnifiedWithoutSlots",
                 [](config_t &c) {
                   c.kernel_type = CUDAQ_KERNEL_UNIFIED;
                   c.num_slots = c.slot_size = 0;
                 },
-                CUDAQ_ERR_UNSUPPORTED,
-                {"config->kernel_type is 2"}}),
+                CUDAQ_ERR_INVALID_ARG,
+                {"config->num_slots is 0"}}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
 struct ring_refusal {

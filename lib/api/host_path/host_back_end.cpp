@@ -12,7 +12,7 @@ namespace cudaq::realtime::detail {
 
 const char *host_back_end::missing_call(const wiring &w) const {
   if (!w.ring)
-    return "cudaq_dispatcher_set_ringbuffer";
+    return is_unified_host(config_) ? "cudaq_dispatcher_set_cpu_dataplane" : "cudaq_dispatcher_set_ringbuffer";
   if (!w.table && w.v2.empty() && w.workers.empty())
     return "cudaq_dispatcher_set_function_table";
   return w.shutdown_flag == nullptr ? "cudaq_dispatcher_set_control" : nullptr;
@@ -85,7 +85,9 @@ status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
   fault_told_ = false;
   setup.options = w.options;
   setup.shared_ring = config_.shared_ring_mode != 0;
-  setup.markers = config_.skip_tx_markers == 0;
+  setup.markers = config_.skip_tx_markers == 0 && !w.dataplane; // the flags are the library's own
+  setup.dataplane = w.dataplane;
+  setup.max_result_bytes = w.max_result_bytes;
   setup.shutdown_flag = w.shutdown_flag;
   setup.stats = w.stats;
   setup.idle_mask = w.words.idle_mask;

@@ -297,6 +297,15 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispat
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_spec(cudaq_dispatcher_t *dispatcher,
                                                                            cudaq_unified_launch_spec_fn_t launch_fn,
                                                                            void *transport_ctx);
+/* Host path with CUDAQ_KERNEL_UNIFIED: the dispatcher's loop receives and sends through a provider of a transport.
+ * cpu_dataplane is a const cudaq_cpu_dataplane_t * (daemon/bridge/bridge_interface.h). It is copied; what it points to
+ * must stay until destroy. It replaces the ring: config.num_slots and slot_size are those of the provider's slots. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_cpu_dataplane(cudaq_dispatcher_t *dispatcher,
+                                                                     const void *cpu_dataplane);
+/* Host path: a transport whose answers are shorter than a slot. Longer results are answered
+ * CUDAQ_RPC_ERR_RESULT_TOO_LARGE, and handlers find the limit in max_result_len. Bytes without the 24 bytes of the
+ * header; 0, the default: what a slot holds, which is also the limit of larger numbers. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_max_result_bytes(cudaq_dispatcher_t *dispatcher, uint32_t bytes);
 /* Declares that `blocks` blocks of the caller's own kernels stay resident on a device while dispatchers of the manager
  * run. start then refuses a cooperative grid that does not fit on the device together with them. 0 revokes the
  * declaration. */
@@ -566,6 +575,8 @@ typedef struct cudaq_dispatcher_stats_t {
   uint32_t busy_slots;    /* loops and threads that are inside a handler at this moment */
   uint64_t polls;         /* looks at the ring; device path only */
   uint64_t hook_failures; /* launch hooks that threw; host path only */
+  uint64_t
+      dataplane_errors; /* of a CPU dataplane: calls of tx_publish that failed, and slots that rx_poll may not return */
 } cudaq_dispatcher_stats_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher,
