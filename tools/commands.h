@@ -15,6 +15,7 @@ void add_decode(CLI::App &program, chosen_command &chosen);
 void add_pipeline(CLI::App &program, chosen_command &chosen);
 void add_latency(CLI::App &program, chosen_command &chosen);
 void add_bench(CLI::App &program, chosen_command &chosen);
+void add_doctor(CLI::App &program, chosen_command &chosen);
 void add_info(CLI::App &program, chosen_command &chosen);
 
 } // namespace cudaq::realtime::tools

@@ -11,6 +11,7 @@ namespace {
 
 constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime info                  what this machine can do, and what is missing
+  cudaq-realtime doctor                what on this machine makes it slow or does not work, and the remedies
   cudaq-realtime demo                  the main use: decode surface-code shots through the ring, check every answer
   cudaq-realtime decode                own shots: detection events in, predicted observables out
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
@@ -38,6 +39,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
 #endif
   tools::add_latency(app, chosen);
   tools::add_bench(app, chosen);
+  tools::add_doctor(app, chosen);
   tools::add_info(app, chosen);
 }
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/doctor_checks.h"
+
+#include "tools/common/machine.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+const char *word(verdict v) {
+  static constexpr const char *words[] = {"good", "warning", "wrong"};
+  return words[static_cast<int>(v)];
+}
+
+json part_json(const std::vector<finding> &lines) {
+  json all = json::array();
+  for (const finding &f : lines) {
+    all.push_back({{"name", f.name}, {"verdict", word(f.is)}, {"detail", f.detail}});
+    if (f.is != verdict::good)
+      all.back()["remedy"] = f.remedy;
+  }
+  return all;
+}
+
+void print_part(const output &out, const std::string &part, const std::vector<finding> &lines) {
+  out.text("{}\n", part);
+  for (const finding &f : lines) {
+    out.text("  {:<8} {:<20} {}\n", word(f.is), f.name, f.detail);
+    if (f.is != verdict::good)
+      out.text("  {:<8} {:<20} {}\n", "", "", "-> " + f.remedy);
+  }
+}
+
+} // namespace
+
+int run_doctor(const doctor_options &o, const output &out) {
+  const system_files files(o.root);
+  std::vector<std::pair<std::string, std::vector<finding>>> parts;
+  if (!o.transport.empty()) // first: it may refuse the name
+    parts.emplace_back("transport " + o.transport, check_transport(files, o.transport, o.port));
+  parts.emplace(parts.begin(), "machine", check_machine(files, allowed_cores()));
+  parts.emplace(parts.begin() + 1, "gpu", check_gpu(files, probe_cuda()));
+  parts.emplace_back("self-test", check_dispatcher());
+
+  int count[3] = {};
+  json report = json::object();
+  for (const auto &[part, lines] : parts) {
+    print_part(out, part, lines);
+    report[part] = part_json(lines);
+    for (const finding &f : lines)
+      ++count[static_cast<int>(f.is)];
+  }
+  const bool ok = count[static_cast<int>(verdict::wrong)] == 0;
+  out.text("\n{} good, {} warnings, {} wrong\n", count[0], count[1], count[2]);
+  out.write_json({{"command", "doctor"},
+                  {"ok", ok},
+                  {"good", count[0]},
+                  {"warnings", count[1]},
+                  {"wrong", count[2]},
+                  {"parts", report}});
+  return ok ? kExitOk : kExitCheckFailed;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks whether this machine is ready for realtime decoding, line by line, with what to do about each defect.
+#pragma once
+
+#include "tools/common/report.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+enum class verdict : std::uint8_t {
+  good,
+  warning, ///< it works, but slower or with longer tails
+  wrong,   ///< what was asked for cannot work
+};
+
+/// One line of the report.
+struct finding {
+  std::string name;
+  verdict is = verdict::good;
+  std::string detail;
+  std::string remedy; ///< empty if the verdict is good
+};
+
+struct doctor_options {
+  std::string transport; ///< "": no checks of a transport
+  int port = 0;          ///< of the transport; 0: not checked
+  std::string root;      ///< folder in which /sys, /proc and /dev are looked up; "": this machine
+};
+
+/// Returns an exit_code: kExitCheckFailed if a line is wrong.
+int run_doctor(const doctor_options &options, const output &out);
+
+} // namespace cudaq::realtime::tools

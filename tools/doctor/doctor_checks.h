@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of `doctor`, by part of the machine. Each returns the lines of its part.
+#pragma once
+
+#include "tools/doctor/doctor.h"
+#include "tools/doctor/system_files.h"
+#include "tools/info/cuda_probe.h"
+
+namespace cudaq::realtime::tools {
+
+/// Cores, frequency, sleep states, interrupts, limits and memory. `cores`: those that this process may use.
+std::vector<finding> check_machine(const system_files &files, const std::vector<int> &cores);
+
+/// Driver, devices, permissions, and the ways to map memory of a GPU.
+std::vector<finding> check_gpu(const system_files &files, const cuda_probe &probe);
+
+/// What the transport needs. Throws usage_error for a transport that has no checks.
+std::vector<finding> check_transport(const system_files &files, const std::string &transport, int port);
+
+/// One request through a ring and a dispatcher of this process. If no answer comes, the line names the step that is
+/// silent.
+std::vector<finding> check_dispatcher();
+
+} // namespace cudaq::realtime::tools

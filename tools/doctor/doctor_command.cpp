@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands.h"
+#include "tools/common/command_options.h"
+#include "tools/doctor/doctor.h"
+
+namespace cudaq::realtime::tools {
+
+void add_doctor(CLI::App &program, chosen_command &chosen) {
+  const auto options = std::make_shared<doctor_options>();
+  doctor_options &o = *options;
+  CLI::App &doctor =
+      *program.add_subcommand("doctor", "is this machine ready? each line good, warning or wrong, with the remedy");
+  doctor.footer(R"(A warning costs speed. Something wrong stops what was asked for; the exit status is then 1.
+
+Examples:
+  cudaq-realtime doctor
+  cudaq-realtime doctor --transport udp --port 5000
+  cudaq-realtime doctor --json doctor.json)");
+  add_choice(doctor, "--transport", o.transport, "also what this transport needs", {"udp", "shm", "cpu_roce"});
+  doctor.add_option("--port", o.port, "with --transport udp: this UDP port must be free; 0: not checked")
+      ->needs("--transport")
+      ->check(CLI::Range(0, 65535));
+  doctor.add_option("--root", o.root, "folder whose sys, proc and dev are read instead of this machine's")
+      ->type_name("FOLDER");
+  run_when_chosen(doctor, chosen, [options](const output &out) { return run_doctor(*options, out); });
+}
+
+} // namespace cudaq::realtime::tools

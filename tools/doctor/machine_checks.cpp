@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/doctor_checks.h"
+
+#include <algorithm>
+#include <fmt/ranges.h>
+#include <map>
+#include <sys/resource.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr const char *kCpu = "/sys/devices/system/cpu/";
+
+finding cores_line(const std::vector<int> &cores) {
+  finding f{"cores", verdict::good, fmt::format("{} usable by this process", cores.size()), ""};
+  if (cores.size() < 2) {
+    f.is = verdict::wrong;
+    f.remedy = "dispatcher and client need a core each: allow two or more in the container or with taskset";
+  } else if (cores.size() < 4) {
+    f.is = verdict::warning;
+    f.remedy = "with 4 or more, the system and the handlers do not use the cores of dispatcher and client";
+  }
+  return f;
+}
+
+finding governor_line(const system_files &files, const std::vector<int> &cores) {
+  std::map<std::string, int> count;
+  for (const int core : cores)
+    if (const std::string g = files.line(fmt::format("{}cpu{}/cpufreq/scaling_governor", kCpu, core)); !g.empty())
+      ++count[g];
+  if (count.empty())
+    return {"frequency governor", verdict::good, "none: the system does not change the frequency", ""};
+  std::string text;
+  for (const auto &[governor, number] : count)
+    text += fmt::format("{}{} on {} cores", text.empty() ? "" : ", ", governor, number);
+  if (count.size() == 1 && count.contains("performance"))
+    return {"frequency governor", verdict::good, text, ""};
+  return {"frequency governor", verdict::warning, text,
+          "a core that was idle is slow at first; as root: cpupower frequency-set -g performance"};
+}
+
+finding sleep_line(const system_files &files, const std::vector<int> &cores) {
+  long long worst = 0;
+  std::string name;
+  for (const int core : cores) {
+    const std::string folder = fmt::format("{}cpu{}/cpuidle", kCpu, core);
+    for (const std::string &state : files.names(folder)) {
+      const std::string at = fmt::format("{}/{}/", folder, state);
+      const long long latency = files.number(at + "latency").value_or(0);
+      if (files.number(at + "disable").value_or(0) == 0 && latency > worst) {
+        worst = latency;
+        name = files.line(at + "name");
+      }
+    }
+  }
+  if (worst <= 2)
+    return {"sleep states", verdict::good, worst == 0 ? "none that the system reports" : "only light ones", ""};
+  return {"sleep states", verdict::warning, fmt::format("{} takes {} us to leave", name, worst),
+          "threads that wait by `block` wake up late; as root: cpupower idle-set -D 2, or boot with "
+          "intel_idle.max_cstate=1"};
+}
+
+finding isolation_line(const std::vector<int> &isolated) {
+  if (!isolated.empty())
+    return {"isolated cores", verdict::good, fmt::format("{}", fmt::join(isolated, ", ")), ""};
+  return {"isolated cores", verdict::warning, "none",
+          "other programs lengthen p99.9; boot with isolcpus=... nohz_full=... and name these cores with --core-..."};
+}
+
+finding interrupts_line(const system_files &files, const std::vector<int> &isolated) {
+  if (isolated.empty())
+    return {"interrupts", verdict::good, "not judged: there are no isolated cores", ""};
+  std::vector<std::string> guilty;
+  for (const std::string &irq : files.names("/proc/irq")) {
+    const std::vector<int> where = parse_cpu_list(files.line("/proc/irq/" + irq + "/effective_affinity_list"));
+    if (std::any_of(where.begin(), where.end(),
+                    [&](int cpu) { return std::find(isolated.begin(), isolated.end(), cpu) != isolated.end(); }))
+      guilty.push_back(irq);
+  }
+  if (guilty.empty())
+    return {"interrupts", verdict::good, "none goes to an isolated core", ""};
+  return {"interrupts", verdict::warning,
+          fmt::format("{} go to isolated cores: {}", guilty.size(), fmt::join(guilty, ", ")),
+          "as root: echo CORES > /proc/irq/NUMBER/smp_affinity_list, and stop irqbalance"};
+}
+
+finding huge_pages_line(const system_files &files) {
+  long long free_pages = 0;
+  for (const std::string &l : files.lines("/proc/meminfo"))
+    if (l.starts_with("HugePages_Free:"))
+      free_pages = std::atoll(l.c_str() + l.find(':') + 1);
+  if (free_pages > 0)
+    return {"huge pages", verdict::good, fmt::format("{} free", free_pages), ""};
+  return {"huge pages", verdict::warning, "none free",
+          "large rings miss the TLB; as root: echo 64 > /proc/sys/vm/nr_hugepages"};
+}
+
+std::string limit_text(rlim_t value) { return value == RLIM_INFINITY ? "unlimited" : fmt::format("{}", value); }
+
+finding priority_line() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_cur > 0)
+    return {"realtime priority", verdict::good, "up to " + limit_text(limit.rlim_cur), ""};
+  return {"realtime priority", verdict::warning, "not allowed",
+          "the option realtime_priority is refused; raise rtprio in /etc/security/limits.conf, or give CAP_SYS_NICE"};
+}
+
+finding locked_memory_line() {
+  rlimit limit{};
+  constexpr rlim_t enough = rlim_t{64} << 20;
+  const bool known = getrlimit(RLIMIT_MEMLOCK, &limit) == 0;
+  if (known && limit.rlim_cur >= enough)
+    return {"locked memory", verdict::good, limit_text(limit.rlim_cur), ""};
+  return {"locked memory", verdict::warning, known ? limit_text(limit.rlim_cur) + " bytes" : "unknown",
+          "large pinned or registered rings fail; raise memlock in /etc/security/limits.conf to 64 MiB or more"};
+}
+
+} // namespace
+
+std::vector<finding> check_machine(const system_files &files, const std::vector<int> &cores) {
+  const std::vector<int> isolated = parse_cpu_list(files.line(std::string(kCpu) + "isolated"));
+  return {cores_line(cores),
+          governor_line(files, cores),
+          sleep_line(files, cores),
+          isolation_line(isolated),
+          interrupts_line(files, isolated),
+          huge_pages_line(files),
+          priority_line(),
+          locked_memory_line()};
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/system_files.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools {
+
+bool system_files::exists(const std::string &path) const {
+  std::error_code error;
+  return std::filesystem::exists(root_ + path, error);
+}
+
+bool system_files::writable(const std::string &path) const { return access((root_ + path).c_str(), R_OK | W_OK) == 0; }
+
+std::string system_files::line(const std::string &path) const {
+  std::ifstream in(root_ + path);
+  std::string text;
+  std::getline(in, text);
+  return text;
+}
+
+std::vector<std::string> system_files::lines(const std::string &path) const {
+  std::ifstream in(root_ + path);
+  std::vector<std::string> all;
+  for (std::string text; std::getline(in, text);)
+    all.push_back(text);
+  return all;
+}
+
+std::optional<long long> system_files::number(const std::string &path) const {
+  const std::string text = line(path);
+  long long value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  return parsed.ec == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+std::vector<std::string> system_files::names(const std::string &folder) const {
+  std::vector<std::string> all;
+  std::error_code error;
+  for (auto at = std::filesystem::directory_iterator(root_ + folder, error);
+       !error && at != std::filesystem::directory_iterator(); at.increment(error))
+    all.push_back(at->path().filename().string());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::string system_files::link(const std::string &path) const {
+  std::error_code error;
+  return std::filesystem::read_symlink(root_ + path, error).string();
+}
+
+std::vector<int> parse_cpu_list(const std::string &text) {
+  std::vector<int> cpus;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    int first = 0;
+    const char *const end = part.data() + part.size();
+    const auto low = std::from_chars(part.data(), end, first);
+    if (low.ec != std::errc())
+      continue;
+    int last = first;
+    if (low.ptr != end && *low.ptr == '-')
+      std::from_chars(low.ptr + 1, end, last);
+    for (int cpu = first; cpu <= last && cpu - first < 4096; ++cpu)
+      cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/doctor_checks.h"
+
+#include <cstdio>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+/// The socket of a UDP port: its inode in `table`, which is /proc/net/udp or udp6; 0: nobody has the port.
+unsigned long long inode_of_port(const system_files &files, const std::string &table, int port) {
+  for (const std::string &l : files.lines(table)) {
+    unsigned number = 0;
+    unsigned long long inode = 0;
+    // sl local_address rem_address st queues tr tm->when retrnsmt uid timeout inode
+    if (std::sscanf(l.c_str(), " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %*s %*s %llu", &number, &inode) == 2 &&
+        static_cast<int>(number) == port)
+      return inode;
+  }
+  return 0;
+}
+
+/// "4711 (name)"; "" if the process is not visible to this user.
+std::string process_with_socket(const system_files &files, unsigned long long inode) {
+  const std::string wanted = fmt::format("socket:[{}]", inode);
+  for (const std::string &pid : files.names("/proc")) {
+    if (pid.find_first_not_of("0123456789") != std::string::npos)
+      continue;
+    const std::string folder = "/proc/" + pid + "/fd";
+    for (const std::string &fd : files.names(folder))
+      if (files.link(folder + "/" + fd) == wanted)
+        return fmt::format("{} ({})", pid, files.line("/proc/" + pid + "/comm"));
+  }
+  return "";
+}
+
+finding port_line(const system_files &files, int port) {
+  const std::string name = fmt::format("UDP port {}", port);
+  for (const char *table : {"/proc/net/udp", "/proc/net/udp6"})
+    if (const unsigned long long inode = inode_of_port(files, table, port); inode != 0) {
+      const std::string who = process_with_socket(files, inode);
+      return {name, verdict::wrong, "taken by " + (who.empty() ? "a process of another user" : "process " + who),
+              "end that program, or choose another port; --port 0 takes a free one"};
+    }
+  return {name, verdict::good, "free", ""};
+}
+
+finding receive_buffer_line(const system_files &files) {
+  const long long most = files.number("/proc/sys/net/core/rmem_max").value_or(0);
+  const std::string text = fmt::format("at most {} bytes", most);
+  if (most >= 4 << 20)
+    return {"receive buffer", verdict::good, text, ""};
+  return {"receive buffer", verdict::warning, text,
+          "bursts are lost while the dispatcher is busy; as root: sysctl net.core.rmem_max=8388608"};
+}
+
+finding busy_poll_line(const system_files &files) {
+  const long long us = files.number("/proc/sys/net/core/busy_read").value_or(0);
+  if (us > 0)
+    return {"busy polling", verdict::good, fmt::format("{} us", us), ""};
+  return {"busy polling", verdict::warning, "off",
+          "with a network card, each datagram waits for an interrupt; as root: sysctl net.core.busy_read=50 "
+          "net.core.busy_poll=50 (loopback does not need it)"};
+}
+
+std::vector<finding> shm_lines(const system_files &files) {
+  if (!files.writable("/dev/shm"))
+    return {{"/dev/shm", verdict::wrong, "this process may not create files there",
+             "mount a tmpfs at /dev/shm with mode 1777; in a container: --ipc=host or --shm-size"}};
+  return {{"/dev/shm", verdict::good, "writable", ""}};
+}
+
+std::vector<finding> port_of_rdma(const system_files &files, const std::string &device, const std::string &port) {
+  const std::string at = "/sys/class/infiniband/" + device + "/ports/" + port + "/";
+  const std::string state = files.line(at + "state"), name = device + " port " + port;
+  if (state.find("ACTIVE") == std::string::npos)
+    return {{name, verdict::wrong, "state " + (state.empty() ? "unknown" : state), "check the cable, and ip link"}};
+  int usable = 0;
+  for (const std::string &index : files.names(at + "gid_attrs/types"))
+    usable += files.line(at + "gid_attrs/types/" + index) == "RoCE v2" &&
+              files.line(at + "gids/" + index).find_first_not_of("0:") != std::string::npos;
+  if (usable == 0)
+    return {{name, verdict::wrong, "active, but no RoCE v2 GID", "give its network interface an IPv4 address"}};
+  return {{name, verdict::good, fmt::format("active, {} RoCE v2 GIDs", usable), ""}};
+}
+
+std::vector<finding> rdma_lines(const system_files &files) {
+  const std::vector<std::string> devices = files.names("/sys/class/infiniband");
+  if (devices.empty())
+    return {{"RDMA devices", verdict::wrong, "none",
+             "load the driver of the network card, or soft-RoCE: rdma link add rxe0 type rxe netdev INTERFACE"}};
+  std::vector<finding> lines;
+  for (const std::string &device : devices)
+    for (const std::string &port : files.names("/sys/class/infiniband/" + device + "/ports"))
+      for (const finding &f : port_of_rdma(files, device, port))
+        lines.push_back(f);
+  for (const std::string &name : files.names("/dev/infiniband"))
+    if (name.starts_with("uverbs") && !files.writable("/dev/infiniband/" + name))
+      lines.push_back({"/dev/infiniband/" + name, verdict::wrong, "this process may not read and write it",
+                       "install rdma-core, or change the mode by a udev rule"});
+  return lines;
+}
+
+} // namespace
+
+std::vector<finding> check_transport(const system_files &files, const std::string &transport, int port) {
+  if (transport == "shm")
+    return shm_lines(files);
+  if (transport == "cpu_roce")
+    return rdma_lines(files);
+  if (transport != "udp")
+    throw usage_error("--transport: \"" + transport + "\" is not one of udp, shm, cpu_roce");
+  std::vector<finding> lines = {receive_buffer_line(files), busy_poll_line(files)};
+  if (port != 0)
+    lines.push_back(port_line(files, port));
+  return lines;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unittests/tools/common/run_program.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+/// A folder whose sys, proc and dev describe a made-up machine.
+class made_up_machine {
+public:
+  void file(const std::string &path, const std::string &text) {
+    const auto at = scratch_.path() / path;
+    std::filesystem::create_directories(at.parent_path());
+    std::ofstream(at) << text << "\n";
+  }
+  void link(const std::string &path, const std::string &target) {
+    const auto at = scratch_.path() / path;
+    std::filesystem::create_directories(at.parent_path());
+    std::filesystem::create_symlink(target, at);
+  }
+  /// For all cores of a small machine: this process may be limited to some of them.
+  void each_core(const std::string &path, const std::string &text) {
+    for (int core = 0; core < 64; ++core)
+      file("sys/devices/system/cpu/cpu" + std::to_string(core) + "/" + path, text);
+  }
+  program_result doctor(const std::string &options = "") const {
+    return run_program("doctor --json --root '" + scratch_.path().string() + "' " + options);
+  }
+
+private:
+  const scratch_folder scratch_;
+};
+
+/// "verdict: detail" of a line.
+std::string line_of(const nlohmann::json &report, const std::string &part, const std::string &name) {
+  if (report.is_discarded() || !report.contains("parts") || !report["parts"].contains(part))
+    return "no such part";
+  for (const auto &f : report["parts"][part])
+    if (f.at("name") == name)
+      return f.at("verdict").get<std::string>() + ": " + f.at("detail").get<std::string>();
+  return "no such line";
+}
+
+TEST(Doctor, JudgesThisMachineAndSendsARequestThroughADispatcher) {
+  const program_result r = run_program("doctor --json");
+  const auto j = r.json();
+  ASSERT_FALSE(j.is_discarded()) << r.out << r.err;
+  EXPECT_EQ(r.exit_code, j.at("wrong") == 0 ? 0 : 1);
+  EXPECT_TRUE(contains(line_of(j, "self-test", "dispatcher"), "good: one request through a ring and back in"));
+  for (const auto &[part, lines] : j.at("parts").items())
+    for (const auto &f : lines) {
+      EXPECT_FALSE(f.at("detail").get<std::string>().empty()) << part << " " << f;
+      EXPECT_EQ(f.contains("remedy"), f.at("verdict") != "good") << part << " " << f;
+    }
+}
+
+TEST(Doctor, FindsNothingToChangeOnAPreparedMachine) {
+  made_up_machine m;
+  m.each_core("cpufreq/scaling_governor", "performance");
+  m.each_core("cpuidle/state0/latency", "0");
+  m.each_core("cpuidle/state1/latency", "900");
+  m.each_core("cpuidle/state1/disable", "1");
+  m.file("sys/devices/system/cpu/isolated", "2-3,8");
+  m.file("proc/irq/9/effective_affinity_list", "0-1");
+  m.file("proc/meminfo", "MemTotal: 5 kB\nHugePages_Free:       64");
+  const auto j = m.doctor().json();
+  EXPECT_TRUE(contains(line_of(j, "machine", "frequency governor"), "good: performance on"));
+  EXPECT_EQ(line_of(j, "machine", "sleep states"), "good: none that the system reports");
+  EXPECT_EQ(line_of(j, "machine", "isolated cores"), "good: 2, 3, 8");
+  EXPECT_EQ(line_of(j, "machine", "interrupts"), "good: none goes to an isolated core");
+  EXPECT_EQ(line_of(j, "machine", "huge pages"), "good: 64 free");
+}
+
+TEST(Doctor, NamesWhatMakesAMachineSlow) {
+  made_up_machine m;
+  m.each_core("cpufreq/scaling_governor", "powersave");
+  m.each_core("cpuidle/state2/latency", "133");
+  m.each_core("cpuidle/state2/name", "C6");
+  m.file("sys/devices/system/cpu/isolated", "2-3");
+  m.file("proc/irq/9/effective_affinity_list", "3");
+  m.file("proc/irq/11/effective_affinity_list", "0");
+  const auto j = m.doctor().json();
+  EXPECT_TRUE(contains(line_of(j, "machine", "frequency governor"), "warning: powersave on"));
+  EXPECT_EQ(line_of(j, "machine", "sleep states"), "warning: C6 takes 133 us to leave");
+  EXPECT_EQ(line_of(j, "machine", "interrupts"), "warning: 1 go to isolated cores: 9");
+  EXPECT_EQ(line_of(j, "machine", "huge pages"), "warning: none free");
+}
+
+TEST(Doctor, NamesTheProcessThatHasThePort) {
+  made_up_machine m;
+  m.file("proc/net/udp",
+         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
+         " ref pointer drops\n  105: 0100007F:1388 00000000:0000 07 00000000:00000000 00:00000000 "
+         "00000000     0        0 4242 2 0000000000000000 0");
+  m.file("proc/777/comm", "other-server");
+  m.link("proc/777/fd/5", "socket:[4242]");
+  const program_result r = m.doctor("--transport udp --port 5000");
+  EXPECT_EQ(r.exit_code, 1);
+  EXPECT_EQ(line_of(r.json(), "transport udp", "UDP port 5000"), "wrong: taken by process 777 (other-server)");
+  EXPECT_EQ(line_of(m.doctor("--transport udp --port 5001").json(), "transport udp", "UDP port 5001"), "good: free");
+}
+
+TEST(Doctor, JudgesThePortsOfRdmaDevices) {
+  made_up_machine m;
+  const std::string port = "sys/class/infiniband/rxe0/ports/1/";
+  EXPECT_EQ(line_of(m.doctor("--transport cpu_roce").json(), "transport cpu_roce", "RDMA devices"), "wrong: none");
+  m.file(port + "state", "1: DOWN");
+  EXPECT_EQ(line_of(m.doctor("--transport cpu_roce").json(), "transport cpu_roce", "rxe0 port 1"),
+            "wrong: state 1: DOWN");
+  m.file(port + "state", "4: ACTIVE");
+  m.file(port + "gid_attrs/types/0", "IB/RoCE v1");
+  m.file(port + "gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001");
+  EXPECT_EQ(line_of(m.doctor("--transport cpu_roce").json(), "transport cpu_roce", "rxe0 port 1"),
+            "wrong: active, but no RoCE v2 GID");
+  m.file(port + "gid_attrs/types/1", "RoCE v2");
+  m.file(port + "gids/1", "0000:0000:0000:0000:0000:ffff:0a09:0001");
+  EXPECT_EQ(line_of(m.doctor("--transport cpu_roce").json(), "transport cpu_roce", "rxe0 port 1"),
+            "good: active, 1 RoCE v2 GIDs");
+}
+
+TEST(Doctor, RefusesOptionsThatDoNotApply) {
+  EXPECT_EQ(run_program("doctor --transport pigeon").exit_code, 2);
+  EXPECT_EQ(run_program("doctor --port 5000").exit_code, 2);
+  EXPECT_EQ(run_program("doctor --transport udp --port 70000").exit_code, 2);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
