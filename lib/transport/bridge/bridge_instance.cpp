@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/bridge/bridge_instance.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+struct state_name {
+  bridge_state state;
+  const char *name;
+};
+constexpr state_name kNames[] = {
+    {bridge_state::creating, "creating"},         {bridge_state::created, "created"},
+    {bridge_state::connecting, "connecting"},     {bridge_state::cancelling, "cancelling"},
+    {bridge_state::connected, "connected"},       {bridge_state::launched, "launched"},
+    {bridge_state::disconnected, "disconnected"}, {bridge_state::destroyed, "destroyed"},
+};
+
+constexpr std::uint32_t operator|(bridge_state a, bridge_state b) {
+  return static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b);
+}
+constexpr std::uint32_t operator|(std::uint32_t a, bridge_state b) { return a | static_cast<std::uint32_t>(b); }
+constexpr std::uint32_t only(bridge_state a) { return static_cast<std::uint32_t>(a); }
+
+constexpr std::uint32_t kAtRest =
+    bridge_state::created | bridge_state::connected | bridge_state::launched | bridge_state::disconnected;
+
+std::string names_of(std::uint32_t states) {
+  std::string text;
+  for (const state_name &n : kNames)
+    if ((states & only(n.state)) != 0)
+      text += (text.empty() ? "" : ", ") + std::string(n.name);
+  return text;
+}
+
+/// Runs a function at the end of a scope, also when a forced unwinding leaves it.
+template <class Function>
+class at_exit {
+public:
+  explicit at_exit(Function function) : function_(std::move(function)) {}
+  ~at_exit() { function_(); }
+  at_exit(const at_exit &) = delete;
+  at_exit &operator=(const at_exit &) = delete;
+
+private:
+  Function function_;
+};
+
+} // namespace
+
+/// The right to call the provider: one call at a time has it.
+class bridge_instance::exclusive {
+public:
+  /// Takes the right, and releases the lock, if the state is one of `allowed`.
+  exclusive(bridge_instance &of, std::unique_lock<std::mutex> lock, const char *entry, std::uint32_t allowed)
+      : of_(of), refused_(of.refused(allowed)) {
+    if (refused_)
+      return;
+    of.running_entry_ = entry;
+    lock.unlock();
+    of.thread_.join_until(steady_clock::time_point::max()); // an attempt to connect has ended: this does not wait
+  }
+  ~exclusive() {
+    if (refused_)
+      return;
+    const std::lock_guard lock(of_.mutex_);
+    of_.running_entry_ = nullptr;
+  }
+  exclusive(const exclusive &) = delete;
+  exclusive &operator=(const exclusive &) = delete;
+
+  const status_or_reason &refused() const { return refused_; }
+  /// No other call changes it.
+  bridge_state state() const { return of_.state_; }
+  void enter(bridge_state state) {
+    const std::lock_guard lock(of_.mutex_);
+    of_.state_ = state;
+    of_.changed_.notify_all();
+  }
+
+private:
+  bridge_instance &of_;
+  const status_or_reason refused_;
+};
+
+status_or_reason bridge_instance::reason_of(const char *entry, cudaq_status_t status) const {
+  if (status == CUDAQ_OK)
+    return {};
+  const auto value = static_cast<long long>(status);
+  if (value < 0 || value > CUDAQ_ERR_STATE)
+    return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: %s returned %lld, which is no cudaq_status_t", name_.c_str(),
+                       entry, value);
+  const char *const text = table_.error_text != nullptr ? table_.error_text() : nullptr;
+  if (text != nullptr && *text != 0)
+    return make_reason(status, "provider %s: %s: %s", name_.c_str(), entry, text);
+  return make_reason(status, "provider %s: %s returned %s", name_.c_str(), entry, cudaq_status_string(status));
+}
+
+status_or_reason bridge_instance::since_version(int version, bool present, const char *entry) const {
+  if (table_.entries.version < version)
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "provider %s: its table has version %d, and %s is of version %d",
+                       name_.c_str(), table_.entries.version, entry, version);
+  if (!present)
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "provider %s: it has no %s", name_.c_str(), entry);
+  return {};
+}
+
+status_or_reason bridge_instance::refused(std::uint32_t allowed) const {
+  if (in(bridge_state::destroyed))
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "the handle is destroyed");
+  if (running_entry_ != nullptr)
+    return make_reason(CUDAQ_ERR_STATE, "%s runs on another thread; a handle takes one call at a time", running_entry_);
+  const auto now = only(state_);
+  if ((now & allowed) != 0)
+    return {};
+  const bool busy = in(bridge_state::connecting) || in(bridge_state::cancelling);
+  return make_reason(CUDAQ_ERR_STATE,
+                     "the state is %s, allowed: %s; the order is create, connect, launch, disconnect, destroy%s",
+                     names_of(now).c_str(), names_of(allowed).c_str(),
+                     busy ? "; the provider's connect still runs, and disconnect cancels it" : "");
+}
+
+bool bridge_instance::wait(std::unique_lock<std::mutex> &lock, steady_clock::time_point deadline,
+                           const std::function<bool()> &done) {
+  if (deadline != steady_clock::time_point::max())
+    return changed_.wait_until(lock, deadline, done);
+  changed_.wait(lock, done);
+  return true;
+}
+
+// ------------------------------------------------------------------ create, launch, destroy --
+
+status_or_reason bridge_instance::create(int argc, char **argv) {
+  // The provider may change the strings and their order (getopt does).
+  std::vector<std::string> strings(argv, argv + argc);
+  std::vector<char *> pointers;
+  for (std::string &s : strings)
+    pointers.push_back(s.data());
+  pointers.push_back(nullptr);
+
+  exclusive use(*this, std::unique_lock(mutex_), "create", only(bridge_state::creating));
+  if (use.refused())
+    return use.refused();
+  cudaq_realtime_bridge_handle_t made = nullptr;
+  if (status_or_reason failed = call("create", table_.entries.create, &made, argc, pointers.data()))
+    return failed;
+  if (made == nullptr)
+    return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: create returned CUDAQ_OK, but stored no handle",
+                       name_.c_str());
+  handle_ = made;
+  use.enter(bridge_state::created);
+  return {};
+}
+
+status_or_reason bridge_instance::launch() {
+  exclusive use(*this, std::unique_lock(mutex_), "launch", only(bridge_state::connected));
+  if (use.refused())
+    return use.refused();
+  if (status_or_reason failed = call("launch", table_.entries.launch, handle_))
+    return failed;
+  use.enter(bridge_state::launched);
+  return {};
+}
+
+status_or_reason bridge_instance::destroy() {
+  exclusive use(*this, std::unique_lock(mutex_), "destroy", kAtRest);
+  if (use.refused())
+    return use.refused();
+  const bool may_run = use.state() == bridge_state::connected || use.state() == bridge_state::launched;
+  if (may_run && !disconnect_failed_) {
+    disconnect_failed_ = true;
+    if (status_or_reason failed = call("disconnect", table_.entries.disconnect, handle_))
+      return failed;
+    use.enter(bridge_state::disconnected);
+  }
+  if (status_or_reason failed = call("destroy", table_.entries.destroy, handle_))
+    return failed;
+  use.enter(bridge_state::destroyed);
+  return {};
+}
+
+// ------------------------------------------------------------------------ connect, disconnect --
+
+status_or_reason bridge_instance::connect(steady_clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  const bool at_rest = in(bridge_state::created) || in(bridge_state::connected);
+  if (at_rest && not_reported_ && running_entry_ == nullptr)
+    return result_of_connect();
+  if (!in(bridge_state::connecting)) {
+    if (status_or_reason no = refused(only(bridge_state::created)))
+      return no;
+    state_ = bridge_state::connecting;
+    under_way_ = true;
+    body_ended_ = start_returned_ = cancel_accepted_ = gave_up_ = false;
+    lock.unlock();
+    start_attempt();
+    lock.lock();
+  }
+  const auto ended = [this] { return !in(bridge_state::connecting) && (!in(bridge_state::cancelling) || gave_up_); };
+  if (!wait(lock, deadline, ended))
+    return make_reason(CUDAQ_ERR_TIMEOUT,
+                       "provider %s: the time limit has passed, and its connect still waits; call "
+                       "connect again to wait on, or disconnect to cancel it",
+                       name_.c_str());
+  return result_of_connect();
+}
+
+status_or_reason bridge_instance::result_of_connect() {
+  switch (state_) {
+  case bridge_state::created:
+    not_reported_ = false;
+    return outcome_;
+  case bridge_state::connected:
+  case bridge_state::launched:
+    not_reported_ = false;
+    return {};
+  default:
+    return make_reason(CUDAQ_ERR_STATE,
+                       "disconnect was called on another thread and has cancelled connect; the state "
+                       "is %s",
+                       names_of(only(state_)).c_str());
+  }
+}
+
+void bridge_instance::start_attempt() {
+  thread_.join_until(steady_clock::time_point::max()); // of an earlier attempt, which has ended
+  status_or_reason refused;
+  try {
+    refused = thread_.start("cudaq-connect", {}, [this] { run_attempt(); });
+  } catch (const std::exception &) {
+    refused = {CUDAQ_ERR_INTERNAL, kOutOfMemory};
+  }
+  const std::lock_guard lock(mutex_);
+  start_returned_ = true;
+  if (refused) {
+    outcome_ = std::move(refused);
+    body_ended_ = true;
+  }
+  attempt_ended();
+}
+
+void bridge_instance::run_attempt() {
+  status_or_reason outcome =
+      make_reason(CUDAQ_ERR_INTERNAL, "provider %s: connect ended its thread (pthread_exit)", name_.c_str());
+  const at_exit end([&] {
+    const std::lock_guard lock(mutex_);
+    outcome_ = std::move(outcome);
+    body_ended_ = true;
+    attempt_ended();
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    if (in(bridge_state::cancelling)) // the provider's disconnect may have run before, and have found nothing to cancel
+      return;
+  }
+  outcome = call("connect", table_.entries.connect, handle_);
+}
+
+void bridge_instance::attempt_ended() {
+  if (!body_ended_ || !start_returned_)
+    return;
+  under_way_ = false;
+  settle();
+}
+
+void bridge_instance::settle() {
+  if (in(bridge_state::connecting)) {
+    state_ = outcome_ ? bridge_state::created : bridge_state::connected;
+    not_reported_ = true;
+  } else if (in(bridge_state::cancelling) && cancel_accepted_) {
+    state_ = bridge_state::disconnected;
+  } // else the thread that cancels calls it again
+  changed_.notify_all();
+}
+
+status_or_reason bridge_instance::cancel_attempt(std::unique_lock<std::mutex> &lock) {
+  state_ = bridge_state::cancelling;
+  gave_up_ = false;
+  status_or_reason failed = {CUDAQ_ERR_INTERNAL, "unwound"}; // if disconnect ends its thread: no caller reads the text
+  const at_exit resolve([&] {
+    lock.lock();
+    cancel_accepted_ = !failed;
+    if (failed)
+      state_ = bridge_state::connecting;
+    if (!under_way_)
+      settle();
+    changed_.notify_all();
+  });
+  lock.unlock();
+  failed = call("disconnect", table_.entries.disconnect, handle_);
+  return failed;
+}
+
+status_or_reason bridge_instance::disconnect() {
+  std::unique_lock lock(mutex_);
+  if (in(bridge_state::connecting))
+    if (status_or_reason failed = cancel_attempt(lock))
+      return failed;
+  if (in(bridge_state::cancelling)) {
+    wait(lock, steady_clock::now() + kCancelGrace, [this] { return !in(bridge_state::cancelling); });
+    if (in(bridge_state::cancelling)) {
+      gave_up_ = true;
+      changed_.notify_all();
+      return make_reason(CUDAQ_ERR_TIMEOUT,
+                         "provider %s: its connect has not returned within %d s after its disconnect; "
+                         "call disconnect again to wait on",
+                         name_.c_str(), static_cast<int>(kCancelGrace.count()));
+    }
+    if (in(bridge_state::connecting))
+      return make_reason(CUDAQ_ERR_STATE, "the provider refused a disconnect of another thread; call it again");
+  }
+  if (in(bridge_state::disconnected))
+    return {};
+  if (in(bridge_state::created) && running_entry_ == nullptr) {
+    state_ = bridge_state::disconnected;
+    return {};
+  }
+  exclusive use(*this, std::move(lock), "disconnect", bridge_state::connected | bridge_state::launched);
+  if (use.refused())
+    return use.refused();
+  disconnect_failed_ = true;
+  if (status_or_reason failed = call("disconnect", table_.entries.disconnect, handle_))
+    return failed;
+  disconnect_failed_ = false;
+  use.enter(bridge_state::disconnected);
+  return {};
+}
+
+// ---------------------------------------------------------------------- what a provider tells --
+
+status_or_reason bridge_instance::get_transport_context(cudaq_realtime_transport_context_t type, void *out) {
+  exclusive use(*this, std::unique_lock(mutex_), "get_transport_context", kAtRest);
+  if (use.refused())
+    return use.refused();
+  // The provider writes to zeroed memory: a field that it leaves out is 0, whatever the caller's struct held.
+  union {
+    cudaq_ringbuffer_t ring;
+    cudaq_unified_dispatch_ctx_t unified;
+  } given;
+  std::memset(&given, 0, sizeof(given));
+  if (status_or_reason failed =
+          call("get_transport_context", table_.entries.get_transport_context, handle_, type, &given))
+    return failed;
+  std::memcpy(out, &given, type == RING_BUFFER ? sizeof(given.ring) : sizeof(given.unified));
+  return {};
+}
+
+status_or_reason bridge_instance::get_cpu_dataplane(cudaq_cpu_dataplane_t *out) {
+  const auto entry = table_.entries.get_cpu_dataplane;
+  if (status_or_reason no = since_version(2, entry != nullptr, "get_cpu_dataplane"))
+    return no;
+  exclusive use(*this, std::unique_lock(mutex_), "get_cpu_dataplane", kAtRest);
+  if (use.refused())
+    return use.refused();
+  cudaq_cpu_dataplane_t given{};
+  if (status_or_reason failed = call("get_cpu_dataplane", entry, handle_, &given))
+    return failed;
+  *out = given;
+  return {};
+}
+
+status_or_reason bridge_instance::get_endpoint_info(char *buffer, std::size_t length) {
+  const auto entry = table_.entries.get_endpoint_info;
+  if (status_or_reason no = since_version(2, entry != nullptr, "get_endpoint_info"))
+    return no;
+  exclusive use(*this, std::unique_lock(mutex_), "get_endpoint_info", kAtRest);
+  if (use.refused())
+    return use.refused();
+  constexpr std::size_t kMost = 65536; // a line is shorter; a caller may give any length
+  std::vector<char> line(std::min(length, kMost));
+  if (status_or_reason failed = call("get_endpoint_info", entry, handle_, line.data(), line.size()))
+    return failed;
+  line.back() = 0;
+  std::memcpy(buffer, line.data(), std::strlen(line.data()) + 1);
+  return {};
+}
+
+status_or_reason bridge_instance::get_ring_geometry(std::uint32_t *num_slots, std::uint32_t *slot_size) {
+  const auto entry = table_.entries.get_ring_geometry;
+  if (status_or_reason no = since_version(2, entry != nullptr, "get_ring_geometry"))
+    return no;
+  exclusive use(*this, std::unique_lock(mutex_), "get_ring_geometry", kAtRest);
+  if (use.refused())
+    return use.refused();
+  std::uint32_t slots = 0, size = 0;
+  if (status_or_reason failed = call("get_ring_geometry", entry, handle_, &slots, &size))
+    return failed;
+  *num_slots = slots;
+  *slot_size = size;
+  return {};
+}
+
+status_or_reason bridge_instance::set_function_table(const cudaq_function_table_t *table) {
+  const auto entry = table_.entries.set_function_table;
+  if (status_or_reason no = since_version(3, true, "set_function_table"))
+    return no;
+  if (entry == nullptr)
+    return {};
+  exclusive use(*this, std::unique_lock(mutex_), "set_function_table", bridge_state::created | bridge_state::connected);
+  if (use.refused())
+    return use.refused();
+  return call("set_function_table", entry, handle_, table);
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/bridge/provider_library.h"
+
+#include <cstddef>
+#include <cstring>
+#include <dlfcn.h>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+using table_t = cudaq_realtime_bridge_interface_t;
+
+/// The bytes of a table that a version has: a provider of version 1 may be compiled with a header whose struct ends
+/// there.
+std::size_t bytes_of_version(int version) {
+  switch (version) {
+  case 1:
+    return offsetof(table_t, get_cpu_dataplane);
+  case 2:
+    return offsetof(table_t, set_function_table);
+  default:
+    return sizeof(table_t);
+  }
+}
+
+std::string missing_entries(const table_t &t) {
+  std::string missing;
+  const auto require = [&](bool present, const char *name) {
+    if (!present)
+      missing += (missing.empty() ? "" : ", ") + std::string(name);
+  };
+  require(t.create != nullptr, "create");
+  require(t.destroy != nullptr, "destroy");
+  require(t.get_transport_context != nullptr, "get_transport_context");
+  require(t.connect != nullptr, "connect");
+  require(t.launch != nullptr, "launch");
+  require(t.disconnect != nullptr, "disconnect");
+  return missing;
+}
+
+} // namespace
+
+std::string short_name(const std::string &library) {
+  constexpr std::size_t kMost = 160;
+  return library.size() <= kMost ? library : "..." + library.substr(library.size() - kMost);
+}
+
+status_or_reason open_library(const std::string &name, void *&out) {
+  out = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (out != nullptr)
+    return {};
+  const char *const text = dlerror();
+  return make_reason(CUDAQ_ERR_INTERNAL, "%s cannot be loaded: %s", short_name(name).c_str(),
+                     text != nullptr ? text : "the dynamic linker gives no reason");
+}
+
+status_or_reason provider_library::table(const std::string &name, const provider_table *&out) {
+  const std::lock_guard lock(mutex_);
+  if (!complete_)
+    if (status_or_reason bad = read(name))
+      return bad;
+  complete_ = true;
+  out = &table_;
+  return {};
+}
+
+status_or_reason provider_library::read(const std::string &name) {
+  const auto getter =
+      reinterpret_cast<cudaq_realtime_get_bridge_interface_fn_t>(dlsym(handle_, CUDAQ_REALTIME_BRIDGE_GETTER));
+  if (getter == nullptr)
+    return make_reason(CUDAQ_ERR_INTERNAL,
+                       "%s exports no function " CUDAQ_REALTIME_BRIDGE_GETTER ": it is no provider of a transport",
+                       name.c_str());
+  const table_t *given = nullptr;
+  if (status_or_reason thrown = without_exceptions(name, CUDAQ_REALTIME_BRIDGE_GETTER, [&]() -> status_or_reason {
+        given = getter();
+        return {};
+      }))
+    return thrown;
+  if (given == nullptr)
+    return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: " CUDAQ_REALTIME_BRIDGE_GETTER " returned NULL", name.c_str());
+  const int version = given->version;
+  if (version < 1 || version > CUDAQ_REALTIME_BRIDGE_INTERFACE_VERSION)
+    return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: the version of its table is %d, allowed: 1 to %d",
+                       name.c_str(), version, CUDAQ_REALTIME_BRIDGE_INTERFACE_VERSION);
+  table_ = {};
+  std::memcpy(&table_.entries, given, bytes_of_version(version));
+  const std::string missing = missing_entries(table_.entries);
+  if (!missing.empty())
+    return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: its table has version %d, but these entries are NULL: %s",
+                       name.c_str(), version, missing.c_str());
+  table_.error_text =
+      reinterpret_cast<cudaq_realtime_get_bridge_error_fn_t>(dlsym(handle_, CUDAQ_REALTIME_BRIDGE_ERROR_GETTER));
+  return {};
+}
+
+} // namespace cudaq::realtime::detail
