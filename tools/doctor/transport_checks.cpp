@@ -6,7 +6,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// The socket of a UDP port: its inode in `table`, which is /proc/net/udp or udp6; 0: nobody has the port.
+/// The socket of a UDP port: its inode in `table`, which is /proc/net/udp or udp6; 0: the port is free.
 unsigned long long inode_of_port(const system_files &files, const std::string &table, int port) {
   for (const std::string &l : files.lines(table)) {
     unsigned number = 0;
