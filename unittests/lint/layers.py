@@ -26,6 +26,7 @@ BELOW = {
     "lib/host_dispatcher": {"lib/shared_ring", "lib/ring", "lib/base", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     "lib/api": {"lib/host_dispatcher", "lib/shared_ring", "lib/ring", "lib/kernel_abi", "lib/base",
                 f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
+    "lib/transport/shm": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
