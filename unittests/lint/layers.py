@@ -28,6 +28,7 @@ BELOW = {
                 f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     # The loader of transports; the providers are libraries of their own.
     "lib/transport/bridge": {"lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/shm": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/shm/shm_attach.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <sys/socket.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace cudaq::realtime::detail {
+
+void file_handle::reset(int fd) {
+  if (fd_ >= 0)
+    ::close(fd_);
+  fd_ = fd;
+}
+
+status_or_reason check_shm_name(const std::string &name) {
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 && c < 0x80; };
+  const auto accepted = [&](unsigned char c) { return plain(c) || c == '.' || c == '_' || c == '-'; };
+  if (name.empty() || name.size() > kShmLongestName || !plain(static_cast<unsigned char>(name[0])) ||
+      !std::all_of(name.begin(), name.end(), accepted))
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "name is '%.80s': accepted are 1 to %zu letters, digits, '.', '_' and '-', beginning with a "
+                       "letter or a digit",
+                       name.c_str(), kShmLongestName);
+  return {};
+}
+
+std::string shm_path(const std::string &name, const char *suffix) {
+  return "/dev/shm/cudaq-realtime-" + name + "." + suffix;
+}
+
+sockaddr_un shm_address(const std::string &name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = shm_path(name, "sock"); // at most 93 characters
+  std::memcpy(address.sun_path, path.c_str(), std::min(path.size() + 1, sizeof(address.sun_path) - 1));
+  return address;
+}
+
+status_or_reason system_refused(const std::string &call, int error) {
+  return {CUDAQ_ERR_INTERNAL, call + ": " + std::generic_category().message(error)};
+}
+
+namespace {
+
+union control_buffer {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(2 * sizeof(int))];
+};
+
+} // namespace
+
+bool send_message(int socket, const void *message, std::size_t bytes, const int *files, std::size_t count) {
+  iovec part{const_cast<void *>(message), bytes};
+  msghdr m{};
+  m.msg_iov = &part, m.msg_iovlen = 1;
+  control_buffer control{};
+  if (count != 0) {
+    m.msg_control = control.bytes, m.msg_controllen = CMSG_SPACE(count * sizeof(int));
+    cmsghdr *head = CMSG_FIRSTHDR(&m);
+    head->cmsg_level = SOL_SOCKET, head->cmsg_type = SCM_RIGHTS, head->cmsg_len = CMSG_LEN(count * sizeof(int));
+    std::memcpy(CMSG_DATA(head), files, count * sizeof(int));
+  }
+  ssize_t sent = 0;
+  do
+    sent = ::sendmsg(socket, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+  while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(bytes);
+}
+
+bool receive_message(int socket, void *message, std::size_t bytes, file_handle files[2]) {
+  iovec part{message, bytes};
+  msghdr m{};
+  m.msg_iov = &part, m.msg_iovlen = 1;
+  control_buffer control{};
+  m.msg_control = control.bytes, m.msg_controllen = sizeof(control.bytes);
+  ssize_t got = 0;
+  do
+    got = ::recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
+  while (got < 0 && errno == EINTR);
+  if (got < 0)
+    return false;
+  for (cmsghdr *head = CMSG_FIRSTHDR(&m); head != nullptr; head = CMSG_NXTHDR(&m, head)) {
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+      continue;
+    int fds[2] = {-1, -1};
+    const std::size_t count = std::min<std::size_t>((head->cmsg_len - CMSG_LEN(0)) / sizeof(int), 2);
+    std::memcpy(fds, CMSG_DATA(head), count * sizeof(int));
+    for (std::size_t i = 0; i < count; ++i)
+      files[i].reset(fds[i]);
+  }
+  return got == static_cast<ssize_t>(bytes) && (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+}
+
+} // namespace cudaq::realtime::detail

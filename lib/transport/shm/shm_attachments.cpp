@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread of shm_server. It sleeps in poll until a client comes or goes.
+#include "lib/transport/shm/shm_server.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+/// A connection that has sent no request after this time is closed.
+constexpr std::chrono::seconds kGuestPatience{1};
+constexpr int kPauseMs = 10; ///< after the system has refused memory or a descriptor
+
+} // namespace
+
+void shm_server::run() {
+  std::vector<pollfd> watched;
+  while (ends_.load() == 0) {
+    try {
+      serve_events(watched);
+    } catch (const std::bad_alloc &) {
+      ::poll(nullptr, 0, kPauseMs); // the other requests of attach are served when memory is free again
+    }
+  }
+}
+
+void shm_server::serve_events(std::vector<pollfd> &watched) {
+  watched.clear();
+  watched.push_back({event_.get(), POLLIN, 0});
+  watched.push_back({guests_.size() < kMostGuests ? listener_.get() : -1, POLLIN, 0});
+  for (const guest &g : guests_)
+    watched.push_back({g.socket.get(), POLLIN, 0});
+  for (const file_handle &c : connections_)
+    watched.push_back({c.get(), POLLIN, 0}); // -1 is ignored
+  if (::poll(watched.data(), watched.size(), poll_timeout_ms()) < 0)
+    return; // EINTR, or the system lacks memory: try again
+  if (watched[0].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t got = ::read(event_.get(), &count, sizeof(count));
+  }
+  // Clients first: a ring that becomes idle may serve a guest of the same pass.
+  const std::size_t first_client = 2 + guests_.size();
+  for (std::uint32_t k = 0; k < connections_.size(); ++k)
+    if (connections_[k] && watched[first_client + k].revents != 0) { // the end, or a message that none may send
+      connections_[k].reset();
+      dataplane_->leave(k);
+    }
+  reclaim();
+  const auto now = steady_clock::now();
+  for (std::size_t g = 0; g + 2 < first_client; ++g) {
+    if (watched[2 + g].revents != 0)
+      serve_guest(guests_[g]);
+    else if (now >= guests_[g].deadline)
+      guests_[g].socket.reset();
+  }
+  guests_.erase(std::remove_if(guests_.begin(), guests_.end(), [](const guest &g) { return !g.socket; }),
+                guests_.end());
+  if (watched[1].revents != 0)
+    accept_guests();
+}
+
+int shm_server::poll_timeout_ms() const {
+  for (std::uint32_t k = 0; k < options_.max_clients; ++k)
+    if (!options_.unified && dataplane_->phase(k) == ring_phase::leaving)
+      return 1; // no loop reports that the dispatcher has finished
+  return guests_.empty() ? -1 : 100;
+}
+
+void shm_server::accept_guests() {
+  while (guests_.size() < kMostGuests) {
+    file_handle socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (!socket) {
+      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+        ::poll(nullptr, 0, kPauseMs); // no descriptors: the listener stays readable
+      return;
+    }
+    guests_.push_back({std::move(socket), steady_clock::now() + kGuestPatience});
+  }
+}
+
+void shm_server::serve_guest(guest &g) {
+  shm_attach_request request;
+  file_handle files[2]; // a client that sends files gets them closed
+  if (!receive_message(g.socket.get(), &request, sizeof(request), files) || request.magic != kShmMagic) {
+    g.socket.reset();
+    return;
+  }
+  char text[sizeof(shm_attach_reply::text)];
+  if (request.version == kShmVersion)
+    return attach(g, request.rings_me != 0);
+  std::snprintf(text, sizeof(text), "the server has version %u of the attach protocol, the client %u", kShmVersion,
+                request.version);
+  refuse(g, CUDAQ_ERR_UNSUPPORTED, text);
+}
+
+void shm_server::refuse(guest &g, cudaq_status_t status, const char *text) {
+  shm_attach_reply reply;
+  reply.status = status;
+  std::snprintf(reply.text, sizeof(reply.text), "%s", text);
+  send_message(g.socket.get(), &reply, sizeof(reply));
+  g.socket.reset();
+}
+
+status_or_reason shm_server::prepare_segment(std::uint32_t k) {
+  return memory_.is_mapped(k) ? status_or_reason{} : memory_.map(k);
+}
+
+void shm_server::attach(guest &g, bool rings_me) {
+  std::uint32_t k = 0;
+  while (k < options_.max_clients && dataplane_->phase(k) != ring_phase::idle)
+    ++k;
+  if (k == options_.max_clients) {
+    char text[sizeof(shm_attach_reply::text)];
+    std::snprintf(text, sizeof(text), "all %u rings of the server are in use (--max-clients)", options_.max_clients);
+    return refuse(g, CUDAQ_ERR_STATE, text);
+  }
+  if (const status_or_reason found = prepare_segment(k))
+    return refuse(g, found.status, found.text.c_str());
+  shm_attach_reply reply;
+  reply.server_waits = options_.wait_us != 0 ? 1 : 0;
+  reply.layout = memory_.layout();
+  const int files[2] = {memory_.file(k), memory_.bell_file()};
+  // Open before the reply: the client may signal at once.
+  dataplane_->open(k, rings_me && options_.unified);
+  if (send_message(g.socket.get(), &reply, sizeof(reply), files, 2))
+    connections_[k] = std::move(g.socket);
+  else
+    dataplane_->leave(k);
+  g.socket.reset();
+}
+
+/// Makes the rings idle whose dispatcher has finished with them.
+void shm_server::reclaim() {
+  for (std::uint32_t k = 0; k < options_.max_clients; ++k) {
+    const ring_phase phase = dataplane_->phase(k);
+    if (phase != ring_phase::settled && (options_.unified || phase != ring_phase::leaving || !collect_all(k)))
+      continue;
+    if (keeps_segments())
+      memory_.clear(k);
+    else
+      memory_.unmap(k);
+    dataplane_->set_idle(k);
+  }
+}
+
+/// Ring shape: collects the answers in place of the client that is gone. True if all slots are free.
+bool shm_server::collect_all(std::uint32_t k) {
+  const shm_layout &at = memory_.layout();
+  auto *rx = reinterpret_cast<volatile std::uint64_t *>(memory_.segment(k) + at.rx_flags);
+  auto *tx = reinterpret_cast<volatile std::uint64_t *>(memory_.segment(k) + at.tx_flags);
+  bool all_free = true;
+  for (std::uint32_t i = 0; i < at.num_slots; ++i) {
+    const std::uint64_t request = load_acquire(rx[i]); // before tx, as the free test
+    const std::uint64_t answer = load_acquire(tx[i]);
+    if (request == 0 && answer == 0)
+      continue;
+    all_free = false; // looked at again: a dispatcher may be between its two stores
+    if (answer != 0 && answer != CUDAQ_TX_FLAG_IN_FLIGHT)
+      store_release<std::uint64_t>(tx[i], 0);
+  }
+  return all_free;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cudaq/realtime/daemon/bridge/shm_client.h"
+
+#include "lib/base/cpu_relax.h"
+#include "lib/transport/shm/shm_attach.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <poll.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+using namespace cudaq::realtime::detail;
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+constexpr std::uint64_t kMillisecond = 1000000;
+constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
+constexpr std::uint64_t kAliveInterval = 10 * kMillisecond; // between looks at the connection while it polls
+constexpr std::uint64_t kReplyPatience = 1000 * kMillisecond;
+void *const kRefused = MAP_FAILED; // NOLINT: the system's name for it is a cast
+
+struct mapping {
+  void *at = kRefused;
+  std::size_t bytes = 0;
+  ~mapping() {
+    if (at != kRefused)
+      ::munmap(at, bytes);
+  }
+  bool map(int file, std::size_t length) {
+    bytes = length;
+    at = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    return at != kRefused;
+  }
+};
+
+std::uint64_t nanoseconds(clock_type::duration d) { return static_cast<std::uint64_t>(d.count()); }
+
+} // namespace
+
+struct cudaq_shm_client_t {
+  file_handle socket;
+  mapping segment, bell;
+  shm_layout layout;
+  cudaq_ringbuffer_t ring{};
+  cudaq_shm_client_options_t options{};
+  bool server_waits = false;
+};
+
+namespace {
+
+status_or_reason check_options(const cudaq_shm_client_options_t *given, cudaq_shm_client_options_t &out) {
+  out = {sizeof(out), CUDAQ_WAIT_SPIN, 0, 0};
+  if (given != nullptr) {
+    if (given->struct_size != sizeof(out))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "options->struct_size is %u: accepted is %zu", given->struct_size,
+                         sizeof(out));
+    out = *given;
+  }
+  if (out.wait_policy > CUDAQ_WAIT_BLOCK)
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "options->wait_policy is %u: accepted are SPIN (0), SPIN_YIELD (1) and BLOCK (2)",
+                       out.wait_policy);
+  if (out.sleep_ns > kLongestSleep)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "options->sleep_ns is %llu: at most 100000000 (100 ms)",
+                       static_cast<unsigned long long>(out.sleep_ns));
+  if (out.spin_ns == 0)
+    out.spin_ns = 50000;
+  if (out.sleep_ns == 0)
+    out.sleep_ns = kMillisecond;
+  return {};
+}
+
+/// A server of another build might lay out its ring in another way, and a wrong layout would end in a crash here.
+bool is_plausible(const shm_layout &at, int file) {
+  struct stat found {};
+  if (at.num_slots == 0 || at.num_slots > 65536 || at.slot_size < CUDAQ_RPC_HEADER_SIZE || at.slot_size > 1u << 24 ||
+      ::fstat(file, &found) != 0 || found.st_size < 0 || static_cast<std::uint64_t>(found.st_size) != at.bytes)
+    return false;
+  return at == make_shm_layout(at.num_slots, at.slot_size, shm_page(false)) ||
+         at == make_shm_layout(at.num_slots, at.slot_size, shm_page(true));
+}
+
+/// CUDAQ_ERR_TIMEOUT: worth another attempt.
+status_or_reason try_attach(cudaq_shm_client_t &c, const std::string &name, clock_type::time_point deadline) {
+  file_handle socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket)
+    return system_refused("socket", errno);
+  const sockaddr_un address = shm_address(name);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0) {
+    const int error = errno;
+    if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN || error == EINTR)
+      return make_reason(CUDAQ_ERR_TIMEOUT, "no server has the name '%s'", name.c_str());
+    return system_refused("connect to " + shm_path(name, "sock"), error);
+  }
+  shm_attach_request request;
+  request.rings_me = c.options.wait_policy == CUDAQ_WAIT_BLOCK ? 1 : 0;
+  const auto patience = std::max(deadline, clock_type::now() + std::chrono::nanoseconds(kReplyPatience));
+  pollfd reply_ready{socket.get(), POLLIN, 0};
+  shm_attach_reply reply;
+  file_handle files[2];
+  bool received = send_message(socket.get(), &request, sizeof(request));
+  while (received && ::poll(&reply_ready, 1, 100) == 0)
+    if (clock_type::now() >= patience)
+      return make_reason(CUDAQ_ERR_TIMEOUT, "the server '%s' does not reply", name.c_str());
+  received = received && receive_message(socket.get(), &reply, sizeof(reply), files);
+  if (!received)
+    return make_reason(CUDAQ_ERR_TIMEOUT, "the server '%s' closed the connection", name.c_str());
+  if (reply.magic != kShmMagic || reply.version != kShmVersion)
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "the server '%s' has version %u of the attach protocol, this library %u",
+                       name.c_str(), reply.version, kShmVersion);
+  if (reply.status != CUDAQ_OK) {
+    reply.text[sizeof(reply.text) - 1] = 0;
+    const bool again = reply.status == CUDAQ_ERR_STATE;
+    return make_reason(again ? CUDAQ_ERR_TIMEOUT : static_cast<cudaq_status_t>(reply.status), "server '%s': %s",
+                       name.c_str(), reply.text);
+  }
+  if (!files[0] || !files[1] || !is_plausible(reply.layout, files[0].get()))
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "the server '%s' lays out its memory in an unknown way", name.c_str());
+  if (!c.segment.map(files[0].get(), reply.layout.bytes) || !c.bell.map(files[1].get(), shm_page(false)))
+    return system_refused("mmap of the segment", errno);
+  c.layout = reply.layout, c.server_waits = reply.server_waits != 0;
+  c.socket = std::move(socket);
+  return {};
+}
+
+void make_ring(cudaq_shm_client_t &c) {
+  auto *at = static_cast<std::uint8_t *>(c.segment.at);
+  c.ring.rx_flags_host = reinterpret_cast<volatile std::uint64_t *>(at + c.layout.rx_flags);
+  c.ring.tx_flags_host = reinterpret_cast<volatile std::uint64_t *>(at + c.layout.tx_flags);
+  c.ring.rx_data_host = at + c.layout.rx_data, c.ring.tx_data_host = at + c.layout.tx_data;
+  c.ring.rx_stride_sz = c.ring.tx_stride_sz = c.layout.stride;
+}
+
+clock_type::time_point after(std::uint64_t duration_ns) {
+  const auto now = clock_type::now();
+  const std::uint64_t room = nanoseconds(clock_type::time_point::max() - now);
+  return duration_ns < room ? now + std::chrono::nanoseconds(duration_ns) : clock_type::time_point::max();
+}
+
+bool is_answered(const cudaq_shm_client_t &c, std::uint32_t slot) {
+  const std::uint64_t flag = load_acquire(c.ring.tx_flags_host[slot]);
+  return flag != 0 && flag != CUDAQ_TX_FLAG_IN_FLIGHT;
+}
+
+bool is_free(const cudaq_shm_client_t &c, std::uint32_t slot) {
+  return load_acquire(c.ring.rx_flags_host[slot]) == 0 && load_acquire(c.ring.tx_flags_host[slot]) == 0;
+}
+
+/// One wait between looks at the slot, by the policy.
+void pause_once(cudaq_shm_client_t &c, std::uint32_t slot, clock_type::time_point spin_end,
+                clock_type::time_point deadline) {
+  const auto now = clock_type::now();
+  if (c.options.wait_policy == CUDAQ_WAIT_SPIN || now < spin_end)
+    return cpu_relax();
+  if (c.options.wait_policy == CUDAQ_WAIT_SPIN_YIELD) {
+    ::sched_yield();
+    return;
+  }
+  const std::uint64_t left = deadline > now ? nanoseconds(deadline - now) : 0;
+  static_cast<shm_head *>(c.segment.at)->answers.sleep(std::min(left, c.options.sleep_ns), [&] {
+    return is_answered(c, slot) || is_free(c, slot);
+  });
+}
+
+status_or_reason wait_for_answer(cudaq_shm_client_t &c, std::uint32_t slot, std::uint64_t timeout_ns) {
+  constexpr int kQuickLooks = 200; // at the tx flag only: a look at rx delays a server that stores to it
+  const auto begin = clock_type::now();
+  const auto deadline = after(timeout_ns), spin_end = begin + std::chrono::nanoseconds(c.options.spin_ns);
+  auto next_alive = begin + std::chrono::nanoseconds(kAliveInterval);
+  for (;;) {
+    for (int i = 0; i < kQuickLooks; ++i) {
+      if (is_answered(c, slot))
+        return {};
+      cpu_relax();
+    }
+    if (is_free(c, slot))
+      return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                         "slot %u is free: the server dropped its request (wrong magic, or an unknown function id)",
+                         slot);
+    pause_once(c, slot, spin_end, deadline);
+    const auto now = clock_type::now();
+    if (now >= next_alive) {
+      if (cudaq_shm_client_alive(&c) == 0 && !is_answered(c, slot))
+        return {CUDAQ_ERR_STATE, "the server has ended, or has closed the connection; attach again"};
+      next_alive = now + std::chrono::nanoseconds(kAliveInterval);
+    }
+    if (now >= deadline && !is_answered(c, slot))
+      return make_reason(CUDAQ_ERR_TIMEOUT, "slot %u has no answer after %llu ns", slot,
+                         static_cast<unsigned long long>(timeout_ns));
+  }
+}
+
+} // namespace
+
+extern "C" {
+
+cudaq_status_t cudaq_shm_client_attach(cudaq_shm_client_t **out_client, const char *name, uint64_t timeout_ns,
+                                       const cudaq_shm_client_options_t *options) {
+  return guarded(__func__, [&]() -> status_or_reason {
+    if (out_client == nullptr || name == nullptr)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_client == nullptr ? "out_client" : "name");
+    auto c = std::make_unique<cudaq_shm_client_t>();
+    if (status_or_reason found = check_shm_name(name))
+      return found;
+    if (status_or_reason found = check_options(options, c->options))
+      return found;
+    const auto deadline = after(timeout_ns);
+    for (;;) {
+      status_or_reason found = try_attach(*c, name, deadline);
+      if (!found)
+        break;
+      if (found.status != CUDAQ_ERR_TIMEOUT || clock_type::now() >= deadline)
+        return found;
+      ::poll(nullptr, 0, 2);
+    }
+    make_ring(*c);
+    *out_client = c.release();
+    return {};
+  });
+}
+
+cudaq_status_t cudaq_shm_client_ring(const cudaq_shm_client_t *client, cudaq_ringbuffer_t *out_ring,
+                                     uint32_t *out_num_slots, uint32_t *out_slot_size) {
+  return guarded_brief(__func__, [&]() -> status_or_reason {
+    if (client == nullptr || out_ring == nullptr)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", client == nullptr ? "client" : "out_ring");
+    *out_ring = client->ring;
+    if (out_num_slots != nullptr)
+      *out_num_slots = client->layout.num_slots;
+    if (out_slot_size != nullptr)
+      *out_slot_size = client->layout.slot_size;
+    return {};
+  });
+}
+
+int cudaq_shm_client_alive(const cudaq_shm_client_t *client) {
+  if (client == nullptr)
+    return 0;
+  char byte = 0;
+  const ssize_t got = ::recv(client->socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got < 0 && (errno == EAGAIN || errno == EINTR) ? 1 : 0;
+}
+
+void cudaq_shm_client_signal(cudaq_shm_client_t *client, uint32_t slot) {
+  if (client == nullptr || slot >= client->layout.num_slots)
+    return;
+  const cudaq_ringbuffer_t &ring = client->ring;
+  store_release<std::uint64_t>(ring.rx_flags_host[slot],
+                               reinterpret_cast<std::uint64_t>(ring.rx_data_host + slot * ring.rx_stride_sz));
+  if (client->server_waits)
+    static_cast<shm_bell *>(client->bell.at)->ring();
+}
+
+cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot, uint64_t timeout_ns) {
+  return guarded(__func__, [&]() -> status_or_reason {
+    if (client == nullptr)
+      return {CUDAQ_ERR_INVALID_ARG, "client is NULL"};
+    if (slot >= client->layout.num_slots)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "slot is %u: the ring has %u slots", slot, client->layout.num_slots);
+    if (is_answered(*client, slot))
+      return {};
+    return wait_for_answer(*client, slot, timeout_ns);
+  });
+}
+
+cudaq_status_t cudaq_shm_client_detach(cudaq_shm_client_t *client) {
+  return guarded(__func__, [&]() -> status_or_reason {
+    if (client == nullptr)
+      return {CUDAQ_ERR_INVALID_ARG, "client is NULL"};
+    ::shutdown(client->socket.get(), SHUT_RDWR); // also if a forked child has the connection open
+    delete client;
+    return {};
+  });
+}
+
+const char *cudaq_shm_client_error(void) { return last_error_text(); }
+
+} // extern "C"

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The memory of a server: one segment for each client, all mapped into one range of addresses, and the memory of the
+// server's bell.
+//
+// A segment is an anonymous file (memfd) of which a client gets a descriptor. Its size is sealed: if a client could
+// shrink the file, the server's next access would end in SIGBUS. Addresses without a segment are reserved and without
+// access.
+#pragma once
+
+#include "lib/transport/shm/shm_attach.h"
+#include "lib/transport/shm/shm_options.h"
+
+#include <vector>
+
+namespace cudaq::realtime::detail {
+
+class shm_memory {
+public:
+  shm_memory() = default;
+  shm_memory(const shm_memory &) = delete;
+  shm_memory &operator=(const shm_memory &) = delete;
+  ~shm_memory();
+
+  /// Reserves the range and makes the bell. Once.
+  status_or_reason reserve(const shm_options &options);
+  /// Maps a new segment, filled with 0, for client k. With `pinned`, CUDA gets its pages locked.
+  status_or_reason map(std::uint32_t k);
+  /// Returns the segment of client k to the system. No thread may use it.
+  void unmap(std::uint32_t k);
+  /// Fills the segment of client k with 0.
+  void clear(std::uint32_t k);
+
+  const shm_layout &layout() const { return layout_; }
+  std::uint32_t span() const { return span_; }
+  std::uint8_t *segment(std::uint32_t k) const { return base_ + k * window_; }
+  bool is_mapped(std::uint32_t k) const { return static_cast<bool>(files_[k]); }
+  int file(std::uint32_t k) const { return files_[k].get(); }
+  shm_bell &bell() const { return *bell_; }
+  int bell_file() const { return bell_file_.get(); }
+
+private:
+  status_or_reason map_at(std::uint8_t *at, std::uint64_t bytes, unsigned flags, file_handle &out);
+  status_or_reason pin(std::uint8_t *at);
+
+  shm_layout layout_;
+  std::uint64_t window_ = 0, page_ = 0;
+  std::uint32_t span_ = 0;
+  bool huge_ = false, pinned_ = false;
+  std::uint8_t *reserved_ = nullptr, *base_ = nullptr;
+  std::uint64_t reserved_bytes_ = 0;
+  std::vector<file_handle> files_; ///< by client
+  std::vector<std::uint8_t> is_pinned_;
+  shm_bell *bell_ = nullptr;
+  file_handle bell_file_;
+};
+
+} // namespace cudaq::realtime::detail
