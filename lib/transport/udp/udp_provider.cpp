@@ -6,8 +6,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
+#include <mutex>
+#include <string>
 
 namespace cudaq::realtime::detail {
 namespace {
@@ -24,6 +25,8 @@ public:
     exchange = std::make_unique<udp_exchange>(options, memory.ring);
     if (status_or_reason refused = exchange->open())
       return refused;
+    endpoint = "transport=udp port=" + std::to_string(exchange->socket().port()) + " address=" + options.bind_address +
+               " frame_size=" + std::to_string(options.slot_size);
     if (options.unified)
       dataplane = std::make_unique<udp_dataplane>(*exchange);
     else
@@ -42,6 +45,7 @@ public:
     cudaq_ringbuffer_memory_t *memory = nullptr;
     cudaq_ringbuffer_t ring{};
   } memory;
+  std::string endpoint;
   std::unique_ptr<udp_exchange> exchange;
   std::unique_ptr<udp_dataplane> dataplane; ///< one of these two is set
   std::unique_ptr<udp_ring> pump;
@@ -59,6 +63,37 @@ private:
     return make_reason(status, "%s--num-slots %u, --slot-size %u: %s", options.pinned_rings ? "--pinned-rings, " : "",
                        options.num_slots, options.slot_size, cudaq_last_error_message());
   }
+};
+
+/// All instances of the process. It is process-wide because a program that uses the loader has no handle of the
+/// provider: it knows an instance by its endpoint line. Never destroyed: instances may live until the process ends.
+class instance_list {
+public:
+  static instance_list &get() {
+    static instance_list *const list = new instance_list;
+    return *list;
+  }
+  void add(udp_provider *provider) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    instances_.push_back(provider);
+  }
+  void remove(udp_provider *provider) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    std::erase(instances_, provider);
+  }
+  bool read(const char *endpoint, cudaq_udp_statistics_t &out) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const udp_provider *const provider : instances_)
+      if (provider->endpoint == endpoint) {
+        provider->exchange->counters().read(out);
+        return true;
+      }
+    return false;
+  }
+
+private:
+  std::mutex mutex_;
+  std::vector<udp_provider *> instances_;
 };
 
 /// Runs the body of an entry for a handle that is not NULL.
@@ -85,6 +120,7 @@ cudaq_status_t create(cudaq_realtime_bridge_handle_t *handle, int argc, char **a
     auto made = std::make_unique<udp_provider>();
     if (status_or_reason refused = made->open(argc, argv))
       return refused;
+    instance_list::get().add(made.get());
     *handle = made.release();
     return {};
   });
@@ -95,6 +131,7 @@ cudaq_status_t destroy(cudaq_realtime_bridge_handle_t handle) {
     if (provider.pump)
       if (status_or_reason refused = provider.pump->disconnect())
         return refused;
+    instance_list::get().remove(&provider);
     const std::unique_ptr<udp_provider> last(&provider);
     return {};
   });
@@ -145,13 +182,11 @@ cudaq_status_t get_cpu_dataplane(cudaq_realtime_bridge_handle_t handle, cudaq_cp
 
 cudaq_status_t get_endpoint_info(cudaq_realtime_bridge_handle_t handle, char *buffer, std::size_t length) {
   return entry("udp get_endpoint_info", handle, [&](udp_provider &provider) -> status_or_reason {
-    const udp_options &options = provider.exchange->options();
-    char line[256];
-    const int n = std::snprintf(line, sizeof(line), "transport=udp port=%u address=%s frame_size=%u",
-                                provider.exchange->socket().port(), options.bind_address.c_str(), options.slot_size);
-    if (buffer == nullptr || length <= static_cast<std::size_t>(n))
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "length %zu: the line needs a buffer of %d bytes", length, n + 1);
-    std::memcpy(buffer, line, static_cast<std::size_t>(n) + 1);
+    const std::string &line = provider.endpoint;
+    if (buffer == nullptr || length <= line.size())
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "length %zu: the line needs a buffer of %zu bytes", length,
+                         line.size() + 1);
+    std::memcpy(buffer, line.c_str(), line.size() + 1);
     return {};
   });
 }
@@ -180,23 +215,24 @@ CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_
   return &table;
 }
 
-cudaq_status_t cudaq_udp_get_statistics(cudaq_realtime_bridge_handle_t handle, cudaq_udp_statistics_t *out) {
+cudaq_status_t cudaq_udp_get_statistics(const char *endpoint, cudaq_udp_statistics_t *out) {
   using namespace cudaq::realtime::detail;
-  return entry("cudaq_udp_get_statistics", handle, [&](udp_provider &provider) -> status_or_reason {
-    if (out == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "out is NULL");
+  return guarded("cudaq_udp_get_statistics", [&]() -> status_or_reason {
+    if (endpoint == nullptr || out == nullptr)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", endpoint == nullptr ? "endpoint" : "out");
     const std::uint32_t size = out->struct_size;
     if (size < offsetof(cudaq_udp_statistics_t, accepted) || size > sizeof(*out))
       return make_reason(CUDAQ_ERR_INVALID_ARG, "struct_size %u: from %zu to %zu is accepted", size,
                          offsetof(cudaq_udp_statistics_t, accepted), sizeof(*out));
     cudaq_udp_statistics_t all{};
-    provider.exchange->counters().read(all);
+    if (!instance_list::get().read(endpoint, all))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "endpoint '%.100s': no instance has this line", endpoint);
     all.struct_size = size;
     std::memcpy(out, &all, size / sizeof(std::uint64_t) * sizeof(std::uint64_t));
     return {};
   });
 }
 
-const char *cudaq_realtime_bridge_error(void) { return cudaq::realtime::detail::last_error_text(); }
+const char *cudaq_realtime_get_bridge_error(void) { return cudaq::realtime::detail::last_error_text(); }
 
 } // extern "C"

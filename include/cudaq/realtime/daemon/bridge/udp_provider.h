@@ -37,15 +37,16 @@ typedef struct cudaq_udp_statistics_t {
   uint64_t peers; /* that are remembered now; 0 without a replay window */
 } cudaq_udp_statistics_t;
 
-/* `handle`: as the provider's create returned it. Any thread, until destroy. A shorter struct of an older header gets
- * the fields that it has. CUDAQ_ERR_INVALID_ARG: a pointer is NULL, or struct_size is smaller than 16 or larger than
- * the struct of this library. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_udp_get_statistics(cudaq_realtime_bridge_handle_t handle,
-                                                           cudaq_udp_statistics_t *out);
+/* `endpoint`: the instance's line of cudaq_bridge_get_endpoint_info, because a handle of the loader is not known to the
+ * provider. Any thread. A shorter struct of an older header gets the fields that it has. CUDAQ_ERR_INVALID_ARG: a
+ * pointer is NULL, no instance has this line, or struct_size is smaller than 16 or larger than the struct of this
+ * library; cudaq_realtime_get_bridge_error has the text. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_udp_get_statistics(const char *endpoint, cudaq_udp_statistics_t *out);
+typedef cudaq_status_t (*cudaq_udp_get_statistics_fn_t)(const char *endpoint, cudaq_udp_statistics_t *out);
 
-/* Why the provider's last call of this thread failed: function, option, value. Empty before the first failure. Optional
- * for providers: a loader looks the name up, and takes the text over after a call that fails. */
-CUDAQ_REALTIME_API const char *cudaq_realtime_bridge_error(void);
+/* Why the provider's last call of this thread failed: function, option, value. Empty before the first failure. The
+ * loader takes it over as cudaq_last_error_message. */
+CUDAQ_REALTIME_API const char *cudaq_realtime_get_bridge_error(void);
 
 #ifdef __cplusplus
 }
