@@ -63,6 +63,10 @@ const char *cudaq_rpc_status_string(int32_t status) {
     return "the dispatcher was stopped before the answer came";
   case CUDAQ_RPC_ERR_SCHEMA_MISMATCH:
     return "the payload or the result contradicts the handler's schema";
+  case CUDAQ_RPC_ERR_BUSY:
+    return "the transport had no free slot; the request was not executed and may be repeated";
+  case CUDAQ_RPC_ERR_REQUEST_ID:
+    return "the request id is older than the transport's window, or belongs to another request";
   default:
     return status > 0 ? "the handler's own status" : "unknown negative status, or the handler's own";
   }

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/udp/udp_dataplane.h"
+
+#include <algorithm>
+
+namespace cudaq::realtime::detail {
+namespace {
+constexpr std::uint32_t kPollsPerDropLook = 64;
+}
+
+udp_dataplane::udp_dataplane(udp_exchange &exchange) : exchange_(exchange) {
+  const std::uint32_t slots = exchange.options().num_slots;
+  for (std::vector<std::uint32_t> *list : {&free_, &ready_, &lent_, &waiting_})
+    list->reserve(slots);
+  for (std::uint32_t slot = slots; slot-- > 0;)
+    free_.push_back(slot);
+}
+
+cudaq_rx_status_t udp_dataplane::poll(std::uint32_t &slot) {
+  if (next_ready_ == ready_.size()) {
+    send_waiting();
+    if (free_.empty() || ++empty_polls_ % kPollsPerDropLook == 0)
+      take_back_dropped();
+    receive();
+    if (ready_.empty())
+      return CUDAQ_RX_EMPTY;
+  }
+  slot = ready_[next_ready_++];
+  lent_.push_back(slot);
+  store_release<std::uint64_t>(exchange_.rx_flag(slot), 1);
+  return CUDAQ_RX_READY;
+}
+
+void udp_dataplane::receive() {
+  ready_.clear();
+  next_ready_ = 0;
+  if (free_.empty()) {
+    exchange_.refuse();
+    return;
+  }
+  const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(free_.size(), kUdpBatch));
+  const auto slot_of = [&](std::uint32_t i) { return free_[free_.size() - 1 - i]; };
+  for (std::uint32_t i = 0; i < most; ++i)
+    exchange_.set_target(i, exchange_.rx_slot(slot_of(i)));
+  const std::uint32_t n = exchange_.receive(most);
+  gate_decision decision;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t slot = slot_of(i);
+    if (!exchange_.take(i, exchange_.rx_slot(slot), true, decision))
+      continue;
+    exchange_.fill(i, slot, decision);
+    ready_.push_back(slot);
+  }
+  if (!ready_.empty()) // only the last `most` entries can be open
+    free_.erase(std::remove_if(free_.end() - most, free_.end(),
+                               [this](std::uint32_t slot) { return exchange_.request(slot).open; }),
+                free_.end());
+  exchange_.send_refusals();
+}
+
+status_or_reason udp_dataplane::publish(std::uint32_t slot) {
+  const auto at = std::find(lent_.begin(), lent_.end(), slot);
+  if (at == lent_.end())
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "slot %u: the loop does not have it", slot);
+  *at = lent_.back();
+  lent_.pop_back();
+  store_release<std::uint64_t>(exchange_.rx_flag(slot), 0);
+  waiting_.push_back(slot);
+  if (!send_waiting())
+    return make_reason(CUDAQ_ERR_INTERNAL, "slot %u: the system refused to send the answer", slot);
+  return {};
+}
+
+/// Returns false if the system refused the last one.
+bool udp_dataplane::send_waiting() {
+  bool accepted = true;
+  while (!waiting_.empty()) {
+    const auto n = std::min<std::size_t>(waiting_.size(), kUdpBatch);
+    for (std::size_t i = 0; i < n; ++i)
+      exchange_.queue_answer(waiting_[i]);
+    const std::uint64_t errors = exchange_.counters().send_errors.value();
+    const std::uint32_t done = exchange_.send_answers();
+    accepted = exchange_.counters().send_errors.value() == errors;
+    for (std::uint32_t i = 0; i < done; ++i) {
+      exchange_.request(waiting_[i]).open = false;
+      free_.push_back(waiting_[i]);
+    }
+    waiting_.erase(waiting_.begin(), waiting_.begin() + done);
+    if (done < n)
+      break;
+  }
+  return accepted;
+}
+
+void udp_dataplane::take_back_dropped() {
+  std::erase_if(lent_, [this](std::uint32_t slot) {
+    if (load_acquire(exchange_.rx_flag(slot)) != 0)
+      return false;
+    exchange_.close_unanswered(slot);
+    free_.push_back(slot);
+    return true;
+  });
+}
+
+} // namespace cudaq::realtime::detail

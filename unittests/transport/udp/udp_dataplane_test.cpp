@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/udp/udp_dataplane.h"
+#include "unittests/transport/udp/udp_shapes.h"
+
+#include <set>
+
+namespace cudaq::realtime::test {
+namespace {
+
+struct rig : exchange_on_a_ring {
+  explicit rig(const detail::udp_options &options = small_slots()) : exchange_on_a_ring(options), plane(exchange) {}
+
+  /// Polls until there is a request.
+  std::uint32_t next() {
+    std::uint32_t slot = UINT32_MAX;
+    EXPECT_TRUE(eventually([&] { return plane.poll(slot) == CUDAQ_RX_READY; }));
+    return slot;
+  }
+  void answer(std::uint32_t slot, const bytes &result) {
+    write_answer(slot, result);
+    EXPECT_EQ(plane.publish(slot).text, "");
+  }
+
+  detail::udp_dataplane plane;
+};
+
+TEST(UdpDataplane, ReceivesIntoFreeSlotsAndPublishesInAnyOrder) {
+  rig r;
+  udp_peer a(r.port), b(r.port);
+  a.send(request_bytes(1, 1, {1}));
+  b.send(request_bytes(1, 2, {2}, 64));
+  const std::uint32_t first = r.next(), second = r.next();
+  ASSERT_NE(first, second);
+  EXPECT_EQ(r.request(first), request_bytes(1, 1, {1}, 64));
+  r.answer(second, {22});
+  EXPECT_EQ(result_of(*b.receive()), bytes({22}));
+  EXPECT_FALSE(a.arrived());
+  r.answer(first, {11});
+  EXPECT_EQ(result_of(*a.receive()), bytes({11}));
+}
+
+TEST(UdpDataplane, DoesNotWaitForASlowRequest) {
+  rig r(small_slots(2));
+  udp_peer peer(r.port);
+  peer.send(request_bytes(1, 0, {0}));
+  const std::uint32_t slow = r.next();
+  for (std::uint32_t id = 1; id < 20; ++id) {
+    peer.send(request_bytes(1, id, {1}));
+    const std::uint32_t slot = r.next();
+    ASSERT_NE(slot, slow);
+    r.answer(slot, {static_cast<std::uint8_t>(id)});
+    EXPECT_EQ(response_header(*peer.receive()).request_id, id);
+  }
+  r.answer(slow, {0});
+  EXPECT_EQ(response_header(*peer.receive()).request_id, 0u);
+}
+
+TEST(UdpDataplane, ReturnsNoSlotThatTheLoopHas) {
+  rig r;
+  udp_peer peer(r.port);
+  for (std::uint32_t id = 0; id < 6; ++id)
+    peer.send(request_bytes(1, id, {1}));
+  std::set<std::uint32_t> slots;
+  for (int n = 0; n < 4; ++n)
+    slots.insert(r.next());
+  EXPECT_EQ(slots.size(), 4u);
+  std::uint32_t none = 0;
+  EXPECT_EQ(r.plane.poll(none), CUDAQ_RX_EMPTY);
+  r.answer(*slots.begin(), {1});
+  EXPECT_EQ(r.next(), *slots.begin());
+}
+
+TEST(UdpDataplane, TakesBackSlotsThatTheLoopHasDropped) {
+  rig r(small_slots(1));
+  udp_peer peer(r.port);
+  for (std::uint32_t id = 0; id < 5; ++id) {
+    peer.send(request_bytes(1, id, {1}));
+    const std::uint32_t slot = r.next();
+    EXPECT_EQ(r.id_in(slot), id);
+    EXPECT_NE(r.memory.ring.rx_flags_host[slot], 0u);
+    detail::store_release<std::uint64_t>(r.memory.ring.rx_flags_host[slot], 0);
+  }
+  std::uint32_t none = 0;
+  EXPECT_EQ(r.plane.poll(none), CUDAQ_RX_EMPTY);
+  EXPECT_EQ(r.exchange.counters().unanswered.value(), 5u);
+}
+
+TEST(UdpDataplane, RefusesASlotThatTheLoopDoesNotHave) {
+  rig r;
+  EXPECT_EQ(r.plane.publish(0).text, "slot 0: the loop does not have it");
+  EXPECT_EQ(r.plane.publish(99).status, CUDAQ_ERR_INVALID_ARG);
+  udp_peer peer(r.port);
+  peer.send(request_bytes(1, 1, {1}));
+  const std::uint32_t slot = r.next();
+  r.answer(slot, {1});
+  EXPECT_EQ(r.plane.publish(slot).status, CUDAQ_ERR_INVALID_ARG) << "published twice";
+}
+
+TEST(UdpDataplane, DropsGarbageBeforeItTakesASlot) {
+  rig r(small_slots(2));
+  udp_peer peer(r.port);
+  for (int n = 0; n < 40; ++n)
+    peer.send(bytes(static_cast<std::size_t>(n) * 3, static_cast<std::uint8_t>(n)));
+  peer.send(request_bytes(1, 1, {1}));
+  EXPECT_EQ(r.id_in(r.next()), 1u);
+  EXPECT_EQ(r.exchange.counters().accepted.value(), 1u);
+  EXPECT_EQ(r.exchange.counters().received.value(), 41u);
+}
+
+TEST(UdpDataplane, ServesAnIpv6Peer) {
+  detail::udp_options options = small_slots();
+  options.bind_address = "::1";
+  detail::udp_address address;
+  ASSERT_EQ(detail::udp_address_of("address", "::1", 0, address).text, "");
+  if (detail::udp_socket probe; probe.open(address, 0))
+    GTEST_SKIP() << "this machine has no IPv6 loopback";
+  rig r(options);
+  udp_peer peer(r.port, 0, "::1");
+  peer.send(request_bytes(1, 1, {1}));
+  r.answer(r.next(), {5});
+  EXPECT_EQ(result_of(*peer.receive()), bytes({5}));
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
