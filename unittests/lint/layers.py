@@ -26,9 +26,10 @@ BELOW = {
     "lib/host_dispatcher": {"lib/shared_ring", "lib/ring", "lib/base", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     "lib/api": {"lib/host_dispatcher", "lib/shared_ring", "lib/ring", "lib/kernel_abi", "lib/base",
                 f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
-    # The loader of transports; the providers are libraries of their own.
+    # The loader, and the providers: libraries of their own, which share nothing.
     "lib/transport/bridge": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/shm": {"lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/udp": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
