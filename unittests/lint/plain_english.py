@@ -51,6 +51,7 @@ NOT_WRITTEN_BY_HAND = {
     "unittests/data/*.b8": "recorded shots",
     "unittests/fuzz/corpus/*.input": "inputs of fuzz targets",
     "unittests/data/*.01": "recorded shots",
+    "unittests/qec/server/golden/frames.txt": "written by make_frames.py",
 }
 
 # Between two words of a phrase. At the end of a line, the next line may begin with a comment sign or a quote.

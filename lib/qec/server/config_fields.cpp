@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/config_fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+using enum field_type;
+
+constexpr double kMostIds = 9007199254740991.0; // 2^53 - 1: exact in JSON, too
+constexpr double kMostColumns = 16777216.0, kMostDetectors = 1048576.0;
+
+constexpr config_field kCustomFields[] = {
+    {"error_rate", real, false, 0, 0.5, "", "probability of every error (column of H_sparse); 0.01 if it is missing",
+     nullptr},
+    {"error_rate_vec", reals, false, 0, 1, "", "probability of each error, one for each column of H_sparse", nullptr},
+    {"lut_error_depth", number, false, 1, kMostColumns, "",
+     "of multi_error_lut; without effect, because the table of lookup has every syndrome", nullptr},
+};
+constexpr config_object kCustom{kCustomFields};
+
+constexpr config_field kDecoderFields[] = {
+    {"id", number, true, 0, kMostIds, "", "number by which requests name the decoder; each is used once", nullptr},
+    {"type", text, true, 0, 0, "",
+     "pymatching, pymatching-correlated, bp-osd, lookup, auto, or the path of a plug-in; settings may follow: "
+     "NAME:key=value,...",
+     nullptr},
+    {"dispatch", choice, false, 0, 0, "host|device_graph", "host: the decoder runs on the CPU. device_graph is refused",
+     nullptr},
+    {"cuda_device_id", number, false, 0, 255, "", "accepted for files of other servers; without effect on the CPU",
+     nullptr},
+    {"block_size", number, false, 1, kMostColumns, "", "columns of H_sparse, the errors of the model", nullptr},
+    {"syndrome_size", number, false, 1, kMostDetectors, "", "rows of H_sparse, the detectors of the model", nullptr},
+    {"H_sparse", numbers, false, -1, kMostColumns, "",
+     "for each detector the columns of the errors that flip it; a row ends with -1", nullptr},
+    {"O_sparse", numbers, false, -1, kMostColumns, "",
+     "for each observable the columns of the errors that flip it; a row ends with -1", nullptr},
+    {"D_sparse", numbers, false, -1, kMostDetectors, "",
+     "for each detector the measurements of a shot whose XOR it is; a row ends with -1. Without it the bits of a shot "
+     "are the detection events",
+     nullptr},
+    {"measurements", number, false, 1, kMostDetectors, "",
+     "bits of a shot with D_sparse; without it one more than the highest measurement of D_sparse", nullptr},
+    {"dem", text, false, 0, 0, "", "detector error model as text, instead of H_sparse and O_sparse", nullptr},
+    {"dem_file", text, false, 0, 0, "",
+     "file with a detector error model, instead of H_sparse and O_sparse; a relative path begins in the folder of the "
+     "configuration",
+     nullptr},
+    {"decoder_custom_args", settings, false, 0, 0, "",
+     "settings of the decoder (docs/decoding.md), and the probabilities of the errors of H_sparse", &kCustom},
+    {"counter", choice, false, 0, 0, "sequence|any",
+     "sequence: the counter of enqueue requests must ascend by 1 from one to the next, so that a lost one is detected. "
+     "any: it is ignored",
+     nullptr},
+    {"queue_length", number, false, 0, 65536, "",
+     "requests that may wait for the decoder, 64 if it is missing; one more is answered BUSY. 0: the thread of the "
+     "transport decodes, nothing waits",
+     nullptr},
+    {"age_limit_us", number, false, 0, 1e9, "",
+     "a request that waited longer in the queue is not served; 0 or missing: without limit", nullptr},
+};
+constexpr config_object kDecoder{kDecoderFields};
+
+constexpr config_field kDeviceGraphFields[] = {
+    {"provider", text, false, 0, 0, "", "name or path of a provider", nullptr},
+    {"args", texts, false, 0, 0, "", "options of the provider", nullptr},
+};
+constexpr config_object kDeviceGraph{kDeviceGraphFields};
+
+constexpr config_field kTransportFields[] = {
+    {"provider", text, false, 0, 0, "", "name (shm, udp) or path of a provider", nullptr},
+    {"args", texts, false, 0, 0, "", "options of the provider, as after -- on the command line", nullptr},
+    {"device_graph", object, false, 0, 0, "",
+     "accepted for files of other servers; without effect, because no decoder has dispatch device_graph",
+     &kDeviceGraph},
+};
+constexpr config_object kTransport{kTransportFields};
+
+constexpr config_field kRootFields[] = {
+    {"decoders", objects, true, 0, 0, "", "at least one decoder; qec_decode uses the first", &kDecoder},
+    {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
+};
+constexpr config_object kRoot{kRootFields};
+
+std::string quoted(const config_node &node) {
+  if (node.what == config_node::kind::empty)
+    return "no value";
+  if (node.what == config_node::kind::list)
+    return "a list";
+  if (node.what == config_node::kind::map)
+    return "a map";
+  constexpr std::size_t kMost = 60;
+  return "\"" + node.text.substr(0, kMost) + (node.text.size() > kMost ? "...\"" : "\"");
+}
+
+std::string whole(double value) { return std::to_string(static_cast<long long>(value)); }
+
+std::string number_text(double value) {
+  char digits[32];
+  const auto end = std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+  return std::string(digits, end);
+}
+
+/// What a value of this field, or an element of it, must be.
+std::string accepted(const config_field &field) {
+  switch (field.type) {
+  case number:
+  case numbers:
+    return "a whole number from " + whole(field.lowest) + " to " + whole(field.highest);
+  case real:
+  case reals:
+    return "a number from " + number_text(field.lowest) + " to " + number_text(field.highest);
+  case choice: {
+    std::string words(field.words);
+    for (std::size_t at = words.find('|'); at != std::string::npos; at = words.find('|', at))
+      words.replace(at, 1, " or ");
+    return words;
+  }
+  case text:
+  case texts:
+    return "a text";
+  case settings:
+  case object:
+    return "a map";
+  case objects:
+    break;
+  }
+  return "a list of maps";
+}
+
+bool is_scalar_of(const config_node &node, const config_field &field) {
+  if (node.what != config_node::kind::scalar)
+    return false;
+  const char *const begin = node.text.data(), *const end = begin + node.text.size();
+  if (field.type == number || field.type == numbers) {
+    long long value = 0;
+    const auto [rest, error] = std::from_chars(begin, end, value);
+    return error == std::errc() && rest == end && static_cast<double>(value) >= field.lowest &&
+           static_cast<double>(value) <= field.highest;
+  }
+  if (field.type == real || field.type == reals) {
+    double value = 0;
+    const auto [rest, error] = std::from_chars(begin, end, value);
+    return error == std::errc() && rest == end && value >= field.lowest && value <= field.highest;
+  }
+  return field.type != choice ||
+         ("|" + std::string(field.words) + "|").find("|" + node.text + "|") != std::string::npos;
+}
+
+std::string check_map(const config_node &node, const config_object &object, const std::string &path, bool open);
+
+std::string check_value(const config_node &node, const config_field &field, const std::string &path) {
+  const auto refused = [&](const config_node &at, const std::string &where, const std::string &wanted) {
+    return place_of(at) + where + ": " + quoted(at) + " is not " + wanted;
+  };
+  const bool list = node.what == config_node::kind::list;
+  switch (field.type) {
+  case settings:
+  case object:
+    return node.what == config_node::kind::map ? check_map(node, *field.inside, path + ".", field.type == settings)
+                                               : refused(node, path, accepted(field));
+  case objects:
+    if (!list || node.items.empty())
+      return refused(node, path, "a list of at least one map");
+    for (std::size_t i = 0; i < node.items.size(); ++i) {
+      const std::string here = path + "[" + std::to_string(i) + "]";
+      if (node.items[i].what != config_node::kind::map)
+        return refused(node.items[i], here, "a map");
+      if (std::string error = check_map(node.items[i], *field.inside, here + ".", false); !error.empty())
+        return error;
+    }
+    return "";
+  case numbers:
+  case reals:
+  case texts:
+    if (!list)
+      return refused(node, path, "a list; each element is " + accepted(field));
+    for (std::size_t i = 0; i < node.items.size(); ++i)
+      if (!is_scalar_of(node.items[i], field))
+        return refused(node.items[i], path + "[" + std::to_string(i) + "]", accepted(field));
+    return "";
+  default:
+    return is_scalar_of(node, field) ? "" : refused(node, path, accepted(field));
+  }
+}
+
+std::string check_map(const config_node &node, const config_object &object, const std::string &path, bool open) {
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
+    const config_node &key = node.items[i], &value = node.items[i + 1];
+    if (!seen.insert(key.text).second)
+      return place_of(key) + path + key.text + ": the field is there twice";
+    const auto field = std::find_if(object.fields.begin(), object.fields.end(),
+                                    [&](const config_field &f) { return f.name == key.text; });
+    if (field != object.fields.end()) {
+      if (std::string error = check_value(value, *field, path + key.text); !error.empty())
+        return error;
+      continue;
+    }
+    if (open && value.what == config_node::kind::scalar)
+      continue;
+    if (open)
+      return place_of(value) + path + key.text + ": " + quoted(value) + " is not a text or a number";
+    std::string names;
+    for (const config_field &f : object.fields)
+      names += (names.empty() ? "" : ", ") + std::string(f.name);
+    return place_of(key) + path + key.text + ": unknown field with the value " + quoted(value) + "; accepted: " + names;
+  }
+  for (const config_field &field : object.fields)
+    if (field.required && !seen.contains(field.name))
+      return place_of(node) + path + std::string(field.name) + ": the field is missing; it is " + accepted(field);
+  return "";
+}
+
+} // namespace
+
+const config_node *config_node::find(std::string_view key) const noexcept {
+  if (what != kind::map)
+    return nullptr;
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2)
+    if (items[i].text == key)
+      return &items[i + 1];
+  return nullptr;
+}
+
+std::string place_of(const config_node &node) {
+  return "line " + std::to_string(node.line) + ", column " + std::to_string(node.column) + ": ";
+}
+
+const config_object &config_root() noexcept { return kRoot; }
+
+std::string check_fields(const config_node &node, const config_object &object) {
+  if (node.what != config_node::kind::map)
+    return place_of(node) + "the configuration is " + quoted(node) + ", not a map";
+  return check_map(node, object, "", false);
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tree that was checked against the table becomes a server_config.
+#include "lib/qec/server/config_fields.h"
+#include "lib/qec/server/server_config.h"
+
+#include <charconv>
+#include <set>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+/// The scalar was checked: it is a number in the field's range.
+template <class Number>
+Number to_number(const config_node &node) {
+  Number value{};
+  std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
+  return value;
+}
+
+template <class Number>
+void take_number(const config_node &map, std::string_view field, Number &value) {
+  if (const config_node *const found = map.find(field); found != nullptr)
+    value = to_number<Number>(*found);
+}
+
+void take_text(const config_node &map, std::string_view field, std::string &value) {
+  if (const config_node *const found = map.find(field); found != nullptr)
+    value = found->text;
+}
+
+template <class Number>
+bool take_numbers(const config_node &map, std::string_view field, std::vector<Number> &values) {
+  const config_node *const found = map.find(field);
+  if (found == nullptr)
+    return false;
+  values.reserve(found->items.size());
+  for (const config_node &item : found->items)
+    values.push_back(to_number<Number>(item));
+  return true;
+}
+
+void take_custom_args(const config_node &map, decoder_config &config) {
+  const config_node *const custom = map.find("decoder_custom_args");
+  if (custom == nullptr)
+    return;
+  take_number(*custom, "error_rate", config.error_rate);
+  take_numbers(*custom, "error_rate_vec", config.error_rates);
+  for (std::size_t i = 0; i + 1 < custom->items.size(); i += 2) {
+    const std::string &key = custom->items[i].text;
+    if (key != "error_rate" && key != "error_rate_vec" && key != "lut_error_depth")
+      config.settings.emplace_back(key, custom->items[i + 1].text);
+  }
+}
+
+decoder_config decoder_of(const config_node &map, std::size_t index) {
+  decoder_config config;
+  config.place = place_of(map) + "decoders[" + std::to_string(index) + "]";
+  take_number(map, "id", config.limits.id);
+  take_text(map, "type", config.type);
+  take_text(map, "dem", config.dem);
+  take_text(map, "dem_file", config.dem_file);
+  take_number(map, "block_size", config.block_size);
+  take_number(map, "syndrome_size", config.syndrome_size);
+  take_number(map, "measurements", config.measurements);
+  config.has_checks = take_numbers(map, "H_sparse", config.checks);
+  config.has_observables = take_numbers(map, "O_sparse", config.observables);
+  config.has_measurements = take_numbers(map, "D_sparse", config.from_measurements);
+  take_custom_args(map, config);
+  std::string counter = "sequence";
+  take_text(map, "counter", counter);
+  config.limits.sequence = counter == "sequence";
+  config.limits.queue_length = 64;
+  take_number(map, "queue_length", config.limits.queue_length);
+  take_number(map, "age_limit_us", config.limits.age_limit_ns);
+  config.limits.age_limit_ns *= 1000;
+  return config;
+}
+
+/// What this server cannot do although the field is known.
+std::string refusal_of(const config_node &map, std::size_t index) {
+  const std::string path = "decoders[" + std::to_string(index) + "].";
+  if (const config_node *const dispatch = map.find("dispatch"); dispatch != nullptr && dispatch->text != "host")
+    return place_of(*dispatch) + path +
+           "dispatch: \"device_graph\" is not available: this server decodes on the CPU; " + "use host";
+  return "";
+}
+
+} // namespace
+
+or_error<server_config> read_server_config(std::string_view text) {
+  const auto failure = or_error<server_config>::failure;
+  auto root = read_yaml(text);
+  if (!root)
+    return failure(root.error);
+  // Files of other servers may give a model in parts.
+  if (const config_node *const decoders = root->find("decoders"); decoders != nullptr)
+    for (const config_node &decoder : decoders->items)
+      if (const config_node *const chunks = decoder.find("dem_chunks"); chunks != nullptr)
+        return failure(place_of(*chunks) + "dem_chunks: a model in parts is not available; give the whole model as " +
+                       "dem, dem_file or H_sparse");
+  if (std::string error = check_fields(*root, config_root()); !error.empty())
+    return failure(std::move(error));
+  server_config config;
+  const config_node &decoders = *root->find("decoders");
+  std::set<std::uint64_t> ids;
+  for (std::size_t i = 0; i < decoders.items.size(); ++i) {
+    if (std::string error = refusal_of(decoders.items[i], i); !error.empty())
+      return failure(std::move(error));
+    config.decoders.push_back(decoder_of(decoders.items[i], i));
+    const std::uint64_t id = config.decoders.back().limits.id;
+    if (!ids.insert(id).second)
+      return failure(place_of(*decoders.items[i].find("id")) + "decoders[" + std::to_string(i) +
+                     "].id: " + std::to_string(id) + " is the id of an earlier decoder; each is used once");
+  }
+  if (const config_node *const transport = root->find("transport"); transport != nullptr) {
+    take_text(*transport, "provider", config.transport);
+    if (const config_node *const args = transport->find("args"); args != nullptr)
+      for (const config_node &arg : args->items)
+        config.transport_args.push_back(arg.text);
+  }
+  return config;
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/config_fields.h"
+
+#include <charconv>
+#include <iterator>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+/// The texts of the table have no character that JSON must escape, except quotes.
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string json_number(double value) {
+  char digits[32];
+  const bool whole = value == static_cast<double>(static_cast<long long>(value));
+  const auto end = whole ? std::to_chars(std::begin(digits), std::end(digits), static_cast<long long>(value)).ptr
+                         : std::to_chars(std::begin(digits), std::end(digits), value).ptr;
+  return std::string(digits, end);
+}
+
+std::string range(const config_field &field, const char *type) {
+  return std::string("\"type\": \"") + type + "\", \"minimum\": " + json_number(field.lowest) +
+         ", \"maximum\": " + json_number(field.highest);
+}
+
+// A text may be any scalar of YAML: the reader takes 7 and true as the texts "7" and "true".
+constexpr const char *kAnyScalar = "\"type\": [\"string\", \"number\", \"boolean\"]";
+
+std::string object_body(const config_object &object, const std::string &indent, bool open);
+
+std::string body(const config_field &field, const std::string &indent) {
+  switch (field.type) {
+  case field_type::number:
+    return range(field, "integer");
+  case field_type::real:
+    return range(field, "number");
+  case field_type::choice: {
+    std::string words;
+    for (const char c : field.words)
+      words += c == '|' ? std::string("\", \"") : std::string(1, c);
+    return "\"enum\": [\"" + words + "\"]";
+  }
+  case field_type::numbers:
+    return "\"type\": \"array\", \"items\": {" + range(field, "integer") + "}";
+  case field_type::reals:
+    return "\"type\": \"array\", \"items\": {" + range(field, "number") + "}";
+  case field_type::texts:
+    return std::string("\"type\": \"array\", \"items\": {") + kAnyScalar + "}";
+  case field_type::settings:
+    return object_body(*field.inside, indent, true);
+  case field_type::object:
+    return object_body(*field.inside, indent, false);
+  case field_type::objects:
+    return "\"type\": \"array\", \"minItems\": 1, \"items\": {" + object_body(*field.inside, indent, false) + "}";
+  case field_type::text:
+    break;
+  }
+  return kAnyScalar;
+}
+
+std::string object_body(const config_object &object, const std::string &indent, bool open) {
+  const std::string deeper = indent + "  ";
+  std::string properties, required;
+  for (const config_field &field : object.fields) {
+    properties += (properties.empty() ? "\n" : ",\n") + deeper + json_text(field.name) +
+                  ": {\"description\": " + json_text(field.meaning) + ", " + body(field, deeper) + "}";
+    if (field.required)
+      required += (required.empty() ? "" : ", ") + json_text(field.name);
+  }
+  return "\"type\": \"object\", \"additionalProperties\": " +
+         (open ? std::string("{") + kAnyScalar + "}" : std::string("false")) + ", \"required\": [" + required +
+         "], \"properties\": {" + properties + "\n" + indent + "}";
+}
+
+} // namespace
+
+std::string config_json_schema() {
+  return "{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\", \"title\": \"Configuration of "
+         "cudaq-realtime serve\", " +
+         object_body(config_root(), "", false) + "}\n";
+}
+
+} // namespace cudaq::qec::realtime

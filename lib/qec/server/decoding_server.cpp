@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/decoding_server.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+
+namespace rt = cudaq::realtime::detail;
+
+decoding_server::decoding_server(std::vector<decoder_setup> setups) {
+  for (decoder_setup &setup : setups)
+    decoders_.push_back(std::make_unique<served_decoder>(setup.limits, std::move(setup.unit)));
+  for (const auto &decoder : decoders_)
+    by_id_.push_back(decoder.get());
+  std::sort(by_id_.begin(), by_id_.end(),
+            [](const served_decoder *a, const served_decoder *b) { return a->limits().id < b->limits().id; });
+}
+
+std::string decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait) {
+  for (const auto &decoder : decoders_)
+    if (std::string reason = decoder->start(receiver, wait); !reason.empty()) {
+      stop(rt::steady_clock::time_point::max());
+      return reason;
+    }
+  return "";
+}
+
+bool decoding_server::idle() const noexcept {
+  return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->idle(); });
+}
+
+bool decoding_server::stop(rt::steady_clock::time_point deadline) {
+  close();
+  bool all = true;
+  for (const auto &decoder : decoders_)
+    all = decoder->stop(deadline) && all;
+  return all;
+}
+
+served_decoder *decoding_server::find(const read_result &read) const noexcept {
+  if (read.request.function == wire_function::one_shot)
+    return decoders_.front().get();
+  if (!read.knows_decoder)
+    return nullptr;
+  const std::uint64_t id = read.request.decoder_id;
+  const auto found =
+      std::lower_bound(by_id_.begin(), by_id_.end(), id,
+                       [](const served_decoder *d, std::uint64_t wanted) { return d->limits().id < wanted; });
+  return found != by_id_.end() && (*found)->limits().id == id ? *found : nullptr;
+}
+
+bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uint8_t> payload,
+                             std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now) {
+  const read_result read = read_request(function_id, payload);
+  served_decoder *const decoder = find(read);
+  if (decoder != nullptr && closed_.load() == 0)
+    return decoder->submit(read, result, job, now);
+  strays_.add();
+  if (decoder != nullptr)
+    now = refuse(read.request.function, server_status::not_ready);
+  else
+    now = refuse(read.request.function, read.knows_decoder ? server_status::invalid_decoder : read.status);
+  return true;
+}
+
+std::string decoding_server::why_not(const std::vector<decoder_setup> &setups) const {
+  if (setups.size() != decoders_.size())
+    return "it has " + std::to_string(setups.size()) + " decoders, the running one has " +
+           std::to_string(decoders_.size());
+  for (std::size_t i = 0; i < setups.size(); ++i) {
+    const decoder_limits &now = decoders_[i]->limits(), &wanted = setups[i].limits;
+    const std::string which = "decoder " + std::to_string(i + 1) + " (id " + std::to_string(now.id) + "): ";
+    if (wanted.id != now.id)
+      return which + "the new id is " + std::to_string(wanted.id) + "; ids and their order are fixed";
+    if (wanted != now)
+      return which + "counter, queue_length and age_limit_us are fixed; start the server again to change them";
+    if (!decoders_[i]->same_shape(*setups[i].unit))
+      return which + "the new model has " + std::to_string(setups[i].unit->bits_per_shot()) + " bits per shot, " +
+             std::to_string(setups[i].unit->num_detectors()) + " detectors and " +
+             std::to_string(setups[i].unit->num_observables()) + " observables; these are fixed";
+  }
+  return "";
+}
+
+reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::steady_clock::time_point deadline) {
+  const std::unique_lock<std::mutex> one(reloading_, std::try_to_lock);
+  const auto settled = [this] {
+    return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->settle(); });
+  };
+  if (!one.owns_lock())
+    return {reload_outcome::busy, "another configuration is being applied"};
+  if (!settled())
+    return {reload_outcome::busy, "a decoder has not returned to the configuration before the last one yet"};
+  if (std::string reason = why_not(setups); !reason.empty())
+    return {reload_outcome::rejected, std::move(reason)};
+  for (const auto &decoder : decoders_) // of an earlier reload that was taken back
+    decoder->discard_previous();
+  for (std::size_t i = 0; i < setups.size(); ++i)
+    decoders_[i]->offer(std::move(setups[i].unit));
+  if (rt::wait_until(deadline, settled)) {
+    for (const auto &decoder : decoders_)
+      decoder->discard_previous();
+    return {};
+  }
+  for (const auto &decoder : decoders_)
+    decoder->take_back();
+  return {reload_outcome::busy, "a decoder was inside a shot until the deadline"};
+}
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decoding server without its transport: requests as bytes in, answers as bytes out. docs/server.md has the wire.
+#pragma once
+
+#include "lib/qec/server/served_decoder.h"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// One decoder of a configuration, built.
+struct decoder_setup {
+  decoder_limits limits;
+  std::unique_ptr<decoding_unit> unit;
+};
+
+/// What became of a new configuration. After `rejected` and `busy` the old one is in use; after busy, decoders that
+/// already used the new one return to the old one between shots.
+enum class reload_outcome : std::uint8_t { applied, rejected, busy };
+struct reload_result {
+  reload_outcome outcome = reload_outcome::applied;
+  std::string reason; ///< "" if it was applied
+};
+
+/// Several decoders, chosen by the id in a request. qec_decode, which names no decoder, is for the first of them.
+///
+/// Threads: submit and counts by any number of threads; start, stop, close and reload by control threads.
+class decoding_server {
+public:
+  /// `setups`: at least one, all ids different. Throws std::bad_alloc.
+  explicit decoding_server(std::vector<decoder_setup> setups);
+
+  /// Starts the threads of the decoders. "": started; else the reason, and the server is stopped.
+  std::string start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
+  /// From now on requests are answered not_ready. Those that were taken are still served: idle() tells when.
+  void close() noexcept { closed_.store(1); }
+  [[nodiscard]] bool idle() const noexcept;
+  /// Closes, serves what was taken, and ends the threads. False: one still runs at the deadline.
+  bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
+
+  /// Serves a request, or takes it for later. True: `now` is its answer; bytes of `result` were written. False: the
+  /// receiver gets its answer. Every request is answered once. The payload is only read during the call.
+  bool submit(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::span<std::uint8_t> result,
+              const cudaq_host_job_t &job, server_answer &now);
+
+  /// Gives every decoder a new model, each between two of its shots. No request is refused or lost meanwhile: until
+  /// then the old decoder serves. rejected: the ids, their order, the limits or the shapes differ. busy: another reload
+  /// runs or has not returned to the old decoders yet, or a decoder was inside a shot until the deadline.
+  reload_result reload(std::vector<decoder_setup> setups, cudaq::realtime::detail::steady_clock::time_point deadline);
+
+  [[nodiscard]] std::span<const std::unique_ptr<served_decoder>> decoders() const noexcept { return decoders_; }
+  /// Requests that named no decoder of this server, or could not be read.
+  [[nodiscard]] std::uint64_t strays() const noexcept { return strays_.value(); }
+
+private:
+  served_decoder *find(const read_result &read) const noexcept;
+  std::string why_not(const std::vector<decoder_setup> &setups) const;
+
+  std::vector<std::unique_ptr<served_decoder>> decoders_;
+  std::vector<served_decoder *> by_id_;
+  std::mutex reloading_;
+  cudaq::realtime::detail::counter strays_;
+  cudaq::realtime::detail::shared_word<std::uint32_t> closed_;
+};
+
+} // namespace cudaq::qec::realtime

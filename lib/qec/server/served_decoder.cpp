@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/served_decoder.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+namespace rt = cudaq::realtime::detail;
+
+/// How long the thread sleeps after a while without requests, if it may sleep.
+constexpr std::uint64_t kSleepNs = 50'000;
+
+/// The longest bits that a request for this decoder can have: longer ones are refused by their length.
+std::size_t longest_bits(const decoding_unit &unit) {
+  const std::uint64_t stream = std::min(unit.bits_per_shot(), kMostEnqueuedBits);
+  return static_cast<std::size_t>((std::max(stream, unit.num_detectors()) + 7) / 8);
+}
+
+} // namespace
+
+served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
+    : limits_(limits), session_(std::move(unit), limits.sequence), entries_(limits.queue_length) {
+  for (entry &e : entries_)
+    e.bits.resize(longest_bits(session_.unit()));
+}
+
+served_decoder::~served_decoder() { stop(clock::time_point::max()); }
+
+std::string served_decoder::start(const answer_receiver &receiver, cudaq_wait_policy_t wait) {
+  receiver_ = receiver;
+  if (limits_.queue_length == 0)
+    return "";
+  const auto started = thread_.start("qec-decode-" + std::to_string(limits_.id % 10000), {}, [this, wait] {
+    rt::run_loop([this] { return turn(); }, [this] { return stop_requested_.load() != 0 && idle(); },
+                 rt::idle_strategy(wait, kSleepNs));
+  });
+  return started.text;
+}
+
+bool served_decoder::stop(clock::time_point deadline) {
+  {
+    const std::lock_guard<std::mutex> lock(queue_mutex_);
+    closed_ = true;
+  }
+  stop_requested_.store(1);
+  return thread_.join_until(deadline);
+}
+
+bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
+                            server_answer &now) {
+  requests_.add();
+  const wire_function function = read.request.function;
+  if (limits_.queue_length == 0) {
+    now = serve(read, result, false);
+    return true;
+  }
+  server_status refused = server_status::busy;
+  if (enter(read, result, job, refused))
+    return false;
+  now = refuse(function, refused);
+  count(function, now);
+  return true;
+}
+
+bool served_decoder::enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
+                           server_status &refused) {
+  const std::lock_guard<std::mutex> lock(queue_mutex_);
+  const std::uint64_t at = head_.peek();
+  if (closed_) {
+    refused = server_status::not_ready;
+    return false;
+  }
+  if (at - tail_.load() == entries_.size())
+    return false;
+  entry &e = entries_[at % entries_.size()];
+  e.read = read;
+  const auto bits = read.request.bits;
+  e.read.request.bits = std::span<const std::uint8_t>(e.bits).first(std::min(bits.size(), e.bits.size()));
+  std::copy_n(bits.begin(), e.read.request.bits.size(), e.bits.begin());
+  if (bits.size() > e.bits.size()) // longer than a shot
+    e.read.status = server_status::bad_request;
+  e.result = result;
+  e.job = job;
+  e.arrival = clock::now();
+  head_.store(at + 1);
+  return true;
+}
+
+std::uint64_t served_decoder::waiting() const noexcept {
+  const std::uint64_t served = tail_.load(), taken = head_.load();
+  return taken - served;
+}
+
+std::uint32_t served_decoder::turn() noexcept {
+  const std::uint64_t at = tail_.peek();
+  if (at == head_.load())
+    return 0;
+  entry &e = entries_[at % entries_.size()];
+  const bool too_old =
+      limits_.age_limit_ns != 0 && clock::now() - e.arrival > std::chrono::nanoseconds(limits_.age_limit_ns);
+  const server_answer answer = serve(e.read, e.result, too_old);
+  const cudaq_host_job_t job = e.job;
+  // The entry is free before the answer leaves: a requester that waits for its answers is never answered busy.
+  tail_.store(at + 1);
+  receiver_.answer(receiver_.user, job, answer);
+  answered_.add();
+  return 1;
+}
+
+server_answer served_decoder::serve(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept {
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  const std::uint64_t shots = session_.shots();
+  exchange_if_possible();
+  const server_answer answer = serve_locked(read, result, too_old);
+  exchange_if_possible();
+  shots_.add(session_.shots() - shots);
+  count(read.request.function, answer);
+  return answer;
+}
+
+server_answer served_decoder::serve_locked(const read_result &read, std::span<std::uint8_t> result,
+                                           bool too_old) noexcept {
+  const wire_function function = read.request.function;
+  server_status refused = read.status;
+  if (refused == server_status::ok && too_old && function != wire_function::reset) {
+    too_old_.add();
+    refused = function == wire_function::enqueue ? server_status::syndromes_dropped : server_status::busy;
+  }
+  if (refused == server_status::ok)
+    return session_.serve(read.request, result);
+  if (function == wire_function::enqueue)
+    session_.latch(refused);
+  return refuse(function, refused);
+}
+
+void served_decoder::exchange_if_possible() noexcept {
+  if (offered_ == nullptr || !session_.between_shots())
+    return;
+  previous_ = session_.exchange(std::move(offered_));
+  exchanges_.add();
+}
+
+void served_decoder::count(wire_function function, const server_answer &answer) noexcept {
+  if (function == wire_function::one_shot) {
+    if (answer.status != 0)
+      failed_alone_.add();
+  } else {
+    by_status_[static_cast<std::size_t>(answer.status)].add();
+  }
+  if (answer.status == refuse(function, server_status::busy).status)
+    busy_.add();
+}
+
+void served_decoder::offer(std::unique_ptr<decoding_unit> unit) {
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  offered_ = std::move(unit);
+  exchange_if_possible();
+}
+
+bool served_decoder::settle() {
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  return offered_ == nullptr;
+}
+
+void served_decoder::discard_previous() {
+  std::unique_ptr<decoding_unit> previous; // destroyed after the lock is free: that may take long
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  std::swap(previous, previous_);
+}
+
+void served_decoder::take_back() {
+  std::unique_ptr<decoding_unit> withdrawn;
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  if (offered_ != nullptr) {
+    std::swap(withdrawn, offered_);
+  } else {
+    std::swap(offered_, previous_);
+    exchange_if_possible();
+  }
+}
+
+bool served_decoder::same_shape(const decoding_unit &other) {
+  const std::lock_guard<std::mutex> lock(session_mutex_);
+  return session_.unit().same_shape(other);
+}
+
+decoder_counts served_decoder::counts() const noexcept {
+  decoder_counts c{requests_.value(),
+                   shots_.value(),
+                   busy_.value(),
+                   too_old_.value(),
+                   failed_alone_.value(),
+                   exchanges_.value(),
+                   {}};
+  for (std::size_t i = 0; i < c.by_status.size(); ++i)
+    c.by_status[i] = by_status_[i].value();
+  return c;
+}
+
+} // namespace cudaq::qec::realtime

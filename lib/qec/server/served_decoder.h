@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
+#include "lib/base/runner.h"
+#include "lib/qec/server/decoder_session.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// What the configuration says about a decoder, apart from its model. It stays the same while the server runs.
+struct decoder_limits {
+  std::uint64_t id = 0;
+  bool sequence = true; ///< counters of enqueue ascend by 1
+  /// Requests that may wait for the decoder's thread; one more is answered busy. 0: no thread of its own, the caller of
+  /// submit does the work.
+  std::uint32_t queue_length = 0;
+  std::uint64_t age_limit_ns = 0; ///< a request that waited longer is not served; 0: without limit
+  bool operator==(const decoder_limits &) const = default;
+};
+
+/// What a decoder has done since start. `by_status`: answers of enqueue, get_corrections and reset.
+struct decoder_counts {
+  std::uint64_t requests = 0, shots = 0, busy = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
+  std::array<std::uint64_t, kServerStatuses> by_status{};
+};
+
+/// Called once for each request that submit has taken, by the decoder's thread. Must not throw.
+struct answer_receiver {
+  void (*answer)(void *user, const cudaq_host_job_t &job, const server_answer &answer) = nullptr;
+  void *user = nullptr;
+};
+
+/// One decoder of the running server: its session, the queue before it, and the thread that serves the queue.
+///
+/// Threads: submit by any number of threads, each sees its own requests served in order; offer, settle, take_back and
+/// stop by one control thread; counts by any thread.
+class served_decoder {
+public:
+  /// Throws std::bad_alloc.
+  served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit);
+  served_decoder(const served_decoder &) = delete;
+  served_decoder &operator=(const served_decoder &) = delete;
+  ~served_decoder();
+
+  /// Starts the thread, if there is a queue. "": started; else the reason.
+  std::string start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
+  /// Serves what is in the queue and ends the thread. False: it still runs at the deadline.
+  bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
+
+  /// Serves a request, or takes it for later. True: `now` is its answer. False: it was taken, and the receiver gets
+  /// its answer. `read` may be a request that could not be read; its place in the stream is then lost. The payload is
+  /// copied; `result` must stay valid until the answer.
+  bool submit(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job, server_answer &now);
+
+  // An exchange of the decoder between shots. offer() gives the new one, which is used from the next shot on;
+  // settle() returns whether it is in use. Then either discard_previous(), or take_back(): the new one is withdrawn,
+  // or the previous one is offered again.
+  void offer(std::unique_ptr<decoding_unit> unit);
+  [[nodiscard]] bool settle();
+  void discard_previous();
+  void take_back();
+
+  [[nodiscard]] const decoder_limits &limits() const noexcept { return limits_; }
+  [[nodiscard]] bool same_shape(const decoding_unit &other);
+  /// Every request that was taken is answered.
+  [[nodiscard]] bool idle() const noexcept { return answered_.value() == head_.load(); }
+  /// Requests in the queue, at some recent moment.
+  [[nodiscard]] std::uint64_t waiting() const noexcept;
+  [[nodiscard]] decoder_counts counts() const noexcept;
+
+private:
+  using clock = cudaq::realtime::detail::steady_clock;
+  struct entry {
+    read_result read;
+    std::vector<std::uint8_t> bits;
+    std::span<std::uint8_t> result;
+    cudaq_host_job_t job{};
+    clock::time_point arrival;
+  };
+
+  bool enter(const read_result &read, std::span<std::uint8_t> result, const cudaq_host_job_t &job,
+             server_status &refused);
+  server_answer serve(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
+  server_answer serve_locked(const read_result &read, std::span<std::uint8_t> result, bool too_old) noexcept;
+  void exchange_if_possible() noexcept;
+  std::uint32_t turn() noexcept;
+  void count(wire_function function, const server_answer &answer) noexcept;
+
+  const decoder_limits limits_;
+  answer_receiver receiver_;
+  std::mutex session_mutex_; ///< protects the three members below
+  decoder_session session_;
+  std::unique_ptr<decoding_unit> offered_;
+  std::unique_ptr<decoding_unit> previous_;
+
+  // The queue: request n is in entries_[n % size]. head_ counts the requests that came in, tail_ those that left.
+  std::mutex queue_mutex_; ///< taken by the threads that submit; the decoder's thread needs none
+  bool closed_ = false;    ///< protected by queue_mutex_
+  std::vector<entry> entries_;
+  cudaq::realtime::detail::shared_word<std::uint64_t> head_, tail_;
+  cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_;
+  std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;
+  cudaq::realtime::detail::shared_word<std::uint32_t> stop_requested_;
+  cudaq::realtime::detail::loop_thread thread_;
+};
+
+} // namespace cudaq::qec::realtime

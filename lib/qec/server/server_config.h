@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/server/decoding_server.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cudaq::qec::realtime {
+
+/// One element of `decoders`. docs/server.md describes the fields.
+struct decoder_config {
+  std::string place; ///< "line 3, column 5: decoders[0]"
+  decoder_limits limits;
+  std::string type;
+  std::string dem, dem_file;                                         ///< "" if it is missing
+  std::uint64_t block_size = 0, syndrome_size = 0, measurements = 0; ///< 0 if it is missing
+  bool has_checks = false, has_observables = false, has_measurements = false;
+  std::vector<std::int64_t> checks, observables, from_measurements; ///< H_sparse, O_sparse, D_sparse
+  double error_rate = -1;                                           ///< negative if it is missing
+  std::vector<double> error_rates;
+  std::vector<std::pair<std::string, std::string>> settings; ///< the other fields of decoder_custom_args
+};
+
+/// A configuration that was read and checked, but nothing was built.
+struct server_config {
+  std::vector<decoder_config> decoders;
+  std::string transport; ///< name or path of the provider; "" if it is missing
+  std::vector<std::string> transport_args;
+};
+
+/// Reads a YAML text. An error names place, field, value, and what is accepted.
+[[nodiscard]] or_error<server_config> read_server_config(std::string_view text);
+
+/// Makes the decoders. `folder`: where a relative dem_file begins. The error begins with the decoder's place.
+[[nodiscard]] or_error<std::vector<decoder_setup>> build_decoders(const server_config &config,
+                                                                  const std::string &folder);
+
+/// Reads a whole file. The error names the path and the system's reason.
+[[nodiscard]] or_error<std::string> read_whole_file(const std::string &path);
+
+} // namespace cudaq::qec::realtime

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/wire_requests.h"
+
+#include <bit>
+#include <cstring>
+
+namespace cudaq::qec::realtime {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "numbers are copied from the wire as they are");
+
+std::uint64_t number_at(std::span<const std::uint8_t> payload, std::size_t offset) noexcept {
+  std::uint64_t value = 0;
+  std::memcpy(&value, payload.data() + offset, sizeof value);
+  return value;
+}
+
+bool read_enqueue(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
+  if (payload.size() < kEnqueueHeadBytes)
+    return false;
+  request.counter = number_at(payload, 8);
+  const std::uint64_t mapping_id = number_at(payload, 16);
+  request.num_bits = number_at(payload, 24);
+  request.bits = payload.subspan(kEnqueueHeadBytes);
+  return mapping_id == 0 && request.num_bits <= kMostEnqueuedBits && request.bits.size() == (request.num_bits + 7) / 8;
+}
+
+bool read_get_corrections(std::span<const std::uint8_t> payload, wire_request &request) noexcept {
+  if (payload.size() != kGetCorrectionsBytes)
+    return false;
+  request.num_bits = number_at(payload, 8);
+  request.clear = payload[16] == 1;
+  return payload[16] <= 1;
+}
+
+} // namespace
+
+read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t> payload) noexcept {
+  read_result read;
+  if (function_id == kOneShotFunctionId) {
+    read.request.function = wire_function::one_shot;
+    read.request.bits = payload;
+    read.status = server_status::ok;
+    return read;
+  }
+  if (function_id == kEnqueueFunctionId)
+    read.request.function = wire_function::enqueue;
+  else if (function_id == kGetCorrectionsFunctionId)
+    read.request.function = wire_function::get_corrections;
+  else if (function_id != kResetFunctionId)
+    return read;
+  if (payload.size() < kResetBytes)
+    return read;
+  read.knows_decoder = true;
+  read.request.decoder_id = number_at(payload, 0);
+  bool good = payload.size() == kResetBytes;
+  if (read.request.function == wire_function::enqueue)
+    good = read_enqueue(payload, read.request);
+  else if (read.request.function == wire_function::get_corrections)
+    good = read_get_corrections(payload, read.request);
+  read.status = good ? server_status::ok : server_status::bad_request;
+  return read;
+}
+
+} // namespace cudaq::qec::realtime

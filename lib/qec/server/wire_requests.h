@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The requests of the decoding server as bytes: docs/server.md, "The wire". All numbers are little-endian, without
+// padding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace cudaq::qec::realtime {
+
+// FNV-1a hashes of enqueue_syndromes, get_corrections, reset_decoder and qec_decode.
+inline constexpr std::uint32_t kEnqueueFunctionId = 0x7ED8BE82;
+inline constexpr std::uint32_t kGetCorrectionsFunctionId = 0x882D5BA1;
+inline constexpr std::uint32_t kResetFunctionId = 0x977A59CF;
+inline constexpr std::uint32_t kOneShotFunctionId = 0xC4B0E4BF; ///< a shot in one request: docs/message_protocol.md
+
+/// The most bits of one enqueue request.
+inline constexpr std::uint64_t kMostEnqueuedBits = std::uint64_t{1} << 20;
+/// Bytes of an enqueue request before its bits; of a get_corrections request; of a reset request.
+inline constexpr std::size_t kEnqueueHeadBytes = 32, kGetCorrectionsBytes = 17, kResetBytes = 8;
+
+/// The status of a response of enqueue, get_corrections and reset.
+enum class server_status : std::int32_t {
+  ok = 0,
+  invalid_decoder = 1,
+  bad_request = 2,
+  internal = 3,
+  not_ready = 4,
+  busy = 5,
+  syndromes_dropped = 6
+};
+inline constexpr std::size_t kServerStatuses = 7;
+
+enum class wire_function : std::uint8_t { enqueue, get_corrections, reset, one_shot };
+
+/// A request that was checked. `bits` points into the payload that it was read from.
+struct wire_request {
+  wire_function function = wire_function::reset;
+  std::uint64_t decoder_id = 0;       ///< not of one_shot
+  std::uint64_t counter = 0;          ///< of enqueue
+  std::uint64_t num_bits = 0;         ///< of enqueue; of get_corrections: the observables that are wanted
+  bool clear = false;                 ///< of get_corrections: set the corrections to 0 after reading
+  std::span<const std::uint8_t> bits; ///< of enqueue and one_shot
+};
+
+/// What read_request found. `knows_decoder`: request.function and request.decoder_id are valid although the rest of the
+/// request is not.
+struct read_result {
+  server_status status = server_status::bad_request;
+  bool knows_decoder = false;
+  wire_request request{};
+};
+
+/// Checks the length and the fields of a payload. bad_request: an unknown function, another length than the fields
+/// demand, a mapping id that is not 0, more than kMostEnqueuedBits bits, a flag that is neither 0 nor 1. Unused bits of
+/// the last byte of an enqueue request are ignored.
+[[nodiscard]] read_result read_request(std::uint32_t function_id, std::span<const std::uint8_t> payload) noexcept;
+
+} // namespace cudaq::qec::realtime

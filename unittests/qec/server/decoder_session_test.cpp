@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unittests/qec/server/server_test_support.h"
+
+#include <random>
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+constexpr std::uint64_t kId = 5;
+
+std::vector<decoder_setup> setups(std::unique_ptr<decoding_unit> unit, bool sequence = true) {
+  return one_setup({.id = kId, .sequence = sequence}, std::move(unit));
+}
+
+full_answer enqueue(decoding_server &server, std::uint64_t counter, const std::string &bits) {
+  return ask(server, kEnqueueFunctionId, enqueue_payload(kId, counter, bits));
+}
+full_answer corrections(decoding_server &server, std::uint64_t wanted, bool clear = false) {
+  return ask(server, kGetCorrectionsFunctionId, get_payload(kId, wanted, clear));
+}
+full_answer reset(decoding_server &server) { return ask(server, kResetFunctionId, reset_payload(kId)); }
+
+TEST(DecoderSession, AppendsBitsAtEveryOffset) {
+  std::mt19937 random(1);
+  decoding_server server(setups(unit_for(rotated_model(16)), false));
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    std::string shot;
+    for (int k = 0; k < 16; ++k)
+      shot += random() % 2 != 0 ? '1' : '0';
+    for (std::size_t at = 0; at < shot.size();) {
+      const std::size_t n = std::min<std::size_t>(random() % 12, shot.size() - at);
+      ASSERT_EQ(enqueue(server, 0, shot.substr(at, n)), answered(server_status::ok));
+      at += n;
+    }
+    ASSERT_EQ(corrections(server, 16, true), answered(server_status::ok, shot));
+  }
+}
+
+TEST(DecoderSession, IgnoresUnusedBitsOfTheLastByte) {
+  decoding_server server(setups(unit_for(rotated_model(4))));
+  bytes payload = enqueue_payload(kId, 0, "0100");
+  payload.back() |= 0xF0;
+  EXPECT_EQ(ask(server, kEnqueueFunctionId, payload), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0100"));
+}
+
+TEST(DecoderSession, AddsTheCorrectionsOfAllShots) {
+  decoding_server server(setups(unit_for(rotated_model(4))));
+  for (std::uint64_t counter = 0; counter < 3; ++counter)
+    ASSERT_EQ(enqueue(server, counter, counter == 1 ? "1100" : "0110"), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "1100"));
+  EXPECT_EQ(corrections(server, 1), answered(server_status::ok, "1"));
+  EXPECT_EQ(reset(server), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0000"));
+  EXPECT_EQ(server.decoders()[0]->counts().shots, 3u);
+}
+
+TEST(DecoderSession, MakesDetectionEventsFromMeasurements) {
+  // Detector 0 = m0 ^ m2, detector 1 = m1, detector 2 = m0 ^ m1 ^ m3; measurement 4 is in none.
+  sparse_rows rows;
+  rows.columns = {0, 2, 1, 0, 1, 3};
+  rows.first = {0, 2, 3, 6};
+  decoding_server server(setups(unit_for(rotated_model(3), rows, 5)));
+  ASSERT_EQ(enqueue(server, 0, "10011"), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 3, true), answered(server_status::ok, "100"));
+  ASSERT_EQ(enqueue(server, 1, "01000"), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 3, true), answered(server_status::ok, "011"));
+}
+
+TEST(DecoderSession, DetectsLostAndRepeatedRequests) {
+  for (const auto &[counter, status] : {std::pair<std::uint64_t, server_status>{3, server_status::syndromes_dropped},
+                                        {1, server_status::bad_request},
+                                        {0, server_status::bad_request}}) {
+    decoding_server server(setups(unit_for(rotated_model(4))));
+    ASSERT_EQ(enqueue(server, 1, "01"), answered(server_status::ok));
+    EXPECT_EQ(enqueue(server, counter, "01"), answered(status)) << counter;
+    EXPECT_EQ(enqueue(server, 2, "01"), answered(status)) << "latched";
+    EXPECT_EQ(corrections(server, 4), answered(status)) << "latched";
+    EXPECT_EQ(reset(server), answered(server_status::ok));
+    EXPECT_EQ(enqueue(server, 70, "0100"), answered(server_status::ok)) << "begins anew";
+    EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0100"));
+  }
+}
+
+TEST(DecoderSession, CountsAcrossTheEndOfTheCounter) {
+  decoding_server server(setups(unit_for(rotated_model(2))));
+  EXPECT_EQ(enqueue(server, ~std::uint64_t{0}, "01"), answered(server_status::ok));
+  EXPECT_EQ(enqueue(server, 0, "01"), answered(server_status::ok));
+}
+
+TEST(DecoderSession, IgnoresCountersOnRequest) {
+  decoding_server server(setups(unit_for(rotated_model(2)), false));
+  for (const std::uint64_t counter : {7, 7, 3, 100})
+    EXPECT_EQ(enqueue(server, counter, "01"), answered(server_status::ok));
+}
+
+TEST(DecoderSession, RefusesBitsAfterTheEndOfAShot) {
+  decoding_server server(setups(unit_for(rotated_model(4))));
+  ASSERT_EQ(enqueue(server, 0, "011"), answered(server_status::ok));
+  EXPECT_EQ(enqueue(server, 1, "01"), answered(server_status::bad_request));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::bad_request)) << "latched: these bits are lost";
+}
+
+TEST(DecoderSession, LatchesARequestThatCannotBeRead) {
+  decoding_server server(setups(unit_for(rotated_model(4))));
+  bytes short_payload = enqueue_payload(kId, 0, "0110");
+  short_payload.pop_back();
+  EXPECT_EQ(ask(server, kEnqueueFunctionId, short_payload), answered(server_status::bad_request));
+  EXPECT_EQ(enqueue(server, 0, "0110"), answered(server_status::bad_request));
+}
+
+TEST(DecoderSession, GoesOnAfterABadQuestion) {
+  decoding_server server(setups(unit_for(rotated_model(4))));
+  ASSERT_EQ(enqueue(server, 0, "0110"), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 5), answered(server_status::bad_request));
+  EXPECT_EQ(corrections(server, 0), answered(server_status::bad_request));
+  EXPECT_EQ(corrections(server, ~std::uint64_t{0}), answered(server_status::bad_request));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "0110")) << "no syndrome was lost";
+}
+
+TEST(DecoderSession, AnswersInternalWhenAShotHasNoSolution) {
+  // Detector 1 is flipped by no error.
+  decoding_server server(setups(unit_for("error(0.1) D0 L0\ndetector D1\n")));
+  EXPECT_EQ(enqueue(server, 0, "01"), answered(server_status::internal));
+  EXPECT_EQ(enqueue(server, 1, "10"), answered(server_status::internal)) << "latched";
+  EXPECT_EQ(reset(server), answered(server_status::ok));
+  EXPECT_EQ(enqueue(server, 2, "10"), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 1), answered(server_status::ok, "1"));
+}
+
+TEST(DecoderSession, DecodesSingleShotsBesideTheStream) {
+  decoding_server server(setups(unit_for(rotated_model(4))));
+  ASSERT_EQ(enqueue(server, 0, "11"), answered(server_status::ok));
+  EXPECT_EQ(ask(server, kOneShotFunctionId, packed("0011")), answered(server_status::ok, "0011"));
+  EXPECT_EQ(ask(server, kOneShotFunctionId, bytes{}).status, 4) << "decode_status::buffer_too_small";
+  EXPECT_EQ(ask(server, kOneShotFunctionId, bytes{0x10}).status, 1) << "decode_status::bad_detector_index";
+  EXPECT_EQ(ask(server, kOneShotFunctionId, bytes{0, 0}).status, 1);
+  ASSERT_EQ(enqueue(server, 1, "00"), answered(server_status::ok));
+  EXPECT_EQ(corrections(server, 4), answered(server_status::ok, "1100"));
+}
+
+TEST(DecoderSession, RefusesAnswersThatDoNotFit) {
+  decoding_server server(setups(unit_for(rotated_model(9))));
+  bytes small(1);
+  server_answer now;
+  ASSERT_TRUE(server.submit(kGetCorrectionsFunctionId, get_payload(kId, 9), small, {}, now));
+  EXPECT_EQ(now.status, static_cast<std::int32_t>(server_status::bad_request));
+  ASSERT_TRUE(server.submit(kOneShotFunctionId, packed("000000000"), small, {}, now));
+  EXPECT_EQ(now.status, 4) << "decode_status::buffer_too_small";
+}
+
+} // namespace

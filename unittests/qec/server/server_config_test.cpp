@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/qec/server/server_config.h"
+#include "unittests/qec/server/server_test_support.h"
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+const std::string kFolder = CUDAQ_TEST_SERVER_CONFIGS;
+
+server_config config_of_file(const std::string &name) {
+  const auto text = read_whole_file(kFolder + "/" + name);
+  auto config = read_server_config(text ? *text : "");
+  if (!text || !config)
+    throw std::runtime_error(text ? config.error : text.error);
+  return *config;
+}
+
+/// The error of reading, or else of building, a configuration of one decoder with id and type and these lines.
+std::string error_of(const std::string &lines, const std::string &type = "lookup") {
+  const auto config = read_server_config("decoders:\n  - id: 1\n    type: " + type + "\n" + lines);
+  if (!config)
+    return config.error;
+  return build_decoders(*config, kFolder).error;
+}
+
+TEST(ServerConfig, ReadsTheExamples) {
+  const server_config surface = config_of_file("surface_d3.yaml");
+  ASSERT_EQ(surface.decoders.size(), 2u);
+  EXPECT_EQ(surface.decoders[0].limits,
+            (decoder_limits{.id = 0, .sequence = true, .queue_length = 128, .age_limit_ns = 2'000'000}));
+  EXPECT_EQ(surface.decoders[1].limits.queue_length, 64u);
+  EXPECT_EQ(surface.transport, "udp");
+  EXPECT_EQ(surface.transport_args, (std::vector<std::string>{"--port", "7000"}));
+  const server_config matrices = config_of_file("repetition_matrices.yaml");
+  EXPECT_EQ(matrices.decoders[0].limits, (decoder_limits{.id = 7, .sequence = false, .queue_length = 0}));
+}
+
+TEST(ServerConfig, BuildsEveryDecoderOfTheExamples) {
+  for (const char *name : {"surface_d3.yaml", "repetition_matrices.yaml"}) {
+    const server_config config = config_of_file(name);
+    if (config.decoders[0].type == "pymatching" && !pymatching_available())
+      continue;
+    const auto setups = build_decoders(config, kFolder);
+    ASSERT_TRUE(setups) << setups.error;
+    EXPECT_EQ(setups->size(), config.decoders.size());
+  }
+}
+
+TEST(ServerConfig, DecodesWithMatrices) {
+  auto setups = build_decoders(config_of_file("repetition_matrices.yaml"), kFolder);
+  ASSERT_TRUE(setups) << setups.error;
+  decoding_server server(std::move(*setups));
+  // Measurements: 00 then the checks. The checks of a flip of bit 0 are 10, of bit 1 are 11, of bit 2 are 01.
+  const std::pair<const char *, const char *> shots[] = {{"0010", "1"}, {"0011", "0"}, {"0001", "0"}, {"1101", "1"}};
+  for (const auto &[shot, answer] : shots) {
+    ASSERT_EQ(ask(server, kEnqueueFunctionId, enqueue_payload(7, 0, shot)), answered(server_status::ok));
+    EXPECT_EQ(ask(server, kGetCorrectionsFunctionId, get_payload(7, 1, true)), answered(server_status::ok, answer))
+        << shot;
+  }
+}
+
+TEST(ServerConfig, UsesTheProbabilitiesOfTheErrors) {
+  // Errors 0 and 1 have one detector; only error 1 flips the observable. The likelier one is taken.
+  const std::string matrices =
+      "    block_size: 2\n    syndrome_size: 1\n    H_sparse: [0, 1, -1]\n    O_sparse: [1, -1]\n";
+  for (const auto &[rates, answer] : {std::pair("[0.01, 0.02]", "1"), std::pair("[0.02, 0.01]", "0")}) {
+    const auto config = read_server_config("decoders:\n  - id: 1\n    type: lookup\n    queue_length: 0\n" + matrices +
+                                           "    decoder_custom_args: {error_rate_vec: " + rates + "}\n");
+    ASSERT_TRUE(config) << config.error;
+    auto setups = build_decoders(*config, kFolder);
+    ASSERT_TRUE(setups) << setups.error;
+    decoding_server server(std::move(*setups));
+    EXPECT_EQ(ask(server, kOneShotFunctionId, packed("1")), answered(server_status::ok, answer)) << rates;
+  }
+}
+
+TEST(ServerConfig, NamesTheFieldTheValueAndWhatIsAccepted) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"    blok_size: 3\n",
+       "line 4, column 5: decoders[0].blok_size: unknown field with the value \"3\"; accepted: id, "
+       "type, dispatch, cuda_device_id, block_size, syndrome_size, H_sparse, O_sparse, D_sparse, "
+       "measurements, dem, dem_file, decoder_custom_args, counter, queue_length, age_limit_us"},
+      {"    block_size: 0\n",
+       "line 4, column 17: decoders[0].block_size: \"0\" is not a whole number from 1 to 16777216"},
+      {"    block_size: 3x\n",
+       "line 4, column 17: decoders[0].block_size: \"3x\" is not a whole number from 1 to 16777216"},
+      {"    block_size: [3]\n",
+       "line 4, column 17: decoders[0].block_size: a list is not a whole number from 1 to 16777216"},
+      {"    H_sparse: 5\n",
+       "line 4, column 15: decoders[0].H_sparse: \"5\" is not a list; each element is a whole number "
+       "from -1 to 16777216"},
+      {"    H_sparse: [0, -2]\n",
+       "line 4, column 19: decoders[0].H_sparse[1]: \"-2\" is not a whole number from -1 to 16777216"},
+      {"    counter: off\n", "line 4, column 14: decoders[0].counter: \"off\" is not sequence or any"},
+      {"    decoder_custom_args: {error_rate: 0.7}\n",
+       "line 4, column 39: decoders[0].decoder_custom_args.error_rate: \"0.7\" is not a number from 0 to 0.5"},
+      {"    decoder_custom_args: {osd_order: [1]}\n",
+       "line 4, column 38: decoders[0].decoder_custom_args.osd_order: a list is not a text or a number"},
+      {"    dispatch: device_graph\n",
+       "line 4, column 15: decoders[0].dispatch: \"device_graph\" is not available: this "
+       "server decodes on the CPU; use host"},
+      {"    dem_chunks: [a]\n",
+       "line 4, column 17: dem_chunks: a model in parts is not available; give the whole model "
+       "as dem, dem_file or H_sparse"},
+      {"    id: 2\n", "line 4, column 5: decoders[0].id: the field is there twice"},
+      {"transport: {port: 5}\n", "line 4, column 13: transport.port: unknown field with the value \"5\"; accepted: "
+                                 "provider, args, device_graph"},
+      {"    dem:\n", "line 4, column 5: decoders[0].dem: no value is not a text"},
+  };
+  for (const auto &[lines, error] : cases)
+    EXPECT_EQ(error_of(lines), error) << lines;
+}
+
+TEST(ServerConfig, RefusesModelsThatContradictTheirSizes) {
+  const std::string sizes = "    block_size: 3\n    syndrome_size: 2\n", h = "    H_sparse: [0, 1, -1, 1, 2, -1]\n";
+  const std::string at = "line 2, column 5: decoders[0] (id 1): ";
+  const std::string o = "    O_sparse: [0, -1]\n";
+  EXPECT_EQ(error_of(sizes + h + o), "");
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "it has no model; give one of dem, dem_file, H_sparse"},
+      {"    dem: error(0.1) D0 L0\n" + sizes + h + o,
+       "it has more than one model; give one of dem, dem_file, H_sparse"},
+      {sizes + h, "H_sparse needs block_size, syndrome_size and O_sparse"},
+      {"    block_size: 2\n    syndrome_size: 2\n" + h + o, "H_sparse: element 4 is 2, not below 2"},
+      {"    block_size: 3\n    syndrome_size: 3\n" + h + o, "H_sparse has 2 rows, syndrome_size is 3"},
+      {sizes + "    H_sparse: [0, 1, -1, 1, 2]\n" + o,
+       "H_sparse: element 4 is the last one and not -1; every row ends with -1"},
+      {sizes + "    H_sparse: [0, 0, -1, 1, 2, -1]\n" + o, "H_sparse: element 2 ends a row that has 0 twice"},
+      {sizes + h + "    O_sparse: []\n", "O_sparse: it has no row; every row ends with -1"},
+      {sizes + h + o + "    D_sparse: [0, -1]\n", "D_sparse has 1 rows, the model has 2 detectors"},
+      {sizes + h + o + "    D_sparse: []\n", "D_sparse: it has no row; every row ends with -1"},
+      {sizes + h + o + "    D_sparse: [-1, -1]\n", "D_sparse names no measurement"},
+      {sizes + h + o + "    D_sparse: [0, -1, 3, -1]\n    measurements: 3\n", "D_sparse: element 2 is 3, not below 3"},
+      {sizes + h + o + "    measurements: 3\n", "measurements is for D_sparse"},
+      {sizes + h + o + "    decoder_custom_args: {error_rate_vec: [0.1]}\n",
+       "error_rate_vec has 1 elements, block_size is 3"},
+      {"    syndrome_size: 2\n    dem: error(0.1) D0 L0\n", "syndrome_size is 2, the model has 1 detectors"},
+      {"    dem: error(0.1) D0\n", "the model has 1 detectors and 0 observables; it needs one of each"},
+      {"    dem_file: missing.dem\n", kFolder + "/missing.dem: No such file or directory"},
+  };
+  for (const auto &[lines, error] : cases)
+    EXPECT_EQ(error_of(lines), at + error) << lines;
+}
+
+TEST(ServerConfig, RefusesDecodersThatItDoesNotHaveByName) {
+  const std::string dem = "    dem: error(0.1) D0 L0\n";
+  for (const char *type : {"nv-qldpc-decoder", "trt_decoder", "sliding_window", "tensor_network"}) {
+    const std::string error = error_of(dem, type);
+    EXPECT_NE(error.find(std::string("type: \"") + type + "\": "), std::string::npos) << error;
+    EXPECT_NE(error.find("use "), std::string::npos) << error;
+  }
+  EXPECT_NE(error_of(dem, "mwpm").find("mwpm"), std::string::npos);
+  EXPECT_NE(error_of(dem + "    decoder_custom_args: {speed: 3}\n").find("speed"), std::string::npos);
+  EXPECT_NE(error_of(dem, "single_error_lut").find("is for H_sparse"), std::string::npos);
+}
+
+TEST(ServerConfig, RefusesOneIdForTwoDecoders) {
+  EXPECT_EQ(read_server_config("decoders:\n- {id: 4, type: lookup}\n- {id: 4, type: lookup}\n").error,
+            "line 3, column 8: decoders[1].id: 4 is the id of an earlier decoder; each is used once");
+}
+
+TEST(ServerConfig, RefusesYamlThatNoConfigurationNeeds) {
+  const std::pair<const char *, const char *> cases[] = {
+      {"", "line 1, column 1: the text is empty"},
+      {"decoders: &a []\n", "line 1, column 11: an anchor (&name); write the value out where it is used"},
+      {"decoders: !!seq []\n", "line 1, column 11: the tag tag:yaml.org,2002:seq; a configuration has no tags"},
+      {"[1]: 2\n", "line 1, column 1: a key that is no word"},
+      {"a: 1\n---\nb: 2\n", "line 3, column 1: a second document"},
+      {"- 1\n", "line 1, column 1: the configuration is a list, not a map"},
+      {"decoders: []\n", "line 1, column 11: decoders: a list is not a list of at least one map"},
+      {"transport: {}\n", "line 1, column 1: decoders: the field is missing; it is a list of maps"},
+  };
+  for (const auto &[text, error] : cases)
+    EXPECT_EQ(read_server_config(text).error, error) << text;
+  EXPECT_NE(read_server_config("decoders: [").error.find("not YAML"), std::string::npos);
+  EXPECT_NE(read_server_config(std::string(100000, '[')).error, "");
+  EXPECT_NE(read_server_config(std::string(40, '[') + std::string(40, ']')).error.find("inside each other"),
+            std::string::npos);
+}
+
+} // namespace

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "unittests/qec/server/server_threads_support.h"
+
+#include <numeric>
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+constexpr auto kWait = CUDAQ_WAIT_BLOCK;
+
+/// A started server with one gated decoder of id 1.
+struct gated_rig {
+  explicit gated_rig(decoder_limits limits) : server(one_setup(limits, unit())) {
+    const std::string reason = server.start(requester::receiver(), kWait);
+    if (!reason.empty())
+      throw std::runtime_error(reason);
+  }
+  ~gated_rig() {
+    open.store(1);
+    EXPECT_TRUE(server.stop(soon()));
+  }
+  std::unique_ptr<decoding_unit> unit() {
+    return std::make_unique<decoding_unit>(std::make_unique<gated_decoder>(open), sparse_rows{}, 1);
+  }
+  std::uint32_t enqueue(std::uint64_t counter) {
+    return client.send(kEnqueueFunctionId, enqueue_payload(1, counter, "1"));
+  }
+  std::uint32_t get() { return client.send(kGetCorrectionsFunctionId, get_payload(1, 1)); }
+  rt::shared_word<std::uint32_t> open;
+  decoding_server server;
+  requester client{server};
+};
+
+TEST(ServerQueue, AnswersInTheOrderOfTheRequests) {
+  gated_rig rig({.id = 1, .queue_length = 64});
+  for (std::uint64_t counter = 0; counter < 30; ++counter) {
+    rig.enqueue(counter);
+    rig.get();
+  }
+  rig.open.store(1);
+  for (std::uint32_t k = 0; k < 60; ++k)
+    EXPECT_EQ(rig.client.answer(k),
+              k % 2 == 0 ? answered(server_status::ok) : answered(server_status::ok, k / 2 % 2 == 0 ? "1" : "0"));
+  std::vector<std::uint32_t> ascending(60);
+  std::iota(ascending.begin(), ascending.end(), 0u);
+  EXPECT_EQ(rig.client.order(), ascending);
+}
+
+TEST(ServerQueue, AnswersBusyWhenFullAndDetectsTheGap) {
+  gated_rig rig({.id = 1, .queue_length = 3});
+  const std::uint32_t first = rig.enqueue(0), second = rig.enqueue(1), question = rig.get();
+  const std::uint32_t refused = rig.enqueue(2);
+  EXPECT_EQ(rig.client.answer(refused), answered(server_status::busy)) << "at once, while the decoder works";
+  EXPECT_EQ(rig.client.answers_to(first), 0u);
+  EXPECT_EQ(rig.server.decoders()[0]->waiting(), 3u);
+  rig.open.store(1);
+  EXPECT_EQ(rig.client.answer(first), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answer(second), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answer(question), answered(server_status::ok, "0"));
+  EXPECT_EQ(rig.client.answer(rig.enqueue(3)), answered(server_status::syndromes_dropped)) << "2 was not sent again";
+  const decoder_counts counts = rig.server.decoders()[0]->counts();
+  EXPECT_EQ(counts.busy, 1u);
+  EXPECT_EQ(counts.requests, 5u);
+  EXPECT_EQ(counts.by_status[static_cast<std::size_t>(server_status::syndromes_dropped)], 1u);
+}
+
+TEST(ServerQueue, GoesOnAfterARefusedRequestIsSentAgain) {
+  gated_rig rig({.id = 1, .queue_length = 1});
+  const std::uint32_t first = rig.enqueue(0);
+  EXPECT_EQ(rig.client.answer(rig.enqueue(1)), answered(server_status::busy));
+  rig.open.store(1);
+  EXPECT_EQ(rig.client.answer(first), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answer(rig.enqueue(1)), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answer(rig.get()), answered(server_status::ok, "0"));
+}
+
+TEST(ServerQueue, DoesNotServeRequestsThatWaitedTooLong) {
+  // The first request does not wait: only a machine that stops for 3 s between two steps makes it too old.
+  gated_rig rig({.id = 1, .queue_length = 8, .age_limit_ns = 3'000'000'000});
+  const std::uint32_t first = rig.enqueue(0);
+  const std::uint32_t question = rig.get(), syndromes = rig.enqueue(1), late = rig.get();
+  const std::uint32_t single = rig.client.send(kOneShotFunctionId, packed("1"));
+  const std::uint32_t reset = rig.client.send(kResetFunctionId, reset_payload(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(3200));
+  rig.open.store(1);
+  EXPECT_EQ(rig.client.answer(first), answered(server_status::ok));
+  EXPECT_EQ(rig.client.answer(question), answered(server_status::busy)) << "may be asked again";
+  EXPECT_EQ(rig.client.answer(syndromes), answered(server_status::syndromes_dropped));
+  EXPECT_EQ(rig.client.answer(late), answered(server_status::busy));
+  EXPECT_EQ(rig.client.answer(single).status, -5) << "-busy";
+  EXPECT_EQ(rig.client.answer(reset), answered(server_status::ok)) << "a reset is never too old";
+  EXPECT_EQ(rig.client.answer(rig.enqueue(9)), answered(server_status::ok));
+  EXPECT_EQ(rig.server.decoders()[0]->counts().too_old, 4u);
+}
+
+TEST(ServerQueue, ServesWhatWasTakenAndThenStops) {
+  gated_rig rig({.id = 1, .queue_length = 16});
+  for (std::uint64_t counter = 0; counter < 10; ++counter)
+    rig.enqueue(counter);
+  rig.server.close();
+  EXPECT_EQ(rig.client.answer(rig.get()), answered(server_status::not_ready));
+  EXPECT_FALSE(rig.server.idle());
+  rig.open.store(1);
+  EXPECT_TRUE(rt::wait_until(soon(), [&] { return rig.server.idle(); }));
+  for (std::uint32_t k = 0; k < 10; ++k)
+    EXPECT_EQ(rig.client.answer(k), answered(server_status::ok));
+  EXPECT_TRUE(rig.server.stop(soon()));
+  EXPECT_EQ(rig.client.answer(rig.get()), answered(server_status::not_ready));
+}
+
+TEST(ServerQueue, AnswersEveryRequestOfManyThreadsOnce) {
+  std::vector<decoder_setup> setups;
+  for (std::uint64_t id = 1; id <= 3; ++id) // id 3 has no queue
+    setups.push_back({{.id = id, .sequence = false, .queue_length = id == 3 ? 0u : 4u}, unit_for(rotated_model(4))});
+  decoding_server server(std::move(setups));
+  ASSERT_EQ(server.start(requester::receiver(), kWait), "");
+  constexpr std::uint32_t kRequests = 2000;
+  std::deque<requester> clients;
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < 3; ++t)
+    clients.emplace_back(server);
+  for (std::uint32_t t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] {
+      for (std::uint32_t k = 0; k < kRequests; ++k)
+        clients[t].send(kEnqueueFunctionId, enqueue_payload(1 + (k + t) % 4, 0, "0110")); // id 4 is unknown
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_TRUE(server.stop(soon()));
+  for (requester &client : clients)
+    for (std::uint32_t k = 0; k < kRequests; ++k)
+      ASSERT_EQ(client.answers_to(k), 1u);
+  std::uint64_t requests = 0, by_status = 0;
+  for (const auto &decoder : server.decoders()) {
+    const decoder_counts counts = decoder->counts();
+    requests += counts.requests;
+    for (const std::uint64_t n : counts.by_status)
+      by_status += n;
+  }
+  EXPECT_EQ(by_status, requests);
+  EXPECT_EQ(requests + server.strays(), 3 * kRequests);
+}
+
+} // namespace

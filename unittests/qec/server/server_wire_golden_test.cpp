@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exchange of golden/frames.txt, byte by byte.
+#include "unittests/qec/server/server_test_support.h"
+
+#include <fstream>
+#include <sstream>
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using namespace cudaq::qec::realtime::test;
+
+constexpr std::size_t kHeaderBytes = 24;
+
+bytes from_hex(const std::string &text) {
+  bytes out;
+  for (std::size_t k = 0; k + 1 < text.size(); k += 2)
+    out.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(k, 2), nullptr, 16)));
+  return out;
+}
+
+std::uint32_t word_at(const bytes &frame, std::size_t offset) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, frame.data() + offset, sizeof word);
+  return word;
+}
+
+struct golden_exchange {
+  std::string name;
+  bytes request, answer;
+};
+
+std::vector<golden_exchange> golden_exchanges() {
+  std::ifstream file(CUDAQ_TEST_GOLDEN_FRAMES);
+  std::vector<golden_exchange> all;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string name, request, answer;
+    if (line.starts_with("#") || !(words >> name >> request >> answer))
+      continue;
+    all.push_back({name, from_hex(request), from_hex(answer)});
+  }
+  return all;
+}
+
+TEST(ServerWire, AnswersTheGoldenFramesByteByByte) {
+  decoder_limits limits;
+  limits.id = 3;
+  decoding_server server(one_setup(limits, unit_for(rotated_model(10))));
+  const auto exchanges = golden_exchanges();
+  ASSERT_EQ(exchanges.size(), 16u);
+  for (const golden_exchange &e : exchanges) {
+    const bytes payload(e.request.begin() + kHeaderBytes, e.request.end());
+    ASSERT_EQ(word_at(e.request, 8), payload.size()) << e.name;
+    const full_answer got = ask(server, word_at(e.request, 4), payload);
+    EXPECT_EQ(got.status, static_cast<std::int32_t>(word_at(e.answer, 4))) << e.name;
+    EXPECT_EQ(got.result, bytes(e.answer.begin() + kHeaderBytes, e.answer.end())) << e.name;
+  }
+}
+
+TEST(ServerWire, RefusesEveryOtherLength) {
+  const struct {
+    std::uint32_t function;
+    bytes payload;
+  } requests[] = {{kEnqueueFunctionId, enqueue_payload(3, 0, "101010101")},
+                  {kGetCorrectionsFunctionId, get_payload(3, 10)},
+                  {kResetFunctionId, reset_payload(3)}};
+  for (const auto &[function, whole] : requests) {
+    ASSERT_EQ(read_request(function, whole).status, server_status::ok);
+    bytes longer = whole;
+    longer.push_back(0);
+    EXPECT_EQ(read_request(function, longer).status, server_status::bad_request);
+    for (std::size_t size = 0; size < whole.size(); ++size) {
+      const auto shorter = std::span(whole).first(size);
+      EXPECT_EQ(read_request(function, shorter).status, server_status::bad_request) << size;
+      EXPECT_EQ(read_request(function, shorter).knows_decoder, size >= 8) << size;
+    }
+  }
+  EXPECT_EQ(read_request(0x12345678, reset_payload(3)).status, server_status::bad_request);
+  EXPECT_FALSE(read_request(0x12345678, reset_payload(3)).knows_decoder);
+}
+
+TEST(ServerWire, RefusesFieldsOutOfRange) {
+  bytes flag = get_payload(3, 10);
+  flag[16] = 2;
+  EXPECT_EQ(read_request(kGetCorrectionsFunctionId, flag).status, server_status::bad_request);
+  // A number of bits whose bytes wrap to the length of the payload.
+  for (const std::uint64_t count : {~std::uint64_t{0}, ~std::uint64_t{0} - 7, kMostEnqueuedBits + 1}) {
+    bytes payload = enqueue_payload(3, 0, "");
+    std::memcpy(payload.data() + 24, &count, sizeof count);
+    EXPECT_EQ(read_request(kEnqueueFunctionId, payload).status, server_status::bad_request) << count;
+  }
+  EXPECT_EQ(read_request(kEnqueueFunctionId, enqueue_payload(3, 0, std::string(kMostEnqueuedBits, '1'))).status,
+            server_status::ok);
+}
+
+} // namespace
