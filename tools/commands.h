@@ -16,6 +16,7 @@ void add_pipeline(CLI::App &program, chosen_command &chosen);
 void add_latency(CLI::App &program, chosen_command &chosen);
 void add_bench(CLI::App &program, chosen_command &chosen);
 void add_doctor(CLI::App &program, chosen_command &chosen);
+void add_emulate(CLI::App &program, chosen_command &chosen);
 void add_info(CLI::App &program, chosen_command &chosen);
 
 } // namespace cudaq::realtime::tools

@@ -2,13 +2,13 @@
 #include "tools/demo/demo.h"
 
 #include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/demo/demo_pass.h"
 #include "tools/demo/demo_report.h"
 #include "tools/services/host_service.h"
 
 #include <algorithm>
-#include <csignal>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -19,26 +19,6 @@ namespace {
 constexpr double kPacedSlack = 1.6;
 constexpr std::uint32_t kSpinsWithOwnCore = 20000;
 constexpr std::uint32_t kSpinsOnSharedCore = 200;
-
-std::atomic<bool> g_interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
-
-/// The first Ctrl-C ends the sending; a second one ends the program.
-class interrupt_guard {
-public:
-  interrupt_guard() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { g_interrupted.store(true, std::memory_order_relaxed); };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_);
-  }
-  ~interrupt_guard() { sigaction(SIGINT, &before_, nullptr); }
-  interrupt_guard(const interrupt_guard &) = delete;
-  interrupt_guard &operator=(const interrupt_guard &) = delete;
-
-private:
-  struct sigaction before_ {};
-};
 
 /// The choices that follow from the options and the machine.
 struct demo_setup {
@@ -121,7 +101,7 @@ pass_config first_pass(const demo_options &o, const demo_setup &s, bool show_pro
   c.core_consumer = o.cores.consumer;
   c.client_spins = s.client_spins;
   c.show_progress = show_progress;
-  c.interrupted = &g_interrupted;
+  c.interrupted = &interrupt_guard::flag();
   return c;
 }
 
@@ -153,7 +133,7 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
   json j = {
       {"command", "demo"},
       {"ok", ok},
-      {"interrupted", g_interrupted.load()},
+      {"interrupted", interrupt_guard::interrupted()},
       {"method", "latency: from the clock read just before the request frame is written to the clock read after "
                  "the answer's flag was seen (CLOCK_MONOTONIC); since due: from the scheduled time"},
       {"data",
@@ -193,7 +173,6 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
 
 int run_demo(const demo_options &o, const output &out, const decode_place *place) {
   const interrupt_guard guard;
-  g_interrupted.store(false);
   const demo_setup setup = decide(o);
   const qec::shot_set shots =
       o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), setup.distance, o.noise);
@@ -224,7 +203,7 @@ int run_demo(const demo_options &o, const output &out, const decode_place *place
       fmt::print(stderr, "state at the stall:\n{}", r.dump);
   };
   run();
-  if (!o.cadence_us && ok && !g_interrupted.load() && passes[0].answered != 0) {
+  if (!o.cadence_us && ok && !interrupt_guard::interrupted() && passes[0].answered != 0) {
     config.label = "pass 2";
     config.cadence_ns = static_cast<std::uint64_t>(kPacedSlack * 1e9 / passes[0].shots_per_second());
     run();

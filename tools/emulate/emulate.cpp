@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emulate/emulate.h"
+
+#include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
+#include "tools/common/terminal.h"
+#include "tools/emulate/links.h"
+#include "tools/emulate/player.h"
+#include "tools/services/decode_service.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::uint32_t kSpins = 200;
+constexpr std::uint32_t kTurnsPerProgress = 1024;
+
+std::vector<std::string> problems_of(const play_result &r, bool interrupted, std::uint64_t wanted) {
+  std::vector<std::string> problems;
+  const auto none = [&problems](std::uint64_t count, const char *what) {
+    if (count != 0)
+      problems.push_back(fmt::format("{} {}", count, what));
+  };
+  none(r.lost, "requests without an answer");
+  none(r.bad_status, "answers with an error status");
+  none(r.wrong_echo, "answers with a wrong timestamp");
+  none(r.mismatches, "corrections that are not the expected ones");
+  if (r.stalled)
+    problems.push_back("no progress");
+  else if (!interrupted && r.answered + r.lost + r.bad_status < wanted)
+    problems.push_back("not all shots were played");
+  return problems;
+}
+
+std::string checked_text(bool check, const shot_plan &plan) {
+  return check ? fmt::format("as expected ({})", plan.predictions_name())
+               : "not checked: the shots have no predictions (--predictions)";
+}
+
+void print(const output &out, const play_result &r, const shot_plan &plan, bool check, const link &to) {
+  const link_counters c = to.counters();
+  out.text("shots         {} played, {} answered in {}: {}/s\n", r.shots, r.answered,
+           format_ns(static_cast<double>(r.wall_ns)),
+           format_rate(r.wall_ns == 0 ? 0 : static_cast<double>(r.answered) * 1e9 / static_cast<double>(r.wall_ns)));
+  out.text("round trip    {}\n", latency_line(r.request_time));
+  out.raw(draw_histogram(r.request_time));
+  out.text("shot          {}\n", latency_line(r.shot_time));
+  out.text("corrections   {}{}\n", check ? fmt::format("{} of {} ", r.answered - r.mismatches, r.answered) : "",
+           checked_text(check, plan));
+  if (plan.shots().has_observables())
+    out.text("logical       {}\n", error_rate{r.logical_errors, r.answered}.text());
+  out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots late\n",
+           r.requests, r.lost, c.repeated, r.busy, c.unexpected, r.late);
+}
+
+json report(const emulate_options &o, const play_result &r, const shot_plan &plan, bool check, const link &to,
+            const std::vector<std::string> &problems, bool interrupted) {
+  const link_counters c = to.counters();
+  return {{"command", "emulate"},
+          {"ok", problems.empty()},
+          {"interrupted", interrupted},
+          {"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
+                     "clock read after the answer was received (CLOCK_MONOTONIC); shot: from the scheduled time to the "
+                     "last answer"},
+          {"link", to.describe()},
+          {"protocol", o.protocol},
+          {"streams", player::streams(o)},
+          {"rate", o.rate},
+          {"data", plan.shots().name},
+          {"shots", r.shots},
+          {"shots_answered", r.answered},
+          {"requests", r.requests},
+          {"wall_ns", r.wall_ns},
+          {"round_trip_ns", latency_json(r.request_time)},
+          {"shot_ns", latency_json(r.shot_time)},
+          {"lost", r.lost},
+          {"repeated", c.repeated},
+          {"busy", r.busy},
+          {"unexpected_answers", c.unexpected},
+          {"late_shots", r.late},
+          {"error_statuses", r.bad_status},
+          {"wrong_timestamps", r.wrong_echo},
+          {"mismatches", check ? json(r.mismatches) : json()},
+          {"logical_errors", plan.shots().has_observables() ? json(r.logical_errors) : json()},
+          {"stalled", r.stalled},
+          {"notes", r.notes},
+          {"problems", problems}};
+}
+
+} // namespace
+
+int run_emulate(const emulate_options &o, const output &out) {
+  const interrupt_guard interrupts;
+  const qec::shot_set shots =
+      o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), o.distance, o.noise);
+  const shot_plan plan(shots, o.seed);
+  const bool check = shots.has_predictions();
+  const std::uint32_t streams = player::streams(o);
+  const std::size_t bytes = player::payload_bytes(o, shots);
+  const std::unique_ptr<link> to =
+      o.transport == "shm" ? make_shm_link(o, streams, bytes) : make_udp_link(o, streams, bytes);
+  out.text("shots         {}: {}\n", shots.name, describe(shots));
+  out.text("link          {}; {} stream{}{}\n", to->describe(), streams, streams == 1 ? "" : "s",
+           o.rate == 0 ? "" : fmt::format(", {}/s", format_rate(o.rate)));
+
+  player play(o, plan, check, *to);
+  progress display("emulate", o.shots, true);
+  spin_then_yield idle(kSpins);
+  for (std::uint32_t turn = 0; !play.done(); ++turn) {
+    if (interrupts.interrupted())
+      play.stop_sending();
+    const std::uint64_t now = now_ns();
+    play.turn(now) ? idle.worked() : idle.idle();
+    if (turn % kTurnsPerProgress == 0)
+      display.show(play.answered(), now, "");
+  }
+  const play_result result = play.result();
+  const std::vector<std::string> problems = problems_of(result, interrupts.interrupted(), o.shots);
+  print(out, result, plan, check, *to);
+  out.write_hgrm("round_trip", result.request_time);
+  out.write_json(report(o, result, plan, check, *to, problems, interrupts.interrupted()));
+  for (const std::string &note : result.notes)
+    fmt::print(stderr, "  {}\n", note);
+  if (problems.empty())
+    return kExitOk;
+  fmt::print(stderr, "cudaq-realtime emulate: FAILED: {}\n", fmt::join(problems, "; "));
+  return kExitCheckFailed;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A control system in software: plays syndromes to a server over a transport, checks every answer, and reports the
+// round trips.
+//
+// The emulator has one thread. It keeps a number of streams. A stream plays one shot at a time, as a conversation of one
+// or two requests:
+//
+//   --protocol decode   one request: all detection events; the answer is the correction
+//   --protocol server   two requests to one decoder of the decoding server: enqueue, then get_corrections
+//
+// Streams of --protocol decode take the shots in turn, --window of them. Of --protocol server there is one stream for
+// each --decoder-ids.
+#pragma once
+
+#include "tools/common/own_data.h"
+#include "tools/common/report.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct emulate_options {
+  std::string transport = "udp"; ///< "udp" or "shm"
+  std::string address = "127.0.0.1";
+  int port = 0;
+  std::string name;              ///< of the server's shared memory
+  std::uint32_t slot_size = 256; ///< udp: bytes of each datagram, as the server has it
+  std::string protocol = "decode";
+  std::vector<std::uint64_t> decoder_ids = {0};
+  std::uint32_t window = 8; ///< --protocol decode: requests that are open at the same time
+  unsigned distance = 13;
+  std::string noise = "0.005";
+  std::string data_folder;
+  own_data data; ///< instead of a named set
+  std::uint64_t shots = 20000;
+  double rate = 0; ///< shots per second, evenly spaced; 0: as fast as possible
+  double retry_ms = 0;
+  std::uint64_t seed = 0;
+  double timeout_s = 10;
+};
+
+/// Returns an exit_code. Throws usage_error and api_error.
+int run_emulate(const emulate_options &options, const output &out);
+
+} // namespace cudaq::realtime::tools

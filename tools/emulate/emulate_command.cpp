@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/commands.h"
+#include "tools/common/command_options.h"
+#include "tools/emulate/emulate.h"
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr const char *kEmulateFooter =
+    R"(Plays recorded syndromes to a server as a control system would, and measures each round trip. The server runs in
+another process: `cudaq-realtime serve`, or any program with a transport (docs/transports.md).
+
+Examples, with a server of `cudaq-realtime serve` in another terminal:
+  cudaq-realtime emulate --transport udp --port 5000
+  cudaq-realtime emulate --transport shm --name decoder --rate 10000 --shots 100000
+  cudaq-realtime emulate --transport udp --port 5000 --protocol server --decoder-ids 0,1 --json run.json
+  cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams)";
+
+} // namespace
+
+void add_emulate(CLI::App &program, chosen_command &chosen) {
+  const auto options = std::make_shared<emulate_options>();
+  emulate_options &o = *options;
+  CLI::App &emulate = *program.add_subcommand("emulate", "a control system in software: plays syndromes to a server");
+  emulate.footer(kEmulateFooter);
+  add_choice(emulate, "--transport", o.transport, "how requests reach the server", {"udp", "shm"});
+  emulate.add_option("--address", o.address, "udp: the server's IP address")->capture_default_str();
+  emulate.add_option("--port", o.port, "udp: the server's port")->check(CLI::Range(1, 65535));
+  emulate.add_option("--slot-size", o.slot_size, "udp: bytes of a datagram, as the server has it")
+      ->capture_default_str()
+      ->check(CLI::Range(24u, 65507u));
+  emulate.add_option("--name", o.name, "shm: the name of the server");
+  add_choice(emulate, "--protocol", o.protocol, "decode: a shot in one request; server: enqueue and get_corrections",
+             {"decode", "server"});
+  emulate.add_option("--decoder-ids", o.decoder_ids, "protocol server: decoders of the server, one stream for each")
+      ->delimiter(',')
+      ->capture_default_str();
+  emulate.add_option("--window", o.window, "protocol decode: requests that are open at the same time")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 4096u));
+  emulate.add_option("--distance", o.distance, "code distance of the recorded shots")->capture_default_str();
+  add_noise_option(emulate, o.noise);
+  add_shots_option(emulate, o.shots, "shots to play; the set is repeated");
+  emulate.add_option("--rate", o.rate, "shots per second, evenly spaced; 0: as fast as possible")
+      ->capture_default_str()
+      ->check(number_between(0, 1e9));
+  emulate.add_option("--retry-ms", o.retry_ms, "udp: send a request again after this time without an answer; 0: never")
+      ->capture_default_str()
+      ->check(number_between(0, 1e6));
+  add_recorded_shots_options(emulate, o.data_folder, o.seed);
+  add_own_data_instead_of(emulate, o.data, {"--distance", "--noise", "--data"});
+  add_timeout_option(emulate, o.timeout_s, "an answer");
+  add_hgrm_option(emulate, chosen.output);
+  run_when_chosen(emulate, chosen, [options](const output &out) { return run_emulate(*options, out); });
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The links of emulate, one for each transport.
+#pragma once
+
+#include "tools/emulate/emulate.h"
+#include "tools/emulate/link.h"
+
+#include <memory>
+
+namespace cudaq::realtime::tools {
+
+/// Connects to the server of the options, for at most `open_requests` at the same time, each with at most
+/// `payload_bytes`. Throws usage_error, or api_error if there is no such server.
+std::unique_ptr<link> make_udp_link(const emulate_options &options, std::uint32_t open_requests,
+                                    std::size_t payload_bytes);
+std::unique_ptr<link> make_shm_link(const emulate_options &options, std::uint32_t open_requests,
+                                    std::size_t payload_bytes);
+
+} // namespace cudaq::realtime::tools

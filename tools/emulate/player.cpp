@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/emulate/player.h"
+
+#include "lib/qec/server/wire_requests.h"
+#include "tools/common/clock.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::size_t kMaxNotes = 5;
+constexpr std::uint32_t kTurnsPerLook = 256; ///< between two looks for losses
+
+void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
+  for (int byte = 0; byte < 8; ++byte)
+    to.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
+}
+
+} // namespace
+
+std::size_t player::payload_bytes(const emulate_options &o, const qec::shot_set &shots) {
+  return o.protocol == "server" ? std::max(qec::kEnqueueHeadBytes + shots.detection_bytes(), qec::kGetCorrectionsBytes)
+                                : shots.detection_bytes();
+}
+
+std::uint32_t player::streams(const emulate_options &o) {
+  return o.protocol == "server" ? static_cast<std::uint32_t>(o.decoder_ids.size()) : o.window;
+}
+
+player::player(const emulate_options &options, const shot_plan &plan, bool check, link &to)
+    : options_(options), plan_(plan), check_(check), link_(to),
+      timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)),
+      gap_ns_(options.rate == 0 ? 0 : static_cast<std::uint64_t>(1e9 / options.rate)),
+      server_(options.protocol == "server"), streams_(streams(options)), id_step_(std::bit_ceil(streams(options))),
+      most_(options.shots) {}
+
+bool player::turn(std::uint64_t now) {
+  if (begin_ns_ == 0)
+    begin_ns_ = last_answer_ns_ = now;
+  bool worked = false;
+  for (std::optional<link_answer> answer; (answer = link_.receive());) {
+    now = now_ns();
+    take(*answer, now);
+    worked = true;
+  }
+  for (std::uint32_t n = 0; n < streams_.size(); ++n) {
+    stream &s = streams_[n];
+    if (s.at == step::idle && !begin_shot(s, now))
+      continue;
+    if (!s.waits)
+      worked = send(n, now) || worked;
+  }
+  if (++turns_ % kTurnsPerLook == 0)
+    look_for_losses(now);
+  return worked;
+}
+
+/// False: no shot is due.
+bool player::begin_shot(stream &s, std::uint64_t now) {
+  const std::uint64_t due = gap_ns_ == 0 ? now : begin_ns_ + result_.shots * gap_ns_;
+  if (begun_all() || now < due)
+    return false;
+  result_.late += gap_ns_ != 0 && now - due > gap_ns_;
+  s.due_ns = due;
+  s.shot = plan_.shot_of(result_.shots++);
+  s.at = server_ ? step::enqueue : step::decode;
+  s.waits = false;
+  ++open_;
+  return true;
+}
+
+std::span<const std::uint8_t> player::payload_of(const stream &s, std::uint32_t number) {
+  const qec::shot_set &shots = plan_.shots();
+  const std::span<const std::uint8_t> events = shots.detection_row(s.shot);
+  if (!server_)
+    return events;
+  buffer_.clear();
+  put(buffer_, options_.decoder_ids[number]);
+  if (s.at == step::enqueue) {
+    put(buffer_, s.count);
+    put(buffer_, 0); // mapping id
+    put(buffer_, shots.num_detectors);
+    buffer_.insert(buffer_.end(), events.begin(), events.end());
+  } else {
+    put(buffer_, shots.num_observables);
+    buffer_.push_back(1); // the next shot begins without corrections
+  }
+  return buffer_;
+}
+
+bool player::send(std::uint32_t number, std::uint64_t now) {
+  stream &s = streams_[number];
+  const std::uint32_t function = s.at == step::decode    ? qec::kOneShotFunctionId
+                                 : s.at == step::enqueue ? qec::kEnqueueFunctionId
+                                                         : qec::kGetCorrectionsFunctionId;
+  const std::uint32_t id = static_cast<std::uint32_t>(s.count) * id_step_ + number;
+  if (!link_.send(id, function, payload_of(s, number), now))
+    return false;
+  s.id = id;
+  s.sent_ns = now;
+  s.waits = true;
+  ++s.count;
+  ++result_.requests;
+  return true;
+}
+
+void player::take(const link_answer &answer, std::uint64_t now) {
+  stream &s = streams_[answer.header.request_id % id_step_ % streams_.size()];
+  if (!s.waits || s.id != answer.header.request_id)
+    return; // given up before
+  last_answer_ns_ = now;
+  s.waits = false;
+  if (answer.header.ptp_timestamp != s.sent_ns) {
+    ++result_.wrong_echo;
+    note(s, "the answer echoes another timestamp than its request has");
+  } else {
+    result_.request_time.record(now - answer.header.ptp_timestamp);
+  }
+  const std::int32_t status = answer.header.status;
+  if (status == CUDAQ_RPC_ERR_BUSY || (server_ && status == static_cast<std::int32_t>(qec::server_status::busy))) {
+    ++result_.busy; // the same request is sent again
+    return;
+  }
+  if (status != 0) {
+    ++result_.bad_status;
+    note(s, fmt::format("status {}{}", status,
+                        status < 0 ? std::string(": ") + cudaq_rpc_status_string(status) : std::string()));
+    s.at = step::idle;
+    --open_;
+    return;
+  }
+  if (s.at == step::enqueue)
+    s.at = step::corrections;
+  else
+    finish_shot(s, answer.result, now);
+}
+
+void player::finish_shot(stream &s, std::span<const std::uint8_t> correction, std::uint64_t now) {
+  s.at = step::idle;
+  --open_;
+  ++result_.answered;
+  result_.shot_time.record(now - s.due_ns);
+  if (check_ && !std::ranges::equal(correction, plan_.expected_row(s.shot))) {
+    ++result_.mismatches;
+    note(s, fmt::format("the correction of shot {} of the set is not the expected one", s.shot));
+  }
+  const qec::shot_set &shots = plan_.shots();
+  result_.logical_errors += shots.has_observables() && !std::ranges::equal(correction, shots.observable_row(s.shot));
+}
+
+void player::look_for_losses(std::uint64_t now) {
+  for (stream &s : streams_)
+    if (s.waits && now > s.sent_ns + timeout_ns_) {
+      link_.give_up(s.id);
+      ++result_.lost;
+      note(s, "no answer within the timeout");
+      s.at = step::idle;
+      s.waits = false;
+      --open_;
+    }
+  const bool silent = open_ != 0 && now > last_answer_ns_ + timeout_ns_;
+  if (silent || (open_ != 0 && !link_.alive())) {
+    result_.stalled = true;
+    result_.notes.push_back(silent ? "no answer at all within the timeout" : "the server has ended");
+  }
+}
+
+play_result player::result() const {
+  play_result r = result_;
+  r.wall_ns = last_answer_ns_ - begin_ns_;
+  return r;
+}
+
+void player::note(const stream &s, const std::string &what) {
+  if (result_.notes.size() < kMaxNotes)
+    result_.notes.push_back(fmt::format("request {}: {}", s.id, what));
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The streams of an emulated control system, turn by turn.
+#pragma once
+
+#include "tools/common/latency_histogram.h"
+#include "tools/common/shot_plan.h"
+#include "tools/emulate/emulate.h"
+#include "tools/emulate/link.h"
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct play_result {
+  std::uint64_t shots = 0;    ///< begun
+  std::uint64_t answered = 0; ///< shots whose last answer came
+  std::uint64_t requests = 0;
+  std::uint64_t wall_ns = 0;      ///< from the begin to the last answer
+  latency_histogram request_time; ///< from the time in the request, which the answer echoes, to the answer
+  latency_histogram shot_time;    ///< from the scheduled begin of a shot to its last answer
+  std::uint64_t lost = 0;         ///< requests without an answer within the timeout
+  std::uint64_t busy = 0;         ///< requests that the server refused as busy; they are sent again
+  std::uint64_t bad_status = 0;   ///< other answers with an error
+  std::uint64_t wrong_echo = 0;   ///< answers with another timestamp than their request
+  std::uint64_t mismatches = 0;   ///< corrections that are not the expected ones
+  std::uint64_t logical_errors = 0;
+  std::uint64_t late = 0;         ///< shots that began after their time, because all streams were busy
+  bool stalled = false;           ///< no answer at all for the timeout, or the server has ended
+  std::vector<std::string> notes; ///< the first few errors
+};
+
+class player {
+public:
+  /// `expected`: the correction of each shot of the set, or nothing.
+  player(const emulate_options &options, const shot_plan &plan, bool check, link &to);
+
+  /// Bytes of the longest request.
+  static std::size_t payload_bytes(const emulate_options &options, const qec::shot_set &shots);
+  static std::uint32_t streams(const emulate_options &options);
+
+  /// One turn: takes answers, begins shots that are due. Returns true if there was work.
+  bool turn(std::uint64_t now);
+  bool done() const { return result_.stalled || (begun_all() && open_ == 0); }
+  /// Begins no more shots.
+  void stop_sending() { most_ = result_.shots; }
+  std::uint64_t answered() const { return result_.answered; }
+  play_result result() const;
+
+private:
+  enum class step : std::uint8_t { idle, enqueue, corrections, decode };
+  struct stream {
+    step at = step::idle;
+    bool waits = false; ///< a request is sent; else the request of `at` is to be sent
+    std::uint32_t id = 0, shot = 0;
+    std::uint64_t due_ns = 0, sent_ns = 0, count = 0;
+  };
+
+  bool begun_all() const { return result_.shots >= most_; }
+  bool begin_shot(stream &s, std::uint64_t now);
+  bool send(std::uint32_t number, std::uint64_t now);
+  std::span<const std::uint8_t> payload_of(const stream &s, std::uint32_t number);
+  void take(const link_answer &answer, std::uint64_t now);
+  void finish_shot(stream &s, std::span<const std::uint8_t> correction, std::uint64_t now);
+  void look_for_losses(std::uint64_t now);
+  void note(const stream &s, const std::string &what);
+
+  const emulate_options &options_;
+  const shot_plan &plan_;
+  const bool check_;
+  link &link_;
+  const std::uint64_t timeout_ns_, gap_ns_;
+  const bool server_;
+  std::vector<stream> streams_;
+  std::uint32_t id_step_; ///< ids of a stream are its number plus a multiple of this
+  std::vector<std::uint8_t> buffer_;
+  std::uint64_t most_, begin_ns_ = 0, last_answer_ns_ = 0;
+  std::uint32_t open_ = 0, turns_ = 0;
+  play_result result_;
+};
+
+} // namespace cudaq::realtime::tools
