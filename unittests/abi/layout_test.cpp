@@ -4,6 +4,7 @@
 
 #include "cudaq/qec/decoding/decoder_plugin.h"
 #include "cudaq/qec/realtime/decode_response.h"
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"

@@ -90,9 +90,9 @@ private:
 status_or_reason bridge_instance::reason_of(const char *entry, cudaq_status_t status) const {
   if (status == CUDAQ_OK)
     return {};
-  const auto value = static_cast<long long>(status);
+  const auto value = static_cast<int>(status); // of a provider, so it may be any
   if (value < 0 || value > CUDAQ_ERR_STATE)
-    return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: %s returned %lld, which is no cudaq_status_t", name_.c_str(),
+    return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: %s returned %d, which is no cudaq_status_t", name_.c_str(),
                        entry, value);
   const char *const text = table_.error_text != nullptr ? table_.error_text() : nullptr;
   if (text != nullptr && *text != 0)
