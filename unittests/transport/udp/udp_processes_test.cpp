@@ -185,6 +185,17 @@ TEST_P(UdpProcesses, ExecuteEachMessageOnceOverALossyNetwork) {
               static_cast<unsigned long long>(client.unexpected()));
 }
 
+TEST(UdpProcess, TellsThroughTheLoaderWhyItWasRefused) {
+  const std::string program = std::string(CUDAQ_UDP_SERVER) + " " + CUDAQ_UDP_PROVIDER + " --slot-size 5 2>&1";
+  FILE *const output = popen(program.c_str(), "r");
+  ASSERT_NE(output, nullptr);
+  std::string text(2000, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), output));
+  EXPECT_NE(pclose(output), 0);
+  EXPECT_NE(text.find("--slot-size '5'"), std::string::npos) << text;
+  EXPECT_NE(text.find("from 24"), std::string::npos) << text;
+}
+
 TEST_P(UdpProcesses, AnswerAfterTheNetworkWasDown) {
   udp_server_process server(with({"--replay-window=64"}));
   lossy_relay relay(server.port(), {0, 0, 0}, 1);
@@ -202,9 +213,8 @@ TEST_P(UdpProcesses, AnswerAfterTheNetworkWasDown) {
   EXPECT_EQ(count_in(server.stop(), "twice"), 0u);
 }
 
-// Only the ring shape: the unified loop of this server has one thread, which a handler that sleeps holds up.
-TEST(UdpRingProcess, AnswersOthersBeforeASlowRequest) {
-  udp_server_process server({"--num-slots=8"});
+TEST_P(UdpProcesses, AnswerOthersBeforeASlowRequest) {
+  udp_server_process server(with({"--num-slots=8"}));
   udp_peer slow(server.port()), quick(server.port());
   slow.send(request_bytes(kSleep, 1, {250}));
   for (std::uint32_t n = 0; n < 6; ++n) {
