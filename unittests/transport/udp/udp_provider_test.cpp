@@ -96,8 +96,8 @@ TEST_F(UdpProvider, MakesPinnedRingsOrSaysWhyNot) {
 
 TEST_F(UdpProvider, RefusesNullPointers) {
   EXPECT_EQ(library().table->create(nullptr, 0, nullptr), CUDAQ_ERR_INVALID_ARG);
-  for (const auto call : {library().table->destroy, library().table->connect, library().table->launch,
-                          library().table->disconnect})
+  for (const auto call :
+       {library().table->destroy, library().table->connect, library().table->launch, library().table->disconnect})
     EXPECT_EQ(call(nullptr), CUDAQ_ERR_INVALID_ARG);
   ASSERT_EQ(create({}), CUDAQ_OK);
   std::uint32_t n = 0;

@@ -34,8 +34,7 @@ inline traffic_result send_messages(detail::udp_client &client, std::uint64_t fi
   traffic_result result;
   std::uint64_t next = first;
   while (result.answered < count) {
-    while (next < first + count &&
-           client.send(static_cast<std::uint32_t>(next), kRecord, payload_of(next), next))
+    while (next < first + count && client.send(static_cast<std::uint32_t>(next), kRecord, payload_of(next), next))
       ++next;
     auto reply = client.receive_within(patience);
     if (!reply)
