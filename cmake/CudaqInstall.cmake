@@ -10,6 +10,9 @@ install(DIRECTORY include/cudaq/realtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR
 install(TARGETS cudaq-realtime cudaq-realtime-dispatch-headers EXPORT cudaq-realtime-targets
         LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT cudaq-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
+if(TARGET cudaq-realtime-bridge-udp)
+  install(TARGETS cudaq-realtime-bridge-udp LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 if(TARGET cudaq-realtime-dispatch)
   install(TARGETS cudaq-realtime-dispatch EXPORT cudaq-realtime-realtime-dispatch-targets
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")

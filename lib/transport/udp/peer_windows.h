@@ -48,8 +48,8 @@ public:
   };
 
   /// `window`: a power of two.
-  peer_windows(std::uint32_t window, std::uint32_t max_peers, std::uint32_t slot_size, std::chrono::milliseconds timeout,
-               udp_counters &counters);
+  peer_windows(std::uint32_t window, std::uint32_t max_peers, std::uint32_t slot_size,
+               std::chrono::milliseconds timeout, udp_counters &counters);
 
   /// Looks up a request, and remembers its peer. `content`: a hash of all that a repeated request has in common.
   found find(const udp_address &from, std::uint32_t id, std::uint64_t content, time now);

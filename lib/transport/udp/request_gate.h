@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides about each datagram before it takes a slot: accept, answer without the dispatcher, or drop. It makes no system
-// call, so that tests and the fuzzer call it with any bytes.
+// Decides about each datagram before it takes a slot: accept, answer without the dispatcher, or drop. It makes no
+// system call, so that tests and the fuzzer call it with any bytes.
 #pragma once
 
 #include "lib/transport/udp/peer_windows.h"

@@ -52,8 +52,8 @@ bool udp_exchange::take(std::uint32_t i, const std::uint8_t *bytes, bool room, g
 
 void udp_exchange::fill(std::uint32_t i, std::uint32_t slot, const gate_decision &decision) {
   std::memset(rx_slot(slot) + incoming_.size(i), 0, ring_.rx_stride_sz - incoming_.size(i));
-  requests_[slot] = {incoming_.from(i), decision.key, decision.header.request_id, decision.header.ptp_timestamp,
-                     true,              false};
+  requests_[slot] = {
+      incoming_.from(i), decision.key, decision.header.request_id, decision.header.ptp_timestamp, true, false};
 }
 
 void udp_exchange::send_refusals() {
@@ -83,8 +83,8 @@ void udp_exchange::queue_answer(std::uint32_t slot) {
   cudaq_rpc_response_t header;
   std::memcpy(&header, frame, sizeof(header));
   // Bytes after the frame may be of an earlier answer, to another peer: they are not sent.
-  const bool valid = header.magic == CUDAQ_RPC_MAGIC_RESPONSE &&
-                     header.result_len <= options_.slot_size - CUDAQ_RPC_HEADER_SIZE;
+  const bool valid =
+      header.magic == CUDAQ_RPC_MAGIC_RESPONSE && header.result_len <= options_.slot_size - CUDAQ_RPC_HEADER_SIZE;
   queue(slot, {frame, CUDAQ_RPC_HEADER_SIZE + (valid ? header.result_len : 0)});
 }
 

@@ -84,8 +84,8 @@ private:
     const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (code != std::errc{} || end != value.data() + value.size() || number < option.least || number > option.most)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s '%s': a number from %llu to %llu is accepted",
-                         text(option.name).c_str(), text(value).c_str(),
-                         static_cast<unsigned long long>(option.least), static_cast<unsigned long long>(option.most));
+                         text(option.name).c_str(), text(value).c_str(), static_cast<unsigned long long>(option.least),
+                         static_cast<unsigned long long>(option.most));
     option.value = number;
     option.given = true;
     return {};

@@ -158,15 +158,13 @@ cudaq_status_t connect(cudaq_realtime_bridge_handle_t handle) { // peers need no
 }
 
 cudaq_status_t launch(cudaq_realtime_bridge_handle_t handle) {
-  return entry("udp launch", handle, [](udp_provider &provider) {
-    return provider.pump ? provider.pump->launch() : status_or_reason{};
-  });
+  return entry("udp launch", handle,
+               [](udp_provider &provider) { return provider.pump ? provider.pump->launch() : status_or_reason{}; });
 }
 
 cudaq_status_t disconnect(cudaq_realtime_bridge_handle_t handle) {
-  return entry("udp disconnect", handle, [](udp_provider &provider) {
-    return provider.pump ? provider.pump->disconnect() : status_or_reason{};
-  });
+  return entry("udp disconnect", handle,
+               [](udp_provider &provider) { return provider.pump ? provider.pump->disconnect() : status_or_reason{}; });
 }
 
 cudaq_status_t get_cpu_dataplane(cudaq_realtime_bridge_handle_t handle, cudaq_cpu_dataplane_t *out) {
@@ -209,9 +207,17 @@ extern "C" {
 
 CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_interface(void) {
   using namespace cudaq::realtime::detail;
-  static cudaq_realtime_bridge_interface_t table = {
-      CUDAQ_REALTIME_BRIDGE_INTERFACE_VERSION, create, destroy, get_transport_context, connect, launch,
-      disconnect, get_cpu_dataplane, get_endpoint_info, get_ring_geometry, nullptr};
+  static cudaq_realtime_bridge_interface_t table = {CUDAQ_REALTIME_BRIDGE_INTERFACE_VERSION,
+                                                    create,
+                                                    destroy,
+                                                    get_transport_context,
+                                                    connect,
+                                                    launch,
+                                                    disconnect,
+                                                    get_cpu_dataplane,
+                                                    get_endpoint_info,
+                                                    get_ring_geometry,
+                                                    nullptr};
   return &table;
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t kTurnsPerDropLook = 64; // a dropped request waits for nobody: it is enough to look sometimes
+constexpr std::uint32_t kTurnsPerDropLook = 64; // no client waits for a dropped request
 constexpr auto kSleepInFlight = 50us;           // an answer does not wake the thread
 constexpr auto kSleepIdle = 20ms;               // a datagram does; a stop waits so long
 constexpr auto kFlushTime = 100ms;

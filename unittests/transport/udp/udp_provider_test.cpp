@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The provider's table, called as a loader calls it.
+#include "unittests/transport/udp/udp_peer.h"
+#include "unittests/transport/udp/udp_provider_library.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+const udp_provider_library &library() {
+  static const udp_provider_library loaded(CUDAQ_UDP_PROVIDER);
+  return loaded;
+}
+
+struct UdpProvider : ::testing::Test {
+  void SetUp() override { ASSERT_NE(library().table, nullptr) << library().error; }
+  void TearDown() override {
+    if (handle != nullptr) {
+      EXPECT_EQ(library().table->destroy(handle), CUDAQ_OK) << library().error_text();
+    }
+  }
+  cudaq_status_t create(const std::vector<std::string> &words) { return library().create(words, handle); }
+  static ::testing::AssertionResult refused_with(const std::vector<std::string> &words) {
+    const std::string text = library().error_text();
+    for (const std::string &word : words)
+      if (text.find(word) == std::string::npos)
+        return ::testing::AssertionFailure() << "'" << text << "' does not contain '" << word << "'";
+    return ::testing::AssertionSuccess();
+  }
+
+  cudaq_realtime_bridge_handle_t handle = nullptr;
+};
+
+TEST_F(UdpProvider, TellsEndpointAndGeometryAfterCreate) {
+  ASSERT_EQ(create({"--num-slots=4", "--slot-size=100"}), CUDAQ_OK);
+  const std::string line = library().endpoint(handle);
+  EXPECT_EQ(value_of(line, "transport"), "udp");
+  EXPECT_EQ(value_of(line, "address"), "127.0.0.1");
+  EXPECT_EQ(value_of(line, "frame_size"), "100");
+  EXPECT_GT(std::stoul(value_of(line, "port")), 0u);
+  std::uint32_t slots = 0, size = 0;
+  EXPECT_EQ(library().table->get_ring_geometry(handle, &slots, &size), CUDAQ_OK);
+  EXPECT_EQ(slots, 4u);
+  EXPECT_EQ(size, 100u);
+  char small[10];
+  EXPECT_EQ(library().table->get_endpoint_info(handle, small, sizeof(small)), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(refused_with({"length 10", "buffer of"}));
+}
+
+TEST_F(UdpProvider, HasOneShape) {
+  ASSERT_EQ(create({}), CUDAQ_OK);
+  cudaq_ringbuffer_t ring{};
+  cudaq_unified_dispatch_ctx_t unified;
+  cudaq_cpu_dataplane_t plane{};
+  EXPECT_EQ(library().table->get_transport_context(handle, RING_BUFFER, &ring), CUDAQ_OK);
+  EXPECT_NE(ring.rx_flags_host, nullptr);
+  EXPECT_EQ(library().table->get_transport_context(handle, UNIFIED, &unified), CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_TRUE(refused_with({"context_type 1", "--unified"}));
+  EXPECT_EQ(library().table->get_cpu_dataplane(handle, &plane), CUDAQ_ERR_UNSUPPORTED);
+
+  EXPECT_EQ(library().table->destroy(handle), CUDAQ_OK);
+  handle = nullptr;
+  ASSERT_EQ(create({"--unified"}), CUDAQ_OK);
+  std::memset(static_cast<void *>(&unified), 0xFF, sizeof(unified));
+  EXPECT_EQ(library().table->get_transport_context(handle, UNIFIED, &unified), CUDAQ_OK);
+  EXPECT_EQ(unified.launch_fn, nullptr);
+  EXPECT_EQ(unified.transport_ctx, nullptr);
+  EXPECT_EQ(library().table->get_transport_context(handle, RING_BUFFER, &ring), CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_EQ(library().table->get_cpu_dataplane(handle, &plane), CUDAQ_OK);
+  EXPECT_TRUE(plane.rx_poll != nullptr && plane.tx_publish != nullptr && plane.ring.rx_flags_host != nullptr);
+  EXPECT_EQ(plane.tx_publish(plane.ctx, 3), CUDAQ_ERR_INVALID_ARG);
+}
+
+TEST_F(UdpProvider, RefusesWithATextWhatItCannotOpen) {
+  cudaq_realtime_bridge_handle_t none = nullptr;
+  EXPECT_EQ(library().create({"--bind", "example.org"}, none), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(refused_with({"--bind 'example.org'", "numeric"}));
+  EXPECT_EQ(library().create({"--bind", "192.0.2.1"}, none), CUDAQ_ERR_INTERNAL);
+  EXPECT_TRUE(refused_with({"--bind 192.0.2.1", "refused"}));
+  ASSERT_EQ(create({}), CUDAQ_OK);
+  const std::string port = value_of(library().endpoint(handle), "port");
+  EXPECT_EQ(library().create({"--port", port}, none), CUDAQ_ERR_INTERNAL);
+  EXPECT_TRUE(refused_with({"--port " + port, "in use"}));
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST_F(UdpProvider, MakesPinnedRingsOrSaysWhyNot) {
+  cudaq_realtime_bridge_handle_t pinned = nullptr;
+  const cudaq_status_t status = library().create({"--pinned-rings"}, pinned);
+  if (status == CUDAQ_OK) { // a machine with a GPU
+    EXPECT_EQ(library().table->destroy(pinned), CUDAQ_OK);
+    return;
+  }
+  EXPECT_TRUE(status == CUDAQ_ERR_CUDA || status == CUDAQ_ERR_UNSUPPORTED) << status;
+  EXPECT_TRUE(refused_with({"--pinned-rings", "--num-slots 8"}));
+}
+
+TEST_F(UdpProvider, RefusesNullPointers) {
+  EXPECT_EQ(library().table->create(nullptr, 0, nullptr), CUDAQ_ERR_INVALID_ARG);
+  for (const auto call :
+       {library().table->destroy, library().table->connect, library().table->launch, library().table->disconnect})
+    EXPECT_EQ(call(nullptr), CUDAQ_ERR_INVALID_ARG);
+  ASSERT_EQ(create({}), CUDAQ_OK);
+  std::uint32_t n = 0;
+  EXPECT_EQ(library().table->get_transport_context(handle, RING_BUFFER, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(library().table->get_ring_geometry(handle, &n, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(library().table->get_endpoint_info(handle, nullptr, 100), CUDAQ_ERR_INVALID_ARG);
+}
+
+TEST_F(UdpProvider, LaunchesAndDisconnectsRepeatedly) {
+  ASSERT_EQ(create({"--replay-window=64"}), CUDAQ_OK);
+  EXPECT_EQ(library().table->disconnect(handle), CUDAQ_OK);
+  for (int n = 0; n < 3; ++n) {
+    EXPECT_EQ(library().table->connect(handle), CUDAQ_OK);
+    EXPECT_EQ(library().table->launch(handle), CUDAQ_OK) << library().error_text();
+    EXPECT_EQ(library().table->launch(handle), CUDAQ_ERR_STATE);
+    EXPECT_EQ(library().table->disconnect(handle), CUDAQ_OK);
+  }
+  EXPECT_EQ(library().table->launch(handle), CUDAQ_OK) << "destroy ends the thread";
+}
+
+TEST_F(UdpProvider, RefusesACoreThatTheMachineDoesNotHave) {
+  ASSERT_EQ(create({"--core", "1000"}), CUDAQ_OK);
+  EXPECT_NE(library().table->launch(handle), CUDAQ_OK);
+  EXPECT_TRUE(refused_with({"core 1000"}));
+}
+
+TEST_F(UdpProvider, CountsByEndpoint) {
+  ASSERT_EQ(create({}), CUDAQ_OK);
+  const std::string line = library().endpoint(handle);
+  cudaq_udp_statistics_t all;
+  ASSERT_EQ(library().table->launch(handle), CUDAQ_OK);
+  udp_peer peer(static_cast<std::uint32_t>(std::stoul(value_of(line, "port"))));
+  peer.send(bytes(5));
+  peer.send(bytes(256));
+  peer.send(bytes(257));
+  EXPECT_TRUE(eventually([&] { return library().statistics(line, all) == CUDAQ_OK && all.received == 3; }));
+  EXPECT_EQ(all.struct_size, sizeof(all));
+  EXPECT_EQ(all.dropped_short, 1u);
+  EXPECT_EQ(all.dropped_magic, 1u);
+  EXPECT_EQ(all.dropped_long, 1u);
+  EXPECT_EQ(all.accepted, 0u);
+  EXPECT_EQ(library().statistics("transport=udp port=1", all), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(refused_with({"no instance has this line"}));
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
