@@ -150,8 +150,8 @@ void shm_server::reclaim() {
 /// Ring shape: collects the answers in place of the client that is gone. True if all slots are free.
 bool shm_server::collect_all(std::uint32_t k) {
   const shm_layout &at = memory_.layout();
-  auto *rx = reinterpret_cast<volatile std::uint64_t *>(memory_.segment(k) + at.rx_flags);
-  auto *tx = reinterpret_cast<volatile std::uint64_t *>(memory_.segment(k) + at.tx_flags);
+  auto *rx = reinterpret_cast<volatile std::uint64_t *>(memory_.requests(k) + at.rx_flags);
+  auto *tx = reinterpret_cast<volatile std::uint64_t *>(memory_.requests(k) + at.tx_flags);
   bool all_free = true;
   for (std::uint32_t i = 0; i < at.num_slots; ++i) {
     const std::uint64_t request = load_acquire(rx[i]); // before tx, as the free test

@@ -6,17 +6,19 @@
 //      0  head         the bell of the client
 //    128  rx_flags     8 words
 //    256  tx_flags     8 words
-//    384  rx_data      8 * 256
-//   2432  tx_data      8 * 256
-//   4480  end, rounded up to 8192
+//    384  rx_data      8 * 256, then up to the next page
+//   4096  tx_data      8 * 256, then up to the next page
+//   8192  end
 //
-// A server maps the segments of all clients into one range of addresses, so that one base and one stride address every
-// slot: client k has the slot numbers from k * span. A window of the range is a multiple of the page and of the stride;
-// here it has 8192 bytes, and span is 32. Only the first 8 numbers of each span are used.
+// A server maps the segments of all clients into two ranges of addresses, the part before tx_data into one and tx_data
+// into the other, so that one base and one stride address the requests of all clients, and another base the answers:
+// client k has the slot numbers from k * span. A window, the part of a range that one client gets, is a multiple of the
+// page and of the stride; here it has 4096 bytes, and span is 16. Only the first 8 numbers of each span are used.
 #pragma once
 
 #include "lib/transport/shm/shm_bell.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -53,7 +55,7 @@ inline constexpr shm_layout make_shm_layout(std::uint32_t num_slots, std::uint32
   at.rx_flags = sizeof(shm_head);
   at.tx_flags = shm_round_up(at.rx_flags + num_slots * sizeof(std::uint64_t), kLines);
   at.rx_data = shm_round_up(at.tx_flags + num_slots * sizeof(std::uint64_t), kLines);
-  at.tx_data = shm_round_up(at.rx_data + num_slots * at.stride, kLines);
+  at.tx_data = shm_round_up(at.rx_data + num_slots * at.stride, page);
   at.bytes = shm_round_up(at.tx_data + num_slots * at.stride, page);
   return at;
 }
@@ -62,9 +64,9 @@ inline std::uint64_t shm_page(bool huge) {
   return huge ? 2u << 20 : static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// The bytes of address space that a segment gets, and the slot numbers.
+/// The bytes of each range that a segment gets, and the slot numbers.
 inline constexpr std::uint64_t shm_window(const shm_layout &at, std::uint64_t page) {
-  return shm_round_up(at.bytes, std::lcm(page, at.stride));
+  return shm_round_up(std::max(at.tx_data, at.bytes - at.tx_data), std::lcm(page, at.stride));
 }
 inline constexpr std::uint32_t shm_span(const shm_layout &at, std::uint64_t page) {
   return static_cast<std::uint32_t>(shm_window(at, page) / at.stride);

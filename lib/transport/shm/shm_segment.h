@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a server: one segment for each client, all mapped into one range of addresses, and the memory of the
-// server's bell.
+// The memory of a server: one segment for each client, all mapped into two ranges of addresses (shm_layout.h), and the
+// memory of the server's bell.
 //
 // A segment is an anonymous file (memfd) of which a client gets a descriptor. Its size is sealed: if a client could
 // shrink the file, the server's next access would end in SIGBUS. Addresses without a segment are reserved and without
@@ -32,24 +32,29 @@ public:
 
   const shm_layout &layout() const { return layout_; }
   std::uint32_t span() const { return span_; }
-  std::uint8_t *segment(std::uint32_t k) const { return base_ + k * window_; }
+  std::uint64_t window() const { return window_; }
+  /// The segment of client k up to its tx_data, and its tx_data.
+  std::uint8_t *requests(std::uint32_t k) const { return base_ + k * window_; }
+  std::uint8_t *answers(std::uint32_t k) const { return requests(k) + answers_at_; }
   bool is_mapped(std::uint32_t k) const { return static_cast<bool>(files_[k]); }
   int file(std::uint32_t k) const { return files_[k].get(); }
   shm_bell &bell() const { return *bell_; }
   int bell_file() const { return bell_file_.get(); }
 
 private:
-  status_or_reason map_at(std::uint8_t *at, std::uint64_t bytes, unsigned flags, file_handle &out);
-  status_or_reason pin(std::uint8_t *at);
+  status_or_reason pin(std::uint8_t *at, std::uint64_t bytes);
+  void unpin(std::uint32_t k);
+  void forget(std::uint8_t *at, std::uint64_t bytes);
 
   shm_layout layout_;
   std::uint64_t window_ = 0, page_ = 0;
+  std::uint64_t answers_at_ = 0; ///< from the first range to the second
   std::uint32_t span_ = 0;
   bool huge_ = false, pinned_ = false;
   std::uint8_t *reserved_ = nullptr, *base_ = nullptr;
   std::uint64_t reserved_bytes_ = 0;
-  std::vector<file_handle> files_; ///< by client
-  std::vector<std::uint8_t> is_pinned_;
+  std::vector<file_handle> files_;         ///< by client
+  std::vector<std::uint8_t> pinned_parts_; ///< by client: 0 to 2
   shm_bell *bell_ = nullptr;
   file_handle bell_file_;
 };

@@ -68,7 +68,7 @@ status_or_reason shm_server::start() {
   guests_.reserve(kMostGuests);
   shm_dataplane::setup s;
   s.layout = memory_.layout(), s.span = memory_.span(), s.clients = options_.max_clients;
-  s.base = memory_.segment(0), s.window = std::uint64_t{memory_.span()} * memory_.layout().stride;
+  s.base = memory_.requests(0), s.window = memory_.window();
   s.wait_ns = std::uint64_t{options_.wait_us} * 1000, s.bell = &memory_.bell();
   s.settled = [this] { wake(); };
   dataplane_.emplace(std::move(s));
@@ -116,11 +116,11 @@ std::string shm_server::endpoint() const {
 
 cudaq_ringbuffer_t shm_server::ring() const {
   const shm_layout &at = memory_.layout();
-  std::uint8_t *segment = memory_.segment(0);
+  std::uint8_t *segment = memory_.requests(0);
   cudaq_ringbuffer_t r{};
   r.rx_flags_host = reinterpret_cast<volatile std::uint64_t *>(segment + at.rx_flags);
   r.tx_flags_host = reinterpret_cast<volatile std::uint64_t *>(segment + at.tx_flags);
-  r.rx_data_host = segment + at.rx_data, r.tx_data_host = segment + at.tx_data;
+  r.rx_data_host = segment + at.rx_data, r.tx_data_host = memory_.answers(0);
   r.rx_stride_sz = r.tx_stride_sz = at.stride;
   if (options_.pinned) { // shm_memory has checked that the addresses are equal
     r.rx_flags = r.rx_flags_host, r.tx_flags = r.tx_flags_host;

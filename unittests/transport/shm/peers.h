@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes of shm_peer.cpp, as tests start them.
+#pragma once
+
+#include "unittests/transport/shm/child_process.h"
+#include "unittests/transport/shm/provider_handle.h"
+
+#include <cstdlib>
+
+namespace cudaq::realtime::test {
+
+class peer_server : public child_process {
+public:
+  peer_server(const std::string &shape, const std::string &name, const std::vector<std::string> &options = {})
+      : child_process(arguments(shape, name, options)) {
+    const std::string ready = line();
+    EXPECT_EQ(ready.rfind("READY transport=shm name=" + name, 0), 0u) << ready;
+  }
+
+  /// Ends the server in order. The number of requests that it has processed.
+  std::uint64_t stop() {
+    close_input();
+    const std::string text = line();
+    EXPECT_EQ(text.rfind("PROCESSED ", 0), 0u) << text;
+    EXPECT_EQ(wait(), 0);
+    return text.size() > 10 ? std::strtoull(text.c_str() + 10, nullptr, 10) : 0;
+  }
+
+private:
+  static std::vector<std::string> arguments(const std::string &shape, const std::string &name,
+                                            const std::vector<std::string> &options) {
+    std::vector<std::string> a{CUDAQ_SHM_PEER, "server", shape, "--name", name};
+    a.insert(a.end(), options.begin(), options.end());
+    return a;
+  }
+};
+
+class peer_client : public child_process {
+public:
+  explicit peer_client(std::vector<std::string> words) : child_process(with_program(std::move(words))) {}
+
+  /// Waits for its last line, which must be DONE. The number of its messages.
+  std::uint64_t done(std::chrono::seconds limit = std::chrono::seconds(120)) {
+    const std::string text = line(limit);
+    EXPECT_EQ(text.rfind("DONE ", 0), 0u) << text;
+    EXPECT_EQ(wait(), 0);
+    return text.size() > 5 ? std::strtoull(text.c_str() + 5, nullptr, 10) : 0;
+  }
+
+private:
+  static std::vector<std::string> with_program(std::vector<std::string> words) {
+    words.insert(words.begin(), CUDAQ_SHM_PEER);
+    return words;
+  }
+};
+
+/// The number in an environment variable, for campaigns that are longer than a test.
+inline std::uint64_t campaign(const char *variable, std::uint64_t usual) {
+  const char *set = std::getenv(variable);
+  return set == nullptr ? usual : std::strtoull(set, nullptr, 10);
+}
+
+} // namespace cudaq::realtime::test

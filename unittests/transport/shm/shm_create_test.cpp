@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Creation of the provider: options, refusals, names, what it says about itself.
+#include "unittests/transport/shm/provider_handle.h"
+#include "unittests/transport/shm/traffic.h"
+
+#include <cstring>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+namespace cudaq::realtime::test {
+namespace {
+
+std::string socket_of(const std::string &name) { return "/dev/shm/cudaq-realtime-" + name + ".sock"; }
+
+void expect_refused(std::vector<std::string> arguments, cudaq_status_t status, const std::string &part_of_the_text) {
+  const provider_handle provider(arguments);
+  EXPECT_EQ(provider.status, status) << arguments.back();
+  EXPECT_NE(provider.text.find(part_of_the_text), std::string::npos) << provider.text;
+}
+
+TEST(ShmCreate, DescribesItself) {
+  const std::string name = own_name("describes");
+  const provider_handle p({"--name", name, "--num-slots=4", "--slot-size", "512", "--max-clients=3", "--unified"});
+  ASSERT_EQ(p.status, CUDAQ_OK) << p.text;
+  char line[256] = {};
+  ASSERT_EQ(p.table->get_endpoint_info(p.handle, line, sizeof(line)), CUDAQ_OK);
+  EXPECT_EQ(line, "transport=shm name=" + name + " clients=3 slots=4 frame_size=512");
+  EXPECT_EQ(p.table->get_endpoint_info(p.handle, line, 10), CUDAQ_ERR_INVALID_ARG);
+  std::uint32_t num_slots = 0, slot_size = 0;
+  ASSERT_EQ(p.table->get_ring_geometry(p.handle, &num_slots, &slot_size), CUDAQ_OK);
+  EXPECT_EQ(slot_size, 512u);
+  EXPECT_EQ(num_slots % 3, 0u);
+  EXPECT_GE(num_slots, 12u);
+}
+
+TEST(ShmCreate, ServesOnlyItsShape) {
+  const provider_handle unified({"--name", own_name("unified"), "--unified"});
+  cudaq_unified_dispatch_ctx_t context;
+  std::memset(&context, 0xA5, sizeof(context));
+  ASSERT_EQ(unified.table->get_transport_context(unified.handle, UNIFIED, &context), CUDAQ_OK);
+  EXPECT_TRUE(context.launch_fn == nullptr && context.transport_ctx == nullptr);
+  cudaq_ringbuffer_t ring{};
+  EXPECT_EQ(unified.table->get_transport_context(unified.handle, RING_BUFFER, &ring), CUDAQ_ERR_UNSUPPORTED);
+
+  const provider_handle shaped({"--name", own_name("ring")});
+  ASSERT_EQ(shaped.table->get_transport_context(shaped.handle, RING_BUFFER, &ring), CUDAQ_OK);
+  EXPECT_NE(ring.rx_flags_host, nullptr);
+  EXPECT_EQ(shaped.table->get_transport_context(shaped.handle, UNIFIED, &context), CUDAQ_ERR_UNSUPPORTED);
+  cudaq_cpu_dataplane_t plane{};
+  EXPECT_EQ(shaped.table->get_cpu_dataplane(shaped.handle, &plane), CUDAQ_ERR_UNSUPPORTED);
+  std::uint32_t num_slots = 0, slot_size = 0;
+  shaped.table->get_ring_geometry(shaped.handle, &num_slots, &slot_size);
+  EXPECT_EQ(num_slots, 8u);
+  EXPECT_EQ(slot_size, 256u);
+}
+
+TEST(ShmCreate, RefusesWrongOptionsWithTheirNames) {
+  const std::string name = own_name("wrong");
+  expect_refused({"--name", name, "--nmu-slots=8"}, CUDAQ_ERR_INVALID_ARG, "'--nmu-slots=8' is not an option");
+  expect_refused({"--name", name, "stray"}, CUDAQ_ERR_INVALID_ARG, "'stray' is not an option");
+  expect_refused({"--name", name, "--num-slots=0"}, CUDAQ_ERR_INVALID_ARG, "--num-slots is '0'");
+  expect_refused({"--name", name, "--num-slots=8x"}, CUDAQ_ERR_INVALID_ARG, "accepted are 1 to 65536");
+  expect_refused({"--name", name, "--slot-size=100"}, CUDAQ_ERR_INVALID_ARG, "multiple of 8");
+  expect_refused({"--name", name, "--slot-size"}, CUDAQ_ERR_INVALID_ARG, "needs a value");
+  expect_refused({"--name", name, "--unified=yes"}, CUDAQ_ERR_INVALID_ARG, "takes no value");
+  expect_refused({"--name", name, "--mode=9"}, CUDAQ_ERR_INVALID_ARG, "600 to 777, octal");
+  expect_refused({"--name", name, "--max-clients=2"}, CUDAQ_ERR_INVALID_ARG, "use --unified");
+  expect_refused({"--name", name, "--wait-us=5"}, CUDAQ_ERR_INVALID_ARG, "use --unified");
+  expect_refused({"--name", name, "--num-slots=65536", "--slot-size=65536"}, CUDAQ_ERR_INVALID_ARG, "at most");
+  expect_refused({"--name", "../etc"}, CUDAQ_ERR_INVALID_ARG, "--name is '../etc'");
+  expect_refused({"--name", std::string(65, 'a')}, CUDAQ_ERR_INVALID_ARG, "1 to 64");
+  EXPECT_NE(::access(socket_of(name).c_str(), F_OK), 0) << "a refused server leaves nothing";
+}
+
+TEST(ShmCreate, LenientIgnoresUnknownOptionsAndTheProgramsName) {
+  const provider_handle p({"program", "--lenient", "--name", own_name("lenient"), "--port=7", "stray", "--unified"});
+  EXPECT_EQ(p.status, CUDAQ_OK) << p.text;
+}
+
+TEST(ShmCreate, RefusesNullPointers) {
+  cudaq_realtime_bridge_handle_t handle = nullptr;
+  auto *table = provider_table();
+  EXPECT_EQ(table->create(nullptr, 0, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(table->create(&handle, 1, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(table->destroy(nullptr), CUDAQ_ERR_INVALID_ARG);
+  const provider_handle p({"--name", own_name("null"), "--unified"});
+  EXPECT_EQ(table->get_transport_context(p.handle, UNIFIED, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(table->get_cpu_dataplane(p.handle, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(table->get_ring_geometry(p.handle, nullptr, nullptr), CUDAQ_ERR_INVALID_ARG);
+}
+
+TEST(ShmCreate, RefusesTheNameOfALiveServerAndTakesThatOfAnEndedOne) {
+  const std::string name = own_name("two");
+  auto first = std::make_unique<provider_handle>(std::vector<std::string>{"--name", name, "--unified"});
+  ASSERT_EQ(first->status, CUDAQ_OK) << first->text;
+  expect_refused({"--name", name, "--unified"}, CUDAQ_ERR_STATE, "a server of this name runs");
+  first.reset();
+  EXPECT_NE(::access(socket_of(name).c_str(), F_OK), 0);
+  const provider_handle second({"--name", name});
+  EXPECT_EQ(second.status, CUDAQ_OK) << second.text;
+}
+
+TEST(ShmCreate, ReplacesWhatAServerThatDiedHasLeft) {
+  const std::string name = own_name("stale");
+  for (const char *suffix : {"sock", "lock"})
+    ::close(::open(("/dev/shm/cudaq-realtime-" + name + "." + suffix).c_str(), O_CREAT | O_RDWR, 0600));
+  const provider_handle p({"--name", name, "--unified"});
+  EXPECT_EQ(p.status, CUDAQ_OK) << p.text;
+}
+
+TEST(ShmCreate, GivesItsSocketTheMode) {
+  const std::string name = own_name("mode");
+  for (const auto &[option, mode] : {std::pair{"--mode=600", 0600u}, std::pair{"--mode=0660", 0660u}}) {
+    const provider_handle p({"--name", name, option});
+    ASSERT_EQ(p.status, CUDAQ_OK) << p.text;
+    struct stat found {};
+    ASSERT_EQ(::stat(socket_of(name).c_str(), &found), 0);
+    EXPECT_EQ(found.st_mode & 0777u, mode);
+  }
+}
+
+TEST(ShmCreate, RefusesHugePagesAndPinnedMemoryWithAReasonWhereTheyAreMissing) {
+  for (const char *option : {"--huge-pages", "--pinned"}) {
+    const provider_handle p({"--name", own_name("memory"), "--unified", option});
+    EXPECT_TRUE(p.status == CUDAQ_OK || p.text.find(option) != std::string::npos) << p.text;
+  }
+}
+
+TEST(ShmClient, RefusesWrongArguments) {
+  cudaq_shm_client_t *client = nullptr;
+  EXPECT_EQ(cudaq_shm_client_attach(nullptr, "x", 0, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_shm_client_attach(&client, nullptr, 0, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_shm_client_attach(&client, "a/b", 0, nullptr), CUDAQ_ERR_INVALID_ARG);
+  cudaq_shm_client_options_t options{1, CUDAQ_WAIT_SPIN, 0, 0};
+  EXPECT_EQ(cudaq_shm_client_attach(&client, "x", 0, &options), CUDAQ_ERR_INVALID_ARG);
+  options = {sizeof(options), 9, 0, 0};
+  EXPECT_EQ(cudaq_shm_client_attach(&client, "x", 0, &options), CUDAQ_ERR_INVALID_ARG);
+  options = {sizeof(options), CUDAQ_WAIT_BLOCK, 0, 1'000'000'000};
+  EXPECT_EQ(cudaq_shm_client_attach(&client, "x", 0, &options), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(std::string(cudaq_shm_client_error()).find("sleep_ns is 1000000000"), std::string::npos);
+  EXPECT_EQ(cudaq_shm_client_attach(&client, own_name("absent").c_str(), 0, nullptr), CUDAQ_ERR_TIMEOUT);
+  EXPECT_NE(std::string(cudaq_shm_client_error()).find("no server has the name"), std::string::npos);
+  EXPECT_EQ(cudaq_shm_client_detach(nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_shm_client_wait(nullptr, 0, 0), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_shm_client_alive(nullptr), 0);
+  EXPECT_EQ(client, nullptr);
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients that mean harm: they write garbage into all memory that they share, and break the attach protocol.
+#include "lib/transport/shm/shm_attach.h"
+#include "unittests/support/sanitized.h"
+#include "unittests/transport/shm/peers.h"
+#include "unittests/transport/shm/traffic.h"
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <thread>
+
+namespace cudaq::realtime::test {
+namespace {
+
+using detail::file_handle;
+
+file_handle connected(const std::string &name) {
+  file_handle socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const sockaddr_un address = detail::shm_address(name);
+  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)), 0);
+  return socket;
+}
+
+/// The peer closes the connection in time.
+bool is_closed(const file_handle &socket) {
+  timeval limit{20, 0};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  char byte = 0;
+  const ssize_t got = ::recv(socket.get(), &byte, 1, 0);
+  return got == 0 || (got < 0 && errno == ECONNRESET); // reset: it did not read all
+}
+
+TEST(ShmHostile, GarbageInSharedMemoryHarmsNoOtherClient) {
+  const std::string name = own_name("scribble");
+  for (const char *wait : {"--wait-us=0", "--wait-us=500"}) {
+    peer_server server("unified", name, {"--max-clients=3", wait});
+    peer_client good({"stream", name, "8"});
+    ASSERT_EQ(good.line(), "GO");
+    for (int seed = 0; seed < (kSanitized ? 2 : 4); ++seed) {
+      peer_client one({"scribble", name, std::to_string(seed)}), two({"scribble", name, std::to_string(seed + 100)});
+      ASSERT_EQ(one.line(), "GO");
+      ASSERT_EQ(two.line(), "GO");
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+      one.kill(); // its ring is used by the next one
+      two.close_input();
+      EXPECT_EQ(two.wait(), 0);
+      ASSERT_TRUE(server.runs());
+    }
+    peer_client later({"send", name, "500", "8"}); // in a ring that was full of garbage
+    EXPECT_EQ(later.done(), 500u);
+    good.close_input();
+    EXPECT_GT(good.done(), 1u);
+    server.stop();
+  }
+}
+
+TEST(ShmHostile, AClientThatKeepsItsMemoryCannotReachItsSuccessor) {
+  const std::string name = own_name("keeps");
+  peer_server server("unified", name, {"--max-clients=1"});
+  shm_client old(name);
+  ASSERT_EQ(old.status, CUDAQ_OK) << old.text;
+  void *kept = ::mremap(const_cast<std::uint64_t *>(old.ring.rx_flags_host) - 16, 0, 4096, MREMAP_MAYMOVE); // a copy
+  ASSERT_NE(kept, MAP_FAILED) << std::strerror(errno);
+  old.detach();
+  shm_client next(name);
+  ASSERT_EQ(next.status, CUDAQ_OK) << next.text;
+  std::memset(kept, 0xFF, 4096);
+  checked_traffic traffic(next, next.num_slots);
+  EXPECT_EQ(traffic.exchange(100), CUDAQ_OK) << traffic.wrong;
+  ::munmap(kept, 4096);
+  EXPECT_EQ(server.stop(), 100u) << "a request of the old client was served";
+}
+
+TEST(ShmHostile, ASegmentCannotBeShrunk) {
+  const std::string name = own_name("shrink");
+  peer_server server("unified", name);
+  const file_handle socket = connected(name);
+  detail::shm_attach_request request;
+  detail::shm_attach_reply reply;
+  file_handle files[2];
+  ASSERT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
+  ASSERT_TRUE(detail::receive_message(socket.get(), &reply, sizeof(reply), files));
+  ASSERT_EQ(reply.status, CUDAQ_OK);
+  for (const file_handle &file : files) {
+    ASSERT_TRUE(file);
+    EXPECT_NE(::ftruncate(file.get(), 0), 0) << "the server's next access would be its last";
+    EXPECT_NE(::ftruncate(file.get(), 1 << 30), 0);
+    ::fallocate(file.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 1 << 20); // allowed; reads as 0
+  }
+  peer_client other({"send", name, "100", "8"});
+  EXPECT_EQ(other.done(), 100u);
+  server.stop();
+}
+
+TEST(ShmHostile, WrongAttachRequestsAreClosedOrRefused) {
+  const std::string name = own_name("junk");
+  peer_server server("unified", name, {"--max-clients=1"});
+  detail::shm_attach_request request;
+  for (const std::size_t bytes : {std::size_t{1}, sizeof(request) - 1, sizeof(request) + 1}) {
+    const file_handle socket = connected(name);
+    const std::vector<char> junk(bytes, 'j');
+    ASSERT_TRUE(detail::send_message(socket.get(), junk.data(), junk.size()));
+    EXPECT_TRUE(is_closed(socket));
+  }
+  const file_handle foreign = connected(name);
+  request.magic = 1;
+  ASSERT_TRUE(detail::send_message(foreign.get(), &request, sizeof(request)));
+  EXPECT_TRUE(is_closed(foreign));
+
+  const file_handle newer = connected(name);
+  request = {};
+  request.version = 2;
+  ASSERT_TRUE(detail::send_message(newer.get(), &request, sizeof(request)));
+  detail::shm_attach_reply reply;
+  file_handle files[2];
+  ASSERT_TRUE(detail::receive_message(newer.get(), &reply, sizeof(reply), files));
+  EXPECT_EQ(reply.status, CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_FALSE(files[0]);
+  server.stop();
+}
+
+TEST(ShmHostile, SilentConnectionsExpireAndClientsStillAttach) {
+  const std::string name = own_name("silent");
+  peer_server server("unified", name);
+  std::vector<file_handle> silent;
+  for (int i = 0; i < 100; ++i) // more than the server keeps at a time
+    silent.push_back(connected(name));
+  peer_client client({"send", name, "10", "8"});
+  EXPECT_EQ(client.done(), 10u);
+  EXPECT_TRUE(is_closed(silent[0]));
+  server.stop();
+}
+
+TEST(ShmHostile, AClientThatSendsAfterItsAttachLosesItsRing) {
+  const std::string name = own_name("talks");
+  peer_server server("unified", name, {"--max-clients=1"});
+  const file_handle socket = connected(name);
+  detail::shm_attach_request request;
+  detail::shm_attach_reply reply;
+  file_handle files[2];
+  ASSERT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
+  ASSERT_TRUE(detail::receive_message(socket.get(), &reply, sizeof(reply), files));
+  ASSERT_TRUE(detail::send_message(socket.get(), &request, sizeof(request)));
+  EXPECT_TRUE(is_closed(socket));
+  peer_client other({"send", name, "10", "8"});
+  EXPECT_EQ(other.done(), 10u);
+  server.stop();
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

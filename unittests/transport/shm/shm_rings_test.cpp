@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rings of several clients behind one dataplane: the test plays the dispatcher's loop, step by step.
+#include "unittests/transport/shm/provider_handle.h"
+#include "unittests/transport/shm/traffic.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <set>
+#include <thread>
+
+namespace cudaq::realtime::test {
+namespace {
+
+class loop_by_hand {
+public:
+  explicit loop_by_hand(const std::string &clients, const std::string &slots = "4")
+      : name(own_name("rings")),
+        provider({"--name", name, "--unified", "--max-clients", clients, "--num-slots", slots}),
+        plane(provider.dataplane()) {
+    EXPECT_EQ(provider.status, CUDAQ_OK) << provider.text;
+  }
+
+  bool poll(std::uint32_t &slot) { return plane.rx_poll(plane.ctx, &slot) == CUDAQ_RX_READY; }
+  bool poll_until(std::uint32_t &slot) {
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+         std::chrono::steady_clock::now() < end;)
+      if (poll(slot))
+        return true;
+    return false;
+  }
+  std::uint8_t *request(std::uint32_t slot) const { return plane.ring.rx_data_host + slot * plane.ring.rx_stride_sz; }
+  std::uint32_t request_id(std::uint32_t slot) const {
+    cudaq_rpc_header_t header;
+    std::memcpy(&header, request(slot), sizeof(header));
+    return header.request_id;
+  }
+  void answer(std::uint32_t slot) {
+    const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 0, 0, request_id(slot), 0};
+    std::memcpy(plane.ring.tx_data_host + slot * plane.ring.tx_stride_sz, &header, sizeof(header));
+    EXPECT_EQ(plane.tx_publish(plane.ctx, slot), CUDAQ_OK);
+  }
+  void drop(std::uint32_t slot) { plane.ring.rx_flags_host[slot] = 0; }
+  /// Attaches while the loop polls, as it does in a server.
+  std::unique_ptr<shm_client> attach(std::uint64_t timeout_ns = kPatience) {
+    std::unique_ptr<shm_client> made;
+    std::thread thread([&] { made = std::make_unique<shm_client>(name, CUDAQ_WAIT_SPIN_YIELD, timeout_ns); });
+    thread.join();
+    return made;
+  }
+
+  std::string name;
+  provider_handle provider;
+  cudaq_cpu_dataplane_t plane;
+};
+
+TEST(ShmRings, OneBaseAddressesTheSlotsOfAllClients) {
+  loop_by_hand loop("3");
+  std::vector<std::unique_ptr<shm_client>> clients;
+  for (std::uint32_t k = 0; k < 3; ++k) {
+    clients.push_back(loop.attach());
+    ASSERT_EQ(clients[k]->status, CUDAQ_OK) << clients[k]->text;
+    for (std::uint32_t i = 0; i < 4; ++i)
+      clients[k]->send(i, kChecked, nullptr, 0, 100 * k + i);
+  }
+  std::set<std::uint32_t> ids;
+  for (std::uint32_t slot = 0; ids.size() < 12 && loop.poll_until(slot);) {
+    EXPECT_TRUE(ids.insert(loop.request_id(slot)).second);
+    loop.answer(slot);
+  }
+  ASSERT_EQ(ids.size(), 12u);
+  for (std::uint32_t k = 0; k < 3; ++k)
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      cudaq_rpc_response_t header{};
+      const void *result = nullptr;
+      EXPECT_EQ(cudaq_shm_client_wait(clients[k]->get, i, kPatience), CUDAQ_OK);
+      EXPECT_EQ(cudaq_host_ringbuffer_read_rpc_response(&clients[k]->ring, i, &header, &result), CUDAQ_OK);
+      EXPECT_EQ(header.request_id, 100 * k + i);
+    }
+}
+
+TEST(ShmRings, ABusyClientDoesNotHoldUpAnotherOne) {
+  loop_by_hand loop("2");
+  const auto busy = loop.attach(), other = loop.attach();
+  for (std::uint32_t i = 0; i < 4; ++i)
+    busy->send(i, kChecked, nullptr, 0, i);
+  other->send(0, kChecked, nullptr, 0, 77);
+  std::uint32_t slot = 0, polls = 0;
+  do
+    ASSERT_TRUE(loop.poll_until(slot));
+  while (loop.request_id(slot) != 77 && ++polls < 9);
+  EXPECT_LE(polls, 1u);
+}
+
+TEST(ShmRings, ASlotIsReturnedOnceAndServedAgainAfterItsAnswerIsCollected) {
+  loop_by_hand loop("1", "1");
+  const auto client = loop.attach();
+  std::uint32_t slot = 0, again = 0;
+  client->send(0, kChecked, nullptr, 0, 1);
+  ASSERT_TRUE(loop.poll_until(slot));
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_FALSE(loop.poll(again));
+  loop.answer(slot);
+  EXPECT_EQ(loop.plane.tx_publish(loop.plane.ctx, slot), CUDAQ_ERR_INVALID_ARG) << "published twice";
+  EXPECT_EQ(loop.plane.tx_publish(loop.plane.ctx, ~0u), CUDAQ_ERR_INVALID_ARG);
+  client->send(0, kChecked, nullptr, 0, 2); // breaks the protocol: its answer is not collected
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_FALSE(loop.poll(again));
+  cudaq_host_ringbuffer_clear_slot(&client->ring, 0);
+  EXPECT_TRUE(loop.poll_until(slot));
+}
+
+TEST(ShmRings, ADroppedRequestFreesItsSlot) {
+  loop_by_hand loop("1");
+  const auto client = loop.attach();
+  std::uint32_t slot = 0;
+  client->send(0, kChecked, nullptr, 0, 1);
+  ASSERT_TRUE(loop.poll_until(slot));
+  loop.drop(slot);
+  EXPECT_FALSE(loop.poll(slot));
+  EXPECT_EQ(cudaq_shm_client_wait(client->get, 0, kPatience), CUDAQ_ERR_UNSUPPORTED) << cudaq_shm_client_error();
+  EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&client->ring, 0), 1);
+}
+
+TEST(ShmRings, ARequestOutOfOrderIsFound) {
+  loop_by_hand loop("2");
+  const auto client = loop.attach(), silent = loop.attach();
+  client->send(2, kChecked, nullptr, 0, 42);
+  std::uint32_t slot = 0;
+  ASSERT_TRUE(loop.poll_until(slot));
+  EXPECT_EQ(loop.request_id(slot), 42u);
+}
+
+TEST(ShmRings, AnAnswerToAClientThatLeftNeverReachesTheNextOne) {
+  loop_by_hand loop("1");
+  auto old = loop.attach();
+  const std::string secret = "of the old client";
+  old->send(0, kChecked, secret.data(), static_cast<std::uint32_t>(secret.size()), 1);
+  old->send(1, kChecked, nullptr, 0, 2);
+  std::uint32_t first = 0, second = 0, none = 0;
+  ASSERT_TRUE(loop.poll_until(first) && loop.poll_until(second));
+  old->detach();
+  for (int i = 0; i < 100; ++i) // the ring is not given away while the loop holds requests of it
+    ASSERT_FALSE(loop.poll(none));
+  EXPECT_EQ(loop.attach(30'000'000)->status, CUDAQ_ERR_TIMEOUT);
+  loop.answer(first);
+  EXPECT_EQ(loop.attach(30'000'000)->status, CUDAQ_ERR_TIMEOUT);
+  EXPECT_EQ(loop.request_id(second), 2u) << "the loop reads a request of a client that left";
+  loop.drop(second);
+  EXPECT_FALSE(loop.poll(none));
+  const auto next = loop.attach();
+  ASSERT_EQ(next->status, CUDAQ_OK) << next->text;
+  for (std::uint32_t i = 0; i < next->num_slots; ++i) {
+    EXPECT_EQ(cudaq_host_ringbuffer_slot_available(&next->ring, i), 1);
+    for (std::uint32_t b = 0; b < next->slot_size; ++b)
+      EXPECT_EQ(next->ring.rx_data_host[i * next->ring.rx_stride_sz + b], 0) << "data of the old client";
+  }
+  next->send(0, kChecked, nullptr, 0, 3);
+  ASSERT_TRUE(loop.poll_until(first));
+  EXPECT_EQ(loop.request_id(first), 3u);
+  loop.answer(first);
+  EXPECT_EQ(cudaq_shm_client_wait(next->get, 0, kPatience), CUDAQ_OK);
+}
+
+TEST(ShmRings, AttachIsRefusedBeyondMaxClientsAndWaitsForAFreeRing) {
+  loop_by_hand loop("2");
+  auto a = loop.attach(), b = loop.attach();
+  const auto c = loop.attach(0);
+  EXPECT_EQ(c->status, CUDAQ_ERR_TIMEOUT);
+  EXPECT_NE(c->text.find("all 2 rings of the server are in use"), std::string::npos) << c->text;
+  std::unique_ptr<shm_client> waiting;
+  std::thread thread([&] { waiting = std::make_unique<shm_client>(loop.name); });
+  a->detach();
+  std::uint32_t none = 0;
+  for (int i = 0; i < 2000; ++i) {
+    EXPECT_FALSE(loop.poll(none));
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  thread.join();
+  EXPECT_EQ(waiting->status, CUDAQ_OK) << waiting->text;
+}
+
+TEST(ShmRings, TheEndOfTheServerIsReportedToItsClients) {
+  loop_by_hand loop("1");
+  const auto client = loop.attach();
+  EXPECT_EQ(cudaq_shm_client_alive(client->get), 1);
+  EXPECT_EQ(cudaq_shm_client_wait(client->get, 9, 0), CUDAQ_ERR_INVALID_ARG);
+  client->send(0, kChecked, nullptr, 0, 1);
+  EXPECT_EQ(cudaq_shm_client_wait(client->get, 0, 1000), CUDAQ_ERR_TIMEOUT);
+  loop.provider.destroy();
+  EXPECT_EQ(cudaq_shm_client_alive(client->get), 0);
+  EXPECT_EQ(cudaq_shm_client_wait(client->get, 0, kPatience), CUDAQ_ERR_STATE);
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
