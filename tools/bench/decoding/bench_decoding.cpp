@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/decoding/bench_decoding.h"
 
-#include "lib/qec/decoders/predecoder_choice.h"
+#include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/predecoding/model_sampler.h"
 #include "tools/pipeline/pipeline_shots.h"
 
