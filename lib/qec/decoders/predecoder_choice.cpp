@@ -4,10 +4,10 @@
 #include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/predecoder.h"
 #include "lib/qec/decoding/predecoding/model_sampler.h"
+#include "lib/qec/decoding/thread_clock.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -17,12 +17,6 @@ constexpr std::size_t kBatch = 32;
 constexpr std::uint64_t kFewestShots = 64;
 constexpr int kLongest = 10; ///< budgets, after which the measurement is given up
 constexpr double kLeastGain = 0.05;
-
-double thread_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
 
 std::string text_of(double seconds_per_shot) {
   char text[32];

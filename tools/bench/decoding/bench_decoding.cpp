@@ -3,11 +3,11 @@
 
 #include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/predecoding/model_sampler.h"
+#include "lib/qec/decoding/thread_clock.h"
 #include "tools/pipeline/pipeline_shots.h"
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -17,12 +17,6 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::size_t kBatch = 256; ///< shots that every case decodes in turn
-
-double thread_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
-}
 
 /// 95 % interval of a proportion (Wilson's score interval).
 paired_errors::interval proportion_interval(std::uint64_t hits, std::uint64_t of) {
@@ -85,14 +79,14 @@ public:
   }
   void decode(measured_decoder &c, bool is_reference) {
     wrong_.assign(size_, false);
-    const double begin = thread_ns();
+    const double begin = qec::thread_seconds();
     for (std::size_t i = 0; i < size_; ++i) {
       const qec::decode_status status = c.with.decode(shot(i));
       c.refused += status != qec::decode_status::ok;
       c.events += c.with.decoded_events();
       wrong_[i] = status != qec::decode_status::ok || !std::ranges::equal(c.with.observables(), truth(i));
     }
-    c.ns += thread_ns() - begin;
+    c.ns += 1e9 * (qec::thread_seconds() - begin);
     if (is_reference)
       reference_wrong_ = wrong_;
     c.errors.shots += size_;

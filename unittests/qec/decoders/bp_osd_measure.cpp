@@ -7,11 +7,11 @@
 // PREFIX.dem is the model; PREFIX.dets.b8 and PREFIX.obs.b8 hold the shots, of which the first SHOTS are decoded.
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 #include "lib/qec/decoding/event_bits.h"
+#include "lib/qec/decoding/thread_clock.h"
 
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 
@@ -21,13 +21,6 @@ namespace {
 std::vector<std::uint8_t> read_all(const std::string &path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-/// Processor time of this thread: other programs do not count.
-double cpu_us() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
 }
 
 struct counts {
@@ -49,9 +42,9 @@ counts measure(bp_osd &solver, const std::vector<std::uint8_t> &detections, cons
   for (std::size_t at = 0; at < shots && (at + 1) * row <= detections.size(); ++at, ++sum.shots) {
     const std::size_t count =
         unpack_events(std::span(detections).subspan(at * row, row), graph.num_detectors, events).count;
-    const double begin = cpu_us();
+    const double begin = thread_seconds();
     const decode_status status = solver.solve(std::span(events).first(count));
-    const double us = cpu_us() - begin;
+    const double us = 1e6 * (thread_seconds() - begin);
     std::vector<std::uint8_t> answer(answer_row);
     for (const std::uint32_t column : solver.correction())
       for (const std::uint64_t k : graph.observables_of(column))
