@@ -59,26 +59,30 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
   const std::uint64_t launch_number = workers_.begin(what.worker, {generation, what.slot, record.req.request_id});
   here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
   launch_result said;
-  try {
-    said = workers_.launcher().launch(what.worker, what.slot, launch_number);
-  } catch (abi::__forced_unwind &) { // a hook has called pthread_exit: drain answers the request
-    workers_.fail(what.worker, cudaErrorUnknown);
-    throw;
-  }
-  here.leave();
-  if (said.hook_threw)
-    here.hook_failures.bump();
-  if (said.error == 0) {
+  const auto pass_on = [&] {
+    if (said.error != 0) {
+      workers_.fail(what.worker, said.error);
+      return;
+    }
     here.launches.bump();
     if (responder_.markers()) {
       ring.release_rx(what.slot);
       record.marked = true;
     }
     responder_.handler_returned(*jobs_, what.slot, generation, {false}, here);
-    return;
+  };
+  try {
+    workers_.launcher().launch(what.worker, what.slot, launch_number, said);
+  } catch (abi::__forced_unwind &) { // a hook has called pthread_exit: drain sees to it that the request is answered
+    pass_on();
+    throw;
   }
-  workers_.fail(what.worker, said.error);
-  answer_failed_launches(here);
+  here.leave();
+  if (said.hook_threw)
+    here.hook_failures.bump();
+  pass_on();
+  if (said.error != 0)
+    answer_failed_launches(here);
 }
 
 // Work that a hook has queued may read the slot, so the request is answered after that work has ended. Other requests

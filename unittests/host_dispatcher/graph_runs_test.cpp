@@ -313,27 +313,5 @@ TEST_F(GraphRun, Row09_AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
   gate.open = true;
 }
 
-// The hook runs on the dispatcher's thread, so the run ends with it.
-TEST_F(GraphRun, Row55_AHookThatEndsItsThreadFailsItsRequestAndTheRun) {
-  for (const bool before_the_launch : {true, false}) {
-    plan.workers[0] = fake_worker(1, 0, CUDAQ_WORKER_LIBRARY_PUBLISHES);
-    cudaq_host_worker_t &w = plan.workers[0];
-    (before_the_launch ? w.pre_launch_fn : w.post_launch_fn) = [](void *, void *, cudaStream_t) {
-      pthread_exit(nullptr);
-    };
-    graph_rig rig(plan);
-    rig.send(0, 2, 5, 1);
-    expect_answer(rig, 0, 0);
-    rig.send(1, 1, 5, 2);
-    ASSERT_TRUE(eventually([&] { return rig.answered(1); })) << rig.dispatcher.describe();
-    EXPECT_EQ(rig.look(1), CUDAQ_TX_ERROR) << "as a launch that fails";
-    EXPECT_TRUE(rig.dispatcher.exited());
-    EXPECT_NE(rig.dispatcher.exit_reason().text.find("function 0x00000001"), std::string::npos);
-    EXPECT_TRUE(rig.stop());
-    EXPECT_EQ(rig.stats().in_flight, 0u);
-    EXPECT_EQ(rig.stats().busy_slots, 0u);
-  }
-}
-
 } // namespace
 } // namespace cudaq::realtime::test

@@ -76,6 +76,28 @@ TEST_P(PeerWords, Row55_AHookMayEndItsThread) {
   EXPECT_TRUE(rig.stop());
 }
 
+TEST_P(PeerWords, Row55_AHookThatEndsItsThreadAfterTheLaunchLeavesTheAnswerToTheCaller) {
+  plan.workers.resize(1);
+  idle_mask.store(1);
+  spin_gate gate;
+  plan.workers[0].post_launch_data = &gate;
+  plan.workers[0].post_launch_fn = [](void *user, void *, cudaStream_t) {
+    static_cast<spin_gate *>(user)->pass();
+    pthread_exit(nullptr);
+  };
+  graph_rig rig(plan);
+  rig.device->ready = [&](std::uint32_t worker) {
+    answer(rig, worker);
+    gate.open = true;
+  };
+  rig.send(0, 1, 7, 1);
+  EXPECT_TRUE(eventually([&] { return rig.dispatcher.exited(); })) << rig.dispatcher.describe();
+  EXPECT_TRUE(rig.stop());
+  EXPECT_EQ(rig.look(0), CUDAQ_TX_READY);
+  EXPECT_EQ(rig.status_of(0), 0) << "not replaced by a failed launch";
+  EXPECT_EQ(live_dispatched.load(), 1u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Markers, PeerWords, ::testing::Bool(),
                          [](const auto &tested) { return tested.param ? "On" : "Off"; });
 

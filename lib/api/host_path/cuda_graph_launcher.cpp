@@ -52,32 +52,31 @@ public:
     body();
   }
 
-  launch_result launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number) override {
+  void launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number, launch_result &said) override {
     worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
-    w.failed = cudaSetDevice(setup_.device_id); // a handler on this thread may have changed the device
+    said.error = w.failed = cudaSetDevice(setup_.device_id); // a handler on this thread may have changed the device
     if (w.failed)
-      return {w.failed};
+      return;
+    said.error = cudaErrorUnknown; // of a hook
     if (setup_.mailbox != nullptr)
       store_release<void *>(setup_.mailbox[index], w.mail != nullptr ? w.mail : rx_slot);
     if (spec.io_ctx != nullptr)
       *static_cast<GraphIOContext *>(spec.io_ctx) = io_context(slot, rx_slot);
-    if (!run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream))
-      return {cudaErrorUnknown, true};
-    w.failed = cudaGraphLaunch(spec.graph_exec, w.stream);
+    said.hook_threw = !run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream);
+    if (said.hook_threw)
+      return;
+    said.error = w.failed = cudaGraphLaunch(spec.graph_exec, w.stream);
     if (w.failed)
-      return {w.failed};
-    const bool threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
-    if (spec.completion != CUDAQ_WORKER_CALLER_PUBLISHES &&
-        write_value_(w.stream, done_device_ + index * kDoneStride, launch_number, 0) != CUDA_SUCCESS) {
-      // The graph runs already: its request must not be answered before its end. So wait for it here.
-      w.failed = cudaStreamSynchronize(w.stream);
-      if (w.failed)
-        return {w.failed, threw};
-      store_release(done_of(index), launch_number);
+      return;
+    try {
+      said.hook_threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
+    } catch (abi::__forced_unwind &) { // pthread_exit: the graph ends all the same
+      said.error = announce_end(index, launch_number);
+      throw;
     }
-    return {0, threw};
+    said.error = announce_end(index, launch_number);
   }
 
   const volatile std::uint64_t &done_word(std::uint32_t index) const override { return done_of(index); }
@@ -113,6 +112,19 @@ public:
   bool on_blocking_stream(std::uint32_t index) const override { return workers_[index].blocking; }
 
 private:
+  /// Has the done word written after all work of the stream. Returns an error if the stream's work is lost.
+  int announce_end(std::uint32_t index, std::uint64_t launch_number) {
+    worker &w = workers_[index];
+    if (setup_.workers[index].completion == CUDAQ_WORKER_CALLER_PUBLISHES ||
+        write_value_(w.stream, done_device_ + index * kDoneStride, launch_number, 0) == CUDA_SUCCESS)
+      return 0;
+    // The graph runs already: its request must not be answered before its end. So wait for it here.
+    w.failed = cudaStreamSynchronize(w.stream);
+    if (w.failed == cudaSuccess)
+      store_release(done_of(index), launch_number);
+    return w.failed;
+  }
+
   static constexpr std::size_t kDoneStride = 64;
   static constexpr std::size_t kAskedAtOnce = 8;
 

@@ -49,7 +49,7 @@ std::vector<merged_error> merge_errors(const detector_error_model &model) {
     const auto observables = model.observables_of(c);
     double &p =
         merged[{index_list(detectors.begin(), detectors.end()), index_list(observables.begin(), observables.end())}];
-    p = p * (1 - c.probability) + c.probability * (1 - p);
+    p = merged_probability(p, c.probability);
   }
   std::vector<merged_error> errors;
   for (auto &[key, p] : merged)

@@ -76,7 +76,7 @@ matching_graph make_matching_graph(const detector_error_model &model) {
     const index_list observables(model.observables_of(c).begin(), model.observables_of(c).end());
     if (c.detectors == 0) {
       double &p = undetected[observables];
-      p = p * (1 - c.probability) + c.probability * (1 - p);
+      p = merged_probability(p, c.probability);
       continue;
     }
     const std::pair<std::size_t, std::size_t> ends{detectors.front(), c.detectors == 2 ? detectors.back() : SIZE_MAX};

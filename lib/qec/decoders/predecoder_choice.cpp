@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/predecoder_choice.h"
 
-#include "lib/qec/decoding/event_bits.h"
+#include "lib/qec/decoders/offline_decoder.h"
+#include "lib/qec/decoding/predecoder.h"
 #include "lib/qec/decoding/predecoding/model_sampler.h"
+#include "lib/qec/decoding/thread_clock.h"
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <ctime>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -18,12 +18,6 @@ constexpr std::uint64_t kFewestShots = 64;
 constexpr int kLongest = 10; ///< budgets, after which the measurement is given up
 constexpr double kLeastGain = 0.05;
 
-double thread_seconds() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
-}
-
 std::string text_of(double seconds_per_shot) {
   char text[32];
   std::snprintf(text, sizeof(text), "%.3g us", seconds_per_shot * 1e6);
@@ -31,32 +25,6 @@ std::string text_of(double seconds_per_shot) {
 }
 
 } // namespace
-
-offline_decoder::offline_decoder(std::unique_ptr<predecoder> first, std::unique_ptr<decoder> second)
-    : first_(std::move(first)), second_(std::move(second)), words_(second_.layout().frame_words()) {
-  if (first_ != nullptr)
-    output_.resize((first_->layout().bytes() + 7) / 8);
-  else
-    events_.resize(second_.layout().num_detectors);
-}
-
-decode_status offline_decoder::decode(std::span<const std::uint8_t> shot) noexcept {
-  if (first_ == nullptr) {
-    const auto unpacked = unpack_events(shot, events_.size(), events_);
-    num_events_ = unpacked.count;
-    if (unpacked.status != decode_status::ok)
-      return unpacked.status;
-    const std::span<std::uint8_t> out(reinterpret_cast<std::uint8_t *>(words_.data()),
-                                      words_.size() * sizeof(words_[0]));
-    return second_.inner().decode(std::span(events_).first(unpacked.count), out);
-  }
-  if (const decode_status status = first_->run(shot, output_); status != decode_status::ok)
-    return status;
-  predecoder_header header;
-  std::memcpy(&header, output_.data(), sizeof(header));
-  num_events_ = header.num_events;
-  return second_.match(output_.data(), words_);
-}
 
 predecoder_choice choose_predecoder(std::string_view dem_text, std::string_view decoder_name,
                                     std::chrono::milliseconds budget) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/matching_graph.h"
+#include "lib/qec/decoding/event_bits.h"
 
 #include "pymatching/sparse_blossom/driver/mwpm_decoding.h"
 
@@ -116,16 +117,14 @@ private:
     const std::size_t count = edges_.size() / 2;
     if (count > details.edges.size())
       return decode_status::buffer_too_small;
-    for (const std::size_t k : graph_.always_flipped)
-      observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] ^ (1U << (k % 8)));
+    flip_bits(graph_.always_flipped, observables);
     auto &nodes = mwpm_->search_flooder.graph.nodes;
     pm::total_weight_int weight = 0;
     for (std::size_t i = 0; i < count; ++i) {
       const std::int64_t second = edges_[2 * i + 1]; // -1: the boundary
       auto &from = nodes[static_cast<std::size_t>(edges_[2 * i])];
       const std::size_t at = from.index_of_neighbor(second < 0 ? nullptr : &nodes[static_cast<std::size_t>(second)]);
-      for (const std::size_t k : from.neighbor_observable_indices[at])
-        observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] ^ (1U << (k % 8)));
+      flip_bits(from.neighbor_observable_indices[at], observables);
       const auto size = static_cast<pm::total_weight_int>(from.neighbor_weights[at]);
       weight += (from.neighbor_markers[at] & pm::WEIGHT_SIGN) != 0 ? -size : size;
       details.edges[i] = {static_cast<std::uint64_t>(edges_[2 * i]),

@@ -147,4 +147,6 @@ double log_odds(double probability) noexcept {
   return std::isfinite(odds) ? std::log(odds) : -std::log(probability);
 }
 
+double merged_probability(double p, double q) noexcept { return p * (1 - q) + q * (1 - p); }
+
 } // namespace cudaq::qec::realtime

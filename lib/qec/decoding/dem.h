@@ -59,4 +59,7 @@ struct dem_limits {
 /// infinite for a probability near the smallest double, then the weight is -log(p).
 [[nodiscard]] double log_odds(double probability) noexcept;
 
+/// The probability that exactly one of two independent errors happens: equal errors of a model merge to one with it.
+[[nodiscard]] double merged_probability(double p, double q) noexcept;
+
 } // namespace cudaq::qec::realtime

@@ -47,7 +47,7 @@ or_error<detector_graph> detector_graph::from_dem(const detector_error_model &mo
     const auto observables = model.observables_of(c);
     double &p = variants[{detectors.front(), c.detectors == 2 ? detectors.back() : kBoundaryEnd}]
                         [observable_list(observables.begin(), observables.end())];
-    p = p * (1 - c.probability) + c.probability * (1 - p);
+    p = merged_probability(p, c.probability);
   }
 
   detector_graph made;

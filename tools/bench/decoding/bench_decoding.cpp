@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/decoding/bench_decoding.h"
 
-#include "lib/qec/decoders/predecoder_choice.h"
+#include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/predecoding/model_sampler.h"
+#include "lib/qec/decoding/thread_clock.h"
+#include "tools/common/own_data.h"
 #include "tools/pipeline/pipeline_shots.h"
 
 #include <algorithm>
-#include <cmath>
-#include <ctime>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -17,21 +17,6 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::size_t kBatch = 256; ///< shots that every case decodes in turn
-
-double thread_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e9 * static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec);
-}
-
-/// 95 % interval of a proportion (Wilson's score interval).
-paired_errors::interval proportion_interval(std::uint64_t hits, std::uint64_t of) {
-  constexpr double z = 1.959964;
-  const auto n = static_cast<double>(of);
-  const double p = static_cast<double>(hits) / n, middle = p + z * z / (2 * n);
-  const double half = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-  return {hits == 0 ? 0.0 : std::max(0.0, (middle - half) / (1 + z * z / n)), (middle + half) / (1 + z * z / n)};
-}
 
 struct measured_decoder {
   std::string name;
@@ -85,14 +70,14 @@ public:
   }
   void decode(measured_decoder &c, bool is_reference) {
     wrong_.assign(size_, false);
-    const double begin = thread_ns();
+    const double begin = qec::thread_seconds();
     for (std::size_t i = 0; i < size_; ++i) {
       const qec::decode_status status = c.with.decode(shot(i));
       c.refused += status != qec::decode_status::ok;
       c.events += c.with.decoded_events();
       wrong_[i] = status != qec::decode_status::ok || !std::ranges::equal(c.with.observables(), truth(i));
     }
-    c.ns += thread_ns() - begin;
+    c.ns += 1e9 * (qec::thread_seconds() - begin);
     if (is_reference)
       reference_wrong_ = wrong_;
     c.errors.shots += size_;
@@ -129,11 +114,11 @@ std::string ratio_text(const paired_errors &e, bool is_reference) {
 
 json case_json(const measured_decoder &c, bool is_reference) {
   const auto shots = static_cast<double>(c.errors.shots);
-  const auto ler = proportion_interval(c.errors.with, c.errors.shots);
+  const error_rate failed{c.errors.with, c.errors.shots};
   json j{{"name", c.name},
          {"failures", c.errors.with},
-         {"logical_error_rate", static_cast<double>(c.errors.with) / shots},
-         {"interval_95", {ler.low, ler.high}},
+         {"logical_error_rate", failed.rate()},
+         {"interval_95", {failed.interval_95().low, failed.interval_95().high}},
          {"refused", c.refused},
          {"events_per_shot", static_cast<double>(c.events) / shots},
          {"cpu_ns_per_shot", c.ns / shots}};
@@ -186,10 +171,11 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
       "failures", "per shot, 95 % interval", "ratio, paired", "events", "CPU a shot");
   json list = json::array();
   for (const measured_decoder &c : cases) {
-    const auto ler = proportion_interval(c.errors.with, c.errors.shots);
+    const error_rate failed{c.errors.with, c.errors.shots};
+    const auto interval = failed.interval_95();
     const auto n = static_cast<double>(c.errors.shots);
     out.text("{:<32} {:>9}  {:<28}  {:<26} {:>8.2f}  {:>10}\n", c.name, c.errors.with,
-             fmt::format("{:.3g} ({:.3g}-{:.3g})", static_cast<double>(c.errors.with) / n, ler.low, ler.high),
+             fmt::format("{:.3g} ({:.3g}-{:.3g})", failed.rate(), interval.low, interval.high),
              ratio_text(c.errors, &c == &reference), static_cast<double>(c.events) / n, format_ns(c.ns / n));
     if (c.refused != 0)
       out.text("  {} shots refused by {}: counted as failures\n", c.refused, c.name);

@@ -3,7 +3,7 @@
 // corrects. Sets are deterministic. An error is an edge of the matching graph.
 #pragma once
 
-#include "lib/qec/decoders/predecoder_choice.h"
+#include "lib/qec/decoders/offline_decoder.h"
 
 #include <cstdint>
 #include <random>

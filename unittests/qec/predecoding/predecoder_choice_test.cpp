@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/predecoder_choice.h"
+
+#include "lib/qec/decoders/offline_decoder.h"
 #include "unittests/qec/qec_test_support.h"
 
 namespace cudaq::qec::realtime::test {

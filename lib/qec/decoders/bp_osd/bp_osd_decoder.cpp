@@ -2,6 +2,7 @@
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/event_bits.h"
 
 #include <algorithm>
 #include <exception>
@@ -23,13 +24,9 @@ protected:
     const decode_status status = solver_.solve(events);
     if (status != decode_status::ok)
       return status;
-    const auto flip_all = [observables](std::span<const std::uint64_t> list) {
-      for (const std::uint64_t k : list)
-        observables[k / 8] = static_cast<std::uint8_t>(observables[k / 8] ^ (1U << (k % 8)));
-    };
-    flip_all(solver_.graph().certain_observables);
+    flip_bits(solver_.graph().certain_observables, observables);
     for (const std::uint32_t column : solver_.correction())
-      flip_all(solver_.graph().observables_of(column));
+      flip_bits(solver_.graph().observables_of(column), observables);
     return status;
   }
 

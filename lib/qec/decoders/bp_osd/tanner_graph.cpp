@@ -32,7 +32,7 @@ mechanisms merge(const detector_error_model &model) {
       add_mod_2(observables, model.observables_of(parts[end]));
     }
     double &p = merged[{std::move(detectors), std::move(observables)}];
-    p = p * (1 - parts[begin].probability) + parts[begin].probability * (1 - p);
+    p = merged_probability(p, parts[begin].probability);
   }
   return merged;
 }

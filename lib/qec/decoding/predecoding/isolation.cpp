@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/predecoding/isolation.h"
 
+#include "lib/qec/decoding/predecoding/lightest_logical.h"
 #include "lib/qec/decoding/predecoding/rule_graph.h"
 
 #include <algorithm>
@@ -96,43 +97,6 @@ rule_graph make_rule_graph(const std::vector<weighted_edge> &all, std::uint32_t 
   return made;
 }
 
-/// Weight (or number of edges, if `steps`) of the lightest closed way from `start` that flips the observable an odd
-/// number of times: Dijkstra's algorithm on two copies of the part. flips: per list. Nothing if there is no such way.
-std::optional<std::uint64_t> lightest_logical(const rule_graph &graph, std::uint32_t part, std::uint32_t start,
-                                              const std::vector<bool> &flips, bool steps,
-                                              std::vector<std::uint64_t> &distance) {
-  using entry = std::pair<std::uint64_t, std::uint32_t>; // distance, 2 * node + copy
-  std::priority_queue<entry, std::vector<entry>, std::greater<>> open;
-  std::vector<std::uint32_t> touched{2 * start};
-  distance[2 * std::size_t{start}] = 0;
-  open.emplace(0, 2 * start);
-  std::optional<std::uint64_t> found;
-  while (!open.empty()) {
-    const auto [so_far, at] = open.top();
-    open.pop();
-    if (so_far > distance[at])
-      continue;
-    if (at == 2 * start + 1) {
-      found = so_far;
-      break;
-    }
-    for (const step &s : graph.steps[at / 2]) {
-      if (s.unlikely || (at / 2 == graph.n && graph.part[s.to] != part))
-        continue;
-      const std::uint32_t to = 2 * s.to + ((at & 1) ^ (flips[s.list] ? 1U : 0U));
-      const std::uint64_t there = so_far + (steps ? 1 : s.weight);
-      if (there >= distance[to])
-        continue;
-      distance[to] = there;
-      touched.push_back(to);
-      open.emplace(distance[to], to);
-    }
-  }
-  for (const std::uint32_t node : touched)
-    distance[node] = UINT64_MAX;
-  return found;
-}
-
 /// A part of the graph: its detectors, whether it has a boundary, and what its edges flip.
 struct part_of_graph {
   std::vector<std::uint32_t> detectors;
@@ -171,8 +135,8 @@ struct part_limit {
 };
 
 /// The limit of a part; nothing if it is too large for the units. flips: false for each list, before and after. Never
-/// too small: with a boundary, only operators that begin and end there are
-/// searched, without one those through a few of the edges that flip.
+/// too small: with a boundary, only operators that begin and end there are searched, without one those through a few of
+/// the edges that flip.
 std::optional<part_limit> limit_of(const rule_graph &graph, const lists_of_observables &lists, std::uint32_t number,
                                    const part_of_graph &part, std::vector<bool> &flips,
                                    std::vector<std::uint64_t> &distance) {
@@ -191,11 +155,11 @@ std::optional<part_limit> limit_of(const rule_graph &graph, const lists_of_obser
         starts.push_back(first[i].second);
     }
     for (const std::uint32_t start : starts) {
-      const auto found = lightest_logical(graph, number, start, flips, false, distance);
+      const auto found = lightest_logical(graph, number, start, flips, false, lightest, distance);
       if (!found)
         break; // the part is connected: no start has a way
-      lightest = std::min(lightest, *found);
-      shortest = std::min(shortest, *lightest_logical(graph, number, start, flips, true, distance));
+      lightest = *found;
+      shortest = lightest_logical(graph, number, start, flips, true, shortest, distance).value_or(shortest);
     }
     for (const std::uint32_t list : lists[observable])
       flips[list] = false;

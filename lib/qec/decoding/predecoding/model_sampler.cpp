@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoding/predecoding/model_sampler.h"
 
+#include "lib/qec/decoding/event_bits.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -51,10 +53,8 @@ model_sampler::model_sampler(const detector_error_model &model)
 }
 
 void model_sampler::flip(const mechanism &m, std::span<std::uint8_t> shot, std::span<std::uint8_t> observables) const {
-  for (std::uint32_t i = m.first; i < m.detectors; ++i)
-    shot[targets_[i] / 8] ^= static_cast<std::uint8_t>(1U << targets_[i] % 8);
-  for (std::uint32_t i = m.detectors; i < m.last; ++i)
-    observables[targets_[i] / 8] ^= static_cast<std::uint8_t>(1U << targets_[i] % 8);
+  flip_bits(std::span(targets_).subspan(m.first, m.detectors - m.first), shot);
+  flip_bits(std::span(targets_).subspan(m.detectors, m.last - m.detectors), observables);
 }
 
 void model_sampler::sample(std::mt19937_64 &random, std::span<std::uint8_t> shot,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that the rule `isolated` sees, and the search for near detectors in it. Internal to isolation.cpp.
+// The graph that the rule `isolated` sees, and the search for near detectors in it. Internal to this folder.
 #pragma once
 
 #include <cstdint>
