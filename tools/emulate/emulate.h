@@ -2,8 +2,8 @@
 // A control system in software: plays syndromes to a server over a transport, checks every answer, and reports the
 // round trips.
 //
-// The emulator has one thread. It keeps a number of streams. A stream plays one shot at a time, as a conversation of one
-// or two requests:
+// The emulator has one thread, and a number of streams. A stream plays one shot at a time, as a conversation of one or
+// two requests:
 //
 //   --protocol decode   one request: all detection events; the answer is the correction
 //   --protocol server   two requests to one decoder of the decoding server: enqueue, then get_corrections
