@@ -105,16 +105,15 @@ int run_emulate(const emulate_options &o, const output &out) {
   out.text("link          {}; {} stream{}{}\n", to->describe(), streams, streams == 1 ? "" : "s",
            o.rate == 0 ? "" : fmt::format(", {}/s", format_rate(o.rate)));
 
-  player play(o, plan, check, *to);
+  player play(o, plan, check, *to, &now_ns);
   progress display("emulate", o.shots, true);
   spin_then_yield idle(kSpins);
   for (std::uint32_t turn = 0; !play.done(); ++turn) {
     if (interrupts.interrupted())
       play.stop_sending();
-    const std::uint64_t now = now_ns();
-    play.turn(now) ? idle.worked() : idle.idle();
+    play.turn() ? idle.worked() : idle.idle();
     if (turn % kTurnsPerProgress == 0)
-      display.show(play.answered(), now, "");
+      display.show(play.answered(), now_ns(), "");
   }
   const play_result result = play.result();
   const std::vector<std::string> problems = problems_of(result, interrupts.interrupted(), o.shots);

@@ -2,7 +2,6 @@
 #include "tools/emulate/player.h"
 
 #include "lib/qec/server/wire_requests.h"
-#include "tools/common/clock.h"
 
 #include <algorithm>
 #include <bit>
@@ -30,19 +29,21 @@ std::uint32_t player::streams(const emulate_options &o) {
   return o.protocol == "server" ? static_cast<std::uint32_t>(o.decoder_ids.size()) : o.window;
 }
 
-player::player(const emulate_options &options, const shot_plan &plan, bool check, link &to)
-    : options_(options), plan_(plan), check_(check), link_(to),
+player::player(const emulate_options &options, const shot_plan &plan, bool check, link &to,
+               std::function<std::uint64_t()> clock)
+    : options_(options), plan_(plan), check_(check), link_(to), clock_(std::move(clock)),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)),
       gap_ns_(options.rate == 0 ? 0 : static_cast<std::uint64_t>(1e9 / options.rate)),
       server_(options.protocol == "server"), streams_(streams(options)), id_step_(std::bit_ceil(streams(options))),
       most_(options.shots) {}
 
-bool player::turn(std::uint64_t now) {
+bool player::turn() {
+  std::uint64_t now = clock_();
   if (begin_ns_ == 0)
     begin_ns_ = last_answer_ns_ = now;
   bool worked = false;
   for (std::optional<link_answer> answer; (answer = link_.receive());) {
-    now = now_ns();
+    now = clock_();
     take(*answer, now);
     worked = true;
   }

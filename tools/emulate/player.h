@@ -7,8 +7,8 @@
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
 
-#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,15 +35,16 @@ struct play_result {
 
 class player {
 public:
-  /// `expected`: the correction of each shot of the set, or nothing.
-  player(const emulate_options &options, const shot_plan &plan, bool check, link &to);
+  /// `check`: corrections must be those of the plan. `clock`: nanoseconds, as now_ns.
+  player(const emulate_options &options, const shot_plan &plan, bool check, link &to,
+         std::function<std::uint64_t()> clock);
 
   /// Bytes of the longest request.
   static std::size_t payload_bytes(const emulate_options &options, const qec::shot_set &shots);
   static std::uint32_t streams(const emulate_options &options);
 
   /// One turn: takes answers, begins shots that are due. Returns true if there was work.
-  bool turn(std::uint64_t now);
+  bool turn();
   bool done() const { return result_.stalled || (begun_all() && open_ == 0); }
   /// Begins no more shots.
   void stop_sending() { most_ = result_.shots; }
@@ -72,6 +73,7 @@ private:
   const shot_plan &plan_;
   const bool check_;
   link &link_;
+  const std::function<std::uint64_t()> clock_;
   const std::uint64_t timeout_ns_, gap_ns_;
   const bool server_;
   std::vector<stream> streams_;

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// The streams of `emulate`, against a server that is a function.
+#include "lib/qec/server/wire_requests.h"
+#include "tools/emulate/player.h"
+
+#include <deque>
+#include <gtest/gtest.h>
+#include <map>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+/// 4 shots of 12 detection events and 3 observables. The prediction of shot n is n + 1.
+qec::shot_set made_up_shots() {
+  qec::shot_set s;
+  s.name = "made up";
+  s.shots = 4;
+  s.num_detectors = 12;
+  s.num_observables = 3;
+  for (std::uint8_t shot = 0; shot < 4; ++shot) {
+    s.detections.insert(s.detections.end(), {shot, 0});
+    s.predictions.push_back(static_cast<std::uint8_t>(shot + 1));
+  }
+  return s;
+}
+
+/// Answers right, except where the test says otherwise. Answers wait in a queue, and leave it last in, first out.
+class function_link final : public link {
+public:
+  struct request {
+    std::uint32_t id = 0, function = 0;
+    std::vector<std::uint8_t> payload;
+    std::uint64_t timestamp = 0;
+  };
+
+  bool send(std::uint32_t id, std::uint32_t function, std::span<const std::uint8_t> payload,
+            std::uint64_t timestamp) override {
+    if (room == 0)
+      return false;
+    EXPECT_TRUE(open.emplace(id, function).second) << "id " << id << " is open twice";
+    sent.push_back({id, function, {payload.begin(), payload.end()}, timestamp});
+    if (loses != 0) {
+      --loses;
+      return true;
+    }
+    answer_to(sent.back());
+    return true;
+  }
+  std::optional<link_answer> receive() override {
+    if (waiting.empty())
+      return std::nullopt;
+    now = std::move(waiting.back());
+    waiting.pop_back();
+    open.erase(now.header.request_id);
+    return link_answer{now.header, now.result};
+  }
+  void give_up(std::uint32_t id) override { open.erase(id); }
+  bool alive() override { return lives; }
+  link_counters counters() const override { return {}; }
+  std::string describe() const override { return "a function"; }
+
+  std::vector<request> sent;
+  std::map<std::uint32_t, std::uint32_t> open; ///< id: function
+  int room = 1, loses = 0, busy = 0;
+  std::int32_t status = 0;
+  std::uint64_t echo_error = 0;
+  bool wrong = false, lives = true;
+
+private:
+  struct reply {
+    cudaq_rpc_response_t header{};
+    std::vector<std::uint8_t> result;
+  };
+
+  void answer_to(const request &r) {
+    reply out;
+    out.header.request_id = r.id;
+    out.header.ptp_timestamp = r.timestamp + echo_error;
+    out.header.status = busy != 0 ? CUDAQ_RPC_ERR_BUSY : status;
+    if (busy != 0)
+      --busy;
+    else if (r.function == qec::kEnqueueFunctionId)
+      enqueued_[r.payload[0]] = r.payload[qec::kEnqueueHeadBytes];
+    else
+      out.result = {static_cast<std::uint8_t>(
+          (r.function == qec::kOneShotFunctionId ? r.payload[0] : enqueued_[r.payload[0]]) + (wrong ? 2 : 1))};
+    waiting.push_back(std::move(out));
+  }
+
+  std::map<std::uint8_t, std::uint8_t> enqueued_; ///< by decoder: first byte of the events
+  std::deque<reply> waiting;
+  reply now;
+};
+
+struct play_bench {
+  explicit play_bench(std::uint64_t number = 40) { options.shots = number; }
+
+  play_result run(std::uint64_t turns = 100000) {
+    player play(options, plan, true, to, clock());
+    for (std::uint64_t turn = 1; turn <= turns && !play.done(); ++turn)
+      play.turn();
+    EXPECT_TRUE(play.done());
+    return play.result();
+  }
+
+  /// 100 ns later at each look.
+  std::function<std::uint64_t()> clock() {
+    return [this] { return now_ns += 100; };
+  }
+
+  std::uint64_t now_ns = 0;
+  emulate_options options;
+  const qec::shot_set shots = made_up_shots();
+  const shot_plan plan{shots, 0};
+  function_link to;
+};
+
+TEST(Player, PlaysEachShotOnceAndChecksEachAnswer) {
+  play_bench b;
+  const play_result r = b.run();
+  EXPECT_EQ(r.shots, 40u);
+  EXPECT_EQ(r.answered, 40u);
+  EXPECT_EQ(r.requests, 40u);
+  EXPECT_EQ(r.mismatches + r.lost + r.bad_status + r.wrong_echo + r.busy, 0u);
+  for (std::size_t n = 0; n < 40; ++n)
+    EXPECT_EQ(b.to.sent[n].payload, (std::vector<std::uint8_t>{static_cast<std::uint8_t>(n % 4), 0}));
+}
+
+TEST(Player, SpeaksTheProtocolOfTheDecodingServer) {
+  play_bench b(8);
+  b.options.protocol = "server";
+  b.options.decoder_ids = {5, 7, 9};
+  const play_result r = b.run();
+  EXPECT_EQ(r.answered, 8u);
+  EXPECT_EQ(r.requests, 16u);
+  EXPECT_EQ(r.mismatches, 0u);
+  const function_link::request &first = b.to.sent[0];
+  EXPECT_EQ(first.function, qec::kEnqueueFunctionId);
+  std::vector<std::uint8_t> expected(34, 0); // decoder, counter, mapping id, bits: u64 each; then the events
+  expected[0] = 5;
+  expected[24] = 12;
+  EXPECT_EQ(first.payload, expected);
+  const auto second = std::find_if(b.to.sent.begin(), b.to.sent.end(),
+                                   [](const auto &sent) { return sent.function == qec::kGetCorrectionsFunctionId; });
+  ASSERT_NE(second, b.to.sent.end());
+  expected.assign(17, 0);
+  expected[0] = second->payload[0];
+  expected[8] = 3;
+  expected[16] = 1;
+  EXPECT_EQ(second->payload, expected);
+}
+
+TEST(Player, SendsABusyRequestAgain) {
+  play_bench b;
+  b.to.busy = 17;
+  const play_result r = b.run();
+  EXPECT_EQ(r.busy, 17u);
+  EXPECT_EQ(r.requests, 57u);
+  EXPECT_EQ(r.answered, 40u);
+  EXPECT_EQ(r.mismatches, 0u);
+}
+
+TEST(Player, CountsWhatIsWrong) {
+  play_bench wrong;
+  wrong.to.wrong = true;
+  EXPECT_EQ(wrong.run().mismatches, 40u);
+  play_bench echo;
+  echo.to.echo_error = 1;
+  EXPECT_EQ(echo.run().wrong_echo, 40u);
+  play_bench status;
+  status.to.status = CUDAQ_RPC_ERR_NO_SUCH_FUNCTION;
+  const play_result r = status.run();
+  EXPECT_EQ(r.bad_status, 40u);
+  EXPECT_EQ(r.answered, 0u);
+  EXPECT_FALSE(r.notes.empty());
+}
+
+TEST(Player, GivesUpLostRequestsAndGoesOn) {
+  play_bench b;
+  b.options.timeout_s = 0.002;
+  b.options.window = 4;
+  b.to.loses = 2;
+  const play_result r = b.run();
+  EXPECT_EQ(r.lost, 2u);
+  EXPECT_EQ(r.answered, 38u);
+}
+
+TEST(Player, StopsIfNothingIsAnswered) {
+  play_bench silent;
+  silent.options.timeout_s = 0.002;
+  silent.to.loses = 1 << 20;
+  EXPECT_TRUE(silent.run().stalled);
+  play_bench dead;
+  dead.to.loses = 1 << 20;
+  dead.to.lives = false;
+  EXPECT_TRUE(dead.run().stalled);
+}
+
+TEST(Player, BeginsShotsAtTheirTimes) {
+  play_bench b(10);
+  b.options.rate = 1e4; // 100 us apart
+  player play(b.options, b.plan, true, b.to, b.clock());
+  for (int turn = 0; turn < 50000 && !play.done(); ++turn)
+    play.turn();
+  EXPECT_EQ(play.result().shots, 10u);
+  EXPECT_GE(b.now_ns, 900'000u);
+  EXPECT_LE(b.now_ns, 910'000u);
+}
+
+TEST(Player, SendsNoMoreAfterAnInterrupt) {
+  play_bench b;
+  player play(b.options, b.plan, true, b.to, b.clock());
+  play.turn();
+  play.stop_sending();
+  play.turn();
+  EXPECT_TRUE(play.done());
+  EXPECT_EQ(play.result().answered, 8u) << "the requests of the first turn";
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools
