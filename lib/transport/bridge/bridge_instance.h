@@ -25,6 +25,7 @@
 // by one thread at a time, except in (3): a call that finds another one running is refused, and waits for nothing.
 #pragma once
 
+#include "lib/base/enum_number.h"
 #include "lib/base/runner.h"
 #include "lib/transport/bridge/provider_library.h"
 
@@ -80,9 +81,12 @@ private:
 
   template <class... Parameters, class... Arguments>
   status_or_reason call(const char *entry, cudaq_status_t (*function)(Parameters...), Arguments... arguments) const {
-    return without_exceptions(name_, entry, [&] { return reason_of(entry, function(arguments...)); });
+    return without_exceptions(name_, entry, [&] {
+      const cudaq_status_t status = function(arguments...);
+      return reason_of(entry, number_in(status));
+    });
   }
-  status_or_reason reason_of(const char *entry, cudaq_status_t status) const;
+  status_or_reason reason_of(const char *entry, int returned) const;
   status_or_reason since_version(int version, bool present, const char *entry) const;
 
   // All below: mutex_ is held.
