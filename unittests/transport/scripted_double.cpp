@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider that does what its script says (double_script.h). DOUBLE_VERSION is the version of its table. The table
-// ends where its version ends, at the end of a page; the next page cannot be read. DOUBLE_BARE: entries that may be NULL
-// are NULL.
+// ends where its version ends, at the end of a page; the next page cannot be read. DOUBLE_BARE: entries that may be
+// NULL are NULL.
 #include "unittests/transport/double_script.h"
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
