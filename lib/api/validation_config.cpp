@@ -2,22 +2,9 @@
 // Rules for the configuration and the function table.
 #include "lib/api/rules.h"
 #include "lib/api/validation.h"
-
-#include <cstring>
+#include "lib/base/enum_number.h"
 
 namespace cudaq::realtime::detail {
-namespace {
-
-/// The number in an enum that a C caller has filled: it may differ from all enumerators.
-template <class Enum>
-int number_in(const Enum &field) {
-  int number = 0;
-  static_assert(sizeof(number) == sizeof(field));
-  std::memcpy(&number, &field, sizeof(number));
-  return number;
-}
-
-} // namespace
 
 status_or_reason check_enums(const cudaq_dispatcher_config_t &c) {
   const int kernel = number_in(c.kernel_type), mode = number_in(c.dispatch_mode), path = number_in(c.dispatch_path);

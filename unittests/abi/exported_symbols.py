@@ -3,7 +3,7 @@
 """The library exports exactly the functions that its map lists, and the public headers declare the same functions, and
 docs/api describes the same functions. A function that is declared without CUDAQ_REALTIME_API is in the archive of
 kernels: docs/api describes it, and the library does not export it. With [map]: the library exports some of the
-archive's functions.
+archive's functions. Functions of providers and of their clients are in libraries of their own, whose maps list them.
 
 usage: exported_symbols.py <source root> <library> <nm> [map]
 """
@@ -26,6 +26,9 @@ WITHDRAWN = {"cudaq_create_dispatch_graph_regular": TWO_FORMS,
              "cudaq_host_dispatcher_loop": TWO_FORMS,
              "cudaq_launch_unified_dispatch_device": "absent: its signature differs between versions of the peer"}
 
+# Header of a provider or its client: map of the library that exports its functions.
+OTHER_LIBRARIES = {"shm_client.h": "lib/transport/shm/shm-client.map", "udp_provider.h": "lib/transport/udp/udp.map"}
+
 exported = {}
 symbols = subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True)
 for line in symbols.splitlines():
@@ -41,6 +44,8 @@ for node, body in re.findall(r"^(CUDAQ_REALTIME_[A-Z0-9_.]+) \{(.*?)\}", version
 
 archived = {name: path.name for name, path in public_headers.archive_functions(root / "include").items()}
 declared = {name: path.name for name, path in public_headers.functions(root / "include").items()}
+elsewhere = {name: header for name, header in declared.items() if header in OTHER_LIBRARIES}
+declared = {name: header for name, header in declared.items() if name not in elsewhere}
 # | `name` | `header` | text |
 page = root / "docs/api/index.md"
 described = dict(re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| \S", page.read_text() if page.exists() else "", flags=re.M))
@@ -50,6 +55,12 @@ if of_archive:
     described = {name: header for name, header in described.items() if name in node_of}
 
 problems = [f"{name} belongs to the archive, but is exported" for name in sorted(set(exported) & set(archived))]
+for name, header in sorted(elsewhere.items()):
+    if name in exported:
+        problems.append(f"{name} of {header} belongs to another library, but is exported")
+    listed = (root / OTHER_LIBRARIES[header]).read_text().split("local:")[0]
+    if not re.search(rf"^\s*{name};", listed, flags=re.M):
+        problems.append(f"{name} is declared in {header} but not in {OTHER_LIBRARIES[header]}")
 problems += [f"{name} is declared but not in docs/api/index.md" for name in sorted(set(archived) - set(described))]
 problems += [f"docs/api/index.md: {s} is in {archived[s]}, not {h}" for s, h in sorted(described.items())
              if s in archived and h != archived[s]]

@@ -4,6 +4,8 @@
 
 #include "cudaq/qec/decoding/decoder_plugin.h"
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/shm_client.h"
+#include "cudaq/realtime/daemon/bridge/udp_provider.h"
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"

@@ -63,8 +63,9 @@ TEST(BridgeGetters, UnknownContextIsRefused) {
   double_bridge b;
   cudaq_ringbuffer_t ring;
   for (const int type : {2, -1}) {
-    const auto given = static_cast<cudaq_realtime_transport_context_t>(type);
-    EXPECT_EQ(cudaq_bridge_get_transport_context(b.handle, given, &ring), CUDAQ_ERR_INVALID_ARG);
+    EXPECT_EQ(
+        cudaq_bridge_get_transport_context(b.handle, static_cast<cudaq_realtime_transport_context_t>(type), &ring),
+        CUDAQ_ERR_INVALID_ARG);
     EXPECT_TRUE(error_names({"context_type is " + std::to_string(type), "allowed: 0 (RING_BUFFER), 1 (UNIFIED)"}));
   }
 }

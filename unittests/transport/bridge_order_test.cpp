@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which call is allowed in which state, and what a refusal and a failure leave behind.
+// Which call is allowed in which state, and the state after a refusal and after a failure.
 #include "unittests/transport/bridge_fixture.h"
 
 namespace cudaq::realtime::test {

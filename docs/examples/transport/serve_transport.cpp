@@ -35,7 +35,6 @@ int main(int argc, char **argv) {
   const std::string path = "/tmp/serve_transport." + std::to_string(getpid());
   std::string socket_option = "--socket=" + path;
   char *options[] = {socket_option.data()};
-  // [order]
   cudaq_realtime_bridge_handle_t bridge = nullptr;
   char endpoint[256];
   cudaq_dispatcher_config_t config{};
@@ -63,7 +62,7 @@ int main(int argc, char **argv) {
               config.slot_size);
   std::fflush(stdout);
   int peer_result = 1;
-  std::thread peer([&] { peer_result = play_control_system(path); });
+  std::jthread peer([&] { peer_result = play_control_system(path); });
   cudaq_status_t connected = CUDAQ_ERR_TIMEOUT;
   for (int second = 0; second < 30 && connected == CUDAQ_ERR_TIMEOUT; ++second)
     connected = cudaq_bridge_connect_timeout(bridge, 1000000000); // a program looks at its own end here
@@ -76,7 +75,6 @@ int main(int argc, char **argv) {
   TRY(cudaq_bridge_disconnect(bridge));
   TRY(cudaq_bridge_destroy(bridge));
   std::printf("CUDAQ_REALTIME_SERVER_PROCESSED count=%llu\n", static_cast<unsigned long long>(processed));
-  // [order]
   return peer_result;
 }
 
@@ -85,6 +83,8 @@ static int play_control_system(const std::string &path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const timeval limit{20, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
   if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0)
     return 1;
   int wrong = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of bridge_interface.h: they check arguments, find the instance, and call it without any lock.
+#include "lib/base/enum_number.h"
 #include "lib/transport/bridge/bridge_registry.h"
 
 #include <cstdlib>
@@ -83,7 +84,7 @@ cudaq_status_t cudaq_bridge_create(cudaq_realtime_bridge_handle_t *out_handle,
   return guarded(__func__, [&]() -> status_or_reason {
     if (status_or_reason bad = check_create(out_handle, argc, argv))
       return bad;
-    switch (static_cast<int>(provider)) {
+    switch (number_in(provider)) {
     case CUDAQ_PROVIDER_GPU_ROCE:
       return create_from(out_handle, kGpuRoce, argc, argv);
     case CUDAQ_PROVIDER_EXTERNAL: {
@@ -98,7 +99,7 @@ cudaq_status_t cudaq_bridge_create(cudaq_realtime_bridge_handle_t *out_handle,
     default:
       return make_reason(CUDAQ_ERR_INVALID_ARG,
                          "provider is %d, allowed: 0 (CUDAQ_PROVIDER_GPU_ROCE), 1 (CUDAQ_PROVIDER_EXTERNAL)",
-                         static_cast<int>(provider));
+                         number_in(provider));
     }
   });
 }
@@ -131,7 +132,7 @@ cudaq_status_t cudaq_bridge_get_transport_context(cudaq_realtime_bridge_handle_t
                                                   cudaq_realtime_transport_context_t context_type, void *out) {
   return guarded(__func__, [&] {
     return with(handle, [&](bridge_instance &i) {
-      const int type = static_cast<int>(context_type);
+      const int type = number_in(context_type);
       if (type != RING_BUFFER && type != UNIFIED)
         return make_reason(CUDAQ_ERR_INVALID_ARG, "context_type is %d, allowed: 0 (RING_BUFFER), 1 (UNIFIED)", type);
       return out == nullptr ? null_argument("out") : i.get_transport_context(context_type, out);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/bridge/bridge_instance.h"
+#include "lib/transport/bridge/bridge_exclusive.h"
 
-#include <algorithm>
-#include <cstring>
 #include <functional>
 #include <vector>
 
@@ -19,15 +17,6 @@ constexpr state_name kNames[] = {
     {bridge_state::connected, "connected"},       {bridge_state::launched, "launched"},
     {bridge_state::disconnected, "disconnected"}, {bridge_state::destroyed, "destroyed"},
 };
-
-constexpr std::uint32_t operator|(bridge_state a, bridge_state b) {
-  return static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b);
-}
-constexpr std::uint32_t operator|(std::uint32_t a, bridge_state b) { return a | static_cast<std::uint32_t>(b); }
-constexpr std::uint32_t only(bridge_state a) { return static_cast<std::uint32_t>(a); }
-
-constexpr std::uint32_t kAtRest =
-    bridge_state::created | bridge_state::connected | bridge_state::launched | bridge_state::disconnected;
 
 std::string names_of(std::uint32_t states) {
   std::string text;
@@ -52,61 +41,17 @@ private:
 
 } // namespace
 
-/// The right to call the provider: one call at a time has it.
-class bridge_instance::exclusive {
-public:
-  /// Takes the right, and releases the lock, if the state is one of `allowed`.
-  exclusive(bridge_instance &of, std::unique_lock<std::mutex> lock, const char *entry, std::uint32_t allowed)
-      : of_(of), refused_(of.refused(allowed)) {
-    if (refused_)
-      return;
-    of.running_entry_ = entry;
-    lock.unlock();
-    of.thread_.join_until(steady_clock::time_point::max()); // an attempt to connect has ended: this does not wait
-  }
-  ~exclusive() {
-    if (refused_)
-      return;
-    const std::lock_guard lock(of_.mutex_);
-    of_.running_entry_ = nullptr;
-  }
-  exclusive(const exclusive &) = delete;
-  exclusive &operator=(const exclusive &) = delete;
-
-  const status_or_reason &refused() const { return refused_; }
-  /// No other call changes it.
-  bridge_state state() const { return of_.state_; }
-  void enter(bridge_state state) {
-    const std::lock_guard lock(of_.mutex_);
-    of_.state_ = state;
-    of_.changed_.notify_all();
-  }
-
-private:
-  bridge_instance &of_;
-  const status_or_reason refused_;
-};
-
-status_or_reason bridge_instance::reason_of(const char *entry, cudaq_status_t status) const {
-  if (status == CUDAQ_OK)
+status_or_reason bridge_instance::reason_of(const char *entry, int returned) const {
+  if (returned == CUDAQ_OK)
     return {};
-  const auto value = static_cast<int>(status); // of a provider, so it may be any
-  if (value < 0 || value > CUDAQ_ERR_STATE)
+  if (returned < 0 || returned > CUDAQ_ERR_STATE)
     return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: %s returned %d, which is no cudaq_status_t", name_.c_str(),
-                       entry, value);
+                       entry, returned);
+  const auto status = static_cast<cudaq_status_t>(returned);
   const char *const text = table_.error_text != nullptr ? table_.error_text() : nullptr;
   if (text != nullptr && *text != 0)
     return make_reason(status, "provider %s: %s: %s", name_.c_str(), entry, text);
   return make_reason(status, "provider %s: %s returned %s", name_.c_str(), entry, cudaq_status_string(status));
-}
-
-status_or_reason bridge_instance::since_version(int version, bool present, const char *entry) const {
-  if (table_.entries.version < version)
-    return make_reason(CUDAQ_ERR_UNSUPPORTED, "provider %s: its table has version %d, and %s is of version %d",
-                       name_.c_str(), table_.entries.version, entry, version);
-  if (!present)
-    return make_reason(CUDAQ_ERR_UNSUPPORTED, "provider %s: it has no %s", name_.c_str(), entry);
-  return {};
 }
 
 status_or_reason bridge_instance::refused(std::uint32_t allowed) const {
@@ -328,82 +273,6 @@ status_or_reason bridge_instance::disconnect() {
   disconnect_failed_ = false;
   use.enter(bridge_state::disconnected);
   return {};
-}
-
-// ---------------------------------------------------------------------- what a provider tells --
-
-status_or_reason bridge_instance::get_transport_context(cudaq_realtime_transport_context_t type, void *out) {
-  exclusive use(*this, std::unique_lock(mutex_), "get_transport_context", kAtRest);
-  if (use.refused())
-    return use.refused();
-  // The provider writes to zeroed memory: a field that it leaves out is 0, whatever the caller's struct held.
-  union {
-    cudaq_ringbuffer_t ring;
-    cudaq_unified_dispatch_ctx_t unified;
-  } given;
-  std::memset(&given, 0, sizeof(given));
-  if (status_or_reason failed =
-          call("get_transport_context", table_.entries.get_transport_context, handle_, type, &given))
-    return failed;
-  std::memcpy(out, &given, type == RING_BUFFER ? sizeof(given.ring) : sizeof(given.unified));
-  return {};
-}
-
-status_or_reason bridge_instance::get_cpu_dataplane(cudaq_cpu_dataplane_t *out) {
-  const auto entry = table_.entries.get_cpu_dataplane;
-  if (status_or_reason no = since_version(2, entry != nullptr, "get_cpu_dataplane"))
-    return no;
-  exclusive use(*this, std::unique_lock(mutex_), "get_cpu_dataplane", kAtRest);
-  if (use.refused())
-    return use.refused();
-  cudaq_cpu_dataplane_t given{};
-  if (status_or_reason failed = call("get_cpu_dataplane", entry, handle_, &given))
-    return failed;
-  *out = given;
-  return {};
-}
-
-status_or_reason bridge_instance::get_endpoint_info(char *buffer, std::size_t length) {
-  const auto entry = table_.entries.get_endpoint_info;
-  if (status_or_reason no = since_version(2, entry != nullptr, "get_endpoint_info"))
-    return no;
-  exclusive use(*this, std::unique_lock(mutex_), "get_endpoint_info", kAtRest);
-  if (use.refused())
-    return use.refused();
-  constexpr std::size_t kMost = 65536; // a line is shorter; a caller may give any length
-  std::vector<char> line(std::min(length, kMost));
-  if (status_or_reason failed = call("get_endpoint_info", entry, handle_, line.data(), line.size()))
-    return failed;
-  line.back() = 0;
-  std::memcpy(buffer, line.data(), std::strlen(line.data()) + 1);
-  return {};
-}
-
-status_or_reason bridge_instance::get_ring_geometry(std::uint32_t *num_slots, std::uint32_t *slot_size) {
-  const auto entry = table_.entries.get_ring_geometry;
-  if (status_or_reason no = since_version(2, entry != nullptr, "get_ring_geometry"))
-    return no;
-  exclusive use(*this, std::unique_lock(mutex_), "get_ring_geometry", kAtRest);
-  if (use.refused())
-    return use.refused();
-  std::uint32_t slots = 0, size = 0;
-  if (status_or_reason failed = call("get_ring_geometry", entry, handle_, &slots, &size))
-    return failed;
-  *num_slots = slots;
-  *slot_size = size;
-  return {};
-}
-
-status_or_reason bridge_instance::set_function_table(const cudaq_function_table_t *table) {
-  const auto entry = table_.entries.set_function_table;
-  if (status_or_reason no = since_version(3, true, "set_function_table"))
-    return no;
-  if (entry == nullptr)
-    return {};
-  exclusive use(*this, std::unique_lock(mutex_), "set_function_table", bridge_state::created | bridge_state::connected);
-  if (use.refused())
-    return use.refused();
-  return call("set_function_table", entry, handle_, table);
 }
 
 } // namespace cudaq::realtime::detail

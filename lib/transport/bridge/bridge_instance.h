@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One instance of a provider: which calls are allowed in which state, and the thread that connects.
 //
-// Allowed calls, and the state after a success. "-" is CUDAQ_ERR_STATE with a text. After an error the state is the same
-// as before, except where the table says otherwise.
+// Allowed calls, and the state after a success. "-" is CUDAQ_ERR_STATE with a text. After an error the state is the
+// same as before, except where the table says otherwise.
 //
 //   state          connect               launch      disconnect        destroy      getters  set_function_table
 //   created        runs -> connected (1) -           -> disconnected(2) runs         run      runs
@@ -12,8 +12,8 @@
 //   launched       -                     -           -> disconnected   runs (5)     run      -
 //   disconnected   -                     -           no effect         runs         run      -
 //
-//   (1) The provider's connect runs on a thread of the instance. The state is connecting until it has returned; a failure
-//       leads back to created. After a time-out the next connect waits for the same call and returns its result.
+//   (1) The provider's connect runs on a thread of the instance. The state is connecting until it has returned; a
+//       failure leads back to created. After a time-out the next connect waits for the same call and returns its result.
 //   (2) Without a call of the provider. A connect that comes later on another thread is refused, so it cannot wait
 //       without limit for a program that is about to end.
 //   (3) Calls the provider's disconnect once, on the calling thread, while its connect runs. The state is cancelling
@@ -21,10 +21,12 @@
 //   (4) Except once after a time-out, to report the success.
 //   (5) After the provider's disconnect. If disconnect has failed before, it is not called again.
 //
-// The getters are get_transport_context, get_cpu_dataplane, get_endpoint_info, get_ring_geometry. The provider is called
-// by one thread at a time, except in (3): a call that finds another one running is refused, and waits for nothing.
+// The getters are get_transport_context, get_cpu_dataplane, get_endpoint_info, get_ring_geometry. The provider is
+// called by one thread at a time, except in (3): a call that finds another one running is refused, and waits for
+// nothing.
 #pragma once
 
+#include "lib/base/enum_number.h"
 #include "lib/base/runner.h"
 #include "lib/transport/bridge/provider_library.h"
 
@@ -80,9 +82,12 @@ private:
 
   template <class... Parameters, class... Arguments>
   status_or_reason call(const char *entry, cudaq_status_t (*function)(Parameters...), Arguments... arguments) const {
-    return without_exceptions(name_, entry, [&] { return reason_of(entry, function(arguments...)); });
+    return without_exceptions(name_, entry, [&] {
+      const cudaq_status_t status = function(arguments...);
+      return reason_of(entry, number_in(status));
+    });
   }
-  status_or_reason reason_of(const char *entry, cudaq_status_t status) const;
+  status_or_reason reason_of(const char *entry, int returned) const;
   status_or_reason since_version(int version, bool present, const char *entry) const;
 
   // All below: mutex_ is held.

@@ -35,8 +35,8 @@ std::vector<entry>::iterator place_of(std::uint64_t number) {
                           [](const entry &e, std::uint64_t n) { return e.number < n; });
 }
 
-/// Providers stay loaded. The library that calls them must stay, too: one of its threads may be in a provider's connect.
-/// In a program that is linked with the static library this has no effect.
+/// Providers stay loaded. The library that calls them must stay, too: one of its threads may be in a provider's
+/// connect. In a program that is linked with the static library this has no effect.
 void stay_loaded() {
   Dl_info info{};
   if (dladdr(&the, &info) != 0 && info.dli_fname != nullptr)

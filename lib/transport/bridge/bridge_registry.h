@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles of instances, and the libraries of their providers.
 //
-// This is the one process-wide list of the library. A handle of the bridge is a plain void *, and a function must refuse
-// one that is unknown or destroyed. So the value cannot be the address of an object, which may be free or used again: it
-// is a number, and the list says what it stands for. Libraries belong to the process, too: the dynamic linker has each
-// of them once, and its getter is called once.
+// This is the one process-wide list of the library. A handle of the bridge is a plain void *, and a function must
+// refuse one that is unknown or destroyed. So the value cannot be the address of an object, which may be free or used
+// again. It is a number, and the list says what it stands for. Libraries belong to the process, too: the dynamic linker
+// has each of them once, and its getter is called once.
 //
 // The list is never destroyed. At the end of the process, threads of providers may still run, and an attempt to connect
 // may still wait. It holds no memory when no instance is left and no library was loaded.

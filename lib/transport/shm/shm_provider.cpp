@@ -134,6 +134,6 @@ CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_
 }
 
 /* The text of the last entry that failed on this thread. */
-CUDAQ_REALTIME_API const char *cudaq_realtime_bridge_error(void) { return last_error_text(); }
+CUDAQ_REALTIME_API const char *cudaq_realtime_get_bridge_error(void) { return last_error_text(); }
 
 } // extern "C"

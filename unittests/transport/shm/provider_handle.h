@@ -24,7 +24,7 @@ inline cudaq_realtime_bridge_interface_t *provider_table() {
 
 /// The text of the last call that failed on this thread.
 inline std::string provider_error() {
-  return reinterpret_cast<const char *(*)()>(::dlsym(provider_library(), "cudaq_realtime_bridge_error"))();
+  return reinterpret_cast<const char *(*)()>(::dlsym(provider_library(), CUDAQ_REALTIME_BRIDGE_ERROR_GETTER))();
 }
 
 /// A name that no other test uses at the same time.
