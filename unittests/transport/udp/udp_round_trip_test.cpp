@@ -88,7 +88,7 @@ std::int32_t echo(cudaq_host_call_t *call, void *) {
   return 0;
 }
 
-/// A dispatcher behind the provider, in this process.
+/// A dispatcher that serves the provider, in this process.
 class served {
 public:
   served(const plan &p, bool unified) {
