@@ -123,7 +123,8 @@ TEST_P(UdpProcesses, RecoverWhenTheServerIsKilled) {
   detail::udp_client client;
   open(client, server->port(), 16, 20ms);
   std::uint64_t next = 1;
-  for (int life = 0; life < 4; ++life) {
+  const std::uint64_t lives = campaign_kills(4);
+  for (std::uint64_t life = 0; life < lives; ++life) {
     const traffic_result before = send_messages(client, next, 100);
     EXPECT_EQ(before.answered, 100u);
     EXPECT_EQ(before.wrong + before.executed_twice, 0u);
@@ -144,6 +145,38 @@ TEST_P(UdpProcesses, RecoverWhenTheServerIsKilled) {
     next += 8;
   }
   EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
+}
+
+TEST_P(UdpProcesses, ServeOthersWhenClientsAreKilled) {
+  udp_server_process server(with({"--replay-window=64", "--max-peers=4096"}));
+  const std::uint64_t kills = campaign_kills(4);
+  for (std::uint64_t life = 1; life <= kills; ++life) {
+    int started[2];
+    ASSERT_EQ(pipe(started), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      detail::udp_client victim;
+      open(victim, server.port(), 8, 20ms);
+      send_messages(victim, life << 20, 20);
+      const ssize_t told = write(started[1], "1", 1);
+      send_messages(victim, (life << 20) + 20, told == 1 ? 1u << 30 : 0);
+      _exit(0);
+    }
+    char byte = 0;
+    EXPECT_EQ(read(started[0], &byte, 1), 1) << "the client has ended";
+    std::this_thread::sleep_for(std::chrono::microseconds(life % 10 * 500));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    close(started[0]);
+    close(started[1]);
+  }
+  detail::udp_client client;
+  open(client, server.port(), 8, 20ms);
+  const traffic_result result = send_messages(client, (kills + 1) << 20, 100);
+  EXPECT_EQ(result.answered, 100u);
+  EXPECT_EQ(result.wrong + result.executed_twice, 0u);
+  EXPECT_EQ(count_in(server.stop(), "twice"), 0u);
 }
 
 TEST_P(UdpProcesses, AnswerManyMessagesWithoutAFault) {

@@ -53,10 +53,12 @@ inline traffic_result send_messages(detail::udp_client &client, std::uint64_t fi
   return result;
 }
 
-/// The messages of a campaign: CUDAQ_UDP_MESSAGES, or `usual`.
-inline std::uint64_t campaign_messages(std::uint64_t usual) {
-  const char *const told = std::getenv("CUDAQ_UDP_MESSAGES");
-  return told == nullptr ? usual : std::strtoull(told, nullptr, 10);
+inline std::uint64_t number_from(const char *variable, std::uint64_t usual) {
+  const char *const set = std::getenv(variable);
+  return set == nullptr ? usual : std::strtoull(set, nullptr, 10);
 }
+/// The messages and the kills of a campaign.
+inline std::uint64_t campaign_messages(std::uint64_t usual) { return number_from("CUDAQ_UDP_MESSAGES", usual); }
+inline std::uint64_t campaign_kills(std::uint64_t usual) { return number_from("CUDAQ_UDP_KILLS", usual); }
 
 } // namespace cudaq::realtime::test
