@@ -12,6 +12,7 @@ namespace cudaq::realtime::tools {
 // The program's help lists the subcommands in the order of these calls.
 void add_demo(CLI::App &program, chosen_command &chosen);
 void add_decode(CLI::App &program, chosen_command &chosen);
+void add_serve(CLI::App &program, chosen_command &chosen);
 void add_pipeline(CLI::App &program, chosen_command &chosen);
 void add_latency(CLI::App &program, chosen_command &chosen);
 void add_bench(CLI::App &program, chosen_command &chosen);

@@ -3,7 +3,9 @@
 #include "tools/commands.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <string>
+#include <string_view>
 
 namespace tools = cudaq::realtime::tools;
 
@@ -16,6 +18,7 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime decode                own shots: detection events in, predicted observables out
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
   cudaq-realtime emulate               a control system in software: plays syndromes to a server in another process
+  cudaq-realtime serve --schema        the decoding server: decoders for requests that come over a transport
   cudaq-realtime latency               round trips of the library, and of the floor on the same two cores
   cudaq-realtime bench device          the device path, and what the GPU and the bus allow
   cudaq-realtime bench graph           graphs as handlers, launched by the CPU and by the GPU, and bare graph launches
@@ -38,6 +41,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
   tools::add_decode(app, chosen);
   tools::add_pipeline(app, chosen);
   tools::add_emulate(app, chosen);
+  tools::add_serve(app, chosen);
 #endif
   tools::add_latency(app, chosen);
   tools::add_bench(app, chosen);
@@ -52,6 +56,11 @@ int run(int argc, char **argv) {
   app.require_subcommand(1);
   tools::chosen_command chosen;
   chosen.output.command_line = joined(argc, argv);
+  // Before the parser sees them: it takes a -- after an option with an optional value as that option's end.
+  const auto dashes = std::find(argv, argv + argc, std::string_view("--"));
+  if (dashes != argv + argc)
+    chosen.after_dashes.assign(dashes + 1, argv + argc);
+  argc = static_cast<int>(dashes - argv);
   add_subcommands(app, chosen);
   if (argc > 1 && argv[1][0] != '-' &&
       app.get_subcommands([&](const CLI::App *s) { return s->check_name(argv[1]); }).empty()) {
@@ -64,6 +73,8 @@ int run(int argc, char **argv) {
   } catch (const CLI::ParseError &e) {
     return app.exit(e) == 0 ? tools::kExitOk : tools::kExitUsage;
   }
+  if (!chosen.after_dashes.empty() && !chosen.takes_words)
+    throw tools::usage_error("the subcommand takes no words after --: " + chosen.after_dashes.front());
   return chosen.run(tools::output(chosen.output));
 }
 

@@ -5,6 +5,8 @@
 #include "tools/common/report.h"
 
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -19,7 +21,9 @@ using command_body = std::function<int(const output &)>;
 /// is parsed.
 struct chosen_command {
   output_options output;
-  command_body run; ///< empty until the command line is parsed
+  command_body run;                      ///< empty until the command line is parsed
+  std::vector<std::string> after_dashes; ///< the words after --
+  bool takes_words = false;              ///< the subcommand passes these words on
 };
 
 } // namespace cudaq::realtime::tools

@@ -34,8 +34,8 @@ struct config_limits {
 };
 
 /// Reads one YAML document. Refused, because no configuration needs them: anchors and aliases, tags, a second document,
-/// a key that is no scalar. An error text begins with its place. Without a YAML parser in this build: an error that says
-/// how to get one.
+/// a key that is no scalar. An error text begins with its place. Without a YAML parser in this build: an error that
+/// says how to get one.
 [[nodiscard]] or_error<config_node> read_yaml(std::string_view text, const config_limits &limits = {});
 
 } // namespace cudaq::qec::realtime

@@ -5,9 +5,8 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
-#include <istream>
+#include <sstream>
 #include <stdexcept>
-#include <streambuf>
 
 namespace cudaq::qec::realtime {
 namespace {
@@ -92,15 +91,6 @@ private:
   std::vector<config_node> open_;
 };
 
-/// A stream over a text, without a copy.
-class text_buffer : public std::streambuf {
-public:
-  explicit text_buffer(std::string_view text) {
-    char *const begin = const_cast<char *>(text.data()); // setg wants it; the buffer is only read
-    setg(begin, begin, begin + text.size());
-  }
-};
-
 } // namespace
 
 or_error<config_node> read_yaml(std::string_view text, const config_limits &limits) {
@@ -109,8 +99,7 @@ or_error<config_node> read_yaml(std::string_view text, const config_limits &limi
     return failure("line 1, column 1: the text has " + std::to_string(text.size()) + " bytes, at most " +
                    std::to_string(limits.bytes) + " are read");
   try {
-    text_buffer buffer(text);
-    std::istream stream(&buffer);
+    std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     tree_builder builder(limits);
     if (!parser.HandleNextDocument(builder))

@@ -21,7 +21,8 @@ std::size_t longest_bits(const decoding_unit &unit) {
 } // namespace
 
 served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<decoding_unit> unit)
-    : limits_(limits), session_(std::move(unit), limits.sequence), entries_(limits.queue_length) {
+    : limits_(limits), num_observables_(unit->num_observables()), session_(std::move(unit), limits.sequence),
+      entries_(limits.queue_length) {
   for (entry &e : entries_)
     e.bits.resize(longest_bits(session_.unit()));
 }

@@ -69,6 +69,8 @@ public:
   void take_back();
 
   [[nodiscard]] const decoder_limits &limits() const noexcept { return limits_; }
+  /// The same for every decoder that an exchange accepts.
+  [[nodiscard]] std::uint64_t num_observables() const noexcept { return num_observables_; }
   [[nodiscard]] bool same_shape(const decoding_unit &other);
   /// Every request that was taken is answered.
   [[nodiscard]] bool idle() const noexcept { return answered_.value() == head_.load(); }
@@ -95,6 +97,7 @@ private:
   void count(wire_function function, const server_answer &answer) noexcept;
 
   const decoder_limits limits_;
+  const std::uint64_t num_observables_;
   answer_receiver receiver_;
   std::mutex session_mutex_; ///< protects the three members below
   decoder_session session_;

@@ -58,6 +58,21 @@ TEST(ServerWire, AnswersTheGoldenFramesByteByByte) {
   }
 }
 
+TEST(ServerWire, IsOnItsPageWithFramesOfTheExchange) {
+  std::ifstream file(CUDAQ_TEST_GOLDEN_FRAMES), page(CUDAQ_TEST_SERVER_PAGE);
+  const std::string frames((std::istreambuf_iterator<char>(file)), {});
+  std::size_t found = 0;
+  bool below = false;
+  for (std::string line; std::getline(page, line);) {
+    below = line.starts_with("#") ? line == "### Golden frames" : below;
+    if (below && line.find(" 52515543") != std::string::npos) {
+      EXPECT_NE(frames.find("\n" + line + "\n"), std::string::npos) << line;
+      ++found;
+    }
+  }
+  EXPECT_EQ(found, 6u);
+}
+
 TEST(ServerWire, RefusesEveryOtherLength) {
   const struct {
     std::uint32_t function;

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/serve.h"
+
+#include "lib/qec/server/config_fields.h"
+#include "lib/qec/server/server_config.h"
+#include "tools/common/clock.h"
+#include "tools/serve/serve_counters.h"
+#include "tools/serve/serve_signals.h"
+#include "tools/services/api_objects.h"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <poll.h>
+#include <thread>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+namespace server_ns = cudaq::qec::realtime;
+using namespace std::chrono_literals;
+
+/// How long a reload waits for the ends of shots, and the end of the program for the requests that were taken.
+constexpr auto kReloadLimit = 5s, kDrainLimit = 10s;
+
+struct loaded_config {
+  server_ns::server_config config;
+  std::vector<server_ns::decoder_setup> setups;
+};
+
+/// Throws usage_error with the reason.
+loaded_config load(const std::string &path) {
+  const auto text = server_ns::read_whole_file(path);
+  if (!text)
+    throw usage_error("--config " + text.error);
+  auto config = server_ns::read_server_config(*text);
+  if (!config)
+    throw usage_error(fmt::format("--config {}: {}", path, config.error));
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  auto setups = server_ns::build_decoders(*config, folder.empty() ? "." : folder);
+  if (!setups)
+    throw usage_error(fmt::format("--config {}: {}", path, setups.error));
+  return {std::move(*config), std::move(*setups)};
+}
+
+cudaq_wait_policy_t wait_of(const std::string &word, bool few_cores) {
+  if (word == "spin")
+    return CUDAQ_WAIT_SPIN;
+  if (word == "block" || (word == "auto" && few_cores))
+    return CUDAQ_WAIT_BLOCK;
+  return CUDAQ_WAIT_SPIN_YIELD;
+}
+
+std::string chosen_transport(const serve_options &o, const server_ns::server_config &config) {
+  if (!o.transport.empty())
+    return o.transport;
+  if (config.transport.empty())
+    throw usage_error("--transport is missing, and the configuration has no transport.provider; give one, such as udp");
+  return config.transport;
+}
+
+std::vector<std::string> chosen_args(const serve_options &o, const server_ns::server_config &config) {
+  const bool same = o.transport.empty() || o.transport == config.transport;
+  return o.provider_options.empty() && same ? config.transport_args : o.provider_options;
+}
+
+/// The server with its transport. The main thread calls everything, except the two handlers.
+class serving {
+public:
+  serving(const serve_options &o, loaded_config loaded, const output &out)
+      : options_(o), lines_(out.uses_stdout_for_json() ? stderr : stdout), config_(std::move(loaded.config)),
+        server_(std::move(loaded.setups)),
+        few_cores_(std::thread::hardware_concurrency() < server_.decoders().size() + 3),
+        transport_(provider_library(chosen_transport(o, config_)), chosen_args(o, config_), wait_of(o.wait, false)),
+        listeners_(o.counters, o.prometheus_port) {
+    for (const auto &decoder : server_.decoders())
+      if (const std::uint64_t bytes = (decoder->num_observables() + 7) / 8; bytes + 24 > transport_.slot_bytes())
+        throw usage_error(fmt::format("--config {}: an answer of decoder {} has {} bytes and a header of 24, a slot of "
+                                      "the transport {}; give the provider larger slots (--slot-size)",
+                                      o.config, decoder->limits().id, bytes, transport_.slot_bytes()));
+    for (const std::uint32_t id : {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId,
+                                   server_ns::kResetFunctionId, server_ns::kOneShotFunctionId})
+      transport_.serve(id, &handle, this);
+  }
+  ~serving() { server_.stop(std::chrono::steady_clock::time_point::max()); }
+  serving(const serving &) = delete;
+  serving &operator=(const serving &) = delete;
+
+  /// Prints a line that other programs wait for: to stdout, unless this is for JSON only.
+  void announce(const std::string &line) const {
+    fmt::print(lines_, "{}\n", line);
+    std::fflush(lines_);
+  }
+  void start();
+  /// Returns when the program must end.
+  void run(signal_events &signals);
+  /// Answers what was taken, refuses what comes now, and stops. False: a decoder did not end in time.
+  bool drain();
+  void report(const output &out, bool good) const;
+
+private:
+  static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
+  void reload();
+  std::string counters() const { return counters_text(server_, transport_, reloads_); }
+
+  const serve_options &options_;
+  std::FILE *const lines_;
+  server_ns::server_config config_;
+  server_ns::decoding_server server_;
+  bool few_cores_;
+  provider_service transport_;
+  counter_listeners listeners_;
+  std::uint64_t reloads_ = 0;
+};
+
+std::int32_t serving::handle(cudaq_host_call_t *call, void *self) noexcept {
+  server_ns::server_answer now;
+  if (!static_cast<serving *>(self)->server_.submit(
+          call->function_id, {static_cast<const std::uint8_t *>(call->payload), call->payload_len},
+          {static_cast<std::uint8_t *>(call->result), call->max_result_len}, call->job, now))
+    return CUDAQ_HOST_CALL_DEFERRED;
+  call->result_len = now.bytes;
+  return now.status;
+}
+
+void serving::start() {
+  const server_ns::answer_receiver receiver{
+      [](void *self, const cudaq_host_job_t &job, const server_ns::server_answer &answer) {
+        // Refused only after a stop whose grace period ended: then the library has answered.
+        (void)static_cast<serving *>(self)->transport_.complete(job, answer.status, answer.bytes);
+      },
+      this};
+  if (const std::string reason = server_.start(receiver, wait_of(options_.wait, few_cores_)); !reason.empty())
+    throw api_error("a decoder's thread: " + reason);
+  transport_.start();
+  const std::string &endpoint = transport_.endpoint();
+  std::string line =
+      fmt::format("QEC_DECODING_SERVER_READY port={} transport={} dispatch={} slots={} slot_size={}",
+                  endpoint_value(endpoint, "port", "0"), endpoint_value(endpoint, "transport", "unnamed"),
+                  transport_.shape(), transport_.num_slots(), transport_.slot_bytes());
+  if (listeners_.port() >= 0)
+    line += fmt::format(" prometheus_port={}", listeners_.port());
+  announce(line);
+  notify_service_manager("READY=1\nSTATUS=" + line);
+}
+
+void serving::run(signal_events &signals) {
+  bool connected = false;
+  std::uint64_t before = 0, since = now_ns();
+  for (;;) {
+    if (!connected && transport_.connect(50'000'000)) {
+      transport_.launch();
+      connected = true;
+    }
+    std::vector<pollfd> fds{{signals.descriptor(), POLLIN, 0}};
+    for (const int fd : listeners_.descriptors())
+      fds.push_back({fd, POLLIN, 0});
+    poll(fds.data(), fds.size(), connected ? 100 : 0);
+    for (std::size_t i = 1; i < fds.size(); ++i)
+      if (fds[i].revents != 0)
+        listeners_.answer(fds[i].fd, [this] { return counters(); });
+    for (int signal = signals.next(); signal != 0; signal = signals.next()) {
+      if (signal != SIGHUP)
+        return;
+      reload();
+    }
+    if (const std::uint64_t now = transport_.processed(); now != before) {
+      before = now;
+      since = now_ns();
+    }
+    if (options_.timeout_s > 0 && static_cast<double>(now_ns() - since) > options_.timeout_s * 1e9)
+      return;
+  }
+}
+
+void serving::reload() {
+  notify_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now_ns() / 1000));
+  std::string outcome = "REJECTED old_config_active", reason;
+  try {
+    loaded_config loaded = load(options_.config);
+    if (loaded.config.transport != config_.transport || loaded.config.transport_args != config_.transport_args) {
+      reason = "transport: it is fixed; start the server again to change it";
+    } else {
+      server_ns::reload_result result =
+          server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit);
+      reason = std::move(result.reason);
+      if (result.outcome != server_ns::reload_outcome::rejected)
+        outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";
+      reloads_ += result.outcome == server_ns::reload_outcome::applied ? 1 : 0;
+    }
+  } catch (const std::exception &e) {
+    reason = e.what();
+  }
+  if (!reason.empty())
+    fmt::print(stderr, "cudaq-realtime: {}\n", reason);
+  announce("QEC_DECODING_SERVER_CONFIG_" + outcome); // after the reason, for programs that wait for this line
+  notify_service_manager("READY=1");
+}
+
+bool serving::drain() {
+  notify_service_manager("STOPPING=1");
+  server_.close();
+  const auto deadline = std::chrono::steady_clock::now() + kDrainLimit;
+  while (!server_.idle() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(1ms);
+  const bool idle = server_.idle();
+  transport_.stop();
+  return server_.stop(deadline) && idle;
+}
+
+void serving::report(const output &out, bool good) const {
+  json decoders = json::array();
+  for (const auto &decoder : server_.decoders()) {
+    const server_ns::decoder_counts counts = decoder->counts();
+    out.text("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
+    decoders.push_back({{"id", decoder->limits().id},
+                        {"requests", counts.requests},
+                        {"shots", counts.shots},
+                        {"busy", counts.busy},
+                        {"too_old", counts.too_old},
+                        {"failed_one_shots", counts.failed_one_shots},
+                        {"exchanges", counts.exchanges},
+                        {"answers_by_status", counts.by_status}});
+  }
+  out.text("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
+  out.write_json({{"schema_version", 1},
+                  {"command", "serve"},
+                  {"ok", good},
+                  {"endpoint", transport_.endpoint()},
+                  {"processed", transport_.processed()},
+                  {"reloads", reloads_},
+                  {"stray_requests", server_.strays()},
+                  {"decoders", decoders}});
+}
+
+} // namespace
+
+int run_serve(const serve_options &options, const output &out) {
+  if (options.schema) {
+    fmt::print("{}", server_ns::config_json_schema());
+    return kExitOk;
+  }
+  if (options.config.empty())
+    throw usage_error("--config is missing; docs/server.md has examples, and --schema prints its fields");
+  std::optional<signal_events> signals(std::in_place); // before any thread: all of them block these signals
+  serving server(options, load(options.config), out);
+  server.start();
+  server.run(*signals);
+  std::signal(SIGHUP, SIG_IGN);
+  signals.reset(); // from now on SIGTERM and SIGINT end the program at once
+  const bool good = server.drain();
+  server.report(out, good);
+  return good ? kExitOk : kExitCheckFailed;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommand serve: the decoding server over a transport. docs/server.md.
+#pragma once
+
+#include "tools/common/report.h"
+
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct serve_options {
+  std::string config;                        ///< file
+  std::string transport;                     ///< name or path of a provider; "": as the configuration says
+  std::vector<std::string> provider_options; ///< empty: as the configuration says, if it names the same transport
+  double timeout_s = 0;                      ///< ends after this time without a request; 0: no limit
+  std::string wait = "auto";
+  std::string counters;     ///< path of a Unix socket; "": none
+  int prometheus_port = -1; ///< of 127.0.0.1; -1: none, 0: any free one
+  bool schema = false;      ///< prints the JSON schema of a configuration, and nothing else
+};
+
+/// Serves until SIGTERM, SIGINT or the timeout, and returns an exit_code. Throws usage_error and api_error.
+int run_serve(const serve_options &options, const output &out);
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/serve_counters.h"
+
+#include "tools/common/report.h"
+
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr const char *kStatusNames[qec::realtime::kServerStatuses] = {
+    "ok", "invalid_decoder", "bad_request", "internal", "not_ready", "busy", "syndromes_dropped"};
+
+void family(std::string &text, const char *name, const char *type, const char *help) {
+  text += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
+}
+
+std::string failure(const std::string &what) { return what + ": " + std::strerror(errno); }
+
+/// Sends all, to a reader whose time limit is set.
+void send_all(int fd, const std::string &text) {
+  for (std::size_t sent = 0; sent < text.size();) {
+    const ssize_t n = send(fd, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    if (n <= 0)
+      return;
+    sent += static_cast<std::size_t>(n);
+  }
+}
+
+/// Reads until the empty line that ends the head of an HTTP request, at most 4 KiB.
+void read_request_head(int fd) {
+  std::string head;
+  char part[512];
+  while (head.size() < 4096 && head.find("\r\n\r\n") == std::string::npos) {
+    const ssize_t n = recv(fd, part, sizeof part, 0);
+    if (n <= 0)
+      return;
+    head.append(part, static_cast<std::size_t>(n));
+  }
+}
+
+} // namespace
+
+std::string counters_text(const qec::realtime::decoding_server &server, const provider_service &transport,
+                          std::uint64_t reloads) {
+  std::string text;
+  const auto each = [&](const char *name, const char *type, const char *help, const auto &value) {
+    family(text, name, type, help);
+    for (const auto &decoder : server.decoders())
+      text += fmt::format("{}{{decoder=\"{}\"}} {}\n", name, decoder->limits().id, value(*decoder));
+  };
+  using qec::realtime::served_decoder;
+  each("cudaq_decoder_requests_total", "counter", "Requests for the decoder.",
+       [](const served_decoder &d) { return d.counts().requests; });
+  each("cudaq_decoder_shots_total", "counter", "Shots that were decoded.",
+       [](const served_decoder &d) { return d.counts().shots; });
+  each("cudaq_decoder_waiting", "gauge", "Requests in the queue.", [](const served_decoder &d) { return d.waiting(); });
+  each("cudaq_decoder_too_old_total", "counter", "Requests above the age limit.",
+       [](const served_decoder &d) { return d.counts().too_old; });
+  each("cudaq_decoder_failed_one_shots_total", "counter", "Answers of qec_decode with a status.",
+       [](const served_decoder &d) { return d.counts().failed_one_shots; });
+  each("cudaq_decoder_exchanges_total", "counter", "New models that took the place of the previous one.",
+       [](const served_decoder &d) { return d.counts().exchanges; });
+  family(text, "cudaq_decoder_answers_total", "counter", "Answers of enqueue, get_corrections and reset by status.");
+  for (const auto &decoder : server.decoders()) {
+    const auto counts = decoder->counts();
+    for (std::size_t i = 0; i < counts.by_status.size(); ++i)
+      text += fmt::format("cudaq_decoder_answers_total{{decoder=\"{}\",status=\"{}\"}} {}\n", decoder->limits().id,
+                          kStatusNames[i], counts.by_status[i]);
+  }
+  const auto one = [&](const char *name, const char *type, const char *help, std::uint64_t value) {
+    family(text, name, type, help);
+    text += fmt::format("{} {}\n", name, value);
+  };
+  const cudaq_dispatcher_stats_t stats = transport.stats();
+  one("cudaq_server_stray_requests_total", "counter", "Requests that named no decoder.", server.strays());
+  one("cudaq_server_reloads_total", "counter", "Configurations that were applied.", reloads);
+  one("cudaq_server_processed_total", "counter", "Requests that were answered.", transport.processed());
+  one("cudaq_server_in_flight", "gauge", "Requests that were accepted and are not answered.", stats.in_flight);
+  one("cudaq_server_dropped_bad_magic_total", "counter", "Frames that are no request.", stats.dropped_bad_magic);
+  return text;
+}
+
+counter_listeners::counter_listeners(const std::string &socket_path, int port) {
+  try {
+    if (!socket_path.empty()) {
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      if (socket_path.size() >= sizeof address.sun_path)
+        throw usage_error(fmt::format("--counters {}: the path has more than {} characters", socket_path,
+                                      sizeof address.sun_path - 1));
+      std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
+      unix_fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      if (unix_fd_ < 0 || bind(unix_fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0)
+        throw usage_error(failure("--counters " + socket_path));
+      socket_path_ = socket_path; // ours from here on
+      if (listen(unix_fd_, 8) != 0)
+        throw usage_error(failure("--counters " + socket_path));
+    }
+    if (port >= 0) {
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+      address.sin_port = htons(static_cast<std::uint16_t>(port));
+      socklen_t size = sizeof address;
+      const int yes = 1;
+      tcp_fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+      if (tcp_fd_ < 0 || setsockopt(tcp_fd_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
+          bind(tcp_fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0 || listen(tcp_fd_, 8) != 0 ||
+          getsockname(tcp_fd_, reinterpret_cast<sockaddr *>(&address), &size) != 0)
+        throw usage_error(failure(fmt::format("--prometheus-port {}", port)));
+      port_ = ntohs(address.sin_port);
+    }
+  } catch (...) {
+    close_all();
+    throw;
+  }
+}
+
+counter_listeners::~counter_listeners() { close_all(); }
+
+void counter_listeners::close_all() noexcept {
+  for (const int fd : {unix_fd_, tcp_fd_})
+    if (fd >= 0)
+      close(fd);
+  if (!socket_path_.empty())
+    unlink(socket_path_.c_str());
+}
+
+std::vector<int> counter_listeners::descriptors() const {
+  std::vector<int> all;
+  for (const int fd : {unix_fd_, tcp_fd_})
+    if (fd >= 0)
+      all.push_back(fd);
+  return all;
+}
+
+void counter_listeners::answer(int descriptor, const std::function<std::string()> &text) {
+  const int fd = accept4(descriptor, nullptr, nullptr, SOCK_CLOEXEC);
+  if (fd < 0)
+    return;
+  const timeval limit{0, 200'000};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+  const std::string body = text();
+  if (descriptor == tcp_fd_) {
+    read_request_head(fd);
+    send_all(fd, fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: "
+                             "{}\r\nConnection: close\r\n\r\n",
+                             body.size()));
+  }
+  send_all(fd, body);
+  close(fd);
+}
+
+} // namespace cudaq::realtime::tools

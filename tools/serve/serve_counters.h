@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The counters of a running server for people and programs: as Prometheus text, on a Unix socket or over HTTP on the
+// loopback interface.
+#pragma once
+
+#include "lib/qec/server/decoding_server.h"
+#include "tools/services/provider_service.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+/// Prometheus' text format, version 0.0.4.
+std::string counters_text(const qec::realtime::decoding_server &server, const provider_service &transport,
+                          std::uint64_t reloads);
+
+/// Listens for readers of the counters, on the thread that calls answer(). Off unless a path or a port is given.
+class counter_listeners {
+public:
+  /// `socket_path`: a Unix socket, "" for none; each connection gets the text and is closed. `port`: of 127.0.0.1, -1
+  /// for none, 0 for any free one; answers each HTTP request with the text. Throws usage_error.
+  counter_listeners(const std::string &socket_path, int port);
+  counter_listeners(const counter_listeners &) = delete;
+  counter_listeners &operator=(const counter_listeners &) = delete;
+  ~counter_listeners();
+
+  /// For poll.
+  [[nodiscard]] std::vector<int> descriptors() const;
+  /// The port that is in use; -1 for none.
+  [[nodiscard]] int port() const noexcept { return port_; }
+  /// Answers the readers that wait at this descriptor. A slow reader is given up after 0.2 s.
+  void answer(int descriptor, const std::function<std::string()> &text);
+
+private:
+  void close_all() noexcept;
+
+  std::string socket_path_;
+  int unix_fd_ = -1, tcp_fd_ = -1, port_ = -1;
+};
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/serve/serve_signals.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+sigset_t served_signals() noexcept {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP})
+    sigaddset(&set, number);
+  return set;
+}
+
+} // namespace
+
+signal_events::signal_events() {
+  const sigset_t set = served_signals();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (fd_ < 0)
+    throw std::runtime_error(std::string("signalfd: ") + std::strerror(errno));
+}
+
+signal_events::~signal_events() {
+  close(fd_);
+  const sigset_t set = served_signals();
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+}
+
+int signal_events::next() noexcept {
+  signalfd_siginfo info{};
+  return read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info) ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+void notify_service_manager(const std::string &text) noexcept {
+  const char *const path = std::getenv("NOTIFY_SOCKET");
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::size_t length = path == nullptr ? 0 : std::strlen(path);
+  if (length < 2 || length >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@'))
+    return;
+  std::memcpy(address.sun_path, path, length);
+  if (path[0] == '@') // a name outside the file system
+    address.sun_path[0] = '\0';
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0)
+    return;
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
+  (void)sendto(fd, text.data(), text.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr *>(&address), size);
+  close(fd);
+}
+
+} // namespace cudaq::realtime::tools

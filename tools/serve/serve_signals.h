@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the system talks to the server: signals as events, and the notifications that systemd waits for.
+#pragma once
+
+#include <string>
+
+namespace cudaq::realtime::tools {
+
+/// Blocks SIGTERM, SIGINT and SIGHUP for this thread and for the threads that it starts later, and reads them from a
+/// descriptor. A second SIGTERM or SIGINT that arrives before the first is read counts as one. The destructor unblocks.
+class signal_events {
+public:
+  /// Throws std::runtime_error.
+  signal_events();
+  signal_events(const signal_events &) = delete;
+  signal_events &operator=(const signal_events &) = delete;
+  ~signal_events();
+
+  /// For poll.
+  [[nodiscard]] int descriptor() const noexcept { return fd_; }
+  /// The next signal, or 0 if there is none.
+  int next() noexcept;
+
+private:
+  int fd_ = -1;
+};
+
+/// Sends a text ("READY=1") to the socket that $NOTIFY_SOCKET names. Does nothing if the variable is not set or the
+/// socket is gone.
+void notify_service_manager(const std::string &text) noexcept;
+
+} // namespace cudaq::realtime::tools

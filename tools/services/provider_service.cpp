@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/services/provider_service.h"
+
+#include "tools/common/clock.h"
+#include "tools/common/report.h"
+#include "tools/services/api_objects.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+namespace cudaq::realtime::tools {
+
+std::string provider_library(const std::string &name) {
+  if (name.find('/') != std::string::npos || name.ends_with(".so"))
+    return name;
+  std::string dashes = name;
+  std::replace(dashes.begin(), dashes.end(), '_', '-');
+  std::error_code ignored;
+  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  for (const std::string &spelling : {dashes, name}) {
+    const std::string file = "libcudaq-realtime-bridge-" + spelling + ".so";
+    for (const std::string &beside :
+         {std::string("."), std::string(CUDAQ_TOOL_LIBRARY_FOLDER), "../lib/transport/" + name})
+      if (const auto path = folder / beside / file; std::filesystem::exists(path, ignored))
+        return path.lexically_normal();
+  }
+  return "libcudaq-realtime-bridge-" + dashes + ".so";
+}
+
+std::string endpoint_value(const std::string &endpoint, const std::string &key, const std::string &otherwise) {
+  std::istringstream words(endpoint);
+  for (std::string word; words >> word;)
+    if (word.starts_with(key + "="))
+      return word.substr(key.size() + 1);
+  return otherwise;
+}
+
+provider_service::provider_service(const std::string &library, const std::vector<std::string> &args,
+                                   cudaq_wait_policy_t wait)
+    : control_(new control_words) {
+  try {
+    std::vector<std::string> texts = args;
+    std::vector<char *> pointers;
+    for (std::string &text : texts)
+      pointers.push_back(text.data());
+    const int count = static_cast<int>(pointers.size());
+    pointers.push_back(nullptr);
+    if (cudaq_bridge_create_from_library(&bridge_, library.c_str(), count, pointers.data()) != CUDAQ_OK)
+      throw usage_error(fmt::format("--transport {}: {}", library, cudaq_last_error_message()));
+    char endpoint[1024] = "";
+    if (cudaq_bridge_get_endpoint_info(bridge_, endpoint, sizeof endpoint) == CUDAQ_OK)
+      endpoint_ = endpoint;
+    require_ok(cudaq_bridge_get_ring_geometry(bridge_, &config_.num_slots, &config_.slot_size),
+               "cudaq_bridge_get_ring_geometry");
+    create_dispatcher(wait);
+  } catch (...) {
+    release();
+    throw;
+  }
+}
+
+void provider_service::create_dispatcher(cudaq_wait_policy_t wait) {
+  const cudaq_status_t ring = cudaq_bridge_get_transport_context(bridge_, RING_BUFFER, &ring_);
+  unified_ = ring == CUDAQ_ERR_UNSUPPORTED;
+  if (unified_)
+    require_ok(cudaq_bridge_get_cpu_dataplane(bridge_, &dataplane_), "cudaq_bridge_get_cpu_dataplane");
+  else
+    require_ok(ring, "cudaq_bridge_get_transport_context");
+  config_.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+  config_.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
+  config_.kernel_type = unified_ ? CUDAQ_KERNEL_UNIFIED : CUDAQ_KERNEL_REGULAR;
+  config_.skip_tx_markers = unified_ ? 0 : 1;
+  cudaq_dispatcher_options_t options = default_options();
+  options.wait_policy = wait;
+  options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
+  require_ok(cudaq_dispatch_manager_create(&manager_), "cudaq_dispatch_manager_create");
+  require_ok(cudaq_dispatcher_create(manager_, &config_, &dispatcher_), "cudaq_dispatcher_create");
+  if (unified_)
+    require_ok(cudaq_dispatcher_set_cpu_dataplane(dispatcher_, &dataplane_), "cudaq_dispatcher_set_cpu_dataplane");
+  else
+    require_ok(cudaq_dispatcher_set_ringbuffer(dispatcher_, &ring_), "cudaq_dispatcher_set_ringbuffer");
+  require_ok(cudaq_dispatcher_set_control(dispatcher_, &control_->shutdown, &control_->processed),
+             "cudaq_dispatcher_set_control");
+  require_ok(cudaq_dispatcher_set_options(dispatcher_, &options), "cudaq_dispatcher_set_options");
+  // A transport may carry less than a slot: a longer answer would be cut on the wire.
+  const std::string frame = endpoint_value(endpoint_, "frame_size", "");
+  std::uint32_t bytes = 0;
+  if (std::from_chars(frame.data(), frame.data() + frame.size(), bytes).ec == std::errc() && bytes > 24)
+    require_ok(cudaq_dispatcher_set_max_result_bytes(dispatcher_, bytes - 24), "cudaq_dispatcher_set_max_result_bytes");
+}
+
+provider_service::~provider_service() { release(); }
+
+bool provider_service::release() noexcept {
+  if (dispatcher_ != nullptr && cudaq_dispatcher_destroy(dispatcher_) != CUDAQ_OK)
+    return false; // a handler still runs: it uses the ring and the control words
+  dispatcher_ = nullptr;
+  if (manager_ != nullptr)
+    cudaq_dispatch_manager_destroy(manager_);
+  manager_ = nullptr;
+  if (bridge_ != nullptr)
+    cudaq_bridge_destroy(bridge_); // disconnects first
+  bridge_ = nullptr;
+  delete control_;
+  control_ = nullptr;
+  return true;
+}
+
+void provider_service::serve(std::uint32_t function_id, cudaq_host_handler_v2_t handler, void *user) {
+  require_ok(cudaq_dispatcher_set_host_handler_v2(dispatcher_, function_id, handler, user, nullptr),
+             "cudaq_dispatcher_set_host_handler_v2");
+}
+
+void provider_service::start() { require_ok(cudaq_dispatcher_start(dispatcher_), "cudaq_dispatcher_start"); }
+
+bool provider_service::connect(std::uint64_t timeout_ns) {
+  const cudaq_status_t status = cudaq_bridge_connect_timeout(bridge_, timeout_ns);
+  if (status != CUDAQ_ERR_TIMEOUT)
+    require_ok(status, "cudaq_bridge_connect_timeout");
+  return status == CUDAQ_OK;
+}
+
+void provider_service::launch() { require_ok(cudaq_bridge_launch(bridge_), "cudaq_bridge_launch"); }
+
+cudaq_status_t provider_service::complete(const cudaq_host_job_t &job, std::int32_t status,
+                                          std::uint32_t result_len) noexcept {
+  return cudaq_host_complete_deferred(dispatcher_, &job, status, result_len);
+}
+
+bool provider_service::flush(std::uint64_t timeout_ns) {
+  if (unified_)
+    return true;
+  const std::uint64_t begin = now_ns();
+  for (std::uint32_t slot = 0; slot < config_.num_slots;) {
+    if (cudaq_host_ringbuffer_slot_available(&ring_, slot) != 0) {
+      ++slot;
+      continue;
+    }
+    if (now_ns() - begin > timeout_ns)
+      return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  return true;
+}
+
+void provider_service::stop() {
+  constexpr std::uint64_t kFlushNs = 1'000'000'000;
+  require_ok(cudaq_dispatcher_stop(dispatcher_), "cudaq_dispatcher_stop");
+  flush(kFlushNs); // what arrives meanwhile stays without an answer, as after a disconnect
+  require_ok(cudaq_bridge_disconnect(bridge_), "cudaq_bridge_disconnect");
+}
+
+std::uint64_t provider_service::processed() const {
+  std::uint64_t packets = 0;
+  require_ok(cudaq_dispatcher_get_processed(dispatcher_, &packets), "cudaq_dispatcher_get_processed");
+  return packets;
+}
+
+cudaq_dispatcher_stats_t provider_service::stats() const {
+  cudaq_dispatcher_stats_t stats{};
+  stats.struct_size = sizeof stats;
+  require_ok(cudaq_dispatcher_get_stats(dispatcher_, &stats), "cudaq_dispatcher_get_stats");
+  return stats;
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dispatcher on the host path whose requests come from a provider of a transport.
+#pragma once
+
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+/// The library of a provider. A text with a / or the end .so is taken as it is. Of a name, the library
+/// libcudaq-realtime-bridge-NAME.so (with - for _) is looked for beside the program, in the library folder of an install tree and in that of a build
+/// tree; else the dynamic linker looks for it.
+std::string provider_library(const std::string &name);
+
+/// The value of `key` in a line of key=value words; `otherwise` if the line has no such key.
+std::string endpoint_value(const std::string &endpoint, const std::string &key, const std::string &otherwise);
+
+/// Owns an instance of a provider, a manager and a dispatcher. One thread calls everything.
+///
+/// If a handler does not return within the grace period, the destructor frees nothing: everything stays in memory.
+class provider_service {
+public:
+  /// Loads the provider, which binds its sockets. Takes the shape that it has. Throws usage_error with the loader's
+  /// text if the library or an option of the provider is refused, else api_error.
+  provider_service(const std::string &library, const std::vector<std::string> &args, cudaq_wait_policy_t wait);
+  provider_service(const provider_service &) = delete;
+  provider_service &operator=(const provider_service &) = delete;
+  ~provider_service();
+
+  /// Before start. `user` must live longer than this object. Throws api_error.
+  void serve(std::uint32_t function_id, cudaq_host_handler_v2_t handler, void *user);
+  void start();
+  /// False: the peer has not come within this time; call it again. Throws api_error.
+  bool connect(std::uint64_t timeout_ns);
+  /// After connect.
+  void launch();
+  /// Calls cudaq_host_complete_deferred; any thread may call it.
+  cudaq_status_t complete(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) noexcept;
+  /// Waits until all slots of a ring are free, so that the provider has sent every answer. False: not before the
+  /// deadline. Always true with a provider that has no ring.
+  bool flush(std::uint64_t timeout_ns);
+  /// Stops the dispatcher, which answers what it has accepted, then the provider. Throws api_error.
+  void stop();
+
+  [[nodiscard]] const std::string &endpoint() const noexcept { return endpoint_; }
+  [[nodiscard]] std::uint32_t num_slots() const noexcept { return config_.num_slots; }
+  [[nodiscard]] std::uint32_t slot_bytes() const noexcept { return config_.slot_size; }
+  [[nodiscard]] const char *shape() const noexcept { return unified_ ? "unified" : "ring"; }
+  [[nodiscard]] std::uint64_t processed() const;
+  [[nodiscard]] cudaq_dispatcher_stats_t stats() const;
+
+private:
+  void create_dispatcher(cudaq_wait_policy_t wait);
+  bool release() noexcept;
+
+  cudaq_realtime_bridge_handle_t bridge_ = nullptr;
+  cudaq_dispatch_manager_t *manager_ = nullptr;
+  cudaq_dispatcher_t *dispatcher_ = nullptr;
+  cudaq_dispatcher_config_t config_{};
+  cudaq_ringbuffer_t ring_{};
+  cudaq_cpu_dataplane_t dataplane_{};
+  bool unified_ = false;
+  std::string endpoint_;
+  /// The words that the dispatcher reads and writes; left in memory together with it.
+  struct control_words {
+    volatile int shutdown = 0;
+    std::uint64_t processed = 0;
+  };
+  control_words *control_ = nullptr;
+};
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs `cudaq-realtime serve` over the example's socket provider, and speaks to it as a control system.
+#pragma once
+
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "unittests/tools/common/run_program.h"
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <vector>
+
+namespace cudaq::realtime::tools::test {
+
+using bytes = std::vector<std::uint8_t>;
+inline constexpr int kLimitMs = 20000; ///< of every wait
+
+/// A program that runs. Its stdout is read line by line; its stderr goes to a file.
+class running_program {
+public:
+  /// argv without the program itself.
+  running_program(const std::vector<std::string> &arguments, const std::filesystem::path &err,
+                  const std::string &notify_socket = "") {
+    int pipe_fds[2];
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+      throw std::runtime_error("pipe2");
+    std::vector<std::string> texts = arguments;
+    texts.insert(texts.begin(), CUDAQ_TOOL_PATH);
+    std::vector<char *> argv;
+    for (std::string &text : texts)
+      argv.push_back(text.data());
+    argv.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(pipe_fds[1], 1);
+      const int fd = open(err.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+      dup2(fd, 2);
+      if (!notify_socket.empty())
+        setenv("NOTIFY_SOCKET", notify_socket.c_str(), 1);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(pipe_fds[1]);
+    out_ = pipe_fds[0];
+  }
+  ~running_program() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    close(out_);
+  }
+  running_program(const running_program &) = delete;
+  running_program &operator=(const running_program &) = delete;
+
+  void signal(int number) const { kill(pid_, number); }
+
+  /// The next line of stdout; "" at its end or after the limit.
+  std::string line() {
+    for (;;) {
+      if (const std::size_t end = text_.find('\n'); end != std::string::npos) {
+        std::string found = text_.substr(0, end);
+        text_.erase(0, end + 1);
+        return found;
+      }
+      pollfd fd{out_, POLLIN, 0};
+      char part[4096];
+      const ssize_t n = poll(&fd, 1, kLimitMs) > 0 ? read(out_, part, sizeof part) : 0;
+      if (n <= 0)
+        return "";
+      text_.append(part, static_cast<std::size_t>(n));
+    }
+  }
+
+  /// Waits for the end and returns the exit status; -1: ended by a signal, or not before the limit.
+  int wait() {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+    int status = 0;
+    while (waitpid(pid_, &status, WNOHANG) == 0) {
+      if (std::chrono::steady_clock::now() > limit)
+        return -1;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+private:
+  pid_t pid_ = -1;
+  int out_ = -1;
+  std::string text_;
+};
+
+struct wire_answer {
+  std::int32_t status = -9999; ///< -9999: no answer
+  std::uint32_t request_id = 0;
+  bytes result;
+};
+
+/// The peer of the socket provider: one frame is one message.
+class socket_peer {
+public:
+  explicit socket_peer(const std::filesystem::path &path) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+    fd_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (connect(fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0)
+      throw std::runtime_error("the peer cannot connect to " + path.string());
+  }
+  ~socket_peer() { close(fd_); }
+  socket_peer(const socket_peer &) = delete;
+  socket_peer &operator=(const socket_peer &) = delete;
+
+  void send_frame(std::uint32_t function, const bytes &payload) {
+    cudaq_rpc_header_t header{};
+    header.magic = CUDAQ_RPC_MAGIC_REQUEST;
+    header.function_id = function;
+    header.arg_len = static_cast<std::uint32_t>(payload.size());
+    header.request_id = ++sent_;
+    bytes frame(sizeof header + payload.size());
+    std::memcpy(frame.data(), &header, sizeof header);
+    std::copy(payload.begin(), payload.end(), frame.begin() + sizeof header);
+    EXPECT_EQ(send(fd_, frame.data(), frame.size(), MSG_NOSIGNAL), static_cast<ssize_t>(frame.size()));
+  }
+  wire_answer receive() {
+    wire_answer answer;
+    bytes frame(65536);
+    pollfd fd{fd_, POLLIN, 0};
+    const ssize_t n = poll(&fd, 1, kLimitMs) > 0 ? recv(fd_, frame.data(), frame.size(), 0) : 0;
+    cudaq_rpc_response_t header{};
+    if (n < static_cast<ssize_t>(sizeof header))
+      return answer;
+    std::memcpy(&header, frame.data(), sizeof header);
+    answer.status = header.status;
+    answer.request_id = header.request_id;
+    answer.result.assign(frame.begin() + sizeof header, frame.begin() + sizeof header + header.result_len);
+    return answer;
+  }
+  wire_answer ask(std::uint32_t function, const bytes &payload) {
+    send_frame(function, payload);
+    wire_answer answer = receive();
+    EXPECT_EQ(answer.request_id, sent_);
+    return answer;
+  }
+
+private:
+  int fd_ = -1;
+  std::uint32_t sent_ = 0;
+};
+
+/// Little-endian numbers of 8 bytes.
+inline bytes numbers(std::initializer_list<std::uint64_t> values) {
+  bytes out;
+  for (const std::uint64_t value : values)
+    for (unsigned k = 0; k < 8; ++k)
+      out.push_back(static_cast<std::uint8_t>(value >> (8 * k)));
+  return out;
+}
+inline bytes joined(bytes first, const bytes &second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+} // namespace cudaq::realtime::tools::test
