@@ -71,11 +71,13 @@ status_or_reason end_loop_here(std::unique_ptr<cudaq_dispatcher_t> &dispatcher,
   while (found.status == CUDAQ_ERR_TIMEOUT && (dispatcher->threads_run() || !dispatcher->graph_runs()));
   if (found.status != CUDAQ_ERR_TIMEOUT)
     return found;
-  // The graph may still write to the launcher's memory. Freeing that memory would wait for the graph, so it leaks.
+  // The graph may still write to the launcher's memory. Freeing that memory would wait for the graph, so it leaks. It
+  // may also write to its slot, so the ring's owner word is kept with it: another dispatcher would answer the slot, too.
   (void)dispatcher.release();
   (void)manager.release();
   return make_reason(CUDAQ_ERR_TIMEOUT,
-                     "a graph did not end within the grace period of %.3f s; its slot stays occupied",
+                     "a graph did not end within the grace period of %.3f s; its slot stays occupied, and the ring can "
+                     "have no other dispatcher",
                      static_cast<double>(grace_period_ns) * 1e-9);
 }
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # `cmake --install` refuses to replace a file of another project, writes nothing then, and replaces its own files. The
 # component of this test has no files: only the check runs.
-# Usage: foreign_copy.sh <cmake> <build directory> <installed prefix> <scratch directory>
+# Usage: foreign_copy.sh <cmake> <build directory> <installed prefix> <scratch directory> <lib, as the prefix has it>
 set -euo pipefail
-cmake=$1 build=$2 installed=$3 scratch=$4
+cmake=$1 build=$2 installed=$3 scratch=$4 lib=$5
 rm -rf "$scratch"
 headers=include/cudaq/realtime/daemon/dispatcher
 qec=()
@@ -14,8 +14,8 @@ check() { # prefix
 }
 
 check "$installed" || { cat "$scratch.log" && echo "the library's own copy was refused" && exit 1; }
-for file in $headers/cudaq_realtime.h lib/libcudaq-realtime.so lib/libcudaq-realtime-dispatch.a \
-  lib/cmake/cudaq-realtime/cudaq-realtime-config.cmake "${qec[@]}"; do
+for file in $headers/cudaq_realtime.h "$lib/libcudaq-realtime.so" "$lib/libcudaq-realtime-dispatch.a" \
+  "$lib/cmake/cudaq-realtime/cudaq-realtime-config.cmake" "${qec[@]}"; do
   prefix=$scratch/$(basename "$file")
   mkdir -p "$(dirname "$prefix/$file")"
   echo "a file of another project" >"$prefix/$file"

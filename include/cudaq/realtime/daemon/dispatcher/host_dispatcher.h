@@ -126,7 +126,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *disp
  *
  * grace_period_ns limits only the wait for deferred requests and for graphs. When it ends, requests that still wait for
  * a worker are answered SHUTTING_DOWN. A graph that still runs is left alone (CUDAQ_ERR_TIMEOUT): what it uses must
- * stay, and a little memory of the library stays allocated with it.
+ * stay, and a little memory of the library stays allocated with it. The graph may still write to its slot, so a ring of
+ * cudaq_ringbuffer_create refuses every later dispatcher: destroy it when the graph has ended, and create another one.
  *
  * There is no mailbox: use io_ctx or hooks. workers as for cudaq_dispatcher_set_host_workers, except CALLER_PUBLISHES
  * workers (CUDAQ_ERR_UNSUPPORTED): the caller has no handle to give them back. */
