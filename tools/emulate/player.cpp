@@ -81,11 +81,11 @@ std::span<const std::uint8_t> player::payload_of(const stream &s, std::uint32_t 
   buffer_.clear();
   put(buffer_, options_.decoder_ids[number]);
   if (s.at == step::enqueue) {
-    put(buffer_, s.count);
+    put(buffer_, s.enqueued);
     put(buffer_, 0); // mapping id
     put(buffer_, shots.num_detectors);
     buffer_.insert(buffer_.end(), events.begin(), events.end());
-  } else {
+  } else if (s.at == step::corrections) {
     put(buffer_, shots.num_observables);
     buffer_.push_back(1); // the next shot begins without corrections
   }
@@ -96,14 +96,15 @@ bool player::send(std::uint32_t number, std::uint64_t now) {
   stream &s = streams_[number];
   const std::uint32_t function = s.at == step::decode    ? qec::kOneShotFunctionId
                                  : s.at == step::enqueue ? qec::kEnqueueFunctionId
+                                 : s.at == step::reset   ? qec::kResetFunctionId
                                                          : qec::kGetCorrectionsFunctionId;
-  const std::uint32_t id = static_cast<std::uint32_t>(s.count) * id_step_ + number;
+  const std::uint32_t id = static_cast<std::uint32_t>(s.requests) * id_step_ + number;
   if (!link_.send(id, function, payload_of(s, number), now))
     return false;
   s.id = id;
   s.sent_ns = now;
   s.waits = true;
-  ++s.count;
+  ++s.requests;
   ++result_.requests;
   return true;
 }
@@ -126,22 +127,36 @@ void player::take(const link_answer &answer, std::uint64_t now) {
     return;
   }
   if (status != 0) {
-    ++result_.bad_status;
-    note(s, fmt::format("status {}{}", status,
-                        status < 0 ? std::string(": ") + cudaq_rpc_status_string(status) : std::string()));
-    s.at = step::idle;
-    --open_;
-    return;
-  }
-  if (s.at == step::enqueue)
+    take_error(s, status);
+  } else if (s.at == step::enqueue) {
+    ++s.enqueued;
     s.at = step::corrections;
-  else
+  } else if (s.at == step::reset) {
+    s.enqueued = 0;
+    end_shot(s);
+  } else {
     finish_shot(s, answer.result, now);
+  }
+}
+
+/// The decoding server reports an error until the decoder is reset.
+void player::take_error(stream &s, std::int32_t status) {
+  ++result_.bad_status;
+  note(s, status < 0 ? fmt::format("status {}: {}", status, cudaq_rpc_status_string(status))
+                     : fmt::format("status {}", status));
+  if (server_ && s.at != step::reset)
+    s.at = step::reset;
+  else
+    end_shot(s);
+}
+
+void player::end_shot(stream &s) {
+  s.at = step::idle;
+  --open_;
 }
 
 void player::finish_shot(stream &s, std::span<const std::uint8_t> correction, std::uint64_t now) {
-  s.at = step::idle;
-  --open_;
+  end_shot(s);
   ++result_.answered;
   result_.shot_time.record(now - s.due_ns);
   if (check_ && !std::ranges::equal(correction, plan_.expected_row(s.shot))) {
@@ -158,9 +173,11 @@ void player::look_for_losses(std::uint64_t now) {
       link_.give_up(s.id);
       ++result_.lost;
       note(s, "no answer within the timeout");
-      s.at = step::idle;
       s.waits = false;
-      --open_;
+      if (server_ && s.at != step::reset)
+        s.at = step::reset; // the decoder's state is not known
+      else
+        end_shot(s);
     }
   const bool silent = open_ != 0 && now > last_answer_ns_ + timeout_ns_;
   if (silent || (open_ != 0 && !link_.alive())) {

@@ -52,12 +52,14 @@ public:
   play_result result() const;
 
 private:
-  enum class step : std::uint8_t { idle, enqueue, corrections, decode };
+  enum class step : std::uint8_t { idle, enqueue, corrections, reset, decode };
   struct stream {
     step at = step::idle;
     bool waits = false; ///< a request is sent; else the request of `at` is to be sent
     std::uint32_t id = 0, shot = 0;
-    std::uint64_t due_ns = 0, sent_ns = 0, count = 0;
+    std::uint64_t due_ns = 0, sent_ns = 0;
+    std::uint64_t requests = 0; ///< sent
+    std::uint64_t enqueued = 0; ///< accepted by the server since the last reset
   };
 
   bool begun_all() const { return result_.shots >= most_; }
@@ -65,7 +67,9 @@ private:
   bool send(std::uint32_t number, std::uint64_t now);
   std::span<const std::uint8_t> payload_of(const stream &s, std::uint32_t number);
   void take(const link_answer &answer, std::uint64_t now);
+  void take_error(stream &s, std::int32_t status);
   void finish_shot(stream &s, std::span<const std::uint8_t> correction, std::uint64_t now);
+  void end_shot(stream &s);
   void look_for_losses(std::uint64_t now);
   void note(const stream &s, const std::string &what);
 

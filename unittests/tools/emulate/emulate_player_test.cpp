@@ -150,6 +150,24 @@ TEST(Player, SpeaksTheProtocolOfTheDecodingServer) {
   EXPECT_EQ(second->payload, expected);
 }
 
+TEST(Player, CountsTheEnqueuedShotsOfADecoderAndResetsItAfterAnError) {
+  play_bench b(3);
+  b.options.protocol = "server";
+  b.to.busy = 1;
+  std::vector<std::uint8_t> counters;
+  EXPECT_EQ(b.run().answered, 3u);
+  for (const function_link::request &r : b.to.sent)
+    if (r.function == qec::kEnqueueFunctionId)
+      counters.push_back(r.payload[8]);
+  EXPECT_EQ(counters, (std::vector<std::uint8_t>{0, 0, 1, 2})) << "the first was busy";
+  play_bench failing(1);
+  failing.options.protocol = "server";
+  failing.to.status = 6;
+  EXPECT_EQ(failing.run().bad_status, 2u) << "enqueue and reset";
+  EXPECT_EQ(failing.to.sent.back().function, qec::kResetFunctionId);
+  EXPECT_EQ(failing.to.sent.back().payload, std::vector<std::uint8_t>(8, 0));
+}
+
 TEST(Player, SendsABusyRequestAgain) {
   play_bench b;
   b.to.busy = 17;
