@@ -13,7 +13,8 @@
 //   disconnected   -                     -           no effect         runs         run      -
 //
 //   (1) The provider's connect runs on a thread of the instance. The state is connecting until it has returned; a
-//       failure leads back to created. After a time-out the next connect waits for the same call and returns its result.
+//       failure leads back to created. After a time-out the next connect waits for the same call and returns its
+//       result.
 //   (2) Without a call of the provider. A connect that comes later on another thread is refused, so it cannot wait
 //       without limit for a program that is about to end.
 //   (3) Calls the provider's disconnect once, on the calling thread, while its connect runs. The state is cancelling
