@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The round trip of a request over loopback, beside that of a plain socket which sends back what it receives. Cases and
 // floor alternate. The test checks answers, not times: it prints the figures. CUDAQ_UDP_EXCHANGES sets the exchanges of
-// each case, and then all threads spin; with 8 cores or more each has a core of its own.
+// each case, and then all threads spin, each on a core of its own.
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/transport/udp/udp_peer.h"
 #include "unittests/transport/udp/udp_provider_library.h"
@@ -24,8 +24,11 @@ struct plan {
   const char *told = std::getenv("CUDAQ_UDP_EXCHANGES");
   bool measures = told != nullptr;
   int exchanges = measures ? std::atoi(told) : 200;
-  bool pinned = measures && std::thread::hardware_concurrency() >= 8;
-  int client_core = 2, server_core = 4, provider_core = 6;
+  int cores = static_cast<int>(std::thread::hardware_concurrency());
+  bool pinned = measures && cores >= 2;
+  bool has_ring = !measures || cores >= 3; ///< three threads that spin need three cores
+  int apart = cores >= 8 ? 2 : 1;          ///< the next physical core, on machines with two threads a core
+  int client_core = 0, server_core = apart, provider_core = 2 * apart;
 };
 
 /// While it lives, the calling thread runs on a core. Threads that start meanwhile would inherit that.
@@ -200,7 +203,8 @@ TEST(UdpRoundTrip, IsPrintedBesideThatOfAPlainSocket) {
   for (int round = 0; round < kRounds; ++round) {
     measure<plain_echo>(p, floor);
     measure<served>(p, unified, true);
-    measure<served>(p, ring, false);
+    if (p.has_ring)
+      measure<served>(p, ring, false);
   }
   const auto print = [&](const char *name, figures &f) {
     std::printf("%-12s %7zu exchanges of %u bytes: p50 %8.2f us, p99 %8.2f us, %5.2f times the floor's p50\n", name,
@@ -209,7 +213,8 @@ TEST(UdpRoundTrip, IsPrintedBesideThatOfAPlainSocket) {
   };
   print("plain socket", floor);
   print("unified", unified);
-  print("ring", ring);
+  if (p.has_ring)
+    print("ring", ring);
 }
 
 } // namespace
