@@ -29,6 +29,14 @@ TEST_P(ShmProcesses, IncrementAString) {
   EXPECT_EQ(cudaq_shm_client_alive(client.get), 0);
 }
 
+TEST_P(ShmProcesses, TheExampleInCGetsItsAnswer) {
+  const std::string name = own_name("example");
+  peer_server server(GetParam(), name);
+  child_process example({CUDAQ_SHM_EXAMPLE, name, std::to_string(kIncrement)});
+  EXPECT_EQ(example.line(), "IBM");
+  EXPECT_EQ(example.wait(), 0);
+}
+
 TEST_P(ShmProcesses, ABurstGoesRoundTheRing) {
   const std::string name = own_name("burst");
   peer_server server(GetParam(), name);
