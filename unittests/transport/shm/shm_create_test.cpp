@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation of the provider: options, refusals, names, what it says about itself.
 #include "unittests/transport/shm/provider_handle.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 #include <cstring>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 //   CUDAQ_TEST_SHM_MESSAGES=N   messages of the long run (10^6; 2 * 10^4 under a sanitizer)
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 namespace cudaq::realtime::test {
 namespace {
