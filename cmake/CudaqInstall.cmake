@@ -13,6 +13,10 @@ install(EXPORT cudaq-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_
 if(TARGET cudaq-realtime-bridge-udp)
   install(TARGETS cudaq-realtime-bridge-udp LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
+install(TARGETS cudaq-realtime-bridge-shm LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}") # opened by the loader
+install(TARGETS cudaq-realtime-shm-client EXPORT cudaq-realtime-realtime-shm-client-targets
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(EXPORT cudaq-realtime-realtime-shm-client-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
 if(TARGET cudaq-realtime-dispatch)
   install(TARGETS cudaq-realtime-dispatch EXPORT cudaq-realtime-realtime-dispatch-targets
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")

@@ -54,8 +54,8 @@ union control_buffer {
 
 } // namespace
 
-bool send_message(int socket, const void *message, std::size_t bytes, const int *files, std::size_t count) {
-  iovec part{const_cast<void *>(message), bytes};
+bool send_message(int socket, void *message, std::size_t bytes, const int *files, std::size_t count) {
+  iovec part{message, bytes};
   msghdr m{};
   m.msg_iov = &part, m.msg_iovlen = 1;
   control_buffer control{};

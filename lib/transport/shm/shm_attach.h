@@ -69,8 +69,7 @@ sockaddr_un shm_address(const std::string &name);
 status_or_reason system_refused(const std::string &call, int error);
 
 /// Sends one message, with `count` files. False: the peer is gone, or does not read.
-bool send_message(int socket, const void *message, std::size_t bytes, const int *files = nullptr,
-                  std::size_t count = 0);
+bool send_message(int socket, void *message, std::size_t bytes, const int *files = nullptr, std::size_t count = 0);
 /// Receives one message of exactly `bytes` bytes, and up to two files. False: the peer is gone, the message has another
 /// length, or nothing has arrived on a socket that does not block.
 bool receive_message(int socket, void *message, std::size_t bytes, file_handle files[2]);

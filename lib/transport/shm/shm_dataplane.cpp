@@ -40,19 +40,21 @@ volatile std::uint64_t &shm_dataplane::tx_flag(const client_ring &r, std::uint32
 /// Makes the list of the rings to look at, and settles those whose clients are gone.
 void shm_dataplane::read_phases() {
   const std::uint32_t seen = changes_.load();
-  if (seen == changes_seen_)
+  if (seen == changes_seen_ && !any_leaving_)
     return;
   changes_seen_ = seen;
+  any_leaving_ = false;
   listed_.clear();
-  turn_ = 0;
   for (client_ring &r : rings_) {
     const auto phase = static_cast<ring_phase>(r.phase.load());
     if (phase == ring_phase::open && !r.is_listed) {
       r.is_listed = true;
       r.cursor = 0;
     }
-    if (phase == ring_phase::leaving)
+    if (phase == ring_phase::leaving) {
       settle(r);
+      any_leaving_ |= r.is_listed;
+    }
     if (r.is_listed)
       listed_.push_back(&r);
   }

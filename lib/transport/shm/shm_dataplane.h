@@ -84,6 +84,7 @@ private:
   // The loop's own:
   std::vector<client_ring *> listed_; ///< open or leaving
   std::uint32_t changes_seen_ = 0;
+  bool any_leaving_ = false;   ///< and not settled
   std::size_t turn_ = 0;       ///< index in listed_ of the ring that is asked first
   std::uint32_t last_ = kNone; ///< the slot that rx_poll returned last, while it may be dropped
   std::uint32_t total_held_ = 0;

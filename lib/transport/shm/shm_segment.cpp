@@ -145,8 +145,14 @@ void shm_memory::unmap(std::uint32_t k) {
 }
 
 void shm_memory::clear(std::uint32_t k) {
-  std::memset(requests(k), 0, layout_.tx_data);
+  std::uint8_t *at = requests(k);
+  std::memset(at, 0, sizeof(shm_head));
+  std::memset(at + layout_.rx_data, 0, layout_.tx_data - layout_.rx_data);
   std::memset(answers(k), 0, layout_.bytes - layout_.tx_data);
+  // Last: a dispatcher polls the flags all the time, and takes its next request after it has seen these stores.
+  for (const std::uint64_t flags : {layout_.tx_flags, layout_.rx_flags})
+    for (std::uint32_t i = 0; i < layout_.num_slots; ++i)
+      store_release<std::uint64_t>(reinterpret_cast<volatile std::uint64_t *>(at + flags)[i], 0);
 }
 
 } // namespace cudaq::realtime::detail

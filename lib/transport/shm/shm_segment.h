@@ -27,7 +27,7 @@ public:
   status_or_reason map(std::uint32_t k);
   /// Returns the segment of client k to the system. No thread may use it.
   void unmap(std::uint32_t k);
-  /// Fills the segment of client k with 0.
+  /// Fills the segment of client k with 0. A dispatcher may poll the flags meanwhile.
   void clear(std::uint32_t k);
 
   const shm_layout &layout() const { return layout_; }

@@ -2,8 +2,8 @@
 // The processes of shm_peer.cpp, as tests start them.
 #pragma once
 
-#include "unittests/transport/shm/child_process.h"
 #include "unittests/transport/shm/provider_handle.h"
+#include "unittests/transport/shm/shm_process.h"
 
 #include <cstdlib>
 

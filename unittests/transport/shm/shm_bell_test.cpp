@@ -4,7 +4,7 @@
 #include "lib/transport/shm/shm_bell.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/provider_handle.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 #include <chrono>
 #include <gtest/gtest.h>

@@ -4,7 +4,7 @@
 //   CUDAQ_TEST_SHM_KILLS=N   clients that are killed (20), and servers (3; a fifth of N if it is set)
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 #include <random>
 #include <thread>

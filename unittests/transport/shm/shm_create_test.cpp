@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation of the provider: options, refusals, names, what it says about itself.
 #include "unittests/transport/shm/provider_handle.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 #include <cstring>
 #include <fcntl.h>
@@ -125,6 +125,27 @@ TEST(ShmCreate, RefusesHugePagesAndPinnedMemoryWithAReasonWhereTheyAreMissing) {
     const provider_handle p({"--name", own_name("memory"), "--unified", option});
     EXPECT_TRUE(p.status == CUDAQ_OK || p.text.find(option) != std::string::npos) << p.text;
   }
+}
+
+TEST(ShmCreate, IsLoadedByTheLibrary) {
+  const std::string name = own_name("loaded");
+  std::string words[] = {"--name", name, "--unified"}, wrong = "--nothing";
+  char *argv[] = {words[0].data(), words[1].data(), words[2].data()}, *bad[] = {wrong.data()};
+  cudaq_realtime_bridge_handle_t bridge = nullptr;
+  EXPECT_EQ(cudaq_bridge_create_from_library(&bridge, CUDAQ_SHM_PROVIDER, 1, bad), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(std::string(cudaq_last_error_message()).find("'--nothing' is not an option"), std::string::npos)
+      << cudaq_last_error_message();
+  ASSERT_EQ(cudaq_bridge_create_from_library(&bridge, CUDAQ_SHM_PROVIDER, 3, argv), CUDAQ_OK)
+      << cudaq_last_error_message();
+  cudaq_cpu_dataplane_t plane{};
+  EXPECT_EQ(cudaq_bridge_get_cpu_dataplane(bridge, &plane), CUDAQ_OK);
+  EXPECT_EQ(cudaq_bridge_connect(bridge), CUDAQ_OK);
+  EXPECT_EQ(cudaq_bridge_launch(bridge), CUDAQ_OK);
+  const shm_client client(name);
+  EXPECT_EQ(client.status, CUDAQ_OK) << client.text;
+  EXPECT_EQ(cudaq_bridge_disconnect(bridge), CUDAQ_OK);
+  EXPECT_EQ(cudaq_shm_client_alive(client.get), 0);
+  EXPECT_EQ(cudaq_bridge_destroy(bridge), CUDAQ_OK);
 }
 
 TEST(ShmClient, RefusesWrongArguments) {

@@ -3,7 +3,7 @@
 #include "lib/transport/shm/shm_attach.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -98,7 +98,7 @@ TEST(ShmHostile, WrongAttachRequestsAreClosedOrRefused) {
   detail::shm_attach_request request;
   for (const std::size_t bytes : {std::size_t{1}, sizeof(request) - 1, sizeof(request) + 1}) {
     const file_handle socket = connected(name);
-    const std::vector<char> junk(bytes, 'j');
+    std::vector<char> junk(bytes, 'j');
     ASSERT_TRUE(detail::send_message(socket.get(), junk.data(), junk.size()));
     EXPECT_TRUE(is_closed(socket));
   }

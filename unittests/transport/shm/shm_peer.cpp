@@ -7,7 +7,7 @@
 //   shm_peer scribble NAME SEED              writes random words over all memory that it shares; prints GO
 #include "unittests/support/host_fixture.h"
 #include "unittests/transport/shm/provider_handle.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 #include <cstdio>
 #include <fstream>

@@ -4,7 +4,7 @@
 //   CUDAQ_TEST_SHM_MESSAGES=N   messages of the long run (10^6; 2 * 10^4 under a sanitizer)
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 namespace cudaq::realtime::test {
 namespace {
@@ -27,6 +27,14 @@ TEST_P(ShmProcesses, IncrementAString) {
   EXPECT_EQ(header.ptp_timestamp, 12u);
   EXPECT_EQ(server.stop(), 1u);
   EXPECT_EQ(cudaq_shm_client_alive(client.get), 0);
+}
+
+TEST_P(ShmProcesses, TheExampleInCGetsItsAnswer) {
+  const std::string name = own_name("example");
+  peer_server server(GetParam(), name);
+  child_process example({CUDAQ_SHM_EXAMPLE, name, std::to_string(kIncrement)});
+  EXPECT_EQ(example.line(), "IBM");
+  EXPECT_EQ(example.wait(), 0);
 }
 
 TEST_P(ShmProcesses, ABurstGoesRoundTheRing) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of several clients behind one dataplane: the test plays the dispatcher's loop, step by step.
+// The rings of several clients in one dataplane: the test plays the dispatcher's loop, step by step.
 #include "unittests/transport/shm/provider_handle.h"
-#include "unittests/transport/shm/traffic.h"
+#include "unittests/transport/shm/shm_traffic.h"
 
 #include <chrono>
 #include <gtest/gtest.h>

@@ -12,6 +12,12 @@
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 
+#if defined(__GNUC__)
+#define CUDAQ_SHM_CLIENT_API __attribute__((visibility("default")))
+#else
+#define CUDAQ_SHM_CLIENT_API
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -35,19 +41,20 @@ typedef struct cudaq_shm_client_options_t {
  *   CUDAQ_ERR_UNSUPPORTED   the server has another version of the attach protocol
  *   CUDAQ_ERR_INTERNAL      the system refused access or memory
  * cudaq_shm_client_error has the text. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_shm_client_attach(cudaq_shm_client_t **out_client, const char *name,
-                                                          uint64_t timeout_ns,
-                                                          const cudaq_shm_client_options_t *options);
+CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_attach(cudaq_shm_client_t **out_client, const char *name,
+                                                            uint64_t timeout_ns,
+                                                            const cudaq_shm_client_options_t *options);
 
 /* The ring (host views only), valid until detach. The other pointers may be NULL. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_shm_client_ring(const cudaq_shm_client_t *client, cudaq_ringbuffer_t *out_ring,
-                                                        uint32_t *out_num_slots, uint32_t *out_slot_size);
+CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_ring(const cudaq_shm_client_t *client,
+                                                          cudaq_ringbuffer_t *out_ring, uint32_t *out_num_slots,
+                                                          uint32_t *out_slot_size);
 
 /* 1 while the server lives, 0 after it has ended or has closed the connection. Makes one system call. */
-CUDAQ_REALTIME_API int cudaq_shm_client_alive(const cudaq_shm_client_t *client);
+CUDAQ_SHM_CLIENT_API int cudaq_shm_client_alive(const cudaq_shm_client_t *client);
 
 /* As cudaq_host_ringbuffer_signal_slot; also wakes a server that sleeps (--wait-us). */
-CUDAQ_REALTIME_API void cudaq_shm_client_signal(cudaq_shm_client_t *client, uint32_t slot);
+CUDAQ_SHM_CLIENT_API void cudaq_shm_client_signal(cudaq_shm_client_t *client, uint32_t slot);
 
 /* Waits until slot `slot` is answered or free.
  *   CUDAQ_OK                there is an answer: cudaq_host_ringbuffer_poll_tx_flag says which
@@ -55,13 +62,14 @@ CUDAQ_REALTIME_API void cudaq_shm_client_signal(cudaq_shm_client_t *client, uint
  *                           was none
  *   CUDAQ_ERR_TIMEOUT       neither until timeout_ns had passed
  *   CUDAQ_ERR_STATE         the server has ended; this is detected within sleep_ns, at most 10 ms */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot, uint64_t timeout_ns);
+CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot,
+                                                          uint64_t timeout_ns);
 
 /* Gives the ring back. Answers that were not collected are lost. The handle and the ring must not be used again. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_shm_client_detach(cudaq_shm_client_t *client);
+CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_detach(cudaq_shm_client_t *client);
 
 /* The reason of the last failed call of this thread. Empty before the first failure. */
-CUDAQ_REALTIME_API const char *cudaq_shm_client_error(void);
+CUDAQ_SHM_CLIENT_API const char *cudaq_shm_client_error(void);
 
 #ifdef __cplusplus
 }
