@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The input is a list of requests to the decoding server: a byte that chooses the function, then its fields, or any
+// payload. A small model of a decoder's stream says what each answer must be.
+#include "lib/qec/server/decoding_server.h"
+#include "unittests/fuzz/fuzz_input.h"
+
+#include <optional>
+#include <vector>
+
+namespace {
+
+using namespace cudaq::qec::realtime;
+using cudaq::realtime::test::fuzz_input;
+using cudaq::realtime::test::require;
+using bytes = std::vector<std::uint8_t>;
+
+constexpr unsigned kBits = 10; // detector k and observable k are flipped by one error: the answer is the shot
+constexpr std::uint64_t kId = 3;
+
+std::unique_ptr<decoding_unit> transparent_unit() {
+  std::string text;
+  for (unsigned k = 0; k < kBits; ++k)
+    text += "error(0.1) D" + std::to_string(k) + " L" + std::to_string(k) + "\n";
+  return std::make_unique<decoding_unit>(make_decoder("lookup", text).instance, sparse_rows{}, kBits);
+}
+
+/// The rules of docs/server.md, written once more.
+struct stream_model {
+  std::vector<bool> shot;
+  unsigned sum = 0;
+  int latched = 0;
+  std::optional<std::uint64_t> expected;
+
+  int enqueue(std::uint64_t counter, const std::vector<bool> &bits) {
+    if (latched != 0)
+      return latched;
+    if (expected && counter != *expected)
+      return latched = counter - *expected < (std::uint64_t{1} << 63) ? 6 : 2;
+    if (shot.size() + bits.size() > kBits)
+      return latched = 2;
+    expected = counter + 1;
+    shot.insert(shot.end(), bits.begin(), bits.end());
+    for (std::size_t k = 0; shot.size() == kBits && k < kBits; ++k)
+      sum ^= (shot[k] ? 1u : 0u) << k;
+    if (shot.size() == kBits)
+      shot.clear();
+    return 0;
+  }
+};
+
+struct exchange {
+  std::int32_t status;
+  bytes result;
+};
+
+exchange ask(decoding_server &server, std::uint32_t function, const bytes &payload, std::size_t room) {
+  bytes result(room + 8, 0xEE);
+  server_answer now{-9999, 9999};
+  const bytes exact(payload); // its end is the end of the allocation
+  require(server.submit(function, exact, std::span(result).first(room), {}, now), "without a queue it answers at once");
+  require(now.bytes <= room && (now.status == 0 || now.bytes == 0), "a status comes without a result");
+  for (std::size_t k = room; k < result.size(); ++k)
+    require(result[k] == 0xEE, "nothing is written after the room for the answer");
+  result.resize(now.bytes);
+  return {now.status, result};
+}
+
+void append(bytes &to, std::uint64_t value) {
+  for (unsigned k = 0; k < 8; ++k)
+    to.push_back(static_cast<std::uint8_t>(value >> (8 * k)));
+}
+
+void send_enqueue(decoding_server &server, stream_model &model, fuzz_input &input) {
+  const std::uint64_t base = model.expected.value_or(0);
+  const std::uint64_t counter = base + static_cast<std::uint64_t>(static_cast<std::int64_t>(input.take<std::int8_t>()));
+  const std::size_t count = input.take<std::uint8_t>() % 24;
+  bytes payload;
+  for (const std::uint64_t number : {kId, counter, std::uint64_t{0}, std::uint64_t{count}})
+    append(payload, number);
+  std::vector<bool> bits;
+  for (std::size_t at = 0; at < (count + 7) / 8; ++at) {
+    payload.push_back(input.take<std::uint8_t>());
+    for (unsigned k = 0; k < 8 && bits.size() < count; ++k)
+      bits.push_back((payload.back() >> k & 1) != 0);
+  }
+  require(ask(server, kEnqueueFunctionId, payload, 64).status == model.enqueue(counter, bits), "enqueue");
+}
+
+void send_get(decoding_server &server, stream_model &model, fuzz_input &input) {
+  const std::uint64_t wanted = input.take<std::uint8_t>();
+  const std::size_t room = input.take<std::uint8_t>() % 4;
+  const bool clear = input.take<std::uint8_t>() % 2 != 0;
+  bytes payload;
+  append(payload, kId);
+  append(payload, wanted);
+  payload.push_back(clear ? 1 : 0);
+  const exchange got = ask(server, kGetCorrectionsFunctionId, payload, room);
+  const std::size_t size = (wanted + 7) / 8;
+  const int status = model.latched != 0 ? model.latched : wanted == 0 || wanted > kBits || size > room ? 2 : 0;
+  require(got.status == status, "get_corrections");
+  if (status != 0)
+    return;
+  unsigned bits = 0;
+  for (std::size_t k = 0; k < got.result.size(); ++k)
+    bits |= static_cast<unsigned>(got.result[k]) << (8 * k);
+  require(got.result.size() == size && bits == (model.sum & ((1u << wanted) - 1)), "the corrections");
+  if (clear)
+    model.sum = 0;
+}
+
+void send_any(decoding_server &server, stream_model &model, fuzz_input &input) {
+  constexpr std::uint32_t kFunctions[] = {kEnqueueFunctionId, kGetCorrectionsFunctionId, kResetFunctionId,
+                                          kOneShotFunctionId};
+  const auto choice = input.take<std::uint8_t>();
+  const std::uint32_t function = choice < 4 ? kFunctions[choice] : input.take<std::uint32_t>();
+  const auto taken = input.bytes(input.take<std::uint8_t>());
+  const bytes payload(taken.begin(), taken.end());
+  const exchange got = ask(server, function, payload, 64);
+  if (function == kOneShotFunctionId)
+    require(got.status >= 0 && got.status <= 6 && (got.status != 0 || got.result == payload), "qec_decode");
+  else
+    require(got.status >= 0 && got.status < static_cast<std::int32_t>(kServerStatuses), "a status of the table");
+  // What it did to the stream is not followed: a reset makes server and model equal again.
+  bytes reset;
+  append(reset, kId);
+  require(ask(server, kResetFunctionId, reset, 0).status == 0, "a reset succeeds");
+  model = {};
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
+  fuzz_input input(data, std::min<std::size_t>(size, 4096));
+  std::vector<decoder_setup> setups;
+  setups.push_back({{.id = kId}, transparent_unit()});
+  decoding_server server(std::move(setups));
+  stream_model model;
+  while (!input.empty()) {
+    const auto kind = input.take<std::uint8_t>() % 4;
+    if (kind == 3)
+      send_any(server, model, input);
+    else if (kind == 2)
+      send_get(server, model, input);
+    else
+      send_enqueue(server, model, input);
+  }
+  return 0;
+}
