@@ -33,7 +33,10 @@ signal_events::signal_events() {
     throw std::runtime_error(std::string("signalfd: ") + std::strerror(errno));
 }
 
+// A signal that was sent twice, as timeout(1) does to a process and to its group, is not a second wish to end.
 signal_events::~signal_events() {
+  while (next() != 0) {
+  }
   close(fd_);
   const sigset_t set = served_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);

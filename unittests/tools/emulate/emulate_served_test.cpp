@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two terminals of the README: `serve` in one process, `emulate` in another, every answer against the recorded
+// predictions.
+#include "unittests/tools/serve/served_program.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+struct shape {
+  const char *name, *transport, *library, *options;
+};
+void PrintTo(const shape &s, std::ostream *out) { *out << s.name; }
+
+std::string value_in(const std::string &line, const std::string &key) {
+  const std::size_t at = line.find(" " + key + "=");
+  return at == std::string::npos ? "" : line.substr(at + key.size() + 2, line.find(' ', at + 1) - at - key.size() - 2);
+}
+
+class TwoTerminals : public testing::TestWithParam<shape> {
+protected:
+  void SetUp() override {
+    if (contains(run_program("serve --config /dev/null").err, "no YAML parser"))
+      GTEST_SKIP() << "this build has no YAML parser, so no server";
+    const auto config = scratch_.path() / "decoders.yaml";
+    std::ofstream(config) << "decoders:\n  - id: 0\n    type: pymatching\n    dem_file: " << CUDAQ_TEST_DATA
+                          << "/surface_z_d3_p0.005.dem\n  - id: 1\n    type: pymatching\n    dem_file: "
+                          << CUDAQ_TEST_DATA << "/surface_z_d3_p0.005.dem\n";
+    name_ = "emulate-test-" + std::to_string(getpid());
+    std::vector<std::string> arguments = {"serve",       "--config",         config.string(),
+                                          "--transport", GetParam().library, "--"};
+    std::istringstream options(GetParam().options);
+    for (std::string option; options >> option;)
+      arguments.push_back(option == "--name=" ? option + name_ : option);
+    server_ = std::make_unique<running_program>(arguments, scratch_.path() / "serve.err");
+    const std::string ready = server_->line();
+    if (contains(read_file(scratch_.path() / "serve.err"), "PyMatching"))
+      GTEST_SKIP() << "this build has no PyMatching";
+    ASSERT_TRUE(contains(ready, "QEC_DECODING_SERVER_READY")) << ready << read_file(scratch_.path() / "serve.err");
+    port_ = value_in(ready, "port");
+  }
+
+  nlohmann::json emulate(const std::string &options) const {
+    const std::string where = std::string(GetParam().transport) == "udp" ? "--port " + port_ : "--name " + name_;
+    return run_good_program("emulate --json --timeout 30 --distance 3 --transport " +
+                            std::string(GetParam().transport) + " " + where + " " + options);
+  }
+
+  scratch_folder scratch_;
+  std::string name_, port_;
+  std::unique_ptr<running_program> server_;
+};
+
+TEST_P(TwoTerminals, GiveTheRecordedPredictions) {
+  const auto once = emulate("--shots 3000");
+  ASSERT_FALSE(once.is_discarded());
+  EXPECT_EQ(once.at("shots_answered"), 3000);
+  EXPECT_EQ(once.at("mismatches"), 0);
+  EXPECT_EQ(once.at("lost"), 0);
+  const auto streams = emulate("--shots 500 --protocol server --decoder-ids 0,1");
+  ASSERT_FALSE(streams.is_discarded());
+  EXPECT_EQ(streams.at("requests"), 1000);
+  EXPECT_EQ(streams.at("mismatches"), 0);
+  server_->signal(SIGTERM);
+  std::string last;
+  for (std::string line; !(line = server_->line()).empty();)
+    last = line;
+  EXPECT_EQ(last, "CUDAQ_REALTIME_SERVER_PROCESSED count=4000");
+  EXPECT_EQ(server_->wait(), 0);
+}
+
+TEST_P(TwoTerminals, SayWhenTheServerIsGone) {
+  server_->signal(SIGKILL);
+  server_->wait();
+  const std::string where = std::string(GetParam().transport) == "udp" ? "--port " + port_ : "--name " + name_;
+  const program_result r =
+      run_program("emulate --timeout 0.3 --distance 3 --transport " + std::string(GetParam().transport) + " " + where);
+  EXPECT_NE(r.exit_code, 0);
+  EXPECT_FALSE(r.err.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, TwoTerminals,
+                         testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
+                                         shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --unified"},
+                                         shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
+TEST(Emulate, RefusesWhatItCannotUse) {
+  EXPECT_EQ(run_program("emulate --transport udp").exit_code, 2) << "no port";
+  EXPECT_EQ(run_program("emulate --transport shm").exit_code, 2) << "no name";
+  EXPECT_EQ(run_program("emulate --transport pigeon").exit_code, 2);
+  const program_result small = run_program("emulate --transport udp --port 9 --slot-size 24 --distance 3");
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_TRUE(contains(small.err, "--slot-size is 24: a request of these shots needs 27 bytes")) << small.err;
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
