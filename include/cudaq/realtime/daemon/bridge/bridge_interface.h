@@ -12,8 +12,8 @@
  * Rules for a provider. All entries are called from one thread at a time for each handle, except that disconnect may
  * come from another thread while connect waits, or just before connect begins; connect should then return. connect runs
  * on a thread of the loader: what belongs to a thread (the current CUDA device) is not what it was in create. Strings
- * are UTF-8 and end with 0. An entry must not throw. A provider may be loaded into a process more than once and must not
- * assume that it is alone. */
+ * are UTF-8 and end with 0. An entry must not throw. A provider may be loaded into a process more than once and must
+ * not assume that it is alone. */
 #ifndef CUDAQ_REALTIME_BRIDGE_INTERFACE_H
 #define CUDAQ_REALTIME_BRIDGE_INTERFACE_H
 
@@ -116,8 +116,8 @@ typedef enum cudaq_realtime_bridge_provider_t {
 } cudaq_realtime_bridge_provider_t;
 
 /* Loads a provider and creates an instance. `library`: a path, or a file name for the dynamic linker's search. The
- * provider gets a copy of argv, with a NULL after it. The provider's status is passed on, and *out_handle is set only if
- * it is CUDAQ_OK. A library stays loaded until the process ends. No lock is held while an entry of the provider runs.
+ * provider gets a copy of argv, with a NULL after it. The provider's status is passed on, and *out_handle is set only
+ * if it is CUDAQ_OK. A library stays loaded until the process ends. No lock is held while an entry of the provider runs.
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, an empty name, an unknown provider, or the variable is not set
  *   CUDAQ_ERR_INTERNAL      the library cannot be loaded, has no getter, or its table is incomplete or of a version
  *                           outside 1 to 3, or create threw; cudaq_last_error_message has the text */
@@ -138,7 +138,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_bridge_create_from_library(cudaq_realtim
  *   disconnect                 disconnect (without effect), destroy, get_*
  *
  * After an error the state is the same as before, and the call may be repeated. An instance connects once: after
- * disconnect, make a new one. A provider's status that is no cudaq_status_t, and an exception, give CUDAQ_ERR_INTERNAL. */
+ * disconnect, make a new one. A provider's status that is no cudaq_status_t, and an exception, give
+ * CUDAQ_ERR_INTERNAL. */
 
 /* Disconnects a connected instance first, unless disconnect has failed before. CUDAQ_ERR_STATE: connect still runs;
  * disconnect cancels it. The handle stays valid unless the result is CUDAQ_OK. */
