@@ -117,7 +117,8 @@ typedef enum cudaq_realtime_bridge_provider_t {
 
 /* Loads a provider and creates an instance. `library`: a path, or a file name for the dynamic linker's search. The
  * provider gets a copy of argv, with a NULL after it. The provider's status is passed on, and *out_handle is set only
- * if it is CUDAQ_OK. A library stays loaded until the process ends. No lock is held while an entry of the provider runs.
+ * if it is CUDAQ_OK. A library stays loaded until the process ends. While an entry of the provider runs, no lock is
+ * held.
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, an empty name, an unknown provider, or the variable is not set
  *   CUDAQ_ERR_INTERNAL      the library cannot be loaded, has no getter, or its table is incomplete or of a version
  *                           outside 1 to 3, or create threw; cudaq_last_error_message has the text */
