@@ -47,7 +47,8 @@ public:
     address.bytes.sin6_port = static_cast<std::uint16_t>(from);
     address.length = sizeof(address.bytes);
     const bool cut = datagram.size() > kSlotSize;
-    const std::vector<std::uint8_t> exact(datagram.begin(), datagram.begin() + (cut ? kSlotSize : datagram.size()));
+    const auto received = datagram.first(std::min<std::size_t>(datagram.size(), kSlotSize));
+    const std::vector<std::uint8_t> exact(received.begin(), received.end());
     const std::uint64_t not_seen = unseen();
     const gate_decision decision = gate_.take({address, exact, cut}, room, now_);
     ++datagrams_;

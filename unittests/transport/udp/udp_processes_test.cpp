@@ -129,7 +129,7 @@ TEST_P(UdpProcesses, RecoverWhenTheServerIsKilled) {
     EXPECT_EQ(before.answered, 100u);
     EXPECT_EQ(before.wrong + before.executed_twice, 0u);
     next += 100;
-    for (int n = 0; n < 8; ++n) // in flight when it dies
+    for (unsigned n = 0; n < 8; ++n) // in flight when it dies
       client.send(static_cast<std::uint32_t>(next + n), kRecord, payload_of(next + n), next + n);
     server->kill9();
     server = std::make_unique<udp_server_process>(with({"--replay-window=256", "--port", port}));
