@@ -5,6 +5,7 @@
 #
 #   models   protocol models of more slots, requests and workers           short form: Model.*
 #   soak     the load tests with 10^5 messages for each kind of ring       short form: *Load*, SharedRing*
+#            shared memory between processes: 10^7 messages, 100 kills   short form: ShmTraffic.*, ShmCrash.*
 #   fuzz     each parser, guided by coverage (needs clang)                 short form: Fuzz.*
 #   includes a build in which each source must include what it uses        short form: Headers.*, for the public ones
 #   tidy     clang-tidy on lib and tools                                   no short form
@@ -59,7 +60,8 @@ prepare() {
       --log-level=WARNING >/dev/null ;;
     soak)
       build release build/release unittests/host_dispatcher/all &&
-        build release build/release unittests/shared_ring/all
+        build release build/release unittests/shared_ring/all &&
+        build release build/release unittests/transport/shm/all
       ;;
     fuzz) unittests/fuzz/build.sh . "$logs/libfuzzer" "$jobs" ;;
     includes | tidy) ;;
@@ -72,9 +74,11 @@ run() {
     models)
       timeout "$budget" ctest --test-dir "$logs/models" -L campaign --no-tests=error --output-on-failure -j "$jobs"
       ;;
-    soak) CUDAQ_SOAK_MESSAGES=100000 timeout "$budget" bash -c \
+    soak) CUDAQ_SOAK_MESSAGES=100000 CUDAQ_TEST_SHM_MESSAGES=10000000 CUDAQ_TEST_SHM_KILLS=100 \
+      timeout "$budget" bash -c \
       "$tests/host_dispatcher/host_dispatcher_test --gtest_filter='*HostDispatcherLoad*' &&
-       $tests/shared_ring/shared_ring_test --gtest_filter='*/SharedRing.*'" ;;
+       $tests/shared_ring/shared_ring_test --gtest_filter='*/SharedRing.*' &&
+       $tests/transport/shm/shm_test --gtest_filter='ShmTraffic.*:ShmCrash.*'" ;;
     fuzz) unittests/fuzz/run_long.sh "$logs/libfuzzer/unittests/fuzz/fuzzers" "$budget" "$jobs" "$logs/found" ;;
     includes) timeout "$budget" bash -c "$(declare -f build); jobs=$jobs; build release '$logs/includes' all \
       -DCUDAQ_PRECOMPILED_HEADERS=OFF -DCUDAQ_REALTIME_ENABLE_CUDA=OFF" ;;

@@ -94,7 +94,9 @@ status_or_reason try_attach(cudaq_shm_client_t &c, const std::string &name, cloc
   const sockaddr_un address = shm_address(name);
   if (::connect(socket.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0) {
     const int error = errno;
-    if (error == ENOENT || error == ECONNREFUSED || error == EAGAIN || error == EINTR)
+    if (error == EAGAIN || error == EINTR)
+      return make_reason(CUDAQ_ERR_TIMEOUT, "too many connections wait for the server '%s'", name.c_str());
+    if (error == ENOENT || error == ECONNREFUSED)
       return make_reason(CUDAQ_ERR_TIMEOUT, "no server has the name '%s'", name.c_str());
     return system_refused("connect to " + shm_path(name, "sock"), error);
   }

@@ -4,7 +4,9 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::uint32_t kPollsBeforeLook = 256;   // as the host path does on a ring
+constexpr std::uint32_t kPollsBeforeLook = 256; // as the host path does on a ring
+constexpr std::uint32_t kSlotsOfALook = 128;
+constexpr std::uint32_t kSlotsOfASettle = 16;     // in each poll: other clients wait meanwhile
 constexpr std::uint32_t kPollsBeforeSleep = 2000; // some tens of microseconds
 
 } // namespace
@@ -49,7 +51,7 @@ void shm_dataplane::read_phases() {
     const auto phase = static_cast<ring_phase>(r.phase.load());
     if (phase == ring_phase::open && !r.is_listed) {
       r.is_listed = true;
-      r.cursor = 0;
+      r.cursor = r.looked = 0;
     }
     if (phase == ring_phase::leaving) {
       settle(r);
@@ -60,10 +62,12 @@ void shm_dataplane::read_phases() {
   }
 }
 
-/// For a ring that is leaving: gives it to the server if the loop holds nothing of it.
+/// For a ring that is leaving: gives it to the server if the loop holds nothing of it. Called in every poll until then.
 void shm_dataplane::settle(client_ring &r) {
-  for (std::uint32_t i = 0; r.held != 0 && i < s_.layout.num_slots; ++i)
-    collect_dropped(r, i);
+  for (std::uint32_t n = 0; r.held != 0 && n < kSlotsOfASettle; ++n) {
+    r.looked = next(r.looked);
+    collect_dropped(r, r.looked);
+  }
   if (r.held != 0)
     return;
   r.is_listed = false;
@@ -95,6 +99,7 @@ bool shm_dataplane::take(client_ring &r, std::uint32_t &slot) {
     return false;
   if (static_cast<ring_phase>(r.phase.peek()) != ring_phase::open)
     return false;
+  r.looked = 0;
   held_[number] = 1;
   store_relaxed<std::uint64_t>(flags_[number], 1);
   ++r.held, ++total_held_;
@@ -103,21 +108,19 @@ bool shm_dataplane::take(client_ring &r, std::uint32_t &slot) {
   return true;
 }
 
-/// Moves the cursor to a request that a client has put out of order (docs/ring_protocol.md section 6).
+/// Moves the cursor to a request that a client has put out of order (docs/ring_protocol.md section 6). Looks at a bounded
+/// number of slots, and goes on in the next call.
 void shm_dataplane::look_over(client_ring &r) {
-  if (load_acquire(rx_flag(r, r.cursor)) != 0)
-    return;
-  for (std::uint32_t i = r.cursor;;) {
-    if (held_[r.first + i] != 0)
-      return;
-    if (load_acquire(rx_flag(r, i)) != 0) {
-      while (r.cursor != i && load_acquire(rx_flag(r, r.cursor)) == 0) // the second look
+  for (std::uint32_t n = 0; n < kSlotsOfALook; ++n) {
+    const std::uint32_t i = (r.cursor + r.looked) % s_.layout.num_slots;
+    const bool ready = load_acquire(rx_flag(r, i)) != 0;
+    if (ready || held_[r.first + i] != 0 || r.looked + 1 == s_.layout.num_slots) {
+      while (ready && r.cursor != i && load_acquire(rx_flag(r, r.cursor)) == 0) // the second look
         r.cursor = next(r.cursor);
+      r.looked = 0;
       return;
     }
-    i = next(i);
-    if (i == r.cursor)
-      return;
+    ++r.looked;
   }
 }
 

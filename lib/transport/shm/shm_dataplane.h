@@ -60,6 +60,7 @@ private:
     std::uint8_t *segment = nullptr;
     std::uint32_t first = 0;  ///< number of its slot 0
     std::uint32_t cursor = 0; ///< the next slot to look at
+    std::uint32_t looked = 0; ///< slots after the cursor that a look over the ring has passed
     std::uint32_t held = 0;   ///< slots between rx_poll and their return
     bool is_listed = false;
   };

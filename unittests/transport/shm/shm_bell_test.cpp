@@ -26,7 +26,12 @@ TEST(ShmBell, NoWakeUpIsLostBetweenTwoThreads) {
   const auto begin = steady::now();
   const auto wait_for = [](shm_bell &bell, detail::shared_word<std::uint32_t> &word, std::uint32_t value) {
     while (word.load() != value)
-      bell.sleep(kLongSleep, [&] { return word.load() == value; });
+      bell.sleep(kLongSleep, [&] {
+        const bool ready = word.load() == value;
+        for (std::uint32_t i = 0; !ready && i < value % 8; ++i) // more time between the look and the sleep
+          std::this_thread::yield();
+        return ready;
+      });
   };
   std::thread other([&] {
     for (std::uint32_t i = 1; i <= rounds; ++i) {

@@ -130,6 +130,19 @@ TEST(ShmRings, ARequestOutOfOrderIsFound) {
   EXPECT_EQ(loop.request_id(slot), 42u);
 }
 
+TEST(ShmRings, ARequestFarOutOfOrderIsFoundBeforeALaterOne) {
+  loop_by_hand loop("1", "1000");
+  const auto client = loop.attach();
+  for (const std::uint32_t i : {700u, 300u, 999u})
+    client->send(i, kChecked, nullptr, 0, i);
+  for (const std::uint32_t expected : {300u, 700u, 999u}) {
+    std::uint32_t slot = 0;
+    ASSERT_TRUE(loop.poll_until(slot));
+    EXPECT_EQ(loop.request_id(slot), expected);
+    loop.answer(slot);
+  }
+}
+
 TEST(ShmRings, AnAnswerToAClientThatLeftNeverReachesTheNextOne) {
   loop_by_hand loop("1");
   auto old = loop.attach();
