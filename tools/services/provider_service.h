@@ -12,8 +12,8 @@
 namespace cudaq::realtime::tools {
 
 /// The library of a provider. A text with a / or the end .so is taken as it is. Of a name, the library
-/// libcudaq-realtime-bridge-NAME.so (with - for _) is looked for beside the program, in the library folder of an install
-/// tree and in that of a build tree; else the dynamic linker looks for it.
+/// libcudaq-realtime-bridge-NAME.so (with - for _) is looked for beside the program, in the library folder of an
+/// install tree and in that of a build tree; else the dynamic linker looks for it.
 std::string provider_library(const std::string &name);
 
 /// The value of `key` in a line of key=value words; `otherwise` if the line has no such key.

@@ -83,7 +83,8 @@ template <typename Take>
 }
 
 /// Flips the bit of every index in the list, as often as it stands there. `packed` has room for all of them.
-template <typename Indices> void flip_bits(const Indices &indices, std::span<std::uint8_t> packed) noexcept {
+template <typename Indices>
+void flip_bits(const Indices &indices, std::span<std::uint8_t> packed) noexcept {
   for (const std::size_t k : indices)
     packed[k / 8] = static_cast<std::uint8_t>(packed[k / 8] ^ 1U << k % 8);
 }
