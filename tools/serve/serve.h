@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The subcommand serve: the decoding server over a transport. docs/server.md.
+// The subcommand serve: the decoding server over a transport. docs/transport/server.md.
 #pragma once
 
 #include "tools/common/report.h"

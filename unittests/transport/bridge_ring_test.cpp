@@ -62,7 +62,7 @@ std::int32_t increment(cudaq_host_call_t *call, void *) {
   return 0;
 }
 
-/// A server in the order of docs/transports.md, up to the start of the dispatcher.
+/// A server in the order of docs/transport/transports.md, up to the start of the dispatcher.
 class BridgeRing : public ::testing::TestWithParam<int> {
 protected:
   void SetUp() override {

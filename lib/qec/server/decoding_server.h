@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decoding server without its transport: requests as bytes in, answers as bytes out. docs/server.md has the wire.
+// The decoding server without its transport: requests as bytes in, answers as bytes out. docs/transport/server.md has
+// the wire.
 #pragma once
 
 #include "lib/qec/server/served_decoder.h"

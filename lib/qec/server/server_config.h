@@ -12,7 +12,7 @@
 
 namespace cudaq::qec::realtime {
 
-/// One element of `decoders`. docs/server.md describes the fields.
+/// One element of `decoders`. docs/transport/server.md describes the fields.
 struct decoder_config {
   std::string place; ///< "line 3, column 5: decoders[0]"
   decoder_limits limits;

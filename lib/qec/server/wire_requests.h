@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of the decoding server as bytes: docs/server.md, "The wire". All numbers are little-endian, without
-// padding.
+// The requests of the decoding server as bytes: docs/transport/server.md, "The wire". All numbers are little-endian,
+// without padding.
 #pragma once
 
 #include <cstddef>

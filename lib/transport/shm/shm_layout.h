@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that a server and one client share: one segment, with one ring. docs/transport_shm.md has the reasons.
+// The memory that a server and one client share: one segment, with one ring. docs/transport/transport_shm.md has the
+// reasons.
 //
 // Example: 8 slots of 256 bytes, pages of 4096 bytes
 //

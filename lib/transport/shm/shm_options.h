@@ -8,7 +8,7 @@
 
 namespace cudaq::realtime::detail {
 
-/// The options of docs/transport_shm.md, after their check.
+/// The options of docs/transport/transport_shm.md, after their check.
 struct shm_options {
   std::string name = "default";
   std::uint32_t num_slots = 8; ///< of one client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of the udp provider. docs/transport_udp.md describes them.
+// The options of the udp provider. docs/transport/transport_udp.md describes them.
 #pragma once
 
 #include "lib/base/error_text.h"

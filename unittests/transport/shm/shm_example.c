@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client of docs/transport_shm.md, and the check that the header and the library serve a C program.
+/* The client of docs/transport/transport_shm.md, and the check that the header and the library serve a C program.
  *
  *   shm_example NAME FUNCTION_ID   sends "HAL", prints the answer */
 #include "cudaq/realtime/daemon/bridge/shm_client.h"

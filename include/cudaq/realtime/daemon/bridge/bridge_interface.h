@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Transports: the table that a provider exports, and the loader that calls it. docs/transports.md has the order of the
- * calls, an example, and what each provider of this library promises.
+/* Transports: the table that a provider exports, and the loader that calls it. docs/transport/transports.md has the
+ * order of the calls, an example, and what each provider of this library promises.
  *
  * A provider is a shared library. It moves requests between a control system and the slots of a ring: over a network,
  * shared memory, or a bus. It has one of two shapes, chosen when it is created:

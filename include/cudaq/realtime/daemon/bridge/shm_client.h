@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The client's end of the provider shm: a process that sends requests to a server on the same machine through shared
- * memory. Library: libcudaq-realtime-shm-client. docs/transport_shm.md has an example and the promises.
+ * memory. Library: libcudaq-realtime-shm-client. docs/transport/transport_shm.md has an example and the promises.
  *
  * A client gets a ring of its own. It works on the ring with the slot helpers of cudaq_realtime.h: fill slots 0, 1, ...
  * and 0 again, in this order, collect the answers in any order. A client is used by one thread at a time.

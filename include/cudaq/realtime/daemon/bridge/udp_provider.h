@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What libcudaq-realtime-bridge-udp.so exports beside the provider's table. A program that loads the library by name
- * takes the functions from it by dlsym. docs/transport_udp.md describes the provider. */
+ * takes the functions from it by dlsym. docs/transport/transport_udp.md describes the provider. */
 #ifndef CUDAQ_REALTIME_UDP_PROVIDER_H
 #define CUDAQ_REALTIME_UDP_PROVIDER_H
 
