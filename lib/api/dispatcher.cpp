@@ -156,7 +156,7 @@ status_or_reason cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ri
 
 status_or_reason cudaq_dispatcher_t::set_cpu_dataplane(const cudaq_cpu_dataplane_t &given) {
   cudaq_ringbuffer_t slots = given.ring;
-  std::vector<std::uint64_t> flags;
+  std::shared_ptr<std::vector<std::uint64_t>> flags;
   const auto check = [&]() -> status_or_reason {
     if (status_or_reason refused = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a CPU dataplane"))
       return refused;
@@ -166,15 +166,15 @@ status_or_reason cudaq_dispatcher_t::set_cpu_dataplane(const cudaq_cpu_dataplane
     if (given.rx_poll == nullptr || given.tx_publish == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "cpu_dataplane->%s is NULL",
                          given.rx_poll == nullptr ? "rx_poll" : "tx_publish");
-    flags.resize(std::size_t{2} * config.num_slots);
+    flags = std::make_shared<std::vector<std::uint64_t>>(std::size_t{2} * config.num_slots);
     slots.rx_flags = slots.tx_flags = nullptr;
-    slots.rx_flags_host = flags.data();
-    slots.tx_flags_host = flags.data() + config.num_slots;
+    slots.rx_flags_host = flags->data();
+    slots.tx_flags_host = flags->data() + config.num_slots;
     return path_->check_ring(slots);
   };
   return wire("the CPU dataplane", check, [&] {
     wiring_.dataplane = given;
-    wiring_.dataplane_flags = std::move(flags); // the arrays stay where they are
+    wiring_.dataplane_flags = std::move(flags);
     wiring_.ring = slots;
     wiring_.rewired = true;
   });

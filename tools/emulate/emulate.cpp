@@ -100,7 +100,7 @@ int run_emulate(const emulate_options &o, const output &out) {
   const std::uint32_t streams = player::streams(o);
   const std::size_t bytes = player::payload_bytes(o, shots);
   const std::unique_ptr<link> to =
-      o.transport == "shm" ? make_shm_link(o, streams, bytes) : make_udp_link(o, streams, bytes);
+      o.transport == "shm" ? make_shm_link(o, bytes) : make_udp_link(o, player::id_window(o), bytes);
   out.text("shots         {}: {}\n", shots.name, describe(shots));
   out.text("link          {}; {} stream{}{}\n", to->describe(), streams, streams == 1 ? "" : "s",
            o.rate == 0 ? "" : fmt::format(", {}/s", format_rate(o.rate)));

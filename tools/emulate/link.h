@@ -25,8 +25,7 @@ struct link_counters {
 class link {
 public:
   virtual ~link() = default;
-  /// Sends a request. False: no room at this moment. Two requests that are open together have ids that differ modulo
-  /// the number of open requests that the link was made for.
+  /// Sends a request. False: no room at this moment. Ids are consecutive.
   virtual bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
                     std::uint64_t timestamp) = 0;
   /// An answer that has arrived; does not wait.

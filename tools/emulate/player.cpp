@@ -29,18 +29,26 @@ std::uint32_t player::streams(const emulate_options &o) {
   return o.protocol == "server" ? static_cast<std::uint32_t>(o.decoder_ids.size()) : o.window;
 }
 
+std::uint32_t player::id_window(const emulate_options &o) { return 4 * std::bit_ceil(streams(o)); }
+
 player::player(const emulate_options &options, const shot_plan &plan, bool check, link &to,
                std::function<std::uint64_t()> clock)
     : options_(options), plan_(plan), check_(check), link_(to), clock_(std::move(clock)),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)),
       gap_ns_(options.rate == 0 ? 0 : static_cast<std::uint64_t>(1e9 / options.rate)),
-      server_(options.protocol == "server"), streams_(streams(options)), id_step_(std::bit_ceil(streams(options))),
-      most_(options.shots) {}
+      server_(options.protocol == "server"), streams_(streams(options)), owners_(id_window(options), kFree),
+      most_(options.shots) {
+  if (!server_)
+    return;
+  for (stream &s : streams_) // the decoders may have a state from before
+    s.at = step::reset;
+  open_ = static_cast<std::uint32_t>(streams_.size());
+}
 
 bool player::turn() {
   std::uint64_t now = clock_();
   if (begin_ns_ == 0)
-    begin_ns_ = last_answer_ns_ = now;
+    begin_ns_ = last_answer_ns_ = quiet_since_ns_ = now;
   bool worked = false;
   for (std::optional<link_answer> answer; (answer = link_.receive());) {
     now = clock_();
@@ -69,7 +77,8 @@ bool player::begin_shot(stream &s, std::uint64_t now) {
   s.shot = plan_.shot_of(result_.shots++);
   s.at = server_ ? step::enqueue : step::decode;
   s.waits = false;
-  ++open_;
+  if (open_++ == 0 && !losing_)
+    quiet_since_ns_ = now;
   return true;
 }
 
@@ -98,22 +107,25 @@ bool player::send(std::uint32_t number, std::uint64_t now) {
                                  : s.at == step::enqueue ? qec::kEnqueueFunctionId
                                  : s.at == step::reset   ? qec::kResetFunctionId
                                                          : qec::kGetCorrectionsFunctionId;
-  const std::uint32_t id = static_cast<std::uint32_t>(s.requests) * id_step_ + number;
-  if (!link_.send(id, function, payload_of(s, number), now))
+  std::uint32_t &owner = owners_[next_id_ % owners_.size()];
+  if (owner != kFree || !link_.send(next_id_, function, payload_of(s, number), now))
     return false;
-  s.id = id;
+  owner = number;
+  s.id = next_id_++;
   s.sent_ns = now;
   s.waits = true;
-  ++s.requests;
   ++result_.requests;
   return true;
 }
 
 void player::take(const link_answer &answer, std::uint64_t now) {
-  stream &s = streams_[answer.header.request_id % id_step_ % streams_.size()];
-  if (!s.waits || s.id != answer.header.request_id)
+  std::uint32_t &owner = owners_[answer.header.request_id % owners_.size()];
+  if (owner == kFree || streams_[owner].id != answer.header.request_id)
     return; // given up before
-  last_answer_ns_ = now;
+  stream &s = streams_[owner];
+  owner = kFree;
+  last_answer_ns_ = quiet_since_ns_ = now;
+  losing_ = false;
   s.waits = false;
   if (answer.header.ptp_timestamp != s.sent_ns) {
     ++result_.wrong_echo;
@@ -173,16 +185,19 @@ void player::look_for_losses(std::uint64_t now) {
       link_.give_up(s.id);
       ++result_.lost;
       note(s, "no answer within the timeout");
+      owners_[s.id % owners_.size()] = kFree;
+      losing_ = true;
       s.waits = false;
       if (server_ && s.at != step::reset)
         s.at = step::reset; // the decoder's state is not known
       else
         end_shot(s);
     }
-  const bool silent = open_ != 0 && now > last_answer_ns_ + timeout_ns_;
+  // Lost requests are given up first: the others may have waited for the places of their ids.
+  const bool silent = losing_ && now > quiet_since_ns_ + 2 * timeout_ns_;
   if (silent || (open_ != 0 && !link_.alive())) {
     result_.stalled = true;
-    result_.notes.push_back(silent ? "no answer at all within the timeout" : "the server has ended");
+    result_.notes.push_back(silent ? "no answer at all within twice the timeout" : "the server has ended");
   }
 }
 

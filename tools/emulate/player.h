@@ -42,6 +42,9 @@ public:
   /// Bytes of the longest request.
   static std::size_t payload_bytes(const emulate_options &options, const qec::shot_set &shots);
   static std::uint32_t streams(const emulate_options &options);
+  /// Ids of requests are consecutive, and two that are open together differ by less than this: 4 times the streams,
+  /// rounded up to a power of two.
+  static std::uint32_t id_window(const emulate_options &options);
 
   /// One turn: takes answers, begins shots that are due. Returns true if there was work.
   bool turn();
@@ -58,7 +61,6 @@ private:
     bool waits = false; ///< a request is sent; else the request of `at` is to be sent
     std::uint32_t id = 0, shot = 0;
     std::uint64_t due_ns = 0, sent_ns = 0;
-    std::uint64_t requests = 0; ///< sent
     std::uint64_t enqueued = 0; ///< accepted by the server since the last reset
   };
 
@@ -81,9 +83,14 @@ private:
   const std::uint64_t timeout_ns_, gap_ns_;
   const bool server_;
   std::vector<stream> streams_;
-  std::uint32_t id_step_; ///< ids of a stream are its number plus a multiple of this
+  static constexpr std::uint32_t kFree = UINT32_MAX;
+  std::vector<std::uint32_t> owners_; ///< by id modulo the window: the stream whose request is open
+  std::uint32_t next_id_ = 0;
   std::vector<std::uint8_t> buffer_;
   std::uint64_t most_, begin_ns_ = 0, last_answer_ns_ = 0;
+  /// The last answer. If all answers had come, the time when something was open again.
+  std::uint64_t quiet_since_ns_ = 0;
+  bool losing_ = false; ///< a request was given up since the last answer
   std::uint32_t open_ = 0, turns_ = 0;
   play_result result_;
 };

@@ -112,7 +112,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<link> make_shm_link(const emulate_options &o, std::uint32_t, std::size_t payload_bytes) {
+std::unique_ptr<link> make_shm_link(const emulate_options &o, std::size_t payload_bytes) {
   if (o.name.empty())
     throw usage_error("--name is missing: the name of the server's shared memory, which it prints when it is ready");
   return std::make_unique<shm_link>(o, payload_bytes);

@@ -3,19 +3,17 @@
 #include "tools/emulate/links.h"
 #include "tools/services/api_objects.h"
 
-#include <bit>
-
 namespace cudaq::realtime::tools {
 namespace {
 
 class udp_link final : public link {
 public:
-  udp_link(const emulate_options &o, std::uint32_t open_requests) {
+  udp_link(const emulate_options &o, std::uint32_t window) {
     detail::udp_client_options chosen;
     chosen.address = o.address;
     chosen.port = static_cast<std::uint32_t>(o.port);
     chosen.slot_size = o.slot_size;
-    chosen.window = std::bit_ceil(open_requests);
+    chosen.window = window;
     chosen.retry_after = std::chrono::nanoseconds(static_cast<std::int64_t>(o.retry_ms * 1e6));
     if (const detail::status_or_reason refused = client_.open(chosen))
       throw api_error("udp: " + refused.text);
@@ -43,13 +41,13 @@ private:
 
 } // namespace
 
-std::unique_ptr<link> make_udp_link(const emulate_options &o, std::uint32_t open_requests, std::size_t payload_bytes) {
+std::unique_ptr<link> make_udp_link(const emulate_options &o, std::uint32_t window, std::size_t payload_bytes) {
   if (o.port == 0)
     throw usage_error("--port is missing: the UDP port of the server, which it prints when it is ready");
   if (payload_bytes + CUDAQ_RPC_HEADER_SIZE > o.slot_size)
     throw usage_error(fmt::format("--slot-size is {}: a request of these shots needs {} bytes, here and on the server",
                                   o.slot_size, payload_bytes + CUDAQ_RPC_HEADER_SIZE));
-  return std::make_unique<udp_link>(o, open_requests);
+  return std::make_unique<udp_link>(o, window);
 }
 
 } // namespace cudaq::realtime::tools

@@ -34,8 +34,10 @@ status_or_reason host_back_end::acquire_ring(wiring &w, host_setup &setup) {
   } else {
     if (!jobs_)
       jobs_ = manager_.make_jobs(config_.num_slots);
-    if (w.rewired)
+    if (w.rewired) {
       jobs_->bind(view);
+      bound_flags_ = w.dataplane_flags;
+    }
     setup.jobs = jobs_;
   }
   w.rewired = false;

