@@ -2,7 +2,9 @@
 #include "lib/qec/server/config_fields.h"
 
 #include <charconv>
+#include <initializer_list>
 #include <iterator>
+#include <string_view>
 
 namespace cudaq::qec::realtime {
 namespace {
@@ -26,13 +28,23 @@ std::string json_number(double value) {
   return std::string(digits, end);
 }
 
+// GCC 12 warns of operator+ for strings where it inlines it, without a reason.
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string all;
+  for (const std::string_view part : parts)
+    all += part;
+  return all;
+}
+
 std::string range(const config_field &field, const char *type) {
-  return std::string("\"type\": \"") + type + "\", \"minimum\": " + json_number(field.lowest) +
-         ", \"maximum\": " + json_number(field.highest);
+  return joined({"\"type\": \"", type, "\", \"minimum\": ", json_number(field.lowest),
+                 ", \"maximum\": ", json_number(field.highest)});
 }
 
 // A text may be any scalar of YAML: the reader takes 7 and true as the texts "7" and "true".
 constexpr const char *kAnyScalar = "\"type\": [\"string\", \"number\", \"boolean\"]";
+
+std::string list_of(const std::string &items) { return joined({"\"type\": \"array\", \"items\": {", items, "}"}); }
 
 std::string object_body(const config_object &object, const std::string &indent, bool open);
 
@@ -46,20 +58,21 @@ std::string body(const config_field &field, const std::string &indent) {
     std::string words;
     for (const char c : field.words)
       words += c == '|' ? std::string("\", \"") : std::string(1, c);
-    return "\"enum\": [\"" + words + "\"]";
+    return joined({"\"enum\": [\"", words, "\"]"});
   }
   case field_type::numbers:
-    return "\"type\": \"array\", \"items\": {" + range(field, "integer") + "}";
+    return list_of(range(field, "integer"));
   case field_type::reals:
-    return "\"type\": \"array\", \"items\": {" + range(field, "number") + "}";
+    return list_of(range(field, "number"));
   case field_type::texts:
-    return std::string("\"type\": \"array\", \"items\": {") + kAnyScalar + "}";
+    return list_of(kAnyScalar);
   case field_type::settings:
     return object_body(*field.inside, indent, true);
   case field_type::object:
     return object_body(*field.inside, indent, false);
   case field_type::objects:
-    return "\"type\": \"array\", \"minItems\": 1, \"items\": {" + object_body(*field.inside, indent, false) + "}";
+    return joined(
+        {"\"type\": \"array\", \"minItems\": 1, \"items\": {", object_body(*field.inside, indent, false), "}"});
   case field_type::text:
     break;
   }
@@ -67,25 +80,25 @@ std::string body(const config_field &field, const std::string &indent) {
 }
 
 std::string object_body(const config_object &object, const std::string &indent, bool open) {
-  const std::string deeper = indent + "  ";
+  const std::string deeper = joined({indent, "  "});
   std::string properties, required;
   for (const config_field &field : object.fields) {
-    properties += (properties.empty() ? "\n" : ",\n") + deeper + json_text(field.name) +
-                  ": {\"description\": " + json_text(field.meaning) + ", " + body(field, deeper) + "}";
+    properties += joined({properties.empty() ? "\n" : ",\n", deeper, json_text(field.name),
+                          ": {\"description\": ", json_text(field.meaning), ", ", body(field, deeper), "}"});
     if (field.required)
-      required += (required.empty() ? "" : ", ") + json_text(field.name);
+      required += joined({required.empty() ? "" : ", ", json_text(field.name)});
   }
-  return "\"type\": \"object\", \"additionalProperties\": " +
-         (open ? std::string("{") + kAnyScalar + "}" : std::string("false")) + ", \"required\": [" + required +
-         "], \"properties\": {" + properties + "\n" + indent + "}";
+  const std::string others = open ? joined({"{", kAnyScalar, "}"}) : std::string("false");
+  return joined({"\"type\": \"object\", \"additionalProperties\": ", others, ", \"required\": [", required,
+                 "], \"properties\": {", properties, "\n", indent, "}"});
 }
 
 } // namespace
 
 std::string config_json_schema() {
-  return "{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\", \"title\": \"Configuration of "
-         "cudaq-realtime serve\", " +
-         object_body(config_root(), "", false) + "}\n";
+  return joined({"{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\", \"title\": \"Configuration of "
+                 "cudaq-realtime serve\", ",
+                 object_body(config_root(), "", false), "}\n"});
 }
 
 } // namespace cudaq::qec::realtime
