@@ -62,6 +62,18 @@ public:
   }
 
 private:
+  enum which {
+    kPort,
+    kNumSlots,
+    kSlotSize,
+    kReplayWindow,
+    kMaxPeers,
+    kPeerTimeoutMs,
+    kBusyPollUs,
+    kCore,
+    kReceiveBuffer
+  };
+
   static std::string text(std::string_view view) { return std::string(view); }
 
   bool *flag_named(std::string_view name) {
@@ -92,16 +104,16 @@ private:
   }
 
   status_or_reason store() {
-    out_.port = static_cast<std::uint32_t>(port().value);
-    out_.num_slots = static_cast<std::uint32_t>(numbers_[1].value);
-    out_.slot_size = static_cast<std::uint32_t>(numbers_[2].value);
-    out_.replay_window = static_cast<std::uint32_t>(numbers_[3].value);
-    out_.max_peers = static_cast<std::uint32_t>(numbers_[4].value);
-    out_.peer_timeout_ms = numbers_[5].value;
-    out_.busy_poll_us = numbers_[6].value;
-    if (numbers_[7].given)
-      out_.core = static_cast<int>(numbers_[7].value);
-    out_.receive_buffer = static_cast<std::uint32_t>(numbers_[8].value);
+    out_.port = static_cast<std::uint32_t>(numbers_[kPort].value);
+    out_.num_slots = static_cast<std::uint32_t>(numbers_[kNumSlots].value);
+    out_.slot_size = static_cast<std::uint32_t>(numbers_[kSlotSize].value);
+    out_.replay_window = static_cast<std::uint32_t>(numbers_[kReplayWindow].value);
+    out_.max_peers = static_cast<std::uint32_t>(numbers_[kMaxPeers].value);
+    out_.peer_timeout_ms = numbers_[kPeerTimeoutMs].value;
+    out_.busy_poll_us = numbers_[kBusyPollUs].value;
+    if (numbers_[kCore].given)
+      out_.core = static_cast<int>(numbers_[kCore].value);
+    out_.receive_buffer = static_cast<std::uint32_t>(numbers_[kReceiveBuffer].value);
     if ((out_.replay_window & (out_.replay_window - 1)) != 0)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "--replay-window %u: 0 or a power of two is accepted",
                          out_.replay_window);
@@ -112,22 +124,22 @@ private:
                          "at most %llu are accepted",
                          out_.replay_window, out_.max_peers, out_.slot_size, static_cast<unsigned long long>(kept),
                          static_cast<unsigned long long>(kMostKept));
-    for (const std::size_t ring_only : {6u, 7u})
+    for (const which ring_only : {kBusyPollUs, kCore})
       if (out_.unified && numbers_[ring_only].given)
         return make_reason(CUDAQ_ERR_INVALID_ARG,
                            "%s: with --unified the provider has no thread; set this of the dispatcher",
                            text(numbers_[ring_only].name).c_str());
-    for (const std::size_t window_only : {4u, 5u})
+    for (const which window_only : {kMaxPeers, kPeerTimeoutMs})
       if (out_.replay_window == 0 && numbers_[window_only].given)
         return make_reason(CUDAQ_ERR_INVALID_ARG, "%s: peers are only remembered with --replay-window",
                            text(numbers_[window_only].name).c_str());
     return {};
   }
-  const number_option &port() const { return numbers_[0]; }
 
   udp_options &out_;
   bool lenient_ = false;
   number_option numbers_[9] = {
+      // in the order of `which`
       {"--port", 0, 65535, out_.port},
       {"--num-slots", 1, 65536, out_.num_slots},
       {"--slot-size", CUDAQ_RPC_HEADER_SIZE, kLargestDatagram, out_.slot_size},
