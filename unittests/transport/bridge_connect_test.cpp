@@ -97,6 +97,42 @@ TEST(BridgeConnect, DisconnectThatTheProviderRefusesLetsItGoOn) {
   CUDAQ_EXPECT_OK(cudaq_bridge_connect(b.handle));
 }
 
+/// connect, and a disconnect as early as possible, which the provider refuses. Sets `before` if disconnect came before
+/// connect was called: the loader then may call connect only after the refusal.
+void refuse_a_cancel(bool &before) {
+  double_bridge b({{"connect", act::hold}, {"disconnect", act::hold_then_fail}});
+  cudaq_status_t connected = CUDAQ_ERR_INTERNAL;
+  std::string text;
+  std::thread connecting([&] {
+    connected = cudaq_bridge_connect(b.handle);
+    text = cudaq_last_error_message();
+  });
+  std::thread cancelling([&] {
+    EXPECT_TRUE(eventually([&] {
+      EXPECT_EQ(cudaq_bridge_launch(b.handle), CUDAQ_ERR_STATE);
+      return error_names({"the state is connecting"});
+    }));
+    EXPECT_EQ(cudaq_bridge_disconnect(b.handle), CUDAQ_ERR_CUDA);
+  });
+  EXPECT_TRUE(eventually([&] { return b.script.disconnecting.load(); }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(10)); // the loader's thread comes to connect, or waits
+  b.script.released = true;
+  cancelling.join();
+  connecting.join();
+  CUDAQ_EXPECT_OK(connected) << text;
+  before = b.script.logged() == "create disconnect connect";
+  EXPECT_TRUE(before || b.script.logged() == "create connect disconnect") << b.script.logged();
+  b.script.does["disconnect"] = act::succeed;
+}
+
+TEST(BridgeConnect, DisconnectThatIsRefusedBeforeConnectIsCalledLetsItBegin) {
+  bool before = false;
+  EXPECT_TRUE(eventually([&] {
+    refuse_a_cancel(before);
+    return before || HasFailure();
+  })) << "connect was always called first";
+}
+
 // Takes 5 s: disconnect waits so long for the provider.
 TEST(BridgeConnect, ConnectThatIgnoresDisconnectIsReportedAndCanBeAwaited) {
   double_bridge b({{"connect", act::hold}});

@@ -197,10 +197,13 @@ void bridge_instance::run_attempt() {
     body_ended_ = true;
     attempt_ended();
   });
-  {
-    const std::lock_guard lock(mutex_);
-    if (in(bridge_state::cancelling)) // the provider's disconnect may have run before, and have found nothing to cancel
+  { // The provider's disconnect may have run before, and have found nothing to cancel: its result decides.
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return cancel_accepted_ || !in(bridge_state::cancelling); });
+    if (cancel_accepted_) {
+      outcome = make_reason(CUDAQ_ERR_STATE, "disconnect came before connect was called");
       return;
+    }
   }
   outcome = call("connect", table_.entries.connect, handle_);
 }

@@ -35,8 +35,17 @@ std::vector<entry>::iterator place_of(std::uint64_t number) {
                           [](const entry &e, std::uint64_t n) { return e.number < n; });
 }
 
+/// The mutex is held.
+provider_library *loaded_before(void *dlopen_handle) {
+  for (const auto &library : the.all.libraries)
+    if (library->handle() == dlopen_handle)
+      return library.get();
+  return nullptr;
+}
+
 /// Providers stay loaded. The library that calls them must stay, too: one of its threads may be in a provider's
-/// connect. In a program that is linked with the static library this has no effect.
+/// connect. In a program that is linked with the static library this has no effect. The mutex is not held: another
+/// thread that has the dynamic linker's lock may be in a library's constructor, and wait for the mutex there.
 void stay_loaded() {
   Dl_info info{};
   if (dladdr(&the, &info) != 0 && info.dli_fname != nullptr)
@@ -70,13 +79,17 @@ void bridge_registry::remove(cudaq_realtime_bridge_handle_t handle) {
 }
 
 provider_library &bridge_registry::library_of(void *dlopen_handle) {
+  {
+    const std::lock_guard lock(the.all.mutex);
+    if (provider_library *const found = loaded_before(dlopen_handle))
+      return *found;
+  }
+  stay_loaded();
+  auto library = std::make_unique<provider_library>(dlopen_handle);
   const std::lock_guard lock(the.all.mutex);
-  for (const auto &library : the.all.libraries)
-    if (library->handle() == dlopen_handle)
-      return *library;
-  if (the.all.libraries.empty())
-    stay_loaded();
-  the.all.libraries.push_back(std::make_unique<provider_library>(dlopen_handle));
+  if (provider_library *const found = loaded_before(dlopen_handle))
+    return *found;
+  the.all.libraries.push_back(std::move(library));
   return *the.all.libraries.back();
 }
 

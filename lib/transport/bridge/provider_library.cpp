@@ -55,18 +55,23 @@ status_or_reason open_library(const std::string &name, void *&out) {
 }
 
 status_or_reason provider_library::table(const std::string &name, const provider_table *&out) {
+  // dlsym waits for the dynamic linker's lock: its owner may be in a library's constructor, and wait for the mutex.
+  const auto getter =
+      reinterpret_cast<cudaq_realtime_get_bridge_interface_fn_t>(dlsym(handle_, CUDAQ_REALTIME_BRIDGE_GETTER));
+  const auto error_getter =
+      reinterpret_cast<cudaq_realtime_get_bridge_error_fn_t>(dlsym(handle_, CUDAQ_REALTIME_BRIDGE_ERROR_GETTER));
   const std::lock_guard lock(mutex_);
-  if (!complete_)
-    if (status_or_reason bad = read(name))
+  if (!complete_) {
+    if (status_or_reason bad = read(name, getter))
       return bad;
-  complete_ = true;
+    table_.error_text = error_getter;
+    complete_ = true;
+  }
   out = &table_;
   return {};
 }
 
-status_or_reason provider_library::read(const std::string &name) {
-  const auto getter =
-      reinterpret_cast<cudaq_realtime_get_bridge_interface_fn_t>(dlsym(handle_, CUDAQ_REALTIME_BRIDGE_GETTER));
+status_or_reason provider_library::read(const std::string &name, cudaq_realtime_get_bridge_interface_fn_t getter) {
   if (getter == nullptr)
     return make_reason(CUDAQ_ERR_INTERNAL,
                        "%s exports no function " CUDAQ_REALTIME_BRIDGE_GETTER ": it is no provider of a transport",
@@ -89,8 +94,6 @@ status_or_reason provider_library::read(const std::string &name) {
   if (!missing.empty())
     return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: its table has version %d, but these entries are NULL: %s",
                        name.c_str(), version, missing.c_str());
-  table_.error_text =
-      reinterpret_cast<cudaq_realtime_get_bridge_error_fn_t>(dlsym(handle_, CUDAQ_REALTIME_BRIDGE_ERROR_GETTER));
   return {};
 }
 

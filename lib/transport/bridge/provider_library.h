@@ -35,7 +35,7 @@ public:
   status_or_reason table(const std::string &name, const provider_table *&out);
 
 private:
-  status_or_reason read(const std::string &name);
+  status_or_reason read(const std::string &name, cudaq_realtime_get_bridge_interface_fn_t getter);
 
   void *const handle_;
   std::mutex mutex_; ///< held while the getter runs

@@ -5,8 +5,12 @@
 
 namespace cudaq::realtime::detail {
 namespace {
+using namespace std::chrono_literals;
+
 constexpr std::uint32_t kPollsPerDropLook = 64;
-}
+constexpr auto kFlushTime = 100ms; // as long as the ring shape
+constexpr auto kFlushPause = 50us;
+} // namespace
 
 udp_dataplane::udp_dataplane(udp_exchange &exchange) : exchange_(exchange) {
   const std::uint32_t slots = exchange.options().num_slots;
@@ -17,6 +21,15 @@ udp_dataplane::udp_dataplane(udp_exchange &exchange) : exchange_(exchange) {
 }
 
 cudaq_rx_status_t udp_dataplane::poll(std::uint32_t &slot) {
+  if (stopped_.load() == kFlushes)
+    return CUDAQ_RX_EMPTY;
+  const std::unique_lock<std::mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock())
+    return CUDAQ_RX_EMPTY;
+  if (stopped_.load() != kRuns) {
+    send_waiting();
+    return CUDAQ_RX_EMPTY;
+  }
   if (next_ready_ == ready_.size()) {
     send_waiting();
     if (free_.empty() || ++empty_polls_ % kPollsPerDropLook == 0)
@@ -59,6 +72,7 @@ void udp_dataplane::receive() {
 }
 
 status_or_reason udp_dataplane::publish(std::uint32_t slot) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   const auto at = std::find(lent_.begin(), lent_.end(), slot);
   if (at == lent_.end())
     return make_reason(CUDAQ_ERR_INVALID_ARG, "slot %u: the loop does not have it", slot);
@@ -69,6 +83,32 @@ status_or_reason udp_dataplane::publish(std::uint32_t slot) {
   if (!send_waiting())
     return make_reason(CUDAQ_ERR_INTERNAL, "slot %u: the system refused to send the answer", slot);
   return {};
+}
+
+void udp_dataplane::launch() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stopped_.store(kRuns);
+}
+
+status_or_reason udp_dataplane::disconnect() {
+  const steady_clock::time_point deadline = steady_clock::now() + kFlushTime;
+  stopped_.store(kFlushes);
+  std::unique_lock<std::mutex> lock(mutex_);
+  for (;;) {
+    send_waiting();
+    if (waiting_.empty() || steady_clock::now() >= deadline)
+      break;
+    lock.unlock();
+    exchange_.socket().wait(false, kFlushPause);
+    lock.lock();
+  }
+  stopped_.store(kStopped);
+  if (waiting_.empty())
+    return {};
+  return make_reason(CUDAQ_ERR_TIMEOUT,
+                     "%zu answers wait, because the system has had no room to send them for 100 ms; call disconnect "
+                     "again to wait on",
+                     waiting_.size());
 }
 
 /// Returns false if the system refused the last one.

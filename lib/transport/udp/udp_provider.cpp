@@ -131,6 +131,8 @@ cudaq_status_t destroy(cudaq_realtime_bridge_handle_t handle) {
     if (provider.pump)
       if (status_or_reason refused = provider.pump->disconnect())
         return refused;
+    if (provider.dataplane)
+      provider.dataplane->disconnect(); // sends answers of the loop's end; those that find no room end here
     instance_list::get().remove(&provider);
     const std::unique_ptr<udp_provider> last(&provider);
     return {};
@@ -158,13 +160,18 @@ cudaq_status_t connect(cudaq_realtime_bridge_handle_t handle) { // peers need no
 }
 
 cudaq_status_t launch(cudaq_realtime_bridge_handle_t handle) {
-  return entry("udp launch", handle,
-               [](udp_provider &provider) { return provider.pump ? provider.pump->launch() : status_or_reason{}; });
+  return entry("udp launch", handle, [](udp_provider &provider) -> status_or_reason {
+    if (provider.pump)
+      return provider.pump->launch();
+    provider.dataplane->launch();
+    return {};
+  });
 }
 
 cudaq_status_t disconnect(cudaq_realtime_bridge_handle_t handle) {
-  return entry("udp disconnect", handle,
-               [](udp_provider &provider) { return provider.pump ? provider.pump->disconnect() : status_or_reason{}; });
+  return entry("udp disconnect", handle, [](udp_provider &provider) {
+    return provider.pump ? provider.pump->disconnect() : provider.dataplane->disconnect();
+  });
 }
 
 cudaq_status_t get_cpu_dataplane(cudaq_realtime_bridge_handle_t handle, cudaq_cpu_dataplane_t *out) {

@@ -249,14 +249,18 @@ TEST_P(UdpProcesses, AnswerAfterTheNetworkWasDown) {
 TEST_P(UdpProcesses, AnswerOthersBeforeASlowRequest) {
   udp_server_process server(with({"--num-slots=8"}));
   udp_peer slow(server.port()), quick(server.port());
-  slow.send(request_bytes(kSleep, 1, {250}));
+  slow.send(request_bytes(kHold, 1, {}));
   for (std::uint32_t n = 0; n < 6; ++n) {
     quick.send(request_bytes(kIncrement, n, {1}));
-    EXPECT_TRUE(quick.receive());
+    ASSERT_TRUE(quick.receive()) << n;
   }
+  EXPECT_FALSE(slow.arrived());
+  quick.send(request_bytes(kOpen, 6, {}));
+  ASSERT_TRUE(quick.receive());
   const auto answer = slow.receive();
   ASSERT_TRUE(answer);
   EXPECT_EQ(response_header(*answer).request_id, 1u);
+  EXPECT_EQ(response_header(*answer).status, 0) << "it was not held until the other message";
 }
 
 } // namespace

@@ -118,6 +118,21 @@ TEST_F(UdpProvider, LaunchesAndDisconnectsRepeatedly) {
   EXPECT_EQ(library().table->launch(handle), CUDAQ_OK) << "destroy ends the thread";
 }
 
+TEST_F(UdpProvider, ReturnsNoRequestToALoopAfterDisconnect) {
+  ASSERT_EQ(create({"--unified"}), CUDAQ_OK);
+  cudaq_cpu_dataplane_t plane{};
+  ASSERT_EQ(library().table->get_cpu_dataplane(handle, &plane), CUDAQ_OK);
+  EXPECT_EQ(library().table->launch(handle), CUDAQ_OK);
+  EXPECT_EQ(library().table->disconnect(handle), CUDAQ_OK);
+  udp_peer peer(static_cast<std::uint32_t>(std::stoul(value_of(library().endpoint(handle), "port"))));
+  peer.send(request_bytes(1, 1, {1}));
+  std::uint32_t slot = 0;
+  for (int n = 0; n < 100; ++n)
+    EXPECT_EQ(plane.rx_poll(plane.ctx, &slot), CUDAQ_RX_EMPTY);
+  EXPECT_EQ(library().table->launch(handle), CUDAQ_OK);
+  EXPECT_TRUE(eventually([&] { return plane.rx_poll(plane.ctx, &slot) == CUDAQ_RX_READY; }));
+}
+
 TEST_F(UdpProvider, RefusesACoreThatTheMachineDoesNotHave) {
   ASSERT_EQ(create({"--core", "1000"}), CUDAQ_OK);
   EXPECT_NE(library().table->launch(handle), CUDAQ_OK);

@@ -75,7 +75,7 @@ int run(int argc, char **argv) {
     TRY(cudaq_bridge_get_transport_context(bridge, RING_BUFFER, &ring));
     TRY(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring));
   }
-  for (const std::uint32_t id : {kIncrement, kRecord, kSleep})
+  for (const std::uint32_t id : {kIncrement, kRecord, kHold, kOpen})
     TRY(cudaq_dispatcher_set_host_handler_v2(dispatcher, id, handler, &service, nullptr));
   TRY(cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed));
   TRY(cudaq_dispatcher_set_options(dispatcher, &options));

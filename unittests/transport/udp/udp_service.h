@@ -6,18 +6,19 @@
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <span>
-#include <thread>
 #include <unordered_map>
 
 namespace cudaq::realtime::test {
 
 inline const std::uint32_t kIncrement = fnv1a_hash("increment"); ///< answers each byte plus 1
 inline const std::uint32_t kRecord = fnv1a_hash("record");       ///< counts its executions; see record_answer
-inline const std::uint32_t kSleep = fnv1a_hash("sleep");         ///< sleeps the milliseconds in its first byte
+inline const std::uint32_t kHold = fnv1a_hash("hold");           ///< is answered after a request of kOpen
+inline const std::uint32_t kOpen = fnv1a_hash("open");           ///< lets all requests of kHold go on
 
 /// Payload of kRecord: the number of the message, then any bytes.
 struct record_answer {
@@ -45,10 +46,12 @@ public:
         result[i] = static_cast<std::uint8_t>(payload[i] + 1);
       return 0;
     }
-    if (function_id == kSleep) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(payload.empty() ? 0 : payload[0]));
-      std::memcpy(result.data(), payload.data(), payload.size());
-      return 0;
+    if (function_id == kHold || function_id == kOpen) {
+      length = 0;
+      std::unique_lock<std::mutex> lock(mutex_);
+      open_ = open_ || function_id == kOpen;
+      opened_.notify_all();
+      return opened_.wait_for(lock, std::chrono::minutes(2), [this] { return open_; }) ? 0 : 1;
     }
     record_answer answer{};
     if (payload.size() < sizeof(answer.number))
@@ -76,6 +79,8 @@ public:
 
 private:
   std::mutex mutex_;
+  std::condition_variable opened_;
+  bool open_ = false;
   std::unordered_map<std::uint64_t, std::uint64_t> executions_;
   std::uint64_t twice_ = 0;
 };
