@@ -22,7 +22,7 @@ constexpr auto kLimit = std::chrono::seconds(60);
 TEST(ShmBell, NoWakeUpIsLostBetweenTwoThreads) {
   shm_bell ping_bell, pong_bell;
   detail::shared_word<std::uint32_t> ping, pong;
-  const std::uint32_t rounds = kSanitized ? 2000 : 20000;
+  const std::uint32_t rounds = kSanitized ? 1000 : 4000;
   const auto begin = steady::now();
   const auto wait_for = [](shm_bell &bell, detail::shared_word<std::uint32_t> &word, std::uint32_t value) {
     while (word.load() != value)
