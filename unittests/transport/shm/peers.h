@@ -12,9 +12,15 @@ namespace cudaq::realtime::test {
 class peer_server : public child_process {
 public:
   peer_server(const std::string &shape, const std::string &name, const std::vector<std::string> &options = {})
-      : child_process(arguments(shape, name, options)) {
+      : child_process(arguments(shape, name, options)), name_(name) {
     const std::string ready = line();
     EXPECT_EQ(ready.rfind("READY transport=shm name=" + name, 0), 0u) << ready;
+  }
+
+  ~peer_server() { // a server that is killed leaves its files
+    child_process::kill();
+    for (const char *suffix : {".sock", ".lock"})
+      ::unlink(("/dev/shm/cudaq-realtime-" + name_ + suffix).c_str());
   }
 
   /// Ends the server in order. The number of requests that it has processed.
@@ -27,6 +33,7 @@ public:
   }
 
 private:
+  std::string name_;
   static std::vector<std::string> arguments(const std::string &shape, const std::string &name,
                                             const std::vector<std::string> &options) {
     std::vector<std::string> a{CUDAQ_SHM_PEER, "server", shape, "--name", name};

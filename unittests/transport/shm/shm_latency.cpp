@@ -205,6 +205,8 @@ void provider_round(const char *program, const char *shape, std::uint64_t count,
   if (client.status != CUDAQ_OK)
     fail(client.text);
   exchange(client.ring, client.num_slots, count, out);
+  server.close_input();
+  server.wait();
 }
 
 struct figures {
