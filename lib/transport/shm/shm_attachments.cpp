@@ -139,12 +139,35 @@ void shm_server::reclaim() {
     const ring_phase phase = dataplane_->phase(k);
     if (phase != ring_phase::settled && (options_.unified || phase != ring_phase::leaving || !collect_all(k)))
       continue;
+    if (!options_.unified && rewind(k))
+      continue;
     if (keeps_segments())
       memory_.clear(k);
     else
       memory_.unmap(k);
     dataplane_->set_idle(k);
   }
+}
+
+/// Ring shape, for a ring whose slots are all free: moves the dispatcher's cursor back to slot 0, where the next client
+/// begins. Only the dispatcher knows its cursor. So the server puts one frame without a magic number into the last
+/// slot. The dispatcher finds it by looking over the ring, drops it, and goes on at slot 0. True: not done yet; to be
+/// called again when all slots are free.
+bool shm_server::rewind(std::uint32_t k) {
+  if (is_rewinding_) {
+    is_rewinding_ = false;
+    return false;
+  }
+  if (!memory_.has_frames(k)) // the cursor is still at slot 0: no wait for a dispatcher that may not run
+    return false;
+  memory_.clear(k);
+  const shm_layout &at = memory_.layout();
+  std::uint8_t *segment = memory_.requests(k);
+  const std::uint32_t last = at.num_slots - 1;
+  is_rewinding_ = true;
+  store_release(reinterpret_cast<volatile std::uint64_t *>(segment + at.rx_flags)[last],
+                std::uint64_t{reinterpret_cast<std::uintptr_t>(segment + at.rx_data + last * at.stride)});
+  return true;
 }
 
 /// Ring shape: collects the answers in place of the client that is gone. True if all slots are free.

@@ -6,7 +6,8 @@ namespace {
 
 constexpr std::uint32_t kPollsBeforeLook = 256; // as the host path does on a ring
 constexpr std::uint32_t kSlotsOfALook = 128;
-constexpr std::uint32_t kSlotsOfASettle = 16;     // in each poll: other clients wait meanwhile
+constexpr std::uint32_t kPollsBeforeScan = 64; // for dropped requests of dead clients: other clients wait meanwhile
+constexpr std::uint32_t kSlotsOfAScan = 64;
 constexpr std::uint32_t kPollsBeforeSleep = 2000; // some tens of microseconds
 
 } // namespace
@@ -42,7 +43,8 @@ volatile std::uint64_t &shm_dataplane::tx_flag(const client_ring &r, std::uint32
 /// Makes the list of the rings to look at, and settles those whose clients are gone.
 void shm_dataplane::read_phases() {
   const std::uint32_t seen = changes_.load();
-  if (seen == changes_seen_ && !any_leaving_)
+  const bool scans = any_leaving_ && ++polls_leaving_ % kPollsBeforeScan == 0;
+  if (seen == changes_seen_ && !scans)
     return;
   changes_seen_ = seen;
   any_leaving_ = false;
@@ -54,6 +56,8 @@ void shm_dataplane::read_phases() {
       r.cursor = r.looked = 0;
     }
     if (phase == ring_phase::leaving) {
+      if (scans)
+        collect_some_dropped(r);
       settle(r);
       any_leaving_ |= r.is_listed;
     }
@@ -62,12 +66,17 @@ void shm_dataplane::read_phases() {
   }
 }
 
-/// For a ring that is leaving: gives it to the server if the loop holds nothing of it. Called in every poll until then.
-void shm_dataplane::settle(client_ring &r) {
-  for (std::uint32_t n = 0; r.held != 0 && n < kSlotsOfASettle; ++n) {
+/// For a ring that is leaving. Most dropped requests are found in the poll after they were taken, and answered ones by
+/// tx_publish. This finds the others.
+void shm_dataplane::collect_some_dropped(client_ring &r) {
+  for (std::uint32_t n = 0; r.held != 0 && n < kSlotsOfAScan; ++n) {
     r.looked = next(r.looked);
     collect_dropped(r, r.looked);
   }
+}
+
+/// For a ring that is leaving: gives it to the server if the loop holds nothing of it.
+void shm_dataplane::settle(client_ring &r) {
   if (r.held != 0)
     return;
   r.is_listed = false;

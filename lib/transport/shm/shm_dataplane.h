@@ -70,6 +70,7 @@ private:
   volatile std::uint64_t &tx_flag(const client_ring &r, std::uint32_t i) const;
   void read_phases();
   void settle(client_ring &r);
+  void collect_some_dropped(client_ring &r);
   bool take(client_ring &r, std::uint32_t &slot);
   void collect_dropped(client_ring &r, std::uint32_t i);
   void look_over(client_ring &r);
@@ -85,7 +86,8 @@ private:
   // The loop's own:
   std::vector<client_ring *> listed_; ///< open or leaving
   std::uint32_t changes_seen_ = 0;
-  bool any_leaving_ = false;   ///< and not settled
+  bool any_leaving_ = false; ///< and not settled
+  std::uint32_t polls_leaving_ = 0;
   std::size_t turn_ = 0;       ///< index in listed_ of the ring that is asked first
   std::uint32_t last_ = kNone; ///< the slot that rx_poll returned last, while it may be dropped
   std::uint32_t total_held_ = 0;

@@ -155,4 +155,15 @@ void shm_memory::clear(std::uint32_t k) {
       store_release<std::uint64_t>(reinterpret_cast<volatile std::uint64_t *>(at + flags)[i], 0);
 }
 
+bool shm_memory::has_frames(std::uint32_t k) const {
+  const std::uint8_t *frame = requests(k) + layout_.rx_data;
+  for (std::uint32_t i = 0; i < layout_.num_slots; ++i, frame += layout_.stride) {
+    std::uint64_t first = 0;
+    std::memcpy(&first, frame, sizeof(first));
+    if (first != 0)
+      return true;
+  }
+  return false;
+}
+
 } // namespace cudaq::realtime::detail

@@ -29,6 +29,8 @@ public:
   void unmap(std::uint32_t k);
   /// Fills the segment of client k with 0. A dispatcher may poll the flags meanwhile.
   void clear(std::uint32_t k);
+  /// True if the first word of some request is not 0: then client k has written a frame since the last clear.
+  bool has_frames(std::uint32_t k) const;
 
   const shm_layout &layout() const { return layout_; }
   std::uint32_t span() const { return span_; }

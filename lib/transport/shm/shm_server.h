@@ -63,6 +63,7 @@ private:
   status_or_reason prepare_segment(std::uint32_t k);
   void reclaim();
   bool collect_all(std::uint32_t k);
+  bool rewind(std::uint32_t k);
   void wake() const;
 
   shm_options options_;
@@ -74,6 +75,7 @@ private:
   // The thread's own:
   std::vector<guest> guests_;
   std::vector<file_handle> connections_; ///< by client
+  bool is_rewinding_ = false;            ///< ring shape: the last slot has held the frame that moves the cursor
 };
 
 } // namespace cudaq::realtime::detail

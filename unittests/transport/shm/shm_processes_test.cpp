@@ -72,7 +72,13 @@ TEST_P(ShmProcesses, OneRingServesManyClientsAfterEachOther) {
     sent += client.done();
   }
   EXPECT_EQ(sent, 510u);
-  EXPECT_EQ(server.stop(), sent);
+  const std::uint64_t processed = server.stop();
+  if (std::string(GetParam()) == "unified") {
+    EXPECT_EQ(processed, sent);
+  } else { // and the frames that move the cursor back to slot 0; the last one may come after the stop
+    EXPECT_GE(processed, sent + 4);
+    EXPECT_LE(processed, sent + 5);
+  }
 }
 
 TEST(ShmTraffic, AMillionMessagesArriveInOrderAndIntact) {
