@@ -8,6 +8,7 @@
 #include "tools/serve/serve_signals.h"
 #include "tools/services/api_objects.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -15,6 +16,7 @@
 #include <optional>
 #include <poll.h>
 #include <thread>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -24,6 +26,8 @@ using namespace std::chrono_literals;
 
 /// How long a reload waits for the ends of shots, and the end of the program for the requests that were taken.
 constexpr auto kReloadLimit = 5s, kDrainLimit = 10s;
+/// A second SIGTERM within this time is the same wish to end.
+constexpr auto kRepetitions = 200ms;
 
 struct loaded_config {
   server_ns::server_config config;
@@ -70,7 +74,7 @@ std::vector<std::string> chosen_args(const serve_options &o, const server_ns::se
 class serving {
 public:
   serving(const serve_options &o, loaded_config loaded, const output &out)
-      : options_(o), lines_(out.uses_stdout_for_json() ? stderr : stdout), config_(std::move(loaded.config)),
+      : options_(o), out_(out), lines_(out.uses_stdout_for_json() ? stderr : stdout), config_(std::move(loaded.config)),
         server_(std::move(loaded.setups)),
         few_cores_(std::thread::hardware_concurrency() < server_.decoders().size() + 3),
         transport_(provider_library(chosen_transport(o, config_)), chosen_args(o, config_), wait_of(o.wait, false)),
@@ -84,7 +88,7 @@ public:
                                    server_ns::kResetFunctionId, server_ns::kOneShotFunctionId})
       transport_.serve(id, &handle, this);
   }
-  ~serving() { server_.stop(std::chrono::steady_clock::time_point::max()); }
+  ~serving();
   serving(const serving &) = delete;
   serving &operator=(const serving &) = delete;
 
@@ -96,24 +100,44 @@ public:
   void start();
   /// Returns when the program must end.
   void run(signal_events &signals);
-  /// Answers what was taken, refuses what comes now, and stops. False: a decoder did not end in time.
-  bool drain();
-  void report(const output &out, bool good) const;
+  /// Answers what was taken, refuses what comes now, and stops. False: a decoder did not end in time, and may still use
+  /// this object.
+  [[nodiscard]] bool drain();
+  void report(bool good) const;
+  /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.
+  [[noreturn]] void leave() noexcept;
 
 private:
   static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
   void reload();
+  void answer_a_reader(const std::vector<pollfd> &fds);
   std::string counters() const { return counters_text(server_, transport_, reloads_); }
 
   const serve_options &options_;
+  const output &out_;
   std::FILE *const lines_;
   server_ns::server_config config_;
   server_ns::decoding_server server_;
   bool few_cores_;
   provider_service transport_;
   counter_listeners listeners_;
+  bool running_ = false; ///< handlers may be called, and use this object
+  std::size_t next_listener_ = 0;
   std::uint64_t reloads_ = 0;
 };
+
+// After an error, while it runs: as at its normal end.
+serving::~serving() {
+  bool ended = false;
+  try {
+    ended = !running_ || drain();
+  } catch (const std::exception &e) {
+    fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
+  }
+  if (!ended)
+    leave();
+  server_.stop(std::chrono::steady_clock::time_point::max());
+}
 
 std::int32_t serving::handle(cudaq_host_call_t *call, void *self) noexcept {
   server_ns::server_answer now;
@@ -135,15 +159,26 @@ void serving::start() {
   if (const std::string reason = server_.start(receiver, wait_of(options_.wait, few_cores_)); !reason.empty())
     throw api_error("a decoder's thread: " + reason);
   transport_.start();
+  running_ = true;
   const std::string &endpoint = transport_.endpoint();
   std::string line =
       fmt::format("QEC_DECODING_SERVER_READY port={} transport={} dispatch={} slots={} slot_size={}",
                   endpoint_value(endpoint, "port", "0"), endpoint_value(endpoint, "transport", "unnamed"),
                   transport_.shape(), transport_.num_slots(), transport_.slot_bytes());
+  line += endpoint_words_except(endpoint, {"port", "transport", "dispatch", "slots", "slot_size"});
   if (listeners_.port() >= 0)
     line += fmt::format(" prometheus_port={}", listeners_.port());
   announce(line);
   notify_service_manager("READY=1\nSTATUS=" + line);
+}
+
+/// At most one a turn, because each may take its time; the listeners take turns.
+void serving::answer_a_reader(const std::vector<pollfd> &fds) {
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    const pollfd &fd = fds[next_listener_++ % fds.size()];
+    if (fd.revents != 0)
+      return listeners_.answer(fd.fd, [this] { return counters(); });
+  }
 }
 
 void serving::run(signal_events &signals) {
@@ -154,16 +189,18 @@ void serving::run(signal_events &signals) {
       transport_.launch();
       connected = true;
     }
-    std::vector<pollfd> fds{{signals.descriptor(), POLLIN, 0}};
+    std::vector<pollfd> fds;
     for (const int fd : listeners_.descriptors())
       fds.push_back({fd, POLLIN, 0});
+    fds.push_back({signals.descriptor(), POLLIN, 0});
     poll(fds.data(), fds.size(), connected ? 100 : 0);
-    for (std::size_t i = 1; i < fds.size(); ++i)
-      if (fds[i].revents != 0)
-        listeners_.answer(fds[i].fd, [this] { return counters(); });
+    fds.pop_back();
+    answer_a_reader(fds);
     for (int signal = signals.next(); signal != 0; signal = signals.next()) {
-      if (signal != SIGHUP)
-        return;
+      if (signal != SIGHUP) {
+        server_.close();
+        return signals.ignore_repetitions(kRepetitions);
+      }
       reload();
     }
     if (const std::uint64_t now = transport_.processed(); now != before) {
@@ -206,15 +243,31 @@ bool serving::drain() {
   while (!server_.idle() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(1ms);
   const bool idle = server_.idle();
-  transport_.stop();
-  return server_.stop(deadline) && idle;
+  // The threads of the dispatcher need some time to end, also if decoders took all of it.
+  const std::chrono::nanoseconds left =
+      std::max<std::chrono::nanoseconds>(deadline - std::chrono::steady_clock::now(), 1s);
+  const bool stopped = transport_.stop(static_cast<std::uint64_t>(left.count()));
+  running_ = !server_.stop(deadline) || !stopped;
+  return idle && !running_;
 }
 
-void serving::report(const output &out, bool good) const {
+void serving::leave() noexcept {
+  try {
+    fmt::print(stderr, "cudaq-realtime: a decoder did not end; its requests may have no answer\n");
+    report(false);
+  } catch (const std::exception &e) {
+    fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
+  }
+  listeners_.close_all();
+  std::fflush(nullptr);
+  _exit(kExitCheckFailed);
+}
+
+void serving::report(bool good) const {
   json decoders = json::array();
   for (const auto &decoder : server_.decoders()) {
     const server_ns::decoder_counts counts = decoder->counts();
-    out.text("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
+    out_.text("QEC_DECODING_SERVER_RING decoder={} dispatched={}\n", decoder->limits().id, counts.requests);
     decoders.push_back({{"id", decoder->limits().id},
                         {"requests", counts.requests},
                         {"shots", counts.shots},
@@ -224,15 +277,15 @@ void serving::report(const output &out, bool good) const {
                         {"exchanges", counts.exchanges},
                         {"answers_by_status", counts.by_status}});
   }
-  out.text("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
-  out.write_json({{"schema_version", 1},
-                  {"command", "serve"},
-                  {"ok", good},
-                  {"endpoint", transport_.endpoint()},
-                  {"processed", transport_.processed()},
-                  {"reloads", reloads_},
-                  {"stray_requests", server_.strays()},
-                  {"decoders", decoders}});
+  out_.text("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
+  out_.write_json({{"schema_version", 1},
+                   {"command", "serve"},
+                   {"ok", good},
+                   {"endpoint", transport_.endpoint()},
+                   {"processed", transport_.processed()},
+                   {"reloads", reloads_},
+                   {"stray_requests", server_.strays()},
+                   {"decoders", decoders}});
 }
 
 } // namespace
@@ -250,9 +303,10 @@ int run_serve(const serve_options &options, const output &out) {
   server.run(*signals);
   std::signal(SIGHUP, SIG_IGN);
   signals.reset(); // from now on SIGTERM and SIGINT end the program at once
-  const bool good = server.drain();
-  server.report(out, good);
-  return good ? kExitOk : kExitCheckFailed;
+  if (!server.drain())
+    server.leave();
+  server.report(true);
+  return kExitOk;
 }
 
 } // namespace cudaq::realtime::tools

@@ -5,11 +5,14 @@
 
 #include <arpa/inet.h>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <poll.h>
 #include <sys/socket.h>
-#include <sys/time.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -21,28 +24,60 @@ void family(std::string &text, const char *name, const char *type, const char *h
   text += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
 }
 
+/// Of the whole exchange with a reader.
+constexpr std::chrono::milliseconds kExchangeLimit{200};
+
 std::string failure(const std::string &what) { return what + ": " + std::strerror(errno); }
 
-/// Sends all, to a reader whose time limit is set.
-void send_all(int fd, const std::string &text) {
-  for (std::size_t sent = 0; sent < text.size();) {
-    const ssize_t n = send(fd, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
-    if (n <= 0)
-      return;
-    sent += static_cast<std::size_t>(n);
-  }
-}
+/// An exchange with one reader, on a descriptor that does not block. Gives up when the time for all of it has passed.
+class exchange_with_reader {
+public:
+  explicit exchange_with_reader(int fd) : fd_(fd) {}
 
-/// Reads until the empty line that ends the head of an HTTP request, at most 4 KiB.
-void read_request_head(int fd) {
-  std::string head;
-  char part[512];
-  while (head.size() < 4096 && head.find("\r\n\r\n") == std::string::npos) {
-    const ssize_t n = recv(fd, part, sizeof part, 0);
-    if (n <= 0)
-      return;
-    head.append(part, static_cast<std::size_t>(n));
+  void send_all(const std::string &text) {
+    for (std::size_t sent = 0; sent < text.size();) {
+      const ssize_t n = ready(POLLOUT) ? send(fd_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL) : 0;
+      if (n <= 0)
+        return;
+      sent += static_cast<std::size_t>(n);
+    }
   }
+  /// Reads until the empty line that ends the head of an HTTP request, or the reader's end of the stream; at most 4
+  /// KiB.
+  bool read_request_head() {
+    std::string head;
+    char part[512];
+    while (head.size() < 4096 && head.find("\r\n\r\n") == std::string::npos) {
+      const ssize_t n = ready(POLLIN) ? recv(fd_, part, sizeof part, 0) : -1;
+      if (n <= 0)
+        return n == 0;
+      head.append(part, static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+
+private:
+  bool ready(short event) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end_ - std::chrono::steady_clock::now()).count();
+    pollfd fd{fd_, event, 0};
+    return left > 0 && poll(&fd, 1, static_cast<int>(left)) > 0;
+  }
+
+  const int fd_;
+  const std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kExchangeLimit;
+};
+
+/// No program listens at this socket: the one that made it has ended without removing it.
+bool is_left_over(const sockaddr_un &address) {
+  struct stat info {};
+  if (lstat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode))
+    return false;
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const bool refused = fd >= 0 && connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0 &&
+                       errno == ECONNREFUSED;
+  if (fd >= 0)
+    close(fd);
+  return refused;
 }
 
 } // namespace
@@ -97,8 +132,17 @@ counter_listeners::counter_listeners(const std::string &socket_path, int port) {
                                       sizeof address.sun_path - 1));
       std::memcpy(address.sun_path, socket_path.data(), socket_path.size());
       unix_fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-      if (unix_fd_ < 0 || bind(unix_fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0)
-        throw usage_error(failure("--counters " + socket_path));
+      const auto bound = [&] {
+        return unix_fd_ >= 0 && bind(unix_fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;
+      };
+      if (!bound()) {
+        if (errno != EADDRINUSE)
+          throw usage_error(failure("--counters " + socket_path));
+        if (!is_left_over(address) || unlink(address.sun_path) != 0 || !bound())
+          throw usage_error(fmt::format("--counters {}: a program listens there, or it is a file that is no socket of "
+                                        "this kind; give a free path",
+                                        socket_path));
+      }
       socket_path_ = socket_path; // ours from here on
       if (listen(unix_fd_, 8) != 0)
         throw usage_error(failure("--counters " + socket_path));
@@ -126,11 +170,12 @@ counter_listeners::counter_listeners(const std::string &socket_path, int port) {
 counter_listeners::~counter_listeners() { close_all(); }
 
 void counter_listeners::close_all() noexcept {
-  for (const int fd : {unix_fd_, tcp_fd_})
-    if (fd >= 0)
-      close(fd);
   if (!socket_path_.empty())
-    unlink(socket_path_.c_str());
+    unlink(socket_path_.c_str()); // before the next owner of the path can find it without a listener
+  socket_path_.clear();
+  for (int *const fd : {&unix_fd_, &tcp_fd_})
+    if (*fd >= 0)
+      close(std::exchange(*fd, -1));
 }
 
 std::vector<int> counter_listeners::descriptors() const {
@@ -142,20 +187,21 @@ std::vector<int> counter_listeners::descriptors() const {
 }
 
 void counter_listeners::answer(int descriptor, const std::function<std::string()> &text) {
-  const int fd = accept4(descriptor, nullptr, nullptr, SOCK_CLOEXEC);
+  const int fd = accept4(descriptor, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0)
     return;
-  const timeval limit{0, 200'000};
-  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-  const std::string body = text();
+  exchange_with_reader reader(fd);
+  std::string all = text();
+  bool good = true;
   if (descriptor == tcp_fd_) {
-    read_request_head(fd);
-    send_all(fd, fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: "
-                             "{}\r\nConnection: close\r\n\r\n",
-                             body.size()));
+    good = reader.read_request_head();
+    all = fmt::format("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: "
+                      "{}\r\nConnection: close\r\n\r\n",
+                      all.size()) +
+          all;
   }
-  send_all(fd, body);
+  if (good)
+    reader.send_all(all);
   close(fd);
 }
 

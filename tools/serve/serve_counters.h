@@ -20,8 +20,9 @@ std::string counters_text(const qec::realtime::decoding_server &server, const pr
 /// Listens for readers of the counters, on the thread that calls answer(). Off unless a path or a port is given.
 class counter_listeners {
 public:
-  /// `socket_path`: a Unix socket, "" for none; each connection gets the text and is closed. `port`: of 127.0.0.1, -1
-  /// for none, 0 for any free one; answers each HTTP request with the text. Throws usage_error.
+  /// `socket_path`: a Unix socket, "" for none; each connection gets the text and is closed. A socket that a killed
+  /// program left there is replaced. `port`: of 127.0.0.1, -1 for none, 0 for any free one; answers each HTTP request
+  /// with the text. Throws usage_error.
   counter_listeners(const std::string &socket_path, int port);
   counter_listeners(const counter_listeners &) = delete;
   counter_listeners &operator=(const counter_listeners &) = delete;
@@ -31,12 +32,12 @@ public:
   [[nodiscard]] std::vector<int> descriptors() const;
   /// The port that is in use; -1 for none.
   [[nodiscard]] int port() const noexcept { return port_; }
-  /// Answers the readers that wait at this descriptor. A slow reader is given up after 0.2 s.
+  /// Answers one reader that waits at this descriptor. Returns after at most 0.2 s: a slow reader is given up.
   void answer(int descriptor, const std::function<std::string()> &text);
-
-private:
+  /// Closes both and removes the socket.
   void close_all() noexcept;
 
+private:
   std::string socket_path_;
   int unix_fd_ = -1, tcp_fd_ = -1, port_ = -1;
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <poll.h>
 #include <stdexcept>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -33,10 +34,7 @@ signal_events::signal_events() {
     throw std::runtime_error(std::string("signalfd: ") + std::strerror(errno));
 }
 
-// A signal that was sent twice, as timeout(1) does to a process and to its group, is not a second wish to end.
 signal_events::~signal_events() {
-  while (next() != 0) {
-  }
   close(fd_);
   const sigset_t set = served_signals();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
@@ -45,6 +43,18 @@ signal_events::~signal_events() {
 int signal_events::next() noexcept {
   signalfd_siginfo info{};
   return read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info) ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+void signal_events::ignore_repetitions(std::chrono::milliseconds time) noexcept {
+  const auto end = std::chrono::steady_clock::now() + time;
+  for (;;) {
+    while (next() != 0) {
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();
+    pollfd fd{fd_, POLLIN, 0};
+    if (left <= 0 || poll(&fd, 1, static_cast<int>(left)) == 0)
+      return;
+  }
 }
 
 void notify_service_manager(const std::string &text) noexcept {

@@ -2,12 +2,13 @@
 // How the system talks to the server: signals as events, and the notifications that systemd waits for.
 #pragma once
 
+#include <chrono>
 #include <string>
 
 namespace cudaq::realtime::tools {
 
 /// Blocks SIGTERM, SIGINT and SIGHUP for this thread and for the threads that it starts later, and reads them from a
-/// descriptor. A second SIGTERM or SIGINT that arrives before the first is read counts as one. The destructor unblocks.
+/// descriptor. The destructor unblocks.
 class signal_events {
 public:
   /// Throws std::runtime_error.
@@ -20,6 +21,9 @@ public:
   [[nodiscard]] int descriptor() const noexcept { return fd_; }
   /// The next signal, or 0 if there is none.
   int next() noexcept;
+  /// Takes the signals that arrive within this time, and ignores them: timeout(1) sends a signal to a process and then
+  /// to its group, which is not a second wish.
+  void ignore_repetitions(std::chrono::milliseconds time) noexcept;
 
 private:
   int fd_ = -1;

@@ -31,6 +31,15 @@ std::string provider_library(const std::string &name) {
   return "libcudaq-realtime-bridge-" + dashes + ".so";
 }
 
+std::string endpoint_words_except(const std::string &endpoint, const std::vector<std::string> &keys) {
+  std::istringstream words(endpoint);
+  std::string found;
+  for (std::string word; words >> word;)
+    if (std::find(keys.begin(), keys.end(), word.substr(0, word.find('='))) == keys.end())
+      found += " " + word;
+  return found;
+}
+
 std::string endpoint_value(const std::string &endpoint, const std::string &key, const std::string &otherwise) {
   std::istringstream words(endpoint);
   for (std::string word; words >> word;)
@@ -147,11 +156,15 @@ bool provider_service::flush(std::uint64_t timeout_ns) {
   return true;
 }
 
-void provider_service::stop() {
+bool provider_service::stop(std::uint64_t timeout_ns) {
   constexpr std::uint64_t kFlushNs = 1'000'000'000;
-  require_ok(cudaq_dispatcher_stop(dispatcher_), "cudaq_dispatcher_stop");
+  const cudaq_status_t stopped = cudaq_dispatcher_stop_timeout(dispatcher_, timeout_ns);
+  if (stopped == CUDAQ_ERR_TIMEOUT)
+    return false;
+  require_ok(stopped, "cudaq_dispatcher_stop_timeout");
   flush(kFlushNs); // what arrives meanwhile stays without an answer, as after a disconnect
   require_ok(cudaq_bridge_disconnect(bridge_), "cudaq_bridge_disconnect");
+  return true;
 }
 
 std::uint64_t provider_service::processed() const {

@@ -19,6 +19,9 @@ std::string provider_library(const std::string &name);
 /// The value of `key` in a line of key=value words; `otherwise` if the line has no such key.
 std::string endpoint_value(const std::string &endpoint, const std::string &key, const std::string &otherwise);
 
+/// The words of the line whose keys are not among these, a space before each.
+std::string endpoint_words_except(const std::string &endpoint, const std::vector<std::string> &keys);
+
 /// Owns an instance of a provider, a manager and a dispatcher. One thread calls everything.
 ///
 /// If a handler does not return within the grace period, the destructor frees nothing: everything stays in memory.
@@ -43,8 +46,9 @@ public:
   /// Waits until all slots of a ring are free, so that the provider has sent every answer. False: not before the
   /// deadline. Always true with a provider that has no ring.
   bool flush(std::uint64_t timeout_ns);
-  /// Stops the dispatcher, which answers what it has accepted, then the provider. Throws api_error.
-  void stop();
+  /// Stops the dispatcher, which answers what it has accepted, then the provider. False: a handler has not returned
+  /// within this time; then nothing is disconnected, and what the handlers use must stay. Throws api_error.
+  [[nodiscard]] bool stop(std::uint64_t timeout_ns);
 
   [[nodiscard]] const std::string &endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] std::uint32_t num_slots() const noexcept { return config_.num_slots; }

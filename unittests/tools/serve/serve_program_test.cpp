@@ -1,51 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unittests/tools/serve/served_program.h"
-
-#include <arpa/inet.h>
+#include "unittests/tools/serve/serve_fixture.h"
 
 namespace cudaq::realtime::tools::test {
 namespace {
-
-constexpr std::uint32_t kEnqueue = 0x7ED8BE82, kGet = 0x882D5BA1, kReset = 0x977A59CF, kOneShot = 0xC4B0E4BF;
-
-bool no_yaml() { return contains(run_program("serve --config /dev/null").err, "no YAML parser"); }
-
-/// The shift rotates the answer: observable (k + shift) % 4 for detector k.
-std::string model(unsigned shift) {
-  std::string text;
-  for (unsigned k = 0; k < 4; ++k)
-    text += "      error(0.1) D" + std::to_string(k) + " L" + std::to_string((k + shift) % 4) + "\n";
-  return text;
-}
-std::string config(unsigned shift, const std::string &more = "") {
-  return "decoders:\n  - id: 6\n    type: lookup\n    dem: |\n" + model(shift) + more;
-}
-void write(const std::filesystem::path &path, const std::string &text) { std::ofstream(path) << text; }
-
-class Serve : public testing::Test {
-protected:
-  void SetUp() override {
-    if (no_yaml())
-      GTEST_SKIP() << "this build has no YAML parser";
-    write(yaml(), config(0));
-  }
-  std::filesystem::path yaml() const { return folder_.path() / "decoders.yaml"; }
-  std::filesystem::path socket() const { return folder_.path() / "requests.sock"; }
-  std::filesystem::path err() const { return folder_.path() / "stderr"; }
-  std::vector<std::string> arguments(const std::vector<std::string> &more = {}) const {
-    std::vector<std::string> all{"serve", "--config", yaml(), "--transport", CUDAQ_TEST_SOCKET_PROVIDER};
-    all.insert(all.end(), more.begin(), more.end());
-    all.insert(all.end(), {"--", "--socket=" + socket().string()});
-    return all;
-  }
-
-  scratch_folder folder_;
-};
-
-bytes enqueue(std::uint64_t counter, std::uint8_t bits, std::uint64_t id = 6) {
-  return joined(numbers({id, counter, 0, 4}), {bits});
-}
-bytes get(bool clear = true) { return joined(numbers({6, 4}), {clear ? std::uint8_t{1} : std::uint8_t{0}}); }
 
 TEST_F(Serve, AnswersEveryFunctionOverAProvider) {
   running_program server(arguments(), err());
@@ -105,106 +62,6 @@ TEST_F(Serve, KeepsTheOldConfigurationIfTheNewOneIsRefused) {
     EXPECT_TRUE(contains(read_file(err()), reason)) << reason << "\n" << read_file(err());
     EXPECT_EQ(peer.ask(kOneShot, {0b0100}).result, bytes{0b0100});
   }
-}
-
-TEST_F(Serve, DrainsRequestsThatItHasTaken) {
-  running_program server(arguments(), err());
-  ASSERT_NE(server.line(), "") << read_file(err());
-  socket_peer peer(socket());
-  ASSERT_EQ(peer.ask(kReset, numbers({6})).status, 0); // connected
-  for (std::uint64_t counter = 0; counter < 6; ++counter)
-    peer.send_frame(kEnqueue, enqueue(counter, 1));
-  server.signal(SIGTERM);
-  // Those before the drain are served, the others refused; all that came into the ring are answered, in order.
-  bool draining = false;
-  for (std::uint32_t k = 0; k < 6; ++k) {
-    const wire_answer answer = peer.receive();
-    if (answer.status == -9999)
-      break; // it was still in the socket when the provider stopped
-    EXPECT_EQ(answer.request_id, k + 2);
-    EXPECT_EQ(answer.status, draining || answer.status != 0 ? 4 : 0);
-    draining = draining || answer.status == 4;
-  }
-  EXPECT_EQ(server.wait(), 0) << read_file(err());
-}
-
-TEST_F(Serve, NotifiesItsServiceManager) {
-  const std::string path = (folder_.path() / "notify").string();
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof(address.sun_path) - 1);
-  const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(bind(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
-  const auto next = [&] {
-    char text[1024];
-    pollfd ready{fd, POLLIN, 0};
-    const ssize_t n = poll(&ready, 1, kLimitMs) > 0 ? recv(fd, text, sizeof text, 0) : 0;
-    return std::string(text, n > 0 ? static_cast<std::size_t>(n) : 0);
-  };
-  running_program server(arguments(), err(), path);
-  EXPECT_TRUE(next().starts_with("READY=1\n")) << read_file(err());
-  server.signal(SIGHUP);
-  EXPECT_TRUE(next().starts_with("RELOADING=1\nMONOTONIC_USEC="));
-  EXPECT_EQ(next(), "READY=1");
-  server.signal(SIGTERM);
-  EXPECT_EQ(next(), "STOPPING=1");
-  EXPECT_EQ(server.wait(), 0);
-  close(fd);
-}
-
-std::string read_all(int fd) {
-  std::string text;
-  char part[4096];
-  for (pollfd ready{fd, POLLIN, 0}; poll(&ready, 1, kLimitMs) > 0;) {
-    const ssize_t n = read(fd, part, sizeof part);
-    if (n <= 0)
-      break;
-    text.append(part, static_cast<std::size_t>(n));
-  }
-  close(fd);
-  return text;
-}
-
-TEST_F(Serve, ShowsItsCounters) {
-  const std::string path = (folder_.path() / "counters").string();
-  running_program server(arguments({"--counters", path, "--prometheus-port", "0"}), err());
-  const std::string ready = server.line();
-  const std::size_t at = ready.find("prometheus_port=");
-  ASSERT_NE(at, std::string::npos) << ready << read_file(err());
-  socket_peer peer(socket());
-  ASSERT_EQ(peer.ask(kEnqueue, enqueue(0, 1)).status, 0);
-  sockaddr_un local{};
-  local.sun_family = AF_UNIX;
-  path.copy(local.sun_path, sizeof(local.sun_path) - 1);
-  const int unix_fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(connect(unix_fd, reinterpret_cast<const sockaddr *>(&local), sizeof local), 0);
-  const std::string text = read_all(unix_fd);
-  EXPECT_TRUE(contains(text, "\ncudaq_decoder_requests_total{decoder=\"6\"} 1\n")) << text;
-  EXPECT_TRUE(contains(text, "\ncudaq_decoder_answers_total{decoder=\"6\",status=\"ok\"} 1\n")) << text;
-  sockaddr_in remote{};
-  remote.sin_family = AF_INET;
-  remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  remote.sin_port = htons(static_cast<std::uint16_t>(std::stoi(ready.substr(at + 16))));
-  const int tcp = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_EQ(connect(tcp, reinterpret_cast<const sockaddr *>(&remote), sizeof remote), 0);
-  const std::string request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  ASSERT_EQ(send(tcp, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
-  const std::string page = read_all(tcp);
-  EXPECT_TRUE(page.starts_with("HTTP/1.1 200 OK\r\n")) << page;
-  EXPECT_TRUE(contains(page, "cudaq_decoder_shots_total{decoder=\"6\"} 1\n")) << page;
-  server.signal(SIGTERM);
-  EXPECT_EQ(server.wait(), 0);
-  EXPECT_FALSE(std::filesystem::exists(path)) << "the socket is removed";
-}
-
-TEST_F(Serve, EndsAfterTheTimeoutAndReportsInJson) {
-  const auto report = folder_.path() / "report.json";
-  running_program server(arguments({"--timeout", "0.2", "--json", report}), err());
-  EXPECT_EQ(server.wait(), 0) << read_file(err());
-  const auto j = nlohmann::json::parse(read_file(report));
-  EXPECT_EQ(j.at("command"), "serve");
-  EXPECT_EQ(j.at("ok"), true);
-  EXPECT_EQ(j.at("decoders").at(0).at("id"), 6);
 }
 
 TEST_F(Serve, RefusesWhatItCannotUse) {

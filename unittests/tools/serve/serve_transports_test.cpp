@@ -87,6 +87,7 @@ void ServeOver::run_udp(const std::vector<std::string> &options) {
   const std::string prefix = "QEC_DECODING_SERVER_READY port=";
   ASSERT_TRUE(ready.starts_with(prefix)) << ready << read_file(err());
   EXPECT_TRUE(contains(ready, " transport=udp ")) << ready;
+  EXPECT_TRUE(contains(ready, " address=")) << ready;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -113,7 +114,9 @@ TEST_F(ServeOver, SharedMemoryAnswersAsRecorded) {
   const std::string name = "serve-test-" + std::to_string(getpid());
   running_program server({"serve", "--config", yaml(), "--transport", "shm", "--", "--name=" + name}, err());
   const std::string ready = server.line();
-  ASSERT_TRUE(contains(ready, " transport=shm ")) << ready << read_file(err());
+  ASSERT_TRUE(ready.starts_with("QEC_DECODING_SERVER_READY port=0 transport=shm ")) << ready << read_file(err());
+  EXPECT_TRUE(contains(ready, " name=" + name + " clients=1 frame_size=")) << ready;
+  EXPECT_EQ(ready.find(" slots="), ready.rfind(" slots=")) << ready;
   cudaq_shm_client_options_t options{};
   options.struct_size = sizeof options;
   options.wait_policy = CUDAQ_WAIT_SPIN_YIELD;

@@ -88,12 +88,15 @@ public:
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     pid_ = -1;
+    ended_by_ = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
+  /// After wait: the signal that ended the program, or 0.
+  int ended_by() const { return ended_by_; }
 
 private:
   pid_t pid_ = -1;
-  int out_ = -1;
+  int out_ = -1, ended_by_ = 0;
   std::string text_;
 };
 
@@ -153,6 +156,58 @@ public:
 private:
   int fd_ = -1;
   std::uint32_t sent_ = 0;
+};
+
+/// All until the end of the stream.
+inline std::string read_all(int fd) {
+  std::string text;
+  char part[4096];
+  for (pollfd ready{fd, POLLIN, 0}; poll(&ready, 1, kLimitMs) > 0;) {
+    const ssize_t n = read(fd, part, sizeof part);
+    if (n <= 0)
+      break;
+    text.append(part, static_cast<std::size_t>(n));
+  }
+  return text;
+}
+
+/// What a server tells at its Unix socket for live counters.
+inline std::string counters_at(const std::filesystem::path &path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.string().copy(address.sun_path, sizeof(address.sun_path) - 1);
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool connected = connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof address) == 0;
+  std::string text = connected ? read_all(fd) : "";
+  close(fd);
+  return text;
+}
+
+/// The socket of a service manager.
+class notified_socket {
+public:
+  explicit notified_socket(std::string path)
+      : path_(std::move(path)), fd_(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path_.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr *>(&address), sizeof address), 0);
+  }
+  ~notified_socket() { close(fd_); }
+  notified_socket(const notified_socket &) = delete;
+  notified_socket &operator=(const notified_socket &) = delete;
+  const std::string &path() const { return path_; }
+  /// The next message; "" if none comes before the limit.
+  std::string next() const {
+    char text[1024];
+    pollfd ready{fd_, POLLIN, 0};
+    const ssize_t n = poll(&ready, 1, kLimitMs) > 0 ? recv(fd_, text, sizeof text, 0) : 0;
+    return std::string(text, n > 0 ? static_cast<std::size_t>(n) : 0);
+  }
+
+private:
+  const std::string path_;
+  const int fd_;
 };
 
 /// Little-endian numbers of 8 bytes.

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The live counters, and readers that do not behave.
+#include "unittests/tools/serve/serve_fixture.h"
+
+#include <arpa/inet.h>
+#include <atomic>
+#include <deque>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+/// A connection to 127.0.0.1, closed at the end.
+class tcp_reader {
+public:
+  explicit tcp_reader(int port) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in remote{};
+    remote.sin_family = AF_INET;
+    remote.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    remote.sin_port = htons(static_cast<std::uint16_t>(port));
+    EXPECT_EQ(connect(fd_, reinterpret_cast<const sockaddr *>(&remote), sizeof remote), 0);
+  }
+  ~tcp_reader() { close(fd_); }
+  tcp_reader(const tcp_reader &) = delete;
+  tcp_reader &operator=(const tcp_reader &) = delete;
+  void send_text(const std::string &text) const { (void)send(fd_, text.data(), text.size(), MSG_NOSIGNAL); }
+  std::string page() const {
+    send_text("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    return read_all(fd_);
+  }
+
+private:
+  const int fd_;
+};
+
+int prometheus_port(const std::string &ready) {
+  const std::size_t at = ready.find("prometheus_port=");
+  return at == std::string::npos ? 0 : std::stoi(ready.substr(at + 16));
+}
+
+TEST_F(Serve, ShowsItsCounters) {
+  const std::string path = (folder_.path() / "counters").string();
+  running_program server(arguments({"--counters", path, "--prometheus-port", "0"}), err());
+  const int port = prometheus_port(server.line());
+  ASSERT_NE(port, 0) << read_file(err());
+  socket_peer peer(socket());
+  ASSERT_EQ(peer.ask(kEnqueue, enqueue(0, 1)).status, 0);
+  const std::string text = counters_at(path);
+  EXPECT_TRUE(contains(text, "\ncudaq_decoder_requests_total{decoder=\"6\"} 1\n")) << text;
+  EXPECT_TRUE(contains(text, "\ncudaq_decoder_answers_total{decoder=\"6\",status=\"ok\"} 1\n")) << text;
+  const std::string page = tcp_reader(port).page();
+  EXPECT_TRUE(page.starts_with("HTTP/1.1 200 OK\r\n")) << page;
+  EXPECT_TRUE(contains(page, "cudaq_decoder_shots_total{decoder=\"6\"} 1\n")) << page;
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+  EXPECT_FALSE(std::filesystem::exists(path)) << "the socket is removed";
+}
+
+TEST_F(Serve, IsNotHeldUpBySlowReaders) {
+  running_program server(arguments({"--prometheus-port", "0"}), err());
+  const int port = prometheus_port(server.line());
+  ASSERT_NE(port, 0) << read_file(err());
+  // Each of them sends a byte of a head that has no end, far more often than any time limit.
+  std::deque<tcp_reader> slow;
+  for (int k = 0; k < 4; ++k)
+    slow.emplace_back(port);
+  std::atomic<bool> done = false;
+  std::thread trickle([&] {
+    for (; !done; std::this_thread::sleep_for(std::chrono::milliseconds(20)))
+      for (const tcp_reader &reader : slow)
+        reader.send_text("x");
+  });
+  server.signal(SIGHUP);
+  EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED");
+  EXPECT_TRUE(contains(tcp_reader(port).page(), "cudaq_server_processed_total 0\n"));
+  const tcp_reader silent(port);
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0) << read_file(err());
+  done = true;
+  trickle.join();
+}
+
+TEST_F(Serve, TakesTheSocketOfAKilledServerOnly) {
+  const auto path = folder_.path() / "counters";
+  {
+    running_program killed(arguments({"--counters", path}), err());
+    ASSERT_NE(killed.line(), "") << read_file(err());
+  }
+  ASSERT_TRUE(std::filesystem::is_socket(path));
+  std::filesystem::remove(socket()); // the provider's
+  running_program server(arguments({"--counters", path}), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  const auto expect_refused = [&](const std::filesystem::path &counters) {
+    running_program second({"serve", "--config", yaml(), "--transport", CUDAQ_TEST_SOCKET_PROVIDER, "--counters",
+                            counters, "--", "--socket=" + (folder_.path() / "second.sock").string()},
+                           folder_.path() / "second");
+    EXPECT_EQ(second.wait(), 2);
+    EXPECT_TRUE(
+        contains(read_file(folder_.path() / "second"), "--counters " + counters.string() + ": a program listens"));
+  };
+  expect_refused(path);
+  EXPECT_TRUE(contains(counters_at(path), "cudaq_server_processed_total 0\n"));
+  const auto file = folder_.path() / "file";
+  write(file, "text");
+  expect_refused(file);
+  EXPECT_EQ(read_file(file), "text");
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

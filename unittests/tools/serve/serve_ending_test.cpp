@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the server ends: what it still answers, what signals do, and decoders that do not end.
+#include "unittests/tools/serve/serve_fixture.h"
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+TEST_F(Serve, DrainsRequestsThatItHasTaken) {
+  running_program server(arguments(), err());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  socket_peer peer(socket());
+  ASSERT_EQ(peer.ask(kReset, numbers({6})).status, 0); // connected
+  for (std::uint64_t counter = 0; counter < 6; ++counter)
+    peer.send_frame(kEnqueue, enqueue(counter, 1));
+  server.signal(SIGTERM);
+  // Those before the drain are served, the others refused; all that came into the ring are answered, in order.
+  bool draining = false;
+  for (std::uint32_t k = 0; k < 6; ++k) {
+    const wire_answer answer = peer.receive();
+    if (answer.status == -9999)
+      break; // it was still in the socket when the provider stopped
+    EXPECT_EQ(answer.request_id, k + 2);
+    EXPECT_EQ(answer.status, draining || answer.status != 0 ? 4 : 0);
+    draining = draining || answer.status == 4;
+  }
+  EXPECT_EQ(server.wait(), 0) << read_file(err());
+}
+
+TEST_F(Serve, NotifiesItsServiceManager) {
+  const notified_socket manager((folder_.path() / "notify").string());
+  running_program server(arguments(), err(), manager.path());
+  EXPECT_TRUE(manager.next().starts_with("READY=1\n")) << read_file(err());
+  server.signal(SIGHUP);
+  EXPECT_TRUE(manager.next().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+  EXPECT_EQ(manager.next(), "READY=1");
+  server.signal(SIGTERM);
+  EXPECT_EQ(manager.next(), "STOPPING=1");
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST_F(Serve, EndsAfterTheTimeoutAndReportsInJson) {
+  const auto report = folder_.path() / "report.json";
+  running_program server(arguments({"--timeout", "0.2", "--json", report}), err());
+  EXPECT_EQ(server.wait(), 0) << read_file(err());
+  const auto j = nlohmann::json::parse(read_file(report));
+  EXPECT_EQ(j.at("command"), "serve");
+  EXPECT_EQ(j.at("ok"), true);
+  EXPECT_EQ(j.at("decoders").at(0).at("id"), 6);
+}
+
+TEST_F(Serve, TakesTwoSignalsInSuccessionAsOne) {
+  for (int k = 0; k < 5; ++k) {
+    running_program server(arguments(), err());
+    ASSERT_NE(server.line(), "") << read_file(err());
+    server.signal(SIGTERM); // as timeout(1) does
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_RING decoder=6 dispatched=0");
+    EXPECT_EQ(server.wait(), 0) << "signal " << server.ended_by() << "\n" << read_file(err());
+  }
+}
+
+/// The decoder of these does not end a shot in which detector 3 fires.
+class ServeStuck : public Serve {
+protected:
+  std::unique_ptr<running_program> start(unsigned queue_length, const std::string &notify_socket = "") const {
+    const std::string name = std::to_string(queue_length);
+    const auto path = [&](const char *end) { return (folder_.path() / (name + end)).string(); };
+    write(path(".yaml"), "decoders:\n  - id: 6\n    type: " CUDAQ_TEST_STUCK_DECODER "\n    queue_length: " + name +
+                             "\n    dem: |\n" + model(0));
+    auto server = std::make_unique<running_program>(
+        std::vector<std::string>{"serve", "--config", path(".yaml"), "--transport", CUDAQ_TEST_SOCKET_PROVIDER,
+                                 "--counters", path(".counters"), "--", "--socket=" + path(".sock")},
+        err(), notify_socket);
+    EXPECT_NE(server->line(), "") << read_file(err());
+    socket_peer peer(path(".sock"));
+    EXPECT_EQ(peer.ask(kOneShot, {1}).status, 0);
+    peer.send_frame(kOneShot, {0b1000});
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+    while (!contains(counters_at(path(".counters")), "cudaq_decoder_requests_total{decoder=\"6\"} 2\n")) {
+      if (std::chrono::steady_clock::now() > limit)
+        throw std::runtime_error("the request did not arrive");
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return server;
+  }
+};
+
+TEST_F(ServeStuck, ReportsADecoderThatDoesNotEnd) {
+  const auto without_queue = start(0), with_queue = start(4);
+  without_queue->signal(SIGTERM);
+  with_queue->signal(SIGTERM);
+  for (running_program *server : {without_queue.get(), with_queue.get()}) {
+    EXPECT_EQ(server->line(), "QEC_DECODING_SERVER_RING decoder=6 dispatched=2");
+    EXPECT_TRUE(server->line().starts_with("CUDAQ_REALTIME_SERVER_PROCESSED count="));
+    EXPECT_EQ(server->wait(), 1) << "signal " << server->ended_by() << "\n" << read_file(err());
+  }
+  EXPECT_TRUE(contains(read_file(err()), "a decoder did not end")) << read_file(err());
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "0.counters"));
+}
+
+TEST_F(ServeStuck, EndsAtOnceAtTheSecondSignal) {
+  const notified_socket manager((folder_.path() / "notify").string());
+  const auto server = start(0, manager.path());
+  EXPECT_TRUE(manager.next().starts_with("READY=1\n"));
+  server->signal(SIGTERM);
+  EXPECT_EQ(manager.next(), "STOPPING=1");
+  server->signal(SIGTERM);
+  EXPECT_EQ(server->wait(), -1);
+  EXPECT_EQ(server->ended_by(), SIGTERM);
+  EXPECT_EQ(server->line(), "") << "without a report";
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
