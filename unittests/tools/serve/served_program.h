@@ -59,7 +59,16 @@ public:
   running_program(const running_program &) = delete;
   running_program &operator=(const running_program &) = delete;
 
-  void signal(int number) const { kill(pid_, number); }
+  /// Not after wait.
+  void signal(int number) const {
+    if (pid_ > 0)
+      kill(pid_, number);
+  }
+  /// Not after wait.
+  bool runs() const {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+  }
 
   /// The next line of stdout; "" at its end or after the limit.
   std::string line() {
