@@ -17,7 +17,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr const char *kStatusNames[qec::realtime::kServerStatuses] = {
+constexpr const char *kStatusNames[cudaq::qec::realtime::kServerStatuses] = {
     "ok", "invalid_decoder", "bad_request", "internal", "not_ready", "busy", "syndromes_dropped"};
 
 void family(std::string &text, const char *name, const char *type, const char *help) {
@@ -82,7 +82,7 @@ bool is_left_over(const sockaddr_un &address) {
 
 } // namespace
 
-std::string counters_text(const qec::realtime::decoding_server &server, const provider_service &transport,
+std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
                           std::uint64_t reloads) {
   std::string text;
   const auto each = [&](const char *name, const char *type, const char *help, const auto &value) {
@@ -90,7 +90,7 @@ std::string counters_text(const qec::realtime::decoding_server &server, const pr
     for (const auto &decoder : server.decoders())
       text += fmt::format("{}{{decoder=\"{}\"}} {}\n", name, decoder->limits().id, value(*decoder));
   };
-  using qec::realtime::served_decoder;
+  using cudaq::qec::realtime::served_decoder;
   each("cudaq_decoder_requests_total", "counter", "Requests for the decoder.",
        [](const served_decoder &d) { return d.counts().requests; });
   each("cudaq_decoder_shots_total", "counter", "Shots that were decoded.",

@@ -14,7 +14,7 @@
 namespace cudaq::realtime::tools {
 
 /// Prometheus' text format, version 0.0.4.
-std::string counters_text(const qec::realtime::decoding_server &server, const provider_service &transport,
+std::string counters_text(const cudaq::qec::realtime::decoding_server &server, const provider_service &transport,
                           std::uint64_t reloads);
 
 /// Listens for readers of the counters, on the thread that calls answer(). Off unless a path or a port is given.
