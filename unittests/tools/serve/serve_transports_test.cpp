@@ -68,10 +68,12 @@ protected:
   std::filesystem::path yaml() const { return folder_.path() / "decoders.yaml"; }
   std::filesystem::path err() const { return folder_.path() / "stderr"; }
 
-  void expect_good_end(running_program &server) {
+  /// `more`: a line that the end may also have instead of the count of all requests.
+  void expect_good_end(running_program &server, const std::string &more = "") {
     server.signal(SIGTERM);
     EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_RING decoder=0 dispatched=4000");
-    EXPECT_EQ(server.line(), "CUDAQ_REALTIME_SERVER_PROCESSED count=4000");
+    const std::string processed = server.line();
+    EXPECT_TRUE(processed == "CUDAQ_REALTIME_SERVER_PROCESSED count=4000" || processed == more) << processed;
     EXPECT_EQ(server.wait(), 0) << read_file(err());
   }
   void run_udp(const std::vector<std::string> &options);
@@ -138,7 +140,8 @@ TEST_F(ServeOver, SharedMemoryAnswersAsRecorded) {
     return answer;
   });
   EXPECT_EQ(cudaq_shm_client_detach(client), CUDAQ_OK);
-  expect_good_end(server);
+  // The frame that frees the ring of a client that has left may be dropped before the end.
+  expect_good_end(server, "CUDAQ_REALTIME_SERVER_PROCESSED count=4001");
 }
 
 } // namespace
