@@ -306,8 +306,8 @@ TEST_F(GraphRun, Row09_AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
   EXPECT_EQ(rig.look(0), CUDAQ_TX_EMPTY) << "the slot's first job is not over";
   rig.device->trap();
   int error = 0;
-  ASSERT_TRUE(eventually([&] { return rig.stats().responded == 2; })) << rig.dispatcher.describe();
-  EXPECT_EQ(rig.look(0, &error), CUDAQ_TX_ERROR);
+  ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; })) << rig.dispatcher.describe();
+  EXPECT_EQ(rig.stats().responded, 2u);
   EXPECT_EQ(error, kFakeError);
   EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_DEVICE_FAULT), 1u) << "only the second request is answered with the fault";
   gate.open = true;
