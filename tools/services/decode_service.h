@@ -7,6 +7,7 @@
 
 #include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/decoding/shot_file.h"
+#include "lib/qec/server/wire_requests.h"
 
 #include <atomic>
 #include <cstdint>
@@ -19,8 +20,8 @@ namespace cudaq::realtime::tools {
 
 namespace qec = cudaq::qec::realtime;
 
-inline constexpr char kDecodeFunctionName[] = "qec_decode";
-inline constexpr std::uint32_t kDecodeFunctionId = fnv1a_hash(kDecodeFunctionName);
+inline constexpr std::uint32_t kDecodeFunctionId = qec::kOneShotFunctionId; ///< the decoding server serves it, too
+static_assert(kDecodeFunctionId == fnv1a_hash("qec_decode"));
 
 /// A pool of decoders, one for each thread that may call the handler at the same time. The handler neither locks nor
 /// allocates.
