@@ -55,6 +55,8 @@ endif()
 set(_cuda_hints "${CUDAToolkit_ROOT}/include" "$ENV{CUDAToolkit_ROOT}/include" "$ENV{CUDA_HOME}/include"
                 "$ENV{CUDA_PATH}/include" /usr/local/cuda/include)
 find_path(CUDAQ_CUDA_INCLUDE_DIR cuda_runtime_api.h HINTS ${_cuda_hints} NO_CMAKE_FIND_ROOT_PATH)
+# Vulkan maps device memory for the CPU. The library opens it at run time.
+find_path(CUDAQ_VULKAN_INCLUDE_DIR vulkan/vulkan_core.h)
 find_path(CUDAQ_CCCL_INCLUDE_DIR cuda/atomic
           HINTS "${CUDAQ_CUDA_INCLUDE_DIR}/cccl" "${CUDAQ_CUDA_INCLUDE_DIR}" NO_CMAKE_FIND_ROOT_PATH)
 if(NOT CUDAQ_CUDA_INCLUDE_DIR OR NOT CUDAQ_CCCL_INCLUDE_DIR)
@@ -92,7 +94,8 @@ if(CUDAQ_REALTIME_ENABLE_CUDA AND NOT CUDAQ_SANITIZER)
     endforeach()
   endif()
 endif()
-mark_as_advanced(CUDAQ_NVCC CUDAQ_CUDA_INCLUDE_DIR CUDAQ_CCCL_INCLUDE_DIR CUDAQ_CUDART_STATIC)
+mark_as_advanced(CUDAQ_NVCC CUDAQ_CUDA_INCLUDE_DIR CUDAQ_CCCL_INCLUDE_DIR CUDAQ_CUDART_STATIC
+                 CUDAQ_VULKAN_INCLUDE_DIR)
 
 option(CUDAQ_WARNINGS_AS_ERRORS "A warning in the project's own code stops the build" ${PROJECT_IS_TOP_LEVEL})
 add_library(cudaq-options INTERFACE)

@@ -1,50 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/ring_claims.h"
 
+#include "cudaq/realtime/detail/ring/ring_record.h"
+
 #include <cinttypes>
-#include <cstring>
-#include <new>
 
 namespace cudaq::realtime::detail {
 namespace {
 
-struct owner_block {
-  std::uint64_t magic[2];
-  std::uint64_t self; ///< address of this block
-  shared_word<std::uint64_t> owner;
-};
-static_assert(sizeof(owner_block) <= kOwnerBytes && kFlagsOffsetInPage >= kOwnerBytes);
-
-constexpr std::uint64_t kMagic[2] = {0x9D2C5680B1F30E47u, 0x71C6A3E85DF4029Bu};
-
 std::uintptr_t address_of(const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); }
 
-// The memory may be foreign: part of an object of the program, or between two objects. A sanitizer would report that.
-__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) bool holds_owner_block(const void *at) {
-  std::uint64_t words[3];
-  __builtin_memcpy(&words[0], static_cast<const std::uint64_t *>(at) + 0, 8);
-  __builtin_memcpy(&words[1], static_cast<const std::uint64_t *>(at) + 1, 8);
-  __builtin_memcpy(&words[2], static_cast<const std::uint64_t *>(at) + 2, 8);
-  return words[0] == kMagic[0] && words[1] == kMagic[1] && words[2] == address_of(at);
-}
-
 } // namespace
-
-void make_owner_word(std::uint8_t *rx_flags) {
-  auto *block = new (rx_flags - kOwnerBytes) owner_block{};
-  block->magic[0] = kMagic[0];
-  block->magic[1] = kMagic[1];
-  block->self = address_of(block);
-}
-
-void erase_owner_word(std::uint8_t *rx_flags) { std::memset(rx_flags - kOwnerBytes, 0, kOwnerBytes); }
-
-shared_word<std::uint64_t> *find_owner_word(const volatile std::uint64_t *rx_flags) {
-  if (rx_flags == nullptr || address_of(rx_flags) % kPageBytes != kFlagsOffsetInPage)
-    return nullptr;
-  void *at = reinterpret_cast<void *>(address_of(rx_flags) - kOwnerBytes);
-  return holds_owner_block(at) ? &static_cast<owner_block *>(at)->owner : nullptr;
-}
 
 memory_claim::memory_claim(const cudaq_ringbuffer_t *ring, const cudaq_dispatcher_config_t &config,
                            const volatile void *shared_ring, const volatile int *shutdown_flag,
@@ -52,7 +18,9 @@ memory_claim::memory_claim(const cudaq_ringbuffer_t *ring, const cudaq_dispatche
     : shared_ring_(shared_ring) {
   if (ring != nullptr) {
     add_ring(*ring, config.num_slots);
-    owner_word_ = find_owner_word(ring->rx_flags_host);
+    ring_record *record = find_record(ring->rx_flags_host);
+    record = record != nullptr ? record : find_record(ring->tx_flags_host);
+    owner_word_ = record != nullptr ? &record->owner : nullptr;
   }
   ranges_[8] = {"shutdown_flag", address_of(shutdown_flag), sizeof(*shutdown_flag)};
   ranges_[9] = {"stats", address_of(stats), sizeof(*stats)};

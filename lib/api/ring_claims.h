@@ -3,7 +3,7 @@
 // start, as far as the library can know it:
 //
 //   same manager     ranges of addresses: the arrays of a ring in both views, the shutdown flag, the counter
-//   two managers     the owner word of a ring that cudaq_ringbuffer_create has made in memory of the host
+//   two managers     the owner word in the record (ring_record.h) of a ring that cudaq_ringbuffer_create has made
 //
 // The members of a shared ring may use its arrays together.
 #pragma once
@@ -54,24 +54,5 @@ public:
 private:
   std::map<const void *, memory_claim> claims_;
 };
-
-// --- the owner word of a ring ---
-//
-// A process has no list of its rings, because the library keeps no process-wide state. So the word lies in the ring's
-// own memory, at a fixed distance before the rx flags. Before other rings there is foreign memory. Two rules make it
-// safe to look there: the rx flags of a ring with an owner word have a certain offset in their page, and the words
-// before them are in the same page, so they can be read; and the words are used only if they hold two magic numbers and
-// their own address.
-
-inline constexpr std::size_t kPageBytes = 4096;          ///< a page of the host has at least this size
-inline constexpr std::size_t kFlagsOffsetInPage = 0x580; ///< of the rx flags; a multiple of 128
-inline constexpr std::size_t kOwnerBytes = 64;           ///< before the rx flags
-
-/// Makes the owner word of a ring. The kOwnerBytes before its rx flags are written.
-void make_owner_word(std::uint8_t *rx_flags);
-/// Before the memory of the ring is freed: the words must not be found there afterwards.
-void erase_owner_word(std::uint8_t *rx_flags);
-/// NULL: the ring has none.
-shared_word<std::uint64_t> *find_owner_word(const volatile std::uint64_t *rx_flags);
 
 } // namespace cudaq::realtime::detail

@@ -1,209 +1,174 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring memory: one allocation that holds both flag arrays and the slot arrays.
+// Rings: where the arrays lie in their memory.
+//
+//   kind              block in host memory                          block in device memory
+//   HOST, MAPPED      record | rx flags | tx flags | rx slots | tx slots
+//   DEVICE                                                          rx flags | tx flags | rx slots | tx slots
+//   DEVICE_RX         record | tx flags | laps | tx slots           rx flags | counts | rx slots
+//
+// In place there are no tx slots. The lap of a slot is as far from its tx flag as the count from its rx flag.
 #include "lib/api/options.h"
-#include "lib/api/ring_claims.h"
-#include "lib/base/cuda_device.h"
+#include "lib/api/ring_memory.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <cstddef>
+#include <new>
 
 using namespace cudaq::realtime::detail;
-
-struct cudaq_ringbuffer_memory_t {
-  std::uint32_t memory_kind = CUDAQ_MEMORY_HOST;
-  void *base = nullptr; ///< host address, or device address for CUDAQ_MEMORY_DEVICE
-  std::size_t bytes = 0;
-  std::uint8_t *flags = nullptr; ///< host address of the rx flags; NULL for CUDAQ_MEMORY_DEVICE
-  int device_id = 0;
-};
 
 namespace {
 
 constexpr std::size_t kLine = 128; // flags of different owners do not share a pair of cache lines
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
-/// Offsets in the allocation, in bytes from the rx flags. The rx flags of a ring in memory of the host are not at its
-/// base: the owner word (ring_claims.h) is before them.
+/// Sizes in bytes.
 struct layout {
-  std::size_t stride, tx_flags, rx_data, tx_data, bytes;
-  explicit layout(const cudaq_ringbuffer_options_t &o) {
-    const std::size_t flags = round_up(std::size_t{o.num_slots} * sizeof(std::uint64_t), kLine);
-    stride = round_up(o.slot_size, 64);
-    tx_flags = flags;
-    rx_data = 2 * flags;
-    tx_data = rx_data + round_up(o.num_slots * stride, kLine);
-    bytes = o.in_place ? tx_data : tx_data + o.num_slots * stride;
+  std::size_t flags, stride, slots; ///< one array of flags; from one slot to the next; one array of slots
+  bool in_place;
+
+  explicit layout(const cudaq_ringbuffer_options_t &o)
+      : flags(round_up(std::size_t{o.num_slots} * sizeof(std::uint64_t), kLine)), stride(round_up(o.slot_size, 64)),
+        slots(round_up(o.num_slots * stride, kLine)), in_place(o.in_place != 0) {
+    flags += flags % kPageBytes == 0 ? kLine : 0; // the second flags then do not look as if a record lay before them
+  }
+  std::size_t both_sides() const { return 2 * flags + (in_place ? 1 : 2) * slots; }
+  std::size_t one_side() const { return 2 * flags + slots; }
+};
+
+volatile std::uint64_t *flags_at(std::uint8_t *at) { return reinterpret_cast<volatile std::uint64_t *>(at); }
+
+/// Rings whose four arrays are in one block.
+void fill_view(std::uint8_t *base, const layout &at, volatile std::uint64_t *&rx_flags,
+               volatile std::uint64_t *&tx_flags, std::uint8_t *&rx_data, std::uint8_t *&tx_data) {
+  rx_flags = flags_at(base);
+  tx_flags = flags_at(base + at.flags);
+  rx_data = base + 2 * at.flags;
+  tx_data = at.in_place ? nullptr : rx_data + at.slots;
+}
+
+/// Makes the record in a block of host memory; returns the offset of the flags behind it.
+std::size_t make_record(cudaq_ringbuffer_memory_t &memory, std::size_t lap_offset) {
+  auto *const base = static_cast<std::uint8_t *>(memory.base);
+  std::size_t begin = sizeof(ring_record);
+  begin +=
+      (kPageBytes + kFlagsOffsetInPage - (reinterpret_cast<std::uintptr_t>(base) + begin) % kPageBytes) % kPageBytes;
+  auto *const record = new (base + begin - sizeof(ring_record)) ring_record{};
+  record->magic[0] = kRecordMagic[0], record->magic[1] = kRecordMagic[1];
+  record->self = reinterpret_cast<std::uint64_t>(record);
+  record->lap_offset = lap_offset;
+  memory.record = record;
+  return begin;
+}
+
+/// Frees what `memory` holds unless the ring is complete.
+struct allocation_guard {
+  cudaq_ringbuffer_memory_t &memory;
+  bool keep = false;
+  ~allocation_guard() {
+    if (!keep)
+      free_block(memory);
   }
 };
 
-/// mbind with MPOL_BIND; the constants are those of the Linux kernel's user interface.
-status_or_reason bind_to_node(void *base, std::size_t bytes, int node) {
-  constexpr int kBind = 2;
-  constexpr unsigned kStrict = 1u; // pages that cannot be placed are an error
-  unsigned long mask[16] = {};
-  constexpr int kBits = 8 * sizeof(unsigned long);
-  if (node >= 16 * kBits)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "options->numa_node is %d, the largest node number is %d", node,
-                       16 * kBits - 1);
-  mask[node / kBits] = 1ul << (node % kBits);
-  if (syscall(SYS_mbind, base, bytes, kBind, mask, 16ul * kBits, kStrict) != 0)
-    return make_reason(errno == EINVAL ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_INTERNAL,
-                       "options->numa_node %d: the system refused the placement: %s", node, std::strerror(errno));
-  return {};
-}
-
-status_or_reason allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
-  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
-  if (o.hugepages != 0) {
-    flags |= MAP_HUGETLB;
-    memory.bytes = round_up(memory.bytes, kHugePage);
+status_or_reason create_in_one_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+  const layout at(o);
+  const bool in_host_memory = memory.memory_kind != CUDAQ_MEMORY_DEVICE;
+  memory.bytes = at.both_sides() + (in_host_memory ? sizeof(ring_record) + kPageBytes : 0);
+  if (status_or_reason refused = allocate_block(o, memory))
+    return refused;
+  allocation_guard guard{memory};
+  cudaq_ringbuffer_t &ring = memory.ring;
+  ring.rx_stride_sz = ring.tx_stride_sz = at.stride;
+  std::size_t begin = 0;
+  if (in_host_memory) {
+    begin = make_record(memory, 0);
+    fill_view(static_cast<std::uint8_t *>(memory.base) + begin, at, ring.rx_flags_host, ring.tx_flags_host,
+              ring.rx_data_host, ring.tx_data_host);
   }
-  void *base = mmap(nullptr, memory.bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
-  if (base == MAP_FAILED)
-    return make_reason(CUDAQ_ERR_INTERNAL, "no memory for a ring of %zu bytes%s: %s", memory.bytes,
-                       o.hugepages != 0 ? " in huge pages (see vm.nr_hugepages)" : "", std::strerror(errno));
-  status_or_reason refused;
-  if (o.numa_node != CUDAQ_NUMA_NODE_ANY)
-    refused = bind_to_node(base, memory.bytes, o.numa_node);
-  if (refused)
-    munmap(base, memory.bytes);
-  else
-    std::memset(memory.base = base, 0, memory.bytes); // touches all pages now, so the first request has no page fault
-  return refused;
-}
-
-#if defined(CUDAQ_REALTIME_HAS_CUDART)
-/// Runs `work` with its own stream. The legacy stream, and calls that synchronise the device, would wait for dispatch
-/// kernels, which run until they are stopped.
-template <class Work>
-status_or_reason on_own_stream(const char *what, Work &&work) {
-  cudaStream_t stream = nullptr;
-  cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-  if (error != cudaSuccess)
-    return cuda_failed(what, error);
-  error = work(stream);
-  cudaStreamDestroy(stream); // does not wait: work that is queued still runs
-  return error == cudaSuccess ? status_or_reason{} : cuda_failed(what, error);
-}
-
-status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
-  return on_device(memory.device_id, [&]() -> status_or_reason {
-    if (memory.memory_kind == CUDAQ_MEMORY_MAPPED) {
-      if (const cudaError_t error =
-              cudaHostAlloc(&memory.base, memory.bytes, cudaHostAllocMapped | cudaHostAllocPortable))
-        return cuda_failed("cudaHostAlloc", error);
-      std::memset(memory.base, 0, memory.bytes);
-      return {};
-    }
-    return on_own_stream("allocating the ring", [&](cudaStream_t stream) {
-      cudaError_t error = cudaMallocAsync(&memory.base, memory.bytes, stream);
-      if (error != cudaSuccess)
-        return error;
-      error = cudaMemsetAsync(memory.base, 0, memory.bytes, stream);
-      if (error == cudaSuccess)
-        error = cudaStreamSynchronize(stream);
-      if (error != cudaSuccess)
-        cudaFreeAsync(memory.base, stream);
-      return error;
-    });
-  });
-}
-
-status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &memory) {
-  return on_device(memory.device_id, [&]() -> status_or_reason {
-    if (memory.memory_kind == CUDAQ_MEMORY_DEVICE)
-      return on_own_stream("freeing the ring", [&](cudaStream_t stream) {
-        const cudaError_t error = cudaFreeAsync(memory.base, stream);
-        if (error == cudaSuccess) // an error of the wait must not be returned: a second call would free it twice
-          cudaStreamSynchronize(stream);
-        return error;
-      });
-    if (const cudaError_t error = cudaFreeHost(memory.base))
-      return cuda_failed("cudaFreeHost", error);
-    return {};
-  });
-}
-
-status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out) {
-  void *address = memory.base;
-  if (memory.memory_kind == CUDAQ_MEMORY_MAPPED)
-    if (const cudaError_t error = cudaHostGetDevicePointer(&address, memory.base, 0))
-      return cuda_failed("cudaHostGetDevicePointer", error);
-  out = static_cast<std::uint8_t *>(address);
-  return {};
-}
-#else
-status_or_reason no_cuda() {
-  return make_reason(
-      CUDAQ_ERR_UNSUPPORTED,
-      "options->memory_kind: this library was built without the CUDA runtime; it supports only 0 (plain host memory)");
-}
-status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
-status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
-status_or_reason device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
-#endif
-
-status_or_reason free_memory(const cudaq_ringbuffer_memory_t &memory) {
-  if (memory.memory_kind != CUDAQ_MEMORY_HOST)
-    return free_cuda(memory);
-  if (munmap(memory.base, memory.bytes) != 0)
-    return make_reason(CUDAQ_ERR_INTERNAL, "munmap: %s", std::strerror(errno));
+  if (memory.memory_kind != CUDAQ_MEMORY_HOST) {
+    std::uint8_t *device = nullptr;
+    if (status_or_reason refused = device_address(memory, device))
+      return refused;
+    fill_view(device + begin, at, ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data);
+    if (at.in_place)
+      ring.tx_data = ring.rx_data; // the device path needs tx_data to be set
+  }
+  guard.keep = true;
   return {};
 }
 
-/// The four arrays as one side sees them.
-void fill_view(std::uint8_t *base, const layout &at, bool in_place, volatile std::uint64_t *&rx_flags,
-               volatile std::uint64_t *&tx_flags, std::uint8_t *&rx_data, std::uint8_t *&tx_data) {
-  rx_flags = reinterpret_cast<volatile std::uint64_t *>(base);
-  tx_flags = reinterpret_cast<volatile std::uint64_t *>(base + at.tx_flags);
-  rx_data = base + at.rx_data;
-  tx_data = in_place ? nullptr : base + at.tx_data;
+status_or_reason create_in_two_blocks(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+  const layout at(o);
+  if (status_or_reason refused = map_requests(o, at.one_side(), memory.requests, memory.reason))
+    return refused;
+  memory.bytes = at.one_side() + sizeof(ring_record) + kPageBytes;
+  if (status_or_reason refused = allocate_block(o, memory))
+    return refused;
+  allocation_guard guard{memory};
+  const std::size_t begin = make_record(memory, at.flags / sizeof(std::uint64_t));
+  std::uint8_t *device = nullptr;
+  if (status_or_reason refused = device_address(memory, device))
+    return refused;
+  const auto fill_requests = [&](std::uint8_t *base, volatile std::uint64_t *&flags, std::uint8_t *&data) {
+    flags = flags_at(base);
+    data = base + 2 * at.flags;
+  };
+  const auto fill_answers = [&](std::uint8_t *base, volatile std::uint64_t *&flags, std::uint8_t *&data) {
+    flags = flags_at(base + begin);
+    data = base + begin + 2 * at.flags;
+  };
+  cudaq_ringbuffer_t &ring = memory.ring;
+  ring.rx_stride_sz = ring.tx_stride_sz = at.stride;
+  fill_requests(memory.requests->host(), ring.rx_flags_host, ring.rx_data_host);
+  fill_requests(memory.requests->device(), ring.rx_flags, ring.rx_data);
+  fill_answers(static_cast<std::uint8_t *>(memory.base), ring.tx_flags_host, ring.tx_data_host);
+  fill_answers(device, ring.tx_flags, ring.tx_data);
+  const std::string missed = memory.reason.empty() ? "" : ", because " + memory.reason;
+  memory.reason = std::string("mapping by ") + name_of(memory.requests->source()) + missed;
+  guard.keep = true;
+  return {};
 }
 
 status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t **out_memory,
                         cudaq_ringbuffer_t *out_ring) {
   auto memory = std::make_unique<cudaq_ringbuffer_memory_t>();
-  const layout at(o);
-  memory->memory_kind = o.memory_kind;
-  const bool in_host_memory = o.memory_kind != CUDAQ_MEMORY_DEVICE;
-  memory->bytes = at.bytes + (in_host_memory ? kOwnerBytes + kPageBytes : 0);
   memory->device_id = o.device_id;
-  if (status_or_reason refused =
-          o.memory_kind == CUDAQ_MEMORY_HOST ? allocate_host(o, *memory) : allocate_cuda(*memory))
-    return refused;
-  cudaq_ringbuffer_t ring{};
-  ring.rx_stride_sz = ring.tx_stride_sz = at.stride;
-  std::size_t begin = 0; // of the rx flags
-  if (in_host_memory) {
-    auto *const base = static_cast<std::uint8_t *>(memory->base);
-    begin = kOwnerBytes;
-    begin +=
-        (kPageBytes + kFlagsOffsetInPage - (reinterpret_cast<std::uintptr_t>(base) + begin) % kPageBytes) % kPageBytes;
-    memory->flags = base + begin;
-    make_owner_word(memory->flags);
-    fill_view(memory->flags, at, o.in_place, ring.rx_flags_host, ring.tx_flags_host, ring.rx_data_host,
-              ring.tx_data_host);
-  }
-  if (o.memory_kind != CUDAQ_MEMORY_HOST) {
-    std::uint8_t *device_base = nullptr;
-    if (status_or_reason refused = device_address(*memory, device_base)) {
-      free_memory(*memory);
-      return refused;
+  memory->num_slots = o.num_slots;
+  memory->memory_kind = o.memory_kind;
+  if (o.memory_kind == CUDAQ_MEMORY_AUTO) {
+    memory->memory_kind = CUDAQ_MEMORY_DEVICE_RX;
+    const status_or_reason refused =
+        o.in_place != 0 ? make_reason(CUDAQ_ERR_UNSUPPORTED, "the ring is in place") : create_in_two_blocks(o, *memory);
+    if (refused) {
+      memory->memory_kind = CUDAQ_MEMORY_MAPPED;
+      memory->reason = "mapped memory, because " + refused.text;
+      memory->requests.reset();
     }
-    fill_view(device_base + begin, at, o.in_place, ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data);
-    if (o.in_place)
-      ring.tx_data = ring.rx_data; // the device path needs tx_data to be set
+  } else if (o.memory_kind == CUDAQ_MEMORY_DEVICE_RX) {
+    if (status_or_reason refused = create_in_two_blocks(o, *memory))
+      return refused;
+  } else {
+    memory->reason = "as asked for";
   }
-  *out_ring = ring;
+  if (memory->memory_kind != CUDAQ_MEMORY_DEVICE_RX)
+    if (status_or_reason refused = create_in_one_block(o, *memory))
+      return refused;
+  *out_ring = memory->ring;
   *out_memory = memory.release();
   return {};
+}
+
+cudaq_ringbuffer_info_t info_of(const cudaq_ringbuffer_memory_t &memory) {
+  cudaq_ringbuffer_info_t info{};
+  info.memory_kind = memory.memory_kind;
+  info.num_slots = memory.num_slots;
+  info.stride = static_cast<std::uint32_t>(memory.ring.rx_stride_sz);
+  if (memory.requests != nullptr) {
+    info.mapping_source = memory.requests->source();
+    info.writes_ordering = static_cast<std::uint32_t>(memory.requests->ordering());
+  }
+  memory.reason.copy(info.reason, sizeof(info.reason) - 1);
+  return info;
 }
 
 } // namespace
@@ -224,14 +189,31 @@ cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer_options_t *options
   });
 }
 
+cudaq_status_t cudaq_ringbuffer_get_info(const cudaq_ringbuffer_memory_t *memory, cudaq_ringbuffer_info_t *out_info) {
+  return guarded(__func__, [&]() -> status_or_reason {
+    if (memory == nullptr || out_info == nullptr)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", memory == nullptr ? "memory" : "out_info");
+    const std::uint32_t size = out_info->struct_size;
+    if (status_or_reason found = write_sized("out_info", out_info, size, info_of(*memory)))
+      return found;
+    if (size > offsetof(cudaq_ringbuffer_info_t, reason)) // a shorter struct of the caller ends inside the text
+      reinterpret_cast<char *>(out_info)[size - 1] = '\0';
+    return {};
+  });
+}
+
 cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory) {
   return guarded(__func__, [&]() -> status_or_reason {
     if (memory == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "memory is NULL");
-    if (memory->flags != nullptr)
-      erase_owner_word(memory->flags);
-    if (status_or_reason refused = free_memory(*memory))
+    if (!memory->producers.claim(0, 1))
+      return make_reason(CUDAQ_ERR_STATE, "a producer's handle is open on the ring; close it first");
+    if (memory->record != nullptr)
+      memory->record->self = 0; // no record must be found there afterwards
+    if (status_or_reason refused = free_block(*memory)) {
+      memory->producers.store(0);
       return refused;
+    }
     delete memory;
     return {};
   });

@@ -59,8 +59,12 @@ cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t 
 }
 
 void cudaq_host_ringbuffer_signal_slot(const cudaq_ringbuffer_t *rb, uint32_t slot_idx) {
-  if (has_host_view(rb))
-    view_of(*rb).signal(slot_idx);
+  if (!has_host_view(rb))
+    return;
+  // The memory may be write-combining, which cudaq_ringbuffer_t does not tell.
+  fence_posted_stores();
+  view_of(*rb).signal(slot_idx);
+  fence_posted_stores();
 }
 
 cudaq_tx_status_t cudaq_host_ringbuffer_poll_tx_flag(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,

@@ -35,6 +35,8 @@ status_or_reason check_strides(const cudaq_ringbuffer_t &ring, const cudaq_dispa
 status_or_reason check_overlap(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config, ring_side side);
 /// In place, the device stages the whole slot, because handlers get separate input and output areas.
 status_or_reason check_staging(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
+/// On a ring whose requests are in device memory, only a device may read them.
+status_or_reason check_requests_are_near(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
 status_or_reason validate_host_ring(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);
 /// On a shared ring the host routes the kernel's requests, so it must be able to access the ring.
 status_or_reason check_shared_views(const cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config);

@@ -92,8 +92,21 @@ status_or_reason validate_graph_io(const cudaq_dispatch_graph_io_t &g) {
 }
 
 status_or_reason validate_ring_options(const cudaq_ringbuffer_options_t &o) {
-  if (o.memory_kind > CUDAQ_MEMORY_DEVICE)
-    return out_of_range("options->memory_kind", o.memory_kind, "0 (host), 1 (mapped), 2 (device)");
+  if (o.memory_kind > CUDAQ_MEMORY_AUTO)
+    return out_of_range("options->memory_kind", o.memory_kind,
+                        "0 (host), 1 (mapped), 2 (device), 3 (requests in device memory), 4 (auto)");
+  if (o.memory_kind == CUDAQ_MEMORY_DEVICE_RX && o.in_place != 0)
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "options->in_place is %u, but memory_kind is 3 (requests in device memory): an answer in the "
+                       "request's place would be read by the CPU across the bus; use in_place 0",
+                       o.in_place);
+  if (o.nic_registration > 1)
+    return out_of_range("options->nic_registration", o.nic_registration, "0 (no), 1 (yes)");
+  if (o.nic_registration != 0 && o.memory_kind != CUDAQ_MEMORY_DEVICE_RX)
+    return make_reason(
+        CUDAQ_ERR_UNSUPPORTED,
+        "options->nic_registration is 1, but memory_kind is %u; only 3 (requests in device memory) has it",
+        o.memory_kind);
   if (o.num_slots == 0 || o.num_slots > kMaxSlots)
     return out_of_range("options->num_slots", o.num_slots, "1..16777216");
   if (o.slot_size < CUDAQ_RPC_HEADER_SIZE || o.slot_size > UINT32_MAX - 63)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules for the ring.
+#include "cudaq/realtime/detail/ring/ring_record.h"
 #include "lib/api/rules.h"
 #include "lib/api/validation.h"
 #include "lib/kernel_abi/graph_params.h"
@@ -129,10 +130,24 @@ status_or_reason check_staging(const cudaq_ringbuffer_t &r, const cudaq_dispatch
                      usable, kDeviceStagingBytes);
 }
 
+status_or_reason check_requests_are_near(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+  if (lap_offset_of(r.tx_flags_host) == 0)
+    return {};
+  const bool host = c.dispatch_path == CUDAQ_DISPATCH_PATH_HOST;
+  if (!host && c.shared_ring_mode == 0)
+    return {};
+  return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                     "the ring's requests are in device memory (memory_kind 3), and %s: the CPU would read each "
+                     "request across the bus; use memory_kind 1 (mapped)",
+                     host ? "config->dispatch_path is 1 (host)"
+                          : "config->shared_ring_mode is set, so that the host routes the requests");
+}
+
 status_or_reason validate_host_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   constexpr ring_side side = ring_side::host;
   return first_of([&] { return check_host_views(r); }, [&] { return check_alignment(r, side); },
-                  [&] { return check_strides(r, c, side); }, [&] { return check_overlap(r, c, side); });
+                  [&] { return check_requests_are_near(r, c); }, [&] { return check_strides(r, c, side); },
+                  [&] { return check_overlap(r, c, side); });
 }
 
 status_or_reason check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
@@ -162,7 +177,8 @@ status_or_reason validate_device_ring(const cudaq_ringbuffer_t &r, const cudaq_d
   constexpr ring_side side = ring_side::device;
   return first_of([&] { return check_device_views(r); }, [&] { return check_alignment(r, side); },
                   [&] { return check_strides(r, c, side); }, [&] { return check_overlap(r, c, side); },
-                  [&] { return check_staging(r, c); }, [&] { return check_shared_views(r, c); });
+                  [&] { return check_staging(r, c); }, [&] { return check_requests_are_near(r, c); },
+                  [&] { return check_shared_views(r, c); });
 }
 
 } // namespace cudaq::realtime::detail

@@ -173,7 +173,7 @@ void expect_ring_refused(const ring_request &r, std::initializer_list<cudaq_stat
 
 TEST(Row08_RingMemory, EachRuleNamesItsField) {
   const auto bad = {CUDAQ_ERR_INVALID_ARG};
-  expect_ring_refused({.kind = 3}, bad, "memory_kind is 3");
+  expect_ring_refused({.kind = 5}, bad, "memory_kind is 5");
   expect_ring_refused({.num_slots = 0}, bad, "num_slots is 0");
   expect_ring_refused({.num_slots = 0xFFFFFFFF}, bad, "num_slots is 4294967295");
   expect_ring_refused({.slot_size = 23}, bad, "slot_size is 23");

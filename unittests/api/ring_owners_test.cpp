@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A second owner of a ring or of a control word is refused, as far as the library can know it.
-#include "lib/api/ring_claims.h"
+#include "cudaq/realtime/detail/ring/ring_record.h"
 #include "unittests/host_dispatcher/traffic.h"
 #include "unittests/support/api_fixture.h"
 
@@ -172,22 +172,34 @@ TEST(RingOwners, Row53_OneControlWordForTwoDispatchersIsRefused) {
   CUDAQ_ASSERT_OK(start(*second));
 }
 
-// White box: only memory that the library has made has an owner word, wherever the flags lie.
-TEST(RingOwners, Row53_AnOwnerWordIsFoundOnlyInARingOfTheLibrary) {
+// White box: only memory that the library has made has a record, wherever the flags lie.
+TEST(RingOwners, Row53_ARecordIsFoundOnlyInARingOfTheLibrary) {
+  using detail::find_record, detail::ring_record;
   const host_ring ring(kShape);
-  EXPECT_NE(detail::find_owner_word(ring.ring.rx_flags_host), nullptr);
-  EXPECT_EQ(detail::find_owner_word(ring.ring.rx_flags_host + 1), nullptr);
-  EXPECT_EQ(detail::find_owner_word(nullptr), nullptr);
+  const volatile std::uint64_t *const its_flags = ring.ring.rx_flags_host;
+  ASSERT_NE(find_record(its_flags), nullptr);
+  EXPECT_EQ(find_record(its_flags + 1), nullptr);
+  EXPECT_EQ(find_record(nullptr), nullptr);
+  EXPECT_EQ(find_record(ring.ring.tx_flags_host), nullptr);
   alignas(detail::kPageBytes) static std::array<std::uint8_t, 2 * detail::kPageBytes> foreign{};
-  std::uint8_t *flags = foreign.data() + detail::kFlagsOffsetInPage;
-  EXPECT_EQ(detail::find_owner_word(reinterpret_cast<volatile std::uint64_t *>(flags)), nullptr);
-  const auto *block = reinterpret_cast<const std::uint8_t *>(reinterpret_cast<std::uintptr_t>(ring.ring.rx_flags_host));
-  std::memcpy(flags - detail::kOwnerBytes, block - detail::kOwnerBytes, detail::kOwnerBytes); // a copy is another ring
-  EXPECT_EQ(detail::find_owner_word(reinterpret_cast<volatile std::uint64_t *>(flags)), nullptr);
-  detail::make_owner_word(flags);
-  EXPECT_NE(detail::find_owner_word(reinterpret_cast<volatile std::uint64_t *>(flags)), nullptr);
-  detail::erase_owner_word(flags);
-  EXPECT_EQ(detail::find_owner_word(reinterpret_cast<volatile std::uint64_t *>(flags)), nullptr);
+  auto *const flags = reinterpret_cast<std::uint64_t *>(foreign.data() + detail::kFlagsOffsetInPage);
+  EXPECT_EQ(find_record(flags), nullptr);
+  auto *const record = reinterpret_cast<ring_record *>(flags) - 1;
+  std::memcpy(static_cast<void *>(record), find_record(its_flags), sizeof(*record)); // a copy is another ring
+  EXPECT_EQ(find_record(flags), nullptr);
+  record->self = reinterpret_cast<std::uint64_t>(record);
+  EXPECT_NE(find_record(flags), nullptr);
+  record->self = 0;
+  EXPECT_EQ(find_record(flags), nullptr);
+}
+
+// The tx flags of a ring with 512 slots would follow the rx flags at the offset that flags behind a record have.
+TEST(RingOwners, TheSecondFlagsNeverLookLikeFlagsBehindARecord) {
+  for (const std::uint32_t slots : {496u, 512u, 1024u}) {
+    const host_ring ring({slots, 64, false});
+    EXPECT_NE(reinterpret_cast<std::uintptr_t>(ring.ring.tx_flags_host) % detail::kPageBytes,
+              detail::kFlagsOffsetInPage);
+  }
 }
 
 } // namespace

@@ -40,7 +40,7 @@ field_ends ends_of_stats() {
 field_ends ends_of_ring_options() {
   field_ends ends;
   std::size_t at = 0;
-  add_fields(ends, at, 8, 4);
+  add_fields(ends, at, 9, 4);
   EXPECT_EQ(at, sizeof(cudaq_ringbuffer_options_t));
   return ends;
 }

@@ -24,7 +24,8 @@ BELOW = {
     "lib/kernel_abi": {f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     "lib/shared_ring": {"lib/ring", "lib/base", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     "lib/host_dispatcher": {"lib/shared_ring", "lib/ring", "lib/base", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
-    "lib/api": {"lib/host_dispatcher", "lib/shared_ring", "lib/ring", "lib/kernel_abi", "lib/base",
+    "lib/gpu_memory": {"lib/base", "include"},
+    "lib/api": {"lib/gpu_memory", "lib/host_dispatcher", "lib/shared_ring", "lib/ring", "lib/kernel_abi", "lib/base",
                 f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     # The loader, and the providers: libraries of their own, which share nothing.
     "lib/transport/bridge": {"lib/base", f"{DETAIL}/base", "include"},

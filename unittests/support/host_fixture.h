@@ -60,6 +60,15 @@ inline int test_device() {
   return chosen == nullptr ? 0 : std::atoi(chosen);
 }
 
+/// With the environment variable CUDAQ_TEST_REQUESTS=device the rings in mapped memory that are not in place have their
+/// requests in device memory: so all tests of the kernels serve that kind, too,
+/// except those of shared rings, which refuse it.
+inline cudaq_memory_kind_t kind_for_tests(cudaq_memory_kind_t asked, const ring_shape &shape) {
+  const char *requests = std::getenv("CUDAQ_TEST_REQUESTS");
+  const bool in_device = requests != nullptr && std::string(requests) == "device";
+  return in_device && asked == CUDAQ_MEMORY_MAPPED && !shape.in_place ? CUDAQ_MEMORY_DEVICE_RX : asked;
+}
+
 /// Ring memory from the library's own allocator: plain host memory, or memory that a device can use.
 class host_ring {
 public:
@@ -68,7 +77,7 @@ public:
       : shape_(shape) {
     cudaq_ringbuffer_options_t options;
     CUDAQ_EXPECT_OK(cudaq_ringbuffer_options_init(&options, sizeof(options)));
-    options.memory_kind = memory_kind;
+    options.memory_kind = kind_for_tests(memory_kind, shape);
     options.device_id = device_id;
     options.num_slots = shape.num_slots;
     options.slot_size = shape.slot_size;
@@ -84,6 +93,8 @@ public:
   std::uint8_t *tx_slot(std::uint32_t i) const {
     return ring.tx_data_host == nullptr ? rx_slot(i) : ring.tx_data_host + i * ring.tx_stride_sz;
   }
+
+  cudaq_ringbuffer_memory_t *memory() const { return memory_; }
 
   cudaq_ringbuffer_t ring{};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/device_path/device_back_end.h"
 
+#include "cudaq/realtime/detail/ring/ring_record.h"
 #include "lib/api/device_path/idle_blocks.h"
 #include "lib/base/cuda_device.h"
 #include "lib/host_dispatcher/diagnostics.h"
@@ -191,6 +192,8 @@ status_or_reason device_back_end::prepare_ring(const wiring &w, dispatch_params 
   if (unified())
     return {};
   p.ring = view_of(*w.ring, config_, ring_side::device);
+  if (w.ring->tx_flags_host == nullptr)
+    p.ring.lap_offset = lap_offset_of(static_cast<const std::uint64_t *>(host_address(w.ring->tx_flags)));
   // A NIC, too, can write device memory: only the caller can promise (ring_peers) that just this device's kernels do.
   p.device_scope = w.options.ring_peers == CUDAQ_RING_PEERS_SAME_DEVICE &&
                    is_memory_of(config_.device_id, p.ring.rx_flags) && is_memory_of(config_.device_id, p.ring.tx_flags);

@@ -45,6 +45,7 @@ public:
       cudaq_host_ringbuffer_signal_slot(&ring_, slot);
     else
       store_release(ring_.rx_flags_host[slot], flag);
+    detail::fence_posted_stores(); // the memory may be write-combining
   }
   std::uint64_t rx_flag(std::uint32_t slot) override { return load_acquire(ring_.rx_flags_host[slot]); }
   std::uint64_t tx_flag(std::uint32_t slot) override { return load_acquire(ring_.tx_flags_host[slot]); }

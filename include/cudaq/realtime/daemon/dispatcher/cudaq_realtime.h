@@ -605,27 +605,58 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_release_worker(cudaq_dispatcher_t *
 typedef enum cudaq_memory_kind_t {
   CUDAQ_MEMORY_HOST = 0,   /* plain host memory: host path only */
   CUDAQ_MEMORY_MAPPED = 1, /* pinned host memory, visible to the device */
-  CUDAQ_MEMORY_DEVICE = 2  /* device memory: the host views stay NULL */
+  CUDAQ_MEMORY_DEVICE = 2, /* device memory: the host views stay NULL */
+  /* Requests (rx flags, rx slots) in device memory, which the CPU writes through a mapping; answers in pinned host
+   * memory. The quickest kind for requests of a CPU or a NIC to a GPU. Device path only, not in place, not shared.
+   * Producers use the handle of ring_producer.h, or the slot helpers below, which are slower on this kind. */
+  CUDAQ_MEMORY_DEVICE_RX = 3,
+  CUDAQ_MEMORY_AUTO = 4 /* DEVICE_RX where the machine allows it, else MAPPED; see cudaq_ringbuffer_get_info */
 } cudaq_memory_kind_t;
 
+/* How the CPU got its mapping of device memory (CUDAQ_MEMORY_DEVICE_RX). */
+typedef enum cudaq_mapping_source_t {
+  CUDAQ_MAPPING_NONE = 0,          /* other kinds */
+  CUDAQ_MAPPING_GDRCOPY = 1,       /* GDRCopy's library and kernel module */
+  CUDAQ_MAPPING_VULKAN = 2,        /* memory of Vulkan, imported into CUDA */
+  CUDAQ_MAPPING_VULKAN_IMPORT = 3, /* memory of CUDA, imported into Vulkan; it can be registered with a NIC */
+  CUDAQ_MAPPING_COHERENT = 4       /* the CPU accesses device memory directly */
+} cudaq_mapping_source_t;
+
 typedef struct cudaq_ringbuffer_options_t {
-  uint32_t struct_size; /* sizeof(cudaq_ringbuffer_options_t) of the caller */
-  uint32_t memory_kind; /* cudaq_memory_kind_t */
-  uint32_t num_slots;   /* > 0 */
-  uint32_t slot_size;   /* >= 24; the stride is this, rounded up to 64 */
-  uint32_t in_place;    /* non-zero: one slot array, the response overwrites the request */
-  uint32_t hugepages;   /* host memory: non-zero: huge pages; an error if the system has none */
-  int32_t numa_node;    /* host memory: node to place it on; CUDAQ_NUMA_NODE_ANY */
-  int32_t device_id;    /* mapped and device memory */
+  uint32_t struct_size;      /* sizeof(cudaq_ringbuffer_options_t) of the caller */
+  uint32_t memory_kind;      /* cudaq_memory_kind_t */
+  uint32_t num_slots;        /* > 0 */
+  uint32_t slot_size;        /* >= 24; the stride is this, rounded up to 64 */
+  uint32_t in_place;         /* non-zero: one slot array, the response overwrites the request */
+  uint32_t hugepages;        /* host memory: non-zero: huge pages; an error if the system has none */
+  int32_t numa_node;         /* host memory: node to place it on; CUDAQ_NUMA_NODE_ANY */
+  int32_t device_id;         /* all kinds except host */
+  uint32_t nic_registration; /* DEVICE_RX: non-zero: the memory can be registered with a NIC */
 } cudaq_ringbuffer_options_t;
+
+typedef struct cudaq_ringbuffer_info_t {
+  uint32_t struct_size;    /* sizeof(cudaq_ringbuffer_info_t), set by the caller before the call */
+  uint32_t memory_kind;    /* cudaq_memory_kind_t: the kind that was made, never AUTO */
+  uint32_t mapping_source; /* cudaq_mapping_source_t */
+  /* DEVICE_RX: cudaDevAttrGPUDirectRDMAWritesOrdering of the device, else 0. 100: a kernel of this device sees writes
+   * to its memory in order; 200: so do other devices */
+  uint32_t writes_ordering;
+  uint32_t num_slots;
+  uint32_t stride;  /* bytes from one slot to the next */
+  char reason[232]; /* why this kind and this source; NUL-terminated */
+} cudaq_ringbuffer_info_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_options_init(cudaq_ringbuffer_options_t *options,
                                                                 uint32_t struct_size);
-/* Allocates a zeroed ring and fills in `out_ring`, ready for cudaq_dispatcher_set_ringbuffer. */
+/* Allocates a zeroed ring and fills in `out_ring`, ready for cudaq_dispatcher_set_ringbuffer. CUDAQ_ERR_UNSUPPORTED: the
+ * machine cannot make this kind; the message says what is missing. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer_options_t *options,
                                                           cudaq_ringbuffer_memory_t **out_memory,
                                                           cudaq_ringbuffer_t *out_ring);
-/* Call it after every dispatcher that was wired to the ring is destroyed. Mapped memory is freed by a CUDA call that
+/* Any thread, until the destroy. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_get_info(const cudaq_ringbuffer_memory_t *memory,
+                                                            cudaq_ringbuffer_info_t *out_info);
+/* CUDAQ_ERR_STATE while a producer's handle is open. Call it after every dispatcher that was wired to the ring is destroyed. Mapped memory is freed by a CUDA call that
  * waits for all kernels of the device: end kernels that run without limit first. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory);
 
@@ -642,7 +673,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const 
                                                                           uint32_t slot_idx, uint32_t function_id,
                                                                           const void *payload, uint32_t payload_len,
                                                                           uint32_t request_id, uint64_t ptp_timestamp);
-/* Publishes the request: stores the slot's host address to its rx flag with release. */
+/* Publishes the request: stores the slot's host address to its rx flag. Frame before flag, and flag before all later
+ * stores, on each kind of memory. */
 CUDAQ_REALTIME_API void cudaq_host_ringbuffer_signal_slot(const cudaq_ringbuffer_t *rb, uint32_t slot_idx);
 /* Reads the tx flag with acquire. *out_cuda_error (may be NULL) gets the CUDA error of CUDAQ_TX_ERROR, else 0. */
 CUDAQ_REALTIME_API cudaq_tx_status_t cudaq_host_ringbuffer_poll_tx_flag(const cudaq_ringbuffer_t *rb, uint32_t slot_idx,
@@ -661,5 +693,6 @@ CUDAQ_REALTIME_API void cudaq_host_ringbuffer_clear_slot(const cudaq_ringbuffer_
 #endif
 
 #include "cudaq/realtime/daemon/dispatcher/peer_interface.h"
+#include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
 
 #endif

@@ -10,7 +10,9 @@
 //                                 read-modify-write on host memory is not atomic against the CPU
 //   relaxed                       gauges, which order nothing
 //
-// The library uses no fences: each order belongs to the access that needs it, where a race detector can check it.
+// The library uses no fences: each order belongs to the access that needs it, where a race detector can check it. The
+// one exception is fence_posted_stores. It orders stores to memory behind a write-combining mapping, which leave the CPU
+// in any order. No order of the language reaches that memory: a release store is a plain store on x86-64.
 //
 // nvcc compiles the functions with libcu++, for both sides. A host compiler has std::atomic_ref for them: it makes the
 // same instructions, and libcu++'s header would take longer to compile than most files that include this one.
@@ -20,6 +22,9 @@
 
 #include <cstring>
 #include <version>
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
 #if defined(__CUDACC__) || !defined(__cpp_lib_atomic_ref)
 #define CUDAQ_REALTIME_LIBCUDACXX_ATOMICS
 #include <cuda/atomic>
@@ -157,6 +162,35 @@ CUDAQ_REALTIME_HOST_DEVICE inline bool claim_word(volatile T &word, T expected, 
 /// writes before the arrivals that it counts.
 CUDAQ_REALTIME_HOST_DEVICE inline void arrive(std::uint32_t &word) {
   word_ref<std::uint32_t, thread_scope_device>(word).fetch_add(1, order::memory_order_release);
+}
+
+// --- stores of a CPU to device memory (CUDAQ_MEMORY_DEVICE_RX) ---
+
+/// What the CPU sends to write-combining memory as one write, if all of it is stored at once.
+inline constexpr std::size_t kLineBytes = 64;
+
+/// All stores before it reach their memory before all stores after it, also in write-combining memory.
+inline void fence_posted_stores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#elif defined(__aarch64__)
+  asm volatile("dmb oshst" ::: "memory");
+#else
+#error "fence_posted_stores: a processor without a known fence"
+#endif
+}
+
+/// Stores one line, past the caches. `to`: aligned to kLineBytes. Orders nothing.
+inline void store_line(std::uint8_t *to, const std::uint8_t *from) {
+#if defined(__x86_64__)
+  for (std::size_t at = 0; at < kLineBytes; at += sizeof(__m128i)) {
+    __m128i part;
+    std::memcpy(&part, from + at, sizeof(part));
+    _mm_stream_si128(reinterpret_cast<__m128i *>(to + at), part);
+  }
+#else
+  std::memcpy(to, from, kLineBytes);
+#endif
 }
 
 /// A word that the library owns and host threads share.

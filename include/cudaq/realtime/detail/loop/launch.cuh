@@ -6,6 +6,7 @@
 #include "cudaq/realtime/detail/kernel_abi/device_table.h"
 #include "cudaq/realtime/detail/kernel_abi/launch_state.h"
 #include "cudaq/realtime/detail/loop/dispatch_body.cuh"
+#include "cudaq/realtime/detail/ring/ring_record.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
 
 #include <algorithm>
@@ -195,6 +196,17 @@ cudaError_t launch(const dispatch_params &params, std::uint32_t blocks, std::uin
   return launch_in_order<Kernel, Handlers>(params, blocks, threads, stream, report);
 }
 
+/// The lap offset of a ring of which a launch has only the device's addresses. The tx flags of a ring with laps lie in
+/// pinned host memory.
+inline std::size_t lap_offset_behind(const volatile std::uint64_t *tx_flags) {
+  cudaPointerAttributes a{};
+  if (cudaPointerGetAttributes(&a, const_cast<const std::uint64_t *>(tx_flags)) != cudaSuccess) {
+    cudaGetLastError();
+    return 0;
+  }
+  return a.type == cudaMemoryTypeHost ? lap_offset_of(static_cast<const std::uint64_t *>(a.hostPointer)) : 0;
+}
+
 /// The checks of set_ringbuffer, for rings that are passed to a launch directly.
 inline cudaError_t check_ring(const slot_ring &r, const volatile int *shutdown_flag, const launch_report &report) {
   const auto at = [](const volatile void *p) { return reinterpret_cast<std::uintptr_t>(p); };
@@ -223,6 +235,7 @@ inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &o
   if (a.num_slots > ring_inbox::kMostSlots || slot > UINT32_MAX || a.stats == nullptr)
     return cudaErrorInvalidValue;
   out = device_view(a, static_cast<std::uint32_t>(a.num_slots), static_cast<std::uint32_t>(slot));
+  out.lap_offset = lap_offset_behind(a.tx_flags);
   return check_ring(out, a.shutdown_flag, launch_report{nullptr});
 }
 

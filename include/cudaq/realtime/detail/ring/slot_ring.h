@@ -7,6 +7,10 @@
 //               ready(i) -> launch ... publish(i)                                           without markers
 //   consumer    answer(i) -> read tx_slot(i) -> collect(i)
 //
+// On a ring whose requests lie in device memory (CUDAQ_MEMORY_DEVICE_RX) a CPU cannot read an rx flag cheaply. There,
+// release_rx also posts a lap to host memory: the number of times that the slot was given back. docs/ring_protocol.md
+// section 13.
+//
 // The normative text, with the reasons, is docs/ring_protocol.md. Host and device compile this source.
 #pragma once
 
@@ -20,6 +24,7 @@ template <thread_scope Scope>
 struct slot_words {
   volatile std::uint64_t *rx_flag, *tx_flag;
   std::uint8_t *request, *response;
+  std::size_t lap_offset; ///< see scoped_slot_ring
 
   /// First the answer, then the request side. In the other order the producer would see a free slot for a moment.
   CUDAQ_REALTIME_HOST_DEVICE void publish() const {
@@ -29,8 +34,14 @@ struct slot_words {
   CUDAQ_REALTIME_HOST_DEVICE void publish_tx() const {
     store_release<std::uint64_t, Scope>(*tx_flag, reinterpret_cast<std::uint64_t>(response));
   }
+  /// With laps: the lap comes after rx = 0. In the other order rx = 0 could wipe out the producer's next signal.
   CUDAQ_REALTIME_HOST_DEVICE void release_rx() const {
-    store_release<std::uint64_t, Scope>(*rx_flag, std::uint64_t{0});
+    if (lap_offset == 0)
+      return store_release<std::uint64_t, Scope>(*rx_flag, std::uint64_t{0});
+    const std::uint64_t lap = load_relaxed(rx_flag[lap_offset]) + 1;
+    store_relaxed(rx_flag[lap_offset], lap);
+    store_release<std::uint64_t>(*rx_flag, std::uint64_t{0});
+    store_release<std::uint64_t>(tx_flag[lap_offset], lap);
   }
 };
 
@@ -45,13 +56,16 @@ struct scoped_slot_ring {
   std::size_t rx_stride = 0;
   std::size_t tx_stride = 0;
   std::uint64_t rx_alias = 0; ///< address of rx_data on the other side of the bus, 0 if unknown
+  /// Laps: words from a slot's rx flag to its count in device memory, and from its tx flag to its lap in host memory,
+  /// which is a copy of the count. 0: the ring has none.
+  std::size_t lap_offset = 0;
   std::uint32_t num_slots = 0;
   std::uint32_t slot_size = 0; ///< usable bytes of a slot, header included
 
   /// The same view for flags that are accessed with another scope.
   template <thread_scope Other>
   CUDAQ_REALTIME_HOST_DEVICE scoped_slot_ring<Other> with_scope() const {
-    return {rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, rx_alias, num_slots, slot_size};
+    return {rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, rx_alias, lap_offset, num_slots, slot_size};
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool in_place() const { return rx_data == tx_data; }
@@ -59,7 +73,7 @@ struct scoped_slot_ring {
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *rx_slot(std::uint32_t i) const { return rx_data + i * rx_stride; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *tx_slot(std::uint32_t i) const { return tx_data + i * tx_stride; }
   CUDAQ_REALTIME_HOST_DEVICE slot_words<Scope> slot(std::uint32_t i) const {
-    return {rx_flags + i, tx_flags + i, rx_slot(i), tx_slot(i)};
+    return {rx_flags + i, tx_flags + i, rx_slot(i), tx_slot(i), lap_offset};
   }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t next(std::uint32_t i) const { return i + 1 == num_slots ? 0 : i + 1; }
 
@@ -69,6 +83,10 @@ struct scoped_slot_ring {
   /// 0 too early.
   CUDAQ_REALTIME_HOST_DEVICE bool free_for_producer(std::uint32_t i) const {
     return load_acquire<std::uint64_t, Scope>(rx_flags[i]) == 0 && load_acquire<std::uint64_t, Scope>(tx_flags[i]) == 0;
+  }
+  /// With laps: the slot was given back `laps` times, and its last answer is collected. Reads host memory only.
+  bool free_after(std::uint32_t i, std::uint64_t laps) const {
+    return load_acquire(tx_flags[i + lap_offset]) == laps && load_acquire(tx_flags[i]) == 0;
   }
   CUDAQ_REALTIME_HOST_DEVICE void signal(std::uint32_t i) const {
     store_release<std::uint64_t, Scope>(rx_flags[i], reinterpret_cast<std::uint64_t>(rx_slot(i)));

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The record of a ring that cudaq_ringbuffer_create has made: what code knows of the ring that has only its addresses.
+//
+// A process has no list of its rings, because the library keeps no process-wide state. So the record lies in the ring's
+// own memory, at a fixed distance before its first flags in host memory: the tx flags of a ring with requests in device
+// memory, the rx flags of any other ring. Before the flags of a foreign ring there is foreign memory. Two rules make it
+// safe to look there: the flags behind a record have a certain offset in their page, and the record is in the same
+// page, so it can be read; and a record is used only if it holds two magic numbers and its own address.
+#pragma once
+
+#include "cudaq/realtime/detail/base/flag_word.h"
+
+namespace cudaq::realtime::detail {
+
+inline constexpr std::size_t kPageBytes = 4096;          ///< a page of the host has at least this size
+inline constexpr std::size_t kFlagsOffsetInPage = 0x580; ///< of the flags behind a record; a multiple of 128
+
+struct alignas(64) ring_record {
+  std::uint64_t magic[2];
+  std::uint64_t self;               ///< address of this record
+  shared_word<std::uint64_t> owner; ///< manager whose dispatcher runs on the ring; 0: none (lib/api/ring_claims.h)
+  std::uint64_t lap_offset;         ///< scoped_slot_ring::lap_offset
+};
+static_assert(sizeof(ring_record) == 64 && kFlagsOffsetInPage >= sizeof(ring_record));
+
+inline constexpr std::uint64_t kRecordMagic[2] = {0x9D2C5680B1F30E47u, 0x71C6A3E85DF4029Bu};
+
+// The memory may be foreign: part of an object of the program, or between two objects. A sanitizer would report that.
+__attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) inline bool holds_record(const void *at) {
+  std::uint64_t words[3];
+  for (int i = 0; i < 3; ++i)
+    __builtin_memcpy(&words[i], static_cast<const std::uint64_t *>(at) + i, sizeof(words[i]));
+  return words[0] == kRecordMagic[0] && words[1] == kRecordMagic[1] && words[2] == reinterpret_cast<std::uint64_t>(at);
+}
+
+/// The record before these flags, given as the host's address of them. NULL: there is none.
+inline ring_record *find_record(const volatile std::uint64_t *flags) {
+  if (flags == nullptr || reinterpret_cast<std::uintptr_t>(flags) % kPageBytes != kFlagsOffsetInPage)
+    return nullptr;
+  auto *const record = reinterpret_cast<ring_record *>(const_cast<std::uint64_t *>(flags)) - 1;
+  return holds_record(record) ? record : nullptr;
+}
+
+/// The lap offset of the ring with these tx flags, given as the host's address of them.
+inline std::size_t lap_offset_of(const volatile std::uint64_t *tx_flags) {
+  const ring_record *const record = find_record(tx_flags);
+  return record != nullptr ? record->lap_offset : 0;
+}
+
+} // namespace cudaq::realtime::detail

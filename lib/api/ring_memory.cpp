@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/api/ring_memory.h"
+
+#include "lib/base/cuda_device.h"
+
+#include <cerrno>
+#include <cstring>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+/// mbind with MPOL_BIND; the constants are those of the Linux kernel's user interface.
+status_or_reason bind_to_node(void *base, std::size_t bytes, int node) {
+  constexpr int kBind = 2;
+  constexpr unsigned kStrict = 1u; // pages that cannot be placed are an error
+  unsigned long mask[16] = {};
+  constexpr int kBits = 8 * sizeof(unsigned long);
+  if (node >= 16 * kBits)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "options->numa_node is %d, the largest node number is %d", node,
+                       16 * kBits - 1);
+  mask[node / kBits] = 1ul << (node % kBits);
+  if (syscall(SYS_mbind, base, bytes, kBind, mask, 16ul * kBits, kStrict) != 0)
+    return make_reason(errno == EINVAL ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_INTERNAL,
+                       "options->numa_node %d: the system refused the placement: %s", node, std::strerror(errno));
+  return {};
+}
+
+status_or_reason allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+  if (o.hugepages != 0) {
+    flags |= MAP_HUGETLB;
+    memory.bytes = (memory.bytes + kHugePage - 1) / kHugePage * kHugePage;
+  }
+  void *base = mmap(nullptr, memory.bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  if (base == MAP_FAILED)
+    return make_reason(CUDAQ_ERR_INTERNAL, "no memory for a ring of %zu bytes%s: %s", memory.bytes,
+                       o.hugepages != 0 ? " in huge pages (see vm.nr_hugepages)" : "", std::strerror(errno));
+  status_or_reason refused;
+  if (o.numa_node != CUDAQ_NUMA_NODE_ANY)
+    refused = bind_to_node(base, memory.bytes, o.numa_node);
+  if (refused)
+    munmap(base, memory.bytes);
+  else
+    std::memset(memory.base = base, 0, memory.bytes); // touches all pages now, so the first request has no page fault
+  return refused;
+}
+
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+/// Runs `work` with its own stream. The legacy stream, and calls that synchronise the device, would wait for dispatch
+/// kernels, which run until they are stopped.
+template <class Work>
+status_or_reason on_own_stream(const char *what, Work &&work) {
+  cudaStream_t stream = nullptr;
+  cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (error != cudaSuccess)
+    return cuda_failed(what, error);
+  error = work(stream);
+  cudaStreamDestroy(stream); // does not wait: work that is queued still runs
+  return error == cudaSuccess ? status_or_reason{} : cuda_failed(what, error);
+}
+
+status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
+  return on_device(memory.device_id, [&]() -> status_or_reason {
+    if (memory.memory_kind != CUDAQ_MEMORY_DEVICE) {
+      if (const cudaError_t error =
+              cudaHostAlloc(&memory.base, memory.bytes, cudaHostAllocMapped | cudaHostAllocPortable))
+        return cuda_failed("cudaHostAlloc", error);
+      std::memset(memory.base, 0, memory.bytes);
+      return {};
+    }
+    return on_own_stream("allocating the ring", [&](cudaStream_t stream) {
+      cudaError_t error = cudaMallocAsync(&memory.base, memory.bytes, stream);
+      if (error != cudaSuccess)
+        return error;
+      error = cudaMemsetAsync(memory.base, 0, memory.bytes, stream);
+      if (error == cudaSuccess)
+        error = cudaStreamSynchronize(stream);
+      if (error != cudaSuccess)
+        cudaFreeAsync(memory.base, stream);
+      return error;
+    });
+  });
+}
+
+status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &memory) {
+  return on_device(memory.device_id, [&]() -> status_or_reason {
+    if (memory.memory_kind == CUDAQ_MEMORY_DEVICE)
+      return on_own_stream("freeing the ring", [&](cudaStream_t stream) {
+        const cudaError_t error = cudaFreeAsync(memory.base, stream);
+        if (error == cudaSuccess) // an error of the wait must not be returned: a second call would free it twice
+          cudaStreamSynchronize(stream);
+        return error;
+      });
+    if (const cudaError_t error = cudaFreeHost(memory.base))
+      return cuda_failed("cudaFreeHost", error);
+    return {};
+  });
+}
+
+#else
+status_or_reason no_cuda() {
+  return make_reason(
+      CUDAQ_ERR_UNSUPPORTED,
+      "options->memory_kind: this library was built without the CUDA runtime; it supports only 0 (plain host memory)");
+}
+status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+#endif
+
+} // namespace
+
+status_or_reason allocate_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+  return memory.memory_kind == CUDAQ_MEMORY_HOST ? allocate_host(o, memory) : allocate_cuda(memory);
+}
+
+status_or_reason free_block(const cudaq_ringbuffer_memory_t &memory) {
+  if (memory.memory_kind != CUDAQ_MEMORY_HOST)
+    return free_cuda(memory);
+  if (munmap(memory.base, memory.bytes) != 0)
+    return make_reason(CUDAQ_ERR_INTERNAL, "munmap: %s", std::strerror(errno));
+  return {};
+}
+
+#if defined(CUDAQ_REALTIME_HAS_CUDART)
+status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out) {
+  void *address = memory.base;
+  if (memory.memory_kind != CUDAQ_MEMORY_DEVICE)
+    if (const cudaError_t error = cudaHostGetDevicePointer(&address, memory.base, 0))
+      return cuda_failed("cudaHostGetDevicePointer", error);
+  out = static_cast<std::uint8_t *>(address);
+  return {};
+}
+
+status_or_reason map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
+                              std::unique_ptr<mapped_device_memory> &out, std::string &why) {
+  return map_device_memory({o.device_id, bytes, o.nic_registration != 0}, out, why);
+}
+#else
+status_or_reason device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
+status_or_reason map_requests(const cudaq_ringbuffer_options_t &, std::size_t, std::unique_ptr<mapped_device_memory> &,
+                              std::string &) {
+  return no_cuda();
+}
+#endif
+
+} // namespace cudaq::realtime::detail

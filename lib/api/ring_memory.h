@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocates and frees the memory of a ring.
+#pragma once
+
+#include "lib/gpu_memory/mapped_device_memory.h"
+
+#include "cudaq/realtime/detail/ring/ring_record.h"
+
+struct cudaq_ringbuffer_memory_t {
+  std::uint32_t memory_kind = CUDAQ_MEMORY_HOST; ///< never AUTO
+  int device_id = 0;
+  std::uint32_t num_slots = 0;
+  void *base = nullptr; ///< host address, or device address for CUDAQ_MEMORY_DEVICE
+  std::size_t bytes = 0;
+  std::unique_ptr<cudaq::realtime::detail::mapped_device_memory> requests; ///< CUDAQ_MEMORY_DEVICE_RX
+  std::string reason;                                                      ///< why this kind and this mapping
+  cudaq::realtime::detail::ring_record *record = nullptr;                  ///< NULL for CUDAQ_MEMORY_DEVICE
+  cudaq_ringbuffer_t ring{};
+
+  cudaq::realtime::detail::shared_word<std::uint32_t> producers; ///< 1 while a producer's handle is open
+  std::uint32_t next_slot = 0;                                   ///< first slot of the next handle
+};
+
+namespace cudaq::realtime::detail {
+
+/// Allocates zeroed memory of `bytes` bytes for the arrays that lie in one block. For CUDAQ_MEMORY_DEVICE_RX: the
+/// block in host memory.
+status_or_reason allocate_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory);
+status_or_reason free_block(const cudaq_ringbuffer_memory_t &memory);
+/// The block's address for a device.
+status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out);
+/// Device memory for the requests, which the CPU can write. `why`: what other ways miss.
+status_or_reason map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
+                              std::unique_ptr<mapped_device_memory> &out, std::string &why);
+
+} // namespace cudaq::realtime::detail

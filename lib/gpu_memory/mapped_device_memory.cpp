@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/gpu_memory/mapping_ways.h"
+
+namespace cudaq::realtime::detail {
+namespace {
+
+/// A kernel that sees a flag must see the frame that the CPU wrote before it. Memory whose writes are not ordered would
+/// need a flush between the two, which the stateless slot helpers cannot make.
+status_or_reason check_ordering(int device, int &ordering) {
+  if (const cudaError_t error = cudaDeviceGetAttribute(&ordering, cudaDevAttrGPUDirectRDMAWritesOrdering, device))
+    return cuda_failed("cudaDevAttrGPUDirectRDMAWritesOrdering", error);
+  if (ordering < cudaGPUDirectRDMAWritesOrderingOwner)
+    return lacks("device %d does not order writes from outside (cudaDevAttrGPUDirectRDMAWritesOrdering is %d, needed "
+                 "is %d or more)",
+                 device, ordering, int{cudaGPUDirectRDMAWritesOrderingOwner});
+  return {};
+}
+
+} // namespace
+
+status_or_reason zero_device_memory(void *device, std::size_t bytes) {
+  cudaStream_t stream = nullptr;
+  cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (error != cudaSuccess)
+    return cuda_failed("cudaStreamCreateWithFlags", error);
+  error = cudaMemsetAsync(device, 0, bytes, stream);
+  if (error == cudaSuccess)
+    error = cudaStreamSynchronize(stream);
+  cudaStreamDestroy(stream);
+  return error == cudaSuccess ? status_or_reason{} : cuda_failed("zeroing the mapped memory", error);
+}
+
+status_or_reason map_device_memory(const mapping_request &request, mapping_result &out, std::string &why) {
+  return on_device(request.device, [&]() -> status_or_reason {
+    int ordering = 0;
+    if (status_or_reason refused = check_ordering(request.device, ordering))
+      return refused;
+    constexpr struct {
+      const char *name;
+      status_or_reason (*map)(const mapping_request &, mapping_result &);
+    } ways[] = {{"GDRCopy", map_by_gdrcopy}, {"Vulkan", map_by_vulkan}, {"coherent memory", map_coherent}};
+    for (const auto &way : ways) {
+      const status_or_reason refused = way.map(request, out);
+      if (!refused) {
+        out->ordering_ = ordering;
+        return {};
+      }
+      out.reset();
+      why += (why.empty() ? "" : "; ") + std::string(way.name) + ": " + refused.text;
+    }
+    return lacks("no way to map memory of device %d for the CPU. %s", request.device, why.c_str());
+  });
+}
+
+} // namespace cudaq::realtime::detail

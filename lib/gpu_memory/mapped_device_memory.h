@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device memory that the CPU can write through a mapping. There are several ways to get one. Each needs something that
+// a machine may lack, so all libraries are opened at run time, and each way says what it misses.
+#pragma once
+
+#include "lib/base/error_text.h"
+
+#include <memory>
+
+namespace cudaq::realtime::detail {
+
+struct mapping_request {
+  int device = 0;
+  std::size_t bytes = 0;
+  bool nic_registration = false; ///< only ways whose memory can be registered with a NIC
+};
+
+/// Zeroed memory. The destructor unmaps and frees it; CUDA waits there for all kernels of the device.
+class mapped_device_memory {
+public:
+  virtual ~mapped_device_memory() = default;
+  mapped_device_memory(const mapped_device_memory &) = delete;
+  mapped_device_memory &operator=(const mapped_device_memory &) = delete;
+
+  std::uint8_t *host() const { return host_; }
+  std::uint8_t *device() const { return device_; }
+  cudaq_mapping_source_t source() const { return source_; }
+  int ordering() const { return ordering_; } ///< cudaDevAttrGPUDirectRDMAWritesOrdering
+
+protected:
+  explicit mapped_device_memory(cudaq_mapping_source_t source) : source_(source) {}
+  std::uint8_t *host_ = nullptr, *device_ = nullptr;
+
+private:
+  friend status_or_reason map_device_memory(const mapping_request &, std::unique_ptr<mapped_device_memory> &,
+                                            std::string &);
+  cudaq_mapping_source_t source_;
+  int ordering_ = 0;
+};
+
+/// Name of a source for users.
+const char *name_of(cudaq_mapping_source_t source);
+
+/// Tries all ways in order. `why`: what each way before the taken one misses; if none works, the returned reason says
+/// this of all of them.
+status_or_reason map_device_memory(const mapping_request &request, std::unique_ptr<mapped_device_memory> &out,
+                                   std::string &why);
+
+} // namespace cudaq::realtime::detail

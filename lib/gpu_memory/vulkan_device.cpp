@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/gpu_memory/vulkan_device.h"
+
+#include <array>
+#include <cstring>
+#include <vector>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+constexpr VkMemoryPropertyFlags kMappedOnDevice =
+    VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+
+status_or_reason vulkan_failed(const char *call, VkResult result) {
+  return lacks("%s returned %d", call, static_cast<int>(result));
+}
+
+} // namespace
+
+vulkan_device::~vulkan_device() {
+  if (memory_ != VK_NULL_HANDLE)
+    of_device<PFN_vkFreeMemory>("vkFreeMemory")(device_, memory_, nullptr); // unmaps it too
+  if (device_ != VK_NULL_HANDLE)
+    of_device<PFN_vkDestroyDevice>("vkDestroyDevice")(device_, nullptr);
+  if (instance_ != VK_NULL_HANDLE)
+    of_instance<PFN_vkDestroyInstance>("vkDestroyInstance")(instance_, nullptr);
+}
+
+status_or_reason vulkan_device::open(int cuda_device) {
+  if (!library_.open("libvulkan.so.1"))
+    return lacks("libvulkan.so.1 is not installed (Debian: libvulkan1)");
+  if (!library_.find(get_, "vkGetInstanceProcAddr"))
+    return lacks("libvulkan.so.1 has no vkGetInstanceProcAddr");
+  if (status_or_reason refused = make_instance())
+    return refused;
+  if (status_or_reason refused = find_gpu(cuda_device))
+    return refused;
+  return make_device();
+}
+
+status_or_reason vulkan_device::make_instance() {
+  VkApplicationInfo program{};
+  program.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
+  program.apiVersion = VK_API_VERSION_1_1;
+  VkInstanceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
+  info.pApplicationInfo = &program;
+  const auto create = of_instance<PFN_vkCreateInstance>("vkCreateInstance");
+  if (const VkResult result = create(&info, nullptr, &instance_)) {
+    instance_ = VK_NULL_HANDLE;
+    return result == VK_ERROR_INCOMPATIBLE_DRIVER
+               ? lacks("no Vulkan driver found; set VK_DRIVER_FILES to the NVIDIA driver's nvidia_icd.json")
+               : vulkan_failed("vkCreateInstance", result);
+  }
+  get_device_proc_ = of_instance<PFN_vkGetDeviceProcAddr>("vkGetDeviceProcAddr");
+  return {};
+}
+
+status_or_reason vulkan_device::find_gpu(int cuda_device) {
+  cudaDeviceProp properties{};
+  if (const cudaError_t error = cudaGetDeviceProperties(&properties, cuda_device))
+    return cuda_failed("cudaGetDeviceProperties", error);
+  const auto list = of_instance<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices");
+  std::uint32_t count = 0;
+  if (const VkResult result = list(instance_, &count, nullptr))
+    return vulkan_failed("vkEnumeratePhysicalDevices", result);
+  std::vector<VkPhysicalDevice> gpus(count);
+  if (const VkResult result = list(instance_, &count, gpus.data()); result < 0)
+    return vulkan_failed("vkEnumeratePhysicalDevices", result);
+  const auto ask = of_instance<PFN_vkGetPhysicalDeviceProperties2>("vkGetPhysicalDeviceProperties2");
+  for (std::uint32_t i = 0; i < count; ++i) {
+    VkPhysicalDeviceIDProperties id{};
+    id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
+    VkPhysicalDeviceProperties2 all{};
+    all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
+    all.pNext = &id;
+    ask(gpus[i], &all);
+    if (all.properties.apiVersion >= VK_API_VERSION_1_1 &&
+        std::memcmp(id.deviceUUID, &properties.uuid, VK_UUID_SIZE) == 0) {
+      gpu_ = gpus[i];
+      return {};
+    }
+  }
+  return lacks(
+      "none of %u Vulkan devices is CUDA device %d; set VK_DRIVER_FILES to the NVIDIA driver's nvidia_icd.json", count,
+      cuda_device);
+}
+
+status_or_reason vulkan_device::make_device() {
+  constexpr float kPriority = 1;
+  VkDeviceQueueCreateInfo queue{}; // a device must have one
+  queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &kPriority;
+  const std::array<const char *, 1> extensions = {VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME};
+  VkDeviceCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO;
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
+  if (const VkResult result = of_instance<PFN_vkCreateDevice>("vkCreateDevice")(gpu_, &info, nullptr, &device_)) {
+    device_ = VK_NULL_HANDLE;
+    return vulkan_failed("vkCreateDevice", result);
+  }
+  return {};
+}
+
+status_or_reason vulkan_device::allocate(std::size_t bytes, const VkImportMemoryFdInfoKHR *import, bool exports) {
+  VkPhysicalDeviceMemoryProperties kinds{};
+  of_instance<PFN_vkGetPhysicalDeviceMemoryProperties>("vkGetPhysicalDeviceMemoryProperties")(gpu_, &kinds);
+  VkExportMemoryAllocateInfo to_cuda{};
+  to_cuda.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
+  to_cuda.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  VkMemoryAllocateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  info.pNext = import != nullptr ? static_cast<const void *>(import) : exports ? &to_cuda : nullptr;
+  info.allocationSize = bytes;
+  const auto has = [&](std::uint32_t i) {
+    return (kinds.memoryTypes[i].propertyFlags & kMappedOnDevice) == kMappedOnDevice;
+  };
+  while (info.memoryTypeIndex < kinds.memoryTypeCount && !has(info.memoryTypeIndex))
+    ++info.memoryTypeIndex;
+  if (info.memoryTypeIndex == kinds.memoryTypeCount)
+    return lacks("the device has no memory that the CPU can map (resizable BAR is off?)");
+  if (const VkResult result = of_device<PFN_vkAllocateMemory>("vkAllocateMemory")(device_, &info, nullptr, &memory_)) {
+    memory_ = VK_NULL_HANDLE;
+    return lacks("vkAllocateMemory of %zu bytes returned %d", bytes, static_cast<int>(result));
+  }
+  void *mapped = nullptr;
+  if (const VkResult result = of_device<PFN_vkMapMemory>("vkMapMemory")(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped))
+    return vulkan_failed("vkMapMemory", result);
+  mapped_ = static_cast<std::uint8_t *>(mapped);
+  return {};
+}
+
+status_or_reason vulkan_device::export_descriptor(int &out) const {
+  VkMemoryGetFdInfoKHR what{};
+  what.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
+  what.memory = memory_;
+  what.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
+  const auto get = of_device<PFN_vkGetMemoryFdKHR>("vkGetMemoryFdKHR");
+  if (get == nullptr)
+    return lacks("the driver has no vkGetMemoryFdKHR");
+  if (const VkResult result = get(device_, &what, &out))
+    return vulkan_failed("vkGetMemoryFdKHR", result);
+  return {};
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Vulkan device on the GPU that CUDA numbers, for memory that both can use.
+#pragma once
+
+#include "lib/gpu_memory/mapping_ways.h"
+
+#define VK_NO_PROTOTYPES
+#include <vulkan/vulkan_core.h>
+
+namespace cudaq::realtime::detail {
+
+class vulkan_device {
+public:
+  vulkan_device() = default;
+  ~vulkan_device();
+  vulkan_device(const vulkan_device &) = delete;
+  vulkan_device &operator=(const vulkan_device &) = delete;
+
+  status_or_reason open(int cuda_device);
+  /// Allocates memory that the device holds and the CPU can map, and maps it. `import`: NULL, or the memory of CUDA that
+  /// it is; `exports`: with a file descriptor for CUDA.
+  status_or_reason allocate(std::size_t bytes, const VkImportMemoryFdInfoKHR *import, bool exports);
+  /// A new descriptor of the memory; the caller closes it.
+  status_or_reason export_descriptor(int &out) const;
+  std::uint8_t *mapped() const { return mapped_; }
+
+private:
+  status_or_reason make_instance();
+  status_or_reason find_gpu(int cuda_device);
+  status_or_reason make_device();
+  template <class Function>
+  Function of_instance(const char *name) const {
+    return reinterpret_cast<Function>(get_(instance_, name));
+  }
+  template <class Function>
+  Function of_device(const char *name) const {
+    return reinterpret_cast<Function>(get_device_proc_(device_, name));
+  }
+
+  opened_library library_;
+  PFN_vkGetInstanceProcAddr get_ = nullptr;
+  PFN_vkGetDeviceProcAddr get_device_proc_ = nullptr;
+  VkInstance instance_ = VK_NULL_HANDLE;
+  VkPhysicalDevice gpu_ = VK_NULL_HANDLE;
+  VkDevice device_ = VK_NULL_HANDLE;
+  VkDeviceMemory memory_ = VK_NULL_HANDLE;
+  std::uint8_t *mapped_ = nullptr;
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// The producer's handle through the C API, in front of a host dispatcher. Rings with requests in device memory:
+// unittests/gpu/loop/kernel_device_rx_test.cpp.
+#include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
+#include "unittests/support/api_fixture.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+constexpr std::uint32_t kReverse = fnv1a_hash("reverse");
+
+class ProducerHandle : public ::testing::Test {
+protected:
+  explicit ProducerHandle(const ring_shape &shape = {4, 256, false}) : ring_(shape) {
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_open(ring_.memory(), &producer_));
+  }
+  ~ProducerHandle() override {
+    if (producer_ != nullptr) {
+      CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_close(producer_));
+    }
+  }
+  std::uint32_t claim_one() {
+    std::uint32_t slot = 99, count = 0;
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_claim(producer_, 1, &slot, &count));
+    EXPECT_EQ(count, 1u);
+    return slot;
+  }
+  std::uint32_t send(const std::vector<std::uint8_t> &payload, std::uint32_t id) {
+    std::uint32_t slot = 99;
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_send(
+        producer_, kReverse, payload.data(), static_cast<std::uint32_t>(payload.size()), id, 5, 20000000000u, &slot));
+    return slot;
+  }
+  std::unique_ptr<host_dispatcher_handle> serve() {
+    auto dispatcher = std::make_unique<host_dispatcher_handle>(
+        manager_.get, ring_, std::vector{host_entry("reverse", reverse_handler)}, host_config(ring_.shape()));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_start(dispatcher->get));
+    return dispatcher;
+  }
+
+  manager_handle manager_;
+  host_ring ring_;
+  cudaq_ringbuffer_producer_t *producer_ = nullptr;
+};
+
+TEST_F(ProducerHandle, SendsEverySizeAroundALinesBorder) {
+  const auto dispatcher = serve();
+  ring_client client(ring_);
+  for (std::uint32_t bytes : {0u, 1u, 7u, 8u, 39u, 40u, 41u, 63u, 64u, 65u, 103u, 104u, 105u, 127u, 128u, 231u, 232u}) {
+    std::vector<std::uint8_t> payload(bytes);
+    for (std::uint32_t i = 0; i < bytes; ++i)
+      payload[i] = static_cast<std::uint8_t>(i * 31 + bytes);
+    const answer got = client.collect(send(payload, bytes));
+    EXPECT_EQ(got.header.request_id, bytes);
+    EXPECT_EQ(got.header.ptp_timestamp, 5u);
+    EXPECT_EQ(got.result, std::vector<std::uint8_t>(payload.rbegin(), payload.rend())) << bytes << " bytes";
+  }
+}
+
+TEST_F(ProducerHandle, APayloadWrittenInPlaceIsServed) {
+  const auto dispatcher = serve();
+  const std::uint32_t slot = claim_one();
+  void *payload = nullptr;
+  std::size_t bytes = 0;
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_payload(producer_, slot, &payload, &bytes));
+  EXPECT_EQ(bytes, 256u - CUDAQ_RPC_HEADER_SIZE);
+  std::memcpy(payload, "abc", 3);
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_write_header(producer_, slot, kReverse, 3, 11, 0));
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_commit(producer_, slot, 1));
+  EXPECT_EQ(ring_client(ring_).collect(slot).result, (std::vector<std::uint8_t>{'c', 'b', 'a'}));
+}
+
+TEST_F(ProducerHandle, AnAbortedSlotIsDroppedAndCounted) {
+  const auto dispatcher = serve();
+  ring_client client(ring_);
+  for (int lap = 0; lap < 3; ++lap)
+    for (std::uint32_t i = 0; i < 4; i += 2) {
+      CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_abort(producer_, claim_one()));
+      EXPECT_EQ(client.collect(send({1, 2}, i)).header.request_id, i);
+    }
+  EXPECT_TRUE(eventually([&] { return dispatcher->stats().dropped_bad_magic == 6; }));
+  EXPECT_EQ(dispatcher->stats().responded, 6u);
+}
+
+TEST_F(ProducerHandle, ABatchIsClaimedAndCommittedTogether) {
+  std::uint32_t slot = 99, count = 0;
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_claim(producer_, 100, &slot, &count));
+  EXPECT_EQ(slot, 0u);
+  ASSERT_EQ(count, 4u);
+  for (std::uint32_t i = 0; i < count; ++i)
+    CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_write(producer_, i, kReverse, &i, sizeof(i), i, 0));
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_commit(producer_, slot, count));
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_claim(producer_, 100, &slot, &count));
+  EXPECT_EQ(count, 0u) << "the ring is full";
+  EXPECT_EQ(cudaq_ringbuffer_producer_send(producer_, kReverse, nullptr, 0, 1, 0, 1000, nullptr), CUDAQ_ERR_TIMEOUT);
+  EXPECT_TRUE(error_names({"slot 0", "1000 ns"}));
+  const auto dispatcher = serve();
+  ring_client client(ring_);
+  for (std::uint32_t i = 0; i < 4; ++i)
+    EXPECT_EQ(client.collect(i).header.request_id, i);
+}
+
+TEST_F(ProducerHandle, OneHandlePerRingAndItsRingStays) {
+  cudaq_ringbuffer_producer_t *second = nullptr;
+  EXPECT_EQ(cudaq_ringbuffer_producer_open(ring_.memory(), &second), CUDAQ_ERR_STATE);
+  EXPECT_TRUE(error_names({"cudaq_ringbuffer_producer_open", "is open"}));
+  EXPECT_EQ(second, nullptr);
+  EXPECT_EQ(cudaq_ringbuffer_destroy(ring_.memory()), CUDAQ_ERR_STATE);
+  EXPECT_TRUE(error_names({"handle is open"}));
+  const std::uint32_t slot = claim_one();
+  EXPECT_EQ(cudaq_ringbuffer_producer_close(producer_), CUDAQ_ERR_STATE);
+  EXPECT_TRUE(error_names({"a slot is claimed"}));
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_abort(producer_, slot));
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_close(producer_));
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_open(ring_.memory(), &producer_));
+  EXPECT_EQ(claim_one(), slot + 1) << "the next handle goes on behind the last one";
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_abort(producer_, slot + 1));
+}
+
+TEST_F(ProducerHandle, WrongArgumentsAreNamed) {
+  const auto refused = [](cudaq_status_t said, const char *words) {
+    EXPECT_EQ(said, CUDAQ_ERR_INVALID_ARG) << words;
+    EXPECT_TRUE(error_names({words}));
+  };
+  std::uint32_t slot = 0, count = 0;
+  void *payload = nullptr;
+  std::size_t bytes = 0;
+  cudaq_ringbuffer_producer_t *out = nullptr;
+  refused(cudaq_ringbuffer_producer_open(nullptr, &out), "memory is NULL");
+  refused(cudaq_ringbuffer_producer_open(ring_.memory(), nullptr), "out_producer is NULL");
+  refused(cudaq_ringbuffer_producer_close(nullptr), "producer is NULL");
+  refused(cudaq_ringbuffer_producer_claim(nullptr, 1, &slot, &count), "producer is NULL");
+  refused(cudaq_ringbuffer_producer_claim(producer_, 1, nullptr, &count), "out_slot is NULL");
+  refused(cudaq_ringbuffer_producer_claim(producer_, 1, &slot, nullptr), "out_count is NULL");
+  refused(cudaq_ringbuffer_producer_write(nullptr, 0, 1, nullptr, 0, 0, 0), "producer is NULL");
+  refused(cudaq_ringbuffer_producer_payload(nullptr, 0, &payload, &bytes), "producer is NULL");
+  refused(cudaq_ringbuffer_producer_write_header(nullptr, 0, 1, 0, 0, 0), "producer is NULL");
+  refused(cudaq_ringbuffer_producer_commit(nullptr, 0, 1), "producer is NULL");
+  refused(cudaq_ringbuffer_producer_abort(nullptr, 0), "producer is NULL");
+  refused(cudaq_ringbuffer_producer_send(nullptr, 1, nullptr, 0, 0, 0, 0, nullptr), "producer is NULL");
+  refused(cudaq_ringbuffer_producer_write(producer_, 0, 1, nullptr, 0, 0, 0), "slot 0 is not claimed");
+  refused(cudaq_ringbuffer_producer_commit(producer_, 7, 1), "slot 7 is not claimed");
+  refused(cudaq_ringbuffer_producer_commit(producer_, 0, 0), "count is 0");
+  refused(cudaq_ringbuffer_producer_commit(producer_, 0, 5), "count is 5");
+  refused(cudaq_ringbuffer_producer_abort(producer_, 0xFFFFFFFF), "slot 4294967295 is not claimed");
+  slot = claim_one();
+  refused(cudaq_ringbuffer_producer_commit(producer_, slot, 2), "slot 1 is not claimed");
+  refused(cudaq_ringbuffer_producer_write(producer_, slot, 1, nullptr, 8, 0, 0), "payload is NULL");
+  refused(cudaq_ringbuffer_producer_write(producer_, slot, 1, &bytes, 233, 0, 0), "payload_len is 233");
+  refused(cudaq_ringbuffer_producer_write_header(producer_, slot, 1, 0xFFFFFFFF, 0, 0), "payload_len is 4294967295");
+  refused(cudaq_ringbuffer_producer_send(producer_, 1, &bytes, 233, 0, 0, 0, nullptr), "payload_len is 233");
+  refused(cudaq_ringbuffer_producer_payload(producer_, slot, nullptr, &bytes), "out_payload is NULL");
+  refused(cudaq_ringbuffer_producer_payload(producer_, slot, &payload, nullptr), "out_bytes is NULL");
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_abort(producer_, slot));
+}
+
+TEST(RingInfo, TellsKindSourceAndReason) {
+  const host_ring ring({4, 100, false});
+  cudaq_ringbuffer_info_t info{};
+  info.struct_size = sizeof(info);
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_get_info(ring.memory(), &info));
+  EXPECT_EQ(info.memory_kind, CUDAQ_MEMORY_HOST);
+  EXPECT_EQ(info.mapping_source, CUDAQ_MAPPING_NONE);
+  EXPECT_EQ(info.num_slots, 4u);
+  EXPECT_EQ(info.stride, 128u);
+  EXPECT_STREQ(info.reason, "as asked for");
+  EXPECT_EQ(cudaq_ringbuffer_get_info(nullptr, &info), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_ringbuffer_get_info(ring.memory(), nullptr), CUDAQ_ERR_INVALID_ARG);
+  std::memset(&info, 'x', sizeof(info));
+  info.struct_size = offsetof(cudaq_ringbuffer_info_t, reason) + 8;
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_get_info(ring.memory(), &info));
+  EXPECT_STREQ(info.reason, "as aske");
+  EXPECT_EQ(info.reason[8], 'x') << "beyond the caller's struct";
+}
+
+} // namespace
+} // namespace cudaq::realtime::test

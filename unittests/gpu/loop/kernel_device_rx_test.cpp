@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rings whose requests lie in device memory, behind every kernel that serves alone, through the producer's handle. With
+// CUDAQ_TEST_REQUESTS=device all other tests of the kernels use such rings, too, through the stateless slot helpers.
+//
+// CUDAQ_SOAK_MESSAGES: number of messages of the soak.
+#include "unittests/gpu/support/gpu_dispatcher.h"
+#include "unittests/support/checked_payload.h"
+
+#include <algorithm>
+#include <cinttypes>
+
+namespace cudaq::realtime::test {
+namespace {
+
+cudaq_ringbuffer_info_t info_of(const host_ring &ring) {
+  cudaq_ringbuffer_info_t info{};
+  info.struct_size = sizeof(info);
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_get_info(ring.memory(), &info));
+  return info;
+}
+
+class producer_handle {
+public:
+  explicit producer_handle(const host_ring &ring) {
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_open(ring.memory(), &get));
+  }
+  ~producer_handle() { CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_close(get)); }
+  producer_handle(const producer_handle &) = delete;
+  producer_handle &operator=(const producer_handle &) = delete;
+
+  bool send(std::uint32_t function_id, const std::vector<std::uint8_t> &payload, std::uint32_t id,
+            std::uint32_t &slot) const {
+    const cudaq_status_t said =
+        cudaq_ringbuffer_producer_send(get, function_id, payload.data(), static_cast<std::uint32_t>(payload.size()), id,
+                                       gpu_client::timestamp_of(id), 20000000000u, &slot);
+    EXPECT_EQ(said, CUDAQ_OK) << cudaq_last_error_message();
+    return said == CUDAQ_OK;
+  }
+
+  cudaq_ringbuffer_producer_t *get = nullptr;
+};
+
+class DeviceRx : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {
+protected:
+  struct session {
+    explicit session(const kernel_kind &kind, const ring_shape &shape)
+        : ring(shape, CUDAQ_MEMORY_DEVICE_RX), dispatcher(manager.get, setup_of(kind, ring)),
+          client(ring.ring, shape.num_slots), producer(ring) {}
+    answer call(const std::vector<std::uint8_t> &payload, std::uint32_t id) const {
+      std::uint32_t slot = 0;
+      return producer.send(id_of(handler::reverse), payload, id, slot) ? client.collect(slot) : answer{};
+    }
+    manager_handle manager;
+    host_ring ring;
+    gpu_dispatcher dispatcher;
+    mutable gpu_client client;
+    producer_handle producer;
+  };
+};
+
+TEST_P(DeviceRx, AnswersEverySizeAroundALinesBorderInEveryRing) {
+  for (const std::uint32_t num_slots : {1u, 2u, 3u, 64u, 1024u}) {
+    SCOPED_TRACE(num_slots);
+    session s(GetParam(), {num_slots, 576, false});
+    ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
+    for (std::uint32_t n = 0; n < std::max(80u, num_slots + 10); ++n) {
+      static constexpr std::uint32_t kSizes[] = {0,   1,   7,   8,   39,  40,  41,  63,  64,  65,
+                                                 103, 104, 105, 127, 128, 129, 167, 168, 169, 552};
+      const std::vector<std::uint8_t> payload = some_bytes(kSizes[n % std::size(kSizes)], n);
+      ASSERT_NO_FATAL_FAILURE(expect_reversed(s.call(payload, n), payload, n));
+    }
+  }
+}
+
+TEST_P(DeviceRx, AnswersLargeSlots) {
+  for (const std::uint32_t slot_size : {4096u, 16512u, 65536u}) {
+    session s(GetParam(), {2, slot_size, false});
+    ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
+    for (const std::uint32_t size : {0u, 4000u, slot_size - 25, slot_size - 24, 1u}) {
+      const std::vector<std::uint8_t> payload = some_bytes(size, size);
+      ASSERT_NO_FATAL_FAILURE(expect_reversed(s.call(payload, size), payload, size));
+    }
+  }
+}
+
+// An aborted frame and an unknown function free their slots, though nobody is answered.
+TEST_P(DeviceRx, DroppedRequestsFreeTheirSlots) {
+  session s(GetParam(), {2, 128, false});
+  ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
+  for (std::uint32_t n = 0; n < 60; ++n) {
+    std::uint32_t slot = 0, count = 0;
+    if (n % 3 == 0) {
+      ASSERT_TRUE(s.producer.send(kUnknownId, {1, 2, 3}, n, slot));
+    } else if (n % 3 == 1) {
+      ASSERT_TRUE(eventually([&] {
+        CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_claim(s.producer.get, 1, &slot, &count));
+        return count == 1;
+      }));
+      CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_abort(s.producer.get, slot));
+    } else {
+      const std::vector<std::uint8_t> payload = some_bytes(50, n);
+      ASSERT_NO_FATAL_FAILURE(expect_reversed(s.call(payload, n), payload, n));
+    }
+  }
+  EXPECT_TRUE(eventually([&] {
+    const cudaq_dispatcher_stats_t stats = s.dispatcher.stats();
+    return stats.dropped_unknown_function == 20 && stats.dropped_bad_magic == 20 && stats.responded == 20;
+  }));
+}
+
+TEST_P(DeviceRx, StrictFlagValuesPass) {
+  session s(GetParam(), {4, 128, false});
+  s.dispatcher.options.strict_flag_values = 1;
+  ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
+  for (std::uint32_t n = 0; n < 20; ++n)
+    ASSERT_NO_FATAL_FAILURE(expect_reversed(s.call(some_bytes(9, n), n), some_bytes(9, n), n));
+  EXPECT_EQ(s.dispatcher.stats().unexpected_flag_values, 0u);
+}
+
+TEST_P(DeviceRx, AHandleGoesOnAfterTheSlotHelpersAndAfterARestart) {
+  session s(GetParam(), {3, 128, false});
+  ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
+  for (std::uint32_t n = 0; n < 6; ++n) // two laps, without the handle
+    ASSERT_NO_FATAL_FAILURE(expect_serves(s.client, n, 30));
+  for (std::uint32_t n = 0; n < 10; ++n)
+    ASSERT_NO_FATAL_FAILURE(expect_reversed(s.call(some_bytes(30, n), n), some_bytes(30, n), n));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(s.dispatcher.get));
+  std::uint32_t slot = 0;
+  ASSERT_TRUE(s.producer.send(id_of(handler::reverse), {1, 2, 3}, 7, slot)) << "while nothing runs";
+  ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
+  ASSERT_NO_FATAL_FAILURE(expect_reversed(s.client.collect(slot), {1, 2, 3}, 7));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, DeviceRx, ::testing::ValuesIn(each_kind()), name_of_kind);
+
+class DeviceRxMemory : public gpu_test {};
+
+TEST_F(DeviceRxMemory, TellsItsSourceAndItsOrdering) {
+  const host_ring ring({4, 64, false}, CUDAQ_MEMORY_DEVICE_RX);
+  const cudaq_ringbuffer_info_t info = info_of(ring);
+  EXPECT_EQ(info.memory_kind, CUDAQ_MEMORY_DEVICE_RX);
+  EXPECT_NE(info.mapping_source, CUDAQ_MAPPING_NONE);
+  EXPECT_GE(info.writes_ordering, 100u);
+  std::printf("[          ] %s, ordering %u\n", info.reason, info.writes_ordering);
+  cudaPointerAttributes a{};
+  CUDA_ASSERT_OK(cudaPointerGetAttributes(&a, ring.ring.rx_data));
+  EXPECT_EQ(a.type, cudaMemoryTypeDevice);
+}
+
+TEST_F(DeviceRxMemory, AutoTakesItOrSaysWhyNot) {
+  const host_ring ring({4, 64, false}, CUDAQ_MEMORY_AUTO);
+  const cudaq_ringbuffer_info_t info = info_of(ring);
+  std::printf("[          ] kind %u: %s\n", info.memory_kind, info.reason);
+  if (info.memory_kind == CUDAQ_MEMORY_MAPPED)
+    EXPECT_NE(std::string(info.reason).find("because"), std::string::npos);
+  else
+    EXPECT_EQ(info.memory_kind, CUDAQ_MEMORY_DEVICE_RX);
+  const host_ring in_place({4, 64, true}, CUDAQ_MEMORY_AUTO);
+  EXPECT_EQ(info_of(in_place).memory_kind, CUDAQ_MEMORY_MAPPED);
+  EXPECT_NE(std::string(info_of(in_place).reason).find("in place"), std::string::npos);
+}
+
+TEST_F(DeviceRxMemory, MemoryForANicIsMadeAndServes) {
+  cudaq_ringbuffer_options_t o;
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_options_init(&o, sizeof(o)));
+  o.memory_kind = CUDAQ_MEMORY_DEVICE_RX;
+  o.nic_registration = 1;
+  o.device_id = test_device();
+  o.num_slots = 4, o.slot_size = 256;
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_ringbuffer_t ring{};
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_create(&o, &memory, &ring));
+  {
+    const manager_handle manager;
+    gpu_dispatcher dispatcher(manager.get, {kFifo32, {4, 256, false}, ring, {}});
+    ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
+    gpu_client client(ring, 4);
+    for (std::uint32_t n = 0; n < 10; ++n)
+      expect_serves(client, n);
+  }
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
+}
+
+TEST_F(DeviceRxMemory, TheHostPathIsRefused) {
+  const host_ring ring({4, 64, false}, CUDAQ_MEMORY_DEVICE_RX);
+  const manager_handle manager;
+  cudaq_dispatcher_t *dispatcher = nullptr;
+  const cudaq_dispatcher_config_t config = host_config({4, 64, false});
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_create(manager.get, &config, &dispatcher));
+  EXPECT_EQ(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring.ring), CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_NE(std::string(cudaq_last_error_message()).find("device memory"), std::string::npos);
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher));
+}
+
+TEST_F(DeviceRxMemory, ManyRingsComeAndGo) {
+  for (int n = 0; n < 20; ++n)
+    const host_ring ring({64, 4096, false}, CUDAQ_MEMORY_DEVICE_RX);
+}
+
+/// Two threads send on one handle, one collects; every frame carries a checksum.
+TEST_F(DeviceRxMemory, SoakTwoThreadsOnOneHandleLoseNothing) {
+  const char *chosen = std::getenv("CUDAQ_SOAK_MESSAGES");
+  const std::uint64_t messages = chosen == nullptr ? 200000 : std::strtoull(chosen, nullptr, 10);
+  constexpr std::uint32_t kSlots = 64, kThreads = 2;
+  const manager_handle manager;
+  const host_ring ring({kSlots, 128, false}, CUDAQ_MEMORY_DEVICE_RX);
+  gpu_dispatcher dispatcher(manager.get, setup_of(kFifo32, ring));
+  ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
+  const producer_handle producer(ring);
+  std::atomic<bool> failed{false};
+  std::vector<std::thread> senders;
+  for (std::uint32_t t = 0; t < kThreads; ++t)
+    senders.emplace_back([&, t] {
+      std::uint8_t payload[104];
+      for (std::uint64_t n = t; n < messages && !failed; n += kThreads) {
+        const auto id = static_cast<std::uint32_t>(n);
+        const std::uint32_t bytes = 8 + id % 97;
+        fill_frame(payload, bytes, id, kRequestSalt);
+        if (cudaq_ringbuffer_producer_send(producer.get, id_of(handler::reverse), payload, bytes, id, n, 20000000000u,
+                                           nullptr) != CUDAQ_OK)
+          failed = true;
+      }
+    });
+  std::uint64_t collected = 0, corrupt = 0, sum = 0;
+  auto last = std::chrono::steady_clock::now();
+  for (std::uint32_t slot = 0; collected < messages && !failed;) {
+    if (cudaq_host_ringbuffer_poll_tx_flag(&ring.ring, slot, nullptr) != CUDAQ_TX_READY) {
+      failed = std::chrono::steady_clock::now() - last > kDeadline;
+      continue;
+    }
+    cudaq_rpc_response_t header{};
+    const void *result = nullptr;
+    CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_read_rpc_response(&ring.ring, slot, &header, &result));
+    const auto *bytes = static_cast<const std::uint8_t *>(result);
+    std::uint8_t request[104];
+    std::reverse_copy(bytes, bytes + header.result_len, request);
+    std::uint32_t sequence = 0;
+    corrupt += header.status != 0 || header.result_len != 8 + header.request_id % 97 ||
+               !intact_frame(request, header.result_len, kRequestSalt, sequence) || sequence != header.request_id ||
+               static_cast<std::uint32_t>(header.ptp_timestamp) != header.request_id;
+    sum += header.ptp_timestamp;
+    cudaq_host_ringbuffer_clear_slot(&ring.ring, slot);
+    ++collected;
+    slot = (slot + 1) % kSlots;
+    if (collected % 65536 == 0)
+      last = std::chrono::steady_clock::now();
+  }
+  for (std::thread &s : senders)
+    s.join();
+  EXPECT_FALSE(failed);
+  EXPECT_EQ(collected, messages);
+  EXPECT_EQ(corrupt, 0u);
+  EXPECT_EQ(sum, messages * (messages - 1) / 2) << "a message was lost or doubled";
+  EXPECT_EQ(dispatcher.stats().cursor_jumps, 0u);
+  RecordProperty("messages", std::to_string(messages));
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
