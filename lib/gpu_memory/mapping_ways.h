@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to map device memory, each behind the same function. Only the files of this room include this.
+// The ways to map device memory, each with the same interface. Only the files of this room include this.
 #pragma once
 
 #include "lib/base/cuda_device.h"

@@ -34,15 +34,6 @@ private:
   std::vector<std::uint64_t> words_;
 };
 
-void write(const cudaq_ringbuffer_t &ring, std::uint32_t slot, const client_config &c,
-           std::span<const std::uint64_t> payload, std::uint64_t n) {
-  const cudaq_status_t status = cudaq_host_ringbuffer_write_rpc_request(
-      &ring, slot, c.function_id, payload.data(), static_cast<std::uint32_t>(payload.size_bytes()),
-      static_cast<std::uint32_t>(n), n);
-  if (status != CUDAQ_OK) [[unlikely]]
-    require_ok(status, "cudaq_host_ringbuffer_write_rpc_request");
-}
-
 bool answered(const cudaq_ringbuffer_t &ring, std::uint32_t slot) {
   const cudaq_tx_status_t status = cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr);
   return status == CUDAQ_TX_READY || status == CUDAQ_TX_ERROR;
@@ -172,13 +163,13 @@ private:
     record &r = outstanding_[i];
     const std::uint32_t slot = first_ + i;
     if (r.n == kFree) {
-      if (sent_ == total || cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0)
+      if (sent_ == total || !port_.take(slot))
         return false;
       r.n = sent_++;
-      write(ring_, slot, config_, payload_.make(r.n), r.n);
+      port_.write(slot, config_.function_id, payload_.make(r.n), r.n);
       if (r.n % kTimedEvery == 0)
         r.sent_ticks = ticks();
-      cudaq_host_ringbuffer_signal_slot(&ring_, slot);
+      port_.signal(slot);
       return true;
     }
     if (!answered(ring_, slot))
@@ -194,6 +185,7 @@ private:
   }
 
   const cudaq_ringbuffer_t &ring_;
+  const request_port port_{ring_};
   std::uint32_t first_;
   client_config config_;
   const tick_scale &scale_;
@@ -225,8 +217,9 @@ bool reply_follows(reply_rule rule, std::span<const std::uint64_t> request, std:
   return wrong == 0;
 }
 
-loop_result exchange_one_by_one(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+loop_result exchange_one_by_one(const request_port &port, std::uint32_t slots, const client_config &config,
                                 const tick_scale &scale) {
+  const cudaq_ringbuffer_t &ring = port.ring();
   loop_result result;
   poll_deadline deadline("closed loop: no answer", config.timeout_ns, config.share_core);
   payload_maker payloads(config);
@@ -238,11 +231,11 @@ loop_result exchange_one_by_one(const cudaq_ringbuffer_t &ring, std::uint32_t sl
       begin = now_ns();
     const std::span<const std::uint64_t> payload = payloads.make(n);
     deadline.restart();
-    while (cudaq_host_ringbuffer_slot_available(&ring, slot) == 0)
+    while (!port.take(slot))
       deadline.check();
-    write(ring, slot, config, payload, n);
+    port.write(slot, config.function_id, payload, n);
     const std::uint64_t t0 = ticks();
-    cudaq_host_ringbuffer_signal_slot(&ring, slot);
+    port.signal(slot);
     while (!answered(ring, slot))
       deadline.check();
     const std::uint64_t t1 = ticks();
@@ -258,6 +251,7 @@ loop_result exchange_one_by_one(const cudaq_ringbuffer_t &ring, std::uint32_t sl
 
 loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
                                     const tick_scale &scale) {
+  const request_port port(ring);
   loop_result result;
   poll_deadline deadline("closed loop, counting flags: no answer", config.timeout_ns, config.share_core);
   payload_maker payloads(config);
@@ -273,7 +267,7 @@ loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_
       begin = now_ns();
     const std::span<const std::uint64_t> payload = payloads.make(n);
     if (!payload.empty())
-      write(ring, slot, config, payload, n);
+      port.write(slot, config.function_id, payload, n);
     deadline.restart();
     const std::uint64_t t0 = ticks();
     word(ring.rx_flags_host[slot]).store(count_of_lap, std::memory_order_release);
@@ -291,8 +285,9 @@ loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_
   return result;
 }
 
-loop_result exchange_full_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, const client_config &config,
                                const tick_scale &scale, const std::vector<int> &cores) {
+  const cudaq_ringbuffer_t &ring = port.ring();
   loop_result result;
   const std::uint64_t total = config.warm_up + config.exchanges;
   std::vector<std::atomic<std::uint64_t>> sent_ticks(slots);
@@ -307,14 +302,14 @@ loop_result exchange_full_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slo
     for (std::uint64_t n = 0, slot = 0; n < total; ++n, slot = slot + 1 == slots ? 0 : slot + 1) {
       const std::uint32_t s = static_cast<std::uint32_t>(slot);
       deadline.restart();
-      while (cudaq_host_ringbuffer_slot_available(&ring, s) == 0) {
+      while (!port.take(s)) {
         deadline.check();
         both.check();
       }
-      write(ring, s, config, payloads.make(n), n);
+      port.write(s, config.function_id, payloads.make(n), n);
       if (n % kTimedEvery == 0)
         sent_ticks[s].store(ticks(), std::memory_order_relaxed);
-      cudaq_host_ringbuffer_signal_slot(&ring, s);
+      port.signal(s);
       sent.store(n + 1, std::memory_order_release);
     }
   });

@@ -3,7 +3,7 @@
 // of every reply. The same code measures floor kernels and dispatchers.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "tools/bench/request_port.h"
 #include "tools/common/exchange.h"
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct client_config {
 /// One request at a time, in ring order from slot 0. The measured time begins just before the rx flag is set and ends
 /// just after the tx flag is seen. The test that the slot is free, writing the frame, and the check of the reply are
 /// outside. Throws exchange_stalled.
-loop_result exchange_one_by_one(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+loop_result exchange_one_by_one(const request_port &port, std::uint32_t slots, const client_config &config,
                                 const tick_scale &scale);
 
 /// The same for a floor that clears no flags: both flags of a slot count up. All flags must be 0 at the begin.
@@ -47,7 +47,7 @@ loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_
 
 /// Starts two threads and waits for both. One keeps all slots full, in ring order from slot 0; the other collects in
 /// ring order. Every 16th exchange is timed. `cores`: of sender and collector; fewer than two: not pinned.
-loop_result exchange_full_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, const client_config &config,
                                const tick_scale &scale, const std::vector<int> &cores);
 
 /// Starts up to `threads` threads and waits for all. The slots are divided among them, in units of 16 flags (a pair of

@@ -10,6 +10,7 @@ namespace {
 constexpr std::uint64_t kMostWarmUp = 2048;
 
 constexpr char kFrame4096[] = "one block of 256 threads: flag, 4096 B in and out, 16 B per thread";
+constexpr char kFrame4096InGpu[] = "the same memory, one block of 256 threads: flag, 4096 B in and out";
 constexpr bench_case kCases[] = {
     {"P1", "P1", "regular 1x32, mapped ring, 8 B echo, closed loop", "one warp: flag, 64 B slot in and out, clear",
      "ns", bench_metric::p50_ratio, 1.10, 0.97},
@@ -28,6 +29,14 @@ constexpr bench_case kCases[] = {
      bench_metric::rate_ratio, 0.33, 0.8},
     {"P6", "P6", "regular 1x32, ring in device memory, GPU producer, 8 B echo", "device flag, slot read, flag back",
      "cycles", bench_metric::p50_ratio, 1.5, 1.1},
+    {"P15a", "P15", "regular 1x32, requests in GPU memory, 8 B echo, closed loop",
+     "one warp: flag, 64 B slot in and out, clear; the same memory", "ns", bench_metric::p50_ratio, 1.15, 1.0},
+    {"P15b", "P15", "the same, FIFO, 64 in flight", "one warp, the same ring in order, full", "ns", bench_metric::rate,
+     1.5e6, 3e6},
+    {"P16a", "P16", "cooperative 1x128, requests in GPU memory, 4096 B, all threads add 1 to each byte",
+     kFrame4096InGpu, "ns", bench_metric::p50_ratio, 1.5, 1.2},
+    {"P16b", "P16", "regular 1x256, requests in GPU memory, 4096 B, first word read, last written", kFrame4096InGpu,
+     "ns", bench_metric::p50_ratio, 1.5, 1.2},
     {"P14", "P14", "idle: regular 1x32, mapped ring, time of an empty poll", "one warp that polls one flag", "ns",
      bench_metric::p50_ratio, 0, 0},
 };

@@ -7,6 +7,8 @@ namespace cudaq::realtime::tools {
 
 void service_parts::create_ring(const ring_service_config &config, std::uint32_t slot_bytes, cudaq_memory_kind_t kind) {
   tools::create_ring(config.device, config.num_slots, slot_bytes, kind, config.in_place, &memory, &ring);
+  if (kind == CUDAQ_MEMORY_DEVICE_RX)
+    require_ok(cudaq_ringbuffer_producer_open(memory, &producer), "cudaq_ringbuffer_producer_open");
 }
 
 void service_parts::create_dispatcher(const ring_service_config &config, cudaq_dispatcher_config_t dispatcher_config,
@@ -31,6 +33,8 @@ bool service_parts::release() noexcept {
   dispatcher = nullptr;
   if (manager != nullptr)
     cudaq_dispatch_manager_destroy(manager);
+  if (producer != nullptr)
+    cudaq_ringbuffer_producer_close(producer);
   if (memory != nullptr)
     cudaq_ringbuffer_destroy(memory);
   return true;

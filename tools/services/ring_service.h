@@ -49,6 +49,7 @@ struct service_parts {
   std::uint32_t num_slots;
   cudaq_ringbuffer_t ring{};
   cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_ringbuffer_producer_t *producer = nullptr;
   cudaq_dispatch_manager_t *manager = nullptr;
   cudaq_dispatcher_t *dispatcher = nullptr;
   volatile int shutdown_flag = 0;
@@ -66,6 +67,9 @@ public:
   void stop();
 
   [[nodiscard]] const cudaq_ringbuffer_t &ring() const noexcept { return parts_->ring; }
+  /// The producer's handle of a ring whose requests lie in device memory, else NULL: such a ring's producer uses the
+  /// slot helpers.
+  [[nodiscard]] cudaq_ringbuffer_producer_t *producer() const noexcept { return parts_->producer; }
   [[nodiscard]] std::uint32_t num_slots() const noexcept { return parts_->num_slots; }
   [[nodiscard]] cudaq_dispatcher_stats_t stats() const;
   [[nodiscard]] std::uint64_t processed() const;

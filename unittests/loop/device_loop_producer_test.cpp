@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device loop on CPU threads, on a ring with laps: what a kernel does on a ring whose requests lie in device memory.
-// Two threads produce through one handle.
-#include "lib/ring/ring_producer.h"
+// The device loop on CPU threads, on a ring with laps: what a kernel does if the requests lie in device memory. Two
+// threads produce through one handle.
+#include "lib/ring/producer_core.h"
 #include "unittests/loop/loop_host.h"
 #include "unittests/support/lap_ring.h"
 
@@ -17,7 +17,7 @@ class DeviceLoopWithLaps : public ::testing::TestWithParam<flavour> {
 protected:
   static constexpr std::uint32_t kThreads = 2, kUnknownId = 77;
 
-  /// Every 16th request is unknown, and dropped: answered to nobody.
+  /// Every 16th request is unknown, and dropped, without an answer.
   static bool is_dropped(std::uint32_t n) { return n % 16 == 5; }
 };
 

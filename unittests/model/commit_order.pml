@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that share a producer's handle (lib/ring/ring_producer.h): who signals the committed requests.
+/* Threads that share a producer's handle (lib/ring/producer_core.h): who signals the committed requests.
  *
  * Each thread claims a number, commits it, and adds to `arrivals`. The thread that found 0 there signals, in the order
  * of the claims, all requests that are committed, until no arrival is new.

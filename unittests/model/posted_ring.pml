@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring whose requests lie in device memory (docs/ring_protocol.md section 13): one producer, one device, one consumer.
+/* A ring whose requests lie in device memory (docs/ring_protocol.md section 13): a producer, a device, a consumer.
  *
  * The producer's stores to device memory go through a write-combining buffer. Its lines leave in any order, at any
  * time, or not at all before a fence (`eager` is false). The device's stores are seen in their order. They go to

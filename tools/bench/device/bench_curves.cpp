@@ -114,6 +114,8 @@ std::vector<bench_curve> measure_curves(bench_session &session, bench_context &)
   for (const auto measure : {&payload_curve, &slots_curve, &fifo_slots_curve, &table_curve, &any_slots_curve,
                              &blocks_curve, &dispatchers_curve})
     curves.push_back(measure(session));
+  for (bench_curve &curve : measure_device_rx_curves(session))
+    curves.push_back(std::move(curve));
   return curves;
 }
 

@@ -13,8 +13,8 @@ constexpr auto kDevice = cuda::thread_scope_device;
 constexpr std::uint32_t kFrameVectors = 2; ///< 16-byte words of a frame with 8 bytes of payload
 
 /// One block; it serves the slots in ring order. Counting: flags count up and are not cleared. Frame: the slots are
-/// read and written.
-template <bool Counting, bool Frame>
+/// read and written. RxFirst: for a producer that looks at tx alone; a late rx = 0 would wipe out its next signal.
+template <bool Counting, bool Frame, bool RxFirst = false>
 __global__ void __launch_bounds__(1024)
     in_order_floor_kernel(raw_ring ring, std::uint32_t vectors, kernel_control control) {
   const bool leads = threadIdx.x == 0;
@@ -33,8 +33,10 @@ __global__ void __launch_bounds__(1024)
     if (!go)
       break;
     if (leads) {
+      if (RxFirst)
+        store_flag<kSystem>(ring.rx_flags[slot], 0);
       store_flag<kSystem>(ring.tx_flags[slot], Counting ? lap : reinterpret_cast<std::uint64_t>(ring.tx(slot)));
-      if (!Counting)
+      if (!Counting && !RxFirst)
         store_flag<kSystem>(ring.rx_flags[slot], 0);
     }
     slot = slot + 1 == ring.slots ? 0 : slot + 1;
@@ -135,6 +137,9 @@ cudaError_t launch_floor(const floor_plan &plan, const cudaq_ringbuffer_t &ring,
   case floor_kind::in_order:
     in_order_floor_kernel<false, true><<<1, plan.threads, 0, stream>>>(raw, vectors, control);
     break;
+  case floor_kind::in_order_rx_first:
+    in_order_floor_kernel<false, true, true><<<1, plan.threads, 0, stream>>>(raw, vectors, control);
+    break;
   case floor_kind::in_order_counting:
     in_order_floor_kernel<true, true><<<1, plan.threads, 0, stream>>>(raw, vectors, control);
     break;
@@ -162,9 +167,10 @@ cudaError_t launch_producer(const producer_plan &plan, const cudaq_ringbuffer_t 
 }
 
 cudaError_t preload_bench_floors() {
-  return preload_kernels(in_order_floor_kernel<false, true>, in_order_floor_kernel<true, true>,
-                         in_order_floor_kernel<true, false>, lane_per_slot_floor_kernel, ping_pong_floor_kernel,
-                         producer_kernel<true>, producer_kernel<false>);
+  return preload_kernels(in_order_floor_kernel<false, true>, in_order_floor_kernel<false, true, true>,
+                         in_order_floor_kernel<true, true>, in_order_floor_kernel<true, false>,
+                         lane_per_slot_floor_kernel, ping_pong_floor_kernel, producer_kernel<true>,
+                         producer_kernel<false>);
 }
 
 } // namespace cudaq::realtime::tools

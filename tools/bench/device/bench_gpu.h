@@ -14,6 +14,7 @@ namespace cudaq::realtime::tools {
 
 enum class floor_kind : std::uint8_t {
   in_order,          ///< one block: flag, frame in and out by all threads, tx flag, rx flag cleared
+  in_order_rx_first, ///< the same, but the rx flag is cleared before the tx flag is set
   in_order_counting, ///< the same without clearing: both flags of a slot count up
   flag_only,         ///< counting flags, no frame is touched
   lane_per_slot,     ///< every thread serves one slot of 32 bytes, in any order

@@ -20,17 +20,18 @@ constexpr int kIdleIntervals = 4; ///< intervals of one round
 /// Part of the host's deadline for the producer kernel: time allowed per exchange.
 constexpr std::uint64_t kProducerNsPerExchange = 1'000'000;
 
-loop_result drive_ring(bench_session &session, drive how, const cudaq_ringbuffer_t &ring, std::uint32_t slots,
+loop_result drive_ring(bench_session &session, drive how, const request_port &port, std::uint32_t slots,
                        const client_config &config) {
   switch (how) {
   case drive::one_by_one:
     break;
   case drive::full_ring:
-    return exchange_full_ring(ring, slots, config, session.scale(), session.cores());
+    return exchange_full_ring(port, slots, config, session.scale(), session.cores());
   case drive::any_order:
-    return exchange_any_order(ring, slots, config, session.scale(), session.any_order_threads(), session.cores());
+    return exchange_any_order(port.ring(), slots, config, session.scale(), session.any_order_threads(),
+                              session.cores());
   }
-  return exchange_one_by_one(ring, slots, config, session.scale());
+  return exchange_one_by_one(port, slots, config, session.scale());
 }
 
 unsigned threads_of(const bench_session &session, drive how) {
@@ -282,7 +283,8 @@ round_runner dispatcher_rounds(bench_session &session, const mapped_case &c) {
   const auto service = std::make_shared<device_service>(with_functions(c.service, c.handler));
   return [&session, c, service] {
     return dispatcher_round(*service, [&] {
-      return drive_ring(session, c.how, service->ring(), c.service.num_slots, client_of(session, c));
+      return drive_ring(session, c.how, {service->ring(), service->producer()}, c.service.num_slots,
+                        client_of(session, c));
     });
   };
 }
@@ -313,16 +315,20 @@ round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c
   };
 }
 
-round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how) {
-  const auto ring = std::make_shared<bare_ring>(session.options().gpu, plan.slots, std::max(64u, plan.frame_bytes),
-                                                CUDAQ_MEMORY_MAPPED);
+round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how,
+                          cudaq_memory_kind_t memory) {
+  const auto ring =
+      std::make_shared<bare_ring>(session.options().gpu, plan.slots, std::max(64u, plan.frame_bytes), memory);
   return [&session, plan, payload_bytes, how, ring] {
     client_config client = session.client(plan.slots, threads_of(session, how));
     client.payload_bytes = payload_bytes;
     const bool counting = plan.kind == floor_kind::in_order_counting || plan.kind == floor_kind::flag_only;
     return floor_round(session, plan, *ring, [&] {
       return counting ? exchange_counting_flags(ring->ring(), plan.slots, client, session.scale())
-                      : drive_ring(session, how, ring->ring(), plan.slots, client);
+                      : drive_ring(session, how,
+                                   plan.kind == floor_kind::in_order_rx_first ? request_port::on_tx_alone(ring->ring())
+                                                                              : request_port(ring->ring()),
+                                   plan.slots, client);
     });
   };
 }
@@ -346,6 +352,8 @@ bench_rig make_rig(bench_session &session, const bench_case &of) {
     return throughput_rig(session, 256, true);
   if (id == "P6")
     return device_ring_rig(session);
+  if (id.starts_with("P15") || id.starts_with("P16"))
+    return make_device_rx_rig(session, id);
   return idle_rig(session);
 }
 

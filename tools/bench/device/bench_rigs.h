@@ -48,7 +48,9 @@ round_runner dispatcher_rounds(bench_session &session, const mapped_case &c);
 /// Several running dispatchers, each with a ring of its own. The exchanges of a round are divided among them. The
 /// client uses one ring at a time; the other dispatchers are idle meanwhile.
 round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c, std::uint32_t dispatchers);
-round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how);
+/// `memory`: of the ring. With requests in device memory, plan.kind must be in_order_rx_first.
+round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how,
+                          cudaq_memory_kind_t memory = CUDAQ_MEMORY_MAPPED);
 
 /// A floor of one block that reads and writes a frame of `frame_bytes`.
 floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes);
@@ -68,5 +70,11 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
 
 bench_rig make_rig(bench_session &session, const bench_case &of);
 std::vector<bench_curve> measure_curves(bench_session &session, bench_context &context);
+
+// Rings whose requests lie in device memory: bench_device_rx.cpp.
+/// Why this machine cannot make such a ring; "" if it can.
+std::string device_rx_refusal(int gpu);
+bench_rig make_device_rx_rig(bench_session &session, const std::string &id);
+std::vector<bench_curve> measure_device_rx_curves(bench_session &session);
 
 } // namespace cudaq::realtime::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings whose requests lie in device memory, behind every kernel that serves alone, through the producer's handle. With
+// Rings whose requests lie in device memory, with every kernel that serves alone, through the producer's handle. With
 // CUDAQ_TEST_REQUESTS=device all other tests of the kernels use such rings, too, through the stateless slot helpers.
 //
 // CUDAQ_SOAK_MESSAGES: number of messages of the soak.
@@ -83,7 +83,7 @@ TEST_P(DeviceRx, AnswersLargeSlots) {
   }
 }
 
-// An aborted frame and an unknown function free their slots, though nobody is answered.
+// An aborted frame and an unknown function free their slots, though no answer comes.
 TEST_P(DeviceRx, DroppedRequestsFreeTheirSlots) {
   session s(GetParam(), {2, 128, false});
   ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());

@@ -648,16 +648,17 @@ typedef struct cudaq_ringbuffer_info_t {
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_options_init(cudaq_ringbuffer_options_t *options,
                                                                 uint32_t struct_size);
-/* Allocates a zeroed ring and fills in `out_ring`, ready for cudaq_dispatcher_set_ringbuffer. CUDAQ_ERR_UNSUPPORTED: the
- * machine cannot make this kind; the message says what is missing. */
+/* Allocates a zeroed ring and fills in `out_ring`, ready for cudaq_dispatcher_set_ringbuffer. CUDAQ_ERR_UNSUPPORTED:
+ * the machine cannot make this kind; the message says what is missing. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer_options_t *options,
                                                           cudaq_ringbuffer_memory_t **out_memory,
                                                           cudaq_ringbuffer_t *out_ring);
 /* Any thread, until the destroy. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_get_info(const cudaq_ringbuffer_memory_t *memory,
                                                             cudaq_ringbuffer_info_t *out_info);
-/* CUDAQ_ERR_STATE while a producer's handle is open. Call it after every dispatcher that was wired to the ring is destroyed. Mapped memory is freed by a CUDA call that
- * waits for all kernels of the device: end kernels that run without limit first. */
+/* CUDAQ_ERR_STATE while a producer's handle is open. Call it after every dispatcher that was wired to the ring is
+ * destroyed. Memory that the CPU and a device share is freed by a CUDA call that waits for all kernels of the device:
+ * end kernels that run without limit first. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory);
 
 /* ----------------------------------------------------------- slot helpers -- */

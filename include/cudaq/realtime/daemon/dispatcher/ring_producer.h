@@ -5,14 +5,14 @@
  *   open -> claim -> write, or (frame, write_header) -> commit ... -> close
  *   open -> send ... -> close
  *
- * On CUDAQ_MEMORY_DEVICE_RX it writes whole lines with streaming stores, orders them with fences, and never reads across
- * the bus, except once a slot after open. The answer side is that of cudaq_realtime.h: poll_tx_flag,
+ * On CUDAQ_MEMORY_DEVICE_RX it writes whole lines with streaming stores, orders them with fences, and never reads
+ * across the bus, except once a slot after open. The answer side is that of cudaq_realtime.h: poll_tx_flag,
  * read_rpc_response, clear_slot.
  *
  * Rules for all functions:
  *  - One handle per ring; threads may share it. While it is open, nothing else writes requests to the ring.
  *  - A slot is named by its number. A claimed slot belongs to the claiming thread, which may pass it on, until commit
- *    or abort. Requests are signalled in the order of their claims: a slot that stays claimed holds back all later ones.
+ *    or abort. Requests are signalled in the order of their claims: a slot that stays claimed holds back later ones.
  *  - Only kernels of this library tell the handle of a DEVICE_RX ring that a slot is free again.
  *  - Return values, error text and sizes as in cudaq_realtime.h. None of the functions waits, except send. */
 #ifndef CUDAQ_REALTIME_RING_PRODUCER_H
@@ -34,7 +34,7 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_open(cudaq_ringbuffe
 /* CUDAQ_ERR_STATE while a slot is claimed. Not at the same time as another call on the handle. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_close(cudaq_ringbuffer_producer_t *producer);
 
-/* Claims up to `most` slots that are free and follow one another in ring order; after the ring's last slot comes slot 0.
+/* Claims up to `most` slots that are free and follow one another in ring order; slot 0 comes after the last one.
  * *out_count: number of slots claimed, 0 if the next slot is not free. *out_slot: the first one. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_claim(cudaq_ringbuffer_producer_t *producer, uint32_t most,
                                                                   uint32_t *out_slot, uint32_t *out_count);
@@ -59,11 +59,11 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_write_header(cudaq_r
  * then none is committed. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_commit(cudaq_ringbuffer_producer_t *producer, uint32_t slot,
                                                                    uint32_t count);
-/* Gives up a claimed slot. A frame without magic goes to the dispatcher in its place, which drops it, answers nobody,
- * and counts it (dropped_bad_magic). */
+/* Gives up a claimed slot. A frame without magic goes to the dispatcher in its place, which drops it without an
+ * answer, and counts it (dropped_bad_magic). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_abort(cudaq_ringbuffer_producer_t *producer, uint32_t slot);
-/* Claim, write and commit of one request. Waits up to timeout_ns for a free slot, spinning. *out_slot (may be NULL): its
- * slot. CUDAQ_ERR_TIMEOUT: none became free; nothing was sent. */
+/* Claim, write and commit of one request. Waits up to timeout_ns for a free slot, spinning. *out_slot (may be NULL):
+ * its slot. CUDAQ_ERR_TIMEOUT: none became free; nothing was sent. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_send(cudaq_ringbuffer_producer_t *producer,
                                                                  uint32_t function_id, const void *payload,
                                                                  uint32_t payload_len, uint32_t request_id,

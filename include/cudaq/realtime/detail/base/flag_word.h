@@ -11,7 +11,7 @@
 //   relaxed                       gauges, which order nothing
 //
 // The library uses no fences: each order belongs to the access that needs it, where a race detector can check it. The
-// one exception is fence_posted_stores. It orders stores to memory behind a write-combining mapping, which leave the CPU
+// one exception is fence_posted_stores. It orders stores to memory with a write-combining mapping, which leave the CPU
 // in any order. No order of the language reaches that memory: a release store is a plain store on x86-64.
 //
 // nvcc compiles the functions with libcu++, for both sides. A host compiler has std::atomic_ref for them: it makes the

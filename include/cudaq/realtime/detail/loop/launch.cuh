@@ -200,7 +200,8 @@ cudaError_t launch(const dispatch_params &params, std::uint32_t blocks, std::uin
 /// pinned host memory.
 inline std::size_t lap_offset_behind(const volatile std::uint64_t *tx_flags) {
   cudaPointerAttributes a{};
-  if (cudaPointerGetAttributes(&a, const_cast<const std::uint64_t *>(tx_flags)) != cudaSuccess) {
+  if (cudaPointerGetAttributes(&a, const_cast<const void *>(static_cast<const volatile void *>(tx_flags))) !=
+      cudaSuccess) {
     cudaGetLastError();
     return 0;
   }

@@ -4,7 +4,7 @@
 // A process has no list of its rings, because the library keeps no process-wide state. So the record lies in the ring's
 // own memory, at a fixed distance before its first flags in host memory: the tx flags of a ring with requests in device
 // memory, the rx flags of any other ring. Before the flags of a foreign ring there is foreign memory. Two rules make it
-// safe to look there: the flags behind a record have a certain offset in their page, and the record is in the same
+// safe to look there: the flags after a record have a certain offset in their page, and the record is in the same
 // page, so it can be read; and a record is used only if it holds two magic numbers and its own address.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace cudaq::realtime::detail {
 
 inline constexpr std::size_t kPageBytes = 4096;          ///< a page of the host has at least this size
-inline constexpr std::size_t kFlagsOffsetInPage = 0x580; ///< of the flags behind a record; a multiple of 128
+inline constexpr std::size_t kFlagsOffsetInPage = 0x580; ///< of the flags after a record; a multiple of 128
 
 struct alignas(64) ring_record {
   std::uint64_t magic[2];
@@ -37,7 +37,7 @@ __attribute__((noinline, no_sanitize("address"), no_sanitize("thread"))) inline 
 inline ring_record *find_record(const volatile std::uint64_t *flags) {
   if (flags == nullptr || reinterpret_cast<std::uintptr_t>(flags) % kPageBytes != kFlagsOffsetInPage)
     return nullptr;
-  auto *const record = reinterpret_cast<ring_record *>(const_cast<std::uint64_t *>(flags)) - 1;
+  auto *const record = reinterpret_cast<ring_record *>(reinterpret_cast<std::uintptr_t>(flags)) - 1;
   return holds_record(record) ? record : nullptr;
 }
 

@@ -193,8 +193,8 @@ TEST(RingOwners, Row53_ARecordIsFoundOnlyInARingOfTheLibrary) {
   EXPECT_EQ(find_record(flags), nullptr);
 }
 
-// The tx flags of a ring with 512 slots would follow the rx flags at the offset that flags behind a record have.
-TEST(RingOwners, TheSecondFlagsNeverLookLikeFlagsBehindARecord) {
+// The tx flags of a ring with 512 slots would follow the rx flags at the offset that flags after a record have.
+TEST(RingOwners, TheSecondFlagsNeverLookLikeFlagsAfterARecord) {
   for (const std::uint32_t slots : {496u, 512u, 1024u}) {
     const host_ring ring({slots, 64, false});
     EXPECT_NE(reinterpret_cast<std::uintptr_t>(ring.ring.tx_flags_host) % detail::kPageBytes,

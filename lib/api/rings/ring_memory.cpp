@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/api/ring_memory.h"
+#include "lib/api/rings/ring_memory.h"
 
 #include "lib/base/cuda_device.h"
 

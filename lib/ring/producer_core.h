@@ -12,7 +12,7 @@
 //   3          3 * 2 + 2      signalled, or answered and collected
 //
 // A thread that commits adds to arrivals_. The one that finds 0 there signals for all, until no arrival is new. So two
-// threads never signal at the same time, and no committed request is left behind.
+// threads never signal at the same time, and no committed request is forgotten.
 //
 // Free: claim p - num_slots is signalled, and then
 //   without laps   both flags are 0
@@ -93,8 +93,8 @@ private:
       return ring_.free_for_producer(slot);
     if (p >= n)
       return ring_.free_after(slot, given_back_[slot] + p / n);
-    // The device stores the count, then rx = 0, then the lap. So once rx is 0 the count is final, and a lap that differs
-    // from it is still to come.
+    // The device stores the count, then rx = 0, then the lap. So once rx is 0 the count is final, and a lap that
+    // differs from it is still to come.
     return ring_.free_for_producer(slot) &&
            ring_.free_after(slot, load_relaxed(ring_.rx_flags[slot + ring_.lap_offset]));
   }

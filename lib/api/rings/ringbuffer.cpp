@@ -8,7 +8,7 @@
 //
 // In place there are no tx slots. The lap of a slot is as far from its tx flag as the count from its rx flag.
 #include "lib/api/options.h"
-#include "lib/api/ring_memory.h"
+#include "lib/api/rings/ring_memory.h"
 
 #include <cstddef>
 #include <new>
@@ -46,7 +46,7 @@ void fill_view(std::uint8_t *base, const layout &at, volatile std::uint64_t *&rx
   tx_data = at.in_place ? nullptr : rx_data + at.slots;
 }
 
-/// Makes the record in a block of host memory; returns the offset of the flags behind it.
+/// Makes the record in a block of host memory; returns the offset of the flags after it.
 std::size_t make_record(cudaq_ringbuffer_memory_t &memory, std::size_t lap_offset) {
   auto *const base = static_cast<std::uint8_t *>(memory.base);
   std::size_t begin = sizeof(ring_record);

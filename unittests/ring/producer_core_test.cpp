@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lib/ring/ring_producer.h: which slots are free, the order of the signals, and threads that share one handle.
-#include "lib/ring/ring_producer.h"
+// lib/ring/producer_core.h: which slots are free, the order of the signals, and threads that share one handle.
+#include "lib/ring/producer_core.h"
 
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "unittests/support/host_fixture.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer's handle of ring_producer.h: arguments and frames. Which slot is free, and the order of the signals, is
-// in lib/ring/ring_producer.h.
-#include "lib/ring/ring_producer.h"
+// in lib/ring/producer_core.h.
+#include "lib/ring/producer_core.h"
 
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
-#include "lib/api/ring_memory.h"
+#include "lib/api/rings/ring_memory.h"
 #include "lib/base/cpu_relax.h"
 
 #include <algorithm>
