@@ -293,7 +293,7 @@ loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, co
   std::vector<std::atomic<std::uint64_t>> sent_ticks(slots);
   // The collector may read a slot's tx flag only after the request is sent: before that, the flag could be the answer
   // of the previous lap.
-  std::atomic<std::uint64_t> sent{0};
+  std::atomic<std::uint64_t> sent{0}, collected{0};
   std::uint64_t begin = 0;
   client_threads both(2);
   both.launch(cores.size() > 1 ? cores[0] : -1, [&] {
@@ -302,7 +302,10 @@ loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, co
     for (std::uint64_t n = 0, slot = 0; n < total; ++n, slot = slot + 1 == slots ? 0 : slot + 1) {
       const std::uint32_t s = static_cast<std::uint32_t>(slot);
       deadline.restart();
-      while (!port.take(s)) {
+      const auto collected_before = [&] {
+        return !port.is_on_tx_alone() || n < collected.load(std::memory_order_acquire) + slots;
+      };
+      while (!collected_before() || !port.take(s)) {
         deadline.check();
         both.check();
       }
@@ -329,6 +332,7 @@ loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, co
         count(result, n, config, to_ns(scale, ticks() - sent_ticks[slot].load(std::memory_order_relaxed)));
       result.wrong += reply_is_good(ring, slot, config, payloads.make(n), n, copy) ? 0 : 1;
       cudaq_host_ringbuffer_clear_slot(&ring, slot);
+      collected.store(n + 1, std::memory_order_release);
       if (n + 1 == config.warm_up)
         begin = now_ns();
     }

@@ -16,7 +16,8 @@ public:
   /// The producer's handle of the ring. Its next slot must be that of the client.
   request_port(const cudaq_ringbuffer_t &ring, cudaq_ringbuffer_producer_t *producer)
       : ring_(ring), producer_(producer) {}
-  /// For a floor that clears rx before it sets tx: a slot is free when its tx flag is 0. Reads host memory only.
+  /// For a floor: a slot is free when its last answer is collected, which the client must know, and its tx flag is 0.
+  /// Reads host memory only. If the slot is used again soon, the floor must clear rx before it sets tx.
   static request_port on_tx_alone(const cudaq_ringbuffer_t &ring) {
     request_port port(ring);
     port.tx_alone_ = true;
@@ -24,6 +25,7 @@ public:
   }
 
   const cudaq_ringbuffer_t &ring() const noexcept { return ring_; }
+  bool is_on_tx_alone() const noexcept { return tx_alone_; }
 
   /// True if the slot may be written.
   bool take(std::uint32_t slot) const {

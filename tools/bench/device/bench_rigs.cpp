@@ -319,15 +319,15 @@ round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::s
                           cudaq_memory_kind_t memory) {
   const auto ring =
       std::make_shared<bare_ring>(session.options().gpu, plan.slots, std::max(64u, plan.frame_bytes), memory);
-  return [&session, plan, payload_bytes, how, ring] {
+  return [&session, plan, payload_bytes, how, memory, ring] {
     client_config client = session.client(plan.slots, threads_of(session, how));
     client.payload_bytes = payload_bytes;
     const bool counting = plan.kind == floor_kind::in_order_counting || plan.kind == floor_kind::flag_only;
     return floor_round(session, plan, *ring, [&] {
       return counting ? exchange_counting_flags(ring->ring(), plan.slots, client, session.scale())
                       : drive_ring(session, how,
-                                   plan.kind == floor_kind::in_order_rx_first ? request_port::on_tx_alone(ring->ring())
-                                                                              : request_port(ring->ring()),
+                                   memory == CUDAQ_MEMORY_DEVICE_RX ? request_port::on_tx_alone(ring->ring())
+                                                                    : request_port(ring->ring()),
                                    plan.slots, client);
     });
   };

@@ -48,7 +48,7 @@ round_runner dispatcher_rounds(bench_session &session, const mapped_case &c);
 /// Several running dispatchers, each with a ring of its own. The exchanges of a round are divided among them. The
 /// client uses one ring at a time; the other dispatchers are idle meanwhile.
 round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c, std::uint32_t dispatchers);
-/// `memory`: of the ring. With requests in device memory, plan.kind must be in_order_rx_first.
+/// `memory`: of the ring. With requests in device memory the client looks at tx alone.
 round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how,
                           cudaq_memory_kind_t memory = CUDAQ_MEMORY_MAPPED);
 
