@@ -33,6 +33,8 @@ def many(folder, number):
     return {f"{folder}/file_{i}.txt": SCRIPT for i in range(number)}
 
 
+STATUS = CODE + "".join(f'const char *{name}(int) {{\n  return "fine";\n}}\n'
+                        for name in ("cudaq_status_string", "cudaq_rpc_status_string"))
 TREE = {
     "README.md": "# A tree\n\nSee [its rooms](docs/design.md#the-rooms).\n",
     "docs/design.md": f"{TEXT}# Design\n\n## The rooms\n\n```c\nint main(void) {{ return 0; }}\n```\n",
@@ -42,6 +44,9 @@ TREE = {
     "lib/base/text.h": including("cudaq/realtime/detail/base/flag_word.h"),
     "lib/api/call.cpp": including("lib/base/text.h", "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"),
     "unittests/api/call_test.cpp": including("lib/base/text.h"),
+    "docs/guide/errors.md": f"{TEXT}| `fine` |\n| `... is closed: ...` |\n",
+    "lib/api/status.cpp": STATUS,
+    "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
 }
 
 # Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
@@ -126,6 +131,14 @@ OFFENCES = {
          "docs/design.md:6: not found word for word"),
         ({"docs/page.md": f"{TEXT}```c\nint i;\n"}, "docs/page.md:2: the block does not end"),
         ({"docs/page.md": f"{TEXT}```text\nno code\n```\n"}, None),
+    ),
+    "errors": (
+        ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "slot %u "\n  "is gone");\n'},
+         "lib/base/text.cpp: docs/guide/errors.md lacks the text `slot ... is gone`"),
+        ({"lib/api/status.cpp": STATUS.replace("fine", "bad")}, "lacks the text `bad`"),
+        ({"docs/guide/errors.md": TEXT}, "lacks the text `fine`"),
+        ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "%s is closed: %" PRIu64, a, b);\n'
+                               'auto s = make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", a);\n'}, None),
     ),
     "plain_english": (
         ({"lib/base/comment.cpp": CODE + "int i; // Whoever calls this\n"}, "comment.cpp:2: 'whoever': write "),
