@@ -33,6 +33,8 @@ def many(folder, number):
     return {f"{folder}/file_{i}.txt": SCRIPT for i in range(number)}
 
 
+CHANGES = f"{TEXT}# Changes\n\n## [Unreleased]\n\n### Added\n\n- More.\n"
+VERSION = "".join(f"#define CUDAQ_REALTIME_VERSION_{part}\n" for part in ("MAJOR 0", "MINOR 1", "PATCH 0"))
 STATUS = CODE + "".join(f'const char *{name}(int) {{\n  return "fine";\n}}\n'
                         for name in ("cudaq_status_string", "cudaq_rpc_status_string"))
 TREE = {
@@ -41,9 +43,11 @@ TREE = {
     "docs/examples/program.c": CODE + "int main(void) { return 0; }\n",
     C_API: CODE,
     FLAG_WORD: CODE + "#include <atomic>\n",
-    "lib/base/text.h": including("cudaq/realtime/detail/base/flag_word.h"),
+    "lib/base/text.h": including("cudaq/realtime/detail/base/flag_word.h", "cudaq/realtime/version.h"),
     "lib/api/call.cpp": including("lib/base/text.h", "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"),
     "unittests/api/call_test.cpp": including("lib/base/text.h"),
+    "docs/changelog.md": CHANGES,
+    f"{REALTIME}/version.h": CODE + VERSION,
     "docs/guide/errors.md": f"{TEXT}| `fine` |\n| `... is closed: ...` |\n",
     "lib/api/status.cpp": STATUS,
     "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
@@ -131,6 +135,17 @@ OFFENCES = {
          "docs/design.md:6: not found word for word"),
         ({"docs/page.md": f"{TEXT}```c\nint i;\n"}, "docs/page.md:2: the block does not end"),
         ({"docs/page.md": f"{TEXT}```text\nno code\n```\n"}, None),
+    ),
+    "changelog": (
+        ({"docs/changelog.md": f"{TEXT}# Changes\n\n## 0.1.0, unreleased\n"}, "must be '## [Unreleased]'"),
+        ({"docs/changelog.md": CHANGES + "\n## [0.1.0]\n"}, "'[0.1.0]': write '[1.2.3] - 2030-01-31'"),
+        ({"docs/changelog.md": CHANGES + "\n## [0.0.9] - 2030-01-31\n\n## [0.1.0] - 2030-02-01\n"},
+         "the newest version must come first"),
+        ({"docs/changelog.md": CHANGES + "\n## [9.0.0] - 2030-01-31\n"},
+         "(9, 0, 0) is released, but version.h has (0, 1, 0)"),
+        ({"docs/changelog.md": CHANGES.replace("Added", "News")}, "[Unreleased]: sections are Added, Changed"),
+        ({"docs/changelog.md": CHANGES + "\n### Fixed\n"}, "[Unreleased]: 'Fixed' is empty"),
+        ({"docs/changelog.md": CHANGES + "\n## [0.1.0] - 2030-01-31\n\n### Added\n\n- All.\n"}, None),
     ),
     "errors": (
         ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "slot %u "\n  "is gone");\n'},
