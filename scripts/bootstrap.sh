@@ -31,6 +31,8 @@ may|libfuzzer|libclang-rt-dev|the fuzzers: the runtime libraries of clang's sani
 may|cmd:clang-format|clang-format|the format check
 may|cmd:ld.mold|mold|linking test programs quickly
 may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
+may|cmd:dpkg-shlibdeps|dpkg-dev|the test of the Debian packages
+may|cmd:file|file|the test of the Debian packages
 may|cmd:abidiff|abigail-tools|the comparison with the released ABI
 may|cmd:spin|spin|the model of the slot protocol
 may|cmd:shellcheck|shellcheck|the check of the shell scripts
