@@ -40,9 +40,12 @@ def gpu_lacking():
 
 
 def environment():
-    library_folder = next(prefix.rglob("libcudaq-realtime.so")).parent
-    variables = dict(os.environ, SOURCE=str(source), PREFIX=str(prefix), HOME=str(scratch),
-                     PATH=f"{prefix}/bin:{os.environ['PATH']}", PKG_CONFIG_PATH=str(library_folder / "pkgconfig"))
+    # The pages are for a folder without blanks in its name, as a reader's is.
+    installed = scratch / "installed"
+    installed.symlink_to(prefix)
+    library_folder = installed / next(prefix.rglob("libcudaq-realtime.so")).parent.relative_to(prefix)
+    variables = dict(os.environ, SOURCE=str(source), PREFIX=str(installed), HOME=str(scratch),
+                     PATH=f"{installed}/bin:{os.environ['PATH']}", PKG_CONFIG_PATH=str(library_folder / "pkgconfig"))
     variables.pop("LD_LIBRARY_PATH", None)
     if nvcc:
         variables["PATH"] = f"{variables['PATH']}:{pathlib.Path(nvcc).parent}"
