@@ -33,6 +33,8 @@ may|cmd:ld.mold|mold|linking test programs quickly
 may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
 may|cmd:dpkg-shlibdeps|dpkg-dev|the test of the Debian packages
 may|cmd:file|file|the test of the Debian packages
+may|cmd:mkdocs|mkdocs|the site of the documents
+may|cmd:doxygen|doxygen|the interface in the site
 may|venv|python3-venv|the test of the Python package
 may|cmd:abidiff|abigail-tools|the comparison with the released ABI
 may|cmd:spin|spin|the model of the slot protocol
