@@ -2,41 +2,41 @@
 # The install tree: headers, libraries, and the files by which CMake and pkg-config find them. tools/CMakeLists.txt adds
 # the programs. The tree may be moved as a whole. Each optional component has a targets file of its own: see
 # cudaq-realtime-config.cmake.in.
+#
+# Components: `runtime` has what a program needs to run, `dev` what it needs to be built, `tools` the programs.
 include(CMakePackageConfigHelpers)
+include(CudaqNotices)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
+set(_library LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev)
+set(_module LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime) # opened at run time by its name
 
 set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/cudaq-realtime")
 install(DIRECTORY include/cudaq/realtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cudaq"
         FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
-install(TARGETS cudaq-realtime cudaq-realtime-dispatch-headers EXPORT cudaq-realtime-targets
-        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS cudaq-realtime cudaq-realtime-dispatch-headers EXPORT cudaq-realtime-targets ${_library})
 install(EXPORT cudaq-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
 if(TARGET cudaq-realtime-bridge-udp)
-  install(TARGETS cudaq-realtime-bridge-udp LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS cudaq-realtime-bridge-udp ${_module})
 endif()
-install(TARGETS cudaq-realtime-bridge-shm LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}") # opened by the loader
-install(TARGETS cudaq-realtime-shm-client EXPORT cudaq-realtime-realtime-shm-client-targets
-        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(TARGETS cudaq-realtime-bridge-shm ${_module})
+install(TARGETS cudaq-realtime-shm-client EXPORT cudaq-realtime-realtime-shm-client-targets ${_library})
 install(EXPORT cudaq-realtime-realtime-shm-client-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
 if(TARGET cudaq-realtime-dispatch)
   install(TARGETS cudaq-realtime-dispatch EXPORT cudaq-realtime-realtime-dispatch-targets
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT cudaq-realtime-realtime-dispatch-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
-  install(TARGETS cudaq-realtime-graphs EXPORT cudaq-realtime-realtime-graphs-targets
-          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS cudaq-realtime-graphs EXPORT cudaq-realtime-realtime-graphs-targets ${_library})
   install(EXPORT cudaq-realtime-realtime-graphs-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
 endif()
 if(TARGET cudaq-qec-realtime)
   install(DIRECTORY include/cudaq/qec DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/cudaq" FILES_MATCHING PATTERN "*.h")
-  install(TARGETS cudaq-qec-realtime EXPORT cudaq-realtime-qec-realtime-targets
-          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS cudaq-qec-realtime EXPORT cudaq-realtime-qec-realtime-targets ${_library})
   install(EXPORT cudaq-realtime-qec-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
-  install(TARGETS cudaq-qec-decoding EXPORT cudaq-realtime-qec-decoding-targets
-          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS cudaq-qec-decoding EXPORT cudaq-realtime-qec-decoding-targets ${_library})
   install(EXPORT cudaq-realtime-qec-decoding-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
 endif()
 if(TARGET cudaq-qec-realtime-gpu)
-  install(TARGETS cudaq-qec-realtime-gpu EXPORT cudaq-realtime-qec-realtime-gpu-targets
-          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS cudaq-qec-realtime-gpu EXPORT cudaq-realtime-qec-realtime-gpu-targets ${_library})
   install(EXPORT cudaq-realtime-qec-realtime-gpu-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
 endif()
 set(CUDAQ_ARCHIVE_ARCHITECTURES "")
@@ -51,12 +51,22 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config-version.cmake" DESTINATION "${_package_dir}")
 
 file(RELATIVE_PATH CUDAQ_PC_PREFIX "/x/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/x")
-set(_pkgconfig cudaq-realtime)
-if(TARGET cudaq-realtime-graphs)
-  list(APPEND _pkgconfig cudaq-realtime-graphs)
-endif()
-foreach(_name IN LISTS _pkgconfig)
-  configure_file(cmake/${_name}.pc.in ${_name}.pc @ONLY)
-  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${_name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
-endforeach()
-install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+configure_file(cmake/cudaq-realtime.pc.in cudaq-realtime.pc @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+# Each other library that programs link: its target has the name of the library and of its .pc file.
+function(add_pkgconfig _name _requires _description)
+  if(TARGET ${_name})
+    if(_requires)
+      string(APPEND _requires " = ${PROJECT_VERSION}")
+    endif()
+    configure_file(cmake/cudaq-library.pc.in ${_name}.pc @ONLY)
+    install(FILES "${CMAKE_CURRENT_BINARY_DIR}/${_name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+  endif()
+endfunction()
+add_pkgconfig(cudaq-realtime-graphs cudaq-realtime
+  "dispatch of RPC requests to CUDA graphs, launched from the device")
+add_pkgconfig(cudaq-realtime-shm-client cudaq-realtime "requests to another process through shared memory")
+add_pkgconfig(cudaq-qec-decoding "" "decoders for detector error models")
+add_pkgconfig(cudaq-qec-realtime cudaq-realtime "QEC pipeline: predecoding and decoding of requests from a ring")
+add_pkgconfig(cudaq-qec-realtime-gpu cudaq-qec-realtime "device and inference engines of the AI services")
+install(FILES LICENSE "${CUDAQ_NOTICES}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)

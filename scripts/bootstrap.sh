@@ -32,6 +32,11 @@ may|libfuzzer|libclang-rt-dev|the fuzzers: the runtime libraries of clang's sani
 may|cmd:clang-format|clang-format|the format check
 may|cmd:ld.mold|mold|linking test programs quickly
 may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
+may|cmd:dpkg-shlibdeps|dpkg-dev|the test of the Debian packages
+may|cmd:file|file|the test of the Debian packages
+may|cmd:mkdocs|mkdocs|the site of the documents
+may|cmd:doxygen|doxygen|the interface in the site
+may|venv|python3-venv|the test of the Python package
 may|cmd:abidiff|abigail-tools|the comparison with the released ABI
 may|cmd:spin|spin|the model of the slot protocol
 may|cmd:shellcheck|shellcheck|the check of the shell scripts
@@ -53,6 +58,7 @@ present() {
     cmd:*) command -v "${1#cmd:}" >/dev/null ;;
     file:*) [ -e "${1#file:}" ] ;;
     libfuzzer) [ -e "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ] ;;
+    venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     pip) python3 -m pip --version >/dev/null 2>&1 ;;
   esac
 }

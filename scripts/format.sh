@@ -8,8 +8,8 @@ if ! command -v clang-format >/dev/null || ! clang-format --version | grep 'vers
   exit 1
 fi
 if [ $# -eq 0 ]; then
-  mapfile -t files < <(find include lib kernels tools unittests docs -name '*.h' -o -name '*.cuh' -o -name '*.c' -o \
-    -name '*.cpp' -o -name '*.cu' 2>/dev/null | sort)
+  mapfile -t files < <(find include lib kernels tools python unittests docs \
+    -name '*.h' -o -name '*.cuh' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' | sort)
   set -- "${files[@]}"
 fi
 clang-format -i "$@"

@@ -79,6 +79,17 @@ case $way in
     pkg_config_build c++ -std=c++17 "$here/consumer/consumer.cpp" consumer
     "$scratch/consumer"
     ;;
+  PkgConfigEach) # each .pc file alone leads to its library, which the program finds by the rpath that it gives
+    pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer
+    for file in "$libdir"/pkgconfig/*.pc; do
+      name=$(basename "$file" .pc)
+      eval "flags=($(pkg-config --cflags --libs --print-errors "$name") $(pkg-config --variable=rpath "$name"))"
+      # shellcheck disable=SC2154
+      c++ -x c++ - -o "$scratch/$name" -Wl,--no-as-needed "${flags[@]}" <<<'int main() {}'
+      env -u LD_LIBRARY_PATH "$scratch/$name"
+      env -u LD_LIBRARY_PATH ldd "$scratch/$name" | grep "lib$name\.so.* => $libdir/"
+    done
+    ;;
   DlopenOnly)
     # A host that loads the library by name uses neither its headers nor its link options.
     cc -std=c11 -Wall -Wextra -Werror "$here/consumer/dlopen_only.c" -o "$scratch/consumer" -ldl

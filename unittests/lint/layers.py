@@ -39,6 +39,7 @@ BELOW = {
     "lib/qec/services": {"lib/qec/decoding", f"{DETAIL}/base", "include"},
     "lib/qec/server": {"lib/qec/decoders", "lib/qec/decoding", "lib/base", f"{DETAIL}/base", "include"},
     "plugins": {"include"},  # a plug-in needs the public headers only
+    "python": {"include"},  # the wheel, as other programs
     "kernels/graphs": {"lib/kernel_abi", DETAIL, "include"},
     "kernels/archive": {"kernels/graphs", "lib/kernel_abi", DETAIL, "include/*.cuh", "include"},
     # The pipeline's inference engines, and the workers that use them.

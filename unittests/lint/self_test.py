@@ -33,15 +33,24 @@ def many(folder, number):
     return {f"{folder}/file_{i}.txt": SCRIPT for i in range(number)}
 
 
+CHANGES = f"{TEXT}# Changes\n\n## [Unreleased]\n\n### Added\n\n- More.\n"
+VERSION = "".join(f"#define CUDAQ_REALTIME_VERSION_{part}\n" for part in ("MAJOR 0", "MINOR 1", "PATCH 0"))
+STATUS = CODE + "".join(f'const char *{name}(int) {{\n  return "fine";\n}}\n'
+                        for name in ("cudaq_status_string", "cudaq_rpc_status_string"))
 TREE = {
     "README.md": "# A tree\n\nSee [its rooms](docs/design.md#the-rooms).\n",
     "docs/design.md": f"{TEXT}# Design\n\n## The rooms\n\n```c\nint main(void) {{ return 0; }}\n```\n",
     "docs/examples/program.c": CODE + "int main(void) { return 0; }\n",
     C_API: CODE,
     FLAG_WORD: CODE + "#include <atomic>\n",
-    "lib/base/text.h": including("cudaq/realtime/detail/base/flag_word.h"),
+    "lib/base/text.h": including("cudaq/realtime/detail/base/flag_word.h", "cudaq/realtime/version.h"),
     "lib/api/call.cpp": including("lib/base/text.h", "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"),
     "unittests/api/call_test.cpp": including("lib/base/text.h"),
+    "docs/changelog.md": CHANGES,
+    f"{REALTIME}/version.h": CODE + VERSION,
+    "docs/guide/errors.md": f"{TEXT}| `fine` |\n| `... is closed: ...` |\n",
+    "lib/api/status.cpp": STATUS,
+    "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
 }
 
 # Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
@@ -126,6 +135,25 @@ OFFENCES = {
          "docs/design.md:6: not found word for word"),
         ({"docs/page.md": f"{TEXT}```c\nint i;\n"}, "docs/page.md:2: the block does not end"),
         ({"docs/page.md": f"{TEXT}```text\nno code\n```\n"}, None),
+    ),
+    "changelog": (
+        ({"docs/changelog.md": f"{TEXT}# Changes\n\n## 0.1.0, unreleased\n"}, "must be '## [Unreleased]'"),
+        ({"docs/changelog.md": CHANGES + "\n## [0.1.0]\n"}, "'[0.1.0]': write '[1.2.3] - 2030-01-31'"),
+        ({"docs/changelog.md": CHANGES + "\n## [0.0.9] - 2030-01-31\n\n## [0.1.0] - 2030-02-01\n"},
+         "the newest version must come first"),
+        ({"docs/changelog.md": CHANGES + "\n## [9.0.0] - 2030-01-31\n"},
+         "(9, 0, 0) is released, but version.h has (0, 1, 0)"),
+        ({"docs/changelog.md": CHANGES.replace("Added", "News")}, "[Unreleased]: sections are Added, Changed"),
+        ({"docs/changelog.md": CHANGES + "\n### Fixed\n"}, "[Unreleased]: 'Fixed' is empty"),
+        ({"docs/changelog.md": CHANGES + "\n## [0.1.0] - 2030-01-31\n\n### Added\n\n- All.\n"}, None),
+    ),
+    "errors": (
+        ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "slot %u "\n  "is gone");\n'},
+         "lib/base/text.cpp: docs/guide/errors.md lacks the text `slot ... is gone`"),
+        ({"lib/api/status.cpp": STATUS.replace("fine", "bad")}, "lacks the text `bad`"),
+        ({"docs/guide/errors.md": TEXT}, "lacks the text `fine`"),
+        ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "%s is closed: %" PRIu64, a, b);\n'
+                               'auto s = make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", a);\n'}, None),
     ),
     "plain_english": (
         ({"lib/base/comment.cpp": CODE + "int i; // Whoever calls this\n"}, "comment.cpp:2: 'whoever': write "),

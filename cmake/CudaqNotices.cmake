@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# Writes THIRD_PARTY_NOTICES.txt into the build folder: the code of other projects that is in the installed files, in
+# which of them, and its licence, word for word from where the code was found. What is only used by tests, or linked as
+# a shared library of the system, is not in it. cmake --install installs it beside LICENSE.
+set(CUDAQ_NOTICES "${PROJECT_BINARY_DIR}/THIRD_PARTY_NOTICES.txt")
+set(_notices "Code of other projects in the installed files of cudaq-realtime ${PROJECT_VERSION}\n")
+
+# cudaq_notice(<name and version> <SPDX licence> <where it is used> <file with the licence>...): the first file that
+# exists is taken. Without one, the licence is only named.
+function(cudaq_notice name licence where)
+  string(REPEAT "=" 100 line)
+  string(APPEND _notices "\n${line}\n${name}\nLicence: ${licence}\nUsed in: ${where}\n${line}\n\n")
+  foreach(file IN LISTS ARGN)
+    if(EXISTS "${file}")
+      file(READ "${file}" text)
+      string(STRIP "${text}" text)
+      string(APPEND _notices "${text}\n")
+      set(_notices "${_notices}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  message(STATUS "Notices: no file with the licence of ${name} was found; THIRD_PARTY_NOTICES.txt only names it")
+  string(APPEND _notices "The text of the licence was not found when this file was made.\n")
+  set(_notices "${_notices}" PARENT_SCOPE)
+endfunction()
+
+# The folder with the sources of a target, from the include folder that it gives to its users.
+function(cudaq_source_folders target out)
+  get_target_property(folders ${target} INTERFACE_SYSTEM_INCLUDE_DIRECTORIES)
+  string(REGEX REPLACE "\\$<BUILD_INTERFACE:([^>]*)>" "\\1" folders "${folders}")
+  list(TRANSFORM folders REPLACE "/src$" "")
+  set(${out} "${folders}" PARENT_SCOPE)
+endfunction()
+
+# The version of an unpacked source archive, with a blank before it.
+function(cudaq_source_version folder out)
+  set(version "")
+  if(EXISTS "${folder}/PKG-INFO")
+    file(STRINGS "${folder}/PKG-INFO" version REGEX "^Version: " LIMIT_COUNT 1)
+    string(REPLACE "Version:" "" version "${version}")
+  endif()
+  set(${out} "${version}" PARENT_SCOPE)
+endfunction()
+
+if(TARGET cudaq-pymatching)
+  cudaq_source_folders(cudaq-pymatching _folders)
+  set(_where "libcudaq-qec-decoding, the programs cudaq-realtime and cudaq-realtime-gpu, decoder plug-ins")
+  list(GET _folders 0 _folder)
+  cudaq_source_version("${_folder}" _version)
+  cudaq_notice("PyMatching${_version}" Apache-2.0 "${_where}" "${_folder}/LICENSE")
+  list(GET _folders 1 _folder)
+  cudaq_source_version("${_folder}" _version)
+  cudaq_notice("Stim${_version}" Apache-2.0 "${_where}" "${_folder}/LICENSE")
+endif()
+if(TARGET cudaq-chromobius)
+  cudaq_source_folders(cudaq-chromobius _folders)
+  list(GET _folders 0 _folder)
+  cudaq_source_version("${_folder}" _version)
+  cudaq_notice("Chromobius${_version}" Apache-2.0 "libcudaq-qec-chromobius" "${_folder}/LICENSE")
+endif()
+foreach(_plugin IN ITEMS ldpc tesseract)
+  string(TOUPPER ${_plugin} _name)
+  if(TARGET cudaq-qec-${_plugin})
+    cudaq_notice("${_plugin}" "see the text" "libcudaq-qec-${_plugin}" "${CUDAQ_${_name}_DIR}/LICENSE")
+  endif()
+endforeach()
+get_filename_component(_toolkit "${CUDAQ_CUDA_INCLUDE_DIR}/.." REALPATH)
+file(GLOB _runtime "${_toolkit}/dist-info/nvidia_cuda_runtime-*/licenses/License.txt")
+file(GLOB _cccl "${_toolkit}/dist-info/nvidia_cuda_cccl-*/licenses/License.txt")
+if(CUDAQ_REALTIME_ENABLE_CUDA)
+  cudaq_notice("NVIDIA CUDA runtime (libcudart_static)" "NVIDIA's end user licence agreement of the CUDA toolkit"
+    "libcudaq-realtime, the programs" "${_toolkit}/EULA.txt" ${_runtime})
+endif()
+if(TARGET cudaq-realtime-dispatch)
+  cudaq_notice("NVIDIA CCCL (libcu++)" "Apache-2.0 WITH LLVM-exception"
+    "libcudaq-realtime-dispatch, libcudaq-realtime-graphs, the program cudaq-realtime-gpu" ${_cccl})
+endif()
+if(TARGET cudaq-realtime-tool)
+  set(_debian /usr/share/doc)
+  foreach(_one "CLI11|BSD-3-Clause|libcli11-dev" "JSON for Modern C++|MIT|nlohmann-json3-dev"
+               "fmt (headers)|MIT|libfmt-dev")
+    string(REPLACE "|" ";" _one "${_one}")
+    list(GET _one 0 _name)
+    list(GET _one 1 _licence)
+    list(GET _one 2 _package)
+    cudaq_notice("${_name}" "${_licence}" "the programs cudaq-realtime and cudaq-realtime-gpu"
+      "${_debian}/${_package}/copyright")
+  endforeach()
+endif()
+file(GENERATE OUTPUT "${CUDAQ_NOTICES}" CONTENT "${_notices}") # written only if it has changed

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cpack -G DEB` in the build folder: libcudaq-realtime<major>, libcudaq-realtime-dev and libcudaq-realtime-tools, one
+# for each component of the installation. Their version is that of version.h. docs/packages/packages.md is for users.
+set(CUDAQ_PACKAGE_CONTACT "CUDA-Q Realtime maintainers <maintainers@localhost>" CACHE STRING
+  "Name and mail address of who builds the packages")
+set(CUDAQ_PACKAGE_REVISION 1 CACHE STRING "Revision of the packages of one version, after the dash")
+
+set(_runtime libcudaq-realtime${PROJECT_VERSION_MAJOR})
+set(_dev libcudaq-realtime-dev)
+set(_tools libcudaq-realtime-tools)
+set(_exactly "(= ${PROJECT_VERSION}-${CUDAQ_PACKAGE_REVISION})")
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME cudaq-realtime)
+set(CPACK_PACKAGE_VENDOR "CUDA-Q Realtime")
+set(CPACK_PACKAGE_CONTACT "${CUDAQ_PACKAGE_CONTACT}")
+set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
+set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}/packages")
+set(CPACK_COMPONENTS_ALL runtime dev tools)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_STRIP_FILES TRUE)
+# Programs on another machine: the mode of files does not follow the umask of the build.
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE "${CUDAQ_PACKAGE_REVISION}")
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON) # dpkg-shlibdeps: the shared libraries that the files need, and their versions
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS
+  "${PROJECT_BINARY_DIR}/lib" "${PROJECT_BINARY_DIR}/lib/qec" "${PROJECT_BINARY_DIR}/lib/transport/shm"
+  "${PROJECT_BINARY_DIR}/kernels" "${PROJECT_BINARY_DIR}/kernels/qec")
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON) # for packages of others that link the libraries
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${_runtime})
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "RPC dispatch between a quantum control system and its decoders
+ The shared libraries: rings and dispatchers, decoders, the QEC pipeline,
+ transports over UDP and shared memory. No GPU and no driver is needed.")
+
+set(CPACK_DEBIAN_DEV_PACKAGE_NAME ${_dev})
+set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${_runtime} ${_exactly}")
+set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "pkg-config, cmake")
+set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers and build files of CUDA-Q Realtime
+ Headers, the archive of dispatch kernels, files for CMake and pkg-config.
+ The headers include those of the CUDA toolkit, 12.6 or newer.")
+
+set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME ${_tools})
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "${_runtime} ${_exactly}")
+set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Programs of CUDA-Q Realtime
+ The program cudaq-realtime: demo, decoding server, emulator of a control
+ system, benchmarks, a check of the machine; and recorded shots.")
+
+# Each package has a copyright file: the licence of the project and those of the code of others.
+configure_file("${CMAKE_CURRENT_LIST_DIR}/PackageDocuments.cmake.in" PackageDocuments.cmake @ONLY)
+set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_BINARY_DIR}/PackageDocuments.cmake")
+include(CPack)

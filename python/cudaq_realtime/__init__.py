@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders, dispatcher and pipeline of CUDA-Q Realtime for Python. docs/packages/python.md is the guide.
+
+>>> import cudaq_realtime
+>>> decoder = cudaq_realtime.Decoder("lookup", "error(0.01) D0 L0\\nerror(0.02) D0 D1\\nerror(0.01) D1")
+>>> decoder.decode([0])
+array([1], dtype=uint8)
+"""
+from ._native import decoder_names, pymatching_version, rpc_status_text
+from ._native import version as __version__
+from .decoders import Decoder, DecodeError
+from .dispatcher import Answer, Dispatcher
+from .pipeline import Pipeline, Report
+
+__all__ = ["Answer", "Decoder", "DecodeError", "Dispatcher", "Pipeline", "Report", "decoder_names",
+           "pymatching_version", "rpc_status_text", "__version__"]

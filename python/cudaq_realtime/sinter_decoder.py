@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decoders of this library in sinter:
+
+    sinter.collect(..., decoders=["bp-osd"], custom_decoders=sinter_decoders())
+"""
+from __future__ import annotations
+
+import numpy as np
+import sinter
+import stim
+
+from ._native import decoder_names
+from .decoders import Decoder
+
+
+class CompiledSinterDecoder(sinter.CompiledDecoder):
+    def __init__(self, decoder: Decoder):
+        self._decoder = decoder
+
+    def decode_shots_bit_packed(self, *, bit_packed_detection_event_data: np.ndarray) -> np.ndarray:
+        return self._decoder.decode_batch(bit_packed_detection_event_data, bit_packed_shots=True,
+                                          bit_packed_predictions=True)
+
+
+class SinterDecoder(sinter.Decoder):
+    """name: as of Decoder. It can be pickled, so sinter's worker processes can use it. A shot that cannot be decoded
+    raises DecodeError, which ends the collection."""
+
+    def __init__(self, name: str = "auto"):
+        self.name = name
+
+    def compile_decoder_for_dem(self, *, dem: stim.DetectorErrorModel) -> CompiledSinterDecoder:
+        return CompiledSinterDecoder(Decoder(self.name, dem))
+
+
+def sinter_decoders(prefix: str = "cudaq-") -> dict[str, sinter.Decoder]:
+    """Each decoder of this build under its name with the prefix, for `custom_decoders` of sinter."""
+    return {prefix + name: SinterDecoder(name) for name in decoder_names()}

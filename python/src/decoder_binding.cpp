@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoders for Python. A decoder of the library belongs to one thread at a time, so an object has one for each thread
+// of a batch, and a lock. No call holds the GIL while it decodes.
+#include "bindings.h"
+
+#include <algorithm>
+#include <cstring>
+#include <cudaq/qec/decoding/decoder.h>
+#include <limits>
+#include <mutex>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+#include <stdexcept>
+#include <thread>
+#include <tuple>
+
+namespace nb = nanobind;
+using namespace cudaq::qec::realtime;
+
+namespace cudaq_python {
+namespace {
+
+template <class T, int Dimensions>
+using array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
+
+class native_decoder {
+public:
+  native_decoder(std::string name, std::string dem) : name_(std::move(name)), dem_(std::move(dem)) {
+    const nb::gil_scoped_release released;
+    instances_.push_back(make());
+  }
+
+  std::size_t num_detectors() const { return instances_[0]->num_detectors(); }
+  std::size_t num_observables() const { return instances_[0]->num_observables(); }
+  std::size_t event_bytes() const { return instances_[0]->event_bytes(); }
+  std::size_t observable_bytes() const { return instances_[0]->observable_bytes(); }
+  std::string name() const { return instances_[0]->name(); }
+  bool gives_edges() const { return instances_[0]->gives_edges(); }
+
+  /// One shot: its status and weight; the observables go to `out`.
+  std::tuple<int, double> decode(array<const std::uint64_t, 1> events, array<std::uint8_t, 1> out) {
+    const nb::gil_scoped_release released;
+    const std::lock_guard locked(mutex_);
+    decode_details details;
+    const decode_status status =
+        instances_[0]->decode({events.data(), events.size()}, {out.data(), out.size()}, details);
+    return {static_cast<int>(status), details.weight};
+  }
+
+  /// The edges of one shot go to `out`: rows of two detectors, -1 for the boundary. Returns the status and their count.
+  std::tuple<int, std::size_t> decode_edges(array<const std::uint64_t, 1> events, array<std::int64_t, 2> out) {
+    const nb::gil_scoped_release released;
+    const std::lock_guard locked(mutex_);
+    std::vector<correction_edge> edges(out.shape(0));
+    std::vector<std::uint8_t> observables(observable_bytes());
+    decode_details details;
+    details.edges = edges;
+    const decode_status status = instances_[0]->decode({events.data(), events.size()}, observables, details);
+    for (std::size_t i = 0; i < details.num_edges; ++i) {
+      out.data()[2 * i] = static_cast<std::int64_t>(edges[i].first);
+      out.data()[2 * i + 1] = edges[i].second == kBoundary ? -1 : static_cast<std::int64_t>(edges[i].second);
+    }
+    return {static_cast<int>(status), details.num_edges};
+  }
+
+  /// Rows of bits in, rows of bits and one status a row out. `threads` threads decode a part of the rows each.
+  void decode_batch(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out, array<std::int32_t, 1> statuses,
+                    std::size_t threads) {
+    const std::size_t shots = events.shape(0);
+    if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
+        statuses.shape(0) != shots)
+      throw std::invalid_argument("the arrays do not fit the decoder and each other");
+    const nb::gil_scoped_release released;
+    const std::lock_guard locked(mutex_);
+    threads = std::max<std::size_t>(1, std::min(threads, shots));
+    while (instances_.size() < threads)
+      instances_.push_back(make());
+    std::vector<decode_status> found(shots);
+    {
+      std::vector<std::jthread> running;
+      for (std::size_t t = 0; t < threads; ++t) {
+        const std::size_t begin = shots * t / threads, count = shots * (t + 1) / threads - begin;
+        const auto part = [&, t, begin, count] {
+          (void)instances_[t]->decode_batch(count, {events.data() + begin * event_bytes(), count * event_bytes()},
+                                            {out.data() + begin * observable_bytes(), count * observable_bytes()},
+                                            {found.data() + begin, count});
+        };
+        if (t + 1 < threads)
+          running.emplace_back(part);
+        else
+          part();
+      }
+    }
+    for (std::size_t i = 0; i < shots; ++i)
+      statuses.data()[i] = static_cast<std::int32_t>(found[i]);
+  }
+
+private:
+  std::unique_ptr<decoder> make() const {
+    decoder_result made = make_decoder(name_, dem_);
+    if (!made)
+      throw std::invalid_argument(made.error);
+    return std::move(made.instance);
+  }
+
+  std::string name_, dem_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<decoder>> instances_;
+};
+
+} // namespace
+
+void bind_decoder(nb::module_ &m) {
+  m.def("decoder_names", &decoder_names, "Names of the decoders of this build.");
+  m.def("pymatching_version", &pymatching_version, "Version of the PyMatching inside; '' without it.");
+  m.def("status_text", [](int status) { return decode_status_text(static_cast<decode_status>(status)); });
+  nb::class_<native_decoder>(m, "NativeDecoder")
+      .def(nb::init<std::string, std::string>(), nb::arg("name"), nb::arg("dem"))
+      .def_prop_ro("num_detectors", &native_decoder::num_detectors)
+      .def_prop_ro("num_observables", &native_decoder::num_observables)
+      .def_prop_ro("event_bytes", &native_decoder::event_bytes)
+      .def_prop_ro("observable_bytes", &native_decoder::observable_bytes)
+      .def_prop_ro("name", &native_decoder::name)
+      .def_prop_ro("gives_edges", &native_decoder::gives_edges)
+      .def("decode", &native_decoder::decode, nb::arg("events"), nb::arg("out"))
+      .def("decode_edges", &native_decoder::decode_edges, nb::arg("events"), nb::arg("out"))
+      .def("decode_batch", &native_decoder::decode_batch, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
+           nb::arg("threads"));
+}
+
+} // namespace cudaq_python

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Builds the site from the documents and the public headers: scripts/build_site.py [FOLDER], default build/site.
+
+Needs mkdocs and doxygen (Debian packages of these names). The site needs no network. A link inside the site that leads
+nowhere, in a page or in the interface, is an error."""
+import html.parser
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SITE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/site").resolve()
+PAGES = SITE.parent / (SITE.name + "-pages")  # what mkdocs reads
+# In a header, a comment of one of these forms belongs to a declaration, without a mark for doxygen.
+FILTER = (r"""sed -E 's#^/[*/]+ SPDX.*##; s#^( *)/\* #\1/** #; s#^( *)// ([^-])#\1/// \2#; """
+          r"""s#([;,}]) *(/\*) #\1 /**< #; s#([;,}]) +//(/<)? #\1 ///< #'""")
+# Link: reason. Not checked.
+ALLOWED = {"#nested-classes": "doxygen 1.9.4 links to this section also where all inner classes are private"}
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], check=True, text=True, **options)
+
+
+def version():
+    header = (ROOT / "include/cudaq/realtime/version.h").read_text()
+    return ".".join(re.findall(r"VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
+
+
+def gather():
+    """Copies the documents, and each file that one of them links to. Their places among each other stay the same."""
+    shutil.rmtree(PAGES, ignore_errors=True)
+    documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "unittests/data/README.md"]
+    for path in documents:
+        text = re.sub(r"^(```\w+) .*$", r"\1", path.read_text(), flags=re.MULTILINE)
+        for target in re.findall(r"\]\(([^)#\s]+)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
+            linked = path.parent / target
+            if re.match(r"[a-z]+:", target) or not linked.is_file() or linked.suffix == ".md":
+                continue
+            copy = PAGES / linked.resolve().relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(linked, copy)
+        copy = PAGES / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(text)
+
+
+def make_interface():
+    settings = (ROOT / "docs/site/Doxyfile").read_text() + f"""
+INPUT = {ROOT}/include/cudaq
+STRIP_FROM_PATH = {ROOT}/include
+INPUT_FILTER = "{FILTER.replace(chr(34), chr(92) + chr(34))}"
+OUTPUT_DIRECTORY = {PAGES}
+PROJECT_NUMBER = {version()}
+"""
+    made = run("doxygen", "-", input=settings, capture_output=True)
+    if made.stderr.strip():
+        print(made.stderr[:4000])
+
+
+class Links(html.parser.HTMLParser):
+    """The links and anchors of one page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.links, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.anchors |= {attributes[name] for name in ("id", "name") if attributes.get(name)}
+        self.links += [attributes[name] for name in ("href", "src") if attributes.get(name)]
+
+
+def dead_links():
+    pages = {path: Links(path.read_text(errors="replace")) for path in SITE.rglob("*.html")}
+    for path, page in pages.items():
+        for link in page.links:
+            address = urllib.parse.urlsplit(link)
+            if link in ALLOWED or address.scheme or address.netloc or not (address.path or address.fragment):
+                continue
+            target = (path.parent / urllib.parse.unquote(address.path)).resolve() if address.path else path
+            target = target / "index.html" if target.is_dir() else target
+            anchor = urllib.parse.unquote(address.fragment)
+            if not target.exists():
+                yield f"{path.relative_to(SITE)}: {link} does not exist"
+            elif anchor and target in pages and anchor not in pages[target].anchors:
+                yield f"{path.relative_to(SITE)}: {link}: no such heading"
+
+
+for program in ("mkdocs", "doxygen"):
+    if shutil.which(program) is None:
+        print(f"skipped: {program} is not installed (Debian: {program})")
+        sys.exit(77)
+gather()
+make_interface()
+configuration = PAGES.parent / (PAGES.name + ".yml")
+configuration.write_text(f"docs_dir: {PAGES}\nsite_dir: {SITE}\n" + (ROOT / "docs/site/mkdocs.yml").read_text())
+run("mkdocs", "build", "--quiet", "--strict", "--clean", "--config-file", configuration)
+(SITE / "404.html").unlink()  # its links are those of a server's root
+dead = sorted(set(dead_links()))
+print("\n".join(dead))
+pages = len(list(SITE.rglob("*.html")))
+print(f"{SITE}: {pages} pages, {len(dead)} dead links")
+sys.exit(1 if dead or pages < 50 else 0)

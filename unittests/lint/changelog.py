@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/changelog.md has the form of keep-a-changelog: first `Unreleased`, then the released versions, the newest first,
+each with its date; inside a version only the six kinds of changes, each once and not empty. The newest released version
+is not newer than that of version.h."""
+import re
+
+import tree
+
+PAGE = "docs/changelog.md"
+KINDS = ["Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"]
+RELEASE = re.compile(r"\[(\d+)\.(\d+)\.(\d+)\] - \d{4}-\d{2}-\d{2}")
+
+
+def of_header():
+    text = tree.text("include/cudaq/realtime/version.h")
+    return tuple(int(n) for n in re.findall(r"#define CUDAQ_REALTIME_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text))
+
+
+problems = []
+titles = re.findall(r"^## (.*)$", tree.text(PAGE), flags=re.MULTILINE)
+if titles[:1] != ["[Unreleased]"]:
+    problems.append(f"{PAGE}: the first version must be '## [Unreleased]'")
+released = []
+for title in titles[1:]:
+    found = RELEASE.fullmatch(title)
+    if not found:
+        problems.append(f"{PAGE}: '{title}': write '[1.2.3] - 2030-01-31'")
+    else:
+        released.append(tuple(int(n) for n in found.groups()))
+if released != sorted(set(released), reverse=True):
+    problems.append(f"{PAGE}: the newest version must come first, and each once")
+if released and released[0] > of_header():
+    problems.append(f"{PAGE}: {released[0]} is released, but version.h has {of_header()}")
+for title, body in re.findall(r"^## (.*)\n((?:(?!## ).*\n)*)", tree.text(PAGE), flags=re.MULTILINE):
+    kinds = re.findall(r"^### (.*)\n((?:(?!### ).*\n)*)", body, flags=re.MULTILINE)
+    names = [kind for kind, _ in kinds]
+    if names != [kind for kind in KINDS if kind in names]:
+        problems.append(f"{PAGE}: {title}: sections are {', '.join(KINDS)}, in this order, each once; not {names}")
+    problems += [f"{PAGE}: {title}: '{kind}' is empty" for kind, text in kinds if not text.strip()]
+tree.report(problems, len(titles), "versions in the changelog")

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decoders: equal to PyMatching on shots of Stim, in each form of input, and their errors."""
+import pickle
+import threading
+import time
+
+import cudaq_realtime
+import numpy as np
+import pymatching
+import pytest
+import stim
+from cudaq_realtime import Decoder, DecodeError
+
+CHAIN = "error(0.01) D0 L0\nerror(0.02) D0 D1\nerror(0.01) D1"
+
+
+def surface_code(distance, noise=0.008):
+    return stim.Circuit.generated("surface_code:rotated_memory_z", distance=distance, rounds=distance,
+                                  after_clifford_depolarization=noise, before_measure_flip_probability=noise)
+
+
+def shots_of(circuit, count, seed=7):
+    return circuit.compile_detector_sampler(seed=seed).sample(count, separate_observables=True)
+
+
+@pytest.fixture(scope="module", params=[3, 5, 7])
+def code(request):
+    circuit = surface_code(request.param)
+    dem = circuit.detector_error_model(decompose_errors=True)
+    events, observables = shots_of(circuit, 2000)
+    return dem, events, observables
+
+
+def test_answers_and_weights_equal_those_of_pymatching(code):
+    dem, events, _ = code
+    theirs, weights = pymatching.Matching(dem).decode_batch(events, return_weights=True)
+    decoder = Decoder("pymatching", dem)
+    ours = decoder.decode_batch(events)
+    # Where several corrections have the least weight, two versions of PyMatching may take different ones.
+    different = np.flatnonzero((ours != theirs).any(axis=1))
+    assert len(different) <= len(events) // 200
+    for i in range(200):
+        assert decoder.decode(np.flatnonzero(events[i]), return_weight=True)[1] == pytest.approx(weights[i], rel=1e-3)
+    for i in different:
+        assert decoder.decode(np.flatnonzero(events[i]), return_weight=True)[1] == pytest.approx(weights[i], rel=1e-3)
+
+
+def test_edges_explain_the_events(code):
+    dem, events, _ = code
+    decoder = Decoder("pymatching:edges=1", dem)
+    for shot in events[:100]:
+        seen = np.zeros(dem.num_detectors + 1, dtype=int)
+        for edge in decoder.decode_to_edges_array(np.flatnonzero(shot)):
+            np.add.at(seen, edge, 1)  # -1, the boundary, is the last element
+        assert np.array_equal(seen[:-1] % 2, shot)
+    with pytest.raises(NotImplementedError, match="edges=1"):
+        Decoder("lookup", CHAIN).decode_to_edges_array([0])
+
+
+def test_each_form_of_the_input_gives_the_same_answers(code):
+    dem, events, _ = code
+    decoder = Decoder("pymatching", dem)
+    expected = decoder.decode_batch(events)
+    packed = np.packbits(events, axis=1, bitorder="little")
+    assert expected.dtype == np.uint8 and expected.shape == (len(events), dem.num_observables)
+    assert np.array_equal(decoder.decode_batch(events.astype(np.uint8)), expected)
+    assert np.array_equal(decoder.decode_batch(np.asfortranarray(events)), expected)
+    assert np.array_equal(decoder.decode_batch(packed, bit_packed_shots=True), expected)
+    assert np.array_equal(decoder.decode_batch(events, bit_packed_predictions=True),
+                          np.packbits(expected, axis=1, bitorder="little"))
+    for threads in (0, 3, 64):
+        assert np.array_equal(decoder.decode_batch(events, threads=threads), expected)
+    assert all(np.array_equal(decoder.decode(np.flatnonzero(events[i])), expected[i]) for i in range(50))
+    assert decoder.decode_batch(events[:0]).shape == (0, dem.num_observables)
+
+
+@pytest.mark.parametrize("name", cudaq_realtime.decoder_names())
+def test_each_decoder_corrects_single_errors(name):
+    decoder = Decoder(name, CHAIN)
+    assert decoder.name == name and (decoder.num_detectors, decoder.num_observables) == (2, 1)
+    assert decoder.decode_batch(np.array([[0, 0], [1, 0], [1, 1], [0, 1]])).tolist() == [[0], [1], [0], [0]]
+
+
+def test_bp_osd_makes_fewer_errors_than_guessing():
+    circuit = stim.Circuit.generated("color_code:memory_xyz", distance=3, rounds=2, after_clifford_depolarization=0.002)
+    events, observables = shots_of(circuit, 2000)
+    wrong = Decoder("bp-osd", circuit.detector_error_model()).decode_batch(events, threads=2) != observables
+    assert wrong.sum() < observables.sum() / 4
+
+
+def test_a_model_or_name_that_cannot_be_used_is_refused_with_the_reason():
+    with pytest.raises(ValueError, match="unknown decoder \"blossom\""):
+        Decoder("blossom", CHAIN)
+    with pytest.raises(ValueError, match="line 2"):
+        Decoder("pymatching", "error(0.1) D0\nerror(0.1) D0 D1 D2")
+    with pytest.raises(ValueError, match="cannot be loaded|cannot open|No such file"):
+        Decoder("./no_such_plugin.so", CHAIN)
+
+
+def test_arrays_that_do_not_fit_are_refused_with_what_is_accepted():
+    decoder = Decoder("lookup", CHAIN)
+    for shots, text in ((np.zeros((4, 3)), "rows of 2 bits"), (np.zeros(2), "rows of 2 bits"),
+                        (np.zeros((4, 2)), "bool and whole numbers"), (np.full((4, 2), 2), "other than 0 and 1")):
+        with pytest.raises(ValueError, match=text):
+            decoder.decode_batch(shots)
+    with pytest.raises(ValueError, match="uint8"):
+        decoder.decode_batch(np.zeros((4, 1)), bit_packed_shots=True)
+    with pytest.raises(ValueError, match=r"int32\[4\]"):
+        decoder.decode_batch(np.zeros((4, 2), dtype=bool), statuses=np.zeros(3, dtype=np.int32))
+    with pytest.raises(ValueError, match="accepted: 0 to 1"):
+        decoder.decode([-1])
+
+
+def test_a_shot_that_cannot_be_decoded_names_its_status_and_row():
+    decoder = Decoder("pymatching", "error(0.1) D0 D1 L0\nerror(0.1) D2")
+    shots = np.array([[0, 0, 0], [1, 1, 0], [1, 0, 0], [0, 0, 1]])
+    with pytest.raises(DecodeError, match="shot 2: no error of the model") as raised:
+        decoder.decode_batch(shots)
+    assert (raised.value.status, raised.value.shot) == (3, 2)
+    statuses = np.empty(4, dtype=np.int32)
+    assert decoder.decode_batch(shots, statuses=statuses).tolist() == [[0], [1], [0], [0]]
+    assert statuses.tolist() == [0, 0, 3, 0]
+    with pytest.raises(DecodeError, match="outside the model"):
+        decoder.decode([7])
+    with pytest.raises(DecodeError, match="listed twice"):
+        decoder.decode([0, 0])
+
+
+def test_other_python_threads_run_while_a_batch_is_decoded():
+    circuit = surface_code(9, 0.02)
+    decoder = Decoder("pymatching", circuit.detector_error_model(decompose_errors=True))
+    events, _ = shots_of(circuit, 3000)
+    packed = np.packbits(events, axis=1, bitorder="little")
+    seconds = []
+
+    def decode():
+        begin = time.perf_counter()
+        decoder.decode_batch(packed, bit_packed_shots=True)
+        seconds.append(time.perf_counter() - begin)
+
+    thread = threading.Thread(target=decode)
+    thread.start()
+    longest, last = 0.0, time.perf_counter()
+    while thread.is_alive():
+        time.sleep(0)
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    # With the GIL held, this loop would stand still for the whole batch.
+    assert longest < 0.5 * seconds[0]
+
+
+def test_a_decoder_can_be_pickled_and_used_by_several_threads():
+    decoder = pickle.loads(pickle.dumps(Decoder("lookup", CHAIN)))
+    answers = []
+    threads = [threading.Thread(target=lambda: answers.append(decoder.decode([0]).tolist())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [[1]] * 8

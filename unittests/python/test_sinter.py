@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decoders in sinter: equal to its own PyMatching, and in its worker processes."""
+import numpy as np
+import pytest
+import sinter
+import stim
+from cudaq_realtime import decoder_names
+from cudaq_realtime.sinter_decoder import SinterDecoder, sinter_decoders
+
+
+def repetition_code(noise, distance=5):
+    return stim.Circuit.generated("repetition_code:memory", distance=distance, rounds=distance,
+                                  before_round_data_depolarization=noise, before_measure_flip_probability=noise)
+
+
+def test_answers_equal_those_of_sinters_pymatching():
+    circuit = repetition_code(0.05)
+    dem = circuit.detector_error_model(decompose_errors=True)
+    shots = circuit.compile_detector_sampler(seed=3).sample(5000, bit_packed=True)
+    theirs = sinter.BUILT_IN_DECODERS["pymatching"].compile_decoder_for_dem(dem=dem)
+    ours = SinterDecoder("pymatching").compile_decoder_for_dem(dem=dem)
+    expected = theirs.decode_shots_bit_packed(bit_packed_detection_event_data=shots)
+    got = ours.decode_shots_bit_packed(bit_packed_detection_event_data=shots)
+    assert got.dtype == np.uint8 and got.shape == expected.shape
+    assert (got != expected).any(axis=1).mean() <= 0.005  # ties
+
+
+def test_sinter_collects_with_each_decoder_in_its_worker_processes():
+    custom = sinter_decoders()
+    assert sorted(custom) == sorted("cudaq-" + name for name in decoder_names())
+    tasks = [sinter.Task(circuit=repetition_code(0.05, distance=3))]  # small enough for `lookup`
+    collected = sinter.collect(num_workers=2, tasks=tasks, decoders=[*custom, "pymatching"], custom_decoders=custom,
+                               max_shots=4000, max_errors=10**6)
+    rates = {one.decoder: one.errors / one.shots for one in collected}
+    assert set(rates) == {*custom, "pymatching"} and all(one.shots >= 4000 for one in collected)
+    for decoder, rate in rates.items():  # each has shots of its own: 6 standard deviations of the difference
+        assert rate == pytest.approx(rates["pymatching"], abs=6 * (2 * 0.05 / 4000) ** 0.5), decoder
+
+
+def test_decoding_through_files_gives_the_same_answers(tmp_path):
+    circuit = repetition_code(0.05)
+    dem = circuit.detector_error_model(decompose_errors=True)
+    shots = circuit.compile_detector_sampler(seed=3).sample(100, bit_packed=True)
+    dem.to_file(tmp_path / "model.dem")
+    shots.tofile(tmp_path / "shots.b8")
+    decoder = SinterDecoder("auto")
+    decoder.decode_via_files(num_shots=100, num_dets=dem.num_detectors, num_obs=1, dem_path=tmp_path / "model.dem",
+                             dets_b8_in_path=tmp_path / "shots.b8", obs_predictions_b8_out_path=tmp_path / "out.b8",
+                             tmp_dir=tmp_path)
+    expected = decoder.compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(bit_packed_detection_event_data=shots)
+    assert (tmp_path / "out.b8").read_bytes() == expected.tobytes()

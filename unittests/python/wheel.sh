@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the wheel with the installed libraries, installs it outside the source tree, and runs its tests and its page
+# there. Usage: wheel.sh <source directory> <installed prefix> <scratch directory>
+# The Python packages that this needs are taken from the Python at hand, or put by pip into a folder of the cache, once.
+set -euo pipefail
+source=$1 prefix=$2 scratch=$3
+cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/cudaq-realtime/python-packages
+needed="nanobind scikit_build_core numpy pytest stim sinter pymatching pandas"
+
+skip() {
+  echo "skipped: $1"
+  exit 77
+}
+
+have_all() { # python
+  "$1" -c "import ${needed// /, }" >/dev/null 2>&1
+}
+
+command -v python3 >/dev/null || skip "python3 is not installed"
+python=python3
+if ! have_all python3; then
+  python=$cache/bin/python
+  if ! have_all "$python"; then
+    rm -rf "$cache"
+    python3 -m venv "$cache" >/dev/null 2>&1 || skip "no Python packages ($needed), and python3 -m venv does not work"
+    # shellcheck disable=SC2086
+    timeout 300 "$python" -m pip install --quiet --disable-pip-version-check ${needed//_/-} >"$cache/pip.log" 2>&1 ||
+      skip "pip did not install the packages ($needed): $(tail -n 1 "$cache/pip.log")"
+    have_all "$python" || skip "pip installed the packages ($needed), but they cannot be imported"
+  fi
+fi
+
+rm -rf "$scratch"
+mkdir -p "$scratch"
+"$python" -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation "$source/python" \
+  --wheel-dir "$scratch/dist" --config-settings "build-dir=$scratch/build" \
+  --config-settings "cmake.define.CUDAQ_REALTIME_PREFIX=$prefix"
+wheel=$(find "$scratch/dist" -name 'cudaq_realtime-*.whl')
+version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p' \
+  "$source/include/cudaq/realtime/version.h" | paste -sd.)
+[[ $(basename "$wheel") == cudaq_realtime-"$version"-* ]] || {
+  echo "the wheel is $wheel, the version $version"
+  exit 1
+}
+du -h "$wheel"
+"$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$scratch/site" "$wheel"
+
+# The libraries of the wheel are found beside the module, and nowhere else first.
+for file in "$scratch"/site/cudaq_realtime/*.so*; do
+  # shellcheck disable=SC2016
+  if readelf -d "$file" | grep -E 'RPATH|RUNPATH' | grep -v 'path: \[$ORIGIN'; then
+    echo "$file looks for libraries in the folders above"
+    exit 1
+  fi
+done
+
+cd "$scratch"
+export PYTHONPATH=$scratch/site PYTHONDONTWRITEBYTECODE=1
+unset LD_LIBRARY_PATH
+timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python"
+timeout 120 "$python" "$source/unittests/python/run_page.py" "$source/docs/packages/python.md"
