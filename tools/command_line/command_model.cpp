@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/command_line/command_model.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace cudaq::realtime::tools {
+
+bool option_model::takes_path() const {
+  static constexpr std::array<std::string_view, 6> kPaths = {"FILE", "[FILE]", "PATH", "PREFIX", "FOLDER", "REPORT"};
+  return std::ranges::find(kPaths, value) != kPaths.end();
+}
+
+const command_model *find_command(const command_model &program, const std::vector<std::string> &words) {
+  const command_model *command = &program;
+  for (const std::string &word : words) {
+    const std::string name = command->name.empty() ? word : command->name + " " + word;
+    const auto next = std::ranges::find(command->commands, name, &command_model::name);
+    if (next == command->commands.end())
+      return nullptr;
+    command = &*next;
+  }
+  return command;
+}
+
+std::vector<const command_model *> all_commands(const command_model &program) {
+  std::vector<const command_model *> all{&program};
+  for (const command_model &command : program.commands) {
+    const auto below = all_commands(command);
+    all.insert(all.end(), below.begin(), below.end());
+  }
+  return all;
+}
+
+std::string program_name(const command_model &command, char separator) {
+  std::string name = "cudaq-realtime";
+  if (command.name.empty())
+    return name;
+  name += separator + command.name;
+  std::ranges::replace(name, ' ', separator);
+  return name;
+}
+
+} // namespace cudaq::realtime::tools
