@@ -62,6 +62,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
   tools::add_bench(app, chosen);
   tools::add_doctor(app, chosen);
   tools::add_info(app, chosen);
+  tools::add_completion(app, chosen);
   tools::add_help(app, chosen);
 }
 
