@@ -29,8 +29,7 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime bench pipeline        the QEC pipeline, and its engine and its matcher alone
   cudaq-realtime help demo             options and examples of a subcommand; also demo --help
 
-Exit status: 0 good; 1 an answer was wrong, lost or given twice, or there was no progress; 2 an option or a file cannot
-be used; 3 the library or the system refused something.)";
+Exit status:)";
 
 // For a user who types the program's name and nothing else.
 constexpr const char *kFirstSteps =
@@ -63,6 +62,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
   tools::add_doctor(app, chosen);
   tools::add_info(app, chosen);
   tools::add_completion(app, chosen);
+  tools::add_man(app, chosen);
   tools::add_help(app, chosen);
 }
 
@@ -90,7 +90,10 @@ int run_chosen(const tools::chosen_command &chosen, const tools::output &out) {
 
 int parse_and_run(int argc, char **argv) {
   CLI::App app("a ring buffer and RPC dispatcher between a quantum control system and its decoders", "cudaq-realtime");
-  app.footer(kProgramFooter);
+  std::string footer = kProgramFooter;
+  for (const auto &[status, text] : tools::kExitMeanings)
+    footer += fmt::format("\n  {}  {}", status, text);
+  app.footer(footer);
   app.set_version_flag("--version", "cudaq-realtime " + tools::program_version());
   app.require_subcommand(1);
   tools::chosen_command chosen;

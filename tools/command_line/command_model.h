@@ -17,7 +17,7 @@ struct option_model {
   std::vector<std::string> names;   ///< as typed: "--json"; of an argument: its name in the help, "REPORT"
   std::string value;                ///< what follows: "FILE"; "" for a flag
   std::vector<std::string> choices; ///< the only values; empty: others are possible
-  std::string limits;               ///< "INT in [0 - 255]"; "" if there are none
+  std::string limits;               ///< "0 to 255"; "" if there are none
   std::string standard;             ///< the value without the option, "" if the help text describes it
   std::string text;                 ///< one line
   bool is_argument = false;
@@ -39,8 +39,11 @@ struct command_model {
 /// The program and all of its subcommands. Options and subcommands that the help does not list are left out.
 command_model describe_command_line(const CLI::App &program);
 
-/// The words of `name`, each the name of a subcommand of the one before. NULL if one does not exist.
-const command_model *find_command(const command_model &program, const std::vector<std::string> &words);
+/// The subcommand that the words name. Throws usage_error, with similar names, if there is none.
+const command_model &command_named(const command_model &program, const std::vector<std::string> &words);
+
+/// The last word of the command's name: "device".
+std::string last_word(const command_model &command);
 
 /// The program, then each subcommand, then its subcommands.
 std::vector<const command_model *> all_commands(const command_model &program);

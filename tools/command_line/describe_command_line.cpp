@@ -15,6 +15,10 @@ void read_type(const CLI::Option &option, option_model &o) {
   if (colon == std::string::npos)
     return;
   o.limits = type.substr(colon + 1);
+  if (const std::size_t range = o.limits.find(" in ["); range != std::string::npos) { // "INT in [0 - 255]"
+    o.limits = o.limits.substr(range + 5, o.limits.size() - range - 6);
+    o.limits.replace(o.limits.find(" - "), 3, " to ");
+  }
   if (o.limits.front() != '{' || o.limits.back() != '}')
     return;
   o.choices = CLI::detail::split(o.limits.substr(1, o.limits.size() - 2), ',');

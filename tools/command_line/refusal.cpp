@@ -35,7 +35,7 @@ std::string unknown_option(const command_model &program, const command_model &co
 std::string unknown_word(const command_model &command, const std::string &word) {
   std::vector<std::string> names;
   for (const command_model &below : command.commands)
-    names.push_back(below.name.substr(below.name.find_last_of(' ') + 1));
+    names.push_back(last_word(below));
   if (names.empty())
     return fmt::format("\"{}\" is not an option, and the subcommand takes no more words.", word);
   std::string text = fmt::format("there is no subcommand \"{}\".", word);
@@ -70,7 +70,7 @@ refusal explain(const CLI::App &program, const CLI::ParseError &error) {
   for (const CLI::App *app = last; app->get_parent() != nullptr; app = app->get_parent())
     words.insert(words.begin(), app->get_name());
   const command_model model = describe_command_line(program);
-  const command_model &command = *find_command(model, words);
+  const command_model &command = command_named(model, words);
   const auto is = [&error](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
   const bool required = is(CLI::ExitCodes::RequiredError);
   std::string reason = error.what();

@@ -26,6 +26,18 @@ enum exit_code : int {
   kExitRefused = 3,     ///< the library or the system refused something
 };
 
+/// What each status means, for help and man pages.
+struct exit_meaning {
+  int status;
+  const char *text;
+};
+inline constexpr exit_meaning kExitMeanings[] = {
+    {kExitOk, "everything was done, and every check passed"},
+    {kExitCheckFailed, "an answer was wrong, lost or given twice, or there was no progress"},
+    {kExitUsage, "an option, or a file that an option names, cannot be used"},
+    {kExitRefused, "the library or the system refused something"},
+};
+
 /// An option or a file that the user named cannot be used; the text describes what to do. The program ends with
 /// kExitUsage.
 class usage_error : public std::runtime_error {

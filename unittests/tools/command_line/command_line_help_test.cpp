@@ -69,7 +69,7 @@ TEST(CommandLineHelp, ListsEveryOptionAsJson) {
                                   [](const auto &o) { return o.at("names") == nlohmann::json::array({"--slots"}); });
   ASSERT_NE(slots, options.end());
   EXPECT_EQ(slots->at("default"), "64");
-  EXPECT_EQ(slots->at("limits"), "UINT in [1 - 1048576]");
+  EXPECT_EQ(slots->at("limits"), "1 to 1048576");
   EXPECT_EQ(run_good_program("help bench --json").at("help").at("subcommands").at(0).at("name"), "bench device");
 }
 
