@@ -27,6 +27,7 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime bench device          the device path, and what the GPU and the bus allow
   cudaq-realtime bench graph           graphs as handlers, launched by the CPU and by the GPU, and bare graph launches
   cudaq-realtime bench pipeline        the QEC pipeline, and its engine and its matcher alone
+  cudaq-realtime compare A.json B.json two or more reports: ratios, their noise, and a verdict
   cudaq-realtime help demo             options and examples of a subcommand; also demo --help
 
 Exit status:)";
@@ -59,6 +60,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
 #endif
   tools::add_latency(app, chosen);
   tools::add_bench(app, chosen);
+  tools::add_compare(app, chosen);
   tools::add_doctor(app, chosen);
   tools::add_info(app, chosen);
   tools::add_completion(app, chosen);
