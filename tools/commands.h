@@ -18,6 +18,10 @@ void add_latency(CLI::App &program, chosen_command &chosen);
 void add_bench(CLI::App &program, chosen_command &chosen);
 void add_doctor(CLI::App &program, chosen_command &chosen);
 void add_emulate(CLI::App &program, chosen_command &chosen);
+void add_compare(CLI::App &program, chosen_command &chosen);
 void add_info(CLI::App &program, chosen_command &chosen);
+void add_completion(CLI::App &program, chosen_command &chosen);
+void add_man(CLI::App &program, chosen_command &chosen);
+void add_help(CLI::App &program, chosen_command &chosen);
 
 } // namespace cudaq::realtime::tools

@@ -30,9 +30,9 @@ std::vector<char *> own_arguments(std::string &text) {
   return arguments;
 }
 
-/// Replaces this process by cudaq-realtime-gpu, with the same arguments. Throws std::runtime_error, whose text names
-/// `command`, if that program cannot be started.
-[[noreturn]] void continue_with_device_kernels(const char *command) {
+/// Replaces this process by cudaq-realtime-gpu, with the same arguments. If that program cannot be started, throws
+/// std::runtime_error; its text begins with `what`, the part that needs that program.
+[[noreturn]] void continue_with_device_kernels(const char *what) {
   const std::filesystem::path program =
       std::filesystem::read_symlink("/proc/self/exe").parent_path() / "cudaq-realtime-gpu";
   std::string text;
@@ -40,16 +40,16 @@ std::vector<char *> own_arguments(std::string &text) {
   ::execv(program.c_str(), arguments.data());
   if (errno != ENOENT)
     throw std::runtime_error(
-        fmt::format("{}: cannot start {}: {}", command, program.string(), std::generic_category().message(errno)));
+        fmt::format("{}: cannot start {}: {}", what, program.string(), std::generic_category().message(errno)));
 #ifdef CUDAQ_TOOL_HAS_DEVICE_PROGRAM
   throw std::runtime_error(
       fmt::format("{}: needs {}, which is not built: cmake --build <build folder> --target cudaq-realtime-tool-gpu",
-                  command, program.string()));
+                  what, program.string()));
 #else
   throw std::runtime_error(
       fmt::format("{}: this build has no device kernels, because no nvcc (CUDA 12.6 or newer) was found when it was "
                   "configured; build it on a machine with nvcc",
-                  command));
+                  what));
 #endif
 }
 
@@ -57,24 +57,24 @@ std::vector<char *> own_arguments(std::string &text) {
 
 int run_bench_device(const bench_options &options, const output &) {
   (void)select_cases(options.cases);
-  continue_with_device_kernels("bench device");
+  continue_with_device_kernels("the device path");
 }
 
 int run_bench_graph(const bench_options &options, const output &) {
   (void)select_cases(options.cases, all_graph_cases());
-  continue_with_device_kernels("bench graph");
+  continue_with_device_kernels("graphs as handlers");
 }
 
-int run_demo_on_gpu(const demo_options &, const output &) { continue_with_device_kernels("demo --device gpu"); }
+int run_demo_on_gpu(const demo_options &, const output &) { continue_with_device_kernels("--device gpu"); }
 
 #ifdef CUDAQ_TOOL_HAS_QEC
 int run_bench_pipeline(const bench_options &options, const output &) {
   check_pipeline_cases(options.cases);
-  continue_with_device_kernels("bench pipeline");
+  continue_with_device_kernels("the GPU pipeline");
 }
 
 std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeline_shots &, int, std::size_t) {
-  continue_with_device_kernels("pipeline --device gpu");
+  continue_with_device_kernels("--device gpu");
 }
 #endif
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of cudaq-realtime: each subcommand declares its options in its own folder.
+#include "tools/command_line/refusal.h"
 #include "tools/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -23,10 +27,21 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime bench device          the device path, and what the GPU and the bus allow
   cudaq-realtime bench graph           graphs as handlers, launched by the CPU and by the GPU, and bare graph launches
   cudaq-realtime bench pipeline        the QEC pipeline, and its engine and its matcher alone
-  cudaq-realtime demo --help           options and examples of a subcommand
+  cudaq-realtime compare A.json B.json two or more reports: ratios, their noise, and a verdict
+  cudaq-realtime help demo             options and examples of a subcommand; also demo --help
 
-Exit status: 0 good; 1 an answer was wrong, lost or given twice, or there was no progress; 2 an option or a file cannot
-be used; 3 the library or the system refused something.)";
+Exit status:)";
+
+// For a user who types the program's name and nothing else.
+constexpr const char *kFirstSteps =
+    R"(cudaq-realtime is a ring buffer and RPC dispatcher between a quantum control system and its decoders.
+
+  cudaq-realtime demo              decodes surface-code shots through the ring, and checks every answer
+  cudaq-realtime doctor            tells whether this machine is ready, and what to change
+  cudaq-realtime latency --quick   measures round trips against a floor on the same two cores
+  cudaq-realtime help              all subcommands; `cudaq-realtime help demo`: options and examples of one
+
+)";
 
 std::string joined(int argc, char **argv) {
   std::string line;
@@ -45,13 +60,42 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
 #endif
   tools::add_latency(app, chosen);
   tools::add_bench(app, chosen);
+  tools::add_compare(app, chosen);
   tools::add_doctor(app, chosen);
   tools::add_info(app, chosen);
+  tools::add_completion(app, chosen);
+  tools::add_man(app, chosen);
+  tools::add_help(app, chosen);
 }
 
-int run(int argc, char **argv) {
-  CLI::App app("cudaq-realtime: a ring buffer and RPC dispatcher between a quantum control system and its decoders");
-  app.footer(kProgramFooter);
+/// --json is among the words. For a command line that cannot be parsed.
+bool names_json(int argc, char **argv) {
+  return std::any_of(argv, argv + argc,
+                     [](std::string_view word) { return word == "--json" || word.starts_with("--json="); });
+}
+
+/// Runs the subcommand. An exception becomes a message and an exit status.
+int run_chosen(const tools::chosen_command &chosen, const tools::output &out) {
+  try {
+    out.check_files();
+    if (!chosen.after_dashes.empty() && !chosen.takes_words)
+      throw tools::usage_error("the subcommand takes no words after --: " + chosen.after_dashes.front());
+    return chosen.run(out);
+  } catch (const tools::usage_error &e) {
+    return out.refuse(e.what(), tools::kExitUsage);
+  } catch (const tools::check_failed &e) {
+    return out.refuse(e.what(), tools::kExitCheckFailed);
+  } catch (const std::exception &e) {
+    return out.refuse(e.what(), tools::kExitRefused);
+  }
+}
+
+int parse_and_run(int argc, char **argv) {
+  CLI::App app("a ring buffer and RPC dispatcher between a quantum control system and its decoders", "cudaq-realtime");
+  std::string footer = kProgramFooter;
+  for (const auto &[status, text] : tools::kExitMeanings)
+    footer += fmt::format("\n  {}  {}", status, text);
+  app.footer(footer);
   app.set_version_flag("--version", "cudaq-realtime " + tools::program_version());
   app.require_subcommand(1);
   tools::chosen_command chosen;
@@ -62,32 +106,39 @@ int run(int argc, char **argv) {
     chosen.after_dashes.assign(dashes + 1, argv + argc);
   argc = static_cast<int>(dashes - argv);
   add_subcommands(app, chosen);
-  if (argc > 1 && argv[1][0] != '-' &&
-      app.get_subcommands([&](const CLI::App *s) { return s->check_name(argv[1]); }).empty()) {
-    // CLI11's own message is only that a subcommand is required.
-    fmt::print(stderr, "there is no subcommand \"{}\"\nRun with --help for more information.\n", argv[1]);
-    return tools::kExitUsage;
-  }
+  if (argc == 1)
+    fmt::print(stderr, "{}", kFirstSteps);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success &help_or_version) {
+    return app.exit(help_or_version);
   } catch (const CLI::ParseError &e) {
-    return app.exit(e) == 0 ? tools::kExitOk : tools::kExitUsage;
+    const tools::refusal why = tools::explain(app, e);
+    chosen.output.command = why.command;
+    chosen.output.json = names_json(argc, argv);
+    chosen.output.json_file.clear(); // which word is the file is not certain
+    const int status = tools::output(chosen.output).refuse(why.reason, tools::kExitUsage);
+    fmt::print(stderr, "{}\n", why.hint);
+    return status;
   }
-  if (!chosen.after_dashes.empty() && !chosen.takes_words)
-    throw tools::usage_error("the subcommand takes no words after --: " + chosen.after_dashes.front());
-  return chosen.run(tools::output(chosen.output));
+  return run_chosen(chosen, tools::output(chosen.output));
+}
+
+/// What stdout could not take is lost, so `status` must not be good then.
+int with_all_written(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+    return status;
+  tools::print_refusal("", std::string("stdout cannot be written: ") + std::strerror(errno));
+  return status == tools::kExitOk ? int{tools::kExitRefused} : status;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   try {
-    return run(argc, argv);
-  } catch (const tools::usage_error &e) {
-    fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
-    return tools::kExitUsage;
+    return with_all_written(parse_and_run(argc, argv));
   } catch (const std::exception &e) {
-    fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
+    tools::print_refusal("", e.what());
     return tools::kExitRefused;
   }
 }

@@ -144,6 +144,10 @@ void add_bench(CLI::App &program, chosen_command &chosen) {
   CLI::App &bench = *program.add_subcommand(
       "bench", "benchmarks, most of them with a GPU and compared with floors: bench device --help");
   bench.require_subcommand(1);
+  bench.footer(R"(Examples:
+  cudaq-realtime bench device --quick
+  cudaq-realtime bench idle --json idle.json
+  cudaq-realtime help bench decoding)");
   add_bench_command(bench,
                     {"device", "the device path, compared with its floors", kBenchDeviceFooter,
                      "also measure series over payload, slots, functions, blocks, dispatchers", false,

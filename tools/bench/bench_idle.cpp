@@ -35,7 +35,7 @@ std::uint64_t request_ns(const host_service &service, std::uint32_t slot, std::u
   cudaq_host_ringbuffer_signal_slot(&ring, slot);
   while (cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr) != CUDAQ_TX_READY)
     if (now_ns() - begin > timeout_ns)
-      throw std::runtime_error("no answer within the time of one request");
+      throw check_failed("FAILED: no answer within the time of one request");
   const std::uint64_t took = now_ns() - begin;
   cudaq_host_ringbuffer_clear_slot(&ring, slot);
   return took;
@@ -85,7 +85,6 @@ int run_bench_idle(const bench_options &options, const output &out) {
     points.push_back(measure(slots, o));
   print(out, o, points);
   json j = {
-      {"command", "bench idle"},
       {"method",
        {{"what", "host path, one v2 handler, wait policy spin then yield, threads not pinned: time from the signal of "
                  "one request to its answer, and time of cudaq_dispatcher_stop, each after some idleness"},
@@ -96,8 +95,7 @@ int run_bench_idle(const bench_options &options, const output &out) {
   for (const idle_point &p : points)
     j["points"].push_back(
         {{"slots", p.slots}, {"request_ns", latency_json(p.request)}, {"stop_ns", latency_json(p.stop)}});
-  out.write_json(std::move(j));
-  return kExitOk;
+  return out.finish(std::move(j));
 }
 
 } // namespace cudaq::realtime::tools

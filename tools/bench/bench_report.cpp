@@ -162,8 +162,7 @@ void print_bench(const output &out, const bench_options &o, const bench_context 
 
 json bench_json_body(const bench_options &o, const bench_context &context, const std::vector<bench_result> &results,
                      const std::vector<bench_curve> &curves) {
-  json j = {{"command", context.command},
-            {"gpu",
+  json j = {{"gpu",
              {{"name", context.gpu_name},
               {"compute_capability", context.compute_capability},
               {"driver", context.driver},
@@ -200,12 +199,9 @@ json bench_json_body(const bench_options &o, const bench_context &context, const
 int report_bench(const output &out, const bench_options &o, const bench_context &context,
                  const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {
   print_bench(out, o, context, results, curves);
-  out.write_json(bench_json_body(o, context, results, curves));
   const std::uint64_t wrong = wrong_replies(results, curves);
-  if (wrong == 0)
-    return kExitOk;
-  fmt::print(stderr, "cudaq-realtime {}: FAILED: {} wrong replies\n", context.command, wrong);
-  return kExitCheckFailed;
+  return out.finish(bench_json_body(o, context, results, curves),
+                    wrong == 0 ? "" : fmt::format("{} wrong replies", wrong));
 }
 
 std::uint64_t wrong_replies(const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {

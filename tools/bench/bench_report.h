@@ -36,7 +36,6 @@ struct bench_curve {
 };
 
 struct bench_context {
-  std::string command = "bench device";
   std::string method;             ///< "": the method of `bench device`
   std::vector<std::string> notes; ///< other findings, as sentences
   std::string gpu_name;

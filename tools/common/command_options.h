@@ -43,8 +43,12 @@ inline void run_when_chosen(CLI::App &command, chosen_command &chosen, command_b
                       "report as JSON, into FILE; without FILE or with - to stdout, instead of the text")
           ->expected(0, 1)
           ->type_name("[FILE]");
-  command.callback([json_option, &chosen, body = std::move(body)] {
+  std::string name = command.get_name();
+  for (const CLI::App *above = command.get_parent(); above->get_parent() != nullptr; above = above->get_parent())
+    name = above->get_name() + " " + name;
+  command.callback([json_option, name, &chosen, body = std::move(body)] {
     chosen.output.json = json_option->count() > 0;
+    chosen.output.command = name;
     chosen.run = body;
   });
 }

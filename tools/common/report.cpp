@@ -4,12 +4,20 @@
 #include "cudaq/realtime/version.h"
 #include "tools/common/machine.h"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace cudaq::realtime::tools {
 namespace {
+
+/// Of every report. A subcommand whose fields change their meaning puts a higher number into its own fields.
+constexpr int kSchemaVersion = 1;
 
 json machine_json() {
   const machine_info m = read_machine_info();
@@ -24,7 +32,33 @@ json machine_json() {
           {"load_average", read_line("/proc/loadavg")}};
 }
 
+/// Why `path` cannot be opened for writing; "" if it can. Opens only regular files: opening others may wait or act.
+std::string refused_to_write(const std::filesystem::path &path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status))
+    return "it is a folder";
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+    return access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
+  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0)
+    return std::strerror(errno);
+  close(file);
+  if (!std::filesystem::exists(status))
+    std::filesystem::remove(path, error);
+  return "";
+}
+
 } // namespace
+
+void check_writable(const char *option, const std::string &path) {
+  if (const std::string reason = refused_to_write(path); !reason.empty())
+    throw usage_error(fmt::format("{}: cannot write {}: {}", option, path, reason));
+}
+
+void print_refusal(const std::string &command, const std::string &reason) {
+  fmt::print(stderr, "cudaq-realtime{}{}: {}\n", command.empty() ? "" : " ", command, reason);
+}
 
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write) {
   std::ofstream file(path);
@@ -36,21 +70,39 @@ void write_file(const char *option, const std::string &path, const std::function
 
 output::output(output_options options)
     : options_(std::move(options)), quiet_(options_.json && (options_.json_file.empty() || options_.json_file == "-")) {
+  if (options_.json)
+    machine_ = std::make_unique<const json>(machine_json());
 }
+
+output::~output() = default;
 
 void output::raw(const std::string &s) const {
   if (!quiet_)
     std::fwrite(s.data(), 1, s.size(), stdout);
 }
 
-void output::write_json(json body) const {
-  if (!options_.json)
+void output::check_files() const {
+  if (options_.json && !quiet_)
+    check_writable("--json", options_.json_file);
+  if (!options_.hgrm_prefix.empty())
+    check_writable("--hgrm", options_.hgrm_prefix + ".hgrm");
+}
+
+void output::write_report(const json &body, const std::string &problem, int status, bool interrupted) const {
+  if (!options_.json || reported_)
     return;
-  json all = {{"tool", "cudaq-realtime"},
+  reported_ = true;
+  json all = {{"schema_version", kSchemaVersion},
+              {"tool", "cudaq-realtime"},
+              {"command", options_.command},
               {"version", program_version()},
               {"date", utc_date()},
               {"command_line", options_.command_line},
-              {"machine", machine_json()}};
+              {"machine", *machine_},
+              {"ok", status == kExitOk},
+              {"exit_status", status},
+              {"error", status == kExitOk ? json() : json(problem)},
+              {"interrupted", interrupted}};
   all.update(body);
   // File names and messages may hold any bytes; the report must be valid JSON nevertheless.
   const std::string text = all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
@@ -59,6 +111,24 @@ void output::write_json(json body) const {
     return;
   }
   write_file("--json", options_.json_file, [&](std::ostream &file) { file << text; });
+}
+
+int output::finish(json body, const std::string &problem, int status, bool interrupted) const {
+  const int end = problem.empty() ? int{kExitOk} : status;
+  if (end != kExitOk)
+    print_refusal(options_.command, "FAILED: " + problem);
+  write_report(body, problem, end, interrupted);
+  return end;
+}
+
+int output::refuse(const std::string &reason, int status) const noexcept {
+  try {
+    print_refusal(options_.command, reason);
+    write_report(json::object(), reason, status, false);
+  } catch (const std::exception &) {
+    reported_ = true; // there is no place for a message, or the message is that the report cannot be written
+  }
+  return status;
 }
 
 void output::write_hgrm(const std::string &name, const latency_histogram &histogram) const {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <fmt/core.h>
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <ostream>
 #include <stdexcept>
@@ -25,9 +26,27 @@ enum exit_code : int {
   kExitRefused = 3,     ///< the library or the system refused something
 };
 
+/// What each status means, for help and man pages.
+struct exit_meaning {
+  int status;
+  const char *text;
+};
+inline constexpr exit_meaning kExitMeanings[] = {
+    {kExitOk, "everything was done, and every check passed"},
+    {kExitCheckFailed, "an answer was wrong, lost or given twice, or there was no progress"},
+    {kExitUsage, "an option, or a file that an option names, cannot be used"},
+    {kExitRefused, "the library or the system refused something"},
+};
+
 /// An option or a file that the user named cannot be used; the text describes what to do. The program ends with
 /// kExitUsage.
 class usage_error : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A check failed: an answer was wrong or lost, or there was no progress. The program ends with kExitCheckFailed.
+class check_failed : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
@@ -36,15 +55,27 @@ struct output_options {
   bool json = false;
   std::string json_file;    ///< "" or "-": stdout, and no other text is written to stdout
   std::string hgrm_prefix;  ///< "": no files; else each histogram is written to <prefix>.<name>.hgrm
+  std::string command;      ///< words of the subcommand: "bench device"; "" for the program itself
   std::string command_line; ///< as typed, for the report
 };
+
+/// Throws usage_error if `path`, which the user named with `option`, cannot be written. Leaves no new file.
+void check_writable(const char *option, const std::string &path);
+
+/// One message on stderr: "cudaq-realtime <command>: <reason>".
+void print_refusal(const std::string &command, const std::string &reason);
 
 /// Writes a file that the user named with `option`. Throws usage_error with both names if that fails.
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write);
 
+/// Where a subcommand's result goes. Used by one thread.
 class output {
 public:
+  /// With --json it reads what the report says of the machine: create it before a thread is pinned.
   explicit output(output_options options);
+  ~output();
+  output(const output &) = delete;
+  output &operator=(const output &) = delete;
 
   /// Prints text for people; prints nothing if stdout is used for JSON.
   template <typename... Args>
@@ -53,16 +84,27 @@ public:
       fmt::print(stdout, format, std::forward<Args>(args)...);
   }
   void raw(const std::string &s) const;
+  /// Throws usage_error if a file that the options name cannot be written, before the work is done for it. Leaves no
+  /// new file.
+  void check_files() const;
   [[nodiscard]] bool uses_stdout_for_json() const noexcept { return quiet_; }
 
-  /// Writes the report if --json was given. Adds what every report holds: tool, version, date, command line, machine.
-  /// Throws usage_error if the file cannot be written.
-  void write_json(json body) const;
+  /// The end of every subcommand. Writes the report if --json was given: the fields that every report has
+  /// (docs/command_line.md), then those of `body`. Without a `problem` it returns kExitOk. Otherwise it prints the
+  /// problem to stderr and returns `status`. Throws usage_error if the file cannot be written.
+  int finish(json body, const std::string &problem = "", int status = kExitCheckFailed, bool interrupted = false) const;
+  /// The end of a subcommand that has thrown: prints `reason` to stderr, and writes a report without measurements,
+  /// unless one is written already. A report that cannot be written is ignored. Returns `status`.
+  int refuse(const std::string &reason, int status) const noexcept;
   void write_hgrm(const std::string &name, const latency_histogram &histogram) const;
 
 private:
+  void write_report(const json &body, const std::string &problem, int status, bool interrupted) const;
+
   output_options options_;
   bool quiet_;
+  mutable bool reported_ = false; ///< the JSON is written, or its file cannot be written
+  std::unique_ptr<const json> machine_;
 };
 
 /// Version of this program: "0.1.0".

@@ -119,9 +119,7 @@ public:
   }
 
   [[nodiscard]] json report() const {
-    json j = {{"command", "decode"},
-              {"ok", ok()},
-              {"model", options_.data.dem},
+    json j = {{"model", options_.data.dem},
               {"decoder", decoder_},
               {"predecoder", predecoder_},
               {"threads", num_threads_},
@@ -258,11 +256,7 @@ int run_decode(const decode_options &o, const output &out) {
     fmt::print(stderr, "{}", run->text());
   else
     out.raw(run->text());
-  out.write_json(run->report());
-  if (run->ok())
-    return kExitOk;
-  fmt::print(stderr, "cudaq-realtime decode: FAILED: answers differ from those of --predictions\n");
-  return kExitCheckFailed;
+  return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions");
 }
 
 } // namespace cudaq::realtime::tools

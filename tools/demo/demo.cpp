@@ -128,12 +128,9 @@ void print_header(const output &out, const demo_options &o, const demo_setup &s,
 }
 
 json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan, const decode_service &service,
-               const std::vector<pass_result> &passes, bool ok) {
+               const std::vector<pass_result> &passes) {
   const qec::shot_set &shots = plan.shots();
   json j = {
-      {"command", "demo"},
-      {"ok", ok},
-      {"interrupted", interrupt_guard::interrupted()},
       {"method", "latency: from the clock read just before the request frame is written to the clock read after "
                  "the answer's flag was seen (CLOCK_MONOTONIC); since due: from the scheduled time"},
       {"data",
@@ -208,15 +205,14 @@ int run_demo(const demo_options &o, const output &out, const decode_place *place
     config.cadence_ns = static_cast<std::uint64_t>(kPacedSlack * 1e9 / passes[0].shots_per_second());
     run();
   }
-  out.write_json(demo_json(o, setup, plan, *decoders, passes, ok));
-  if (ok) {
+  if (ok)
     out.text("\nok: every shot answered once, every answer right\n");
-    return kExitOk;
-  }
-  fmt::print(stderr, "cudaq-realtime demo: FAILED: {}\n", fmt::join(passes.back().problems, "; "));
-  for (const std::string &note : passes.back().notes)
-    fmt::print(stderr, "  {}\n", note);
-  return kExitCheckFailed;
+  else
+    for (const std::string &note : passes.back().notes)
+      fmt::print(stderr, "  {}\n", note);
+  return out.finish(demo_json(o, setup, plan, *decoders, passes),
+                    fmt::format("{}", fmt::join(passes.back().problems, "; ")), kExitCheckFailed,
+                    interrupt_guard::interrupted());
 }
 
 } // namespace cudaq::realtime::tools

@@ -52,15 +52,10 @@ int run_doctor(const doctor_options &o, const output &out) {
     for (const finding &f : lines)
       ++count[static_cast<int>(f.is)];
   }
-  const bool ok = count[static_cast<int>(verdict::wrong)] == 0;
-  out.text("\n{} good, {} warnings, {} wrong\n", count[0], count[1], count[2]);
-  out.write_json({{"command", "doctor"},
-                  {"ok", ok},
-                  {"good", count[0]},
-                  {"warnings", count[1]},
-                  {"wrong", count[2]},
-                  {"parts", report}});
-  return ok ? kExitOk : kExitCheckFailed;
+  const int wrong = count[static_cast<int>(verdict::wrong)];
+  out.text("\n{} good, {} warnings, {} wrong\n", count[0], count[1], wrong);
+  return out.finish({{"good", count[0]}, {"warnings", count[1]}, {"wrong", wrong}, {"parts", report}},
+                    wrong == 0 ? "" : fmt::format("{} of the checks found something wrong", wrong));
 }
 
 } // namespace cudaq::realtime::tools

@@ -56,12 +56,9 @@ void print(const output &out, const play_result &r, const shot_plan &plan, bool 
 }
 
 json report(const emulate_options &o, const play_result &r, const shot_plan &plan, bool check, const link &to,
-            const std::vector<std::string> &problems, bool interrupted) {
+            const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
-  return {{"command", "emulate"},
-          {"ok", problems.empty()},
-          {"interrupted", interrupted},
-          {"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
+  return {{"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
                      "clock read after the answer was received (CLOCK_MONOTONIC); shot: from the scheduled time to the "
                      "last answer"},
           {"link", to.describe()},
@@ -119,13 +116,10 @@ int run_emulate(const emulate_options &o, const output &out) {
   const std::vector<std::string> problems = problems_of(result, interrupts.interrupted(), o.shots);
   print(out, result, plan, check, *to);
   out.write_hgrm("round_trip", result.request_time);
-  out.write_json(report(o, result, plan, check, *to, problems, interrupts.interrupted()));
   for (const std::string &note : result.notes)
     fmt::print(stderr, "  {}\n", note);
-  if (problems.empty())
-    return kExitOk;
-  fmt::print(stderr, "cudaq-realtime emulate: FAILED: {}\n", fmt::join(problems, "; "));
-  return kExitCheckFailed;
+  return out.finish(report(o, result, plan, check, *to, problems), fmt::format("{}", fmt::join(problems, "; ")),
+                    kExitCheckFailed, interrupts.interrupted());
 }
 
 } // namespace cudaq::realtime::tools

@@ -195,15 +195,13 @@ int run_info(const output &out) {
       out.text("       gives: {}\n       get:   {}\n", p.gives, p.get);
     parts[p.name] = piece_json(p);
   }
-  out.write_json({{"command", "info"},
-                  {"ok", fits},
-                  {"header_version", version_text(CUDAQ_REALTIME_VERSION)},
-                  {"library_version", version_text(library)},
-                  {"features", {{"bits", cudaq_realtime_features()}, {"host_path", host_path}}},
-                  {"build", {{"type", CUDAQ_TOOL_BUILD_TYPE}, {"compiler", __VERSION__}}},
-                  {"cuda", devices_json(probe)},
-                  {"pieces", parts}});
-  return fits ? kExitOk : kExitRefused;
+  return out.finish({{"header_version", version_text(CUDAQ_REALTIME_VERSION)},
+                     {"library_version", version_text(library)},
+                     {"features", {{"bits", cudaq_realtime_features()}, {"host_path", host_path}}},
+                     {"build", {{"type", CUDAQ_TOOL_BUILD_TYPE}, {"compiler", __VERSION__}}},
+                     {"cuda", devices_json(probe)},
+                     {"pieces", parts}},
+                    fits ? "" : "the library has another version than the program", kExitRefused);
 }
 
 } // namespace cudaq::realtime::tools

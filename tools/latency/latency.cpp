@@ -146,22 +146,16 @@ int run_latency(const latency_options &options, const output &out) {
   try {
     cases = run_rounds(*b, o);
   } catch (const exchange_stalled &e) {
-    fmt::print(stderr, "cudaq-realtime latency: FAILED: {} within {} s\n{}", e.what(), o.timeout_s,
-               b->service().dump());
-    return kExitCheckFailed;
+    throw check_failed(fmt::format("FAILED: {} within {} s\n{}", e.what(), o.timeout_s, b->service().dump()));
   }
   context.involuntary_switches = involuntary_switches() - switches;
   print_latency(out, o, context, cases);
   for (const latency_case &c : cases)
     out.write_hgrm(c.name, c.total.per_exchange);
-  out.write_json(latency_json_body(o, context, cases));
   std::uint64_t wrong = 0;
   for (const latency_case &c : cases)
     wrong += c.total.wrong;
-  if (wrong == 0)
-    return kExitOk;
-  fmt::print(stderr, "cudaq-realtime latency: FAILED: {} wrong replies\n", wrong);
-  return kExitCheckFailed;
+  return out.finish(latency_json_body(o, context, cases), wrong == 0 ? "" : fmt::format("{} wrong replies", wrong));
 }
 
 } // namespace cudaq::realtime::tools

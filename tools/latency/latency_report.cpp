@@ -64,8 +64,7 @@ void print_latency(const output &out, const latency_options &o, const latency_co
 
 json latency_json_body(const latency_options &o, const latency_context &context,
                        const std::vector<latency_case> &cases) {
-  json j = {{"command", "latency"},
-            {"method",
+  json j = {{"method",
              {{"timer", ticks_name()},
               {"ns_per_tick", context.ns_per_tick},
               {"timer_overhead_ns", context.timer_overhead_ns},

@@ -109,9 +109,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
   if (e.shots == 0)
     errors = nullptr; // no true observables
   const auto if_known = [&config](auto value) { return config.rounds == 0 ? json() : json(value); };
-  return {{"command", "pipeline"},
-          {"ok", r.problems.empty()},
-          {"problems", r.problems},
+  return {{"problems", r.problems},
           {"method",
            "latency: from the clock read just before the accepted submission to the clock read in the completion "
            "handler (CLOCK_MONOTONIC); stage A ends where the CPU stage begins, stage C begins where it ends; "

@@ -62,15 +62,11 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
   out.write_hgrm("pipeline", result.from_submit);
   const json report = pipeline_json(o, config, stages, shots, result);
   write_pipeline_html(o.html_file, report, result);
-  out.write_json(report);
-  if (result.problems.empty()) {
+  if (result.problems.empty())
     out.text("\nok: every shot completed once, every answer equals the offline decode\n");
-    return kExitOk;
-  }
   if (!result.dump.empty())
     fmt::print(stderr, "state at the stall:\n{}", result.dump);
-  fmt::print(stderr, "cudaq-realtime pipeline: FAILED: {}\n", fmt::join(result.problems, "; "));
-  return kExitCheckFailed;
+  return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")));
 }
 
 } // namespace cudaq::realtime::tools

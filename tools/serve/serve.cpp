@@ -103,7 +103,7 @@ public:
   /// Answers what was taken, refuses what comes now, and stops. False: a decoder did not end in time, and may still use
   /// this object.
   [[nodiscard]] bool drain();
-  void report(bool good) const;
+  int report(const std::string &problem) const;
   /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.
   [[noreturn]] void leave() noexcept;
 
@@ -253,8 +253,7 @@ bool serving::drain() {
 
 void serving::leave() noexcept {
   try {
-    fmt::print(stderr, "cudaq-realtime: a decoder did not end; its requests may have no answer\n");
-    report(false);
+    (void)report("a decoder did not end; its requests may have no answer");
   } catch (const std::exception &e) {
     fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
   }
@@ -263,7 +262,7 @@ void serving::leave() noexcept {
   _exit(kExitCheckFailed);
 }
 
-void serving::report(bool good) const {
+int serving::report(const std::string &problem) const {
   json decoders = json::array();
   for (const auto &decoder : server_.decoders()) {
     const server_ns::decoder_counts counts = decoder->counts();
@@ -278,14 +277,12 @@ void serving::report(bool good) const {
                         {"answers_by_status", counts.by_status}});
   }
   out_.text("CUDAQ_REALTIME_SERVER_PROCESSED count={}\n", transport_.processed());
-  out_.write_json({{"schema_version", 1},
-                   {"command", "serve"},
-                   {"ok", good},
-                   {"endpoint", transport_.endpoint()},
-                   {"processed", transport_.processed()},
-                   {"reloads", reloads_},
-                   {"stray_requests", server_.strays()},
-                   {"decoders", decoders}});
+  return out_.finish({{"endpoint", transport_.endpoint()},
+                      {"processed", transport_.processed()},
+                      {"reloads", reloads_},
+                      {"stray_requests", server_.strays()},
+                      {"decoders", decoders}},
+                     problem);
 }
 
 } // namespace
@@ -305,8 +302,7 @@ int run_serve(const serve_options &options, const output &out) {
   signals.reset(); // from now on SIGTERM and SIGINT end the program at once
   if (!server.drain())
     server.leave();
-  server.report(true);
-  return kExitOk;
+  return server.report("");
 }
 
 } // namespace cudaq::realtime::tools

@@ -181,18 +181,16 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
       out.text("  {} shots refused by {}: counted as failures\n", c.refused, c.name);
     list.push_back(case_json(c, &c == &reference));
   }
-  out.write_json(json{{"command", "bench decoding"},
-                      {"method", "shots sampled from the model's error instructions; every case decodes the same "
-                                 "shots; CPU time of the thread, with predecoder and unpacking, without sampling"},
-                      {"dem", o.dem_file},
-                      {"detectors", model->num_detectors},
-                      {"observables", model->num_observables},
-                      {"expected_errors", sampler.expected_errors()},
-                      {"errors", o.errors},
-                      {"shots", reference.errors.shots},
-                      {"seed", o.seed},
-                      {"cases", list}});
-  return kExitOk;
+  return out.finish(json{{"method", "shots sampled from the model's error instructions; every case decodes the same "
+                                    "shots; CPU time of the thread, with predecoder and unpacking, without sampling"},
+                         {"dem", o.dem_file},
+                         {"detectors", model->num_detectors},
+                         {"observables", model->num_observables},
+                         {"expected_errors", sampler.expected_errors()},
+                         {"errors", o.errors},
+                         {"shots", reference.errors.shots},
+                         {"seed", o.seed},
+                         {"cases", list}});
 }
 
 } // namespace cudaq::realtime::tools

@@ -69,7 +69,6 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
   open_gpu(o.gpu);
   bench_session session(o);
   bench_context context = describe_session(session);
-  context.command = suite.command;
   context.method = suite.method;
   const std::uint64_t switches = involuntary_switches();
   std::vector<bench_result> results;
@@ -86,8 +85,7 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
       curves = suite.measure_curves(session, context);
     }
   } catch (const exchange_stalled &e) {
-    fmt::print(stderr, "cudaq-realtime {}: {}: FAILED within {} s: {}\n", suite.command, now, o.timeout_s, e.what());
-    return kExitCheckFailed;
+    throw check_failed(fmt::format("{}: FAILED within {} s: {}", now, o.timeout_s, e.what()));
   }
   context.involuntary_switches = involuntary_switches() - switches;
   context.measured_clock_mhz = session.measured_clock_mhz;
@@ -105,7 +103,7 @@ int run_bench_device(const bench_options &options, const output &out) {
       });
     }
   }
-  return run_suite({"bench device", "", std::move(cases), make_rig, measure_curves}, options, out);
+  return run_suite({"", std::move(cases), make_rig, measure_curves}, options, out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -58,7 +58,6 @@ floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes);
 /// A benchmark: cases with their floors. Making rigs and measuring throw usage_error, api_error, gpu_error and
 /// exchange_stalled.
 struct bench_suite {
-  const char *command;
   const char *method; ///< "": the method of `bench device`
   std::vector<bench_case> cases;
   bench_rig (*make_rig)(bench_session &session, const bench_case &of);

@@ -137,9 +137,8 @@ std::vector<bench_curve> measure_graph_curves(bench_session &session, bench_cont
 } // namespace
 
 int run_bench_graph(const bench_options &options, const output &out) {
-  return run_suite(
-      {"bench graph", kMethod, select_cases(options.cases, all_graph_cases()), make_graph_rig, measure_graph_curves},
-      options, out);
+  return run_suite({kMethod, select_cases(options.cases, all_graph_cases()), make_graph_rig, measure_graph_curves},
+                   options, out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -81,7 +81,7 @@ public:
   void stop() {
     pipeline_.stop();
     if (wrong_ != 0 || !pipeline_.last_stop().drained)
-      throw std::runtime_error(fmt::format("{} answers are wrong; {}", wrong_, pipeline_.last_stop().text));
+      throw check_failed(fmt::format("FAILED: {} answers are wrong; {}", wrong_, pipeline_.last_stop().text));
   }
 
   enum class drive { one_by_one, periodic, full };
@@ -120,7 +120,7 @@ private:
     spin_then_yield idle(10000);
     for (std::uint64_t since = now_ns(); !done(); idle.idle())
       if (static_cast<double>(now_ns() - since) > options_.timeout_s * 1e9)
-        throw std::runtime_error("no progress; state of the pipeline:\n" + pipeline_.dump());
+        throw check_failed("FAILED: no progress; state of the pipeline:\n" + pipeline_.dump());
   }
   bool try_submit(pipe::ring_buffer_injector &to, std::uint64_t k) {
     sent_[k % sent_.size()] = now_ns();
@@ -343,14 +343,12 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
   }
   for (const std::string &what : skipped)
     out.text("skipped: {}\n", what);
-  out.write_json({{"command", "bench pipeline"},
-                  {"method", kMethod},
-                  {"workers", kWorkers},
-                  {"slots", kSlots},
-                  {"exchanges", o.exchanges},
-                  {"figures", figures},
-                  {"skipped", skipped}});
-  return kExitOk;
+  return out.finish({{"method", kMethod},
+                     {"workers", kWorkers},
+                     {"slots", kSlots},
+                     {"exchanges", o.exchanges},
+                     {"figures", figures},
+                     {"skipped", skipped}});
 }
 
 } // namespace cudaq::realtime::tools

@@ -81,7 +81,7 @@ TEST(CommandLine, RefusesDemoValuesOutOfRangeAndNamesTheOption) {
 }
 
 TEST(CommandLine, TeachesWithExamples) {
-  for (const std::string command : {"", "demo", "latency", "bench device", "info"}) {
+  for (const std::string command : {"", "help", "demo", "latency", "bench device", "info"}) {
     const program_result r = run_program(command + " --help");
     if (command == "demo" && r.exit_code != 0)
       continue; // no decoders in this build

@@ -89,7 +89,10 @@ TEST_F(DecodeRefusals, OptionsThatDoNotFit) {
   expect_refusal("--in x", "--dem is missing");
   expect_refusal(run + "--in_format b9", "b9");
   expect_refusal(run + "--obs_in -", "only one of them can be stdin");
-  expect_refusal(run + "--json", "--json without FILE writes to stdout, where the predictions go");
+  const program_result both = run_program("decode " + run + "--json");
+  EXPECT_EQ(both.exit_code, 2);
+  EXPECT_TRUE(contains(both.err, "--json without FILE writes to stdout, where the predictions go")) << both.err;
+  EXPECT_EQ(both.json().at("exit_status"), 2) << "stdout has the report only: " << both.out;
   expect_refusal(run + "--in s --obs_in o --in_includes_appended_observables", "in one place only");
   expect_refusal("--dem " + scratch_.path().string() + "/none.dem", "none.dem: cannot be read: No such file");
   expect_refusal("--dem " + file("empty.dem", ""), "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two terminals of the README: `serve` in one process, `emulate` in another, every answer against the recorded
 // predictions.
+#include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
 #include "unittests/transport/udp/lossy_relay.h"
 
@@ -46,8 +47,11 @@ protected:
     return std::string(GetParam().transport) == "udp" ? "--port " + port_ : "--name " + name_;
   }
   nlohmann::json emulate(const std::string &options) const {
-    return run_good_program("emulate --json --timeout 30 --distance 3 --transport " +
-                            std::string(GetParam().transport) + " " + where() + " " + options);
+    auto report = run_good_program("emulate --json --timeout 30 --distance 3 --transport " +
+                                   std::string(GetParam().transport) + " " + where() + " " + options);
+    EXPECT_EQ(json_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA))).problems_of(report),
+              std::vector<std::string>{});
+    return report;
   }
 
   scratch_folder scratch_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the server ends: what it still answers, what signals do, and decoders that do not end.
+#include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
 namespace cudaq::realtime::tools::test {
@@ -43,6 +44,8 @@ TEST_F(Serve, EndsAfterTheTimeoutAndReportsInJson) {
   running_program server(arguments({"--timeout", "0.2", "--json", report}), err());
   EXPECT_EQ(server.wait(), 0) << read_file(err());
   const auto j = nlohmann::json::parse(read_file(report));
+  EXPECT_EQ(json_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA))).problems_of(j),
+            std::vector<std::string>{});
   EXPECT_EQ(j.at("command"), "serve");
   EXPECT_EQ(j.at("ok"), true);
   EXPECT_EQ(j.at("decoders").at(0).at("id"), 6);

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program says to a user who does not know it yet, or mistypes.
+#include "unittests/tools/common/run_program.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+void expect_suggestion(const std::string &arguments, const std::string &text) {
+  const program_result r = run_program(arguments);
+  EXPECT_EQ(r.exit_code, 2) << arguments << "\n" << r.err;
+  EXPECT_TRUE(contains(r.err, text)) << arguments << "\n" << r.err;
+  EXPECT_TRUE(r.err.starts_with("cudaq-realtime")) << r.err;
+  EXPECT_EQ(r.out, "") << arguments;
+}
+
+TEST(CommandLineHelp, SuggestsSubcommands) {
+  expect_suggestion("latenci", "there is no subcommand \"latenci\". Did you mean latency?");
+  expect_suggestion("bench devise", "there is no subcommand \"devise\". Did you mean device?");
+  expect_suggestion("bench host", "There are device, graph");
+  expect_suggestion("help docter", "Did you mean doctor?");
+  expect_suggestion("help bench devise", "Did you mean device?");
+}
+
+TEST(CommandLineHelp, SuggestsOptions) {
+  expect_suggestion("latency --exchange 5", "there is no option --exchange. Did you mean --exchanges?");
+  expect_suggestion("latency --exchnages=5", "there is no option --exchnages. Did you mean --exchanges?");
+  expect_suggestion("--versoin", "Did you mean --version?");
+  expect_suggestion("bench --jsn idle", "cudaq-realtime bench: there is no option --jsn.");
+  expect_suggestion("latency --frobnicate", "there is no option --frobnicate.\nOptions and examples: cudaq-realtime "
+                                            "latency --help");
+}
+
+TEST(CommandLineHelp, NamesTheSubcommandsThatHaveTheOption) {
+  expect_suggestion("info --exchanges 3", "there is no option --exchanges. It is an option of latency, bench device");
+  expect_suggestion("latency more words", "\"more\" is not an option");
+}
+
+TEST(CommandLineHelp, SuggestsTheOptionInsteadOfTheOneThatSeemsToBeMissing) {
+  if (run_program("bench decoding --help").exit_code != 0)
+    GTEST_SKIP() << "this build has no decoders, so no `bench decoding`, which has an option that must be given";
+  expect_suggestion("bench decoding --dme model.dem", "Did you mean --dem?");
+}
+
+TEST(CommandLineHelp, TeachesTheFirstStepsWithoutArguments) {
+  const program_result r = run_program("");
+  EXPECT_EQ(r.exit_code, 2) << "an empty variable in a script is a mistake";
+  EXPECT_EQ(r.out, "");
+  for (const char *text : {"cudaq-realtime doctor", "cudaq-realtime help", "a subcommand is missing"})
+    EXPECT_TRUE(contains(r.err, text)) << text << "\n" << r.err;
+}
+
+TEST(CommandLineHelp, IsTheSameAsASubcommandAndAsAnOption) {
+  for (const std::string command : {"", "latency", "bench", "bench device", "help"}) {
+    const program_result asked = run_program("help " + command), option = run_program(command + " --help");
+    EXPECT_EQ(asked.exit_code, 0) << asked.err;
+    EXPECT_EQ(option.exit_code, 0) << option.err;
+    EXPECT_EQ(asked.out, option.out) << command;
+    EXPECT_TRUE(contains(asked.out, "Usage: cudaq-realtime" + (command.empty() ? "" : " " + command))) << asked.out;
+  }
+}
+
+TEST(CommandLineHelp, ListsEveryOptionAsJson) {
+  const auto help = run_good_program("help latency --json").at("help");
+  EXPECT_EQ(help.at("name"), "latency");
+  const auto &options = help.at("options");
+  const auto slots = std::find_if(options.begin(), options.end(),
+                                  [](const auto &o) { return o.at("names") == nlohmann::json::array({"--slots"}); });
+  ASSERT_NE(slots, options.end());
+  EXPECT_EQ(slots->at("default"), "64");
+  EXPECT_EQ(slots->at("limits"), "1 to 1048576");
+  EXPECT_EQ(run_good_program("help bench --json").at("help").at("subcommands").at(0).at("name"), "bench device");
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every report is valid by docs/report_schema.json, and the schema refuses what is not a report.
+#include "unittests/tools/common/json_schema.h"
+#include "unittests/tools/common/run_program.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+const json_schema &schema() {
+  static const json_schema the_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)));
+  return the_schema;
+}
+
+/// The report of the program, which must be valid. The exit status must be one of its own field.
+nlohmann::json expect_valid_report(const std::string &arguments) {
+  const program_result r = run_program(arguments);
+  const auto report = r.json();
+  EXPECT_FALSE(report.is_discarded()) << arguments << "\n" << r.out << r.err;
+  for (const std::string &problem : schema().problems_of(report))
+    ADD_FAILURE() << arguments << ": " << problem;
+  EXPECT_EQ(report.value("exit_status", -1), r.exit_code) << arguments;
+  return report;
+}
+
+void expect_refused(const nlohmann::json &report, const std::string &text) {
+  const auto problems = schema().problems_of(report);
+  EXPECT_TRUE(std::any_of(problems.begin(), problems.end(), [&](const std::string &p) { return contains(p, text); }))
+      << text << " is not among " << nlohmann::json(problems);
+}
+
+TEST(ReportSchema, FitsReportsOfTheMachineAndTheCommandLine) {
+  for (const char *arguments : {"info --json", "doctor --json", "help --json", "help bench device --json",
+                                "completion bash --json", "man latency --json"})
+    expect_valid_report(arguments);
+}
+
+TEST(ReportSchema, FitsReportsOfMeasurements) {
+  expect_valid_report("latency --quick --json");
+  expect_valid_report("bench idle --quick --json");
+}
+
+TEST(ReportSchema, FitsReportsOfDecoders) {
+  if (run_program("demo --help").exit_code != 0)
+    GTEST_SKIP() << "this build has no decoders";
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const std::string own = " --dem " + model + ".dem --in " + model + ".b8 --decoder lookup --json";
+  expect_valid_report("demo --distance 3 --shots 200 --decoder lookup --json");
+  expect_valid_report("demo --distance 3 --shots 200 --decoder lookup --cadence-us 5 --json");
+  expect_valid_report("bench decoding --decoder lookup --shots 100 --json --dem " + model + ".dem");
+  expect_valid_report("decode --out /dev/null" + own);
+  expect_valid_report("pipeline --shots 200" + own);
+}
+
+TEST(ReportSchema, FitsErrors) {
+  for (const char *arguments :
+       {"--json", "nonsense --json", "bench --json", "latency --slots 0 --json", "latency --cores 4000,4001 --json",
+        "demo --data /nonexistent --json", "bench device --gpu 255 --json", "help nonsense --json"}) {
+    const auto report = expect_valid_report(arguments);
+    EXPECT_EQ(report.value("ok", true), false) << arguments;
+  }
+}
+
+TEST(ReportSchema, HasEverySubcommand) {
+  const auto known = nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)).at("properties").at("command").at("enum");
+  const std::function<void(const nlohmann::json &)> look = [&](const nlohmann::json &command) {
+    EXPECT_NE(std::find(known.begin(), known.end(), command.at("name")), known.end()) << command.at("name");
+    for (const auto &below : command.at("subcommands"))
+      look(below);
+  };
+  look(expect_valid_report("help --json").at("help"));
+}
+
+TEST(ReportSchema, RefusesWhatIsNotAReport) {
+  const auto good = expect_valid_report("latency --quick --json");
+  for (const auto &[name, value] : good.items()) {
+    if (name == "method" || name == "cases" || name == "ratios")
+      continue;
+    auto without = good;
+    without.erase(name);
+    expect_refused(without, "there is no field " + name);
+  }
+  const auto changed = [&](const std::string &pointer, const nlohmann::json &value) {
+    auto report = good;
+    report[nlohmann::json::json_pointer(pointer)] = value;
+    return report;
+  };
+  expect_refused(changed("/schema_version", 2), "/schema_version: 2");
+  expect_refused(changed("/command", "unknown"), "/command");
+  expect_refused(changed("/date", "yesterday"), "/date");
+  expect_refused(changed("/ok", 1), "/ok");
+  expect_refused(changed("/exit_status", 1), "/exit_status");
+  expect_refused(changed("/error", "a text"), "/error");
+  expect_refused(changed("/machine/online_cores", 0), "/machine/online_cores");
+  expect_refused(changed("/cases/0/latency_ns/p50", -1), "/cases/0/latency_ns/p50");
+  expect_refused(changed("/cases", nlohmann::json::array()), "/cases");
+  auto without = good;
+  without.at("cases").at(1).erase("round_p50_ns");
+  expect_refused(without, "/cases/1: there is no field round_p50_ns");
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The completion scripts, run by their shells. A shell that is not installed is skipped.
+#include "unittests/tools/common/run_program.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <sstream>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+using lines = std::vector<std::string>;
+
+bool installed(const std::string &shell) {
+  return std::system(("command -v " + shell + " >/dev/null 2>&1").c_str()) == 0;
+}
+
+lines sorted_lines(const std::string &text) {
+  lines all;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty())
+      all.push_back(line);
+  std::ranges::sort(all);
+  return all;
+}
+
+bool has(const lines &all, const std::string &line) { return std::ranges::find(all, line) != all.end(); }
+
+class CompletionScript : public testing::Test {
+protected:
+  /// Writes the script, runs `text` in the shell, in a folder with the files `report.json` and `two words`, and
+  /// returns what it printed. `text` may use $script.
+  lines run(const std::string &shell, const std::string &options, const std::string &text) const {
+    const auto script = folder_.path() / "script", body = folder_.path() / "body", out = folder_.path() / "out";
+    const program_result made = run_program("completion " + shell);
+    EXPECT_EQ(made.exit_code, 0) << made.err;
+    std::ofstream(script) << made.out;
+    std::ofstream(body) << text;
+    const auto work = folder_.path() / "work";
+    create_directories(work);
+    std::ofstream(work / "report.json") << "{}";
+    std::ofstream(work / "two words") << "";
+    const std::string command = "cd '" + work.string() + "' && script='" + script.string() + "' timeout 20 " + shell +
+                                options + " '" + body.string() + "' >'" + out.string() + "' 2>&1";
+    EXPECT_EQ(std::system(("export script='" + script.string() + "'; " + command).c_str()), 0) << read_file(out);
+    return sorted_lines(read_file(out));
+  }
+
+  /// What bash offers for these words; the last one is being typed.
+  lines in_bash(const std::string &words) const {
+    return run("bash", " --norc",
+               "set -u\nsource \"$script\"\nCOMP_WORDS=(cudaq-realtime " + words +
+                   ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_cudaq_realtime\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
+  }
+  lines in_fish(const std::string &words) const {
+    return run("fish", " --no-config", "source $script\ncomplete -C 'cudaq-realtime " + words + "'\n");
+  }
+
+private:
+  scratch_folder folder_;
+};
+
+TEST_F(CompletionScript, OffersSubcommandsInBash) {
+  const lines all = in_bash("''");
+  for (const char *word : {"latency", "bench", "help", "completion", "--version"})
+    EXPECT_TRUE(has(all, word)) << word;
+  EXPECT_EQ(in_bash("lat"), lines{"latency"});
+  EXPECT_EQ(in_bash("bench dev"), lines{"device"});
+  EXPECT_EQ(in_bash("help lat"), lines{"latency"});
+  EXPECT_EQ(in_bash("completion z"), lines{"zsh"});
+}
+
+TEST_F(CompletionScript, OffersOptionsAndValuesInBash) {
+  EXPECT_EQ(in_bash("latency --exch"), lines{"--exchanges"});
+  EXPECT_EQ(in_bash("bench device --cur"), lines{"--curves"});
+  EXPECT_EQ(in_bash("latency --curv"), lines{}) << "an option of another subcommand";
+  EXPECT_EQ(in_bash("doctor --transport ''"), (lines{"cpu_roce", "shm", "udp"}));
+  EXPECT_EQ(in_bash("doctor --transport = u"), lines{"udp"}) << "bash divides --transport=u";
+  EXPECT_EQ(in_bash("doctor --transport ="), (lines{"cpu_roce", "shm", "udp"}));
+  EXPECT_EQ(in_bash("latency --slots ''"), lines{}) << "a number";
+}
+
+TEST_F(CompletionScript, OffersFilesInBash) {
+  EXPECT_EQ(in_bash("latency --json ''"), (lines{"report.json", "two words"}));
+  EXPECT_EQ(in_bash("latency --json --qui"), lines{"--quick"}) << "the value of --json may be missing";
+  EXPECT_EQ(in_bash("latency --json latency --qui"), lines{"--quick"}) << "a file with the name of a subcommand";
+}
+
+TEST_F(CompletionScript, OffersTheSameInFish) {
+  if (!installed("fish"))
+    GTEST_SKIP() << "fish is not installed";
+  const lines all = in_fish("");
+  EXPECT_TRUE(std::ranges::any_of(all, [](const std::string &line) { return line.starts_with("latency\t"); }));
+  ASSERT_EQ(in_fish("latency --exch").size(), 1u);
+  EXPECT_TRUE(in_fish("latency --exch")[0].starts_with("--exchanges\t"));
+  EXPECT_EQ(in_fish("bench dev").size(), 1u);
+  const lines values = in_fish("doctor --transport ");
+  ASSERT_EQ(values.size(), 3u);
+  EXPECT_TRUE(values[0].starts_with("cpu_roce"));
+  EXPECT_EQ(in_fish("latency --curv"), lines{});
+}
+
+TEST_F(CompletionScript, OffersTheSameInZsh) {
+  if (!installed("zsh"))
+    GTEST_SKIP() << "zsh is not installed";
+  // Zsh completes only in a terminal, so these functions print what its own ones would get.
+  const auto asked = [&](const std::string &function) {
+    return run("zsh", " -f",
+               "compdef() { print -l -- compdef $@ }\n_arguments() { print -rl -- $@ }\nsource $script\n" + function);
+  };
+  EXPECT_TRUE(has(asked(""), "compdef"));
+  EXPECT_TRUE(has(asked("_cudaq-realtime-latency"), "--quick[4000 exchanges in 2 rounds]"));
+  const lines doctor = asked("_cudaq-realtime-doctor");
+  EXPECT_TRUE(has(doctor, "--transport=[also what this transport needs]:TEXT:(udp shm cpu_roce)"));
+  EXPECT_TRUE(std::ranges::any_of(doctor, [](const std::string &line) {
+    return line.starts_with("--json=[") && line.ends_with("]::\\[FILE\\]:_files");
+  }));
+}
+
+TEST_F(CompletionScript, ForAnotherShellIsRefused) {
+  const program_result r = run_program("completion tcsh");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "tcsh")) << r.err;
+  EXPECT_EQ(run_program("completion").exit_code, 2);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

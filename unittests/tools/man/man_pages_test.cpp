@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The man pages of the program: all subcommands and options, and no mistake in roff.
+#include "unittests/tools/common/run_program.h"
+
+#include <gtest/gtest.h>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+/// A name as roff prints it in the source: with escaped dashes.
+std::string in_roff(const std::string &name) {
+  std::string text;
+  for (const char c : name)
+    text += c == '-' ? std::string("\\-") : std::string(1, c);
+  return text;
+}
+
+void expect_all_options(const nlohmann::json &command, const std::filesystem::path &folder) {
+  std::string name = "cudaq-realtime" + (command.at("name") == "" ? "" : "-" + command.at("name").get<std::string>());
+  std::replace(name.begin(), name.end(), ' ', '-');
+  const std::string page = read_file(folder / (name + ".1"));
+  EXPECT_TRUE(contains(page, ".SH NAME\n" + in_roff(name) + " \\- ")) << name;
+  for (const auto &option : command.at("options"))
+    if (!option.at("argument").get<bool>()) {
+      EXPECT_TRUE(contains(page, "\\fB" + in_roff(option.at("names").at(0)) + "\\fR")) << name << option;
+    }
+  for (const auto &below : command.at("subcommands"))
+    expect_all_options(below, folder);
+}
+
+TEST(ManPages, HaveEverySubcommandAndOption) {
+  const scratch_folder folder;
+  const auto report = run_good_program("man --json --folder " + folder.path().string());
+  EXPECT_GE(report.at("files").size(), 10u);
+  expect_all_options(run_good_program("help --json").at("help"), folder.path());
+}
+
+TEST(ManPages, AreReadByGroffWithoutWarnings) {
+  if (std::system("command -v groff >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "groff is not installed";
+  const scratch_folder folder;
+  ASSERT_EQ(run_program("man --folder " + folder.path().string()).exit_code, 0);
+  for (const auto &page : std::filesystem::directory_iterator(folder.path())) {
+    const auto warnings = folder.path() / "warnings";
+    const std::string command =
+        "groff -man -ww -z -Tascii '" + page.path().string() + "' 2>'" + warnings.string() + "' </dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0) << page.path();
+    EXPECT_EQ(read_file(warnings), "") << page.path();
+    std::filesystem::remove(warnings);
+  }
+}
+
+TEST(ManPages, AreThoseOfTheirSubcommandAndAlwaysTheSame) {
+  const program_result bench = run_program("man bench device");
+  EXPECT_EQ(bench.exit_code, 0);
+  EXPECT_TRUE(contains(bench.out, ".TH CUDAQ\\-REALTIME\\-BENCH\\-DEVICE 1 \"\"")) << bench.out;
+  EXPECT_EQ(bench.out, run_program("man bench device").out);
+  EXPECT_EQ(run_program("man bensch").exit_code, 2);
+}
+
+TEST(ManPages, GoIntoAFolderThatExists) {
+  const program_result r = run_program("man --folder /nonexistent");
+  EXPECT_EQ(r.exit_code, 2);
+  EXPECT_TRUE(contains(r.err, "--folder: cannot write /nonexistent/cudaq-realtime.1")) << r.err;
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
