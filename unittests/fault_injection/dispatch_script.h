@@ -74,6 +74,14 @@ public:
 protected:
   using status = cudaq_status_t;
 
+  template <class T>
+  static status forget(T *&object, status (*end)(T *)) {
+    const status said = end(object);
+    if (said == CUDAQ_OK)
+      object = nullptr;
+    return said;
+  }
+
   step make_manager() {
     return {"cudaq_dispatch_manager_create", [this] { return cudaq_dispatch_manager_create(&manager); }};
   }
@@ -194,13 +202,6 @@ protected:
   std::vector<member> members;
 
 private:
-  template <class T>
-  static status forget(T *&object, status (*end)(T *)) {
-    const status said = end(object);
-    if (said == CUDAQ_OK)
-      object = nullptr;
-    return said;
-  }
   static std::string describe(const member &m) {
     cudaq_dispatcher_stats_t s{};
     s.struct_size = sizeof(s);

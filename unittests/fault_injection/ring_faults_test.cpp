@@ -54,6 +54,44 @@ TEST_F(RingFaults, CostNoDeviceMemory) {
   expect_no_loss(20);
 }
 
+/// A ring whose requests lie in device memory, and a producer's handle on it.
+class producer_life : public dispatch_script {
+public:
+  explicit producer_life(std::uint32_t memory_kind) : dispatch_script(0) { ring_options.memory_kind = memory_kind; }
+  ~producer_life() override {
+    if (producer_ != nullptr)
+      (void)cudaq_ringbuffer_producer_close(producer_);
+  }
+  std::vector<step> steps() override {
+    return {make_ring(),
+            {"cudaq_ringbuffer_get_info",
+             [this] {
+               cudaq_ringbuffer_info_t info{};
+               info.struct_size = sizeof(info);
+               return cudaq_ringbuffer_get_info(memory, &info);
+             }},
+            {"cudaq_ringbuffer_producer_open", [this] { return cudaq_ringbuffer_producer_open(memory, &producer_); }},
+            {"cudaq_ringbuffer_producer_send",
+             [this] { return cudaq_ringbuffer_producer_send(producer_, 1, nullptr, 0, 0, 0, 0, nullptr); }},
+            {"cudaq_ringbuffer_producer_close", [this] { return forget(producer_, cudaq_ringbuffer_producer_close); }},
+            destroy_ring()};
+  }
+
+private:
+  cudaq_ringbuffer_producer_t *producer_ = nullptr;
+};
+
+TEST_F(RingFaults, CostNoRequestsInDeviceMemory) {
+  if (!has_cuda_memory())
+    GTEST_SKIP() << "this library was built without the CUDA runtime";
+  for (const std::uint32_t kind : {CUDAQ_MEMORY_DEVICE_RX, CUDAQ_MEMORY_AUTO}) {
+    fault_sweep sweep([kind] { return std::make_unique<producer_life>(kind); });
+    sweep.each_call();
+    sweep.pairs_in_the_end();
+    sweep.expect_at_least(20);
+  }
+}
+
 /// Functions that check their arguments only.
 class refusals : public dispatch_script {
 public:

@@ -232,7 +232,10 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
   FAULT_POINT(cudaErrorUnknown);
-  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+  *value = attribute == cudaDevAttrComputeCapabilityMajor           ? 9
+           : attribute == cudaDevAttrGPUDirectRDMAWritesOrdering    ? 100
+           : attribute == cudaDevAttrDirectManagedMemAccessFromHost ? 1
+                                                                    : 0;
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
@@ -265,6 +268,18 @@ cudaError_t cudaHostGetDevicePointer(void **out, void *memory, unsigned) {
   FAULT_POINT(cudaErrorUnknown);
   *out = memory;
   return cudaSuccess;
+}
+cudaError_t cudaMallocManaged(void **out, std::size_t bytes, unsigned) {
+  FAULT_POINT(cudaErrorMemoryAllocation);
+  return make_block(out, bytes, cudaMemoryTypeManaged);
+}
+cudaError_t cudaFree(void *memory) {
+  if (faults::hits("cudaFree"))
+    return excuse_block(memory);
+  const exempt_scope inside;
+  if (anything_runs())
+    note_violation("cudaFree waits for a kernel that runs");
+  return free_block(memory);
 }
 cudaError_t cudaMallocAsync(void **out, std::size_t bytes, cudaStream_t) {
   FAULT_POINT(cudaErrorMemoryAllocation);
