@@ -39,7 +39,6 @@ status_or_reason map_device_memory(const mapping_request &request, mapping_resul
       const char *name;
       status_or_reason (*map)(const mapping_request &, mapping_result &);
     } ways[] = {{"coherent memory", map_coherent}, {"GDRCopy", map_by_gdrcopy}, {"Vulkan", map_by_vulkan}};
-    cudaq_status_t status = CUDAQ_ERR_UNSUPPORTED; // or that of the first way that should have worked
     for (const auto &way : ways) {
       const status_or_reason refused = way.map(request, out);
       if (!refused) {
@@ -47,10 +46,11 @@ status_or_reason map_device_memory(const mapping_request &request, mapping_resul
         return {};
       }
       out.reset();
-      status = status == CUDAQ_ERR_UNSUPPORTED ? refused.status : status;
+      if (refused.status != CUDAQ_ERR_UNSUPPORTED) // the way exists, but a call of it has failed
+        return make_reason(refused.status, "%s: %s", way.name, refused.text.c_str());
       why += (why.empty() ? "" : "; ") + std::string(way.name) + ": " + refused.text;
     }
-    return make_reason(status, "no way to map memory of device %d for the CPU. %s", request.device, why.c_str());
+    return lacks("no way to map memory of device %d for the CPU. %s", request.device, why.c_str());
   });
 }
 
