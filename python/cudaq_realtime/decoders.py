@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Sequence, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _native
 
 if TYPE_CHECKING:
     import stim
+
+Bits = npt.NDArray[np.uint8]
 
 
 class DecodeError(RuntimeError):
@@ -22,7 +25,7 @@ class DecodeError(RuntimeError):
         super().__init__(f"{where}{_native.status_text(status)} (status {status})")
 
 
-def packed_rows(shots: np.ndarray, bits: int, bit_packed: bool) -> np.ndarray:
+def packed_rows(shots: npt.ArrayLike, bits: int, bit_packed: bool) -> Bits:
     """Rows of bytes with bit k in bit k % 8 of byte k // 8, from rows of bits or of such bytes."""
     shots = np.asarray(shots)
     width, what = ((bits + 7) // 8, "bytes") if bit_packed else (bits, "bits")
@@ -40,7 +43,7 @@ def packed_rows(shots: np.ndarray, bits: int, bit_packed: bool) -> np.ndarray:
     return np.ascontiguousarray(np.packbits(shots.astype(np.uint8, copy=False), axis=1, bitorder="little"))
 
 
-def unpacked_rows(rows: np.ndarray, bits: int) -> np.ndarray:
+def unpacked_rows(rows: Bits, bits: int) -> Bits:
     return np.unpackbits(rows, axis=1, count=bits, bitorder="little")
 
 
@@ -58,7 +61,7 @@ class Decoder:
         self._name, self._dem = name, str(dem)
         self._native = _native.NativeDecoder(self._name, self._dem)
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[type[Decoder], tuple[str, str]]:
         return Decoder, (self._name, self._dem)
 
     def __repr__(self) -> str:
@@ -77,7 +80,7 @@ class Decoder:
     def num_observables(self) -> int:
         return self._native.num_observables
 
-    def _one(self, events) -> tuple[np.ndarray, float]:
+    def _one(self, events: npt.ArrayLike) -> tuple[Bits, float]:
         events = np.asarray(events)
         if events.size and not np.issubdtype(events.dtype, np.integer):
             raise ValueError(f"events has the type {events.dtype}, accepted: indices of detectors")
@@ -89,7 +92,14 @@ class Decoder:
             raise DecodeError(status)
         return np.unpackbits(packed, count=self.num_observables, bitorder="little"), weight
 
-    def decode(self, events: Sequence[int] | np.ndarray, *, return_weight: bool = False):
+    @overload
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: Literal[False] = False) -> Bits: ...
+
+    @overload
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *,
+               return_weight: Literal[True]) -> tuple[Bits, float]: ...
+
+    def decode(self, events: Sequence[int] | npt.NDArray[Any], *, return_weight: bool = False) -> Any:
         """Decodes one shot.
 
         events: the indices of the detectors that fired, each once, in any order.
@@ -99,22 +109,23 @@ class Decoder:
         observables, weight = self._one(events)
         return (observables, weight) if return_weight else observables
 
-    def decode_to_edges_array(self, events: Sequence[int] | np.ndarray) -> np.ndarray:
+    def decode_to_edges_array(self, events: Sequence[int] | npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The edges of the correction: int64[edges, 2], two detectors each, -1 for the boundary.
 
         Only of decoders that give edges ("pymatching:edges=1"); of others NotImplementedError. Raises DecodeError.
         """
         if not self._native.gives_edges:
             raise NotImplementedError(f"the decoder {self._name} gives no edges; 'pymatching:edges=1' does")
-        events = np.ascontiguousarray(events, dtype=np.uint64).reshape(-1)
+        indices = np.ascontiguousarray(events, dtype=np.uint64).reshape(-1)
         edges = np.empty((max(1, self.num_detectors), 2), dtype=np.int64)
-        status, count = self._native.decode_edges(events, edges)
+        status, count = self._native.decode_edges(indices, edges)
         if status:
             raise DecodeError(status)
         return edges[:count].copy()
 
-    def decode_batch(self, shots: np.ndarray, *, bit_packed_shots: bool = False, bit_packed_predictions: bool = False,
-                     threads: int = 1, statuses: np.ndarray | None = None) -> np.ndarray:
+    def decode_batch(self, shots: npt.ArrayLike, *, bit_packed_shots: bool = False,
+                     bit_packed_predictions: bool = False, threads: int = 1,
+                     statuses: npt.NDArray[np.int32] | None = None) -> Bits:
         """Decodes many shots.
 
         shots: bool or 0/1 [shots, num_detectors]; with bit_packed_shots uint8 [shots, (num_detectors + 7) // 8].

@@ -21,7 +21,7 @@ class Answer(NamedTuple):
         return _native.rpc_status_text(self.status)
 
 
-def _with_status(handler: Handler):
+def _with_status(handler: Handler) -> Callable[[bytes], tuple[int, bytes]]:
     def call(payload: bytes) -> tuple[int, bytes]:
         answer = handler(payload)
         return answer if isinstance(answer, tuple) else (0, answer)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Dict
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _native
-from .decoders import DecodeError, packed_rows, unpacked_rows
+from .decoders import Bits, DecodeError, packed_rows, unpacked_rows
 
 if TYPE_CHECKING:
     import stim
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 
 
-class Report(dict):
+class Report(Dict[str, Any]):
     """The figures of a run: a flat dict of numbers and texts, one row of a table.
 
     pandas.DataFrame([report, ...]) is the table; `latencies_ns` has the time of each request.
     """
 
-    latencies_ns: np.ndarray
+    latencies_ns: npt.NDArray[np.int64]
 
-    def __init__(self, figures: dict[str, Any], latencies_ns: np.ndarray):
+    def __init__(self, figures: dict[str, Any], latencies_ns: npt.NDArray[np.int64]):
         super().__init__(figures)
         self.latencies_ns = latencies_ns
 
@@ -41,8 +42,8 @@ class Pipeline:
         self._name, self._workers, self._slots = decoder, workers, slots
         self._native = _native.NativePipeline(decoder, str(dem), workers, slots)
 
-    def run(self, shots: np.ndarray, *, rate: float = 0.0, bit_packed_shots: bool = False,
-            bit_packed_predictions: bool = False) -> tuple[np.ndarray, Report]:
+    def run(self, shots: npt.ArrayLike, *, rate: float = 0.0, bit_packed_shots: bool = False,
+            bit_packed_predictions: bool = False) -> tuple[Bits, Report]:
         """Sends the shots and waits for all answers.
 
         shots: as of Decoder.decode_batch. rate: requests per second, evenly spaced; 0: as fast as slots become free.
@@ -63,7 +64,7 @@ class Pipeline:
         return (out if bit_packed_predictions else unpacked_rows(out, native.num_observables),
                 self._report(latencies, seconds, rate))
 
-    def _report(self, latencies: np.ndarray, seconds: float, rate: float) -> Report:
+    def _report(self, latencies: npt.NDArray[np.int64], seconds: float, rate: float) -> Report:
         figures: dict[str, Any] = {
             "tool": "cudaq_realtime", "version": _native.version, "machine": platform.machine(),
             "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "decoder": self._name,

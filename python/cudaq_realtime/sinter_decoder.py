@@ -6,18 +6,19 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import sinter
 import stim
 
 from ._native import decoder_names
-from .decoders import Decoder
+from .decoders import Bits, Decoder
 
 
 class CompiledSinterDecoder(sinter.CompiledDecoder):
     def __init__(self, decoder: Decoder):
         self._decoder = decoder
 
-    def decode_shots_bit_packed(self, *, bit_packed_detection_event_data: np.ndarray) -> np.ndarray:
+    def decode_shots_bit_packed(self, *, bit_packed_detection_event_data: npt.NDArray[np.uint8]) -> Bits:
         return self._decoder.decode_batch(bit_packed_detection_event_data, bit_packed_shots=True,
                                           bit_packed_predictions=True)
 

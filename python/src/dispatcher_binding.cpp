@@ -97,7 +97,7 @@ public:
       handlers_.clear();
   }
 
-  void add(const std::string &name, nb::callable function) {
+  void add(const std::string &name, nb::typed<nb::callable, std::tuple<int, nb::bytes>(nb::bytes)> function) {
     handlers_.push_back(std::make_unique<python_handler>(python_handler{std::move(function), {}}));
     check(cudaq_dispatcher_set_host_handler_v2(dispatcher_, cudaq::realtime::fnv1a_hash(name.c_str()), &call_python,
                                                handlers_.back().get(), nullptr));
@@ -158,7 +158,7 @@ public:
         texts.push_back(handler->last_error);
     return texts;
   }
-  nb::dict stats() const {
+  nb::typed<nb::dict, nb::str, nb::int_> stats() const {
     cudaq_dispatcher_stats_t now{};
     now.struct_size = sizeof(now);
     check(cudaq_dispatcher_get_stats(dispatcher_, &now));
@@ -171,7 +171,7 @@ public:
     d["dropped_unknown_function"] = now.dropped_unknown_function;
     d["handler_errors"] = now.handler_errors;
     d["cursor"] = now.cursor;
-    return d;
+    return nb::typed<nb::dict, nb::str, nb::int_>(d);
   }
   std::string dump() const {
     std::string text(65536, '\0');

@@ -111,14 +111,14 @@ public:
     return std::chrono::duration<double>(clock::now() - begin).count();
   }
 
-  nb::dict stats() const {
+  nb::typed<nb::dict, nb::str, nb::int_> stats() const {
     const rt::realtime_pipeline::Stats now = pipeline_->stats();
     nb::dict d;
     d["submitted"] = now.submitted;
     d["completed"] = now.completed;
     d["dispatched"] = now.dispatched;
     d["backpressure_stalls"] = now.backpressure_stalls;
-    return d;
+    return nb::typed<nb::dict, nb::str, nb::int_>(d);
   }
   std::string dump() const { return pipeline_->dump(); }
 

@@ -6,7 +6,7 @@
 set -euo pipefail
 source=$1 prefix=$2 scratch=$3
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/cudaq-realtime/python-packages
-needed="nanobind scikit_build_core numpy pytest stim sinter pymatching pandas"
+needed="nanobind scikit_build_core numpy pytest stim sinter pymatching pandas mypy"
 
 skip() {
   echo "skipped: $1"
@@ -59,4 +59,6 @@ cd "$scratch"
 export PYTHONPATH=$scratch/site PYTHONDONTWRITEBYTECODE=1
 unset LD_LIBRARY_PATH
 timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python"
+timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --cache-dir "$scratch/mypy" \
+  -p cudaq_realtime
 timeout 120 "$python" "$source/unittests/python/run_page.py" "$source/docs/packages/python.md"
