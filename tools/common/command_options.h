@@ -58,6 +58,10 @@ inline void add_hgrm_option(CLI::App &command, output_options &o) {
       ->type_name("PREFIX");
 }
 
+inline void add_html_option(CLI::App &command, output_options &o) {
+  command.add_option("--html", o.html_file, "report as one HTML page with plots, into FILE")->type_name("FILE");
+}
+
 /// `until`: the event that must happen within that time.
 inline void add_timeout_option(CLI::App &command, double &timeout_s, const char *until) {
   command.add_option("--timeout", timeout_s, fmt::format("seconds without {} after which the run fails", until))

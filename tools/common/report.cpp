@@ -70,7 +70,7 @@ void write_file(const char *option, const std::string &path, const std::function
 
 output::output(output_options options)
     : options_(std::move(options)), quiet_(options_.json && (options_.json_file.empty() || options_.json_file == "-")) {
-  if (options_.json)
+  if (options_.json || !options_.html_file.empty())
     machine_ = std::make_unique<const json>(machine_json());
 }
 
@@ -84,28 +84,36 @@ void output::raw(const std::string &s) const {
 void output::check_files() const {
   if (options_.json && !quiet_)
     check_writable("--json", options_.json_file);
+  if (!options_.html_file.empty())
+    check_writable("--html", options_.html_file);
+  if (options_.json && !quiet_ && options_.html_file == options_.json_file)
+    throw usage_error(fmt::format("--html {}: this is the file of --json", options_.html_file));
   if (!options_.hgrm_prefix.empty())
     check_writable("--hgrm", options_.hgrm_prefix + ".hgrm");
 }
 
-void output::write_report(const json &body, const std::string &problem, int status, bool interrupted) const {
-  if (!options_.json || reported_)
-    return;
-  reported_ = true;
+json output::report_of(const json &body, const std::string &problem, int status, bool interrupted) const {
   json all = {{"schema_version", kSchemaVersion},
               {"tool", "cudaq-realtime"},
               {"command", options_.command},
               {"version", program_version()},
               {"date", utc_date()},
               {"command_line", options_.command_line},
-              {"machine", *machine_},
+              {"machine", machine_ == nullptr ? json() : *machine_},
               {"ok", status == kExitOk},
               {"exit_status", status},
               {"error", status == kExitOk ? json() : json(problem)},
               {"interrupted", interrupted}};
   all.update(body);
+  return all;
+}
+
+void output::write_report(const json &report) const {
+  if (!options_.json || reported_)
+    return;
+  reported_ = true;
   // File names and messages may hold any bytes; the report must be valid JSON nevertheless.
-  const std::string text = all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  const std::string text = report.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   if (quiet_) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return;
@@ -113,18 +121,21 @@ void output::write_report(const json &body, const std::string &problem, int stat
   write_file("--json", options_.json_file, [&](std::ostream &file) { file << text; });
 }
 
-int output::finish(json body, const std::string &problem, int status, bool interrupted) const {
+int output::finish(json body, const std::string &problem, int status, bool interrupted, const html_writer &html) const {
   const int end = problem.empty() ? int{kExitOk} : status;
   if (end != kExitOk)
     print_refusal(options_.command, "FAILED: " + problem);
-  write_report(body, problem, end, interrupted);
+  const json report = report_of(body, problem, end, interrupted);
+  write_report(report);
+  if (!options_.html_file.empty() && html)
+    write_file("--html", options_.html_file, [&](std::ostream &file) { file << html(report); });
   return end;
 }
 
 int output::refuse(const std::string &reason, int status) const noexcept {
   try {
     print_refusal(options_.command, reason);
-    write_report(json::object(), reason, status, false);
+    write_report(report_of(json::object(), reason, status, false));
   } catch (const std::exception &) {
     reported_ = true; // there is no place for a message, or the message is that the report cannot be written
   }
@@ -173,6 +184,13 @@ json latency_json(const latency_histogram &h) {
           {"p99.9", h.percentile(99.9)},
           {"max", h.max()},
           {"percentile_relative_error", latency_histogram::kRelativeError}};
+}
+
+json timeline_json(const run_timeline &timeline) {
+  json parts = json::array();
+  for (std::size_t i = 0; i < timeline.size(); ++i)
+    parts.push_back({{"count", timeline[i].count}, {"mean_ns", timeline[i].mean()}, {"max_ns", timeline[i].max}});
+  return {{"part_ns", timeline.part_ns()}, {"parts", parts}};
 }
 
 std::string latency_line(const latency_histogram &h) {

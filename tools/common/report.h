@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/common/latency_histogram.h"
+#include "tools/common/run_timeline.h"
 
 #include <cstdint>
 #include <fmt/core.h>
@@ -54,6 +55,7 @@ public:
 struct output_options {
   bool json = false;
   std::string json_file;    ///< "" or "-": stdout, and no other text is written to stdout
+  std::string html_file;    ///< "": no page
   std::string hgrm_prefix;  ///< "": no files; else each histogram is written to <prefix>.<name>.hgrm
   std::string command;      ///< words of the subcommand: "bench device"; "" for the program itself
   std::string command_line; ///< as typed, for the report
@@ -68,10 +70,13 @@ void print_refusal(const std::string &command, const std::string &reason);
 /// Writes a file that the user named with `option`. Throws usage_error with both names if that fails.
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write);
 
+/// Makes a page of a report with all of its fields.
+using html_writer = std::function<std::string(const json &report)>;
+
 /// Where a subcommand's result goes. Used by one thread.
 class output {
 public:
-  /// With --json it reads what the report says of the machine: create it before a thread is pinned.
+  /// With --json or --html it reads what the report says of the machine: create it before a thread is pinned.
   explicit output(output_options options);
   ~output();
   output(const output &) = delete;
@@ -91,15 +96,18 @@ public:
 
   /// The end of every subcommand. Writes the report if --json was given: the fields that every report has
   /// (docs/command_line.md), then those of `body`. Without a `problem` it returns kExitOk. Otherwise it prints the
-  /// problem to stderr and returns `status`. Throws usage_error if the file cannot be written.
-  int finish(json body, const std::string &problem = "", int status = kExitCheckFailed, bool interrupted = false) const;
+  /// problem to stderr and returns `status`. With --html it also writes what `html` makes of the report. Throws
+  /// usage_error if a file cannot be written.
+  int finish(json body, const std::string &problem = "", int status = kExitCheckFailed, bool interrupted = false,
+             const html_writer &html = {}) const;
   /// The end of a subcommand that has thrown: prints `reason` to stderr, and writes a report without measurements,
   /// unless one is written already. A report that cannot be written is ignored. Returns `status`.
   int refuse(const std::string &reason, int status) const noexcept;
   void write_hgrm(const std::string &name, const latency_histogram &histogram) const;
 
 private:
-  void write_report(const json &body, const std::string &problem, int status, bool interrupted) const;
+  [[nodiscard]] json report_of(const json &body, const std::string &problem, int status, bool interrupted) const;
+  void write_report(const json &report) const;
 
   output_options options_;
   bool quiet_;
@@ -118,6 +126,8 @@ std::string format_rate(double per_second);
 
 /// count, min, mean, p50, p90, p99, p99.9, max, and the accuracy of the percentiles.
 json latency_json(const latency_histogram &histogram);
+/// part_ns, and the count, mean and maximum of each part.
+json timeline_json(const run_timeline &timeline);
 /// "min 40.1 us  p50 ..." on one line.
 std::string latency_line(const latency_histogram &histogram);
 

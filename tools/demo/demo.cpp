@@ -212,7 +212,7 @@ int run_demo(const demo_options &o, const output &out, const decode_place *place
       fmt::print(stderr, "  {}\n", note);
   return out.finish(demo_json(o, setup, plan, *decoders, passes),
                     fmt::format("{}", fmt::join(passes.back().problems, "; ")), kExitCheckFailed,
-                    interrupt_guard::interrupted());
+                    interrupt_guard::interrupted(), [&](const json &all) { return demo_html(all, passes, plan); });
 }
 
 } // namespace cudaq::realtime::tools

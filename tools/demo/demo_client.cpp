@@ -96,6 +96,7 @@ void answer_collector::report() const {
 void answer_collector::check(const answer &a) {
   last_answer_ns_ = a.seen_ns;
   result_.from_sent.record(a.seen_ns - a.sent_ns);
+  result_.timeline.record(a.seen_ns, a.seen_ns - a.sent_ns);
   if (state_.config.cadence_ns != 0)
     result_.from_due.record(a.seen_ns - a.due_ns);
   if (a.fault != answer_fault::none) {

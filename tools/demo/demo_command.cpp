@@ -56,6 +56,7 @@ void add_demo(CLI::App &program, chosen_command &chosen) {
   add_recorded_shots_options(demo, o.data_folder, o.seed);
   add_own_data_instead_of(demo, o.data, {"--distance", "--noise", "--data"});
   add_timeout_option(demo, o.timeout_s, "progress");
+  add_html_option(demo, chosen.output);
   add_hgrm_option(demo, chosen.output);
   run_when_chosen(demo, chosen, [options](const output &out) {
     return options->device == "gpu" ? run_demo_on_gpu(*options, out) : run_demo(*options, out);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/common/latency_histogram.h"
+#include "tools/common/run_timeline.h"
 #include "tools/common/shot_plan.h"
 #include "tools/services/ring_service.h"
 
@@ -33,6 +34,7 @@ struct pass_result {
   std::uint64_t wall_ns = 0;               ///< from the begin of the pass to the last answer collected
   latency_histogram from_sent;             ///< from writing the frame to seeing the answer
   latency_histogram from_due;              ///< with a cadence: from the scheduled time to seeing the answer
+  run_timeline timeline;                   ///< of from_sent
   std::uint64_t out_of_order = 0;          ///< answers collected while an older request had no answer
   std::uint64_t involuntary_switches = 0;  ///< of the client's threads; the latencies include that time
   std::uint64_t stalls = 0;                ///< shots whose slot was still taken (backpressure)

@@ -90,6 +90,7 @@ json pass_json(const pass_result &r, const shot_plan &plan) {
             {"latency_ns", latency_json(r.from_sent)}};
   if (r.config.cadence_ns != 0)
     j["latency_since_due_ns"] = latency_json(r.from_due);
+  j["timeline"] = timeline_json(r.timeline);
   j.update({{"mismatches", r.mismatches},
             {"wrong_frames", r.faults},
             {"error_statuses", r.bad_status},

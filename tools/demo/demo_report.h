@@ -8,6 +8,7 @@
 namespace cudaq::realtime::tools {
 
 void print_pass(const output &out, const pass_result &result, const shot_plan &plan);
+std::string demo_html(const json &report, const std::vector<pass_result> &passes, const shot_plan &plan);
 json pass_json(const pass_result &result, const shot_plan &plan);
 json stats_json(const cudaq_dispatcher_stats_t &stats);
 

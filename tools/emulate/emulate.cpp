@@ -6,6 +6,7 @@
 #include "tools/common/terminal.h"
 #include "tools/emulate/links.h"
 #include "tools/emulate/player.h"
+#include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
 
 #include <fmt/format.h>
@@ -72,6 +73,7 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"wall_ns", r.wall_ns},
           {"round_trip_ns", latency_json(r.request_time)},
           {"shot_ns", latency_json(r.shot_time)},
+          {"timeline", timeline_json(r.timeline)},
           {"lost", r.lost},
           {"repeated", c.repeated},
           {"busy", r.busy},
@@ -84,6 +86,21 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"stalled", r.stalled},
           {"notes", r.notes},
           {"problems", problems}};
+}
+
+std::string emulate_html(const json &report, const play_result &r, const shot_plan &plan) {
+  html_page page("Emulated control system: " + report["link"].get<std::string>());
+  page.add("Shots", html_paragraph(fmt::format("{} played, {} answered; {} requests, {} lost, {} shots late.", r.shots,
+                                               r.answered, r.requests, r.lost, r.late)));
+  if (plan.shots().has_observables())
+    page.add("Logical errors", html_paragraph(error_rate{r.logical_errors, r.answered}.text()));
+  const std::vector<plotted_latency> latencies{{"round trip of a request", &r.request_time},
+                                               {"shot, since due", &r.shot_time}};
+  page.add("Latency histogram", histogram_plot(latencies));
+  page.add("Latency percentiles", percentile_plot(latencies) + latency_table({{"round trip", &r.request_time},
+                                                                              {"shot, since due", &r.shot_time}}));
+  page.add("Timeline", timeline_plot(r.timeline));
+  return page.text(report);
 }
 
 } // namespace
@@ -119,7 +136,8 @@ int run_emulate(const emulate_options &o, const output &out) {
   for (const std::string &note : result.notes)
     fmt::print(stderr, "  {}\n", note);
   return out.finish(report(o, result, plan, check, *to, problems), fmt::format("{}", fmt::join(problems, "; ")),
-                    kExitCheckFailed, interrupts.interrupted());
+                    kExitCheckFailed, interrupts.interrupted(),
+                    [&](const json &all) { return emulate_html(all, result, plan); });
 }
 
 } // namespace cudaq::realtime::tools

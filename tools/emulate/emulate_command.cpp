@@ -50,6 +50,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   add_recorded_shots_options(emulate, o.data_folder, o.seed);
   add_own_data_instead_of(emulate, o.data, {"--distance", "--noise", "--data"});
   add_timeout_option(emulate, o.timeout_s, "an answer");
+  add_html_option(emulate, chosen.output);
   add_hgrm_option(emulate, chosen.output);
   run_when_chosen(emulate, chosen, [options](const output &out) { return run_emulate(*options, out); });
 }

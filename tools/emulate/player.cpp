@@ -132,6 +132,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
     note(s, "the answer echoes another timestamp than its request has");
   } else {
     result_.request_time.record(now - answer.header.ptp_timestamp);
+    result_.timeline.record(now, now - answer.header.ptp_timestamp);
   }
   const std::int32_t status = answer.header.status;
   if (status == CUDAQ_RPC_ERR_BUSY || (server_ && status == static_cast<std::int32_t>(qec::server_status::busy))) {

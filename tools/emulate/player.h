@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tools/common/latency_histogram.h"
+#include "tools/common/run_timeline.h"
 #include "tools/common/shot_plan.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
@@ -27,6 +28,7 @@ struct play_result {
   std::uint64_t bad_status = 0;   ///< other answers with an error
   std::uint64_t wrong_echo = 0;   ///< answers with another timestamp than their request
   std::uint64_t mismatches = 0;   ///< corrections that are not the expected ones
+  run_timeline timeline;          ///< of request_time
   std::uint64_t logical_errors = 0;
   std::uint64_t late = 0;         ///< shots that began after their time, because all streams were busy
   bool stalled = false;           ///< no answer at all for the timeout, or the server has ended

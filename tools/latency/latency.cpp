@@ -155,7 +155,8 @@ int run_latency(const latency_options &options, const output &out) {
   std::uint64_t wrong = 0;
   for (const latency_case &c : cases)
     wrong += c.total.wrong;
-  return out.finish(latency_json_body(o, context, cases), wrong == 0 ? "" : fmt::format("{} wrong replies", wrong));
+  return out.finish(latency_json_body(o, context, cases), wrong == 0 ? "" : fmt::format("{} wrong replies", wrong),
+                    kExitCheckFailed, false, [&](const json &all) { return latency_html(all, cases); });
 }
 
 } // namespace cudaq::realtime::tools

@@ -34,6 +34,7 @@ void add_latency(CLI::App &program, chosen_command &chosen) {
       ->expected(2)
       ->type_name("A,B");
   add_random_payload_options(latency, o);
+  add_html_option(latency, chosen.output);
   add_hgrm_option(latency, chosen.output);
   run_when_chosen(latency, chosen, [options](const output &out) { return run_latency(*options, out); });
 }

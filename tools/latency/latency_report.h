@@ -35,6 +35,7 @@ struct latency_context {
 
 void print_latency(const output &out, const latency_options &o, const latency_context &context,
                    const std::vector<latency_case> &cases);
+std::string latency_html(const json &report, const std::vector<latency_case> &cases);
 json latency_json_body(const latency_options &o, const latency_context &context,
                        const std::vector<latency_case> &cases);
 

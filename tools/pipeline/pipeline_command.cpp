@@ -46,7 +46,6 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   add_choice(pipeline, "--staging", o.staging,
              "how requests reach the engine on the GPU: mapped reads the slot, dma copies first",
              {"auto", "mapped", "dma"});
-  pipeline.add_option("--html", o.html_file, "write a report with histogram and stages to FILE")->type_name("FILE");
   add_decoder_option(pipeline, o.decoder, "matcher, after the engine");
   add_noise_option(pipeline, o.noise);
   add_shots_option(pipeline, o.shots, "shots to send; the set is repeated");
@@ -62,6 +61,7 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   add_recorded_shots_options(pipeline, o.data_folder, o.seed);
   add_own_data_instead_of(pipeline, o.data, {"--config", "--noise", "--data"});
   add_timeout_option(pipeline, o.timeout_s, "progress");
+  add_html_option(pipeline, chosen.output);
   add_hgrm_option(pipeline, chosen.output);
   run_when_chosen(pipeline, chosen,
                   [options](const output &out) { return run_pipeline(*options, out, &make_gpu_stage); });

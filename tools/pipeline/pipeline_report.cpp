@@ -160,6 +160,7 @@ json pipeline_json(const pipeline_options &o, const qec::decoding_config &config
           {"latency_stddev_ns", r.standard_deviation()},
           {"latency_per_round_ns", if_known(r.from_submit.mean() / std::max(config.rounds, 1u))},
           {"latency_since_due_ns", latency_json(r.from_due)},
+          {"timeline", timeline_json(r.timeline)},
           {"stage_a_ns", stage_json(r.stage_a, r)},
           {"stage_b_ns", stage_json(r.stage_b, r)},
           {"stage_c_ns", stage_json(r.stage_c, r)}};

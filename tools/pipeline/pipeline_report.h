@@ -15,6 +15,6 @@ json pipeline_json(const pipeline_options &options, const qec::decoding_config &
                    const qec::experimental::pipeline_stage_config &stages, const pipeline_shots &shots,
                    const pipeline_result &result);
 /// Writes nothing if `path` is empty. Throws usage_error if the file cannot be written.
-void write_pipeline_html(const std::string &path, const json &report, const pipeline_result &result);
+std::string pipeline_html(const json &report, const pipeline_shots &shots, const pipeline_result &result);
 
 } // namespace cudaq::realtime::tools

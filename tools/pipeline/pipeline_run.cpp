@@ -133,6 +133,7 @@ private:
     const auto at = static_cast<std::size_t>(c.request_id % (2 * num_slots_));
     const std::uint64_t sent = moments_.sent[at], latency = now - sent;
     result_.from_submit.record(latency);
+    result_.timeline.record(now, latency);
     result_.sum_of_squares += static_cast<double>(latency) * static_cast<double>(latency);
     result_.from_due.record(now - std::min(now, moments_.due[at]));
     result_.failed += !c.success;

@@ -14,6 +14,7 @@
 #include "tools/common/machine.h"
 #include "tools/common/own_data.h"
 #include "tools/common/report.h"
+#include "tools/common/run_timeline.h"
 #include "tools/pipeline/pipeline_shots.h"
 
 #include "cudaq/qec/realtime/pipeline.h"
@@ -32,7 +33,6 @@ struct pipeline_options {
   std::string device = "cpu";         ///< where the engine runs
   int gpu = 0;
   std::string staging = "auto";
-  std::string html_file; ///< "": no HTML report
   std::string decoder = "auto";
   std::string noise = "0.003";
   std::uint64_t shots = 20000;
@@ -53,6 +53,7 @@ struct pipeline_result {
   std::uint64_t submitted = 0, completed = 0, timed_out = 0;
   std::uint64_t wall_ns = 0; ///< from the first submission to the last completion
   latency_histogram from_submit, from_due, stage_a, stage_b, stage_c;
+  run_timeline timeline; ///< of from_submit
   double sum_of_squares = 0;
   std::uint64_t failed = 0;       ///< completions without success
   std::uint64_t error_status = 0; ///< completions whose status is an error of the decoder

@@ -61,12 +61,12 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
   print_pipeline_result(out, config, shots, result);
   out.write_hgrm("pipeline", result.from_submit);
   const json report = pipeline_json(o, config, stages, shots, result);
-  write_pipeline_html(o.html_file, report, result);
   if (result.problems.empty())
     out.text("\nok: every shot completed once, every answer equals the offline decode\n");
   if (!result.dump.empty())
     fmt::print(stderr, "state at the stall:\n{}", result.dump);
-  return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")));
+  return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")), kExitCheckFailed, false,
+                    [&](const json &all) { return pipeline_html(all, shots, result); });
 }
 
 } // namespace cudaq::realtime::tools

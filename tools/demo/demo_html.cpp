@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of the demo as a page.
+#include "tools/common/own_data.h"
+#include "tools/demo/demo_report.h"
+#include "tools/html/html_page.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+std::string errors_table(const std::vector<pass_result> &passes, const shot_plan &plan) {
+  if (!plan.shots().has_observables())
+    return html_paragraph("Not counted: the shots have no true observables.");
+  std::vector<std::vector<std::string>> rows{{"", "logical errors, with 95 % interval"}};
+  for (const pass_result &r : passes)
+    rows.push_back({r.config.label, error_rate{r.logical_errors, r.answered}.text()});
+  return html_table(rows);
+}
+
+std::string throughput_table(const std::vector<pass_result> &passes) {
+  std::vector<std::vector<std::string>> rows{{"", "sent", "answered", "shots/s", "wrong", "waited for a slot"}};
+  for (const pass_result &r : passes)
+    rows.push_back({r.config.label, std::to_string(r.sent), std::to_string(r.answered),
+                    format_rate(r.shots_per_second()), std::to_string(r.mismatches + r.faults + r.bad_status),
+                    std::to_string(r.stalls)});
+  return html_table(rows);
+}
+
+} // namespace
+
+std::string demo_html(const json &report, const std::vector<pass_result> &passes, const shot_plan &plan) {
+  html_page page(fmt::format("Demo: {}, decoder {}", plan.shots().name, report["decoder"]["name"].get<std::string>()));
+  std::vector<plotted_latency> latencies;
+  std::vector<plotted_latency> rows;
+  for (const pass_result &r : passes) {
+    const std::string load = r.config.cadence_ns == 0
+                                 ? "as fast as possible"
+                                 : "a shot every " + format_ns(static_cast<double>(r.config.cadence_ns));
+    latencies.push_back({fmt::format("{}: {}", r.config.label, load), &r.from_sent});
+    rows.push_back({r.config.label, &r.from_sent});
+    if (r.config.cadence_ns != 0)
+      rows.push_back({r.config.label + ", since due", &r.from_due});
+  }
+  page.add("Shots", throughput_table(passes));
+  page.add("Logical errors", errors_table(passes, plan));
+  page.add("Latency histogram", histogram_plot(latencies));
+  page.add("Latency percentiles", percentile_plot(latencies) + latency_table(rows));
+  for (const pass_result &r : passes)
+    page.add("Timeline of " + r.config.label, timeline_plot(r.timeline));
+  return page.text(report);
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plots of a report as SVG, for html_page. Their colours are those of the page, which has light, dark and print ones.
+#pragma once
+
+#include "tools/common/latency_histogram.h"
+#include "tools/common/run_timeline.h"
+
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+/// One line of a plot, and its entry in the legend. The histogram must live until the plot is made.
+struct plotted_latency {
+  std::string name;
+  const latency_histogram *histogram;
+};
+
+/// How many requests took how long: both axes logarithmic, with marks at p50, p99 and p99.9 of the first series. "" if
+/// no series has values. At most four series have colours of their own.
+std::string histogram_plot(const std::vector<plotted_latency> &series);
+
+/// Latency over percentile. The axis of the percentiles is stretched towards 100 %: 90 %, 99 % and 99.9 % have the same
+/// distance.
+std::string percentile_plot(const std::vector<plotted_latency> &series);
+
+/// Mean and longest latency, and the rate, over the time of the run. "" if nothing was recorded.
+std::string timeline_plot(const run_timeline &timeline);
+
+/// Parts of a whole, as one bar with a legend. `ns` are mean times.
+struct plotted_stage {
+  std::string name;
+  double ns;
+};
+std::string stages_plot(const std::vector<plotted_stage> &stages);
+
+/// `text` with &, <, > and quotes as HTML needs them.
+std::string html_text(const std::string &text);
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/html/html_plots.h"
+#include "tools/html/plot_axis.h"
+
+#include <gtest/gtest.h>
+#include <regex>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+bool has(const std::string &text, const std::string &part) { return text.find(part) != std::string::npos; }
+
+latency_histogram histogram(std::initializer_list<std::uint64_t> values) {
+  latency_histogram h;
+  for (const std::uint64_t v : values)
+    h.record(v);
+  return h;
+}
+
+TEST(PlotAxis, IsLogarithmicBetweenItsEnds) {
+  const plot_axis x = plot_axis::logarithmic(10, 1000, 100, 200);
+  EXPECT_DOUBLE_EQ(x.at(10), 100);
+  EXPECT_DOUBLE_EQ(x.at(100), 150);
+  EXPECT_DOUBLE_EQ(x.at(1000), 200);
+  EXPECT_DOUBLE_EQ(x.at(1), 100) << "values outside are at the ends";
+  EXPECT_DOUBLE_EQ(plot_axis::linear(0, 10, 50, 0).at(2.5), 37.5) << "the pixels may go down";
+}
+
+TEST(PlotAxis, HasRoundValuesOnly) {
+  using values = std::vector<double>;
+  EXPECT_EQ(plot_axis::logarithmic(90, 1100, 0, 1).round_values(8), (values{100, 200, 500, 1000}));
+  EXPECT_EQ(plot_axis::logarithmic(1, 1e6, 0, 1).round_values(8), (values{1, 10, 100, 1e3, 1e4, 1e5, 1e6}));
+  EXPECT_EQ(plot_axis::logarithmic(1, 1e6, 0, 1).round_values(3), (values{1, 100, 1e4, 1e6}));
+  EXPECT_EQ(plot_axis::linear(0, 7.2, 0, 1).round_values(5), (values{0, 2, 4, 6}));
+  EXPECT_EQ(plot_axis::linear(5, 5, 0, 1).round_values(2).front(), 5) << "an axis without extent";
+}
+
+TEST(PlotAxis, LabelsHaveUnits) {
+  EXPECT_EQ(time_label(200), "200 ns");
+  EXPECT_EQ(time_label(5e3), "5 us");
+  EXPECT_EQ(time_label(2e6), "2 ms");
+  EXPECT_EQ(time_label(1e10), "10 s");
+  EXPECT_EQ(count_label(50), "50");
+  EXPECT_EQ(count_label(2e4), "20k");
+  EXPECT_EQ(count_label(3e6), "3M");
+}
+
+TEST(HtmlPlots, HaveTitlesUnitsAndNames) {
+  const latency_histogram h = histogram({1000, 2000, 3000, 50000}), other = histogram({500});
+  for (const std::string &plot :
+       {histogram_plot({{"one", &h}, {"two", &other}}), percentile_plot({{"one", &h}, {"two", &other}})}) {
+    EXPECT_TRUE(has(plot, "latency (logarithmic)")) << plot;
+    EXPECT_TRUE(has(plot, ">one</text>") && has(plot, ">two</text>")) << plot;
+    EXPECT_TRUE(has(plot, ">1 us</text>")) << plot;
+    EXPECT_TRUE(has(plot, "class=\"s1\"")) << "a line for each series";
+  }
+  EXPECT_TRUE(has(histogram_plot({{"one", &h}}), ">p99.9</text>"));
+  EXPECT_TRUE(has(percentile_plot({{"one", &h}}), ">90 %</text>"));
+}
+
+TEST(HtmlPlots, ShowNothingWithoutValues) {
+  const latency_histogram none;
+  EXPECT_EQ(histogram_plot({{"none", &none}}), "");
+  EXPECT_EQ(percentile_plot({{"none", &none}}), "");
+  EXPECT_EQ(timeline_plot(run_timeline()), "");
+  EXPECT_EQ(stages_plot({{"a", 0}}), "");
+}
+
+TEST(HtmlPlots, StayInTheirDrawing) {
+  latency_histogram wide = histogram({0, 1, UINT64_MAX});
+  for (int i = 0; i < 100000; ++i)
+    wide.record(static_cast<std::uint64_t>(i) * 977);
+  run_timeline timeline;
+  timeline.record(0, 0);
+  timeline.record(UINT64_MAX / 2, UINT64_MAX / 2);
+  const std::string plots = histogram_plot({{"wide", &wide}}) + percentile_plot({{"wide", &wide}}) +
+                            timeline_plot(timeline) + stages_plot({{"a", 1}, {"b", 1e12}});
+  const std::regex point("([-0-9.a-z]+),([-0-9.a-z]+) ");
+  std::size_t points = 0;
+  for (std::sregex_iterator p(plots.begin(), plots.end(), point), end; p != end; ++p, ++points) {
+    const double x = std::stod((*p)[1]), y = std::stod((*p)[2]);
+    ASSERT_TRUE(x >= 0 && x <= 760 && y >= 0 && y <= 300) << p->str();
+  }
+  EXPECT_GT(points, 200u);
+  EXPECT_FALSE(has(plots, "nan") || has(plots, "inf")) << plots;
+}
+
+TEST(HtmlPlots, MarkEachStageWithItsShare) {
+  const std::string plot = stages_plot({{"decode", 3000}, {"rest", 1000}});
+  EXPECT_TRUE(has(plot, "decode: 3.00 us, 75 %")) << plot;
+  EXPECT_TRUE(has(plot, "rest: 1.00 us, 25 %")) << plot;
+}
+
+TEST(HtmlPlots, EscapeNames) {
+  const latency_histogram h = histogram({5});
+  EXPECT_TRUE(has(histogram_plot({{"<b> & \"c\"", &h}}), ">&lt;b&gt; &amp; &quot;c&quot;</text>"));
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools
