@@ -53,6 +53,13 @@ std::vector<finding> mapping_lines(const system_files &files, const cuda_probe &
     coherent = coherent || d.host_native_atomics;
   if (coherent)
     lines.push_back({"coherent memory", verdict::good, "CPU and GPU share memory coherently", ""});
+  for (std::size_t n = 0; n < probe.devices.size(); ++n) {
+    const cuda_device &d = probe.devices[n];
+    lines.push_back(
+        {fmt::format("requests in memory of GPU {}", n), d.maps_requests ? verdict::good : verdict::warning,
+         d.mapping_of_those,
+         d.maps_requests ? "" : "install libvulkan1 and the Vulkan part of the driver: docs/guide/rings.md"});
+  }
   return lines;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/info/cuda_probe.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
 #include <dlfcn.h>
 #include <fmt/core.h>
 #include <memory>
@@ -63,6 +65,28 @@ cuda_device ask_device(const driver &cuda, int ordinal) {
   return d;
 }
 
+/// Makes a small ring and destroys it.
+void try_requests_in_memory(cuda_device &d, int ordinal) {
+  cudaq_ringbuffer_options_t options;
+  cudaq_ringbuffer_options_init(&options, sizeof options);
+  options.memory_kind = CUDAQ_MEMORY_DEVICE_RX;
+  options.num_slots = 1;
+  options.slot_size = 64;
+  options.device_id = ordinal;
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_ringbuffer_t ring;
+  d.maps_requests = cudaq_ringbuffer_create(&options, &memory, &ring) == CUDAQ_OK;
+  if (!d.maps_requests) {
+    d.mapping_of_those = cudaq_last_error_message();
+    return;
+  }
+  cudaq_ringbuffer_info_t info{};
+  info.struct_size = sizeof info;
+  cudaq_ringbuffer_get_info(memory, &info);
+  d.mapping_of_those = fmt::format("{}; writes ordering {}", info.reason, info.writes_ordering);
+  cudaq_ringbuffer_destroy(memory);
+}
+
 } // namespace
 
 cuda_probe probe_cuda() {
@@ -90,7 +114,7 @@ cuda_probe probe_cuda() {
     return probe;
   }
   for (int ordinal = 0; ordinal < count; ++ordinal)
-    probe.devices.push_back(ask_device(cuda, ordinal));
+    try_requests_in_memory(probe.devices.emplace_back(ask_device(cuda, ordinal)), ordinal);
   return probe;
 }
 

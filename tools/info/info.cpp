@@ -68,6 +68,19 @@ piece devices_piece(const cuda_probe &probe) {
   return p;
 }
 
+piece requests_piece(const cuda_probe &probe) {
+  piece p{"requests in GPU memory", false, "",
+          "rings of the kind CUDAQ_MEMORY_DEVICE_RX: about 1 us less for a request of a CPU to a kernel",
+          "libvulkan1 and the Vulkan part of the driver, or GDRCopy: docs/guide/rings.md"};
+  for (const cuda_device &d : probe.devices) {
+    p.present = p.present || d.maps_requests;
+    p.detail += (p.detail.empty() ? "" : "; ") + d.mapping_of_those;
+  }
+  if (probe.devices.empty())
+    p.detail = "no device";
+  return p;
+}
+
 piece nvcc_piece() {
   piece p{"CUDA compiler", false, "no nvcc in $CUDA_HOME/bin, $PATH or /usr/local/cuda/bin",
           "building handlers and kernels for the GPU paths", "install the CUDA toolkit 13 (package cuda-nvcc-13-0)"};
@@ -163,7 +176,9 @@ json devices_json(const cuda_probe &probe) {
     devices.push_back({{"name", d.name},
                        {"compute_capability", fmt::format("{}.{}", d.major, d.minor)},
                        {"memory_bytes", d.memory_bytes},
-                       {"host_native_atomics", d.host_native_atomics}});
+                       {"host_native_atomics", d.host_native_atomics},
+                       {"requests_in_memory", d.maps_requests},
+                       {"requests_mapping", d.mapping_of_those}});
   return {{"driver_found", probe.driver_found},
           {"driver_cuda_version", probe.driver_version},
           {"header_cuda_version", CUDART_VERSION},
@@ -178,9 +193,10 @@ int run_info(const output &out) {
   const bool fits = library >> 8 == CUDAQ_REALTIME_VERSION >> 8;
   const machine_info m = read_machine_info();
   const cuda_probe probe = probe_cuda();
-  const std::vector<piece> pieces = {cores_piece(),        pymatching_piece(), cuda_memory_piece(), driver_piece(probe),
-                                     devices_piece(probe), nvcc_piece(),       numa_piece(),        hugepages_piece(),
-                                     isolation_piece(),    realtime_piece()};
+  const std::vector<piece> pieces = {cores_piece(),       pymatching_piece(),   cuda_memory_piece(),
+                                     driver_piece(probe), devices_piece(probe), requests_piece(probe),
+                                     nvcc_piece(),        numa_piece(),         hugepages_piece(),
+                                     isolation_piece(),   realtime_piece()};
   const bool host_path = (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_HOST_PATH) != 0;
   out.text("cudaq-realtime {} (built {} with {}); library {}{}\n", version_text(CUDAQ_REALTIME_VERSION),
            CUDAQ_TOOL_BUILD_TYPE, __VERSION__, version_text(library),
