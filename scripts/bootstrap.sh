@@ -41,6 +41,10 @@ may|cmd:abidiff|abigail-tools|the comparison with the released ABI
 may|cmd:spin|spin|the model of the slot protocol
 may|cmd:shellcheck|shellcheck|the check of the shell scripts
 may|cmd:codespell|codespell|the spelling check
+may|cmd:groff|groff|the check of the man pages
+may|cmd:zsh|zsh|the completion in zsh
+may|cmd:fish|fish|the completion in fish
+may|cmd:chromium|chromium|the look at HTML reports in a browser
 T
     case $variants in
       *" aarch64 "*)

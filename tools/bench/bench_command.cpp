@@ -84,7 +84,7 @@ void add_bench_command(CLI::App &bench, const bench_command &c, chosen_command &
   if (c.curves != nullptr)
     command.add_flag("--curves", o.curves, c.curves);
   add_quick_flag(command, o);
-  command.add_option("--gpu", o.gpu, "number of the GPU")->capture_default_str()->check(CLI::Range(0, 255));
+  add_gpu_option(command, o.gpu);
   add_client_cores_option(command, o,
                           "cores of the client threads (default: with four cores or more, all but the first)")
       ->type_name("A,B,...");

@@ -89,6 +89,19 @@ inline void add_device_option(CLI::App &command, std::string &device, const char
   add_choice(command, "--device", device, text, {"cpu", "gpu"});
 }
 
+inline CLI::Option *add_gpu_option(CLI::App &command, int &gpu) {
+  return command.add_option("--gpu", gpu, "number of the GPU")->capture_default_str()->check(CLI::Range(0, 255));
+}
+
+/// The same for a subcommand that also runs without a GPU. `device` is the value of its --device.
+inline void add_gpu_option_of_device(CLI::App &command, int &gpu, const std::string &device) {
+  const CLI::Option *const option = add_gpu_option(command, gpu)->description("number of the GPU, with --device gpu");
+  command.parse_complete_callback([option, &device] {
+    if (option->count() != 0 && device != "gpu")
+      throw CLI::ValidationError("--gpu", "it has no effect without --device gpu");
+  });
+}
+
 inline void add_noise_option(CLI::App &command, std::string &noise) {
   command.add_option("--noise", noise, "physical error rate of the recorded shots")->capture_default_str();
 }

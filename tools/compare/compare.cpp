@@ -64,7 +64,7 @@ std::vector<std::string> differences(const json &base, const json &now) {
   return all;
 }
 
-std::string value_text(const report_figure &f) {
+std::string figure_text(const report_figure &f) {
   if (f.unit == "ns")
     return format_ns(f.value);
   if (f.what == "errors")
@@ -92,8 +92,8 @@ void print_figures(const output &out, const std::vector<compared_figure> &figure
       continue;
     const auto &interval = f.estimate.interval;
     out.text("{:<52} {:>11} {:>11} {:>7}  {:<18} {}\n",
-             fmt::format("{}{}{}", f.base.of, f.base.of.empty() ? "" : " ", f.base.what), value_text(f.base),
-             value_text(f.now), bound_text(f.estimate.ratio),
+             fmt::format("{}{}{}", f.base.of, f.base.of.empty() ? "" : " ", f.base.what), figure_text(f.base),
+             figure_text(f.now), bound_text(f.estimate.ratio),
              interval ? bound_text(interval->first) + " to " + bound_text(interval->second) : "noise not known",
              f.verdict);
   }

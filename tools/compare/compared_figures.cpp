@@ -52,7 +52,7 @@ ratio_estimate estimate(const std::vector<report_figure> &base, const std::vecto
   return ratio_of_values(a, b);
 }
 
-const char *verdict(const compared_figure &figure, double tolerance) {
+const char *verdict_of(const compared_figure &figure, double tolerance) {
   auto [low, high] = figure.estimate.interval.value_or(std::pair{figure.estimate.ratio, figure.estimate.ratio});
   if (figure.base.higher_is_better())
     std::tie(low, high) = std::pair{1 / high, 1 / low};
@@ -78,7 +78,7 @@ std::vector<compared_figure> compare_runs(const compared_runs &base, const compa
     figure.estimate = estimate(a, b, figure);
     figure.judged = std::ranges::find(options.judge, of.what) != options.judge.end();
     if (figure.judged)
-      figure.verdict = verdict(figure, options.tolerance);
+      figure.verdict = verdict_of(figure, options.tolerance);
     figures.push_back(std::move(figure));
   }
   return figures;

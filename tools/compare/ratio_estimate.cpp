@@ -22,14 +22,14 @@ double student_quantile(double freedom) {
   return kNormal + 2.42 / freedom; // differs by less than 0.001 from the true value
 }
 
-struct moments {
+struct log_moments {
   double mean = 0;
   double squared_error = 0; ///< square of the standard error of the mean
 };
 
-moments of_logarithms(std::span<const double> values) {
+log_moments of_logarithms(std::span<const double> values) {
   const auto n = static_cast<double>(values.size());
-  moments m;
+  log_moments m;
   for (const double v : values)
     m.mean += std::log(v) / n;
   double squares = 0;
@@ -43,7 +43,7 @@ moments of_logarithms(std::span<const double> values) {
 } // namespace
 
 ratio_estimate ratio_of_values(std::span<const double> base, std::span<const double> now) {
-  const moments a = of_logarithms(base), b = of_logarithms(now);
+  const log_moments a = of_logarithms(base), b = of_logarithms(now);
   ratio_estimate e;
   e.ratio = std::exp(b.mean - a.mean);
   if (base.size() < 2 || now.size() < 2)

@@ -8,7 +8,7 @@ namespace cudaq::realtime::tools {
 namespace {
 
 // Before the cases: finds the subcommand and the option whose value is typed. Bash makes three words of --name=value.
-constexpr const char *kBegin = R"(# bash completion of cudaq-realtime, written by: cudaq-realtime completion bash
+constexpr const char *kBashBegin = R"(# bash completion of cudaq-realtime, written by: cudaq-realtime completion bash
 _cudaq_realtime() {
   local current=${COMP_WORDS[COMP_CWORD]} before='' command='' next words='' values='' files='' i
   if ((COMP_CWORD > 0)); then before=${COMP_WORDS[COMP_CWORD - 1]}; fi
@@ -22,7 +22,7 @@ _cudaq_realtime() {
     case $next in
 )";
 
-constexpr const char *kEnd = R"(  esac
+constexpr const char *kBashEnd = R"(  esac
   if [[ $values ]]; then
     words=$values
   elif [[ $files && $current != -* ]]; then
@@ -41,7 +41,7 @@ std::string option_case(const option_model &o) {
     return "";
   const std::string names = fmt::format("{}", fmt::join(o.names, " | "));
   if (!o.choices.empty())
-    return fmt::format("        {}) values={} ;;\n", names, quoted(joined_words(o.choices)));
+    return fmt::format("        {}) values={} ;;\n", names, in_quotes(joined_words(o.choices)));
   if (o.takes_path())
     return fmt::format("        {}) files=yes ;;\n", names);
   return fmt::format("        {}) return ;;\n", names); // a number or a name, which only the user knows
@@ -64,21 +64,21 @@ std::string command_case(const command_model &program, const command_model &comm
     else
       words.insert(words.end(), o.names.begin(), o.names.end());
   }
-  return fmt::format("    {})\n      words={}\n{}", quoted(command.name), quoted(joined_words(words)), argument) +
+  return fmt::format("    {})\n      words={}\n{}", in_quotes(command.name), in_quotes(joined_words(words)), argument) +
          (options.empty() ? "" : "      case $before in\n" + options + "      esac\n") + "      ;;\n";
 }
 
 } // namespace
 
 std::string bash_completion(const command_model &program) {
-  std::string script = kBegin, names, cases;
+  std::string script = kBashBegin, names, cases;
   for (const command_model *command : all_commands(program)) {
     if (!command->name.empty())
-      names += (names.empty() ? "" : " | ") + quoted(command->name);
+      names += (names.empty() ? "" : " | ") + in_quotes(command->name);
     cases += command_case(program, *command);
   }
   script += "      " + names + ") command=$next ;;\n    esac\n  done\n  case $command in\n" + cases;
-  return script + kEnd;
+  return script + kBashEnd;
 }
 
 } // namespace cudaq::realtime::tools

@@ -19,7 +19,7 @@ inline std::string replaced(std::string_view text, char c, std::string_view repl
 }
 
 /// In single quotes, as sh, bash and zsh read it.
-inline std::string quoted(std::string_view text) { return "'" + replaced(text, '\'', "'\\''") + "'"; }
+inline std::string in_quotes(std::string_view text) { return "'" + replaced(text, '\'', "'\\''") + "'"; }
 
 inline std::string joined_words(const std::vector<std::string> &words) {
   std::string text;

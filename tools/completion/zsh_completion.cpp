@@ -7,7 +7,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr const char *kEnd = R"(
+constexpr const char *kZshEnd = R"(
 # As a file of $fpath the script is the function itself; `source` declares it.
 if [[ $funcstack[1] == _cudaq-realtime ]]; then
   _cudaq-realtime "$@"
@@ -34,16 +34,16 @@ std::string specifications(const command_model &program, const option_model &o) 
     for (const command_model *named : all_commands(program))
       if (!named->name.empty())
         names.push_back(last_word(*named));
-    return fmt::format("    {} \\\n", quoted(fmt::format("*:subcommand:({})", joined_words(names))));
+    return fmt::format("    {} \\\n", in_quotes(fmt::format("*:subcommand:({})", joined_words(names))));
   }
   if (o.is_argument)
-    return fmt::format("    {} \\\n", quoted((o.is_list ? "*" : "1") + value_of(o)));
+    return fmt::format("    {} \\\n", in_quotes((o.is_list ? "*" : "1") + value_of(o)));
   std::string text;
   for (const std::string &name : o.names) {
     const std::string others = o.names.size() == 1 ? "" : "(" + joined_words(o.names) + ")";
     const std::string sign = o.value.empty() ? "" : name.starts_with("--") ? "=" : "+";
-    text += fmt::format("    {} \\\n", quoted(others + name + sign + "[" + in_brackets(o.text) + "]" +
-                                              (o.value.empty() ? "" : value_of(o))));
+    text += fmt::format("    {} \\\n", in_quotes(others + name + sign + "[" + in_brackets(o.text) + "]" +
+                                                 (o.value.empty() ? "" : value_of(o))));
   }
   return text;
 }
@@ -62,7 +62,7 @@ std::string function_of(const command_model &program, const command_model &comma
   text += "    '1: :->command' '*:: :->words' && return\n  commands=(\n";
   std::string cases;
   for (const command_model &below : command.commands) {
-    text += "    " + quoted(last_word(below) + ":" + below.text) + "\n";
+    text += "    " + in_quotes(last_word(below) + ":" + below.text) + "\n";
     cases += fmt::format("      {}) {} ;;\n", last_word(below), function_name(below));
   }
   return text + "  )\n  case $state in\n    command) _describe subcommand commands ;;\n    words) case $words[1] in\n" +
@@ -76,7 +76,7 @@ std::string zsh_completion(const command_model &program) {
                        "# zsh completion of cudaq-realtime, written by: cudaq-realtime completion zsh\n\n";
   for (const command_model *command : all_commands(program))
     script += function_of(program, *command);
-  return script + (kEnd + 1);
+  return script + (kZshEnd + 1);
 }
 
 } // namespace cudaq::realtime::tools

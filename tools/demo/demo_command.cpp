@@ -49,9 +49,7 @@ void add_demo(CLI::App &program, chosen_command &chosen) {
       ->capture_default_str()
       ->check(CLI::Range(0u, 2u));
   add_device_option(demo, o.device, "where shots are decoded; gpu: in a dispatch kernel, with the lookup decoder");
-  demo.add_option("--gpu", o.gpu, "number of the GPU, with --device gpu")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 255));
+  add_gpu_option_of_device(demo, o.gpu, o.device);
   add_core_options(demo, o.cores, {"sending thread", "collecting thread", "dispatcher", "first handler thread"});
   add_recorded_shots_options(demo, o.data_folder, o.seed);
   add_own_data_instead_of(demo, o.data, {"--distance", "--noise", "--data"});

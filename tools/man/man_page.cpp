@@ -53,7 +53,7 @@ std::string upper_case(std::string text) {
   return text;
 }
 
-std::string value_text(const option_model &o) {
+std::string option_value(const option_model &o) {
   std::string value = o.value;
   if (!o.choices.empty()) {
     value.clear();
@@ -73,7 +73,7 @@ std::string option_entry(const option_model &o) {
     text += fmt::format(" ({})", o.limits);
   if (!o.standard.empty() && !o.value.empty())
     text += fmt::format(" [default: {}]", o.standard);
-  return ".TP\n" + names + (o.is_argument ? "" : value_text(o)) + "\n" + escaped(text) + "\n";
+  return ".TP\n" + names + (o.is_argument ? "" : option_value(o)) + "\n" + escaped(text) + "\n";
 }
 
 std::string synopsis(const command_model &command) {

@@ -42,7 +42,7 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   add_choice(pipeline, "--rule", o.rule, "rule of the local predecoder; guarded and plain are less accurate",
              {"isolated", "guarded", "plain"});
   add_device_option(pipeline, o.device, "where the engine runs");
-  pipeline.add_option("--gpu", o.gpu, "number of the GPU")->capture_default_str()->check(CLI::NonNegativeNumber);
+  add_gpu_option_of_device(pipeline, o.gpu, o.device);
   add_choice(pipeline, "--staging", o.staging,
              "how requests reach the engine on the GPU: mapped reads the slot, dma copies first",
              {"auto", "mapped", "dma"});

@@ -13,6 +13,7 @@
 #include "unittests/fuzz/fuzz_input.h"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <vector>
 
@@ -97,7 +98,7 @@ int run_pipeline(const pipeline_options &o, const output &, gpu_stage_maker) {
   require(one_of(o.config, {"d7", "d13", "d21", "d31", "d13_T104"}), "--config");
   require(one_of(o.engine, {"auto", "local", "passthrough"}), "--engine");
   require(one_of(o.rule, {"isolated", "guarded", "plain"}), "--rule");
-  require(one_of(o.device, {"cpu", "gpu"}) && o.gpu >= 0, "--device, --gpu");
+  require(one_of(o.device, {"cpu", "gpu"}) && between(o.gpu, 0, 255), "--device, --gpu");
   require(one_of(o.staging, {"auto", "mapped", "dma"}), "--staging");
   require(qec::decoder_name_refusal(o.decoder).empty(), "--decoder");
   require(one_of(o.wait, {"auto", "spin", "yield", "block"}), "--wait");
@@ -108,6 +109,7 @@ int run_pipeline(const pipeline_options &o, const output &, gpu_stage_maker) {
 }
 
 output::output(output_options options) : options_(std::move(options)), quiet_(true) {}
+output::~output() = default;
 
 } // namespace cudaq::realtime::tools
 

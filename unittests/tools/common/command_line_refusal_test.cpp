@@ -33,7 +33,8 @@ TEST(CommandLine, RefusesBenchValuesOutOfRangeAndNamesTheOption) {
   expect_usage_error("bench device --cases P1,P7", "P7");
   expect_usage_error("bench graph --cases P7,P12x", "P12x");
   if (run_program("demo --help").exit_code == 0) // a build with decoders
-    expect_usage_error("bench pipeline --cases P12c", "P12c");
+    for (const std::string unknown : {"P12c", "P99"})
+      expect_usage_error("bench pipeline --cases " + unknown, unknown);
   expect_usage_error("bench device --rounds 0", "--rounds");
   expect_usage_error("bench device --exchanges 0", "--exchanges");
   expect_usage_error("bench device --timeout nan", "--timeout");
@@ -78,6 +79,10 @@ TEST(CommandLine, RefusesDemoValuesOutOfRangeAndNamesTheOption) {
   expect_usage_error("demo --core-producer -3", "--core-producer");
   expect_usage_error("demo --distance 3 --shots 10 --core-producer 4000", "core 4000");
   expect_usage_error("demo --device tpu", "--device");
+  for (const std::string command : {"demo", "pipeline"}) {
+    expect_usage_error(command + " --gpu -1", "--gpu: Value -1 not in range 0 to 255");
+    expect_usage_error(command + " --gpu 3", "--gpu: it has no effect without --device gpu");
+  }
 }
 
 TEST(CommandLine, TeachesWithExamples) {

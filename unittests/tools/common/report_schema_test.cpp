@@ -8,7 +8,7 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-const json_schema &schema() {
+const json_schema &report_schema() {
   static const json_schema the_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)));
   return the_schema;
 }
@@ -18,14 +18,14 @@ nlohmann::json expect_valid_report(const std::string &arguments) {
   const program_result r = run_program(arguments);
   const auto report = r.json();
   EXPECT_FALSE(report.is_discarded()) << arguments << "\n" << r.out << r.err;
-  for (const std::string &problem : schema().problems_of(report))
+  for (const std::string &problem : report_schema().problems_of(report))
     ADD_FAILURE() << arguments << ": " << problem;
   EXPECT_EQ(report.value("exit_status", -1), r.exit_code) << arguments;
   return report;
 }
 
 void expect_refused(const nlohmann::json &report, const std::string &text) {
-  const auto problems = schema().problems_of(report);
+  const auto problems = report_schema().problems_of(report);
   EXPECT_TRUE(std::any_of(problems.begin(), problems.end(), [&](const std::string &p) { return contains(p, text); }))
       << text << " is not among " << nlohmann::json(problems);
 }

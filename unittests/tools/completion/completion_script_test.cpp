@@ -9,14 +9,14 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-using lines = std::vector<std::string>;
+using offered_words = std::vector<std::string>;
 
 bool installed(const std::string &shell) {
   return std::system(("command -v " + shell + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-lines sorted_lines(const std::string &text) {
-  lines all;
+offered_words sorted_lines(const std::string &text) {
+  offered_words all;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);)
     if (!line.empty())
@@ -25,13 +25,13 @@ lines sorted_lines(const std::string &text) {
   return all;
 }
 
-bool has(const lines &all, const std::string &line) { return std::ranges::find(all, line) != all.end(); }
+bool has(const offered_words &all, const std::string &line) { return std::ranges::find(all, line) != all.end(); }
 
 class CompletionScript : public testing::Test {
 protected:
   /// Writes the script, runs `text` in the shell, in a folder with the files `report.json` and `two words`, and
   /// returns what it printed. `text` may use $script.
-  lines run(const std::string &shell, const std::string &options, const std::string &text) const {
+  offered_words run(const std::string &shell, const std::string &options, const std::string &text) const {
     const auto script = folder_.path() / "script", body = folder_.path() / "body", out = folder_.path() / "out";
     const program_result made = run_program("completion " + shell);
     EXPECT_EQ(made.exit_code, 0) << made.err;
@@ -48,12 +48,12 @@ protected:
   }
 
   /// What bash offers for these words; the last one is being typed.
-  lines in_bash(const std::string &words) const {
+  offered_words in_bash(const std::string &words) const {
     return run("bash", " --norc",
                "set -u\nsource \"$script\"\nCOMP_WORDS=(cudaq-realtime " + words +
                    ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_cudaq_realtime\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
   }
-  lines in_fish(const std::string &words) const {
+  offered_words in_fish(const std::string &words) const {
     return run("fish", " --no-config", "source $script\ncomplete -C 'cudaq-realtime " + words + "'\n");
   }
 
@@ -62,43 +62,44 @@ private:
 };
 
 TEST_F(CompletionScript, OffersSubcommandsInBash) {
-  const lines all = in_bash("''");
+  const offered_words all = in_bash("''");
   for (const char *word : {"latency", "bench", "help", "completion", "--version"})
     EXPECT_TRUE(has(all, word)) << word;
-  EXPECT_EQ(in_bash("lat"), lines{"latency"});
-  EXPECT_EQ(in_bash("bench dev"), lines{"device"});
-  EXPECT_EQ(in_bash("help lat"), lines{"latency"});
-  EXPECT_EQ(in_bash("completion z"), lines{"zsh"});
+  EXPECT_EQ(in_bash("lat"), offered_words{"latency"});
+  EXPECT_EQ(in_bash("bench dev"), offered_words{"device"});
+  EXPECT_EQ(in_bash("help lat"), offered_words{"latency"});
+  EXPECT_EQ(in_bash("completion z"), offered_words{"zsh"});
 }
 
 TEST_F(CompletionScript, OffersOptionsAndValuesInBash) {
-  EXPECT_EQ(in_bash("latency --exch"), lines{"--exchanges"});
-  EXPECT_EQ(in_bash("bench device --cur"), lines{"--curves"});
-  EXPECT_EQ(in_bash("latency --curv"), lines{}) << "an option of another subcommand";
-  EXPECT_EQ(in_bash("doctor --transport ''"), (lines{"cpu_roce", "shm", "udp"}));
-  EXPECT_EQ(in_bash("doctor --transport = u"), lines{"udp"}) << "bash divides --transport=u";
-  EXPECT_EQ(in_bash("doctor --transport ="), (lines{"cpu_roce", "shm", "udp"}));
-  EXPECT_EQ(in_bash("latency --slots ''"), lines{}) << "a number";
+  EXPECT_EQ(in_bash("latency --exch"), offered_words{"--exchanges"});
+  EXPECT_EQ(in_bash("bench device --cur"), offered_words{"--curves"});
+  EXPECT_EQ(in_bash("latency --curv"), offered_words{}) << "an option of another subcommand";
+  EXPECT_EQ(in_bash("doctor --transport ''"), (offered_words{"cpu_roce", "shm", "udp"}));
+  EXPECT_EQ(in_bash("doctor --transport = u"), offered_words{"udp"}) << "bash divides --transport=u";
+  EXPECT_EQ(in_bash("doctor --transport ="), (offered_words{"cpu_roce", "shm", "udp"}));
+  EXPECT_EQ(in_bash("latency --slots ''"), offered_words{}) << "a number";
 }
 
 TEST_F(CompletionScript, OffersFilesInBash) {
-  EXPECT_EQ(in_bash("latency --json ''"), (lines{"report.json", "two words"}));
-  EXPECT_EQ(in_bash("latency --json --qui"), lines{"--quick"}) << "the value of --json may be missing";
-  EXPECT_EQ(in_bash("latency --json latency --qui"), lines{"--quick"}) << "a file with the name of a subcommand";
+  EXPECT_EQ(in_bash("latency --json ''"), (offered_words{"report.json", "two words"}));
+  EXPECT_EQ(in_bash("latency --json --qui"), offered_words{"--quick"}) << "the value of --json may be missing";
+  EXPECT_EQ(in_bash("latency --json latency --qui"), offered_words{"--quick"})
+      << "a file with the name of a subcommand";
 }
 
 TEST_F(CompletionScript, OffersTheSameInFish) {
   if (!installed("fish"))
     GTEST_SKIP() << "fish is not installed";
-  const lines all = in_fish("");
+  const offered_words all = in_fish("");
   EXPECT_TRUE(std::ranges::any_of(all, [](const std::string &line) { return line.starts_with("latency\t"); }));
   ASSERT_EQ(in_fish("latency --exch").size(), 1u);
   EXPECT_TRUE(in_fish("latency --exch")[0].starts_with("--exchanges\t"));
   EXPECT_EQ(in_fish("bench dev").size(), 1u);
-  const lines values = in_fish("doctor --transport ");
+  const offered_words values = in_fish("doctor --transport ");
   ASSERT_EQ(values.size(), 3u);
   EXPECT_TRUE(values[0].starts_with("cpu_roce"));
-  EXPECT_EQ(in_fish("latency --curv"), lines{});
+  EXPECT_EQ(in_fish("latency --curv"), offered_words{});
 }
 
 TEST_F(CompletionScript, OffersTheSameInZsh) {
@@ -111,7 +112,7 @@ TEST_F(CompletionScript, OffersTheSameInZsh) {
   };
   EXPECT_TRUE(has(asked(""), "compdef"));
   EXPECT_TRUE(has(asked("_cudaq-realtime-latency"), "--quick[4000 exchanges in 2 rounds]"));
-  const lines doctor = asked("_cudaq-realtime-doctor");
+  const offered_words doctor = asked("_cudaq-realtime-doctor");
   EXPECT_TRUE(has(doctor, "--transport=[also what this transport needs]:TEXT:(udp shm cpu_roce)"));
   EXPECT_TRUE(std::ranges::any_of(doctor, [](const std::string &line) {
     return line.starts_with("--json=[") && line.ends_with("]::\\[FILE\\]:_files");

@@ -28,7 +28,7 @@ struct page_case {
   std::vector<std::string> headings;
 };
 
-std::vector<page_case> pages() {
+std::vector<page_case> pages_to_write() {
   std::vector<page_case> all = {
       {"latency --quick", {"All cases", "Ratios to the floors", "Closed loop, 32 B: histogram", "Pipelined"}}};
   if (run_program("demo --help").exit_code != 0)
@@ -44,7 +44,7 @@ std::vector<page_case> pages() {
 }
 
 TEST_F(HtmlReport, HasItsParts) {
-  for (const page_case &p : pages()) {
+  for (const page_case &p : pages_to_write()) {
     const std::string page = page_of(p.arguments);
     for (const std::string &heading : p.headings)
       EXPECT_TRUE(contains(page, "<h2>" + heading)) << p.arguments << ": " << heading;
@@ -57,7 +57,7 @@ TEST_F(HtmlReport, HasItsParts) {
 }
 
 TEST_F(HtmlReport, NeedsNothingElse) {
-  for (const page_case &p : pages()) {
+  for (const page_case &p : pages_to_write()) {
     const std::string page = page_of(p.arguments);
     for (const char *part : {"http:", "https:", "src=", "href=", "url(", "@import", "<script", "<link"})
       EXPECT_FALSE(contains(page, part)) << p.arguments << ": " << part;
@@ -66,7 +66,7 @@ TEST_F(HtmlReport, NeedsNothingElse) {
 
 TEST_F(HtmlReport, ClosesEachOfItsTags) {
   static const std::regex tag(R"(<(/?)([a-z0-9]+)[^>]*?(/?)>)");
-  for (const page_case &p : pages()) {
+  for (const page_case &p : pages_to_write()) {
     const std::string page = page_of(p.arguments);
     std::vector<std::string> open;
     for (std::sregex_iterator t(page.begin(), page.end(), tag), end; t != end; ++t) {
@@ -124,7 +124,7 @@ TEST_F(HtmlReport, IsReadableInABrowser) {
   if (std::system("command -v chromium >/dev/null 2>&1") != 0)
     GTEST_SKIP() << "chromium is not installed";
   int number = 0;
-  for (const page_case &p : pages()) {
+  for (const page_case &p : pages_to_write()) {
     std::string page = page_of(p.arguments);
     page.insert(page.find("</head>"), kInspection);
     const auto file = folder() / ("page" + std::to_string(++number) + ".html"), out = folder() / "dump";
