@@ -6,10 +6,11 @@
 #   gpu_check.sh BUILD [--parts PART,...] [--budget SECONDS] [-j N] [--filter REGEX] [--device D] [--logs DIR]
 #
 #   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test and BUILD/tools/cudaq-realtime
-#   --parts    of tests, sanitizers, bench, curves, soak; always in this order (default: the first three)
-#              tests: all tests; sanitizers: some small tests under compute-sanitizer; bench: every case of the
-#              benchmarks, quickly; curves: how cost grows; soak: the load tests with CUDAQ_SOAK_MESSAGES
-#              messages each (10^6)
+#   --parts    of tests, requests, sanitizers, bench, curves, soak, in this order (default: tests,sanitizers,bench)
+#              tests: all tests; requests: those of the kernels again, on rings with requests in device memory (shared
+#              rings refuse them); sanitizers: some small tests under compute-sanitizer; bench: every case of the
+#              benchmarks, quickly; curves: how cost grows; soak: the load tests with CUDAQ_SOAK_MESSAGES messages
+#              each (10^6)
 #   --budget   time for all parts; a test that does not fit is listed as not run (default: 720)
 #   -j         number of GPU tests at a time, except tests that must run alone (default: 4)
 #   --filter   only tests whose name (program:Suite.Test) matches this extended regular expression
@@ -36,6 +37,9 @@ sanitized=(
 tools=(memcheck racecheck initcheck)
 # The tests whose length CUDAQ_SOAK_MESSAGES sets.
 soaked=' ([^ ]*/)?(DeviceGraphLatency|HostGraphs|KernelLoad|KernelSharedRing|SideBySide)\.|Row15_GraphsAndDeviceCalls'
+
+# The tests that the part `requests` repeats.
+on_other_rings='/(kernel|device_graph)_test '
 
 usage() {
   sed -n '3,20s/^# \{0,1\}//p' "$0" >&2
@@ -107,7 +111,7 @@ done
 if [ ! -d "$build" ]; then usage; fi
 case $budget in '' | *[!0-9]*) usage ;; esac
 for part in ${parts//,/ }; do
-  case $part in tests | sanitizers | bench | curves | soak) ;; *) usage ;; esac
+  case $part in tests | requests | sanitizers | bench | curves | soak) ;; *) usage ;; esac
 done
 build=$(cd "$build" && pwd)
 self=$(cd "$(dirname "$0")" && pwd)/$(basename "$0")
@@ -219,8 +223,13 @@ row() {
   cat "$logs/row" >>"$logs/all"
 }
 
-if wants tests || wants soak; then list_all; fi
+if wants tests || wants requests || wants soak; then list_all; fi
 if wants tests; then run_tests; fi
+if wants requests; then
+  export CUDAQ_TEST_REQUESTS=device
+  { grep --no-filename -E "$on_other_rings" "$logs/parallel" || true; } | run_all "$logs/requests" "$jobs"
+  unset CUDAQ_TEST_REQUESTS
+fi
 if wants sanitizers; then run_sanitizers; fi
 if wants bench; then run_bench "$logs/bench" 'device --quick' 'graph --quick' 'pipeline --quick'; fi
 if wants curves; then
@@ -235,6 +244,7 @@ fi
 table=$(
   printf '%-22s %8s %8s %8s %8s\n' '' passed failed skipped 'not run'
   if wants tests; then row tests "$logs/tests.parallel" "$logs/tests.serial"; fi
+  if wants requests; then row requests "$logs/requests"; fi
   for tool in "${tools[@]}"; do
     if wants sanitizers; then row "$tool" "$logs/sanitizer.$tool"; fi
   done

@@ -34,7 +34,8 @@ extern "C" void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_func
   dispatch_params params = state != nullptr ? state->params : dispatch_params{};
   params.ring = device_view(r, context.num_slots, slot_size);
   params.ring.rx_alias = reinterpret_cast<std::uint64_t>(r.rx_data_host);
-  params.ring.lap_offset = r.tx_flags != nullptr ? lap_offset_behind(r.tx_flags) : 0;
+  if (r.tx_flags != nullptr)
+    find_laps(params.ring);
   if (check_ring(params.ring, shutdown_flag, report) != cudaSuccess)
     return;
   if (params.first_slot >= context.num_slots)

@@ -12,7 +12,7 @@ slot_ring view_of(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &
   slot_ring view =
       with_answers_in_place(host ? host_view(r, c.num_slots, slot_size) : device_view(r, c.num_slots, slot_size));
   view.rx_alias = reinterpret_cast<std::uint64_t>(host ? r.rx_data : r.rx_data_host);
-  view.lap_offset = host ? 0 : lap_offset_of(r.tx_flags_host);
+  view.lap_offset = host ? 0 : lap_offset_of(r.tx_flags_host, c.num_slots);
   return view;
 }
 

@@ -131,8 +131,14 @@ status_or_reason check_staging(const cudaq_ringbuffer_t &r, const cudaq_dispatch
 }
 
 status_or_reason check_requests_are_near(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
-  if (lap_offset_of(r.tx_flags_host) == 0)
+  const ring_record *const record = find_record(r.tx_flags_host);
+  if (record == nullptr || record->lap_offset == 0)
     return {};
+  if (find_lap_record(r.tx_flags_host, c.num_slots) == nullptr)
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "config->num_slots is %u; the ring was made with another number, and its requests are in device "
+                       "memory: both must be the same",
+                       c.num_slots);
   const bool host = c.dispatch_path == CUDAQ_DISPATCH_PATH_HOST;
   if (!host && c.shared_ring_mode == 0)
     return {};

@@ -2,6 +2,8 @@
 // GDRCopy (https://github.com/NVIDIA/gdrcopy): a kernel module, and a library that maps device memory through it.
 #include "lib/gpu_memory/mapping_ways.h"
 
+#include <cerrno>
+#include <cstring>
 #include <unistd.h>
 
 namespace cudaq::realtime::detail {
@@ -78,7 +80,7 @@ private:
 
 status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out) {
   if (access(kDevice, R_OK | W_OK) != 0)
-    return lacks("%s is not there (kernel module gdrdrv)", kDevice);
+    return lacks("%s (kernel module gdrdrv): %s", kDevice, std::strerror(errno));
   auto memory = std::make_unique<gdrcopy_memory>();
   if (status_or_reason refused = memory->map(request))
     return refused;

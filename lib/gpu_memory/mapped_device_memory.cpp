@@ -46,6 +46,7 @@ status_or_reason map_device_memory(const mapping_request &request, mapping_resul
         return {};
       }
       out.reset();
+      cudaGetLastError();                          // a program that asks after its next launch must not find it
       if (refused.status != CUDAQ_ERR_UNSUPPORTED) // the way exists, but a call of it has failed
         return make_reason(refused.status, "%s: %s", way.name, refused.text.c_str());
       why += (why.empty() ? "" : "; ") + std::string(way.name) + ": " + refused.text;

@@ -106,7 +106,7 @@ status_or_reason vulkan_device::make_device() {
   return {};
 }
 
-status_or_reason vulkan_device::allocate(std::size_t bytes, const VkImportMemoryFdInfoKHR *import, bool exports) {
+status_or_reason vulkan_device::allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports) {
   VkPhysicalDeviceMemoryProperties kinds{};
   of_instance<PFN_vkGetPhysicalDeviceMemoryProperties>("vkGetPhysicalDeviceMemoryProperties")(gpu_, &kinds);
   VkExportMemoryAllocateInfo to_cuda{};
@@ -127,6 +127,8 @@ status_or_reason vulkan_device::allocate(std::size_t bytes, const VkImportMemory
     memory_ = VK_NULL_HANDLE;
     return lacks("vkAllocateMemory of %zu bytes returned %d", bytes, static_cast<int>(result));
   }
+  if (import != nullptr)
+    import->fd = -1; // it belongs to Vulkan now
   void *mapped = nullptr;
   if (const VkResult result = of_device<PFN_vkMapMemory>("vkMapMemory")(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped))
     return vulkan_failed("vkMapMemory", result);

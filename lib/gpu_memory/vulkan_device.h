@@ -18,8 +18,8 @@ public:
 
   status_or_reason open(int cuda_device);
   /// Allocates memory that the device holds and the CPU can map, and maps it. `import`: NULL, or the memory of CUDA
-  /// that it is; `exports`: with a file descriptor for CUDA.
-  status_or_reason allocate(std::size_t bytes, const VkImportMemoryFdInfoKHR *import, bool exports);
+  /// that it is; its descriptor becomes -1 when Vulkan owns it. `exports`: with a descriptor for CUDA.
+  status_or_reason allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports);
   /// A new descriptor of the memory; the caller closes it.
   status_or_reason export_descriptor(int &out) const;
   std::uint8_t *mapped() const { return mapped_; }

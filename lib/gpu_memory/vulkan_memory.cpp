@@ -113,7 +113,8 @@ public:
     if (const CUresult error = driver_.export_handle(&import.fd, memory_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
       return failed("cuMemExportToShareableHandle", error);
     if (status_or_reason refused = vulkan_.allocate(bytes_, &import, false)) {
-      close(import.fd); // else it belongs to Vulkan
+      if (import.fd >= 0)
+        close(import.fd);
       return refused;
     }
     host_ = vulkan_.mapped();
@@ -132,7 +133,7 @@ private:
     kind.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
     kind.allocFlags.gpuDirectRDMACapable = 1;
     if (const CUresult error = driver_.create(&memory_, bytes_, &kind, 0))
-      return failed("cuMemCreate", error);
+      return lacks("cuMemCreate of %zu bytes for GPUDirect RDMA returned %d", bytes_, static_cast<int>(error));
     created_ = true;
     if (const CUresult error = driver_.reserve(&address_, bytes_, 0, 0, 0))
       return failed("cuMemAddressReserve", error);

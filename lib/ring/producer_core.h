@@ -17,7 +17,7 @@
 // Free: claim p - num_slots is signalled, and then
 //   without laps   both flags are 0
 //   with laps      the slot was given back as often as it was signalled, and its last answer is collected. How often it
-//                  was given back before the first claim is read from the device's count, across the bus, once.
+//                  was given back before the first claim is read from the device's count, across the bus.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/slot_ring.h"
@@ -68,8 +68,10 @@ public:
   }
   bool is_claimed(std::uint32_t slot) const { return slot < ring_.num_slots && state_[slot].load() % 2 == 1; }
 
-  /// `count` claimed slots, from `slot` on.
+  /// `count` claimed slots, from `slot` on, whose frames the calling thread has written.
   void commit(std::uint32_t slot, std::uint32_t count) {
+    if (with_laps())
+      fence_posted_stores(); // another thread may signal them as soon as they are marked
     for (; count != 0; --count, slot = ring_.next(slot))
       state_[slot].store(state_[slot].load() + 1);
     if (arrivals_.add(1) != 0)
@@ -95,8 +97,10 @@ private:
       return ring_.free_after(slot, given_back_[slot] + p / n);
     // The device stores the count, then rx = 0, then the lap. So once rx is 0 the count is final, and a lap that
     // differs from it is still to come.
-    return ring_.free_for_producer(slot) &&
-           ring_.free_after(slot, load_relaxed(ring_.rx_flags[slot + ring_.lap_offset]));
+    if (!ring_.collected(slot) || ring_.ready(slot) != 0) // tx first: a read of rx takes about 1 us
+      return false;
+    fence_posted_loads();
+    return ring_.free_after(slot, load_relaxed(ring_.rx_flags[slot + ring_.lap_offset]));
   }
 
   /// The requests that are committed, up to the first claim that is not.
@@ -105,12 +109,11 @@ private:
     const auto committed = [this](std::uint64_t q) { return state_[slot_of(q)].load() == q * 2 + 2; };
     if (!committed(p))
       return;
-    if (with_laps())
-      fence_posted_stores(); // all frames before all flags
-    for (; committed(p); ++p)
+    for (; committed(p); ++p) {
       ring_.signal(slot_of(p));
-    if (with_laps())
-      fence_posted_stores(); // the flags leave now, and before the flags of the next round
+      if (with_laps())
+        fence_posted_stores(); // the flag leaves now, and before the next one
+    }
     signalled_.store(p);
   }
 

@@ -4,11 +4,15 @@
  * Each thread claims a number, commits it, and adds to `arrivals`. The thread that found 0 there signals, in the order
  * of the claims, all requests that are committed, until no arrival is new.
  *
+ * A frame leaves the thread's write-combining buffer at any time, but not later than a fence of that thread.
+ *
+ * H0  the frame of a signalled request has left its thread's buffer
  * H1  requests are signalled in the order of their claims, by one thread at a time
  * H2  at the end every committed request is signalled
  *
- * Mutants: MUTANT_SIGNALS_ITS_OWN, MUTANT_ONE_ROUND (the arrivals during the round are not looked at again),
- * MUTANT_ARRIVES_FIRST (before the request is marked as committed). REACH_*: a situation that must occur. */
+ * Mutants: MUTANT_NO_FENCE_BEFORE_MARK, MUTANT_SIGNALS_ITS_OWN, MUTANT_ONE_ROUND (the arrivals during the round are
+ * not looked at again), MUTANT_ARRIVES_FIRST (before the request is marked as committed). REACH_*: a situation that
+ * must occur. */
 
 #ifndef THREADS
 #define THREADS 3
@@ -20,6 +24,7 @@
 
 byte claimed = 0, signalled = 0, arrivals = 0, finished = 0;
 bool committed[ALL + 1];
+bool left[ALL + 1]; /* its frame is in the ring */
 byte signalling = 0;
 
 inline signal_all() {
@@ -28,6 +33,7 @@ inline signal_all() {
   do
   :: committed[p] ->
     assert(p == signalled); /* H1 */
+    assert(left[p]); /* H0 */
     signalled++;
     p++
   :: !committed[p] -> break
@@ -42,7 +48,11 @@ proctype thread() {
 #ifdef MUTANT_ARRIVES_FIRST
     atomic { before = arrivals; arrivals++ };
 #else
+#ifndef MUTANT_NO_FENCE_BEFORE_MARK
+    left[mine] = true;
+#endif
     committed[mine] = true;
+    left[mine] = true;
 #ifdef MUTANT_SIGNALS_ITS_OWN
     assert(mine == signalled); /* H1 */
 #endif
@@ -73,6 +83,7 @@ proctype thread() {
       od
     fi;
 #ifdef MUTANT_ARRIVES_FIRST
+    left[mine] = true;
     committed[mine] = true;
 #endif
   };

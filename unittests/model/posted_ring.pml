@@ -13,8 +13,8 @@
  * Q3  every request is answered once or dropped once: the model does not stop before (spin: invalid end state)
  *
  * Mutants: MUTANT_NO_FENCE_BEFORE_FLAG, MUTANT_NO_FENCE_AFTER_FLAG, MUTANT_NO_LAP, MUTANT_LAP_BEFORE_RX,
- * MUTANT_DROP_WITHOUT_LAP, MUTANT_TRUSTS_TX_ALONE, MUTANT_BASE_FROM_LAP (the handle takes the lap that it finds for the
- * number of all laps so far). REACH_*: a situation that must occur. */
+ * MUTANT_DROP_WITHOUT_LAP, MUTANT_TRUSTS_TX_ALONE, MUTANT_TRUSTS_LAP_ALONE, MUTANT_BASE_FROM_LAP (the handle takes the
+ * lap that it finds for the number of all laps so far). REACH_*: a situation that must occur. */
 
 #ifndef NSLOTS
 #define NSLOTS 2
@@ -119,7 +119,9 @@ proctype producer() {
       !tx[i]
 #else
       lap[i] == laps[i];
+#ifndef MUTANT_TRUSTS_LAP_ALONE
       !tx[i]
+#endif
 #endif
     fi;
 #endif
@@ -166,7 +168,7 @@ proctype device() {
   do
   :: expected > NREQ -> break
   :: expected <= NREQ ->
-    atomic { rx[c] && !tx[c] -> reading[c] = true };
+    atomic { rx[c] -> reading[c] = true };
     assert(frame[c] == expected); /* Q1 */
     if
 #ifdef DROP

@@ -193,7 +193,15 @@ status_or_reason device_back_end::prepare_ring(const wiring &w, dispatch_params 
     return {};
   p.ring = view_of(*w.ring, config_, ring_side::device);
   if (w.ring->tx_flags_host == nullptr)
-    p.ring.lap_offset = lap_offset_of(static_cast<const std::uint64_t *>(host_address(w.ring->tx_flags)));
+    p.ring.lap_offset =
+        lap_offset_of(static_cast<const std::uint64_t *>(host_address(w.ring->tx_flags)), config_.num_slots);
+  cudaPointerAttributes a{};
+  if (p.ring.lap_offset != 0 && cudaPointerGetAttributes(&a, w.ring->rx_data) == cudaSuccess &&
+      a.type == cudaMemoryTypeDevice && a.device != config_.device_id)
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "the ring's requests are in the memory of device %d, and config->device_id is %d: only that "
+                       "device sees the CPU's writes to it in order",
+                       a.device, config_.device_id);
   // A NIC, too, can write device memory: only the caller can promise (ring_peers) that just this device's kernels do.
   p.device_scope = w.options.ring_peers == CUDAQ_RING_PEERS_SAME_DEVICE &&
                    is_memory_of(config_.device_id, p.ring.rx_flags) && is_memory_of(config_.device_id, p.ring.tx_flags);

@@ -140,12 +140,23 @@ status_or_reason map_requests(const cudaq_ringbuffer_options_t &o, std::size_t b
                               std::unique_ptr<mapped_device_memory> &out, std::string &why) {
   return map_device_memory({o.device_id, bytes, o.nic_registration != 0}, out, why);
 }
+
+void release_requests(cudaq_ringbuffer_memory_t &memory) {
+  if (memory.requests != nullptr)
+    (void)on_device(memory.device_id, [&]() -> status_or_reason {
+      memory.requests.reset();
+      return {};
+    });
+}
 #else
 status_or_reason device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
 status_or_reason map_requests(const cudaq_ringbuffer_options_t &, std::size_t, std::unique_ptr<mapped_device_memory> &,
                               std::string &) {
   return no_cuda();
 }
+void release_requests(cudaq_ringbuffer_memory_t &) {}
 #endif
 
 } // namespace cudaq::realtime::detail
+
+cudaq_ringbuffer_memory_t::~cudaq_ringbuffer_memory_t() { cudaq::realtime::detail::release_requests(*this); }

@@ -7,6 +7,7 @@
 #include "cudaq/realtime/detail/ring/ring_record.h"
 
 struct cudaq_ringbuffer_memory_t {
+  ~cudaq_ringbuffer_memory_t();                  ///< frees `requests` only
   std::uint32_t memory_kind = CUDAQ_MEMORY_HOST; ///< never AUTO
   int device_id = 0;
   std::uint32_t num_slots = 0;
@@ -32,5 +33,7 @@ status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::ui
 /// Device memory for the requests, which the CPU can write. `why`: what other ways miss.
 status_or_reason map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
                               std::unique_ptr<mapped_device_memory> &out, std::string &why);
+/// Frees them with their device current. No effect if there are none.
+void release_requests(cudaq_ringbuffer_memory_t &memory);
 
 } // namespace cudaq::realtime::detail

@@ -17,7 +17,7 @@ using namespace cudaq::realtime::detail;
 
 namespace {
 
-constexpr std::size_t kLine = 128; // flags of different owners do not share a pair of cache lines
+constexpr std::size_t kLine = 128;
 
 std::size_t round_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
@@ -27,10 +27,8 @@ struct layout {
   bool in_place;
 
   explicit layout(const cudaq_ringbuffer_options_t &o)
-      : flags(round_up(std::size_t{o.num_slots} * sizeof(std::uint64_t), kLine)), stride(round_up(o.slot_size, 64)),
-        slots(round_up(o.num_slots * stride, kLine)), in_place(o.in_place != 0) {
-    flags += flags % kPageBytes == 0 ? kLine : 0; // the second flags then do not look as if a record lay before them
-  }
+      : flags(flag_bytes(o.num_slots)), stride(round_up(o.slot_size, 64)), slots(round_up(o.num_slots * stride, kLine)),
+        in_place(o.in_place != 0) {}
   std::size_t both_sides() const { return 2 * flags + (in_place ? 1 : 2) * slots; }
   std::size_t one_side() const { return 2 * flags + slots; }
 };
@@ -123,6 +121,7 @@ status_or_reason create_in_two_blocks(const cudaq_ringbuffer_options_t &o, cudaq
   fill_requests(memory.requests->device(), ring.rx_flags, ring.rx_data);
   fill_answers(static_cast<std::uint8_t *>(memory.base), ring.tx_flags_host, ring.tx_data_host);
   fill_answers(device, ring.tx_flags, ring.tx_data);
+  memory.record->requests = reinterpret_cast<std::uint64_t>(ring.rx_data_host);
   const std::string missed = memory.reason.empty() ? "" : ", because " + memory.reason;
   memory.reason = std::string("mapping by ") + name_of(memory.requests->source()) + missed;
   guard.keep = true;
@@ -142,7 +141,7 @@ status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_me
     if (refused) {
       memory->memory_kind = CUDAQ_MEMORY_MAPPED;
       memory->reason = "mapped memory, because " + refused.text;
-      memory->requests.reset();
+      release_requests(*memory);
     }
   } else if (o.memory_kind == CUDAQ_MEMORY_DEVICE_RX) {
     if (status_or_reason refused = create_in_two_blocks(o, *memory))

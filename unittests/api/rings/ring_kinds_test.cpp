@@ -74,7 +74,7 @@ public:
         new (page_.data() + detail::kFlagsOffsetInPage - sizeof(detail::ring_record)) detail::ring_record{};
     std::memcpy(record->magic, detail::kRecordMagic, sizeof(record->magic));
     record->self = reinterpret_cast<std::uint64_t>(record);
-    record->lap_offset = 4;
+    record->lap_offset = detail::flag_bytes(4) / sizeof(std::uint64_t);
     ring.rx_flags = ring.rx_flags_host = laps_.view.rx_flags;
     ring.tx_flags = ring.tx_flags_host = flags;
     ring.rx_data = ring.rx_data_host = laps_.view.rx_data;
@@ -97,6 +97,11 @@ TEST(RingKinds, TheHostPathAndSharedRingsRefuseThem) {
   EXPECT_NE(refused.text.find("memory_kind 1 (mapped)"), std::string::npos) << refused.text;
   config.dispatch_path = CUDAQ_DISPATCH_PATH_DEVICE;
   EXPECT_FALSE(detail::validate_device_ring(memory->ring, config));
+  config.num_slots = 40;
+  refused = detail::validate_device_ring(memory->ring, config);
+  EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(refused.text.find("num_slots is 40"), std::string::npos) << refused.text;
+  config.num_slots = 4;
   config.shared_ring_mode = 1;
   refused = detail::validate_device_ring(memory->ring, config);
   EXPECT_EQ(refused.status, CUDAQ_ERR_UNSUPPORTED);

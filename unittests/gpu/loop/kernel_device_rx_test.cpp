@@ -117,18 +117,72 @@ TEST_P(DeviceRx, StrictFlagValuesPass) {
   EXPECT_EQ(s.dispatcher.stats().unexpected_flag_values, 0u);
 }
 
-TEST_P(DeviceRx, AHandleGoesOnAfterTheSlotHelpersAndAfterARestart) {
-  session s(GetParam(), {3, 128, false});
+/// Claims `most` slots, writes each in place, and commits all at once. Returns the first slot, or 0 after a failure.
+std::uint32_t commit_batch(const producer_handle &producer, std::uint32_t slots, std::uint32_t most,
+                           std::uint32_t first_id, std::uint32_t bytes) {
+  std::uint32_t first = 0, count = 0, total = 0, slot = 0;
+  EXPECT_TRUE(eventually([&] { // a claim ends at the first slot that is not free yet
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_claim(producer.get, most - total, &slot, &count));
+    first = total == 0 ? slot : first;
+    return (total += count) == most;
+  }));
+  for (std::uint32_t k = 0; k < total; ++k) {
+    void *payload = nullptr;
+    std::size_t room = 0;
+    const std::uint32_t at = (first + k) % slots, id = first_id + k;
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_payload(producer.get, at, &payload, &room));
+    const std::vector<std::uint8_t> content = some_bytes(bytes, id);
+    std::memcpy(payload, content.data(), content.size());
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_write_header(producer.get, at, id_of(handler::reverse), bytes, id,
+                                                           gpu_client::timestamp_of(id)));
+  }
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_commit(producer.get, first, total));
+  return first;
+}
+
+// Batches over the end of the ring; the flags of a batch are seen in their order.
+TEST_P(DeviceRx, BatchesWrittenInPlaceAreServedInOrder) {
+  constexpr std::uint32_t kSlots = 16;
+  session s(GetParam(), {kSlots, 256, false});
   ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
-  for (std::uint32_t n = 0; n < 6; ++n) // two laps, without the handle
-    ASSERT_NO_FATAL_FAILURE(expect_serves(s.client, n, 30));
-  for (std::uint32_t n = 0; n < 10; ++n)
-    ASSERT_NO_FATAL_FAILURE(expect_reversed(s.call(some_bytes(30, n), n), some_bytes(30, n), n));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(s.dispatcher.get));
-  std::uint32_t slot = 0;
-  ASSERT_TRUE(s.producer.send(id_of(handler::reverse), {1, 2, 3}, 7, slot)) << "while nothing runs";
-  ASSERT_NO_FATAL_FAILURE(s.dispatcher.expect_start());
-  ASSERT_NO_FATAL_FAILURE(expect_reversed(s.client.collect(slot), {1, 2, 3}, 7));
+  std::uint32_t id = 0;
+  for (std::uint32_t round = 0; round < 200; ++round) {
+    const std::uint32_t count = 1 + round * 7 % kSlots, bytes = round * 13 % 233;
+    const std::uint32_t first = commit_batch(s.producer, kSlots, count, id, bytes);
+    for (std::uint32_t k = 0; k < count; ++k, ++id)
+      ASSERT_NO_FATAL_FAILURE(expect_reversed(s.client.collect((first + k) % kSlots), some_bytes(bytes, id), id));
+  }
+  EXPECT_EQ(s.dispatcher.stats().cursor_jumps, 0u);
+}
+
+TEST_P(DeviceRx, AHandleIsOpenedAgainAndGoesOnAfterARestart) {
+  host_ring ring({3, 128, false}, CUDAQ_MEMORY_DEVICE_RX);
+  const manager_handle manager;
+  gpu_dispatcher dispatcher(manager.get, setup_of(GetParam(), ring));
+  gpu_client client(ring.ring, 3);
+  ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
+  for (std::uint32_t n = 0; n < 6; ++n) // two laps without a handle
+    ASSERT_NO_FATAL_FAILURE(expect_serves(client, n, 30));
+  const auto send = [&](const producer_handle &producer, std::uint32_t id) {
+    std::uint32_t slot = 0;
+    EXPECT_TRUE(producer.send(id_of(handler::reverse), some_bytes(30, id), id, slot));
+    return slot;
+  };
+  for (std::uint32_t n = 0; n < 10; ++n) { // a handle of its own for each request, which is outstanding at close
+    std::uint32_t slot = 0;
+    {
+      const producer_handle producer(ring);
+      slot = send(producer, n);
+      EXPECT_EQ(slot, n % 3);
+    }
+    const producer_handle next(ring);
+    ASSERT_NO_FATAL_FAILURE(expect_reversed(client.collect(slot), some_bytes(30, n), n));
+  }
+  const producer_handle producer(ring);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(dispatcher.get));
+  const std::uint32_t slot = send(producer, 77);
+  ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
+  ASSERT_NO_FATAL_FAILURE(expect_reversed(client.collect(slot), some_bytes(30, 77), 77));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, DeviceRx, ::testing::ValuesIn(each_kind()), name_of_kind);

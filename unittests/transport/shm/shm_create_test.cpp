@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation of the provider: options, refusals, names, what it says about itself.
+#include "cudaq/realtime/detail/ring/ring_record.h"
+#include "lib/transport/shm/shm_layout.h"
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
@@ -17,6 +19,15 @@ void expect_refused(std::vector<std::string> arguments, cudaq_status_t status, c
   const provider_handle provider(arguments);
   EXPECT_EQ(provider.status, status) << arguments.back();
   EXPECT_NE(provider.text.find(part_of_the_text), std::string::npos) << provider.text;
+}
+
+// The library would take what a client has written there for a record of its own.
+TEST(ShmCreate, NoFlagsOfASegmentLieWhereARecordIsLookedFor) {
+  for (std::uint32_t slots = 1; slots <= 4096; ++slots) {
+    const detail::shm_layout at = detail::make_shm_layout(slots, 256, 4096);
+    ASSERT_NE(at.rx_flags % detail::kPageBytes, detail::kFlagsOffsetInPage) << slots;
+    ASSERT_NE(at.tx_flags % detail::kPageBytes, detail::kFlagsOffsetInPage) << slots;
+  }
 }
 
 TEST(ShmCreate, DescribesItself) {

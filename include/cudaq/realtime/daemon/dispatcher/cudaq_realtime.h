@@ -643,7 +643,7 @@ typedef struct cudaq_ringbuffer_info_t {
   uint32_t writes_ordering;
   uint32_t num_slots;
   uint32_t stride;  /* bytes from one slot to the next */
-  char reason[232]; /* why this kind and this source; NUL-terminated */
+  char reason[488]; /* why this kind and this source; NUL-terminated */
 } cudaq_ringbuffer_info_t;
 
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_options_init(cudaq_ringbuffer_options_t *options,

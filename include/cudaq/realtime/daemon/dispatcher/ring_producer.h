@@ -6,13 +6,14 @@
  *   open -> send ... -> close
  *
  * On CUDAQ_MEMORY_DEVICE_RX it writes whole lines with streaming stores, orders them with fences, and never reads
- * across the bus, except once a slot after open. The answer side is that of cudaq_realtime.h: poll_tx_flag,
+ * across the bus, except until the first claim of each slot. The answer side is that of cudaq_realtime.h: poll_tx_flag,
  * read_rpc_response, clear_slot.
  *
  * Rules for all functions:
  *  - One handle per ring; threads may share it. While it is open, nothing else writes requests to the ring.
- *  - A slot is named by its number. A claimed slot belongs to the claiming thread, which may pass it on, until commit
- *    or abort. Requests are signalled in the order of their claims: a slot that stays claimed holds back later ones.
+ *  - A slot is named by its number. A claimed slot belongs to the claiming thread until commit or abort: the thread
+ *    that has written it commits it. Requests are signalled in the order of their claims: a slot that stays claimed
+ *    holds back later ones.
  *  - Only kernels of this library tell the handle of a DEVICE_RX ring that a slot is free again.
  *  - Return values, error text and sizes as in cudaq_realtime.h. None of the functions waits, except send. */
 #ifndef CUDAQ_REALTIME_RING_PRODUCER_H
@@ -27,8 +28,9 @@ extern "C" {
 typedef struct cudaq_ringbuffer_producer_t cudaq_ringbuffer_producer_t; /* opaque */
 
 /* `memory`: from cudaq_ringbuffer_create; it must stay until close. The first claim is the slot after the last one of
- * the ring's last handle; slot 0 if there was none. CUDAQ_ERR_STATE: a handle is open. CUDAQ_ERR_UNSUPPORTED: the
- * CPU cannot write the ring (CUDAQ_MEMORY_DEVICE). */
+ * the ring's last handle; slot 0 if there was none. The dispatcher must be at that slot: on a ring on which the slot
+ * helpers were used before, it finds the requests later, and not in order. CUDAQ_ERR_STATE: a handle is open.
+ * CUDAQ_ERR_UNSUPPORTED: the CPU cannot write the ring (CUDAQ_MEMORY_DEVICE). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_open(cudaq_ringbuffer_memory_t *memory,
                                                                  cudaq_ringbuffer_producer_t **out_producer);
 /* CUDAQ_ERR_STATE while a slot is claimed. Not at the same time as another call on the handle. */
@@ -54,9 +56,9 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_write_header(cudaq_r
                                                                          uint32_t slot, uint32_t function_id,
                                                                          uint32_t payload_len, uint32_t request_id,
                                                                          uint64_t ptp_timestamp);
-/* Gives `count` claimed slots, from `slot` on in ring order, to the dispatcher. After the return they are signalled, or
- * will be by the thread that commits the slots claimed before them. CUDAQ_ERR_INVALID_ARG: one of them is not claimed;
- * then none is committed. */
+/* Gives `count` claimed slots, from `slot` on in ring order, to the dispatcher. After the return they are signalled,
+ * or will be by a thread that is in commit, as soon as the slots claimed before them are committed.
+ * CUDAQ_ERR_INVALID_ARG: one of them is not claimed; then none is committed. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_commit(cudaq_ringbuffer_producer_t *producer, uint32_t slot,
                                                                    uint32_t count);
 /* Gives up a claimed slot. A frame without magic goes to the dispatcher in its place, which drops it without an

@@ -11,8 +11,9 @@
 //   relaxed                       gauges, which order nothing
 //
 // The library uses no fences: each order belongs to the access that needs it, where a race detector can check it. The
-// one exception is fence_posted_stores. It orders stores to memory with a write-combining mapping, which leave the CPU
-// in any order. No order of the language reaches that memory: a release store is a plain store on x86-64.
+// one exception are fence_posted_stores and fence_posted_loads. They order accesses to memory with a write-combining
+// mapping, whose stores leave the CPU in any order. No order of the language reaches that memory: a release store is a
+// plain store on x86-64.
 //
 // nvcc compiles the functions with libcu++, for both sides. A host compiler has std::atomic_ref for them: it makes the
 // same instructions, and libcu++'s header would take longer to compile than most files that include this one.
@@ -177,6 +178,15 @@ inline void fence_posted_stores() {
   asm volatile("dmb oshst" ::: "memory");
 #else
 #error "fence_posted_stores: a processor without a known fence"
+#endif
+}
+
+/// All loads before it are done before all loads after it, also of write-combining memory.
+inline void fence_posted_loads() {
+#if defined(__x86_64__)
+  _mm_lfence();
+#else
+  asm volatile("dmb oshld" ::: "memory");
 #endif
 }
 

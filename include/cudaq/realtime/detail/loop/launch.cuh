@@ -196,16 +196,22 @@ cudaError_t launch(const dispatch_params &params, std::uint32_t blocks, std::uin
   return launch_in_order<Kernel, Handlers>(params, blocks, threads, stream, report);
 }
 
-/// The lap offset of a ring of which a launch has only the device's addresses. The tx flags of a ring with laps lie in
-/// pinned host memory.
-inline std::size_t lap_offset_behind(const volatile std::uint64_t *tx_flags) {
+/// Completes the view of a ring of which a launch has only the device's addresses. The tx flags of a ring with laps lie
+/// in pinned host memory.
+inline void find_laps(slot_ring &ring) {
   cudaPointerAttributes a{};
-  if (cudaPointerGetAttributes(&a, const_cast<const void *>(static_cast<const volatile void *>(tx_flags))) !=
+  if (cudaPointerGetAttributes(&a, const_cast<const void *>(static_cast<const volatile void *>(ring.tx_flags))) !=
       cudaSuccess) {
     cudaGetLastError();
-    return 0;
+    return;
   }
-  return a.type == cudaMemoryTypeHost ? lap_offset_of(static_cast<const std::uint64_t *>(a.hostPointer)) : 0;
+  const ring_record *const record =
+      a.type == cudaMemoryTypeHost ? find_lap_record(static_cast<const std::uint64_t *>(a.hostPointer), ring.num_slots)
+                                   : nullptr;
+  if (record != nullptr) {
+    ring.lap_offset = record->lap_offset;
+    ring.rx_alias = record->requests;
+  }
 }
 
 /// The checks of set_ringbuffer, for rings that are passed to a launch directly.
@@ -236,7 +242,7 @@ inline cudaError_t ring_of(const cudaq_dispatch_launch_params_t &a, slot_ring &o
   if (a.num_slots > ring_inbox::kMostSlots || slot > UINT32_MAX || a.stats == nullptr)
     return cudaErrorInvalidValue;
   out = device_view(a, static_cast<std::uint32_t>(a.num_slots), static_cast<std::uint32_t>(slot));
-  out.lap_offset = lap_offset_behind(a.tx_flags);
+  find_laps(out);
   return check_ring(out, a.shutdown_flag, launch_report{nullptr});
 }
 

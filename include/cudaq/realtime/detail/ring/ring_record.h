@@ -20,6 +20,7 @@ struct alignas(64) ring_record {
   std::uint64_t self;               ///< address of this record
   shared_word<std::uint64_t> owner; ///< manager whose dispatcher runs on the ring; 0: none (lib/api/ring_claims.h)
   std::uint64_t lap_offset;         ///< scoped_slot_ring::lap_offset
+  std::uint64_t requests;           ///< the CPU's address of rx_data
 };
 static_assert(sizeof(ring_record) == 64 && kFlagsOffsetInPage >= sizeof(ring_record));
 
@@ -41,9 +42,23 @@ inline ring_record *find_record(const volatile std::uint64_t *flags) {
   return holds_record(record) ? record : nullptr;
 }
 
-/// The lap offset of the ring with these tx flags, given as the host's address of them.
-inline std::size_t lap_offset_of(const volatile std::uint64_t *tx_flags) {
+/// Bytes of an array of flags in a ring of the library. Flags of different owners do not share a pair of cache lines,
+/// and the second array of a ring does not lie where a record would be looked for.
+inline constexpr std::size_t flag_bytes(std::uint32_t num_slots) {
+  constexpr std::size_t kLines = 128;
+  const std::size_t bytes = (std::size_t{num_slots} * sizeof(std::uint64_t) + kLines - 1) / kLines * kLines;
+  return bytes + (bytes % kPageBytes == 0 ? kLines : 0);
+}
+
+/// The record of a ring with requests in device memory, found by its tx flags, given as the host's address of them.
+/// NULL for any other ring. A record whose distance does not fit the ring is not one of the library.
+inline const ring_record *find_lap_record(const volatile std::uint64_t *tx_flags, std::uint32_t num_slots) {
   const ring_record *const record = find_record(tx_flags);
+  const bool fits = record != nullptr && record->lap_offset == flag_bytes(num_slots) / sizeof(std::uint64_t);
+  return fits ? record : nullptr;
+}
+inline std::size_t lap_offset_of(const volatile std::uint64_t *tx_flags, std::uint32_t num_slots) {
+  const ring_record *const record = find_lap_record(tx_flags, num_slots);
   return record != nullptr ? record->lap_offset : 0;
 }
 
