@@ -28,7 +28,8 @@ status_or_reason lacks(const char *format, Values... values) {
     return make_reason(CUDAQ_ERR_UNSUPPORTED, format, values...);
 }
 
-/// A library that is opened at run time.
+/// A library that is opened at run time. It stays loaded: each load of a driver takes some of the memory for
+/// thread-local variables that the system reserves for libraries, and unloading does not give it back.
 class opened_library {
 public:
   opened_library() = default;
@@ -39,7 +40,12 @@ public:
   opened_library(const opened_library &) = delete;
   opened_library &operator=(const opened_library &) = delete;
 
-  bool open(const char *name) { return (handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL)) != nullptr; }
+  bool open(const char *name) { return (handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) != nullptr; }
+  /// Keeps a library that another one has loaded. No effect if it is not loaded.
+  static void keep(const char *name) {
+    if (void *const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE))
+      dlclose(handle);
+  }
   template <class Function>
   bool find(Function &out, const char *name) const {
     out = reinterpret_cast<Function>(dlsym(handle_, name));

@@ -52,6 +52,9 @@ status_or_reason vulkan_device::make_instance() {
                ? lacks("no Vulkan driver found; set VK_DRIVER_FILES to the NVIDIA driver's nvidia_icd.json")
                : vulkan_failed("vkCreateInstance", result);
   }
+  for (const char *driver :
+       {"libGLX_nvidia.so.0", "libEGL_nvidia.so.0"}) // Vulkan's loader unloads it with the instance
+    opened_library::keep(driver);
   get_device_proc_ = of_instance<PFN_vkGetDeviceProcAddr>("vkGetDeviceProcAddr");
   return {};
 }
