@@ -182,8 +182,8 @@ status_or_reason check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dis
 status_or_reason validate_device_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   constexpr ring_side side = ring_side::device;
   return first_of([&] { return check_device_views(r); }, [&] { return check_alignment(r, side); },
-                  [&] { return check_strides(r, c, side); }, [&] { return check_overlap(r, c, side); },
-                  [&] { return check_staging(r, c); }, [&] { return check_requests_are_near(r, c); },
+                  [&] { return check_requests_are_near(r, c); }, [&] { return check_strides(r, c, side); },
+                  [&] { return check_overlap(r, c, side); }, [&] { return check_staging(r, c); },
                   [&] { return check_shared_views(r, c); });
 }
 

@@ -48,7 +48,8 @@ predecoder_choice choose_predecoder(std::string_view dem_text, std::string_view 
     std::ranges::fill(batch, std::uint8_t{0});
     for (std::size_t shot = 0; shot < kBatch; ++shot)
       sampler.sample(random, std::span(batch).subspan(shot * sampler.shot_bytes(), sampler.shot_bytes()), ignored);
-    for (int which = 0; which < 2; ++which) {
+    for (std::uint64_t turn = 0; turn < 2; ++turn) {
+      const std::uint64_t which = (turn + shots / kBatch) % 2; // in turn: the second one finds the shots in the caches
       const double begin = thread_seconds();
       for (std::size_t shot = 0; shot < kBatch; ++shot) {
         if (cases[which].decode(std::span(batch).subspan(shot * sampler.shot_bytes(), sampler.shot_bytes())) !=

@@ -20,9 +20,12 @@ TEST(PredecoderChoice, SaysWhatItMeasured) {
 
 TEST(PredecoderChoice, Row41_NothingIsGainedWhereNothingIsMatched) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
-  // A negative weight: the rule matches nothing, so it only costs time.
-  const predecoder_choice choice =
-      choose_predecoder(load_committed("surface_z_d7_p0.003").dem_text + "error(0.6) D0 D1\n", "auto", 50ms);
+  // A negative weight: the rule matches nothing, so it only costs time. Other programs of the machine disturb a
+  // measurement of 50 ms now and then: one of three must be undisturbed.
+  const std::string dem = load_committed("surface_z_d7_p0.003").dem_text + "error(0.6) D0 D1\n";
+  predecoder_choice choice;
+  for (int tries = 0; tries < 3 && choice.name != "passthrough"; ++tries)
+    choice = choose_predecoder(dem, "auto", 50ms);
   EXPECT_EQ(choice.name, "passthrough") << choice.reason;
 }
 
