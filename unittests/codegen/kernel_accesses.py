@@ -146,6 +146,9 @@ def allowed(kernel, cooperative, scope):
                "st.relaxed.sys.b32": ("reports",),
                "atom.add.relaxed.gpu.b64": ("caller_stats",)}
     may = {**flag, **control}
+    if scope == "sys" and kernel != "routed":  # the counts and laps of requests in device memory
+        may["ld.relaxed.sys.b64"] = FLAGS[:1]
+        may["st.relaxed.sys.b64"] = (*may["st.relaxed.sys.b64"], FLAGS[0])
     if cooperative:  # the sequence number of a command, and the arrivals
         for what in ("ld.acquire.gpu.b64", "st.release.gpu.b64", "ld.acquire.gpu.b32", "atom.add.release.gpu.b32"):
             may[what] = (*may.get(what, ()), "command")
@@ -193,6 +196,7 @@ def check_entry(name, body, members):
     may = allowed(kernel, cooperative, scope)
     source, seen, releases, problems, claims = provenance(name, body, members), {}, [], [], 0
     requests = {}  # loads of requests
+    counts = set()  # registers whose value a count gets; its lap gets the same
     for line in body.split("\n"):
         match = ACCESS.search(line)
         if not match or match.group(1).startswith(("ld.param", "st.param")):
@@ -210,8 +214,11 @@ def check_entry(name, body, members):
                 problems.append(f"{what} of {', '.join(sorted(to)) or 'an unknown address'}: {line.strip()}")
             for member in to:
                 seen[what, member] = seen.get((what, member), 0) + 1
+            value = line.rstrip(";").split(",")[-1].strip()
+            if what == "st.relaxed.sys.b64" and to == {FLAGS[0]}:
+                counts.add(value)
             if what.startswith("st.release") and to <= set(FLAGS + INBOX):
-                releases += to
+                releases += ["lap"] if to == {FLAGS[1]} and value in counts else to
         elif to & set(FLAGS + INBOX) or (what.startswith("ld") and "ring.rx_data" in to and
                                          source.always(match.group(2), "ring.rx_data")):
             problems.append(f"a plain access to {', '.join(sorted(to))}: {line.strip()}")
@@ -225,6 +232,8 @@ def check_entry(name, body, members):
     if claims != kernel.startswith("graph_"):
         problems.append(f"{claims} times {TOKEN}: a scheduler must take the token in exactly one place")
     for at, flag in enumerate(releases):
+        if flag == "lap" and releases[at - 1:at] != [FLAGS[0]]:
+            problems.append("a lap does not follow the clearing of its request's flag")
         if flag == FLAGS[1] and releases[at + 1:at + 2] != [FLAGS[0]]:
             problems.append("after the answer is published, the request's flag is not cleared")
         if flag == FLAGS[0] and kernel == "routed" and releases[at + 1:at + 2] != [INBOX[1]]:

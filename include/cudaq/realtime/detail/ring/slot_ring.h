@@ -36,7 +36,7 @@ struct slot_words {
   }
   /// With laps: the lap comes after rx = 0. In the other order rx = 0 could wipe out the producer's next signal.
   CUDAQ_REALTIME_HOST_DEVICE void release_rx() const {
-    if (lap_offset == 0)
+    if (Scope != thread_scope_system || lap_offset == 0) // answers in host memory: a ring with laps has system scope
       return store_release<std::uint64_t, Scope>(*rx_flag, std::uint64_t{0});
     const std::uint64_t lap = load_relaxed(rx_flag[lap_offset]) + 1;
     store_relaxed(rx_flag[lap_offset], lap);
@@ -66,6 +66,13 @@ struct scoped_slot_ring {
   template <thread_scope Other>
   CUDAQ_REALTIME_HOST_DEVICE scoped_slot_ring<Other> with_scope() const {
     return {rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, rx_alias, lap_offset, num_slots, slot_size};
+  }
+
+  /// The same view without laps: a shared ring has none, and the compiler then leaves out their code.
+  CUDAQ_REALTIME_HOST_DEVICE scoped_slot_ring without_laps() const {
+    scoped_slot_ring view = *this;
+    view.lap_offset = 0;
+    return view;
   }
 
   CUDAQ_REALTIME_HOST_DEVICE bool in_place() const { return rx_data == tx_data; }
