@@ -94,4 +94,17 @@ status_or_reason on_device(int device, Body &&body) {
   return body();
 }
 
+/// Runs `work` with its own stream. The legacy stream, and calls that synchronise the device, would wait for dispatch
+/// kernels, which run until they are stopped.
+template <class Work>
+status_or_reason on_own_stream(const char *what, Work &&work) {
+  cudaStream_t stream = nullptr;
+  cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+  if (error != cudaSuccess)
+    return cuda_failed(what, error);
+  error = work(stream);
+  cudaStreamDestroy(stream); // does not wait: work that is queued still runs
+  return error == cudaSuccess ? status_or_reason{} : cuda_failed(what, error);
+}
+
 } // namespace cudaq::realtime::detail

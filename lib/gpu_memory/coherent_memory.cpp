@@ -45,11 +45,7 @@ status_or_reason map_coherent(const mapping_request &request, mapping_result &ou
     return cuda_failed("cudaDevAttrDirectManagedMemAccessFromHost", error);
   if (direct == 0)
     return lacks("the CPU cannot access memory of this device directly");
-  auto memory = std::make_unique<coherent_memory>();
-  if (status_or_reason refused = memory->map(request))
-    return refused;
-  out = std::move(memory);
-  return {};
+  return map_as<coherent_memory>(request, out);
 }
 
 } // namespace cudaq::realtime::detail

@@ -81,11 +81,7 @@ private:
 status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out) {
   if (access(kDevice, R_OK | W_OK) != 0)
     return lacks("%s (kernel module gdrdrv): %s", kDevice, std::strerror(errno));
-  auto memory = std::make_unique<gdrcopy_memory>();
-  if (status_or_reason refused = memory->map(request))
-    return refused;
-  out = std::move(memory);
-  return {};
+  return map_as<gdrcopy_memory>(request, out);
 }
 
 } // namespace cudaq::realtime::detail

@@ -19,15 +19,10 @@ status_or_reason check_ordering(int device, int &ordering) {
 } // namespace
 
 status_or_reason zero_device_memory(void *device, std::size_t bytes) {
-  cudaStream_t stream = nullptr;
-  cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-  if (error != cudaSuccess)
-    return cuda_failed("cudaStreamCreateWithFlags", error);
-  error = cudaMemsetAsync(device, 0, bytes, stream);
-  if (error == cudaSuccess)
-    error = cudaStreamSynchronize(stream);
-  cudaStreamDestroy(stream);
-  return error == cudaSuccess ? status_or_reason{} : cuda_failed("zeroing the mapped memory", error);
+  return on_own_stream("zeroing the mapped memory", [&](cudaStream_t stream) {
+    const cudaError_t error = cudaMemsetAsync(device, 0, bytes, stream);
+    return error == cudaSuccess ? cudaStreamSynchronize(stream) : error;
+  });
 }
 
 status_or_reason map_device_memory(const mapping_request &request, mapping_result &out, std::string &why) {

@@ -28,6 +28,16 @@ status_or_reason lacks(const char *format, Values... values) {
     return make_reason(CUDAQ_ERR_UNSUPPORTED, format, values...);
 }
 
+/// Maps memory of this class.
+template <class Memory>
+status_or_reason map_as(const mapping_request &request, mapping_result &out) {
+  auto memory = std::make_unique<Memory>();
+  if (status_or_reason refused = memory->map(request))
+    return refused;
+  out = std::move(memory);
+  return {};
+}
+
 /// A library that is opened at run time. It stays loaded: each load of a driver takes some of the memory for
 /// thread-local variables that the system reserves for libraries, and unloading does not give it back.
 class opened_library {

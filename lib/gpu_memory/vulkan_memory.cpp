@@ -155,15 +155,6 @@ private:
   bool created_ = false, mapped_ = false;
 };
 
-template <class Memory>
-status_or_reason map_as(const mapping_request &request, mapping_result &out) {
-  auto memory = std::make_unique<Memory>();
-  if (status_or_reason refused = memory->map(request))
-    return refused;
-  out = std::move(memory);
-  return {};
-}
-
 } // namespace
 
 status_or_reason map_by_vulkan(const mapping_request &request, mapping_result &out) {

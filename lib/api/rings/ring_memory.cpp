@@ -51,19 +51,6 @@ status_or_reason allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbu
 }
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-/// Runs `work` with its own stream. The legacy stream, and calls that synchronise the device, would wait for dispatch
-/// kernels, which run until they are stopped.
-template <class Work>
-status_or_reason on_own_stream(const char *what, Work &&work) {
-  cudaStream_t stream = nullptr;
-  cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-  if (error != cudaSuccess)
-    return cuda_failed(what, error);
-  error = work(stream);
-  cudaStreamDestroy(stream); // does not wait: work that is queued still runs
-  return error == cudaSuccess ? status_or_reason{} : cuda_failed(what, error);
-}
-
 status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
   return on_device(memory.device_id, [&]() -> status_or_reason {
     if (memory.memory_kind != CUDAQ_MEMORY_DEVICE) {
