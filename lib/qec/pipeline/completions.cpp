@@ -76,7 +76,7 @@ bool completions::collect(std::uint64_t ticket) {
   } else if (cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), slot, &header, &c.response) == CUDAQ_OK) {
     c.status = header.status;
     // With other statuses no error was written, or a worker that was slower than a stop is writing it.
-    if (c.status == CUDAQ_RPC_ERR_LAUNCH_FAILED)
+    if (c.status == CUDAQ_RPC_ERR_LAUNCH_FAILED || c.status == CUDAQ_RPC_ERR_DEVICE_FAULT)
       c.cuda_error = record.error;
     c.response_size = header.result_len;
   } else {

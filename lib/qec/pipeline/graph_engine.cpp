@@ -46,12 +46,13 @@ void graph_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
 }
 
 // The dispatcher has stopped, so no graph runs.
-void graph_engine::settle() noexcept {
+int graph_engine::settle() noexcept {
   for (worker &w : workers_)
     if (w.kept) {
       cudaq_host_release_worker(dispatcher_, w.id);
       w.kept = false;
     }
+  return 0;
 }
 
 void graph_engine::before_launch(void *self, void *slot_dev, cudaStream_t stream) {
@@ -128,9 +129,10 @@ bool graph_engine::take(int id, std::uint32_t &slot) {
   return true;
 }
 
-bool graph_engine::lost(int id, std::uint64_t generation) noexcept {
+stage_outlook graph_engine::look_at(int id, std::uint64_t generation) noexcept {
   cudaq_host_job_t job{};
-  return !has_job(workers_[static_cast<std::size_t>(id)], job) || job.generation != generation;
+  const bool open = has_job(workers_[static_cast<std::size_t>(id)], job) && job.generation == generation;
+  return {open ? stage_outlook::outcome::open : stage_outlook::outcome::answered};
 }
 
 bool graph_engine::release(int id, bool ended) noexcept {

@@ -20,11 +20,12 @@ public:
 
   void wire(cudaq_dispatcher_t *dispatcher) override;
   void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
-  void settle() noexcept override;
+  void begin_stages() override {}
+  int settle() noexcept override;
   bool has_threads() const override { return with_cpu_stage_; }
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int, std::uint32_t) noexcept override { return {}; }
-  bool lost(int worker, std::uint64_t generation) noexcept override;
+  stage_outlook look_at(int worker, std::uint64_t generation) noexcept override;
   bool release(int worker, bool ended) noexcept override;
 
 private:

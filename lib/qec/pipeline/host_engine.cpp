@@ -34,6 +34,18 @@ void host_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
     cudaq_dispatcher_set_host_handler_v2(dispatcher, f->id, nullptr, nullptr, nullptr);
 }
 
+void host_engine::begin_stages() {
+  for (const worker &w : workers_)
+    if (w.resources.stage_begin_fn != nullptr)
+      w.resources.stage_begin_fn(w.resources.host_stage_data);
+}
+
+int host_engine::settle() noexcept {
+  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [](const worker &w) {
+    return w.resources.stage_end_fn != nullptr && !w.resources.stage_end_fn(w.resources.host_stage_data);
+  }));
+}
+
 std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
   auto &f = *static_cast<function *>(to);
   pipeline_ring &ring = f.engine.ring_;
@@ -87,6 +99,12 @@ stage_launch host_engine::launch(int id, std::uint32_t slot) {
   }
   said.response_size = call.response_size;
   return said;
+}
+
+stage_outlook host_engine::look_at(int id, std::uint64_t) noexcept {
+  const gpu_worker_resources &w = workers_[static_cast<std::size_t>(id)].resources;
+  const int error = w.stage_error_fn == nullptr ? 0 : w.stage_error_fn(w.host_stage_data);
+  return {error == 0 ? stage_outlook::outcome::open : stage_outlook::outcome::failed, error};
 }
 
 bool host_engine::release(int id, bool ended) noexcept {

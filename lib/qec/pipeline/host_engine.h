@@ -16,11 +16,12 @@ public:
 
   void wire(cudaq_dispatcher_t *dispatcher) override;
   void unwire(cudaq_dispatcher_t *dispatcher) noexcept override;
-  void settle() noexcept override {}
+  void begin_stages() override;
+  int settle() noexcept override;
   bool has_threads() const override { return true; }
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int worker, std::uint32_t slot) override;
-  bool lost(int, std::uint64_t) noexcept override { return false; }
+  stage_outlook look_at(int worker, std::uint64_t generation) noexcept override;
   bool release(int worker, bool ended) noexcept override;
 
 private:

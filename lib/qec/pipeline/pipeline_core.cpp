@@ -169,6 +169,7 @@ void pipeline_core::start_all() {
     engine_ = std::make_unique<host_engine>(ring_, resources);
   try {
     engine_->wire(dispatcher_);
+    engine_->begin_stages();
     start_threads(resources);
     start_dispatcher();
   } catch (...) {
@@ -250,6 +251,7 @@ void pipeline_core::end_after_failed_start() noexcept {
     workers_.clear(); // joins
   }
   consumer_.join_until(steady_clock::time_point::max());
+  static_cast<void>(engine_->settle());
   engine_->unwire(dispatcher_);
   engine_.reset();
 }

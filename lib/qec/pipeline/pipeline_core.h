@@ -144,6 +144,7 @@ private:
   int join_workers(time_point deadline, stop_findings &found);
   bool answers_are_told(stop_findings &found);
   void end_consumer(stop_findings &found);
+  void end_stages(stop_findings &found);
   static request_phase take_back(request_record &record);
   void take_back_open_requests();
   void publish(const stop_findings &found, run_state state);

@@ -104,9 +104,10 @@ void pipeline_core::stop() {
     found.text.say("%llu completions not delivered", count(lost - lost_reported_));
     lost_reported_ = lost;
   }
+  if (found.stuck_threads == 0)
+    end_stages(found);
   const bool ended = found.stuck_threads == 0;
   if (ended) {
-    engine_->settle();
     engine_->unwire(dispatcher_);
     {
       const std::lock_guard<std::mutex> lock(shape_);
@@ -173,6 +174,14 @@ void pipeline_core::end_consumer(stop_findings &found) {
   ++found.stuck_threads;
   found.text.say("%s",
                  completions_.in_handler() ? "the completion handler has not returned" : "the consumer has not ended");
+}
+
+void pipeline_core::end_stages(stop_findings &found) {
+  const int running = engine_->settle();
+  if (running == 0)
+    return;
+  found.stuck_threads += running;
+  found.text.say("the GPU stages of %d workers have not ended", running);
 }
 
 /// Takes the open request of a slot back. Returns the phase that it had; none: it was answered already.

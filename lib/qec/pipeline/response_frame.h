@@ -18,7 +18,7 @@ namespace cudaq::qec::realtime::detail {
 struct answer {
   std::int32_t status = CUDAQ_RPC_OK;
   std::uint32_t result_size = 0;
-  int stage_error = 0; ///< of the GPU stage; only with LAUNCH_FAILED
+  int stage_error = 0; ///< of the GPU stage; only with LAUNCH_FAILED and DEVICE_FAULT
 };
 
 /// Reads the header at `at`, aligned to 8. Each word is loaded once: a late stage or a ring peer may write there.

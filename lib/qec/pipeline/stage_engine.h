@@ -17,6 +17,17 @@ struct stage_launch {
   std::size_t response_size = 0; ///< without a CPU stage: number of bytes of the answer
 };
 
+/// What an engine knows of a stage that a worker waits for.
+struct stage_outlook {
+  enum class outcome {
+    open,     ///< it may end
+    answered, ///< it will not end, and the dispatcher has answered the request with the device's error
+    failed    ///< it will not end, and the worker must answer the request with `error`
+  };
+  outcome what = outcome::open;
+  int error = 0;
+};
+
 class stage_engine {
 public:
   virtual ~stage_engine() = default;
@@ -27,8 +38,11 @@ public:
   /// wire registers the workers' functions with a dispatcher that does not run; unwire removes them.
   virtual void wire(cudaq_dispatcher_t *dispatcher) = 0;
   virtual void unwire(cudaq_dispatcher_t *dispatcher) noexcept = 0;
-  /// Called after the dispatcher has stopped and the workers have ended: no stage runs any more.
-  virtual void settle() noexcept = 0;
+  /// Called before the first request. Throws what a worker's stage_begin_fn throws.
+  virtual void begin_stages() = 0;
+  /// Called after the dispatcher has stopped and the workers have ended. Returns the number of workers whose stage has
+  /// not ended.
+  virtual int settle() noexcept = 0;
   /// False: the workers have no threads, and the dispatcher answers by itself.
   virtual bool has_threads() const = 0;
 
@@ -38,9 +52,8 @@ public:
   virtual bool take(int worker, std::uint32_t &slot) = 0;
   /// Runs the stage, or finds that it was launched already.
   virtual stage_launch launch(int worker, std::uint32_t slot) = 0;
-  /// True: the stage will not end, and the dispatcher has answered the request with the device's error. The worker
-  /// calls this from time to time while it waits.
-  virtual bool lost(int worker, std::uint64_t generation) noexcept = 0;
+  /// The worker calls this from time to time while it waits.
+  virtual stage_outlook look_at(int worker, std::uint64_t generation) noexcept = 0;
   /// The worker has finished the request that it took. ended: the stage has ended too, as far as the worker knows.
   /// False: the stage may still run, and the worker must not take another request before the stage has reported its
   /// end.

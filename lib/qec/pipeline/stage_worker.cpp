@@ -17,7 +17,7 @@ using experimental::DEFERRED_COMPLETION;
 namespace {
 // Values of a ready flag.
 constexpr int kIdle = 0, kReady = 1, kProcessing = 2;
-/// A waiting worker calls stage_engine::lost() once in this many looks.
+/// A waiting worker calls stage_engine::look_at() once in this many looks.
 constexpr std::uint32_t kLooks = 4096;
 } // namespace
 
@@ -216,8 +216,14 @@ void stage_worker::exited(request_phase from, bool ended) {
 
 /// For a failed device, whose stages never end.
 bool stage_worker::forget_lost() {
-  if (!engine_.lost(id_, generation_))
+  const stage_outlook seen = engine_.look_at(id_, generation_);
+  if (seen.what == stage_outlook::outcome::open)
     return false;
+  if (seen.what == stage_outlook::outcome::failed) {
+    responder_.stage_errors.add();
+    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_DEVICE_FAULT, 0, seen.error});
+    return true;
+  }
   {
     const in_flight_completions::one inside(in_flight_);
     request_record &record = ring_.record(slot_);

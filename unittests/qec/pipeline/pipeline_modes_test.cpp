@@ -165,5 +165,120 @@ TEST(PipelineModes, ACoreThatDoesNotExistIsAnErrorOfStart) {
     }
 }
 
+/// A stage that lives on a device between requests, as the hooks see it.
+struct device_stage {
+  copy_worker *copy = nullptr;
+  int begun = 0, ended = 0;
+  bool ends = true;    ///< what the end hook says
+  bool begins = true;  ///< false: the begin hook throws
+  bool answers = true; ///< false: requests never become ready
+  std::atomic<int> error{0};
+
+  void put_into(gpu_worker_resources &r, copy_worker &with) {
+    copy = &with;
+    r.ready_flag = &with.ready;
+    r.host_stage_data = this;
+    r.host_stage_fn = [](void *self, host_stage_call *call) {
+      auto &s = *static_cast<device_stage *>(self);
+      EXPECT_GT(s.begun, s.ended);
+      copy_worker::copy(s.copy, call);
+      if (s.answers)
+        std::atomic_ref<int>(s.copy->ready).store(1, std::memory_order_release);
+      return 0;
+    };
+    r.stage_begin_fn = [](void *self) {
+      auto &s = *static_cast<device_stage *>(self);
+      if (!s.begins)
+        throw std::runtime_error("no room on the device");
+      ++s.begun;
+    };
+    r.stage_end_fn = [](void *self) {
+      auto &s = *static_cast<device_stage *>(self);
+      s.ended += s.ends;
+      return s.ends;
+    };
+    r.stage_error_fn = [](void *self) { return static_cast<device_stage *>(self)->error.load(); };
+  }
+};
+
+struct device_stages {
+  device_stages(pipeline_rig &rig, std::size_t workers) : all(workers) {
+    rig.pipeline->set_gpu_stage([&rig, this](int id) {
+      gpu_worker_resources r = rig.resources(id);
+      all[static_cast<std::size_t>(id)].put_into(r, rig.workers[static_cast<std::size_t>(id)]);
+      return r;
+    });
+  }
+  std::deque<device_stage> all;
+};
+
+TEST(PipelineDeviceStages, BeginWithEachStartAndEndWithEachStop) {
+  pipeline_rig rig(pipeline_rig::small(2), 50);
+  device_stages stages(rig, 2);
+  rig.run_all();
+  CUDAQ_EXPECT_ALL_GOOD(rig);
+  for (const device_stage &s : stages.all)
+    EXPECT_TRUE(s.begun == 1 && s.ended == 1);
+  rig.pipeline->start();
+  rig.pipeline->stop();
+  rig.pipeline->stop(); // does nothing
+  for (const device_stage &s : stages.all)
+    EXPECT_TRUE(s.begun == 2 && s.ended == 2);
+}
+
+TEST(PipelineDeviceStages, AStartWhoseStageDoesNotBeginEndsTheOthersAndThrows) {
+  pipeline_rig rig(pipeline_rig::small(2));
+  device_stages stages(rig, 2);
+  stages.all[1].begins = false;
+  EXPECT_THROW(rig.pipeline->start(), std::runtime_error);
+  EXPECT_EQ(stages.all[0].begun, 1);
+  EXPECT_EQ(stages.all[0].ended, 1);
+  stages.all[1].begins = true;
+  rig.pipeline->start();
+  rig.pipeline->stop();
+  EXPECT_TRUE(rig.pipeline->last_stop().drained);
+}
+
+TEST(PipelineDeviceStages, AStageThatDoesNotEndIsReportedAndAskedAgainByTheNextStop) {
+  pipeline_rig rig(pipeline_rig::small(2));
+  device_stages stages(rig, 2);
+  stages.all[0].ends = false;
+  rig.pipeline->start();
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 1);
+  EXPECT_NE(rig.pipeline->last_stop().text.find("GPU stages of 1 workers have not ended"), std::string::npos)
+      << rig.pipeline->last_stop().text;
+  EXPECT_THROW(rig.pipeline->start(), std::logic_error);
+  stages.all[0].ends = true;
+  rig.pipeline->stop();
+  EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
+  rig.pipeline->start();
+  rig.pipeline->stop();
+}
+
+TEST(PipelineDeviceStages, Row59_AStageThatHasFailedIsAnsweredWithItsError) {
+  pipeline_rig rig(pipeline_rig::small(1));
+  device_stages stages(rig, 1);
+  stages.all[0].answers = false;
+  std::atomic<int> status{0}, error{0}, completed{0};
+  rig.pipeline->set_completion_handler([&](const completion &c) {
+    status = c.status;
+    error = c.cuda_error;
+    EXPECT_FALSE(c.success);
+    ++completed;
+  });
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(completed, 0) << "the stage may still answer";
+  stages.all[0].error = 719;
+  EXPECT_TRUE(eventually([&] { return completed == 1; }));
+  EXPECT_EQ(status, CUDAQ_RPC_ERR_DEVICE_FAULT);
+  EXPECT_EQ(error, 719);
+  rig.pipeline->stop();
+  EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
+}
+
 } // namespace
 } // namespace cudaq::qec::realtime::test

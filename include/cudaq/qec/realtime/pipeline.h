@@ -104,6 +104,15 @@ struct gpu_worker_resources {
   /// up a request whose stage still runs, the caller must wait for that stage.
   int (*host_stage_fn)(void *user_data, host_stage_call *call) = nullptr;
   void *host_stage_data = nullptr;
+  // For a host stage that works on a device between its calls. All get host_stage_data; each may be nullptr.
+  /// start calls it before the first request, and passes its exceptions on.
+  void (*stage_begin_fn)(void *user_data) = nullptr;
+  /// stop calls it after the last request, and a start that fails. Returns true if nothing of the stage runs any more.
+  /// Else stop reports it, keeps the memory, and the next stop calls it again. Throws nothing.
+  bool (*stage_end_fn)(void *user_data) = nullptr;
+  /// Called from time to time while the worker waits for ready_flag. Not 0: the stage will never set it. The request is
+  /// answered DEVICE_FAULT, and its completion has the value as its error. nullptr: the worker waits until stop.
+  int (*stage_error_fn)(void *user_data) = nullptr;
   /// Notified mode: the CPU stage is called once for each request, when this output is ready. nullptr: poll mode.
   const void *gpu_output = nullptr;
   std::size_t gpu_output_size = 0;
