@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/qec/gpu_worker.h"
 
+#include <algorithm>
+
 namespace cudaq::qec::realtime::gpu {
 
 using cudaq::realtime::GraphIOContext;
@@ -14,6 +16,13 @@ constexpr std::size_t round16(std::size_t n) { return (n + 15) / 16 * 16; }
 template <class T>
 device_block upload(const T *from, std::size_t n) {
   return device_block(static_cast<const void *>(from), n * sizeof(T));
+}
+
+predecode_job predecoder_job(const predecoder_layout &layout, const device_graph *graph, local_rule rule) {
+  if (!fits_a_block(layout))
+    throw std::runtime_error("the predecoder's kernel has too little shared memory for " +
+                             std::to_string(layout.num_detectors) + " detectors");
+  return {layout, graph != nullptr ? graph->view() : detector_graph_view{}, rule};
 }
 
 } // namespace
@@ -93,13 +102,23 @@ predecoding_worker::predecoding_worker(predecoder_layout layout, std::shared_ptr
                                        local_rule rule, staging how, std::size_t slot_size)
     : gpu_worker(how, slot_size, CUDAQ_RPC_HEADER_SIZE + layout.dense_words() * sizeof(std::uint64_t), layout.bytes()),
       graph_(std::move(graph)) {
-  if (!fits_a_block(layout))
-    throw std::runtime_error("the predecoder's kernel has too little shared memory for " +
-                             std::to_string(layout.num_detectors) + " detectors");
-  predecode_job job{layout, graph_ != nullptr ? graph_->view() : detector_graph_view{}, rule, output_dev()};
+  predecode_job job = predecoder_job(layout, graph_.get(), rule);
   if (has_staging())
     job.readable = static_cast<std::uint32_t>(layout.dense_words() * sizeof(std::uint64_t));
-  capture([&](cudaStream_t stream) { return launch_predecode(source(), job, stream); });
+  capture([&](cudaStream_t stream) { return launch_predecode(source(), job, output_dev(), stream); });
+}
+
+std::unique_ptr<resident_workers> resident_predecoders(int workers, predecoder_layout layout, const device_graph *graph,
+                                                       local_rule rule, std::size_t slot_size, int device_id,
+                                                       cudaq_memory_kind_t memory_kind) {
+  resident_config config;
+  config.num_workers = workers;
+  // The block reads the words of a shot at once, and longer payloads whole.
+  config.payload_bytes = std::max(slot_size - CUDAQ_RPC_HEADER_SIZE, layout.dense_words() * sizeof(std::uint64_t));
+  config.output_bytes = layout.bytes();
+  config.device_id = device_id;
+  config.memory_kind = memory_kind;
+  return std::make_unique<resident_workers>(config, launch_resident_predecoder(predecoder_job(layout, graph, rule)));
 }
 
 copy_gpu_worker::copy_gpu_worker(std::size_t payload_bytes, std::uint64_t busy_ns, staging how, std::size_t slot_size)

@@ -86,6 +86,12 @@ private:
   std::shared_ptr<const device_graph> graph_;
 };
 
+/// The same predecoder on resident blocks, one for each worker. `graph` must live as long as they do. slot_size: of the
+/// ring. Throws std::runtime_error.
+std::unique_ptr<resident_workers> resident_predecoders(int workers, predecoder_layout layout, const device_graph *graph,
+                                                       local_rule rule, std::size_t slot_size, int device_id,
+                                                       cudaq_memory_kind_t memory_kind = CUDAQ_MEMORY_AUTO);
+
 /// Passthrough of raw bytes: the output is as large as a request with `payload_bytes`. It waits `busy_ns` first.
 class copy_gpu_worker final : public gpu_worker {
 public:

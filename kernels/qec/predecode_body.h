@@ -3,10 +3,19 @@
 // (predecoder_output.h), with the same bytes as the predecoder on the CPU. The code uses its threads through a Group
 // only, so a test can run it on a CPU.
 //
-//   1  frame -> fired words, checked                    a word per thread and step
-//   2  fired words -> list of events                    counted, summed over the group, listed
-//   3  each event decided by local_rule.h               an event per thread and step
-//   4  residual words -> dense form, list -> sparse     events ascend, since a thread's words are neighbours
+//   1  frame -> fired words, checked                      a word per thread and step
+//   2  fired words -> list of events, ascending           a half word per team and step
+//   3  which neighbours of each event have fired          an event per small team and step
+//   4  events that may be matched -> their own list       an event per thread and step
+//   5  distance from these to the nearest other event     an event per team and step
+//   6  each event decided, from what steps 3 and 5 found  an event per thread and step
+//   7  residual words -> dense form, list -> sparse       as step 2
+//
+// On a device a load of the graph takes a fraction of a microsecond, and a decision on its own is a chain of ten such
+// loads. The steps make the chain short, and do it for all events at a time. A team is a warp, a small team part of a
+// warp; on a CPU both are a thread.
+//
+// Group: thread(), threads(), sync(), any(bool), team(), small_team(), clear_bits, flip_bits, add.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
@@ -20,73 +29,102 @@ struct predecode_job {
   predecoder_layout layout;
   detector_graph_view graph; ///< of the local rule; edge_first null: passthrough, everything is residual
   local_rule rule = local_rule::isolated;
-  std::uint8_t *output = nullptr;      ///< layout.bytes(), 16-byte aligned
   std::uint32_t readable = UINT32_MAX; ///< payload bytes that the frame's memory has; longer requests are refused
 };
 
-/// Events that a group lists in its own memory. If there are more, it searches the words for them, which is slower.
-inline constexpr std::uint32_t kListedEvents = 4096;
+/// Events that a group lists in its own memory. If there are more, each is searched for in the words and decided on its
+/// own, which is slower.
+inline constexpr std::uint32_t kListedEvents = 2048;
+
+/// What the steps find about an event.
+struct event_facts {
+  static constexpr std::uint32_t kNone = UINT32_MAX, kMany = UINT32_MAX - 1; ///< no fired neighbour, more than one
+  std::uint32_t partner; ///< the only fired neighbour, kNone or kMany
+  std::uint32_t edge;    ///< to the partner
+  std::uint32_t nearest; ///< distance to the nearest other event; of events that may be matched
+};
 
 /// The pointers of a group's own memory into one block.
 struct predecode_scratch {
   std::uint64_t *fired, *residual, *frame;
-  std::uint32_t *matched, *list;
+  std::uint32_t *matched;    ///< number of matched edges
+  std::uint32_t *candidates; ///< length of the list that follows
+  std::uint32_t *candidate;  ///< events that may be matched, by their number in `list`, in any order
+  std::uint32_t *before;     ///< per half word of `fired`: number of events in the half words before it
+  std::uint32_t *list;
+  event_facts *facts; ///< per event of `list`
 
-  CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t words_bytes(const predecoder_layout &l) {
-    return (2 * l.dense_words() + l.frame_words() + 1) * sizeof(std::uint64_t);
-  }
   CUDAQ_QEC_HOST_DEVICE static constexpr std::size_t bytes(const predecoder_layout &l) {
-    return words_bytes(l) + kListedEvents * sizeof(std::uint32_t);
+    const std::size_t words = 2 * l.dense_words() + l.frame_words() + 1; // fired, residual, frame; matched, candidates
+    return words * sizeof(std::uint64_t) + l.dense_words() * 2 * sizeof(std::uint32_t) +
+           kListedEvents * (2 * sizeof(std::uint32_t) + sizeof(event_facts));
   }
   CUDAQ_QEC_HOST_DEVICE predecode_scratch(std::uint64_t *block, const predecoder_layout &l)
       : fired(block), residual(fired + l.dense_words()), frame(residual + l.dense_words()),
-        matched(reinterpret_cast<std::uint32_t *>(frame + l.frame_words())), list(matched + 2) {}
+        matched(reinterpret_cast<std::uint32_t *>(frame + l.frame_words())), candidates(matched + 1),
+        candidate(matched + 2), before(candidate + kListedEvents), list(before + 2 * l.dense_words()),
+        facts(reinterpret_cast<event_facts *>(list + kListedEvents)) {}
+};
+
+/// The threads of a group in teams: the number of one's own team, how many there are, and the lanes of a team.
+template <class Lanes>
+struct group_team {
+  std::uint32_t number, teams;
+  Lanes together;
 };
 
 namespace detail {
 
-CUDAQ_QEC_HOST_DEVICE inline std::uint32_t count_bits(std::uint64_t word) {
+using namespace cudaq::qec::realtime::detail;
+
+CUDAQ_QEC_HOST_DEVICE inline std::uint32_t count_bits(std::uint32_t word) {
 #if defined(__CUDA_ARCH__)
-  return static_cast<std::uint32_t>(__popcll(word));
+  return static_cast<std::uint32_t>(__popc(word));
 #else
-  return static_cast<std::uint32_t>(__builtin_popcountll(word));
+  return static_cast<std::uint32_t>(__builtin_popcount(word));
 #endif
 }
-CUDAQ_QEC_HOST_DEVICE inline std::uint32_t lowest_bit(std::uint64_t word) {
-#if defined(__CUDA_ARCH__)
-  return static_cast<std::uint32_t>(__ffsll(static_cast<long long>(word))) - 1;
-#else
-  return static_cast<std::uint32_t>(__builtin_ctzll(word));
-#endif
+CUDAQ_QEC_HOST_DEVICE inline std::uint32_t bits_below(std::uint32_t word, std::uint32_t bit) {
+  return count_bits(word & ((1u << bit) - 1));
 }
 CUDAQ_QEC_HOST_DEVICE inline std::uint64_t low_bits(std::uint32_t n) {
   return n >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1;
 }
 
-/// The words of one thread. Threads in ascending order have words in ascending order.
-struct word_range {
-  std::uint32_t first, last;
-};
-template <class Group>
-CUDAQ_QEC_HOST_DEVICE word_range words_of(const Group &group, std::uint32_t words) {
-  const std::uint32_t each = (words + group.threads() - 1) / group.threads();
-  const std::uint32_t first = group.thread() * each < words ? group.thread() * each : words;
-  return {first, first + each < words ? first + each : words};
+/// Half words of 64-bit words, lowest first.
+CUDAQ_QEC_HOST_DEVICE inline const std::uint32_t *halves(const std::uint64_t *words) {
+  return reinterpret_cast<const std::uint32_t *>(words);
+}
+CUDAQ_QEC_HOST_DEVICE inline std::uint32_t *halves(std::uint64_t *words) {
+  return reinterpret_cast<std::uint32_t *>(words);
 }
 
-/// Writes the ascending indices of the set bits to `list`, if there are at most `room` of them. Returns their number.
-template <class Group>
-CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Group &group, const std::uint64_t *words, std::uint32_t num_words,
-                                              std::uint32_t *list, std::uint32_t room) {
-  const word_range mine = words_of(group, num_words);
-  std::uint32_t count = 0, total = 0;
-  for (std::uint32_t w = mine.first; w < mine.last; ++w)
-    count += count_bits(words[w]);
-  std::uint32_t at = group.exclusive_sum(count, total);
-  if (total <= room)
-    for (std::uint32_t w = mine.first; w < mine.last; ++w)
-      for (std::uint64_t word = words[w]; word != 0; word &= word - 1)
-        list[at++] = w * 64 + lowest_bit(word);
+/// Writes the ascending indices of the set bits to `list`, if there are at most `room` of them, and the number of set
+/// bits before each half word to `before`, if it is not null. Returns the number of set bits. All teams call it.
+template <class Team>
+CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Team &team, const std::uint64_t *words, std::uint32_t num_words,
+                                              std::uint32_t *list, std::uint32_t room, std::uint32_t *before) {
+  const std::uint32_t *const half = halves(words);
+  const std::uint32_t lane = team.together.lane(), lanes = team.together.lanes();
+  const auto count = [&](std::uint32_t first, std::uint32_t last) {
+    std::uint32_t mine = 0;
+    for (std::uint32_t h = first + lane; h < last; h += lanes)
+      mine += count_bits(half[h]);
+    return team.together.sum(mine);
+  };
+  const std::uint32_t total = count(0, 2 * num_words);
+  if (total > room)
+    return total;
+  std::uint32_t at = 0;
+  for (std::uint32_t h = team.number, counted = 0; h < 2 * num_words; counted = h, h += team.teams) {
+    at += count(counted, h);
+    const std::uint32_t word = half[h];
+    if (before != nullptr && lane == 0)
+      before[h] = at;
+    for (std::uint32_t bit = lane; bit < 32; bit += lanes)
+      if ((word >> bit & 1) != 0)
+        list[at + bits_below(word, bit)] = 32 * h + bit;
+  }
   return total;
 }
 
@@ -117,32 +155,142 @@ CUDAQ_QEC_HOST_DEVICE decode_status load_shot(const Group &group, const predecod
 }
 
 template <class Group>
-CUDAQ_QEC_HOST_DEVICE void decide(const Group &group, const predecode_job &job, const predecode_scratch &s,
-                                  std::uint32_t detector) {
-  const local_decision said = decide_locally(job.graph, s.fired, detector, job.rule);
+CUDAQ_QEC_HOST_DEVICE void apply(const Group &group, const predecode_job &job, const predecode_scratch &s,
+                                 std::uint32_t detector, const local_decision &said) {
   if (said.matched)
-    group.clear_bits(reinterpret_cast<std::uint32_t *>(s.residual)[detector / 32], 1u << detector % 32);
+    group.clear_bits(halves(s.residual)[detector / 32], 1u << detector % 32);
   if (!said.toggles)
     return;
   group.add(*s.matched, 1);
   for (std::uint32_t i = job.graph.list_first[said.observables]; i < job.graph.list_first[said.observables + 1]; ++i) {
     const std::uint32_t observable = job.graph.lists[i];
-    group.flip_bits(reinterpret_cast<std::uint32_t *>(s.frame)[observable / 32], 1u << observable % 32);
+    group.flip_bits(halves(s.frame)[observable / 32], 1u << observable % 32);
   }
+}
+
+/// The number of an event in the list.
+CUDAQ_QEC_HOST_DEVICE inline std::uint32_t place_of(const predecode_scratch &s, std::uint32_t detector) {
+  return s.before[detector / 32] + bits_below(halves(s.fired)[detector / 32], detector % 32);
+}
+
+/// Step 3.
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE void look_at_neighbours(const Group &group, const predecode_job &job, const predecode_scratch &s,
+                                              std::uint32_t events) {
+  const auto team = group.small_team();
+  const edge_step *const steps = job.rule == local_rule::isolated ? job.graph.steps : nullptr;
+  for (std::uint32_t i = team.number; i < events; i += team.teams) {
+    const only_neighbour mine = only_fired_neighbour(job.graph, s.fired, s.list[i], steps, team.together);
+    if (team.together.lane() != 0)
+      continue;
+    s.facts[i].edge = mine.edge;
+    s.facts[i].partner = mine.how == only_neighbour::none  ? event_facts::kNone
+                         : mine.how == only_neighbour::one ? job.graph.edges[mine.edge].neighbour
+                                                           : event_facts::kMany;
+  }
+}
+
+/// True if the partner of a pair has no other fired neighbour.
+CUDAQ_QEC_HOST_DEVICE inline bool is_mutual(const predecode_scratch &s, std::uint32_t partner) {
+  return s.facts[place_of(s, partner)].partner < event_facts::kMany;
+}
+
+/// Step 4, of the rule isolated.
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE void list_candidates(const Group &group, const predecode_job &job, const predecode_scratch &s,
+                                           std::uint32_t events) {
+  for (std::uint32_t i = group.thread(); i < events; i += group.threads()) {
+    const event_facts mine = s.facts[i];
+    const bool candidate = mine.partner == event_facts::kNone
+                               ? job.graph.isolation[s.list[i]].alone != 0
+                               : mine.partner != event_facts::kMany &&
+                                     job.graph.steps[mine.edge] == edge_step::matched && is_mutual(s, mine.partner);
+    if (candidate) // the partner of a pair is one, too: both see the same
+      s.candidate[group.add(*s.candidates, 1)] = i;
+  }
+}
+
+/// Step 5.
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE void look_at_distances(const Group &group, const predecode_job &job, const predecode_scratch &s) {
+  const auto team = group.team();
+  for (std::uint32_t c = team.number; c < *s.candidates; c += team.teams) {
+    event_facts &mine = s.facts[s.candidate[c]];
+    const std::uint32_t detector = s.list[s.candidate[c]];
+    const std::uint32_t but = mine.partner == event_facts::kNone ? detector : mine.partner;
+    const std::uint32_t nearest = nearest_other(job.graph, s.fired, detector, but, team.together);
+    if (team.together.lane() == 0)
+      mine.nearest = nearest;
+  }
+}
+
+CUDAQ_QEC_HOST_DEVICE inline local_decision decide_candidate(const predecode_job &job, const predecode_scratch &s,
+                                                             std::uint32_t i) {
+  const event_facts mine = s.facts[i];
+  const std::uint32_t detector = s.list[i];
+  const isolation_of here = job.graph.isolation[detector];
+  if (mine.partner == event_facts::kNone)
+    return mine.nearest == here.reach ? local_decision{true, true, job.graph.boundary[detector]} : local_decision{};
+  const isolation_of there = job.graph.isolation[mine.partner];
+  const std::uint32_t theirs = s.facts[place_of(s, mine.partner)].nearest;
+  if (!is_isolated_pair(here, there, mine.nearest, theirs))
+    return {};
+  return {true, detector < mine.partner, job.graph.edges[mine.edge].observables};
+}
+
+/// Steps 3 to 6. The list is complete.
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE void decide_listed(const Group &group, const predecode_job &job, const predecode_scratch &s,
+                                         std::uint32_t events) {
+  look_at_neighbours(group, job, s, events);
+  group.sync();
+  if (job.rule != local_rule::isolated) {
+    for (std::uint32_t i = group.thread(); i < events; i += group.threads()) {
+      const event_facts mine = s.facts[i];
+      const only_neighbour how = {mine.partner == event_facts::kNone   ? only_neighbour::none
+                                  : mine.partner == event_facts::kMany ? only_neighbour::many
+                                                                       : only_neighbour::one,
+                                  mine.edge};
+      const bool mutual = how.how == only_neighbour::one && is_mutual(s, mine.partner);
+      apply(group, job, s, s.list[i],
+            decide_by_steps(job.graph, s.fired, s.list[i], job.rule, how,
+                            mutual ? only_neighbour::one : only_neighbour::many));
+    }
+    return;
+  }
+  if (job.graph.isolation == nullptr)
+    return;
+  list_candidates(group, job, s, events);
+  group.sync();
+  look_at_distances(group, job, s);
+  group.sync();
+  for (std::uint32_t c = group.thread(); c < *s.candidates; c += group.threads())
+    apply(group, job, s, s.list[s.candidate[c]], decide_candidate(job, s, s.candidate[c]));
+}
+
+/// The same for events that do not fit into the list.
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE void decide_in_words(const Group &group, const predecode_job &job, const predecode_scratch &s) {
+  for (std::uint32_t h = group.thread(); h < 2 * job.layout.dense_words(); h += group.threads())
+    for (std::uint32_t left = halves(s.fired)[h]; left != 0; left &= left - 1) {
+      const std::uint32_t detector = 32 * h + lowest_lane(left);
+      apply(group, job, s, detector, decide_locally(job.graph, s.fired, detector, job.rule));
+    }
 }
 
 } // namespace detail
 
 /// Called by all threads of the group. frame: the request with its header, 8-byte aligned; at least 24 bytes and the
-/// words of one shot are readable. The output is complete when every thread has returned.
+/// words of one shot are readable. output: job.layout.bytes(), 16-byte aligned; complete when every thread has
+/// returned.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void predecode(const Group &group, const predecode_job &job, const std::uint64_t *frame,
-                                     std::uint64_t *block) {
+                                     std::uint8_t *output, std::uint64_t *block) {
   const predecoder_layout layout = job.layout;
   const predecode_scratch s(block, layout);
   const auto words = static_cast<std::uint32_t>(layout.dense_words());
   const auto frame_words = static_cast<std::uint32_t>(layout.frame_words());
-  auto *const header = reinterpret_cast<predecoder_header *>(job.output);
+  auto *const header = reinterpret_cast<predecoder_header *>(output);
   const decode_status status = detail::load_shot(group, layout, job.readable, frame, s.fired);
   if (status != decode_status::ok) {
     if (group.thread() == 0)
@@ -152,35 +300,25 @@ CUDAQ_QEC_HOST_DEVICE void predecode(const Group &group, const predecode_job &jo
   for (std::uint32_t w = group.thread(); w < frame_words; w += group.threads())
     s.frame[w] = 0;
   if (group.thread() == 0)
-    *s.matched = 0;
+    *s.matched = *s.candidates = 0;
   group.sync();
   for (std::uint32_t w = group.thread(); w < words; w += group.threads())
     s.residual[w] = s.fired[w];
-  const std::uint32_t input = detail::list_bits(group, s.fired, words, s.list, kListedEvents);
+  const std::uint32_t input = detail::list_bits(group.team(), s.fired, words, s.list, kListedEvents, s.before);
   group.sync();
-  std::uint32_t left = input;
+  auto *const events = reinterpret_cast<std::uint32_t *>(output + layout.events_offset());
   if (job.graph.edge_first != nullptr) {
     if (input <= kListedEvents)
-      for (std::uint32_t i = group.thread(); i < input; i += group.threads())
-        detail::decide(group, job, s, s.list[i]);
+      detail::decide_listed(group, job, s, input);
     else
-      for (std::uint32_t w = group.thread(); w < words; w += group.threads())
-        for (std::uint64_t word = s.fired[w]; word != 0; word &= word - 1)
-          detail::decide(group, job, s, w * 64 + detail::lowest_bit(word));
-    group.sync();
-    left = detail::list_bits(group, s.residual, words, s.list, kListedEvents);
+      detail::decide_in_words(group, job, s);
     group.sync();
   }
-  auto *const events = reinterpret_cast<std::uint32_t *>(job.output + layout.events_offset());
-  if (left <= kListedEvents)
-    for (std::uint32_t i = group.thread(); i < left; i += group.threads())
-      events[i] = s.list[i];
-  else
-    detail::list_bits(group, s.residual, words, events, layout.num_detectors);
-  auto *const dense = reinterpret_cast<std::uint64_t *>(job.output + layout.dense_offset());
+  const std::uint32_t left = detail::list_bits(group.team(), s.residual, words, events, layout.num_detectors, nullptr);
+  auto *const dense = reinterpret_cast<std::uint64_t *>(output + layout.dense_offset());
   for (std::uint32_t w = group.thread(); w < words; w += group.threads())
     dense[w] = s.residual[w];
-  auto *const toggled = reinterpret_cast<std::uint64_t *>(job.output + layout.frame_offset());
+  auto *const toggled = reinterpret_cast<std::uint64_t *>(output + layout.frame_offset());
   for (std::uint32_t w = group.thread(); w < frame_words; w += group.threads())
     toggled[w] = s.frame[w];
   if (group.thread() == 0)

@@ -1,51 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/qec/predecode_kernels.h"
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "kernels/qec/block_group.cuh"
+
+#include "cudaq/qec/realtime/resident_kernel.cuh"
 
 #include <algorithm>
 
 namespace cudaq::qec::realtime::gpu {
 namespace {
 
-constexpr std::uint32_t kMostThreads = 1024, kCopyThreads = 256;
-constexpr std::size_t kBlockMemory = 48 * 1024; ///< shared memory that a kernel has without an attribute
-
-/// A block's threads.
-class block_group {
-public:
-  __device__ explicit block_group(std::uint32_t *warp_sums) : warp_sums_(warp_sums) {}
-  __device__ std::uint32_t thread() const { return threadIdx.x; }
-  __device__ std::uint32_t threads() const { return blockDim.x; }
-  __device__ void sync() const { __syncthreads(); }
-  __device__ bool any(bool mine) const { return __syncthreads_or(mine) != 0; }
-  /// The threads are whole warps.
-  __device__ std::uint32_t exclusive_sum(std::uint32_t mine, std::uint32_t &total) const {
-    const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    std::uint32_t sum = mine;
-    for (std::uint32_t distance = 1; distance < 32; distance *= 2) {
-      const std::uint32_t other = __shfl_up_sync(0xffffffffu, sum, distance);
-      sum += lane >= distance ? other : 0;
-    }
-    if (lane == 31)
-      warp_sums_[warp] = sum;
-    __syncthreads();
-    std::uint32_t before = 0;
-    total = 0;
-    for (std::uint32_t w = 0; w < blockDim.x / 32; ++w) {
-      before += w < warp ? warp_sums_[w] : 0;
-      total += warp_sums_[w];
-    }
-    __syncthreads();
-    return before + sum - mine;
-  }
-  __device__ void clear_bits(std::uint32_t &word, std::uint32_t bits) const { atomicAnd(&word, ~bits); }
-  __device__ void flip_bits(std::uint32_t &word, std::uint32_t bits) const { atomicXor(&word, bits); }
-  __device__ void add(std::uint32_t &word, std::uint32_t n) const { atomicAdd(&word, n); }
-
-private:
-  std::uint32_t *warp_sums_;
-};
+constexpr std::uint32_t kCopyThreads = 256;
+constexpr std::size_t kBlockMemory = 96 * 1024; ///< shared memory that a block can have on every supported device
 
 /// The frame of the request, or null in a warm-up run.
 __device__ const std::uint8_t *request_frame(const request_source &from) {
@@ -70,13 +36,13 @@ __device__ void spend(std::uint64_t ns) {
   }
 }
 
-__global__ void __launch_bounds__(kMostThreads) predecode_kernel(request_source from, predecode_job job) {
+__global__ void __launch_bounds__(kMostBlockThreads)
+    predecode_kernel(request_source from, predecode_job job, std::uint8_t *output) {
   extern __shared__ std::uint64_t block[];
-  __shared__ std::uint32_t warp_sums[kMostThreads / 32];
   const std::uint8_t *const frame = request_frame(from);
   if (frame == nullptr)
     return;
-  predecode(block_group(warp_sums), job, reinterpret_cast<const std::uint64_t *>(frame), block);
+  predecode(block_group{}, job, reinterpret_cast<const std::uint64_t *>(frame), output, block);
   tell(from);
 }
 
@@ -104,18 +70,38 @@ __global__ void __launch_bounds__(kCopyThreads) copy_kernel(request_source from,
   tell(from);
 }
 
-} // namespace
+/// The predecoder as a resident stage.
+struct resident_predecoder {
+  predecode_job job;
 
-bool fits_a_block(const predecoder_layout &layout) {
-  return predecode_scratch::bytes(layout) + sizeof(std::uint32_t) * kMostThreads / 32 <= kBlockMemory;
+  __device__ void operator()(const resident_request &request) const {
+    extern __shared__ std::uint64_t block[];
+    predecode(block_group{}, job, reinterpret_cast<const std::uint64_t *>(request.frame), request.output, block);
+  }
+};
+
+/// A warp for each word, since each event needs one.
+std::uint32_t predecode_threads(const predecoder_layout &layout) {
+  return static_cast<std::uint32_t>(std::clamp<std::size_t>(32 * layout.dense_words(), 512, kMostBlockThreads));
 }
 
-cudaError_t launch_predecode(const request_source &from, const predecode_job &job, cudaStream_t stream) {
-  // Four threads for each word: events are few, and one thread decides each of them.
-  const auto wanted = static_cast<std::uint32_t>(4 * job.layout.dense_words() + 31) / 32 * 32;
-  predecode_kernel<<<1, std::clamp(wanted, 128u, kMostThreads), predecode_scratch::bytes(job.layout), stream>>>(from,
-                                                                                                                job);
+} // namespace
+
+bool fits_a_block(const predecoder_layout &layout) { return predecode_scratch::bytes(layout) <= kBlockMemory; }
+
+cudaError_t launch_predecode(const request_source &from, const predecode_job &job, std::uint8_t *output,
+                             cudaStream_t stream) {
+  const std::size_t memory = predecode_scratch::bytes(job.layout);
+  if (const cudaError_t refused =
+          cudaFuncSetAttribute(predecode_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(memory));
+      refused != cudaSuccess)
+    return refused;
+  predecode_kernel<<<1, predecode_threads(job.layout), memory, stream>>>(from, job, output);
   return cudaGetLastError();
+}
+
+resident_launcher launch_resident_predecoder(const predecode_job &job) {
+  return resident_launch(resident_predecoder{job}, predecode_threads(job.layout), predecode_scratch::bytes(job.layout));
 }
 
 cudaError_t launch_copy(const request_source &from, const copy_job &job, cudaStream_t stream) {

@@ -6,6 +6,7 @@
 
 #include "kernels/qec/predecode_body.h"
 
+#include "cudaq/qec/realtime/resident_workers.h"
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 
 #include <cuda_runtime_api.h>
@@ -21,7 +22,12 @@ struct request_source {
 
 /// True if the model fits into the shared memory of the predecoder's one block.
 bool fits_a_block(const predecoder_layout &layout);
-cudaError_t launch_predecode(const request_source &from, const predecode_job &job, cudaStream_t stream);
+/// output: job.layout.bytes(), 16-byte aligned.
+cudaError_t launch_predecode(const request_source &from, const predecode_job &job, std::uint8_t *output,
+                             cudaStream_t stream);
+
+/// The same kernel's body as the stage of resident workers.
+resident_launcher launch_resident_predecoder(const predecode_job &job);
 
 /// Passthrough of bytes: copies the frame, header included, in steps of 16 bytes. Waits `busy_ns` first, for
 /// benchmarks.

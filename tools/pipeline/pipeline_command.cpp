@@ -25,7 +25,8 @@ Examples:
                                                             own model and shots
   cudaq-realtime pipeline --engine local                    with the predecoder; the report counts logical errors
   cudaq-realtime pipeline --engine local --device gpu --html report.html
-                                                            the predecoder in graphs on the GPU)";
+                                                            the predecoder in graphs on the GPU
+  cudaq-realtime pipeline --engine resident                 the predecoder on blocks that stay on the GPU)";
 
 } // namespace
 
@@ -37,15 +38,17 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   pipeline.footer(kPipelineFooter);
   add_choice(pipeline, "--config", o.config, "code and slot size", {"d7", "d13", "d21", "d31", "d13_T104"});
   add_choice(pipeline, "--engine,--predecoder", o.engine,
-             "predecoder; passthrough: none; local: the built-in rule; auto: local if it was measured to save time",
-             {"auto", "local", "passthrough"});
+             "predecoder; passthrough: none; local: the built-in rule; auto: local if it was measured to save time; "
+             "resident: local, on blocks that stay on the GPU",
+             {"auto", "local", "passthrough", "resident"});
   add_choice(pipeline, "--rule", o.rule, "rule of the local predecoder; guarded and plain are less accurate",
              {"isolated", "guarded", "plain"});
   add_device_option(pipeline, o.device, "where the engine runs");
   add_gpu_option_of_device(pipeline, o.gpu, o.device);
   add_choice(pipeline, "--staging", o.staging,
-             "how requests reach the engine on the GPU: mapped reads the slot, dma copies first",
-             {"auto", "mapped", "dma"});
+             "how requests reach the engine on the GPU: mapped reads the slot, dma copies first, resident writes them "
+             "to GPU memory, for blocks that stay there",
+             {"auto", "mapped", "dma", "resident"});
   add_decoder_option(pipeline, o.decoder, "matcher, after the engine");
   add_noise_option(pipeline, o.noise);
   add_shots_option(pipeline, o.shots, "shots to send; the set is repeated");
@@ -63,8 +66,14 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   add_timeout_option(pipeline, o.timeout_s, "progress");
   add_html_option(pipeline, chosen.output);
   add_hgrm_option(pipeline, chosen.output);
-  run_when_chosen(pipeline, chosen,
-                  [options](const output &out) { return run_pipeline(*options, out, &make_gpu_stage); });
+  run_when_chosen(pipeline, chosen, [options](const output &out) {
+    if (options->engine == "resident") {
+      options->engine = "local";
+      options->device = "gpu";
+      options->staging = "resident";
+    }
+    return run_pipeline(*options, out, &make_gpu_stage);
+  });
 }
 
 } // namespace cudaq::realtime::tools

@@ -24,6 +24,11 @@ public:
         throw usage_error(on_host.error);
       graph = std::make_shared<gpu::device_graph>(*on_host);
     }
+    graph_ = graph;
+    if (o.staging == "resident") {
+      resident_ = gpu::resident_predecoders(workers, layout, graph.get(), rule, slot_size, o.gpu);
+      return;
+    }
     const gpu::staging how = o.staging == "dma"      ? gpu::staging::dma
                              : o.staging == "mapped" ? gpu::staging::mapped
                                                      : gpu::staging::automatic;
@@ -31,14 +36,21 @@ public:
       workers_.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, rule, how, slot_size));
   }
   qec::experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) override {
-    return workers_[static_cast<std::size_t>(id)]->resources(function_id, user_context);
+    return resident_ != nullptr ? resident_->resources(id, function_id, user_context)
+                                : workers_[static_cast<std::size_t>(id)]->resources(function_id, user_context);
   }
   [[nodiscard]] const char *staging() const override {
-    return workers_.front()->has_staging() ? "copied by DMA" : "read in their slots";
+    if (resident_ == nullptr)
+      return workers_.front()->has_staging() ? "copied by DMA" : "read in their slots";
+    return resident_->mailbox_info().memory_kind == CUDAQ_MEMORY_DEVICE_RX
+               ? "written to GPU memory, for resident blocks"
+               : "copied to mapped memory, for resident blocks";
   }
 
 private:
-  std::vector<std::unique_ptr<gpu::predecoding_worker>> workers_;
+  std::shared_ptr<const gpu::device_graph> graph_;
+  std::vector<std::unique_ptr<gpu::predecoding_worker>> workers_; ///< none with resident blocks
+  std::unique_ptr<gpu::resident_workers> resident_;
 };
 
 } // namespace

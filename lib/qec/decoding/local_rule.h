@@ -96,7 +96,28 @@ struct local_decision {
   std::uint32_t observables = 0;
 };
 
+/// The threads that look at one detector together: on a CPU one, on a device some of a warp. All of them call the
+/// functions below, with equal arguments, and get equal results. They look at lanes() * kAtOnce neighbours at a time.
+struct single_lane {
+  static constexpr std::uint32_t kAtOnce = 1;
+  CUDAQ_QEC_HOST_DEVICE static constexpr std::uint32_t lane() { return 0; }
+  CUDAQ_QEC_HOST_DEVICE static constexpr std::uint32_t lanes() { return 1; }
+  /// The lanes that say true, as bits.
+  CUDAQ_QEC_HOST_DEVICE static std::uint32_t which(bool mine) { return mine ? 1 : 0; }
+  /// The value of one lane.
+  CUDAQ_QEC_HOST_DEVICE static std::uint32_t of(std::uint32_t mine, std::uint32_t) { return mine; }
+  CUDAQ_QEC_HOST_DEVICE static std::uint32_t sum(std::uint32_t mine) { return mine; }
+};
+
 namespace detail {
+
+CUDAQ_QEC_HOST_DEVICE inline std::uint32_t lowest_lane(std::uint32_t lanes) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint32_t>(__ffs(static_cast<int>(lanes))) - 1;
+#else
+  return static_cast<std::uint32_t>(__builtin_ctz(lanes));
+#endif
+}
 
 CUDAQ_QEC_HOST_DEVICE inline bool is_fired(const std::uint64_t *fired, std::uint32_t detector) {
   return (fired[detector / 64] >> (detector % 64) & 1) != 0;
@@ -108,16 +129,28 @@ struct only_neighbour {
   enum kind { none, one, many } how = none;
   std::uint32_t edge = 0;
 };
-CUDAQ_QEC_HOST_DEVICE inline only_neighbour only_fired_neighbour(const detector_graph_view &graph,
-                                                                 const std::uint64_t *fired, std::uint32_t detector,
-                                                                 const edge_step *steps) {
+template <class Lanes>
+CUDAQ_QEC_HOST_DEVICE only_neighbour only_fired_neighbour(const detector_graph_view &graph, const std::uint64_t *fired,
+                                                          std::uint32_t detector, const edge_step *steps,
+                                                          const Lanes &together) {
   only_neighbour found;
-  for (std::uint32_t e = graph.edge_first[detector]; e < graph.edge_first[detector + 1]; ++e) {
-    if (!is_fired(fired, graph.edges[e].neighbour) || (steps != nullptr && steps[e] == edge_step::ignored))
-      continue;
-    if (found.how == only_neighbour::one)
-      return {only_neighbour::many, 0};
-    found = {only_neighbour::one, e};
+  const std::uint32_t end = graph.edge_first[detector + 1];
+  for (std::uint32_t first = graph.edge_first[detector]; first < end;) {
+    std::uint32_t neighbour[Lanes::kAtOnce];
+    edge_step step[Lanes::kAtOnce]; // loaded before they are used: a load takes longer than the rest
+    for (std::uint32_t k = 0; k < Lanes::kAtOnce; ++k) {
+      const std::uint32_t e = first + k * together.lanes() + together.lane();
+      neighbour[k] = graph.edges[e < end ? e : first].neighbour;
+      step[k] = e >= end ? edge_step::ignored : steps == nullptr ? edge_step::step : steps[e];
+    }
+    for (std::uint32_t k = 0; k < Lanes::kAtOnce; ++k, first += together.lanes()) {
+      const std::uint32_t hits = together.which(step[k] != edge_step::ignored && is_fired(fired, neighbour[k]));
+      if (hits == 0)
+        continue;
+      if (found.how == only_neighbour::one || (hits & (hits - 1)) != 0)
+        return {only_neighbour::many, 0};
+      found = {only_neighbour::one, first + lowest_lane(hits)};
+    }
   }
   return found;
 }
@@ -138,36 +171,66 @@ CUDAQ_QEC_HOST_DEVICE inline bool is_alone(const detector_graph_view &graph, con
 }
 
 /// Distance from `detector` to the nearest fired detector except `but`; at most its reach.
-CUDAQ_QEC_HOST_DEVICE inline std::uint32_t nearest_other(const detector_graph_view &graph, const std::uint64_t *fired,
-                                                         std::uint32_t detector, std::uint32_t but) {
-  for (std::uint32_t i = graph.near_first[detector]; i < graph.near_first[detector + 1]; ++i)
-    if (is_fired(fired, graph.near[i].detector) && graph.near[i].detector != but)
-      return graph.near[i].distance;
+template <class Lanes>
+CUDAQ_QEC_HOST_DEVICE std::uint32_t nearest_other(const detector_graph_view &graph, const std::uint64_t *fired,
+                                                  std::uint32_t detector, std::uint32_t but, const Lanes &together) {
+  const std::uint32_t end = graph.near_first[detector + 1];
+  for (std::uint32_t first = graph.near_first[detector]; first < end; first += together.lanes()) {
+    const std::uint32_t i = first + together.lane();
+    const near_detector mine = i < end ? graph.near[i] : near_detector{but, 0};
+    if (const std::uint32_t hits = together.which(mine.detector != but && is_fired(fired, mine.detector)); hits != 0)
+      return together.of(mine.distance, lowest_lane(hits));
+  }
   return graph.isolation[detector].reach;
+}
+
+/// Every other way to pair up the two ends of an edge weighs more than the limit. others, theirs: nearest_other of the
+/// one end, and of the other.
+CUDAQ_QEC_HOST_DEVICE inline bool is_isolated_pair(const isolation_of &here, const isolation_of &there,
+                                                   std::uint32_t others, std::uint32_t theirs) {
+  const std::uint32_t limit = here.limit > there.limit ? here.limit : there.limit; // the same seen from both ends
+  return others + there.to_boundary > limit && others + theirs > limit && theirs + here.to_boundary > limit;
 }
 
 CUDAQ_QEC_HOST_DEVICE inline local_decision decide_isolated(const detector_graph_view &graph,
                                                             const std::uint64_t *fired, std::uint32_t detector) {
   if (graph.isolation == nullptr)
     return {};
-  const only_neighbour mine = only_fired_neighbour(graph, fired, detector, graph.steps);
+  constexpr single_lane alone;
+  const only_neighbour mine = only_fired_neighbour(graph, fired, detector, graph.steps, alone);
   const isolation_of &here = graph.isolation[detector];
   if (mine.how == only_neighbour::none && here.alone != 0 &&
-      nearest_other(graph, fired, detector, detector) == here.reach)
+      nearest_other(graph, fired, detector, detector, alone) == here.reach)
     return {true, true, graph.boundary[detector]};
   if (mine.how != only_neighbour::one || graph.steps[mine.edge] != edge_step::matched)
     return {};
   const graph_edge edge = graph.edges[mine.edge];
-  if (only_fired_neighbour(graph, fired, edge.neighbour, graph.steps).how != only_neighbour::one)
+  if (only_fired_neighbour(graph, fired, edge.neighbour, graph.steps, alone).how != only_neighbour::one)
     return {};
   const isolation_of &there = graph.isolation[edge.neighbour];
-  const std::uint32_t limit = here.limit > there.limit ? here.limit : there.limit; // the same seen from both ends
-  const std::uint32_t others = nearest_other(graph, fired, detector, edge.neighbour);
-  if (others + there.reach <= limit || others + there.to_boundary <= limit)
+  const std::uint32_t others = nearest_other(graph, fired, detector, edge.neighbour, alone);
+  if (!is_isolated_pair(here, there, others, there.reach)) // theirs is not more
     return {};
-  const std::uint32_t theirs = nearest_other(graph, fired, edge.neighbour, detector);
-  if (others + theirs <= limit || theirs + here.to_boundary <= limit)
+  if (!is_isolated_pair(here, there, others, nearest_other(graph, fired, edge.neighbour, detector, alone)))
     return {};
+  return {true, detector < edge.neighbour, edge.observables};
+}
+
+/// The decision of the rules that look at steps. `others`: what the neighbour's only_fired_neighbour is.
+CUDAQ_QEC_HOST_DEVICE inline local_decision decide_by_steps(const detector_graph_view &graph,
+                                                            const std::uint64_t *fired, std::uint32_t detector,
+                                                            local_rule rule, const only_neighbour &mine,
+                                                            only_neighbour::kind others) {
+  if (mine.how == only_neighbour::none) {
+    const std::uint32_t list = graph.boundary[detector];
+    if (list == kNoBoundary || (rule == local_rule::guarded && !is_alone(graph, fired, detector)))
+      return {};
+    return {true, true, list};
+  }
+  // This detector is a fired neighbour of its neighbour, so `one` means this detector.
+  if (mine.how == only_neighbour::many || others != only_neighbour::one)
+    return {};
+  const graph_edge edge = graph.edges[mine.edge];
   return {true, detector < edge.neighbour, edge.observables};
 }
 
@@ -178,20 +241,12 @@ CUDAQ_QEC_HOST_DEVICE inline local_decision decide_locally(const detector_graph_
                                                            std::uint32_t detector, local_rule rule) {
   if (rule == local_rule::isolated)
     return detail::decide_isolated(graph, fired, detector);
-  const detail::only_neighbour mine = detail::only_fired_neighbour(graph, fired, detector, nullptr);
-  if (mine.how == detail::only_neighbour::many)
-    return {};
-  if (mine.how == detail::only_neighbour::none) {
-    const std::uint32_t list = graph.boundary[detector];
-    if (list == kNoBoundary || (rule == local_rule::guarded && !detail::is_alone(graph, fired, detector)))
-      return {};
-    return {true, true, list};
-  }
-  // This detector is a fired neighbour of its neighbour, so `one` means this detector.
-  const graph_edge edge = graph.edges[mine.edge];
-  if (detail::only_fired_neighbour(graph, fired, edge.neighbour, nullptr).how != detail::only_neighbour::one)
-    return {};
-  return {true, detector < edge.neighbour, edge.observables};
+  constexpr single_lane alone;
+  const detail::only_neighbour mine = detail::only_fired_neighbour(graph, fired, detector, nullptr, alone);
+  detail::only_neighbour::kind others = detail::only_neighbour::none;
+  if (mine.how == detail::only_neighbour::one)
+    others = detail::only_fired_neighbour(graph, fired, graph.edges[mine.edge].neighbour, nullptr, alone).how;
+  return detail::decide_by_steps(graph, fired, detector, rule, mine, others);
 }
 
 } // namespace cudaq::qec::realtime

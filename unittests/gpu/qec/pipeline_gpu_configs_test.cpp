@@ -45,7 +45,7 @@ TEST_P(PipelineConfigsOnGpu, EveryShotCompletesOnceAndIsDecodedAsOffline) {
   pipe::pipeline_stage_config settings = gpu_pipeline(kWorkers, kSlots, config.slot_size);
   if (GetParam().external)
     settings.external_ringbuffer = &view;
-  expect_offline_answers(settings, set, workers, matchers, expected, kShots);
+  expect_offline_answers(settings, set, stage_of(workers), matchers, expected, kShots);
 }
 
 std::vector<config_case> every_config() {

@@ -11,6 +11,7 @@ struct engine_case {
   qec::local_rule rule = qec::local_rule::guarded;
   gpu::staging staging = gpu::staging::mapped;
   int workers = 4;
+  int resident = -1; ///< cudaq_memory_kind_t of the mailboxes; -1: graphs
 };
 void PrintTo(const engine_case &c, std::ostream *out) { *out << c.name; }
 
@@ -26,9 +27,13 @@ protected:
     if (c.engine == std::string("local"))
       graph = std::make_shared<gpu::device_graph>(*qec::detector_graph::from_text(set.dem_text, c.rule));
     slot_size = (CUDAQ_RPC_HEADER_SIZE + std::max<std::size_t>(set.detection_bytes() + 8, 64) + 63) / 64 * 64;
-    for (int id = 0; id < c.workers; ++id)
+    if (c.resident >= 0)
+      resident = gpu::resident_predecoders(c.workers, layout, graph.get(), c.rule, slot_size, test_device(),
+                                           static_cast<cudaq_memory_kind_t>(c.resident));
+    for (int id = 0; id < c.workers && c.resident < 0; ++id)
       workers.push_back(std::make_unique<gpu::predecoding_worker>(layout, graph, c.rule, c.staging, slot_size));
   }
+  stage_of_worker stage() const { return resident != nullptr ? stage_of(*resident) : stage_of(workers); }
   std::unique_ptr<qec::decoding_worker> offline() const {
     return offline_worker(set, GetParam().engine, GetParam().rule);
   }
@@ -38,6 +43,7 @@ protected:
   std::size_t slot_size = 0;
   std::shared_ptr<const gpu::device_graph> graph;
   std::vector<std::unique_ptr<gpu::predecoding_worker>> workers;
+  std::unique_ptr<gpu::resident_workers> resident;
 };
 
 TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
@@ -47,7 +53,7 @@ TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
     std::uint64_t different = 0;
   };
   std::deque<compared> by_worker;
-  for (std::size_t id = 0; id < workers.size(); ++id) {
+  for (int id = 0; id < GetParam().workers; ++id) {
     by_worker.push_back({qec::make_predecoder(GetParam().engine, set.dem_text, GetParam().rule).instance, {}, 0});
     by_worker.back().expected.resize((layout.bytes() + 7) / 8);
   }
@@ -56,7 +62,7 @@ TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
   pipe::realtime_pipeline p(gpu_pipeline(GetParam().workers, 16, slot_size));
   p.set_gpu_stage([&](int id) {
     const auto w = static_cast<std::size_t>(id);
-    return workers[w]->resources(kDecode, &by_worker[w]);
+    return stage()(w, &by_worker[w]);
   });
   p.set_cpu_stage([&](const pipe::cpu_stage_context &c) -> std::size_t {
     auto &with = *static_cast<compared *>(c.user_context);
@@ -90,10 +96,10 @@ TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
 TEST_P(PipelineOnGpu, EveryAnswerEqualsTheOfflineDecode) {
   const auto expected = offline_answers(set, *offline());
   std::vector<std::unique_ptr<qec::decoding_worker>> matchers;
-  for (std::size_t id = 0; id < workers.size(); ++id)
+  for (int id = 0; id < GetParam().workers; ++id)
     matchers.push_back(offline());
   for (int run = 0; run < 2; ++run) // the second run follows a stop
-    ASSERT_NO_FATAL_FAILURE(expect_offline_answers(gpu_pipeline(GetParam().workers, 16, slot_size), set, workers,
+    ASSERT_NO_FATAL_FAILURE(expect_offline_answers(gpu_pipeline(GetParam().workers, 16, slot_size), set, stage(),
                                                    matchers, expected, 5000));
 }
 
@@ -121,7 +127,7 @@ TEST_F(PipelineOnTwoGpus, Row10_PipelinesOfBothAnswerAsOffline) {
     }
     pipe::pipeline_stage_config config = gpu_pipeline(4, 16, slot_size);
     config.device_id = device;
-    expect_offline_answers(config, set, on_gpu, matchers, expected, 5000);
+    expect_offline_answers(config, set, stage_of(on_gpu), matchers, expected, 5000);
   };
   std::thread second([&] { decode_on(1); });
   decode_on(0);
@@ -143,7 +149,19 @@ INSTANTIATE_TEST_SUITE_P(
         engine_case{"IsolatedD13", "surface_z_d13_p0.005", "local", qec::local_rule::isolated},
         engine_case{"PlainD13", "surface_z_d13_p0.005", "local", qec::local_rule::plain},
         engine_case{"PassthroughD13Staged", "surface_z_d13_p0.005", "passthrough", qec::local_rule::guarded,
-                    gpu::staging::dma}),
+                    gpu::staging::dma},
+        engine_case{"ResidentD3OneWorker", "surface_z_d3_p0.005", "local", qec::local_rule::isolated,
+                    gpu::staging::mapped, 1, CUDAQ_MEMORY_AUTO},
+        engine_case{"ResidentD7", "surface_z_d7_p0.005", "local", qec::local_rule::isolated, gpu::staging::mapped, 4,
+                    CUDAQ_MEMORY_AUTO},
+        engine_case{"ResidentD7Guarded64", "surface_z_d7_p0.005", "local", qec::local_rule::guarded,
+                    gpu::staging::mapped, 64, CUDAQ_MEMORY_AUTO},
+        engine_case{"ResidentD13", "surface_z_d13_p0.005", "local", qec::local_rule::isolated, gpu::staging::mapped, 8,
+                    CUDAQ_MEMORY_AUTO},
+        engine_case{"ResidentD13Mapped", "surface_z_d13_p0.005", "local", qec::local_rule::isolated,
+                    gpu::staging::mapped, 8, CUDAQ_MEMORY_MAPPED},
+        engine_case{"ResidentPassthroughD13", "surface_z_d13_p0.005", "passthrough", qec::local_rule::guarded,
+                    gpu::staging::mapped, 4, CUDAQ_MEMORY_AUTO}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
 } // namespace

@@ -140,11 +140,21 @@ inline std::vector<std::vector<std::uint8_t>> offline_answers(const qec::shot_se
   return answers;
 }
 
-/// Sends `requests` requests, the shots of the set over and over, through a pipeline with these workers and matchers.
+/// The GPU stage of a worker; the second argument is for its CPU stage.
+using stage_of_worker = std::function<pipe::gpu_worker_resources(std::size_t, void *)>;
+inline stage_of_worker stage_of(const std::vector<std::unique_ptr<gpu::predecoding_worker>> &workers) {
+  return [&workers](std::size_t id, void *context) { return workers[id]->resources(kDecode, context); };
+}
+inline stage_of_worker stage_of(const gpu::resident_workers &workers) {
+  return
+      [&workers](std::size_t id, void *context) { return workers.resources(static_cast<int>(id), kDecode, context); };
+}
+
+/// Sends `requests` requests, the shots of the set over and over, through a pipeline with these stages and matchers.
 /// They go through an injector, or through the external ring if the config has one. Each request must be completed once
 /// with its expected answer, and stop must drain the pipeline.
 inline void expect_offline_answers(const pipe::pipeline_stage_config &config, const qec::shot_set &set,
-                                   const std::vector<std::unique_ptr<gpu::predecoding_worker>> &workers,
+                                   const stage_of_worker &stage,
                                    const std::vector<std::unique_ptr<qec::decoding_worker>> &matchers,
                                    const std::vector<std::vector<std::uint8_t>> &expected, std::uint64_t requests) {
   const auto right = [&](std::uint64_t k, const void *answer, std::size_t bytes) {
@@ -156,7 +166,7 @@ inline void expect_offline_answers(const pipe::pipeline_stage_config &config, co
   pipe::realtime_pipeline p(config);
   p.set_gpu_stage([&](int id) {
     const auto w = static_cast<std::size_t>(id);
-    return workers[w]->resources(kDecode, matchers[w].get());
+    return stage(w, matchers[w].get());
   });
   p.set_cpu_stage([](const pipe::cpu_stage_context &c) { return qec::decoding_worker::match(c); });
   const auto *const external = static_cast<const cudaq_ringbuffer_t *>(config.external_ringbuffer);

@@ -19,8 +19,8 @@ namespace {
 
 /// What the threads of a block share, on the CPU.
 struct shared_group {
-  explicit shared_group(std::uint32_t n) : counts(n), barrier(n) {}
-  std::vector<std::uint32_t> counts;
+  explicit shared_group(std::uint32_t n) : threads(n), barrier(n) {}
+  const std::uint32_t threads;
   std::atomic<bool> any{false};
   std::barrier<> barrier;
 };
@@ -29,7 +29,7 @@ class cpu_group {
 public:
   cpu_group(shared_group &of, std::uint32_t thread) : of_(of), thread_(thread) {}
   std::uint32_t thread() const { return thread_; }
-  std::uint32_t threads() const { return static_cast<std::uint32_t>(of_.counts.size()); }
+  std::uint32_t threads() const { return of_.threads; }
   void sync() const { of_.barrier.arrive_and_wait(); }
   bool any(bool mine) const {
     if (mine)
@@ -37,21 +37,11 @@ public:
     sync();
     return of_.any;
   }
-  std::uint32_t exclusive_sum(std::uint32_t mine, std::uint32_t &total) const {
-    of_.counts[thread_] = mine;
-    sync();
-    std::uint32_t before = 0;
-    total = 0;
-    for (std::uint32_t t = 0; t < threads(); ++t) {
-      before += t < thread_ ? of_.counts[t] : 0;
-      total += of_.counts[t];
-    }
-    sync();
-    return before;
-  }
+  gpu::group_team<single_lane> team() const { return {thread_, threads(), {}}; }
+  gpu::group_team<single_lane> small_team() const { return team(); }
   void clear_bits(std::uint32_t &word, std::uint32_t bits) const { std::atomic_ref(word) &= ~bits; }
   void flip_bits(std::uint32_t &word, std::uint32_t bits) const { std::atomic_ref(word) ^= bits; }
-  void add(std::uint32_t &word, std::uint32_t n) const { std::atomic_ref(word) += n; }
+  std::uint32_t add(std::uint32_t &word, std::uint32_t n) const { return std::atomic_ref(word).fetch_add(n); }
 
 private:
   shared_group &of_;
@@ -79,12 +69,12 @@ struct both {
     std::memcpy(slot.data(), &header, sizeof(header));
     std::ranges::copy(shot, reinterpret_cast<std::uint8_t *>(slot.data() + 3));
     std::vector<std::uint64_t> scratch(gpu::predecode_scratch::bytes(job.layout) / 8, 0xDDDDDDDDDDDDDDDDu);
-    job.output = reinterpret_cast<std::uint8_t *>(said.data());
+    auto *const output = reinterpret_cast<std::uint8_t *>(said.data());
     shared_group group(threads);
     std::vector<std::thread> others;
     for (std::uint32_t t = 1; t < threads; ++t)
-      others.emplace_back([&, t] { gpu::predecode(cpu_group(group, t), job, slot.data(), scratch.data()); });
-    gpu::predecode(cpu_group(group, 0), job, slot.data(), scratch.data());
+      others.emplace_back([&, t] { gpu::predecode(cpu_group(group, t), job, slot.data(), output, scratch.data()); });
+    gpu::predecode(cpu_group(group, 0), job, slot.data(), output, scratch.data());
     for (std::thread &t : others)
       t.join();
     if (status == decode_status::ok)

@@ -43,7 +43,7 @@ public:
 
 private:
   static bool is_alone(const detector_graph_view &view, const std::uint64_t *fired, std::uint32_t d) {
-    return detail::only_fired_neighbour(view, fired, d, view.steps).how == detail::only_neighbour::none;
+    return detail::only_fired_neighbour(view, fired, d, view.steps, single_lane{}).how == detail::only_neighbour::none;
   }
   or_error<detector_graph> graph_;
 };

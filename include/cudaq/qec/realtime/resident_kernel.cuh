@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+// The kernel of resident_workers (resident_workers.h) with a program's own stage.
+//
+//   struct my_stage {
+//     my_model model;                                        // plain data: a kernel argument
+//     __device__ void operator()(const resident_request &r) const {
+//       // all threads of the block: reads r.frame, writes r.output. __syncthreads() is allowed.
+//     }
+//   };
+//   resident_workers workers(config, resident_launch(my_stage{model}, 256, shared_bytes));
+//
+// A stage has no time limit: a block that does not return holds up its worker, and resident_workers::end.
+#ifndef CUDAQ_QEC_REALTIME_RESIDENT_KERNEL_CUH
+#define CUDAQ_QEC_REALTIME_RESIDENT_KERNEL_CUH
+
+#include "cudaq/qec/realtime/resident_mailbox.h"
+#include "cudaq/qec/realtime/resident_workers.h"
+
+namespace cudaq::qec::realtime::gpu {
+
+namespace detail {
+
+class resident_group {
+public:
+  __device__ std::uint32_t thread() const { return threadIdx.x; }
+  __device__ void sync() const { __syncthreads(); }
+  __device__ bool any(bool mine) const { return __syncthreads_or(mine) != 0; }
+};
+
+template <class Stage>
+__global__ void __launch_bounds__(1024) resident_kernel(resident_mailboxes boxes, Stage stage) {
+  serve_mailbox(resident_group{}, boxes, blockIdx.x, stage);
+}
+
+} // namespace detail
+
+/// A launcher for `stage`, with `threads` threads in each block (a multiple of 32, at most 1024) and this much dynamic
+/// shared memory. The launch is refused with cudaErrorCooperativeLaunchTooLarge if an empty device has no room for all
+/// blocks at a time.
+template <class Stage>
+resident_launcher resident_launch(const Stage &stage, unsigned threads, std::size_t shared_bytes = 0) {
+  return [=](const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) -> cudaError_t {
+    if (threads == 0 || threads > 1024 || threads % 32 != 0)
+      return cudaErrorInvalidConfiguration;
+    const auto kernel = &detail::resident_kernel<Stage>;
+    if (const cudaError_t refused =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes));
+        refused != cudaSuccess)
+      return refused;
+    int device = 0, processors = 0, at_once = 0;
+    if (const cudaError_t unknown = cudaGetDevice(&device); unknown != cudaSuccess)
+      return unknown;
+    if (const cudaError_t unknown = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+        unknown != cudaSuccess)
+      return unknown;
+    if (const cudaError_t unknown =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, static_cast<int>(threads), shared_bytes);
+        unknown != cudaSuccess)
+      return unknown;
+    if (static_cast<unsigned>(at_once) * static_cast<unsigned>(processors) < blocks)
+      return cudaErrorCooperativeLaunchTooLarge;
+    kernel<<<blocks, threads, shared_bytes, stream>>>(boxes, stage);
+    return cudaGetLastError();
+  };
+}
+
+} // namespace cudaq::qec::realtime::gpu
+
+#endif

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "kernels/qec/predecode_body.h"
+
+#include <cstdint>
+
+namespace cudaq::qec::realtime::gpu {
+
+inline constexpr std::uint32_t kMostBlockThreads = 1024;
+
+/// `Lanes` neighbouring threads of a warp, as lanes of local_rule.h.
+template <std::uint32_t Lanes, std::uint32_t AtOnce>
+struct warp_lanes {
+  static constexpr std::uint32_t kAtOnce = AtOnce;
+  __device__ static std::uint32_t lane() { return threadIdx.x % Lanes; }
+  __device__ static constexpr std::uint32_t lanes() { return Lanes; }
+  __device__ static std::uint32_t which(bool mine) { return __ballot_sync(mask(), mine) >> first() & kAll; }
+  __device__ static std::uint32_t of(std::uint32_t mine, std::uint32_t lane) {
+    return __shfl_sync(mask(), mine, static_cast<int>(lane), Lanes);
+  }
+  __device__ static std::uint32_t sum(std::uint32_t mine) { return __reduce_add_sync(mask(), mine); }
+
+private:
+  static constexpr unsigned kAll = Lanes == 32 ? 0xffffffffu : (1u << Lanes % 32) - 1;
+  __device__ static std::uint32_t first() { return threadIdx.x % 32 / Lanes * Lanes; }
+  __device__ static unsigned mask() { return kAll << first(); }
+};
+
+/// A block's threads, for the predecoder's body: whole warps.
+class block_group {
+public:
+  __device__ static std::uint32_t thread() { return threadIdx.x; }
+  __device__ static std::uint32_t threads() { return blockDim.x; }
+  __device__ static void sync() { __syncthreads(); }
+  __device__ static bool any(bool mine) { return __syncthreads_or(mine) != 0; }
+  /// A warp: lists of near detectors are longer.
+  __device__ static group_team<warp_lanes<32, 1>> team() { return {threadIdx.x / 32, blockDim.x / 32, {}}; }
+  /// For lists of edges: most detectors have 8 to 12.
+  __device__ static group_team<warp_lanes<8, 2>> small_team() { return {threadIdx.x / 8, blockDim.x / 8, {}}; }
+  __device__ static void clear_bits(std::uint32_t &word, std::uint32_t bits) { atomicAnd(&word, ~bits); }
+  __device__ static void flip_bits(std::uint32_t &word, std::uint32_t bits) { atomicXor(&word, bits); }
+  __device__ static std::uint32_t add(std::uint32_t &word, std::uint32_t n) { return atomicAdd(&word, n); }
+};
+
+} // namespace cudaq::qec::realtime::gpu

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cases of `bench pipeline` that have a file of their own.
+#pragma once
+
+#include "lib/qec/decoding/decoding_config.h"
+#include "tools/bench/pipeline/pipeline_traffic.h"
+
+namespace cudaq::realtime::tools {
+
+/// P18: recorded shots through the local predecoder on resident blocks, to the begin of the CPU stage.
+void bench_resident(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                    const cudaq::qec::realtime::shot_set &set, figure_list &figures);
+
+/// P17: workers staged as the specification prints them.
+void bench_specified_staging(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                             figure_list &figures);
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/bench/pipeline/bench_pipeline_cases.h"
+#include "tools/bench/pipeline/bench_pipeline_kernels.h"
+
+#include "kernels/qec/device_memory.h"
+
+#include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
+
+#include <deque>
+#include <thread>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+namespace gpu = cudaq::qec::realtime::gpu;
+namespace qec = cudaq::qec::realtime;
+
+/// A worker as the specification prints one: the hook copies the request to device memory, the graph copies it to
+/// pinned memory and signals by a kernel, and the CPU stage polls and claims the flag.
+class specified_worker {
+public:
+  specified_worker(std::size_t payload_bytes, std::uint64_t busy_ns)
+      : bytes_(payload_bytes), input_(payload_bytes), output_(payload_bytes), flag_(sizeof(int)) {
+    gpu::require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+    const auto captured = capture_graph(graph_, [&](cudaStream_t stream) {
+      if (busy_ns != 0)
+        if (const cudaError_t refused = launch_busy(busy_ns, stream); refused != cudaSuccess)
+          return refused;
+      if (const cudaError_t refused =
+              cudaMemcpyAsync(output_.host<void>(), input_.as<void>(), bytes_, cudaMemcpyDeviceToHost, stream);
+          refused != cudaSuccess)
+        return refused;
+      return launch_signal(flag_.device<int>(), stream);
+    });
+    if (!captured)
+      throw std::runtime_error(captured.text);
+    flag().store(0); // the warm-up run has set it
+  }
+  ~specified_worker() { cudaStreamDestroy(stream_); }
+  specified_worker(const specified_worker &) = delete;
+  specified_worker &operator=(const specified_worker &) = delete;
+
+  pipe::gpu_worker_resources resources() {
+    pipe::gpu_worker_resources r;
+    r.graph_exec = graph_.exec();
+    r.stream = stream_;
+    r.pre_launch_fn = &specified_worker::stage;
+    r.pre_launch_data = this;
+    r.function_id = kBenchPipelineFunction;
+    r.user_context = this;
+    return r;
+  }
+  static std::size_t cpu_stage(const pipe::cpu_stage_context &c) {
+    auto &w = *static_cast<specified_worker *>(c.user_context);
+    int ready = 1;
+    if (!w.flag().compare_exchange_strong(ready, 2, std::memory_order_acquire, std::memory_order_relaxed))
+      return 0;
+    const auto *words = w.output_.host<std::uint64_t>();
+    const std::uint64_t answer[] = {words[0], words[w.bytes_ / 8 - 1]};
+    std::memcpy(c.response_buffer, answer, sizeof(answer));
+    w.flag().store(0, std::memory_order_release);
+    return sizeof(answer);
+  }
+
+  /// The same work without a pipeline.
+  void launch(void *frame_dev) {
+    stage(this, frame_dev, stream_);
+    gpu::require(cudaGraphLaunch(graph_.exec(), stream_), "cudaGraphLaunch");
+  }
+  bool ended() {
+    if (flag().load(std::memory_order_acquire) != 1)
+      return false;
+    flag().store(0, std::memory_order_release);
+    return true;
+  }
+
+private:
+  std::atomic_ref<int> flag() { return std::atomic_ref(*flag_.host<int>()); }
+  static void stage(void *self, void *slot_dev, cudaStream_t stream) {
+    auto &w = *static_cast<specified_worker *>(self);
+    gpu::require(cudaMemcpyAsync(w.input_.as<void>(), static_cast<std::uint8_t *>(slot_dev) + CUDAQ_RPC_HEADER_SIZE,
+                                 w.bytes_, cudaMemcpyDefault, stream),
+                 "cudaMemcpyAsync");
+  }
+
+  std::size_t bytes_;
+  gpu::device_block input_;
+  gpu::mapped_block output_, flag_;
+  cudaStream_t stream_ = nullptr;
+  captured_graph graph_;
+};
+
+/// Bare work: the frames, in mapped memory, and the workers.
+struct bare_work {
+  bare_work(std::size_t payload_bytes, std::size_t slot_size, std::uint64_t busy_ns, const bench_options &o)
+      : options(o), stride(slot_size), frames(slot_size * kPipelineWorkers) {
+    for (int id = 0; id < kPipelineWorkers; ++id)
+      workers.emplace_back(payload_bytes, busy_ns);
+  }
+  void launch(std::size_t id) { workers[id].launch(frames.device<std::uint8_t>() + id * stride); }
+  void await(std::size_t id) {
+    for (const std::uint64_t begin = now_ns(); !workers[id].ended();)
+      if (static_cast<double>(now_ns() - begin) > options.timeout_s * 1e9)
+        throw check_failed("FAILED: a graph does not signal");
+  }
+
+  latency_histogram one_by_one(std::uint64_t n) {
+    latency_histogram latency;
+    for (std::uint64_t k = 0; k < n; ++k) {
+      const std::uint64_t begin = now_ns();
+      launch(k % kPipelineWorkers);
+      await(k % kPipelineWorkers);
+      latency.record(now_ns() - begin);
+    }
+    return latency;
+  }
+  /// All workers busy, one thread. Returns nanoseconds.
+  std::uint64_t full(std::uint64_t n) {
+    const std::uint64_t begin = now_ns();
+    for (std::uint64_t k = 0; k < n + kPipelineWorkers; ++k) {
+      if (k >= kPipelineWorkers)
+        await(k % kPipelineWorkers);
+      if (k < n)
+        launch(k % kPipelineWorkers);
+    }
+    return now_ns() - begin;
+  }
+  /// All workers busy, a thread for each.
+  std::uint64_t full_threads(std::uint64_t n) {
+    const std::uint64_t begin = now_ns();
+    std::vector<std::thread> threads;
+    std::atomic<bool> failed{false};
+    for (std::size_t id = 0; id < kPipelineWorkers; ++id)
+      threads.emplace_back([&, id] {
+        try {
+          gpu::require(cudaSetDevice(options.gpu), "cudaSetDevice");
+          for (std::uint64_t k = id; k < n; k += kPipelineWorkers) {
+            launch(id);
+            await(id);
+          }
+        } catch (const std::exception &) {
+          failed = true;
+        }
+      });
+    for (std::thread &t : threads)
+      t.join();
+    if (failed)
+      throw check_failed("FAILED: bare launches by several threads");
+    return now_ns() - begin;
+  }
+
+  const bench_options &options;
+  std::size_t stride;
+  gpu::mapped_block frames;
+  std::deque<specified_worker> workers;
+};
+
+} // namespace
+
+void bench_specified_staging(const bench_options &o, const qec::decoding_config &c, figure_list &figures) {
+  const std::uint64_t warm_up = std::min<std::uint64_t>(2000, o.exchanges),
+                      n = std::max<std::uint64_t>(8, o.exchanges / 4);
+  const std::size_t bytes = c.int32_input_bytes();
+  const std::string what = fmt::format("{}, specified staging, {} B", c.name, bytes);
+  const bool is_target = c.name == "d13";
+  double bare_us = 0;
+  {
+    bare_work bare(bytes, c.slot_size, 0, o);
+    bare.one_by_one(warm_up);
+    const latency_histogram latency = bare.one_by_one(n);
+    bare_us = static_cast<double>(latency.percentile(50)) / 1000;
+    figures.add("P17f", what + ": bare, one thread", latency);
+    figures.add_rate("P17g", what + ": bare, one thread, as fast as possible", n, bare.full(n));
+    figures.add_rate("P17h", what + ": bare, a thread for each worker", n, bare.full_threads(n));
+  }
+  for (const std::uint64_t busy : {std::uint64_t{0}, kBusyNs}) {
+    std::deque<specified_worker> workers;
+    for (int id = 0; id < kPipelineWorkers; ++id)
+      workers.emplace_back(bytes, busy);
+    traffic t(o, kPipelineWorkers, c.slot_size, bytes);
+    t.start([&](int id) { return workers[static_cast<std::size_t>(id)].resources(); }, &specified_worker::cpu_stage);
+    if (busy == 0) {
+      t.run(traffic::drive::one_by_one, warm_up);
+      t.run(traffic::drive::one_by_one, n);
+      const double target_us = bare_us;
+      figures.add("P17a", what + ": closed loop", t.latency, {}, bare_us);
+      figures.add("P17b", what + ": closed loop over bare", t.latency, is_target ? target{2, 1} : target{}, 0,
+                  1000 * target_us);
+      figures.add_rate("P17c", what + ": as fast as possible", n, t.run(traffic::drive::full, n),
+                       is_target ? target{160e3, 200e3, true} : target{});
+    } else {
+      t.run(traffic::drive::periodic, warm_up);
+      t.run(traffic::drive::periodic, n);
+      figures.add("P17d", what + ", 70 us kernel every 30 us", t.latency);
+      figures.add_fraction("P17e", what + ", 70 us kernel: fraction of workers / 70 us", n,
+                           t.run(traffic::drive::full, n), is_target ? target{0.85, 0.95, true} : target{});
+    }
+    t.stop();
+  }
+}
+
+} // namespace cudaq::realtime::tools
