@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The unified kernel: one kernel receives, dispatches and sends, through a transport that it drives itself. The
 // transport here is a ring with flags, so that unified mode can be used and tested without a NIC. For a NIC, write
-// another type with the members of include/cudaq/realtime/detail/loop/ring_transport.h, and a launch function like
-// this one.
+// device hooks (dispatch_hooks.cu).
 #include "kernels/archive/entry_points.cuh"
 
 namespace cudaq::realtime::detail {

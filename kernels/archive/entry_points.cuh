@@ -14,10 +14,11 @@ __attribute__((weak)) cudaError_t preload_regular_kernels();
 __attribute__((weak)) cudaError_t preload_cooperative_kernels();
 __attribute__((weak)) cudaError_t preload_unified_kernels();
 __attribute__((weak)) cudaError_t preload_graph_kernels();
+__attribute__((weak)) cudaError_t preload_hook_kernels();
 
 inline cudaError_t preload_archive() {
-  for (cudaError_t (*preload)() :
-       {preload_regular_kernels, preload_cooperative_kernels, preload_unified_kernels, preload_graph_kernels})
+  for (cudaError_t (*preload)() : {preload_regular_kernels, preload_cooperative_kernels, preload_unified_kernels,
+                                   preload_graph_kernels, preload_hook_kernels})
     if (preload != nullptr)
       if (const cudaError_t error = preload())
         return error;

@@ -8,6 +8,9 @@
 
 using namespace cudaq::realtime::detail;
 
+// Defined in the kernels' archive: not NULL if the program is linked with it.
+#pragma weak cudaq_launch_unified_dispatch_device_peer
+
 namespace {
 
 status_or_reason check_context(const cudaq_host_dispatch_loop_ctx_t &ctx) {
@@ -87,7 +90,8 @@ cudaq_status_t cudaq_dispatcher_set_unified_launch_peer(cudaq_dispatcher_t *disp
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", dispatcher == nullptr ? "dispatcher" : "transport_ctx");
     if (dispatcher->config.slot_size == 0)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "config->slot_size is 0: the launch function gets it as tx_stride_sz");
-    return dispatcher->set_unified_launch({nullptr, launch_fn, transport_ctx});
+    return dispatcher->set_unified_launch(
+        {nullptr, launch_fn != nullptr ? launch_fn : cudaq_launch_unified_dispatch_device_peer, transport_ctx});
   });
 }
 

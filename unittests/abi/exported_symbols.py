@@ -24,7 +24,7 @@ TWO_FORMS = ("two forms of this name exist, with different arguments; a program 
 WITHDRAWN = {"cudaq_create_dispatch_graph_regular": TWO_FORMS,
              "cudaq_dispatcher_set_unified_launch": TWO_FORMS,
              "cudaq_host_dispatcher_loop": TWO_FORMS,
-             "cudaq_launch_unified_dispatch_device": "absent: its signature differs between versions of the peer"}
+             "cudaq_launch_unified_dispatch_device": TWO_FORMS}
 
 # Header of a provider or its client: map of the library that exports its functions.
 OTHER_LIBRARIES = {"shm_client.h": "lib/transport/shm/shm-client.map", "udp_provider.h": "lib/transport/udp/udp.map"}

@@ -4,6 +4,7 @@
 and publish with single release stores, with the scope that the kernel was instantiated for. No other instruction
 accesses or orders flags. The check traces the address of each access to a member of the kernel's argument.
 The kernels read requests only with loads that the compiler can neither repeat nor split, and read each word once.
+The kernel over device hooks accesses no flag: its hooks do, and they tell it where a request lies.
 
 usage: kernel_accesses.py [--mutant NAME] <root of the sources> <PTX to write> <nvcc> <argument>...
 --mutant introduces an error into a copy of a header; the check must find it.
@@ -73,6 +74,8 @@ def functions(ptx):
 
 
 def short(name):
+    if "dispatch_hooks_kernel" in name:
+        return "hooks"
     kernel = re.search(r"dispatch_(in_order|side_by_side)_kernel", name)
     graph = re.search(r"graph_(root|scheduler)_kernel", name)
     if graph:
@@ -145,6 +148,8 @@ def allowed(kernel, cooperative, scope):
     control = {"ld.acquire.sys.b32": ("library_shutdown", "caller_shutdown"), "st.relaxed.sys.b64": ("reports",),
                "st.relaxed.sys.b32": ("reports",),
                "atom.add.relaxed.gpu.b64": ("caller_stats",)}
+    if kernel == "hooks":
+        return control
     may = {**flag, **control}
     if scope == "sys" and kernel != "routed":  # the counts and laps of requests in device memory
         may["ld.relaxed.sys.b64"] = FLAGS[:1]
@@ -207,7 +212,7 @@ def check_entry(name, body, members):
             if what in scheduler_state(kernel) and not to:
                 claims += what == TOKEN
                 continue
-            if to == {"ring.rx_data"} and what in (WIDE, NARROW):
+            if to == (set() if kernel == "hooks" else {"ring.rx_data"}) and what in (WIDE, NARROW):
                 requests[what] = requests.get(what, 0) + 1
                 continue
             if what not in may or len(to) != 1 or not to <= set(may[what]):
@@ -224,7 +229,8 @@ def check_entry(name, body, members):
             problems.append(f"a plain access to {', '.join(sorted(to))}: {line.strip()}")
     problems += check_requests(kernel, requests)
     poll, publish = f"ld.acquire.{scope}.b64", f"st.release.{scope}.b64"
-    for wanted in ((poll, polled(kernel)[0]), (publish, FLAGS[0]), (publish, FLAGS[1]),
+    flags = ((poll, polled(kernel)[0]), (publish, FLAGS[0]), (publish, FLAGS[1]))
+    for wanted in (*(() if kernel == "hooks" else flags),
                    ("ld.acquire.sys.b32", "library_shutdown"), ("ld.acquire.sys.b32", "caller_shutdown"),
                    ("st.relaxed.sys.b64", "reports")):
         if wanted not in seen:
@@ -269,11 +275,30 @@ def mutated(root, output, name):
     return f"{output}.sources/include"
 
 
+def unnoticed(ptx, members, kernels, faults, more=None):
+    """faults: {name: (match, text instead of it)}. more: {name: whole text}. Returns the names that are not found."""
+    texts = {fault: ptx[:where.start()] + "\n" + text + ptx[where.end():] for fault, (where, text) in faults.items()}
+    problems = check(ptx, members, kernels)
+    for fault, text in {**texts, **(more or {})}.items():
+        if not check(text, members, kernels):
+            problems.append(f"the check does not find a fault: {fault}")
+    return problems
+
+
 def self_test(ptx, members):
     """Plants one fault at a time in a kernel. Returns the faults that the check does not find."""
     name, body = next(entries(re.sub(r"//[^\n]*", "", ptx)))
     ptx, kernels = f".entry {name}(\n{body}\n}}\n", [short(name)]
     source = provenance(name, body, members)
+    count = re.search(r"^\s*st\.relaxed\.sys\.b64 \[(%\w+)\]", ptx, flags=re.M)
+    if kernels == ["hooks"]:
+        load = re.search(r"^\s*ld\.relaxed\.sys\.v4\.b32.*$", ptx, flags=re.M)
+        return unnoticed(ptx, members, kernels, {
+            "fence": (load, load.group(0) + "\nfence.acq_rel.sys;"),
+            "request read twice": (load, 2 * (load.group(0) + "\n")),
+            "request read by another load": (load, load.group(0).replace("relaxed.sys", "acquire.sys")),
+            "release of a counter": (count, count.group(0).replace("relaxed", "release")),
+        })
 
     def of_flag(access):  # an access to a flag or an inbox, not to the command words of a grid
         return next(match for match in re.finditer(rf"^\s*{access}\.(\w+)\.b64[^\[]*\[(%\w+).*$", ptx, flags=re.M)
@@ -281,7 +306,6 @@ def self_test(ptx, members):
 
     poll, answer = of_flag(r"ld\.acquire"), of_flag(r"st\.release")
     loaded, address = re.search(r"(%\w+),\s*(\[%\w+\])", poll.group(0)).groups()
-    count = re.search(r"^\s*st\.relaxed\.sys\.b64 \[(%\w+)\]", ptx, flags=re.M)
     other = {"sys": "gpu", "gpu": "sys"}[poll.group(1)]
     faults = {
         "fence": (answer, "fence.acq_rel.sys;\n" + answer.group(0)),
@@ -296,13 +320,7 @@ def self_test(ptx, members):
         "relaxed store to a flag": (poll, poll.group(0) + f"\nst.relaxed.sys.b64 {address}, {loaded};"),
         "release of a counter": (count, count.group(0).replace("relaxed", "release")),
     }
-    texts = {fault: ptx[:where.start()] + "\n" + text + ptx[where.end():] for fault, (where, text) in faults.items()}
-    texts["no answer"] = re.sub(r"st\.release\.", "st.", ptx)
-    unnoticed = check(ptx, members, kernels)
-    for fault, text in texts.items():
-        if not check(text, members, kernels):
-            unnoticed.append(f"the check does not find a fault: {fault}")
-    return unnoticed
+    return unnoticed(ptx, members, kernels, faults, {"no answer": re.sub(r"st\.release\.", "st.", ptx)})
 
 
 def main(arguments):
@@ -323,12 +341,14 @@ def main(arguments):
     graph = any("dispatch_graph" in option for option in options)
     if graph:
         kernels = ["graph_root", "graph_gpu", "graph_sys"]
+    if any("dispatch_hooks" in option for option in options):
+        kernels = ["hooks"]
     problems = check(ptx, offsets(root), kernels) + check_copies(re.sub(r"//[^\n]*", "", ptx))
     if mutant:
         print("\n".join(problems[:4]) or f"the check does not find the mutant {mutant}")
         sys.exit(not problems)
     problems += [] if graph else self_test(ptx, offsets(root))
-    print("\n".join(problems) or f"{len(kernels)} kernels access flags only with acquire loads and release stores, "
+    print("\n".join(problems) or f"{len(kernels)} kernel(s) access flags only with acquire loads and release stores, "
                                  "and read each word of a request once")
     sys.exit(bool(problems))
 

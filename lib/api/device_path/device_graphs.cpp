@@ -87,6 +87,12 @@ void device_back_end::take_made(const graph_launch_state &state) {
 
 status_or_reason device_back_end::gave_up() const {
   const cudaError_t error = reports_.fault();
+  if (error == kNotAttached && unified())
+    return make_reason(CUDAQ_ERR_INTERNAL, "cudaq_dev_transport_attach returned NULL: the transport refused "
+                                           "transport_ctx, or the program was linked without device hooks");
+  if (error == kWrongFrames && unified())
+    return make_reason(CUDAQ_ERR_INTERNAL, "cudaq_dev_rx_poll returned a frame that is NULL or not aligned, or the "
+                                           "same for request and response; the kernel has ended");
   return error == cudaSuccess
              ? status_or_reason{}
              : cuda_failed("no graph scheduler could continue; the requests that they had accepted are answered",

@@ -35,6 +35,17 @@ TEST_F(LaunchFault, LaunchFunctionThatLaunchesNothingIsAnError) {
   EXPECT_NE(started.text, "");
 }
 
+TEST_F(LaunchFault, ProgramWithoutDeviceHooksLinksAndStartNamesWhatIsMissing) {
+  const host_ring ring({4, 256, false}, CUDAQ_MEMORY_MAPPED);
+  const device_array<std::uint64_t> context(1);
+  gpu_setup setup = setup_of(kUnified, ring);
+  setup.transport_ctx = context.get;
+  gpu_dispatcher dispatcher(manager_.get, setup);
+  const call_result started = dispatcher.start();
+  EXPECT_EQ(started.status, CUDAQ_ERR_INTERNAL);
+  EXPECT_NE(started.text.find("linked without device hooks"), std::string::npos) << started.text;
+}
+
 TEST_F(LaunchFault, ErrorOfALaunchFunctionIsPassedOn) {
   host_ring ring({4, 256, false}, CUDAQ_MEMORY_MAPPED);
   gpu_dispatcher dispatcher(manager_.get, setup_of(kFifo32, ring));

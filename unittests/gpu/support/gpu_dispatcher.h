@@ -70,6 +70,8 @@ struct gpu_setup {
   int device_id = test_device();
   int wrong_device_id = -1; ///< if not negative, the device_id in the dispatcher's config
   bool shared_ring = false;
+  void *transport_ctx = nullptr; ///< if set: the unified kernel over device hooks, for frames of shape.slot_size
+  bool names_launch_fn = true;   ///< false: the library finds the kernel over device hooks
 };
 
 inline gpu_setup setup_of(const kernel_kind &kind, const host_ring &ring) {
@@ -90,7 +92,7 @@ public:
     config.shared_ring_mode = setup.shared_ring;
     config.kernel_type = kind.type;
     config.num_slots = kind.unified() ? 0 : setup.shape.num_slots;
-    config.slot_size = kind.unified() ? 0 : setup.shape.slot_size;
+    config.slot_size = kind.unified() && setup.transport_ctx == nullptr ? 0 : setup.shape.slot_size;
     wired_ = cudaq_dispatcher_create(manager, &config, &get);
     if (wired_ == CUDAQ_OK)
       wire();
@@ -148,7 +150,10 @@ public:
 private:
   void wire() {
     const kernel_kind &kind = setup_.kind;
-    if (kind.unified()) {
+    if (setup_.transport_ctx != nullptr) {
+      wired_ = cudaq_dispatcher_set_unified_launch_peer(
+          get, setup_.names_launch_fn ? cudaq_launch_unified_dispatch_device_peer : nullptr, setup_.transport_ctx);
+    } else if (kind.unified()) {
       unified_ = {sizeof(unified_), setup_.shape.num_slots, setup_.shape.slot_size, kind.threads, setup_.ring};
       wired_ = cudaq_dispatcher_set_unified_launch(get, cudaq_launch_unified_ring_kernel, &unified_);
     } else {

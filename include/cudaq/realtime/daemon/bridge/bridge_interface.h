@@ -54,10 +54,16 @@ typedef struct cudaq_cpu_dataplane_t {
   cudaq_cpu_tx_publish_fn_t tx_publish;
 } cudaq_cpu_dataplane_t;
 
+/* What the device function cudaq_dev_rx_poll returns (device_transport.cuh). */
+typedef enum cudaq_rx_dev_status_t {
+  CUDAQ_RX_DEV_READY = 0,   /* *request and *response are a frame each */
+  CUDAQ_RX_DEV_SHUTDOWN = 1 /* the kernel ends */
+} cudaq_rx_dev_status_t;
+
 /* What get_transport_context(UNIFIED) returns is a cudaq_unified_dispatch_ctx_t (cudaq_realtime.h), whose fields are
  * always both written:
  *   launch_fn NULL, transport_ctx NULL   the loop runs on the CPU: get_cpu_dataplane
- *   launch_fn NULL, transport_ctx set    device memory for a unified kernel that is linked with the provider's hooks
+ *   launch_fn NULL, transport_ctx set    device memory for the unified kernel that is linked with the provider's hooks
  *   launch_fn set                        the provider's own kernel: cudaq_dispatcher_set_unified_launch
  * launch_fn has 7 arguments (cudaq_unified_launch_peer_fn_t), whatever CUDAQ_REALTIME_PEER_INTERFACE is. */
 

@@ -6,6 +6,7 @@
  *   cudaq_create_dispatch_graph_regular   16 arguments, ..._spec    17 arguments, ..._peer
  *   cudaq_dispatcher_set_unified_launch   launcher with 6, ..._spec launcher with 7 arguments, ..._peer
  *   cudaq_host_dispatcher_loop            8 arguments, ..._spec     one context, ..._peer
+ *   cudaq_launch_unified_dispatch_device  not declared              7 arguments, ..._peer
  *
  * No library exports a name of the first column. The headers bind it to the symbol of one form, separately in each
  * translation unit. A program that was compiled with another header therefore does not link, instead of passing wrong
@@ -46,11 +47,20 @@ cudaError_t cudaq_create_dispatch_graph_regular_peer(volatile uint64_t *rx_flags
 /* --------------------------------------------------------- unified launch -- */
 
 /* The launch function gets config.slot_size as tx_stride_sz, so slot_size must not be 0. transport_ctx must not be
- * NULL. launch_fn may be NULL here, but start then returns CUDAQ_ERR_INVALID_ARG: this library has no unified kernel of
- * its own for a transport. */
+ * NULL. launch_fn may be NULL: the unified kernel below, if it is linked into the program. It is if a file of the
+ * program names its launch function, or if the linker gets `-u cudaq_launch_unified_dispatch_device_peer`. Otherwise
+ * start returns CUDAQ_ERR_INVALID_ARG. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_peer(cudaq_dispatcher_t *dispatcher,
                                                                            cudaq_unified_launch_peer_fn_t launch_fn,
                                                                            void *transport_ctx);
+
+/* In libcudaq-realtime-dispatch.a. Launches the unified kernel over the device hooks of a transport
+ * (cudaq/realtime/daemon/bridge/device_transport.cuh): one block, whose first thread calls the hooks and the handlers,
+ * in the order in which requests come. transport_ctx: the hooks' context, in memory that the device can read.
+ * tx_stride_sz: the bytes of a request, and of a response; a multiple of 8, at least 24. */
+void cudaq_launch_unified_dispatch_device_peer(void *transport_ctx, size_t tx_stride_sz,
+                                               cudaq_function_entry_t *function_table, size_t func_count,
+                                               volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
 
 /* -------------------------------------------------------------- host loop -- */
 
@@ -110,14 +120,16 @@ cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatche
     CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_peer");
 void cudaq_host_dispatcher_loop(const cudaq_host_dispatch_loop_ctx_t *ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_host_dispatcher_loop_peer");
+void cudaq_launch_unified_dispatch_device(void *transport_ctx, size_t tx_stride_sz,
+                                          cudaq_function_entry_t *function_table, size_t func_count,
+                                          volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream)
+    CUDAQ_REALTIME_BOUND_TO("cudaq_launch_unified_dispatch_device_peer");
 
 /* Absent: a file that uses one of these names does not compile, and the compiler's message has this text. */
 #define CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH                                                                            \
   cudaq_realtime_has_no_triggered_graphs_use_a_GRAPH_LAUNCH_entry_see_docs_migration_md
 #define cudaq_dispatch_get_trigger_debug                                                                               \
   cudaq_realtime_has_no_triggered_graphs_use_a_GRAPH_LAUNCH_entry_see_docs_migration_md
-#define cudaq_launch_unified_dispatch_device                                                                           \
-  cudaq_realtime_has_no_built_in_unified_kernel_for_transports_see_docs_migration_md
 #else
 cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
                                                 uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,

@@ -12,6 +12,10 @@ namespace cudaq::realtime::detail {
 /// the slot itself, byte by byte, by the handler.
 inline constexpr std::uint32_t kDeviceStagingBytes = 16384 + 128;
 
+// Values of loop_report::fault with device hooks.
+inline constexpr cudaError_t kNotAttached = cudaErrorInvalidResourceHandle; ///< attach returned no session
+inline constexpr cudaError_t kWrongFrames = cudaErrorMisalignedAddress;     ///< rx_poll returned frames of no use
+
 /// The report of one loop (a leading warp) to the host, in mapped memory. The loop writes it with posted stores,
 /// shortly after the answers that it counts. One loop writes; the host reads at any time. The counters of a dispatcher
 /// are the sums over its loops.
@@ -23,7 +27,7 @@ struct alignas(128) loop_report {
   std::uint64_t heartbeat; ///< increases while the loop runs
   std::uint64_t polls;     ///< looks at the ring
   std::uint32_t cursor;    ///< slot of the next look
-  std::uint32_t fault;     ///< cudaError_t that ended all scheduler graphs; 0: no error
+  std::uint32_t fault;     ///< cudaError_t that ended all scheduler graphs, or a transport; 0: no error
   std::uint64_t busy;      ///< slot + 1 of the handler call in progress, or of the first of several; 0 soon after it
   std::uint64_t launches, relaunches; ///< launches of graphs; relaunches of scheduler graphs by themselves
   std::uint64_t unrelieved;           ///< relaunches while no other member could take the token
@@ -63,7 +67,8 @@ struct dispatch_params {
   bool any_order = false;
   bool device_scope = false; ///< all threads that touch the ring run on this device
   ring_sharing sharing = ring_sharing::alone;
-  ring_inbox inbox; ///< if sharing is `routed`
+  ring_inbox inbox;              ///< if sharing is `routed`
+  void *transport_ctx = nullptr; ///< device hooks: the provider's context
 };
 
 /// Number of loops of a launch with these settings: with ANY ordering every warp is a loop, otherwise only the first

@@ -2,7 +2,7 @@
 // The dispatch loop: a group finds requests, judges them, has their handlers called and publishes the answers. Regular,
 // cooperative and unified kernels are this loop with different parameters. A CPU thread can run it too.
 //
-//   Transport   ring_transport.h, shared_ring_transport.h: where requests come from
+//   Transport   ring_transport.h, shared_ring_transport.h, hook_transport.h: where requests come from
 //   Handlers    handler_sets.h: which handlers there are
 //   Helpers     helper_threads.cuh: further threads that help to copy, or that all run every handler (cooperative)
 //
@@ -53,9 +53,11 @@ template <class Group, class Transport, class Handlers, class Helpers, bool kAny
 class dispatch_loop : loop_control<Group, Transport, Handlers, Helpers, kAny> {
   using base = loop_control<Group, Transport, Handlers, Helpers, kAny>;
   using base::answer_plain;
+  using base::begin;
   using base::collect_completed;
   using base::count;
   using base::counters_;
+  using base::end;
   using base::ends;
   using base::first_look_;
   using base::flush_counts;
@@ -72,7 +74,7 @@ class dispatch_loop : loop_control<Group, Transport, Handlers, Helpers, kAny> {
   using base::staged_out_;
   using base::stop_requested;
   using base::stopped_;
-  using base::take_over;
+  using base::stops_before_look;
   using base::takes;
   using base::transport_;
   using base::workspace_;
@@ -89,25 +91,20 @@ public:
 
   /// Serves until a shutdown word is set. `groups`: number of groups that serve the ring at the same time (ANY).
   CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t groups) {
-    if constexpr (Handlers::kDefers)
-      take_over();
-    poll_control();
+    if (!begin())
+      return;
     for (std::uint32_t empty = 0; !ends();) { // looks since the last request
       ++polls_;
       if constexpr (Handlers::kDefers)
         poll_deferred();
-      empty = !takes() || (kAny ? round(groups) : turn()) != 0 ? 0 : empty + kIdlePolls;
+      empty = !takes() || serve(groups) != 0 ? 0 : empty + kIdlePolls;
       if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
       if ((Handlers::kDefers || !stopped_) && empty % kClockPolls == 0 &&
           overdue(empty != 0 ? kIdleCycles : kBusyCycles))
         poll_control();
     }
-    flush_counts();
-    counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
-    if constexpr (Handlers::kDefers)
-      if (Group::lane() == 0)
-        handlers_.note_execution(transport_.cursor(), polls_, stopped_);
+    end();
   }
 
   /// FIFO: looks from the cursor on and serves the messages that are there, in order. After a single message it looks
@@ -115,6 +112,9 @@ public:
   /// and with graphs after each message.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
     for (std::uint32_t served = 0, empty = 0;; ++polls_) {
+      if constexpr (Transport::kWaits)
+        if (stops_before_look())
+          return served;
       Group::sync(); // the last stores come before this look
       message mine;
       const std::uint32_t there = Group::ballot(Group::lane() < look_ && transport_.poll(Group::lane(), mine));
@@ -129,6 +129,7 @@ public:
       } else {
         flush_counts();
         look_ = few_at(transport_.cursor());
+        stopped_ = stopped_ || Transport::kWaits;
         if (stopped_ || ++empty == kIdlePolls)
           return served;
       }
@@ -156,6 +157,12 @@ public:
 private:
   // --- common to FIFO and ANY ---
 
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve([[maybe_unused]] std::uint32_t groups) {
+    if constexpr (kAny)
+      return round(groups);
+    else
+      return turn();
+  }
   /// Empty looks before the loop does anything else: work between two looks delays the answer to a new request.
   static constexpr std::uint32_t kIdlePolls = kAny || Handlers::kDefers             ? 1
                                               : Transport::kSeekPolls < kClockPolls ? Transport::kSeekPolls
@@ -206,7 +213,7 @@ private:
       if (!Handlers::kDefers && Group::lane() == 0)
         counters_.post_busy(transport_.number(mine));
       flush_counts();
-      late = overdue(kBusyCycles);
+      late = !Transport::kWaits && overdue(kBusyCycles);
       if constexpr (Handlers::kDefers)
         collect_completed(!handlers_.backlog());
     });
@@ -279,7 +286,7 @@ private:
     const bool by_one = !Helpers::kAllThreadsCall && staged_out_;
     for (std::uint32_t k = 0, batch_start = 0; k < ready; batch_start = k) {
       const long long begun = Group::common_cycles();
-      progress now{k, 0, 0, 0, 0};
+      batch_progress now{k, 0, 0, 0, 0};
       do {
         const std::uint32_t first = now.done;
         if (by_one)
@@ -303,18 +310,10 @@ private:
     return ready;
   }
 
-  /// Progress within a batch.
-  struct progress {
-    std::uint32_t done;     ///< first message that is not served yet
-    std::uint32_t answered; ///< bit k: message k has an answer
-    std::uint32_t later;    ///< bit k: message k is accepted, and a graph answers it later
-    std::uint32_t long_bytes;
-    std::uint32_t plain; ///< served with status 0, not counted yet
-  };
-
   /// Lane 0 serves messages until one needs the group, or the batch is complete.
-  CUDAQ_REALTIME_HOST_DEVICE progress serve_some(progress now, std::uint32_t ready, std::uint32_t expected,
-                                                 const std::uint8_t *bytes, std::uint32_t fetched, long long begun) {
+  CUDAQ_REALTIME_HOST_DEVICE batch_progress serve_some(batch_progress now, std::uint32_t ready, std::uint32_t expected,
+                                                       const std::uint8_t *bytes, std::uint32_t fetched,
+                                                       long long begun) {
     now.long_bytes = 0;
     if (Group::lane() == 0) {
       for (bool more = true; more;

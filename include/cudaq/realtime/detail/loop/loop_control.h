@@ -24,6 +24,29 @@ protected:
       : base(params, params.reports + number, workspace, transport, handlers, helpers),
         first_look_(number * Group::kWidth) {}
 
+  /// Before the first look. False: there is nothing to serve.
+  CUDAQ_REALTIME_HOST_DEVICE bool begin() {
+    if constexpr (Transport::kWaits)
+      if (!transport_.attached()) {
+        post_fault();
+        return false;
+      }
+    if constexpr (Handlers::kDefers)
+      take_over();
+    poll_control();
+    return true;
+  }
+  /// After the last look.
+  CUDAQ_REALTIME_HOST_DEVICE void end() {
+    this->flush_counts();
+    counters_.post(kAny ? first_look_ : transport_.cursor(), polls_);
+    if constexpr (Transport::kWaits)
+      post_fault();
+    if constexpr (Handlers::kDefers)
+      if (Group::lane() == 0)
+        handlers_.note_execution(transport_.cursor(), polls_, stopped_);
+  }
+
   // --- handlers that answer later: each execution of the loop continues where the last one ended ---
 
   /// True if the loop ends: a stop is requested, and all requests that are answered later are answered; or another
@@ -130,6 +153,23 @@ protected:
     if (unlikely(overdue(kBusyCycles)))
       poll_control();
     return stopped_;
+  }
+
+  // --- transports whose look waits for a message: nothing is posted until it comes ---
+
+  /// Called before each look. True: the loop ends.
+  CUDAQ_REALTIME_HOST_DEVICE bool stops_before_look() {
+    this->flush_counts();
+    if (overdue(kBusyCycles))
+      poll_control();
+    else
+      counters_.post(transport_.cursor(), polls_);
+    return stopped_;
+  }
+  /// Posts the fault that has ended the transport, if there is one.
+  CUDAQ_REALTIME_HOST_DEVICE void post_fault() const {
+    if (Group::lane() == 0 && transport_.fault() != cudaSuccess)
+      counters_.post_fault(transport_.fault());
   }
 
   const std::uint32_t first_look_; ///< ANY ordering: the first slot of this loop's share

@@ -75,9 +75,9 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE void post_busy(std::uint32_t number) const {
     store_relaxed(report_->busy, std::uint64_t{number} + 1);
   }
-  CUDAQ_REALTIME_HOST_DEVICE void post_heartbeat() {
-    if (lead())
-      store_relaxed(report_->heartbeat, ++c_.heartbeat);
+  /// Posts the error that ends the loop. One lane calls it.
+  CUDAQ_REALTIME_HOST_DEVICE void post_fault(cudaError_t error) const {
+    store_relaxed(report_->fault, static_cast<std::uint32_t>(error));
   }
   CUDAQ_REALTIME_HOST_DEVICE void post(std::uint32_t cursor, std::uint64_t polls) {
     if (!lead())

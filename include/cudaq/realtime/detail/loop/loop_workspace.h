@@ -20,6 +20,15 @@ inline constexpr std::uint32_t kRetryLooks = 32;       ///< looks for answers of
 inline constexpr long long kRetryCycles = 3000;        ///< but not longer than a look at the ring over the bus takes
 inline constexpr std::uint32_t kGroupCopyBytes = 4096; ///< up to this size a group copies faster without helper threads
 
+/// Progress within a batch of messages.
+struct batch_progress {
+  std::uint32_t done;     ///< first message that is not served yet
+  std::uint32_t answered; ///< bit k: message k has an answer
+  std::uint32_t later;    ///< bit k: message k is accepted, and a graph answers it later
+  std::uint32_t long_bytes;
+  std::uint32_t plain; ///< served with status 0, not counted yet
+};
+
 /// One call of a handler. `in` and `out` are frames, not payloads.
 struct handler_call {
   std::uint32_t route, arg_len, max_result_len;

@@ -19,6 +19,7 @@
 //   seek()               called after kSeekPolls empty looks: looks elsewhere; true if the cursor moved
 //   expected(m)          the message was announced as the protocol requires
 //   number(m)            identifies it in diagnostics, less than 2^24
+//   kWaits               a look waits for a message; without one, the loop ends (hook_transport.h)
 #pragma once
 
 #include "cudaq/realtime/detail/loop/thread_group.h"
@@ -29,6 +30,7 @@ namespace cudaq::realtime::detail {
 template <class Group, thread_scope Scope>
 class ring_transport {
 public:
+  static constexpr bool kWaits = false;
   static constexpr std::uint32_t kSeekPolls = 32; ///< empty looks between two calls of seek()
   struct message {
     std::uint32_t slot = 0;
