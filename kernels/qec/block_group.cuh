@@ -9,22 +9,29 @@ namespace cudaq::qec::realtime::gpu {
 
 inline constexpr std::uint32_t kMostBlockThreads = 1024;
 
-/// `Lanes` neighbouring threads of a warp, as lanes of local_rule.h.
+/// `Lanes` neighbouring threads of a warp, as lanes of local_rule.h. All threads of the warp call each function.
 template <std::uint32_t Lanes, std::uint32_t AtOnce>
 struct warp_lanes {
   static constexpr std::uint32_t kAtOnce = AtOnce;
   __device__ static std::uint32_t lane() { return threadIdx.x % Lanes; }
   __device__ static constexpr std::uint32_t lanes() { return Lanes; }
-  __device__ static std::uint32_t which(bool mine) { return __ballot_sync(mask(), mine) >> first() & kAll; }
-  __device__ static std::uint32_t of(std::uint32_t mine, std::uint32_t lane) {
-    return __shfl_sync(mask(), mine, static_cast<int>(lane), Lanes);
+  __device__ static std::uint32_t which(bool mine) {
+    return __ballot_sync(kWarp, mine) >> (threadIdx.x % 32 / Lanes * Lanes) & kAll;
   }
-  __device__ static std::uint32_t sum(std::uint32_t mine) { return __reduce_add_sync(mask(), mine); }
+  __device__ static bool any_group(bool mine) { return __any_sync(kWarp, mine) != 0; }
+  __device__ static std::uint32_t of(std::uint32_t mine, std::uint32_t lane) {
+    return __shfl_sync(kWarp, mine, static_cast<int>(lane), Lanes);
+  }
+  __device__ static std::uint32_t sum_to_here(std::uint32_t mine) {
+    for (std::uint32_t distance = 1; distance < Lanes; distance *= 2) {
+      const std::uint32_t other = __shfl_up_sync(kWarp, mine, distance, Lanes);
+      mine += lane() >= distance ? other : 0;
+    }
+    return mine;
+  }
 
 private:
-  static constexpr unsigned kAll = Lanes == 32 ? 0xffffffffu : (1u << Lanes % 32) - 1;
-  __device__ static std::uint32_t first() { return threadIdx.x % 32 / Lanes * Lanes; }
-  __device__ static unsigned mask() { return kAll << first(); }
+  static constexpr unsigned kWarp = 0xffffffffu, kAll = Lanes == 32 ? kWarp : (1u << Lanes % 32) - 1;
 };
 
 /// A block's threads, for the predecoder's body: whole warps.

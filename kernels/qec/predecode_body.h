@@ -39,8 +39,8 @@ inline constexpr std::uint32_t kListedEvents = 2048;
 /// What the steps find about an event.
 struct event_facts {
   static constexpr std::uint32_t kNone = UINT32_MAX, kMany = UINT32_MAX - 1; ///< no fired neighbour, more than one
-  std::uint32_t partner; ///< the only fired neighbour, kNone or kMany
-  std::uint32_t edge;    ///< to the partner
+  graph_edge edge;       ///< `neighbour`: the only fired neighbour, kNone or kMany
+  std::uint32_t matched; ///< 1: of the rule isolated, the edge may be matched
   std::uint32_t nearest; ///< distance to the nearest other event; of events that may be matched
 };
 
@@ -99,31 +99,29 @@ CUDAQ_QEC_HOST_DEVICE inline std::uint32_t *halves(std::uint64_t *words) {
   return reinterpret_cast<std::uint32_t *>(words);
 }
 
-/// Writes the ascending indices of the set bits to `list`, if there are at most `room` of them, and the number of set
-/// bits before each half word to `before`, if it is not null. Returns the number of set bits. All teams call it.
+/// Writes the ascending indices of the set bits to `list`, and the number of set bits before each half word to
+/// `before`, if it is not null. Returns the number of set bits; if that is more than `room`, the list is useless. All
+/// teams call it.
 template <class Team>
 CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Team &team, const std::uint64_t *words, std::uint32_t num_words,
                                               std::uint32_t *list, std::uint32_t room, std::uint32_t *before) {
   const std::uint32_t *const half = halves(words);
-  const std::uint32_t lane = team.together.lane(), lanes = team.together.lanes();
-  const auto count = [&](std::uint32_t first, std::uint32_t last) {
-    std::uint32_t mine = 0;
-    for (std::uint32_t h = first + lane; h < last; h += lanes)
-      mine += count_bits(half[h]);
-    return team.together.sum(mine);
-  };
-  const std::uint32_t total = count(0, 2 * num_words);
-  if (total > room)
-    return total;
-  std::uint32_t at = 0;
-  for (std::uint32_t h = team.number, counted = 0; h < 2 * num_words; counted = h, h += team.teams) {
-    at += count(counted, h);
-    const std::uint32_t word = half[h];
-    if (before != nullptr && lane == 0)
-      before[h] = at;
-    for (std::uint32_t bit = lane; bit < 32; bit += lanes)
-      if ((word >> bit & 1) != 0)
-        list[at + bits_below(word, bit)] = 32 * h + bit;
+  const std::uint32_t lane = team.together.lane(), lanes = team.together.lanes(), count = 2 * num_words;
+  std::uint32_t total = 0;
+  std::uint32_t own = team.number; // the next half word that this team writes
+  for (std::uint32_t first = 0; first < count; first += lanes) {
+    const std::uint32_t mine = first + lane < count ? half[first + lane] : 0;
+    const std::uint32_t to_here = team.together.sum_to_here(count_bits(mine));
+    for (; own < first + lanes && own < count; own += team.teams) {
+      const std::uint32_t word = team.together.of(mine, own - first);
+      const std::uint32_t at = total + team.together.of(to_here, own - first) - count_bits(word);
+      if (before != nullptr && lane == 0)
+        before[own] = at;
+      for (std::uint32_t bit = lane; bit < 32; bit += lanes)
+        if ((word >> bit & 1) != 0 && at + bits_below(word, bit) < room)
+          list[at + bits_below(word, bit)] = 32 * own + bit;
+    }
+    total += team.together.of(to_here, lanes - 1);
   }
   return total;
 }
@@ -179,20 +177,27 @@ CUDAQ_QEC_HOST_DEVICE void look_at_neighbours(const Group &group, const predecod
                                               std::uint32_t events) {
   const auto team = group.small_team();
   const edge_step *const steps = job.rule == local_rule::isolated ? job.graph.steps : nullptr;
-  for (std::uint32_t i = team.number; i < events; i += team.teams) {
-    const only_neighbour mine = only_fired_neighbour(job.graph, s.fired, s.list[i], steps, team.together);
-    if (team.together.lane() != 0)
+  for (std::uint32_t first = 0; first < events; first += team.teams) {
+    const std::uint32_t i = first + team.number;
+    const only_neighbour mine =
+        only_fired_neighbour(job.graph, s.fired, i < events ? s.list[i] : kNoDetector, steps, team.together);
+    if (team.together.lane() != 0 || i >= events)
       continue;
-    s.facts[i].edge = mine.edge;
-    s.facts[i].partner = mine.how == only_neighbour::none  ? event_facts::kNone
-                         : mine.how == only_neighbour::one ? job.graph.edges[mine.edge].neighbour
-                                                           : event_facts::kMany;
+    event_facts found{{event_facts::kNone, 0}, 0, 0};
+    if (mine.how == only_neighbour::many)
+      found.edge.neighbour = event_facts::kMany;
+    if (mine.how == only_neighbour::one) {
+      found.edge = job.graph.edges[mine.edge];
+      found.matched = steps != nullptr && steps[mine.edge] == edge_step::matched ? 1 : 0;
+    }
+    s.facts[i] = found;
   }
 }
 
-/// True if the partner of a pair has no other fired neighbour.
-CUDAQ_QEC_HOST_DEVICE inline bool is_mutual(const predecode_scratch &s, std::uint32_t partner) {
-  return s.facts[place_of(s, partner)].partner < event_facts::kMany;
+/// True if an event has one fired neighbour, which has no other.
+CUDAQ_QEC_HOST_DEVICE inline bool is_mutual(const predecode_scratch &s, const event_facts &mine) {
+  return mine.edge.neighbour < event_facts::kMany &&
+         s.facts[place_of(s, mine.edge.neighbour)].edge.neighbour < event_facts::kMany;
 }
 
 /// Step 4, of the rule isolated.
@@ -201,41 +206,43 @@ CUDAQ_QEC_HOST_DEVICE void list_candidates(const Group &group, const predecode_j
                                            std::uint32_t events) {
   for (std::uint32_t i = group.thread(); i < events; i += group.threads()) {
     const event_facts mine = s.facts[i];
-    const bool candidate = mine.partner == event_facts::kNone
-                               ? job.graph.isolation[s.list[i]].alone != 0
-                               : mine.partner != event_facts::kMany &&
-                                     job.graph.steps[mine.edge] == edge_step::matched && is_mutual(s, mine.partner);
-    if (candidate) // the partner of a pair is one, too: both see the same
-      s.candidate[group.add(*s.candidates, 1)] = i;
+    if (mine.edge.neighbour == event_facts::kNone ? job.graph.isolation[s.list[i]].alone != 0
+                                                  : mine.matched != 0 && is_mutual(s, mine))
+      s.candidate[group.add(*s.candidates, 1)] = i; // of a pair both: they see the same
   }
 }
 
-/// Step 5.
+/// Step 5. Each lane loads where the list of one of the team's next events begins.
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void look_at_distances(const Group &group, const predecode_job &job, const predecode_scratch &s) {
   const auto team = group.team();
-  for (std::uint32_t c = team.number; c < *s.candidates; c += team.teams) {
-    event_facts &mine = s.facts[s.candidate[c]];
-    const std::uint32_t detector = s.list[s.candidate[c]];
-    const std::uint32_t but = mine.partner == event_facts::kNone ? detector : mine.partner;
-    const std::uint32_t nearest = nearest_other(job.graph, s.fired, detector, but, team.together);
-    if (team.together.lane() == 0)
-      mine.nearest = nearest;
+  const auto &together = team.together;
+  const std::uint32_t candidates = *s.candidates;
+  for (std::uint32_t first = team.number; first < candidates; first += together.lanes() * team.teams) {
+    const std::uint32_t own = first + together.lane() * team.teams;
+    const near_list mine = own < candidates ? near_of(job.graph, s.list[s.candidate[own]]) : near_list{0, 0, 0};
+    for (std::uint32_t k = 0; k < together.lanes() && first + k * team.teams < candidates; ++k) {
+      const std::uint32_t i = s.candidate[first + k * team.teams];
+      const std::uint32_t partner = s.facts[i].edge.neighbour;
+      const near_list list{together.of(mine.first, k), together.of(mine.end, k), together.of(mine.reach, k)};
+      const std::uint32_t nearest =
+          nearest_other(job.graph, s.fired, list, partner == event_facts::kNone ? s.list[i] : partner, together);
+      if (together.lane() == 0)
+        s.facts[i].nearest = nearest;
+    }
   }
 }
 
 CUDAQ_QEC_HOST_DEVICE inline local_decision decide_candidate(const predecode_job &job, const predecode_scratch &s,
                                                              std::uint32_t i) {
   const event_facts mine = s.facts[i];
-  const std::uint32_t detector = s.list[i];
+  const std::uint32_t detector = s.list[i], partner = mine.edge.neighbour;
   const isolation_of here = job.graph.isolation[detector];
-  if (mine.partner == event_facts::kNone)
+  if (partner == event_facts::kNone)
     return mine.nearest == here.reach ? local_decision{true, true, job.graph.boundary[detector]} : local_decision{};
-  const isolation_of there = job.graph.isolation[mine.partner];
-  const std::uint32_t theirs = s.facts[place_of(s, mine.partner)].nearest;
-  if (!is_isolated_pair(here, there, mine.nearest, theirs))
+  if (!is_isolated_pair(here, job.graph.isolation[partner], mine.nearest, s.facts[place_of(s, partner)].nearest))
     return {};
-  return {true, detector < mine.partner, job.graph.edges[mine.edge].observables};
+  return {true, detector < partner, mine.edge.observables};
 }
 
 /// Steps 3 to 6. The list is complete.
@@ -247,14 +254,11 @@ CUDAQ_QEC_HOST_DEVICE void decide_listed(const Group &group, const predecode_job
   if (job.rule != local_rule::isolated) {
     for (std::uint32_t i = group.thread(); i < events; i += group.threads()) {
       const event_facts mine = s.facts[i];
-      const only_neighbour how = {mine.partner == event_facts::kNone   ? only_neighbour::none
-                                  : mine.partner == event_facts::kMany ? only_neighbour::many
-                                                                       : only_neighbour::one,
-                                  mine.edge};
-      const bool mutual = how.how == only_neighbour::one && is_mutual(s, mine.partner);
+      const only_neighbour::kind how = mine.edge.neighbour == event_facts::kNone   ? only_neighbour::none
+                                       : mine.edge.neighbour == event_facts::kMany ? only_neighbour::many
+                                                                                   : only_neighbour::one;
       apply(group, job, s, s.list[i],
-            decide_by_steps(job.graph, s.fired, s.list[i], job.rule, how,
-                            mutual ? only_neighbour::one : only_neighbour::many));
+            decide_by_steps(job.graph, s.fired, s.list[i], job.rule, how, mine.edge, is_mutual(s, mine)));
     }
     return;
   }

@@ -98,15 +98,19 @@ struct local_decision {
 
 /// The threads that look at one detector together: on a CPU one, on a device some of a warp. All of them call the
 /// functions below, with equal arguments, and get equal results. They look at lanes() * kAtOnce neighbours at a time.
+/// Several such groups of one warp must call the same functions in step.
 struct single_lane {
   static constexpr std::uint32_t kAtOnce = 1;
   CUDAQ_QEC_HOST_DEVICE static constexpr std::uint32_t lane() { return 0; }
   CUDAQ_QEC_HOST_DEVICE static constexpr std::uint32_t lanes() { return 1; }
   /// The lanes that say true, as bits.
   CUDAQ_QEC_HOST_DEVICE static std::uint32_t which(bool mine) { return mine ? 1 : 0; }
+  /// One of the groups in step says true.
+  CUDAQ_QEC_HOST_DEVICE static bool any_group(bool mine) { return mine; }
   /// The value of one lane.
   CUDAQ_QEC_HOST_DEVICE static std::uint32_t of(std::uint32_t mine, std::uint32_t) { return mine; }
-  CUDAQ_QEC_HOST_DEVICE static std::uint32_t sum(std::uint32_t mine) { return mine; }
+  /// The sum over the lanes up to this one.
+  CUDAQ_QEC_HOST_DEVICE static std::uint32_t sum_to_here(std::uint32_t mine) { return mine; }
 };
 
 namespace detail {
@@ -129,27 +133,37 @@ struct only_neighbour {
   enum kind { none, one, many } how = none;
   std::uint32_t edge = 0;
 };
+/// kNoDetector: none.
+inline constexpr std::uint32_t kNoDetector = UINT32_MAX;
 template <class Lanes>
 CUDAQ_QEC_HOST_DEVICE only_neighbour only_fired_neighbour(const detector_graph_view &graph, const std::uint64_t *fired,
                                                           std::uint32_t detector, const edge_step *steps,
                                                           const Lanes &together) {
   only_neighbour found;
-  const std::uint32_t end = graph.edge_first[detector + 1];
-  for (std::uint32_t first = graph.edge_first[detector]; first < end;) {
-    std::uint32_t neighbour[Lanes::kAtOnce];
-    edge_step step[Lanes::kAtOnce]; // loaded before they are used: a load takes longer than the rest
+  std::uint32_t first = 0, end = 0;
+  if (detector != kNoDetector) {
+    first = graph.edge_first[detector];
+    end = graph.edge_first[detector + 1];
+  }
+  while (together.any_group(first < end)) {
+    std::uint32_t neighbour[Lanes::kAtOnce] = {};
+    edge_step step[Lanes::kAtOnce]; // loaded before they are used: on a device a load takes longer than the rest
     for (std::uint32_t k = 0; k < Lanes::kAtOnce; ++k) {
       const std::uint32_t e = first + k * together.lanes() + together.lane();
-      neighbour[k] = graph.edges[e < end ? e : first].neighbour;
-      step[k] = e >= end ? edge_step::ignored : steps == nullptr ? edge_step::step : steps[e];
+      step[k] = edge_step::ignored;
+      if (e < end) {
+        neighbour[k] = graph.edges[e].neighbour;
+        step[k] = steps == nullptr ? edge_step::step : steps[e];
+      }
     }
     for (std::uint32_t k = 0; k < Lanes::kAtOnce; ++k, first += together.lanes()) {
       const std::uint32_t hits = together.which(step[k] != edge_step::ignored && is_fired(fired, neighbour[k]));
       if (hits == 0)
         continue;
-      if (found.how == only_neighbour::one || (hits & (hits - 1)) != 0)
-        return {only_neighbour::many, 0};
-      found = {only_neighbour::one, first + lowest_lane(hits)};
+      const bool more = found.how != only_neighbour::none || (hits & (hits - 1)) != 0;
+      found = {more ? only_neighbour::many : only_neighbour::one, first + lowest_lane(hits)};
+      if (more)
+        end = 0; // enough is known
     }
   }
   return found;
@@ -170,18 +184,25 @@ CUDAQ_QEC_HOST_DEVICE inline bool is_alone(const detector_graph_view &graph, con
   return true;
 }
 
-/// Distance from `detector` to the nearest fired detector except `but`; at most its reach.
+/// The near detectors of a detector: their list, and how far it reaches.
+struct near_list {
+  std::uint32_t first, end, reach;
+};
+CUDAQ_QEC_HOST_DEVICE inline near_list near_of(const detector_graph_view &graph, std::uint32_t detector) {
+  return {graph.near_first[detector], graph.near_first[detector + 1], graph.isolation[detector].reach};
+}
+
+/// Distance to the nearest fired detector of a list, except `but`; at most the reach.
 template <class Lanes>
 CUDAQ_QEC_HOST_DEVICE std::uint32_t nearest_other(const detector_graph_view &graph, const std::uint64_t *fired,
-                                                  std::uint32_t detector, std::uint32_t but, const Lanes &together) {
-  const std::uint32_t end = graph.near_first[detector + 1];
-  for (std::uint32_t first = graph.near_first[detector]; first < end; first += together.lanes()) {
+                                                  const near_list &list, std::uint32_t but, const Lanes &together) {
+  for (std::uint32_t first = list.first; first < list.end; first += together.lanes()) {
     const std::uint32_t i = first + together.lane();
-    const near_detector mine = i < end ? graph.near[i] : near_detector{but, 0};
+    const near_detector mine = i < list.end ? graph.near[i] : near_detector{but, 0};
     if (const std::uint32_t hits = together.which(mine.detector != but && is_fired(fired, mine.detector)); hits != 0)
       return together.of(mine.distance, lowest_lane(hits));
   }
-  return graph.isolation[detector].reach;
+  return list.reach;
 }
 
 /// Every other way to pair up the two ends of an edge weighs more than the limit. others, theirs: nearest_other of the
@@ -200,7 +221,7 @@ CUDAQ_QEC_HOST_DEVICE inline local_decision decide_isolated(const detector_graph
   const only_neighbour mine = only_fired_neighbour(graph, fired, detector, graph.steps, alone);
   const isolation_of &here = graph.isolation[detector];
   if (mine.how == only_neighbour::none && here.alone != 0 &&
-      nearest_other(graph, fired, detector, detector, alone) == here.reach)
+      nearest_other(graph, fired, near_of(graph, detector), detector, alone) == here.reach)
     return {true, true, graph.boundary[detector]};
   if (mine.how != only_neighbour::one || graph.steps[mine.edge] != edge_step::matched)
     return {};
@@ -208,29 +229,29 @@ CUDAQ_QEC_HOST_DEVICE inline local_decision decide_isolated(const detector_graph
   if (only_fired_neighbour(graph, fired, edge.neighbour, graph.steps, alone).how != only_neighbour::one)
     return {};
   const isolation_of &there = graph.isolation[edge.neighbour];
-  const std::uint32_t others = nearest_other(graph, fired, detector, edge.neighbour, alone);
+  const std::uint32_t others = nearest_other(graph, fired, near_of(graph, detector), edge.neighbour, alone);
   if (!is_isolated_pair(here, there, others, there.reach)) // theirs is not more
     return {};
-  if (!is_isolated_pair(here, there, others, nearest_other(graph, fired, edge.neighbour, detector, alone)))
+  if (!is_isolated_pair(here, there, others,
+                        nearest_other(graph, fired, near_of(graph, edge.neighbour), detector, alone)))
     return {};
   return {true, detector < edge.neighbour, edge.observables};
 }
 
-/// The decision of the rules that look at steps. `others`: what the neighbour's only_fired_neighbour is.
+/// The decision of the rules that look at steps. edge: to the only fired neighbour, if there is one. mutual: this
+/// detector is that neighbour's only one.
 CUDAQ_QEC_HOST_DEVICE inline local_decision decide_by_steps(const detector_graph_view &graph,
                                                             const std::uint64_t *fired, std::uint32_t detector,
-                                                            local_rule rule, const only_neighbour &mine,
-                                                            only_neighbour::kind others) {
-  if (mine.how == only_neighbour::none) {
+                                                            local_rule rule, only_neighbour::kind how,
+                                                            const graph_edge &edge, bool mutual) {
+  if (how == only_neighbour::none) {
     const std::uint32_t list = graph.boundary[detector];
     if (list == kNoBoundary || (rule == local_rule::guarded && !is_alone(graph, fired, detector)))
       return {};
     return {true, true, list};
   }
-  // This detector is a fired neighbour of its neighbour, so `one` means this detector.
-  if (mine.how == only_neighbour::many || others != only_neighbour::one)
+  if (!mutual)
     return {};
-  const graph_edge edge = graph.edges[mine.edge];
   return {true, detector < edge.neighbour, edge.observables};
 }
 
@@ -243,10 +264,13 @@ CUDAQ_QEC_HOST_DEVICE inline local_decision decide_locally(const detector_graph_
     return detail::decide_isolated(graph, fired, detector);
   constexpr single_lane alone;
   const detail::only_neighbour mine = detail::only_fired_neighbour(graph, fired, detector, nullptr, alone);
-  detail::only_neighbour::kind others = detail::only_neighbour::none;
-  if (mine.how == detail::only_neighbour::one)
-    others = detail::only_fired_neighbour(graph, fired, graph.edges[mine.edge].neighbour, nullptr, alone).how;
-  return detail::decide_by_steps(graph, fired, detector, rule, mine, others);
+  if (mine.how != detail::only_neighbour::one)
+    return detail::decide_by_steps(graph, fired, detector, rule, mine.how, {}, false);
+  const graph_edge edge = graph.edges[mine.edge];
+  // This detector is a fired neighbour of its neighbour, so `one` means this detector.
+  const bool mutual =
+      detail::only_fired_neighbour(graph, fired, edge.neighbour, nullptr, alone).how == detail::only_neighbour::one;
+  return detail::decide_by_steps(graph, fired, detector, rule, mine.how, edge, mutual);
 }
 
 } // namespace cudaq::qec::realtime

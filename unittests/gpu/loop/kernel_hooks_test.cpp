@@ -165,7 +165,7 @@ TEST_F(KernelHooksAlone, AFrameThatIsRequestAndResponseEndsTheKernelWithAFault) 
   s.dispatcher->fault_expected = true;
   ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
   s.client->send(id_of(handler::reverse), some_bytes(16, 1), 1);
-  EXPECT_TRUE(eventually([&] { return s.dispatcher->state() == CUDAQ_DISPATCHER_FAILED; }, kOneSecond));
+  EXPECT_TRUE(eventually([&] { return s.dispatcher->state() == CUDAQ_DISPATCHER_FAILED; }));
   const call_result stopped = CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop(s.dispatcher->get));
   EXPECT_EQ(stopped.status, CUDAQ_ERR_INTERNAL);
   EXPECT_NE(stopped.text.find("cudaq_dev_rx_poll"), std::string::npos) << stopped.text;
