@@ -69,5 +69,6 @@ add_pkgconfig(cudaq-realtime-graphs cudaq-realtime
 add_pkgconfig(cudaq-realtime-shm-client cudaq-realtime "requests to another process through shared memory")
 add_pkgconfig(cudaq-qec-decoding "" "decoders for detector error models")
 add_pkgconfig(cudaq-qec-realtime cudaq-realtime "QEC pipeline: predecoding and decoding of requests from a ring")
-add_pkgconfig(cudaq-qec-realtime-gpu cudaq-qec-realtime "resident GPU workers; device and inference engines of the AI services")
+add_pkgconfig(cudaq-qec-realtime-gpu cudaq-qec-realtime
+  "resident GPU workers; device and inference engines of the AI services")
 install(FILES LICENSE "${CUDAQ_NOTICES}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/qec/realtime/resident_workers.h"
 
-#include "cudaq/qec/realtime/resident_mailbox.h"
+#include "cudaq/qec/realtime/resident_mailbox.cuh"
 #include "kernels/qec/device_memory.h"
 #include "lib/base/cpu_relax.h"
 #include "lib/base/cuda_device.h"

@@ -43,7 +43,7 @@ BELOW = {
     "kernels/graphs": {"lib/kernel_abi", DETAIL, "include"},
     "kernels/archive": {"kernels/graphs", "lib/kernel_abi", DETAIL, "include/*.cuh", "include"},
     # The pipeline's inference engines, and the workers that use them.
-    "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include"},
+    "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include/*.cuh", "include"},
     "tools": {"lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
     "unittests/install": {"include", "include/*.cuh"},  # only what is installed

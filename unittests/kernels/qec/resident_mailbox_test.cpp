@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop of a resident block, run by CPU threads against a worker's thread.
-#include "cudaq/qec/realtime/resident_mailbox.h"
+#include "cudaq/qec/realtime/resident_mailbox.cuh"
 
 #include "unittests/qec/pipeline/pipeline_rig.h"
 

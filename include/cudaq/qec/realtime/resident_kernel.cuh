@@ -13,7 +13,7 @@
 #ifndef CUDAQ_QEC_REALTIME_RESIDENT_KERNEL_CUH
 #define CUDAQ_QEC_REALTIME_RESIDENT_KERNEL_CUH
 
-#include "cudaq/qec/realtime/resident_mailbox.h"
+#include "cudaq/qec/realtime/resident_mailbox.cuh"
 #include "cudaq/qec/realtime/resident_workers.h"
 
 namespace cudaq::qec::realtime::gpu {

@@ -6,8 +6,8 @@
 //   block             sees flags[w]; the stage reads the frame, writes the output
 //   block             flags[w] = 0, ready 1
 //   worker's thread   ready 1 -> 2, reads the output, ready 0; then it may write the next frame
-#ifndef CUDAQ_QEC_REALTIME_RESIDENT_MAILBOX_H
-#define CUDAQ_QEC_REALTIME_RESIDENT_MAILBOX_H
+#ifndef CUDAQ_QEC_REALTIME_RESIDENT_MAILBOX_CUH
+#define CUDAQ_QEC_REALTIME_RESIDENT_MAILBOX_CUH
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 
