@@ -24,6 +24,23 @@ void family(std::string &text, const char *name, const char *type, const char *h
   text += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
 }
 
+/// Prometheus counts from the first bucket on: each line includes the lines before it.
+std::string latency_text(std::uint64_t id, const cudaq::qec::realtime::latency_counters::counts &counts) {
+  using cudaq::qec::realtime::latency_counters;
+  constexpr const char *kName = "cudaq_decoder_latency_seconds";
+  std::string text;
+  std::uint64_t up_to = 0;
+  for (std::size_t k = 0; k < latency_counters::kBuckets; ++k) {
+    const std::string bound = k < latency_counters::kBounds
+                                  ? fmt::format("{:.9f}", static_cast<double>(latency_counters::bound_ns(k)) * 1e-9)
+                                  : "+Inf";
+    up_to += counts.buckets[k];
+    text += fmt::format("{}_bucket{{decoder=\"{}\",le=\"{}\"}} {}\n", kName, id, bound, up_to);
+  }
+  return text + fmt::format("{0}_sum{{decoder=\"{1}\"}} {2:.9f}\n{0}_count{{decoder=\"{1}\"}} {3}\n", kName, id,
+                            static_cast<double>(counts.sum_ns) * 1e-9, up_to);
+}
+
 /// Of the whole exchange with a reader.
 constexpr std::chrono::milliseconds kExchangeLimit{200};
 
@@ -109,6 +126,9 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
       text += fmt::format("cudaq_decoder_answers_total{{decoder=\"{}\",status=\"{}\"}} {}\n", decoder->limits().id,
                           kStatusNames[i], counts.by_status[i]);
   }
+  family(text, "cudaq_decoder_latency_seconds", "histogram", "From a request's arrival at the decoder to its answer.");
+  for (const auto &decoder : server.decoders())
+    text += latency_text(decoder->limits().id, decoder->latency());
   const auto one = [&](const char *name, const char *type, const char *help, std::uint64_t value) {
     family(text, name, type, help);
     text += fmt::format("{} {}\n", name, value);

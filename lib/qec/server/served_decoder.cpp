@@ -54,7 +54,9 @@ bool served_decoder::submit(const read_result &read, std::span<std::uint8_t> res
   requests_.add();
   const wire_function function = read.request.function;
   if (limits_.queue_length == 0) {
+    const clock::time_point arrival = clock::now();
     now = serve(read, result, false);
+    record_latency(arrival);
     return true;
   }
   server_status refused = server_status::busy;
@@ -102,6 +104,7 @@ std::uint32_t served_decoder::turn() noexcept {
   const bool too_old =
       limits_.age_limit_ns != 0 && clock::now() - e.arrival > std::chrono::nanoseconds(limits_.age_limit_ns);
   const server_answer answer = serve(e.read, e.result, too_old);
+  record_latency(e.arrival);
   const cudaq_host_job_t job = e.job;
   // The entry is free before the answer leaves: a requester that waits for its answers is never answered busy.
   tail_.store(at + 1);
@@ -152,6 +155,10 @@ void served_decoder::count(wire_function function, const server_answer &answer) 
   }
   if (answer.status == refuse(function, server_status::busy).status)
     busy_.add();
+}
+
+void served_decoder::record_latency(clock::time_point arrival) noexcept {
+  latency_.record(static_cast<std::uint64_t>((clock::now() - arrival) / std::chrono::nanoseconds(1)));
 }
 
 void served_decoder::offer(std::unique_ptr<decoding_unit> unit) {

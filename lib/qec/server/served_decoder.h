@@ -5,6 +5,7 @@
 
 #include "lib/base/runner.h"
 #include "lib/qec/server/decoder_session.h"
+#include "lib/qec/server/latency_counters.h"
 
 #include <array>
 #include <cstdint>
@@ -77,6 +78,8 @@ public:
   /// Requests in the queue, at some recent moment.
   [[nodiscard]] std::uint64_t waiting() const noexcept;
   [[nodiscard]] decoder_counts counts() const noexcept;
+  /// Of all requests that were served, from submit to their answer.
+  [[nodiscard]] latency_counters::counts latency() const noexcept { return latency_.read(); }
 
 private:
   using clock = cudaq::realtime::detail::steady_clock;
@@ -95,6 +98,7 @@ private:
   void exchange_if_possible() noexcept;
   std::uint32_t turn() noexcept;
   void count(wire_function function, const server_answer &answer) noexcept;
+  void record_latency(clock::time_point arrival) noexcept;
 
   const decoder_limits limits_;
   const std::uint64_t num_observables_;
@@ -111,6 +115,7 @@ private:
   cudaq::realtime::detail::shared_word<std::uint64_t> head_, tail_;
   cudaq::realtime::detail::counter requests_, shots_, busy_, too_old_, failed_alone_, exchanges_, answered_;
   std::array<cudaq::realtime::detail::counter, kServerStatuses> by_status_;
+  latency_counters latency_;
   cudaq::realtime::detail::shared_word<std::uint32_t> stop_requested_;
   cudaq::realtime::detail::loop_thread thread_;
 };

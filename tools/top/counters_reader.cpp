@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/top/counters_reader.h"
+
+#include "tools/common/clock.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <poll.h>
+#include <stdexcept>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::uint64_t kAnswerLimitNs = 10'000'000'000;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+
+class unix_connection {
+public:
+  unix_connection() : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  ~unix_connection() {
+    if (fd_ >= 0)
+      close(fd_);
+  }
+  unix_connection(const unix_connection &) = delete;
+  unix_connection &operator=(const unix_connection &) = delete;
+  int fd() const { return fd_; }
+
+private:
+  const int fd_;
+};
+
+/// One line: name{label="value",...} number.
+struct counter_line {
+  std::string name;
+  std::map<std::string, std::string> labels;
+  double value = 0;
+};
+
+bool parse_labels(std::string_view text, std::map<std::string, std::string> &labels) {
+  while (!text.empty()) {
+    const std::size_t equals = text.find("=\""), end = text.find('"', equals + 2);
+    if (equals == std::string_view::npos || end == std::string_view::npos)
+      return false;
+    labels[std::string(text.substr(0, equals))] = text.substr(equals + 2, end - equals - 2);
+    text.remove_prefix(end + 1);
+    if (!text.empty() && text.front() == ',')
+      text.remove_prefix(1);
+  }
+  return true;
+}
+
+template <class Number>
+bool parse_number(std::string_view text, Number &value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool parse_line(std::string_view line, counter_line &into) {
+  const std::size_t blank = line.rfind(' '), brace = line.find('{');
+  if (blank == std::string_view::npos || !parse_number(line.substr(blank + 1), into.value) ||
+      !(into.value >= 0 && into.value < 1e18)) // a count
+    return false;
+  if (brace == std::string_view::npos) {
+    into.name = line.substr(0, blank);
+    return true;
+  }
+  into.name = line.substr(0, brace);
+  return blank > brace + 1 && line[blank - 1] == '}' &&
+         parse_labels(line.substr(brace + 1, blank - brace - 2), into.labels);
+}
+
+counted_decoder &decoder_of(server_counters &server, std::uint64_t id) {
+  for (counted_decoder &d : server.decoders)
+    if (d.id == id)
+      return d;
+  counted_decoder &added = server.decoders.emplace_back();
+  added.id = id;
+  return added;
+}
+
+void take_decoder_line(const counter_line &line, counted_decoder &d) {
+  const auto label = [&](const char *name) {
+    const auto found = line.labels.find(name);
+    return found == line.labels.end() ? std::string() : found->second;
+  };
+  const auto count = static_cast<std::uint64_t>(line.value);
+  const std::pair<const char *, std::uint64_t &> plain[] = {
+      {"cudaq_decoder_requests_total", d.requests},
+      {"cudaq_decoder_shots_total", d.shots},
+      {"cudaq_decoder_waiting", d.waiting},
+      {"cudaq_decoder_too_old_total", d.too_old},
+      {"cudaq_decoder_failed_one_shots_total", d.failed_one_shots},
+      {"cudaq_decoder_exchanges_total", d.exchanges}};
+  for (const auto &[name, member] : plain)
+    if (line.name == name)
+      member = count;
+  if (line.name == "cudaq_decoder_answers_total")
+    d.answers.emplace_back(label("status"), count);
+  if (line.name == "cudaq_decoder_latency_seconds_sum")
+    d.latency_sum_ns = line.value * 1e9;
+  if (line.name == "cudaq_decoder_latency_seconds_bucket") {
+    double bound = 0;
+    if (!parse_number(label("le"), bound)) // +Inf, which comes last
+      bound = d.latency.empty() ? 0 : d.latency.back().first * 1e-9;
+    d.latency.emplace_back(bound * 1e9, count);
+  }
+}
+
+} // namespace
+
+server_counters parse_counters(const std::string &text) {
+  server_counters server;
+  bool any = false;
+  const std::pair<const char *, std::uint64_t &> plain[] = {{"cudaq_server_processed_total", server.processed},
+                                                            {"cudaq_server_in_flight", server.in_flight},
+                                                            {"cudaq_server_stray_requests_total", server.strays},
+                                                            {"cudaq_server_dropped_bad_magic_total", server.bad_magic},
+                                                            {"cudaq_server_reloads_total", server.reloads}};
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = std::string_view(text).substr(at, end - at);
+    if (line.empty() || line.front() == '#')
+      continue;
+    counter_line read;
+    if (!parse_line(line, read))
+      throw std::runtime_error("it does not give the counters of a server: " + std::string(line.substr(0, 60)));
+    for (const auto &[name, member] : plain)
+      if (read.name == name) {
+        member = static_cast<std::uint64_t>(read.value);
+        any = true;
+      }
+    std::uint64_t id = 0;
+    if (const auto found = read.labels.find("decoder"); found != read.labels.end() && parse_number(found->second, id))
+      take_decoder_line(read, decoder_of(server, id));
+  }
+  if (!any)
+    throw std::runtime_error("it does not give the counters of a server");
+  return server;
+}
+
+std::string read_counters(const std::string &path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    throw std::runtime_error("the path has more than " + std::to_string(sizeof address.sun_path - 1) + " characters");
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const unix_connection server;
+  if (server.fd() < 0 || connect(server.fd(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0)
+    throw std::runtime_error(std::string("no server listens there: ") + std::strerror(errno));
+  std::string text;
+  char part[16384];
+  for (const std::uint64_t end = now_ns() + kAnswerLimitNs;;) {
+    const std::uint64_t now = now_ns();
+    pollfd ready{server.fd(), POLLIN, 0};
+    const int events = now < end ? poll(&ready, 1, static_cast<int>((end - now) / 1'000'000 + 1)) : 0;
+    if (events < 0 && errno == EINTR)
+      throw std::runtime_error("interrupted");
+    const ssize_t n = events > 0 ? recv(server.fd(), part, sizeof part, 0) : -1;
+    if (n == 0)
+      return text;
+    if (n < 0 || text.size() > kMostBytes)
+      throw std::runtime_error("the server that listens there did not answer within 10 s");
+    text.append(part, static_cast<std::size_t>(n));
+  }
+}
+
+} // namespace cudaq::realtime::tools

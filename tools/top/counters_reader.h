@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The live counters of a server, read from its Unix socket.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct counted_decoder {
+  std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> answers; ///< by status
+  /// Upper bound of each bucket in ns, and the requests up to it; the last one, above all bounds, has the bound before
+  /// it.
+  std::vector<std::pair<double, std::uint64_t>> latency;
+  double latency_sum_ns = 0;
+};
+
+/// What a server shows at one moment.
+struct server_counters {
+  std::uint64_t processed = 0, in_flight = 0, strays = 0, bad_magic = 0, reloads = 0;
+  std::vector<counted_decoder> decoders;
+};
+
+/// Reads Prometheus text. Lines of unknown names are ignored. Throws std::runtime_error if it is not the text of a
+/// server.
+server_counters parse_counters(const std::string &text);
+
+/// All that the server at the socket `path` gives to a connection. Throws std::runtime_error with the reason: no
+/// listener, no file, no answer within 10 s (a server that reloads answers late).
+std::string read_counters(const std::string &path);
+
+} // namespace cudaq::realtime::tools

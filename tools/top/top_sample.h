@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has happened between two readings of a server's counters, for people and for programs.
+#pragma once
+
+#include "tools/common/report.h"
+#include "tools/top/counters_reader.h"
+
+namespace cudaq::realtime::tools {
+
+/// Counts and rates of the interval; `waiting` is of its end.
+struct sampled_decoder {
+  std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> answers; ///< by status
+  std::vector<std::pair<double, std::uint64_t>> latency;      ///< upper bound in ns, requests of the bucket
+  std::uint64_t answered = 0;                                 ///< requests in `latency`
+  double latency_mean_ns = 0;
+
+  /// The upper bound of the bucket that has the request of this rank: at most 25 % above its latency. 0 without
+  /// requests.
+  [[nodiscard]] double latency_percentile_ns(double percent) const;
+};
+
+struct server_sample {
+  double seconds = 0;
+  std::uint64_t processed = 0, in_flight = 0, strays = 0, bad_magic = 0, reloads = 0;
+  std::vector<sampled_decoder> decoders;
+};
+
+/// A counter that went down belongs to a server that was started again: it counts from 0.
+server_sample sample_between(const server_counters &before, const server_counters &after, double seconds);
+
+json sample_json(const server_sample &sample);
+/// A line for the server, and a table of the decoders.
+std::string sample_text(const server_sample &sample);
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `top` makes of two readings of a server's counters.
+#include "tools/top/top_sample.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+/// A server with the decoder 6: so many requests in all, of which `slow` took up to 1 ms and the others up to 1 us.
+std::string page(int requests, int slow, int refused = 0) {
+  const auto decoder = [](const char *name, const std::string &labels, double value) {
+    return fmt::format("cudaq_decoder_{}{{decoder=\"6\"{}}} {}\n", name, labels, value);
+  };
+  std::string text = "# HELP cudaq_decoder_requests_total Requests.\n# TYPE cudaq_decoder_requests_total counter\n";
+  text += decoder("requests_total", "", requests) + decoder("waiting", "", 3);
+  text += decoder("answers_total", ",status=\"ok\"", requests - refused);
+  text += decoder("answers_total", ",status=\"busy\"", refused);
+  text += decoder("latency_seconds_bucket", ",le=\"0.000001000\"", requests - slow);
+  text += decoder("latency_seconds_bucket", ",le=\"0.001000000\"", requests);
+  text += decoder("latency_seconds_bucket", ",le=\"+Inf\"", requests);
+  text += decoder("latency_seconds_sum", "", (requests - slow) * 0.5e-6 + slow * 0.5e-3);
+  text += decoder("latency_seconds_count", "", requests);
+  return text + fmt::format("cudaq_server_processed_total {}\ncudaq_server_in_flight 1\nanother_total 7\n", requests);
+}
+
+TEST(TopSample, ShowsWhatHappenedBetweenTwoReadings) {
+  const server_sample s = sample_between(parse_counters(page(100, 100)), parse_counters(page(1100, 120, 5)), 2);
+  EXPECT_EQ(s.processed, 1000u);
+  EXPECT_EQ(s.in_flight, 1u);
+  ASSERT_EQ(s.decoders.size(), 1u);
+  const sampled_decoder &d = s.decoders[0];
+  EXPECT_EQ(d.id, 6u);
+  EXPECT_EQ(d.requests, 1000u);
+  EXPECT_EQ(d.waiting, 3u);
+  EXPECT_EQ(d.answered, 1000u);
+  EXPECT_NEAR(d.latency_percentile_ns(50), 1000, 1e-6);
+  EXPECT_NEAR(d.latency_percentile_ns(98), 1000, 1e-6);
+  EXPECT_NEAR(d.latency_percentile_ns(99), 1e6, 1e-3);
+  EXPECT_NEAR(d.latency_mean_ns, (980 * 0.5e3 + 20 * 0.5e6) / 1000, 1);
+  const json j = sample_json(s);
+  EXPECT_NEAR(j.at("processed_per_second").get<double>(), 500, 1e-9);
+  EXPECT_EQ(j.at("decoders").at(0).at("answers_by_status").at("busy"), 5);
+  EXPECT_NE(sample_text(s).find("busy 5"), std::string::npos) << sample_text(s);
+}
+
+TEST(TopSample, AServerThatWasStartedAgainCountsFromZero) {
+  const server_sample s = sample_between(parse_counters(page(1000, 10)), parse_counters(page(20, 5)), 1);
+  EXPECT_EQ(s.processed, 20u);
+  ASSERT_EQ(s.decoders.size(), 1u);
+  EXPECT_EQ(s.decoders[0].requests, 20u);
+  EXPECT_EQ(s.decoders[0].answered, 20u);
+  EXPECT_NEAR(s.decoders[0].latency_percentile_ns(50), 1000, 1e-6);
+}
+
+TEST(TopSample, WithoutRequestsThereIsNoLatency) {
+  const server_sample s = sample_between(parse_counters(page(50, 5)), parse_counters(page(50, 5)), 1);
+  EXPECT_EQ(s.decoders[0].answered, 0u);
+  EXPECT_EQ(s.decoders[0].latency_percentile_ns(99), 0);
+  EXPECT_NE(sample_text(s).find(" -"), std::string::npos) << sample_text(s);
+}
+
+TEST(TopSample, TextThatIsNotAServersIsRefused) {
+  for (const char *text :
+       {"", "HTTP/1.1 404 Not Found\r\n\r\n", "cudaq_server_processed_total\n", "cudaq_server_processed_total many\n",
+        "cudaq_server_processed_total -1\n", "cudaq_server_processed_total inf\n", "cudaq_server_processed_total nan\n",
+        "another_total 1\n"})
+    EXPECT_THROW(parse_counters(text), std::runtime_error) << text;
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// `top` beside a running server.
+#include "unittests/tools/common/json_schema.h"
+#include "unittests/tools/serve/serve_fixture.h"
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+class Top : public Serve {
+protected:
+  std::string counters() const { return (folder_.path() / "counters").string(); }
+  /// False: the program has ended, or shows nothing.
+  static bool shows_an_interval(running_program &top) {
+    for (std::string line = top.line(); !line.empty(); line = top.line())
+      if (contains(line, "requests/s"))
+        return true;
+    return false;
+  }
+};
+
+TEST_F(Top, ReportsTheRequestsOfEachInterval) {
+  running_program server(arguments({"--counters", counters()}), err());
+  ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
+  const auto out = folder_.path() / "top.json";
+  running_program top({"top", "--counters", counters(), "--interval", "0.5", "--count", "3", "--json", out}, err());
+  socket_peer peer(socket());
+  std::uint64_t sent = 0;
+  ASSERT_TRUE(shows_an_interval(top)) << read_file(err());
+  for (; sent < 200; ++sent) // in the intervals after the first
+    ASSERT_EQ(peer.ask(kEnqueue, enqueue(sent, 1)).status, 0);
+  EXPECT_EQ(top.wait(), 0) << read_file(err());
+  const auto report = nlohmann::json::parse(read_file(out));
+  const json_schema schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)));
+  for (const std::string &problem : schema.problems_of(report))
+    ADD_FAILURE() << problem;
+  ASSERT_EQ(report.at("samples").size(), 3u);
+  std::uint64_t seen = 0;
+  for (const auto &sample : report.at("samples")) {
+    ASSERT_EQ(sample.at("decoders").size(), 1u);
+    const auto &decoder = sample.at("decoders").at(0);
+    EXPECT_EQ(decoder.at("id"), 6);
+    seen += decoder.at("requests").get<std::uint64_t>();
+    EXPECT_EQ(decoder.at("latency_ns").at("count"), decoder.at("requests"));
+    if (decoder.at("requests") != 0) {
+      EXPECT_GT(decoder.at("latency_ns").at("p99").get<double>(), 0);
+      EXPECT_GE(decoder.at("latency_ns").at("p99"), decoder.at("latency_ns").at("p50"));
+    }
+  }
+  EXPECT_GT(seen, 0u);
+  EXPECT_LE(seen, sent);
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST_F(Top, EndsByCtrlCWithItsReport) {
+  running_program server(arguments({"--counters", counters()}), err());
+  ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
+  const auto out = folder_.path() / "top.json";
+  running_program top({"top", "--counters", counters(), "--interval", "0.1", "--count", "100000", "--json", out},
+                      err());
+  ASSERT_TRUE(shows_an_interval(top)) << read_file(err());
+  top.signal(SIGINT);
+  (void)top.wait();
+  const auto report = nlohmann::json::parse(read_file(out));
+  EXPECT_EQ(report.at("interrupted"), true);
+  EXPECT_GE(report.at("samples").size(), 1u);
+}
+
+TEST_F(Top, SaysWhenTheServerHasEnded) {
+  running_program server(arguments({"--counters", counters()}), err());
+  ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
+  running_program top({"top", "--counters", counters(), "--interval", "0.1"}, folder_.path() / "top_err");
+  ASSERT_TRUE(shows_an_interval(top)) << read_file(err());
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+  EXPECT_NE(top.wait(), 0);
+  EXPECT_TRUE(contains(read_file(folder_.path() / "top_err"), counters())) << read_file(folder_.path() / "top_err");
+}
+
+TEST_F(Top, RefusesAPathWithoutAServer) {
+  write(folder_.path() / "file", "");
+  for (const std::string &path :
+       {std::string("/nonexistent/socket"), (folder_.path() / "file").string(), std::string(200, 'x')}) {
+    const program_result r = run_program("top --count 1 --counters " + path);
+    EXPECT_EQ(r.exit_code, 2) << path;
+    EXPECT_TRUE(contains(r.err, "--counters " + path)) << r.err;
+  }
+  const program_result endless = run_program("top --json --counters /nonexistent/socket");
+  EXPECT_EQ(endless.exit_code, 2);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
