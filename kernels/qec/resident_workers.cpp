@@ -97,8 +97,10 @@ public:
 
   /// Launches the blocks, unless they run, and waits until all run. Throws.
   void begin() {
-    if (running_)
+    if (blocks_ == blocks::run)
       return;
+    if (!end())
+      throw std::runtime_error("resident workers: blocks of an earlier start have not ended");
     const device_guard here(config_.device_id);
     require(here.error(), "resident workers: making the device current");
     failed_.store(0);
@@ -114,16 +116,17 @@ public:
                                    states_.device<resident_state>(),
                                    static_cast<std::uint32_t>(workers())};
     require(launch_(boxes, static_cast<unsigned>(workers()), stream_.get()), "resident workers: launching the blocks");
-    running_ = true;
+    blocks_ = blocks::run;
     await_begin();
   }
   /// Tells all blocks to end, and waits for that. False: they still run, or wait for room on the device.
   bool end() noexcept {
-    if (!running_)
+    if (blocks_ == blocks::none)
       return true;
     cudaq_host_ringbuffer_signal_slot(&box_.ring, static_cast<std::uint32_t>(workers()));
-    running_ = !wait_for([&] { return kernel() != cudaErrorNotReady; });
-    return !running_;
+    const bool ended = wait_for([&] { return kernel() != cudaErrorNotReady; });
+    blocks_ = ended ? blocks::none : blocks::must_end;
+    return ended;
   }
 
   gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) {
@@ -143,6 +146,7 @@ public:
   }
 
 private:
+  enum class blocks { none, run, must_end };
   struct worker {
     impl &of;
     const std::uint32_t id;
@@ -187,9 +191,10 @@ private:
     impl &self = w.of;
     if (const int failed = self.failed_.load(); failed != 0)
       return failed;
-    if (cudaq_host_ringbuffer_write_rpc_request(&self.box_.ring, w.id, 0, call->payload,
+    if (call->payload_size > self.config_.payload_bytes || // a slot may have room for more
+        cudaq_host_ringbuffer_write_rpc_request(&self.box_.ring, w.id, 0, call->payload,
                                                 static_cast<std::uint32_t>(call->payload_size), 0, 0) != CUDAQ_OK)
-      return cudaErrorInvalidValue; // longer than a mailbox
+      return cudaErrorInvalidValue;
     cudaq_host_ringbuffer_signal_slot(&self.box_.ring, w.id);
     return 0;
   }
@@ -209,7 +214,7 @@ private:
   std::vector<worker> workers_;
   own_stream stream_;
   cudaq::realtime::detail::shared_word<int> failed_; ///< a CUDA error after which no block takes a request
-  bool running_ = false;                             ///< only for the thread that starts and stops the pipeline
+  blocks blocks_ = blocks::none;                     ///< only for the thread that starts and stops the pipeline
 };
 
 resident_workers::resident_workers(const resident_config &config, resident_launcher launch) {
