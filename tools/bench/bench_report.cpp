@@ -2,6 +2,7 @@
 #include "tools/bench/bench_report.h"
 
 #include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -201,7 +202,8 @@ int report_bench(const output &out, const bench_options &o, const bench_context 
   print_bench(out, o, context, results, curves);
   const std::uint64_t wrong = wrong_replies(results, curves);
   return out.finish(bench_json_body(o, context, results, curves),
-                    wrong == 0 ? "" : fmt::format("{} wrong replies", wrong));
+                    wrong == 0 ? "" : fmt::format("{} wrong replies", wrong), kExitCheckFailed,
+                    interrupt_guard::interrupted());
 }
 
 std::uint64_t wrong_replies(const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {

@@ -2,6 +2,7 @@
 #include "tools/latency/latency.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/latency/latency_client.h"
 #include "tools/latency/latency_floor.h"
@@ -122,7 +123,8 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
   for (const planned &p : plan)
     cases.push_back({p.name, p.what, p.words * sizeof(std::uint64_t), {}, {}, {}});
   const std::uint64_t per_round = (o.exchanges + o.rounds - 1) / o.rounds;
-  for (std::uint32_t round = 0; round < o.rounds; ++round)
+  // After Ctrl-C the round is completed: each case and its floor have been measured as often.
+  for (std::uint32_t round = 0; round < o.rounds && !(round != 0 && interrupt_guard::interrupted()); ++round)
     for (std::size_t i = 0; i < plan.size(); ++i)
       cases[i].add_round(plan[i].run(plan[i].words, per_round));
   return cases;
@@ -131,6 +133,7 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
 } // namespace
 
 int run_latency(const latency_options &options, const output &out) {
+  const interrupt_guard guard;
   const latency_options o = effective(options);
   const auto allowed = allowed_cores();
   const auto [client, server] = o.cores.empty() ? pick_two_cores(allowed) : std::pair(o.cores[0], o.cores[1]);
@@ -156,7 +159,7 @@ int run_latency(const latency_options &options, const output &out) {
   for (const latency_case &c : cases)
     wrong += c.total.wrong;
   return out.finish(latency_json_body(o, context, cases), wrong == 0 ? "" : fmt::format("{} wrong replies", wrong),
-                    kExitCheckFailed, false, [&](const json &all) { return latency_html(all, cases); });
+                    kExitCheckFailed, guard.interrupted(), [&](const json &all) { return latency_html(all, cases); });
 }
 
 } // namespace cudaq::realtime::tools

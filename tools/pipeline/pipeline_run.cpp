@@ -2,6 +2,7 @@
 #include "tools/pipeline/pipeline_run.h"
 
 #include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/common/terminal.h"
 #include "tools/services/decode_service.h"
@@ -71,11 +72,11 @@ private:
     pipe::ring_buffer_injector injector = pipeline_.create_injector();
     const auto timeout_ns = static_cast<std::uint64_t>(options_.timeout_s * 1e9);
     spin_then_yield idle(200);
-    for (std::uint64_t k = 0; k < options_.shots; ++k) {
+    for (std::uint64_t k = 0; k < options_.shots && !interrupt_guard::interrupted(); ++k) {
       const auto at = static_cast<std::size_t>(k % (2 * num_slots_));
       const std::uint64_t due =
           options_.rate == 0 ? 0 : begin + static_cast<std::uint64_t>(static_cast<double>(k) * 1e9 / options_.rate);
-      while (due != 0 && now_ns() < due)
+      while (due != 0 && now_ns() < due && !interrupt_guard::interrupted())
         idle.idle();
       const auto row = shots_.shots().detection_row(shots_.shot_of(k));
       const std::uint64_t first = now_ns();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `pipeline` from its options to its exit status: loads the shots, makes the stages, runs them, reports.
+#include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/common/shot_plan.h"
 #include "tools/pipeline/pipeline_report.h"
@@ -54,7 +55,10 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
   if (o.device == "gpu")
     gpu = make_gpu_stage(o, shots, stages.num_workers, stages.slot_size);
   print_pipeline_header(out, o, config, stages, shots, gpu == nullptr ? "" : gpu->staging());
+  const interrupt_guard guard;
   pipeline_result result = run_shots(o, stages, shots, gpu.get());
+  if (guard.interrupted())
+    out.text("\ninterrupted after {} of {} shots\n", result.submitted, o.shots);
   if (o.data.predictions.given() && shots.prediction_differences() != 0)
     result.problems.push_back(
         fmt::format("{} of {} answers differ from --predictions", shots.prediction_differences(), shots.shots().shots));
@@ -65,7 +69,7 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
     out.text("\nok: every shot completed once, every answer equals the offline decode\n");
   if (!result.dump.empty())
     fmt::print(stderr, "state at the stall:\n{}", result.dump);
-  return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")), kExitCheckFailed, false,
+  return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")), kExitCheckFailed, guard.interrupted(),
                     [&](const json &all) { return pipeline_html(all, shots, result); });
 }
 

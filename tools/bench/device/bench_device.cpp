@@ -2,6 +2,7 @@
 #include "tools/bench/bench.h"
 
 #include "tools/bench/device/bench_rigs.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 
 #include <algorithm>
@@ -53,7 +54,9 @@ bench_result measure_rounds(bench_session &session, const bench_case &of, const 
       of, named("floor", of.floor, rig.floor_payload_bytes), named("ours", of.what, rig.payload_bytes), {}};
   for (const auto &[what, run] : rig.other_floors)
     result.other_floors.push_back(named("floor", what, rig.floor_payload_bytes));
-  for (std::uint32_t round = 0; round < session.options().rounds; ++round) {
+  // After Ctrl-C the round is completed.
+  for (std::uint32_t round = 0; round < session.options().rounds && !(round != 0 && interrupt_guard::interrupted());
+       ++round) {
     result.floor.add_round(rig.floor());
     result.ours.add_round(rig.ours());
     for (std::size_t i = 0; i < rig.other_floors.size(); ++i)
@@ -65,6 +68,7 @@ bench_result measure_rounds(bench_session &session, const bench_case &of, const 
 } // namespace
 
 int run_suite(const bench_suite &suite, const bench_options &options, const output &out) {
+  const interrupt_guard guard;
   const bench_options o = effective(options);
   open_gpu(o.gpu);
   bench_session session(o);
@@ -76,11 +80,13 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
   const char *now = "curves";
   try {
     for (const bench_case &of : suite.cases) {
+      if (guard.interrupted())
+        break;
       now = of.id;
       results.push_back(measure_rounds(session, of, suite.make_rig(session, of)));
     }
     now = "curves";
-    if (o.curves) {
+    if (o.curves && !guard.interrupted()) {
       session.use(for_curves(o));
       curves = suite.measure_curves(session, context);
     }

@@ -70,6 +70,15 @@ public:
     return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
   }
 
+  /// It has a handler of its own for the signal. Not after wait.
+  bool catches(int number) const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with("SigCgt:"))
+        return (std::stoull(line.substr(7), nullptr, 16) >> (number - 1) & 1) != 0;
+    return false;
+  }
+
   /// The next line of stdout; "" at its end or after the limit.
   std::string line() {
     for (;;) {

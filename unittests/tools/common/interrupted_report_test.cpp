@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ctrl-C ends a measurement with the report of what was done.
+#include "unittests/tools/common/json_schema.h"
+#include "unittests/tools/serve/served_program.h"
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+/// Runs the program until it catches `signal`, sends it, and returns the report.
+nlohmann::json report_after(int signal, std::vector<std::string> arguments) {
+  const scratch_folder scratch;
+  const std::string out = scratch.path() / "report.json";
+  arguments.insert(arguments.end(), {"--json", out});
+  running_program program(arguments, scratch.path() / "err");
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+  while (!program.catches(signal) && program.runs() && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  program.signal(signal);
+  EXPECT_EQ(program.wait(), 0) << read_file(scratch.path() / "err");
+  const auto report = nlohmann::json::parse(read_file(out), nullptr, false);
+  EXPECT_FALSE(report.is_discarded());
+  if (report.is_discarded())
+    return nlohmann::json::object();
+  const json_schema schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)));
+  for (const std::string &problem : schema.problems_of(report))
+    ADD_FAILURE() << problem;
+  EXPECT_EQ(report.value("interrupted", false), true);
+  EXPECT_EQ(report.value("ok", false), true);
+  return report;
+}
+
+TEST(Interrupted, Row69_LatencyReportsTheRoundsThatItHasDone) {
+  const auto report = report_after(SIGINT, {"latency", "--exchanges", "10000000", "--rounds", "10000"});
+  ASSERT_TRUE(report.contains("cases"));
+  for (const auto &c : report.at("cases")) {
+    EXPECT_GT(c.at("exchanges").get<std::uint64_t>(), 0u) << c.at("name");
+    EXPECT_EQ(c.at("round_p50_ns").size(), report.at("cases").at(0).at("round_p50_ns").size()) << c.at("name");
+    EXPECT_LT(c.at("round_p50_ns").size(), 10000u);
+    EXPECT_EQ(c.at("wrong"), 0);
+  }
+}
+
+TEST(Interrupted, Row69_PipelineReportsTheShotsThatItHasSent) {
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const auto report = report_after(signal, {"pipeline", "--dem", model + ".dem", "--in", model + ".dets.b8",
+                                              "--obs_in", model + ".obs.b8", "--decoder", "lookup", "--shots",
+                                              "100000000", "--rate", "2000", "--workers", "1"});
+    ASSERT_TRUE(report.contains("submitted")) << report;
+    EXPECT_LT(report.at("submitted").get<std::uint64_t>(), 100000000u);
+    EXPECT_EQ(report.at("submitted"), report.at("completed"));
+  }
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
