@@ -22,13 +22,6 @@ struct warp_lanes {
   __device__ static std::uint32_t of(std::uint32_t mine, std::uint32_t lane) {
     return __shfl_sync(kWarp, mine, static_cast<int>(lane), Lanes);
   }
-  __device__ static std::uint32_t sum_to_here(std::uint32_t mine) {
-    for (std::uint32_t distance = 1; distance < Lanes; distance *= 2) {
-      const std::uint32_t other = __shfl_up_sync(kWarp, mine, distance, Lanes);
-      mine += lane() >= distance ? other : 0;
-    }
-    return mine;
-  }
 
 private:
   static constexpr unsigned kWarp = 0xffffffffu, kAll = Lanes == 32 ? kWarp : (1u << Lanes % 32) - 1;
@@ -37,10 +30,32 @@ private:
 /// A block's threads, for the predecoder's body: whole warps.
 class block_group {
 public:
+  /// warp_sums: shared memory, kMostBlockThreads / 32 words.
+  __device__ explicit block_group(std::uint32_t *warp_sums) : warp_sums_(warp_sums) {}
   __device__ static std::uint32_t thread() { return threadIdx.x; }
   __device__ static std::uint32_t threads() { return blockDim.x; }
   __device__ static void sync() { __syncthreads(); }
   __device__ static bool any(bool mine) { return __syncthreads_or(mine) != 0; }
+  /// The sum over the threads before this one, and over all. Only the first `used` threads have a value other than 0.
+  /// Warps without a value skip most of it: a block has more warps than can issue at a time.
+  __device__ std::uint32_t sum_before(std::uint32_t mine, std::uint32_t used, std::uint32_t &total) const {
+    const std::uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const std::uint32_t warps = min((used + 31) / 32, blockDim.x / 32);
+    std::uint32_t to_here = mine;
+    if (warp < warps) {
+      for (std::uint32_t distance = 1; distance < 32; distance *= 2) {
+        const std::uint32_t other = __shfl_up_sync(0xffffffffu, to_here, distance);
+        to_here += lane >= distance ? other : 0;
+      }
+      if (lane == 31)
+        warp_sums_[warp] = to_here;
+    }
+    __syncthreads();
+    const std::uint32_t sums = lane < warps ? warp_sums_[lane] : 0;
+    total = __reduce_add_sync(0xffffffffu, sums);
+    const std::uint32_t before = __reduce_add_sync(0xffffffffu, lane < warp ? sums : 0);
+    return before + to_here - mine;
+  }
   /// A warp: lists of near detectors are longer.
   __device__ static group_team<warp_lanes<32, 1>> team() { return {threadIdx.x / 32, blockDim.x / 32, {}}; }
   /// For lists of edges: most detectors have 8 to 12.
@@ -48,6 +63,9 @@ public:
   __device__ static void clear_bits(std::uint32_t &word, std::uint32_t bits) { atomicAnd(&word, ~bits); }
   __device__ static void flip_bits(std::uint32_t &word, std::uint32_t bits) { atomicXor(&word, bits); }
   __device__ static std::uint32_t add(std::uint32_t &word, std::uint32_t n) { return atomicAdd(&word, n); }
+
+private:
+  std::uint32_t *warp_sums_;
 };
 
 } // namespace cudaq::qec::realtime::gpu

@@ -4,7 +4,7 @@
 // only, so a test can run it on a CPU.
 //
 //   1  frame -> fired words, checked                      a word per thread and step
-//   2  fired words -> list of events, ascending           a half word per team and step
+//   2  fired words -> list of events, ascending           a half word per thread and step
 //   3  which neighbours of each event have fired          an event per small team and step
 //   4  events that may be matched -> their own list       an event per thread and step
 //   5  distance from these to the nearest other event     an event per team and step
@@ -15,7 +15,7 @@
 // loads. The steps make the chain short, and do it for all events at a time. A team is a warp, a small team part of a
 // warp; on a CPU both are a thread.
 //
-// Group: thread(), threads(), sync(), any(bool), team(), small_team(), clear_bits, flip_bits, add.
+// Group: thread(), threads(), sync(), any(bool), sum_before, team(), small_team(), clear_bits, flip_bits, add.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
@@ -101,27 +101,25 @@ CUDAQ_QEC_HOST_DEVICE inline std::uint32_t *halves(std::uint64_t *words) {
 
 /// Writes the ascending indices of the set bits to `list`, and the number of set bits before each half word to
 /// `before`, if it is not null. Returns the number of set bits; if that is more than `room`, the list is useless. All
-/// teams call it.
-template <class Team>
-CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Team &team, const std::uint64_t *words, std::uint32_t num_words,
+/// threads call it.
+template <class Group>
+CUDAQ_QEC_HOST_DEVICE std::uint32_t list_bits(const Group &group, const std::uint64_t *words, std::uint32_t num_words,
                                               std::uint32_t *list, std::uint32_t room, std::uint32_t *before) {
   const std::uint32_t *const half = halves(words);
-  const std::uint32_t lane = team.together.lane(), lanes = team.together.lanes(), count = 2 * num_words;
+  const std::uint32_t count = 2 * num_words;
   std::uint32_t total = 0;
-  std::uint32_t own = team.number; // the next half word that this team writes
-  for (std::uint32_t first = 0; first < count; first += lanes) {
-    const std::uint32_t mine = first + lane < count ? half[first + lane] : 0;
-    const std::uint32_t to_here = team.together.sum_to_here(count_bits(mine));
-    for (; own < first + lanes && own < count; own += team.teams) {
-      const std::uint32_t word = team.together.of(mine, own - first);
-      const std::uint32_t at = total + team.together.of(to_here, own - first) - count_bits(word);
-      if (before != nullptr && lane == 0)
-        before[own] = at;
-      for (std::uint32_t bit = lane; bit < 32; bit += lanes)
-        if ((word >> bit & 1) != 0 && at + bits_below(word, bit) < room)
-          list[at + bits_below(word, bit)] = 32 * own + bit;
-    }
-    total += team.together.of(to_here, lanes - 1);
+  for (std::uint32_t first = 0; first < count; first += group.threads()) {
+    if (first != 0)
+      group.sync(); // sum_before uses its memory again
+    const std::uint32_t h = first + group.thread();
+    const std::uint32_t word = h < count ? half[h] : 0;
+    std::uint32_t sum = 0;
+    std::uint32_t at = total + group.sum_before(count_bits(word), count - first, sum);
+    total += sum;
+    if (h < count && before != nullptr)
+      before[h] = at;
+    for (std::uint32_t left = word; left != 0 && at < room; left &= left - 1)
+      list[at++] = 32 * h + lowest_lane(left);
   }
   return total;
 }
@@ -308,7 +306,7 @@ CUDAQ_QEC_HOST_DEVICE void predecode(const Group &group, const predecode_job &jo
   group.sync();
   for (std::uint32_t w = group.thread(); w < words; w += group.threads())
     s.residual[w] = s.fired[w];
-  const std::uint32_t input = detail::list_bits(group.team(), s.fired, words, s.list, kListedEvents, s.before);
+  const std::uint32_t input = detail::list_bits(group, s.fired, words, s.list, kListedEvents, s.before);
   group.sync();
   auto *const events = reinterpret_cast<std::uint32_t *>(output + layout.events_offset());
   if (job.graph.edge_first != nullptr) {
@@ -318,7 +316,7 @@ CUDAQ_QEC_HOST_DEVICE void predecode(const Group &group, const predecode_job &jo
       detail::decide_in_words(group, job, s);
     group.sync();
   }
-  const std::uint32_t left = detail::list_bits(group.team(), s.residual, words, events, layout.num_detectors, nullptr);
+  const std::uint32_t left = detail::list_bits(group, s.residual, words, events, layout.num_detectors, nullptr);
   auto *const dense = reinterpret_cast<std::uint64_t *>(output + layout.dense_offset());
   for (std::uint32_t w = group.thread(); w < words; w += group.threads())
     dense[w] = s.residual[w];

@@ -39,10 +39,11 @@ __device__ void spend(std::uint64_t ns) {
 __global__ void __launch_bounds__(kMostBlockThreads)
     predecode_kernel(request_source from, predecode_job job, std::uint8_t *output) {
   extern __shared__ std::uint64_t block[];
+  __shared__ std::uint32_t warp_sums[kMostBlockThreads / 32];
   const std::uint8_t *const frame = request_frame(from);
   if (frame == nullptr)
     return;
-  predecode(block_group{}, job, reinterpret_cast<const std::uint64_t *>(frame), output, block);
+  predecode(block_group(warp_sums), job, reinterpret_cast<const std::uint64_t *>(frame), output, block);
   tell(from);
 }
 
@@ -76,7 +77,9 @@ struct resident_predecoder {
 
   __device__ void operator()(const resident_request &request) const {
     extern __shared__ std::uint64_t block[];
-    predecode(block_group{}, job, reinterpret_cast<const std::uint64_t *>(request.frame), request.output, block);
+    __shared__ std::uint32_t warp_sums[kMostBlockThreads / 32];
+    predecode(block_group(warp_sums), job, reinterpret_cast<const std::uint64_t *>(request.frame), request.output,
+              block);
   }
 };
 

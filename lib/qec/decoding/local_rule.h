@@ -109,8 +109,6 @@ struct single_lane {
   CUDAQ_QEC_HOST_DEVICE static bool any_group(bool mine) { return mine; }
   /// The value of one lane.
   CUDAQ_QEC_HOST_DEVICE static std::uint32_t of(std::uint32_t mine, std::uint32_t) { return mine; }
-  /// The sum over the lanes up to this one.
-  CUDAQ_QEC_HOST_DEVICE static std::uint32_t sum_to_here(std::uint32_t mine) { return mine; }
 };
 
 namespace detail {

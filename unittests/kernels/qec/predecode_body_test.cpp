@@ -11,6 +11,7 @@
 #include <barrier>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <thread>
 
@@ -19,8 +20,9 @@ namespace {
 
 /// What the threads of a block share, on the CPU.
 struct shared_group {
-  explicit shared_group(std::uint32_t n) : threads(n), barrier(n) {}
+  explicit shared_group(std::uint32_t n) : threads(n), counts(n), barrier(n) {}
   const std::uint32_t threads;
+  std::vector<std::uint32_t> counts;
   std::atomic<bool> any{false};
   std::barrier<> barrier;
 };
@@ -36,6 +38,12 @@ public:
       of_.any = true;
     sync();
     return of_.any;
+  }
+  std::uint32_t sum_before(std::uint32_t mine, std::uint32_t, std::uint32_t &total) const {
+    of_.counts[thread_] = mine;
+    sync();
+    total = std::accumulate(of_.counts.begin(), of_.counts.end(), std::uint32_t{0});
+    return std::accumulate(of_.counts.begin(), of_.counts.begin() + thread_, std::uint32_t{0});
   }
   gpu::group_team<single_lane> team() const { return {thread_, threads(), {}}; }
   gpu::group_team<single_lane> small_team() const { return team(); }
