@@ -134,6 +134,7 @@ void add_bench_decoding(CLI::App &bench, chosen_command &chosen) {
   command.add_option("--errors", o.errors, "exactly so many errors in each shot; 0: as the model says")
       ->capture_default_str();
   command.add_option("--seed", o.seed, "seed of the shots")->capture_default_str();
+  add_threads_option(command, o.threads);
   run_when_chosen(command, chosen, [options](const output &out) { return run_bench_decoding(*options, out); });
 }
 #endif

@@ -112,6 +112,12 @@ inline CLI::Option *add_shots_option(CLI::App &command, std::uint64_t &shots, co
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 48));
 }
 
+inline void add_threads_option(CLI::App &command, unsigned &threads) {
+  command.add_option("--threads", threads, "threads that decode, each with its own decoders; 0: one for each core")
+      ->capture_default_str()
+      ->check(CLI::Range(0u, 1024u));
+}
+
 /// The names of a run's threads in the help of a subcommand.
 struct thread_names {
   const char *producer, *consumer, *dispatcher, *workers;

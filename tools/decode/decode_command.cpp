@@ -34,9 +34,7 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   add_choice(decode, "--predecoder", o.predecoder,
              "predecoder; passthrough: none; local: the built-in rule; auto: local if it was measured to save time",
              {"passthrough", "local", "auto"});
-  decode.add_option("--threads", o.threads, "threads that decode, each with a decoder; 0: one for each core")
-      ->capture_default_str()
-      ->check(CLI::Range(0u, 1024u));
+  add_threads_option(decode, o.threads);
   run_when_chosen(decode, chosen, [options](const output &out) { return run_decode(*options, out); });
 }
 

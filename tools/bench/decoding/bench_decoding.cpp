@@ -4,12 +4,17 @@
 #include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/predecoding/model_sampler.h"
 #include "lib/qec/decoding/thread_clock.h"
+#include "tools/common/machine.h"
 #include "tools/common/own_data.h"
 #include "tools/pipeline/pipeline_shots.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fmt/format.h>
 #include <fstream>
+#include <future>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -18,16 +23,31 @@ namespace {
 
 constexpr std::size_t kBatch = 256; ///< shots that every case decodes in turn
 
-struct measured_decoder {
-  std::string name;
-  qec::offline_decoder with;
+/// What a case did with some shots.
+struct case_counts {
   paired_errors errors{}; ///< `without` is the reference
   std::uint64_t events = 0, refused = 0;
   double ns = 0;
+
+  void operator+=(const case_counts &more) noexcept {
+    errors.shots += more.errors.shots;
+    errors.with += more.errors.with;
+    errors.without += more.errors.without;
+    errors.only_with += more.errors.only_with;
+    errors.only_without += more.errors.only_without;
+    events += more.events;
+    refused += more.refused;
+    ns += more.ns;
+  }
 };
 
-std::vector<measured_decoder> make_cases(const bench_decoding_options &o, const std::string &dem) {
-  std::vector<measured_decoder> cases;
+struct named_decoder {
+  std::string name;
+  qec::offline_decoder with;
+};
+
+std::vector<named_decoder> make_cases(const bench_decoding_options &o, const std::string &dem) {
+  std::vector<named_decoder> cases;
   const auto add = [&](const std::string &name, const std::string &decoder, const char *predecoder,
                        qec::local_rule rule) {
     qec::predecoder_result first;
@@ -50,57 +70,128 @@ std::vector<measured_decoder> make_cases(const bench_decoding_options &o, const 
   return cases;
 }
 
-/// A batch of shots, and who got them wrong.
-class batch {
+/// Batches of shots, and who got them wrong. One thread.
+class batch_decoder {
 public:
-  explicit batch(const qec::model_sampler &sampler)
-      : sampler_(sampler), shots_(kBatch * sampler.shot_bytes()), truth_(kBatch * sampler.observable_bytes()),
-        reference_wrong_(kBatch) {}
+  batch_decoder(const bench_decoding_options &o, const qec::model_sampler &sampler, const std::string &dem)
+      : options_(o), sampler_(sampler), cases_(make_cases(o, dem)), shots_(kBatch * sampler.shot_bytes()),
+        truth_(kBatch * sampler.observable_bytes()) {}
 
-  void sample(const bench_decoding_options &o, std::mt19937_64 &random, std::size_t n) {
-    size_ = n;
-    std::ranges::fill(shots_, std::uint8_t{0});
-    std::ranges::fill(truth_, std::uint8_t{0});
-    for (std::size_t i = 0; i < n; ++i) {
-      if (o.errors == 0)
-        sampler_.sample(random, shot(i), truth(i));
-      else
-        sampler_.sample_exactly(o.errors, random, shot(i), truth(i));
+  [[nodiscard]] const std::vector<named_decoder> &cases() const noexcept { return cases_; }
+
+  /// Samples batch k and decodes it with every case. The shots depend on the seed and k alone.
+  std::vector<case_counts> decode(std::uint64_t k) {
+    const std::size_t shots = std::min<std::uint64_t>(kBatch, options_.shots - k * kBatch);
+    sample(k, shots);
+    std::vector<case_counts> counts;
+    std::vector<bool> reference;
+    for (named_decoder &c : cases_) {
+      case_counts &count = counts.emplace_back();
+      const std::vector<bool> wrong = decode(c.with, shots, count);
+      if (&c == &cases_.front())
+        reference = wrong;
+      count.errors.shots = shots;
+      for (std::size_t i = 0; i < shots; ++i) {
+        count.errors.with += wrong[i];
+        count.errors.without += reference[i];
+        count.errors.only_with += wrong[i] && !reference[i];
+        count.errors.only_without += !wrong[i] && reference[i];
+      }
     }
-  }
-  void decode(measured_decoder &c, bool is_reference) {
-    wrong_.assign(size_, false);
-    const double begin = qec::thread_seconds();
-    for (std::size_t i = 0; i < size_; ++i) {
-      const qec::decode_status status = c.with.decode(shot(i));
-      c.refused += status != qec::decode_status::ok;
-      c.events += c.with.decoded_events();
-      wrong_[i] = status != qec::decode_status::ok || !std::ranges::equal(c.with.observables(), truth(i));
-    }
-    c.ns += 1e9 * (qec::thread_seconds() - begin);
-    if (is_reference)
-      reference_wrong_ = wrong_;
-    c.errors.shots += size_;
-    for (std::size_t i = 0; i < size_; ++i) {
-      c.errors.with += wrong_[i];
-      c.errors.without += reference_wrong_[i];
-      c.errors.only_with += wrong_[i] && !reference_wrong_[i];
-      c.errors.only_without += !wrong_[i] && reference_wrong_[i];
-    }
+    return counts;
   }
 
 private:
+  void sample(std::uint64_t k, std::size_t shots) {
+    std::seed_seq seeds{static_cast<std::uint32_t>(options_.seed), static_cast<std::uint32_t>(options_.seed >> 32),
+                        static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32)};
+    std::mt19937_64 random(seeds);
+    std::ranges::fill(shots_, std::uint8_t{0});
+    std::ranges::fill(truth_, std::uint8_t{0});
+    for (std::size_t i = 0; i < shots; ++i) {
+      if (options_.errors == 0)
+        sampler_.sample(random, shot(i), truth(i));
+      else
+        sampler_.sample_exactly(options_.errors, random, shot(i), truth(i));
+    }
+  }
+  /// Returns which shots are wrong.
+  std::vector<bool> decode(qec::offline_decoder &with, std::size_t shots, case_counts &count) {
+    std::vector<bool> wrong(shots);
+    const double begin = qec::thread_seconds();
+    for (std::size_t i = 0; i < shots; ++i) {
+      const qec::decode_status status = with.decode(shot(i));
+      count.refused += status != qec::decode_status::ok;
+      count.events += with.decoded_events();
+      wrong[i] = status != qec::decode_status::ok || !std::ranges::equal(with.observables(), truth(i));
+    }
+    count.ns += 1e9 * (qec::thread_seconds() - begin);
+    return wrong;
+  }
   std::span<std::uint8_t> shot(std::size_t i) {
     return std::span(shots_).subspan(i * sampler_.shot_bytes(), sampler_.shot_bytes());
   }
   std::span<std::uint8_t> truth(std::size_t i) {
     return std::span(truth_).subspan(i * sampler_.observable_bytes(), sampler_.observable_bytes());
   }
+
+  const bench_decoding_options &options_;
   const qec::model_sampler &sampler_;
+  std::vector<named_decoder> cases_;
   std::vector<std::uint8_t> shots_, truth_;
-  std::vector<bool> reference_wrong_, wrong_;
-  std::size_t size_ = 0;
 };
+
+/// The sums of batches 0, 1, ... until the reference has failed often enough, whichever thread is quick: the result
+/// does not depend on the number of threads.
+class ordered_sums {
+public:
+  ordered_sums(std::size_t cases, std::uint64_t failures) : sums_(cases), failures_(failures) {}
+
+  [[nodiscard]] std::uint64_t next_batch() noexcept { return handed_out_.fetch_add(1); }
+  [[nodiscard]] bool enough() const noexcept { return enough_.load(); }
+  /// After all threads have ended.
+  [[nodiscard]] const std::vector<case_counts> &sums() const noexcept { return sums_; }
+
+  void add(std::uint64_t batch, std::vector<case_counts> counts) {
+    const std::lock_guard lock(mutex_);
+    waiting_.emplace(batch, std::move(counts));
+    for (auto first = waiting_.begin(); first != waiting_.end() && first->first == summed_ && !enough_;
+         first = waiting_.erase(first), ++summed_) {
+      for (std::size_t c = 0; c < sums_.size(); ++c)
+        sums_[c] += first->second[c];
+      enough_ = failures_ != 0 && sums_.front().errors.with >= failures_;
+    }
+  }
+
+private:
+  std::atomic<std::uint64_t> handed_out_{0};
+  std::atomic<bool> enough_{false};
+  std::mutex mutex_; ///< for the members below, until the threads have ended
+  std::map<std::uint64_t, std::vector<case_counts>> waiting_;
+  std::uint64_t summed_ = 0; ///< batches
+  std::vector<case_counts> sums_;
+  const std::uint64_t failures_;
+};
+
+/// What each case did with all shots. `first` works on the caller's thread; each other thread makes its own decoders.
+std::vector<case_counts> decode_all(const bench_decoding_options &o, std::size_t threads,
+                                    const qec::model_sampler &sampler, const std::string &dem, batch_decoder &first) {
+  ordered_sums sums(first.cases().size(), o.failures);
+  const auto work = [&](batch_decoder &decoder) {
+    for (std::uint64_t k = 0; !sums.enough() && (k = sums.next_batch()) < (o.shots + kBatch - 1) / kBatch;)
+      sums.add(k, decoder.decode(k));
+  };
+  std::vector<std::future<void>> others;
+  for (std::size_t k = 1; k < threads; ++k)
+    others.push_back(std::async(std::launch::async, [&] {
+      batch_decoder decoder(o, sampler, dem);
+      work(decoder);
+    }));
+  work(first);
+  for (std::future<void> &other : others)
+    other.get();
+  return sums.sums();
+}
 
 std::string ratio_text(const paired_errors &e, bool is_reference) {
   if (is_reference)
@@ -112,10 +203,10 @@ std::string ratio_text(const paired_errors &e, bool is_reference) {
   return fmt::format("{:.3f} ({:.3f}-{:.3f})", e.ratio(), e.ratio_interval().low, e.ratio_interval().high);
 }
 
-json case_json(const measured_decoder &c, bool is_reference) {
+json case_json(const std::string &name, const case_counts &c, bool is_reference) {
   const auto shots = static_cast<double>(c.errors.shots);
   const error_rate failed{c.errors.with, c.errors.shots};
-  json j{{"name", c.name},
+  json j{{"name", name},
          {"failures", c.errors.with},
          {"logical_error_rate", failed.rate()},
          {"interval_95", {failed.interval_95().low, failed.interval_95().high}},
@@ -149,20 +240,11 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
   const qec::model_sampler sampler(*model);
   if (o.errors != 0 && !sampler.can_sample(o.errors))
     throw usage_error(fmt::format("--errors {}: {} has too few errors for sets of so many", o.errors, o.dem_file));
-  std::vector<measured_decoder> cases = make_cases(o, dem);
-  std::mt19937_64 random(o.seed);
-  batch shots(sampler);
-  for (std::uint64_t done = 0; done < o.shots;) {
-    const std::size_t n = std::min<std::uint64_t>(kBatch, o.shots - done);
-    shots.sample(o, random, n);
-    for (measured_decoder &c : cases)
-      shots.decode(c, &c == &cases.front());
-    done += n;
-    if (o.failures != 0 && cases.front().errors.with >= o.failures)
-      break;
-  }
+  const std::size_t threads = o.threads != 0 ? o.threads : allowed_cores().size();
+  batch_decoder first(o, sampler, dem);
+  const std::vector<case_counts> counts = decode_all(o, threads, sampler, dem, first);
 
-  const measured_decoder &reference = cases.front();
+  const case_counts &reference = counts.front();
   out.text(
       "{}: {} detectors, {} observables, {:.3g} errors a shot expected{}\n{} shots, seed {}\n\n{:<32} {:>9}  {:<28}  "
       "{:<26} {:>8}  {:>10}\n",
@@ -170,16 +252,18 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
       o.errors == 0 ? "" : fmt::format("; sampled: exactly {}", o.errors), reference.errors.shots, o.seed, "",
       "failures", "per shot, 95 % interval", "ratio, paired", "events", "CPU a shot");
   json list = json::array();
-  for (const measured_decoder &c : cases) {
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    const std::string &name = first.cases()[k].name;
+    const case_counts &c = counts[k];
     const error_rate failed{c.errors.with, c.errors.shots};
     const auto interval = failed.interval_95();
     const auto n = static_cast<double>(c.errors.shots);
-    out.text("{:<32} {:>9}  {:<28}  {:<26} {:>8.2f}  {:>10}\n", c.name, c.errors.with,
+    out.text("{:<32} {:>9}  {:<28}  {:<26} {:>8.2f}  {:>10}\n", name, c.errors.with,
              fmt::format("{:.3g} ({:.3g}-{:.3g})", failed.rate(), interval.low, interval.high),
-             ratio_text(c.errors, &c == &reference), static_cast<double>(c.events) / n, format_ns(c.ns / n));
+             ratio_text(c.errors, k == 0), static_cast<double>(c.events) / n, format_ns(c.ns / n));
     if (c.refused != 0)
-      out.text("  {} shots refused by {}: counted as failures\n", c.refused, c.name);
-    list.push_back(case_json(c, &c == &reference));
+      out.text("  {} shots refused by {}: counted as failures\n", c.refused, name);
+    list.push_back(case_json(name, c, k == 0));
   }
   return out.finish(json{{"method", "shots sampled from the model's error instructions; every case decodes the same "
                                     "shots; CPU time of the thread, with predecoder and unpacking, without sampling"},
@@ -190,6 +274,7 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
                          {"errors", o.errors},
                          {"shots", reference.errors.shots},
                          {"seed", o.seed},
+                         {"threads", threads},
                          {"cases", list}});
 }
 

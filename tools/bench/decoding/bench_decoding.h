@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bench decoding`: logical errors and time of decoders and predecoders on shots that are sampled from a model. Every
-// case decodes the same shots, so the ratio of two cases is a paired one. One thread.
+// case decodes the same shots, so the ratio of two cases is a paired one. The result does not depend on the number of
+// threads.
 #pragma once
 
 #include "tools/common/report.h"
@@ -20,6 +21,7 @@ struct bench_decoding_options {
   std::uint64_t failures = 0; ///< stop when the reference has failed so often; 0: do not
   std::uint32_t errors = 0;   ///< errors of each shot; 0: as the model says
   std::uint64_t seed = 1;
+  unsigned threads = 1; ///< each with its decoders; 0: one for each core
 };
 
 /// Returns an exit_code. Throws usage_error for a model that cannot be read, or that a named decoder does not take.
