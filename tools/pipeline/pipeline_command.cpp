@@ -15,7 +15,7 @@ The engine does nothing by default; --engine local selects the built-in predecod
 was faster than the matcher alone on shots sampled from the model, on this machine. With its default rule it keeps every
 answer that the matcher is sure to give right. The other rules are less accurate than matching alone. Measured for d 7
 to 13 and p 0.001 to 0.003:
-with --rule guarded 1.2 to 2.4 times as many logical errors, with --rule plain 2 to 5.5 times as many.
+with --rule guarded 1.3 to 2.6 times as many logical errors, with --rule plain 2.2 to 7.9 times as many.
 The report counts the logical errors on the recorded shots.
 
 Examples:

@@ -21,7 +21,7 @@ std::string accuracy_warning(const std::string &engine, const std::string &rule)
   return fmt::format(
       "the local predecoder ({}) makes more logical errors than matching alone: measured {} as many, for d 7 "
       "to 13 and p 0.001 to 0.003",
-      rule, rule == "plain" ? "2 to 5.5 times" : "1.2 to 2.4 times");
+      rule, rule == "plain" ? "2.2 to 7.9 times" : "1.3 to 2.6 times");
 }
 
 double events_taken(const pipeline_shots &shots) {

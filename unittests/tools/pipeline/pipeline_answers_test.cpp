@@ -55,14 +55,14 @@ TEST(PipelineProgram, NothingIsPredecodedUnlessAskedFor) {
 
 TEST(PipelineProgram, Row40_HelpAndReportSayWhatThePredecoderCosts) {
   const program_result help = run_program("pipeline --help");
-  EXPECT_TRUE(contains(help.out, "1.2 to 2.4 times as many logical errors")) << help.out;
+  EXPECT_TRUE(contains(help.out, "1.3 to 2.6 times as many logical errors")) << help.out;
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
   const std::string run = "pipeline --engine local --shots 200 --data '" CUDAQ_TEST_DATA "' --rule ";
   const program_result guarded = run_program(run + "guarded"), plain = run_program(run + "plain");
-  EXPECT_TRUE(contains(guarded.out, "more logical errors than matching alone: measured 1.2 to 2.4 times"))
+  EXPECT_TRUE(contains(guarded.out, "more logical errors than matching alone: measured 1.3 to 2.6 times"))
       << guarded.out;
-  EXPECT_TRUE(contains(plain.out, "more logical errors than matching alone: measured 2 to 5.5 times")) << plain.out;
+  EXPECT_TRUE(contains(plain.out, "more logical errors than matching alone: measured 2.2 to 7.9 times")) << plain.out;
   const auto j = run_good_pipeline("--engine local --rule guarded --shots 200");
   ASSERT_FALSE(j.is_discarded());
   EXPECT_NE(j.at("accuracy_warning"), "");
