@@ -8,9 +8,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <limits>
+#include <mutex>
 #include <utility>
-#include <vector>
 
 namespace cudaq::qec::realtime::gpu {
 
@@ -22,7 +23,7 @@ using experimental::host_stage_call;
 
 namespace {
 
-const resident_config &checked(const resident_config &c) {
+const resident_config &checked(const resident_config &c, const resident_launcher &launch) {
   const auto refuse = [](const std::string &text) { throw std::invalid_argument("resident workers: " + text); };
   constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max() / 2;
   if (c.num_workers < 1 || c.num_workers > 64)
@@ -35,6 +36,10 @@ const resident_config &checked(const resident_config &c) {
       c.memory_kind != CUDAQ_MEMORY_MAPPED)
     refuse("memory_kind is " + std::to_string(c.memory_kind) +
            ", it must be CUDAQ_MEMORY_AUTO, CUDAQ_MEMORY_DEVICE_RX or CUDAQ_MEMORY_MAPPED");
+  if (c.timeout_ns == 0)
+    refuse("timeout_ns is 0, so no block could begin in time");
+  if (!launch)
+    refuse("launch is empty; resident_launch (resident_kernel.cuh) makes one from a stage");
   return c;
 }
 
@@ -88,18 +93,71 @@ public:
       : config_(config), launch_(std::move(launch)), box_(config), outputs_(output_stride() * workers()),
         states_(sizeof(resident_state) * workers()) {
     for (std::uint32_t id = 0; id < workers(); ++id)
-      workers_.push_back({*this, id});
+      workers_.emplace_back(*this, id);
+    require(launch_(boxes(), 0, stream_.get()), "resident workers: loading the kernel");
   }
   impl(const impl &) = delete;
   impl &operator=(const impl &) = delete;
 
   cudaq_ringbuffer_info_t info() const { return box_.info(); }
 
-  /// Launches the blocks, unless they run, and waits until all run. Throws.
-  void begin() {
-    if (blocks_ == blocks::run)
-      return;
-    if (!end())
+  gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) {
+    if (id < 0 || id >= config_.num_workers)
+      throw std::out_of_range("resident workers: worker " + std::to_string(id) + " does not exist; there are " +
+                              std::to_string(config_.num_workers));
+    worker &w = workers_[static_cast<std::size_t>(id)];
+    gpu_worker_resources r;
+    r.function_id = function_id;
+    r.user_context = user_context;
+    r.host_stage_fn = &impl::post;
+    r.host_stage_data = &w;
+    r.stage_begin_fn = [](void *data) { static_cast<worker *>(data)->of.begin(*static_cast<worker *>(data)); };
+    r.stage_end_fn = [](void *data) { return static_cast<worker *>(data)->of.end(*static_cast<worker *>(data)); };
+    r.stage_error_fn = &impl::error_of;
+    r.gpu_output = outputs_.host<std::uint8_t>() + w.id * output_stride();
+    r.gpu_output_size = config_.output_bytes;
+    r.ready_flag = &state(w.id).ready;
+    return r;
+  }
+
+  /// For the destructor. False: the memory must stay, for blocks that run or for a pipeline that was not stopped.
+  bool end_for_good() {
+    const std::lock_guard lock(control_);
+    return end_blocks() && num_in_use_ == 0;
+  }
+
+private:
+  enum class blocks { none, run, must_end };
+  struct worker {
+    worker(impl &all, std::uint32_t number) : of(all), id(number) {}
+    impl &of;
+    const std::uint32_t id;
+    bool in_use = false; ///< by a pipeline that runs
+  };
+
+  /// The pipeline begins worker after worker: the first one launches the blocks of all, and waits until they run.
+  void begin(worker &w) {
+    const std::lock_guard lock(control_);
+    if (w.in_use)
+      throw std::logic_error("resident workers: worker " + std::to_string(w.id) +
+                             " serves a pipeline already, or another worker of this one");
+    if (blocks_ != blocks::run)
+      launch_blocks();
+    w.in_use = true;
+    ++num_in_use_;
+  }
+  /// The last worker ends the blocks of all. False: they still run.
+  bool end(worker &w) {
+    const std::lock_guard lock(control_);
+    if (num_in_use_ == 1 && !end_blocks())
+      return false;
+    w.in_use = false;
+    --num_in_use_;
+    return true;
+  }
+
+  void launch_blocks() {
+    if (blocks_ == blocks::must_end && kernel() == cudaErrorNotReady)
       throw std::runtime_error("resident workers: blocks of an earlier start have not ended");
     const device_guard here(config_.device_id);
     require(here.error(), "resident workers: making the device current");
@@ -108,19 +166,17 @@ public:
       states_.host<resident_state>()[id] = {};
     store_release<std::uint64_t>(box_.ring.rx_flags_host[workers()], 0);
     cudaq::realtime::detail::fence_posted_stores();
-    const resident_mailboxes boxes{box_.ring.rx_flags,
-                                   box_.ring.rx_data,
-                                   box_.ring.rx_stride_sz,
-                                   outputs_.device<std::uint8_t>(),
-                                   output_stride(),
-                                   states_.device<resident_state>(),
-                                   static_cast<std::uint32_t>(workers())};
-    require(launch_(boxes, static_cast<unsigned>(workers()), stream_.get()), "resident workers: launching the blocks");
-    blocks_ = blocks::run;
+    blocks_ = blocks::must_end; // a launcher that fails may have launched
+    if (const cudaError_t refused = launch_(boxes(), static_cast<unsigned>(workers()), stream_.get());
+        refused != cudaSuccess) {
+      end_blocks();
+      require(refused, "resident workers: launching the blocks");
+    }
     await_begin();
+    blocks_ = blocks::run;
   }
   /// Tells all blocks to end, and waits for that. False: they still run, or wait for room on the device.
-  bool end() noexcept {
+  bool end_blocks() noexcept {
     if (blocks_ == blocks::none)
       return true;
     cudaq_host_ringbuffer_signal_slot(&box_.ring, static_cast<std::uint32_t>(workers()));
@@ -128,29 +184,15 @@ public:
     blocks_ = ended ? blocks::none : blocks::must_end;
     return ended;
   }
-
-  gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) {
-    worker &w = workers_.at(static_cast<std::size_t>(id));
-    gpu_worker_resources r;
-    r.function_id = function_id;
-    r.user_context = user_context;
-    r.host_stage_fn = &impl::post;
-    r.host_stage_data = &w;
-    r.stage_begin_fn = [](void *data) { static_cast<worker *>(data)->of.begin(); };
-    r.stage_end_fn = [](void *data) { return static_cast<worker *>(data)->of.end(); };
-    r.stage_error_fn = &impl::error_of;
-    r.gpu_output = outputs_.host<std::uint8_t>() + w.id * output_stride();
-    r.gpu_output_size = config_.output_bytes;
-    r.ready_flag = &state(w.id).ready;
-    return r;
+  resident_mailboxes boxes() const {
+    return {box_.ring.rx_flags,
+            box_.ring.rx_data,
+            box_.ring.rx_stride_sz,
+            outputs_.device<std::uint8_t>(),
+            output_stride(),
+            states_.device<resident_state>(),
+            static_cast<std::uint32_t>(workers())};
   }
-
-private:
-  enum class blocks { none, run, must_end };
-  struct worker {
-    impl &of;
-    const std::uint32_t id;
-  };
 
   /// Returns the last value of done().
   template <class Done>
@@ -174,7 +216,7 @@ private:
     if (begun == workers())
       return;
     const cudaError_t found = kernel();
-    end();
+    end_blocks();
     throw std::runtime_error(
         "resident workers: " + std::to_string(begun) + " of " + std::to_string(workers()) + " blocks run" +
         (found == cudaErrorNotReady ? "; kernels that run on the device leave no room for the others"
@@ -211,20 +253,22 @@ private:
   const resident_launcher launch_;
   mailbox_ring box_;
   mapped_block outputs_, states_;
-  std::vector<worker> workers_;
+  std::deque<worker> workers_;
   own_stream stream_;
   cudaq::realtime::detail::shared_word<int> failed_; ///< a CUDA error after which no block takes a request
-  blocks blocks_ = blocks::none;                     ///< only for the thread that starts and stops the pipeline
+  std::mutex control_;                               ///< for the members below, and worker::in_use
+  blocks blocks_ = blocks::none;
+  std::uint32_t num_in_use_ = 0;
 };
 
 resident_workers::resident_workers(const resident_config &config, resident_launcher launch) {
-  const device_guard here(checked(config).device_id);
+  const device_guard here(checked(config, launch).device_id);
   require(here.error(), "resident workers: making the device current");
   impl_ = std::make_unique<impl>(config, std::move(launch));
 }
 
 resident_workers::~resident_workers() {
-  if (!impl_->end())
+  if (!impl_->end_for_good())
     static_cast<void>(impl_.release());
 }
 

@@ -35,15 +35,21 @@ void host_engine::unwire(cudaq_dispatcher_t *dispatcher) noexcept {
 }
 
 void host_engine::begin_stages() {
-  for (const worker &w : workers_)
+  for (worker &w : workers_) {
     if (w.resources.stage_begin_fn != nullptr)
       w.resources.stage_begin_fn(w.resources.host_stage_data);
+    w.begun = w.resources.stage_end_fn != nullptr;
+  }
 }
 
 int host_engine::settle() noexcept {
-  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [](const worker &w) {
-    return w.resources.stage_end_fn != nullptr && !w.resources.stage_end_fn(w.resources.host_stage_data);
-  }));
+  for (worker &w : workers_) {
+    try {
+      w.begun = w.begun && !w.resources.stage_end_fn(w.resources.host_stage_data);
+    } catch (...) { // it still runs
+    }
+  }
+  return static_cast<int>(std::count_if(workers_.begin(), workers_.end(), [](const worker &w) { return w.begun; }));
 }
 
 std::int32_t host_engine::accept(cudaq_host_call_t *call, void *to) noexcept {
@@ -101,9 +107,17 @@ stage_launch host_engine::launch(int id, std::uint32_t slot) {
   return said;
 }
 
-stage_outlook host_engine::look_at(int id, std::uint64_t) noexcept {
+stage_outlook host_engine::look_at(int id, std::uint64_t) {
   const gpu_worker_resources &w = workers_[static_cast<std::size_t>(id)].resources;
-  const int error = w.stage_error_fn == nullptr ? 0 : w.stage_error_fn(w.host_stage_data);
+  int error = 0;
+  try {
+    if (w.stage_error_fn != nullptr)
+      error = w.stage_error_fn(w.host_stage_data);
+  } catch (abi::__forced_unwind &) { // pthread_exit in the hook
+    throw;
+  } catch (...) {
+    error = cudaErrorUnknown;
+  }
   return {error == 0 ? stage_outlook::outcome::open : stage_outlook::outcome::failed, error};
 }
 

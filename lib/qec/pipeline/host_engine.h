@@ -21,7 +21,7 @@ public:
   bool has_threads() const override { return true; }
   bool take(int worker, std::uint32_t &slot) override;
   stage_launch launch(int worker, std::uint32_t slot) override;
-  stage_outlook look_at(int worker, std::uint64_t generation) noexcept override;
+  stage_outlook look_at(int worker, std::uint64_t generation) override;
   bool release(int worker, bool ended) noexcept override;
 
 private:
@@ -35,7 +35,8 @@ private:
   struct alignas(64) worker {
     experimental::gpu_worker_resources resources;
     function *serves;
-    bool runs = false; ///< an asynchronous stage may still run
+    bool runs = false;  ///< an asynchronous stage may still run
+    bool begun = false; ///< stage_end_fn must be called
   };
   static std::int32_t accept(cudaq_host_call_t *call, void *to) noexcept;
 

@@ -126,6 +126,11 @@ std::vector<gpu_worker_resources> pipeline_core::make_resources() const {
                                   (graph ? "are set, set only one" : "is set, set one of them"));
     if (graph != (made.front().graph_exec != nullptr))
       throw std::invalid_argument(who + "graphs and host stages cannot be mixed in one pipeline");
+    if (graph && (w.stage_begin_fn != nullptr || w.stage_end_fn != nullptr || w.stage_error_fn != nullptr))
+      throw std::invalid_argument(who + "stage_begin_fn, stage_end_fn and stage_error_fn are for host stages");
+    for (int other = 0; other < id && w.ready_flag != nullptr; ++other)
+      if (made[static_cast<std::size_t>(other)].ready_flag == w.ready_flag)
+        throw std::invalid_argument(who + "its ready_flag is that of worker " + std::to_string(other));
     if (cpu_stage_ && graph && w.gpu_output != nullptr && w.ready_flag == nullptr)
       throw std::invalid_argument(
           who + "gpu_output is set, ready_flag is not: a graph must set a flag when its output is ready");
@@ -169,7 +174,10 @@ void pipeline_core::start_all() {
     engine_ = std::make_unique<host_engine>(ring_, resources);
   try {
     engine_->wire(dispatcher_);
-    engine_->begin_stages();
+    {
+      const pipeline_thread inside(this); // the stages' hooks are the caller's code
+      engine_->begin_stages();
+    }
     start_threads(resources);
     start_dispatcher();
   } catch (...) {
@@ -251,7 +259,10 @@ void pipeline_core::end_after_failed_start() noexcept {
     workers_.clear(); // joins
   }
   consumer_.join_until(steady_clock::time_point::max());
-  static_cast<void>(engine_->settle());
+  {
+    const pipeline_thread inside(this);
+    static_cast<void>(engine_->settle());
+  }
   engine_->unwire(dispatcher_);
   engine_.reset();
 }

@@ -177,6 +177,7 @@ void pipeline_core::end_consumer(stop_findings &found) {
 }
 
 void pipeline_core::end_stages(stop_findings &found) {
+  const pipeline_thread inside(this); // the stages' hooks are the caller's code
   const int running = engine_->settle();
   if (running == 0)
     return;

@@ -24,7 +24,8 @@ constexpr std::uint32_t kLooks = 4096;
 bool responder::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
   // After the answer the slot may belong to the next request, so all fields are read before.
   request_record &record = ring_.record(slot);
-  record.error = said.stage_error;
+  if (said.stage_error != 0) // else another thread may have answered, and the slot may have the next request
+    record.error = said.stage_error;
   answered_request told{record.request_id, slot, said.status, said.stage_error};
   const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
   const cudaq_status_t status = cudaq_host_complete_deferred(dispatcher_, &job, said.status, said.result_size);
@@ -216,7 +217,13 @@ void stage_worker::exited(request_phase from, bool ended) {
 
 /// For a failed device, whose stages never end.
 bool stage_worker::forget_lost() {
-  const stage_outlook seen = engine_.look_at(id_, generation_);
+  stage_outlook seen;
+  try {
+    seen = engine_.look_at(id_, generation_);
+  } catch (abi::__forced_unwind &) { // pthread_exit in the stage's hook
+    exited(request_phase::with_worker, false);
+    throw;
+  }
   if (seen.what == stage_outlook::outcome::open)
     return false;
   if (seen.what == stage_outlook::outcome::failed) {

@@ -141,12 +141,22 @@ TEST_F(ResidentWorkers, BlocksForWhichTheDeviceHasNoRoomAreRefusedByStart) {
   expect_stop(refused.pipeline);
 }
 
-TEST_F(ResidentWorkers, ABlockThatNoDeviceHoldsIsRefusedByStart) {
-  gpu::resident_workers workers(config(1), add_one(32, std::size_t{1} << 20));
+TEST_F(ResidentWorkers, BlocksThatNoDeviceHoldsAreRefusedWhenTheyAreMade) {
+  EXPECT_THROW(gpu::resident_workers(config(1), add_one(32, std::size_t{1} << 20)), std::runtime_error);
+  for (const unsigned threads : {0u, 31u, 2048u})
+    EXPECT_THROW(gpu::resident_workers(config(1), add_one(threads)), std::runtime_error) << threads;
+}
+
+TEST_F(ResidentWorkers, AnErrorBeforeTheLaunchIsNotTheLaunchs) {
+  gpu::resident_workers workers(config(1), add_one(32));
   seen_by_request seen(1);
   pipe::realtime_pipeline p(gpu_pipeline(1, 4, kSlot));
   wire(p, workers, seen);
-  EXPECT_THROW(p.start(), std::runtime_error);
+  void *none = nullptr;
+  EXPECT_NE(cudaMalloc(&none, SIZE_MAX / 2), cudaSuccess); // stays as the thread's last error
+  ASSERT_NO_FATAL_FAILURE(expect_start(p));
+  expect_stop(p);
+  cudaGetLastError();
 }
 
 TEST_F(ResidentWorkers, WrongConfigurationsAreRefusedWithTheField) {
@@ -171,13 +181,6 @@ TEST_F(ResidentWorkers, WrongConfigurationsAreRefusedWithTheField) {
   const gpu::resident_workers two(config(2), add_one(32));
   EXPECT_THROW(two.resources(2, kDecode, nullptr), std::out_of_range);
   EXPECT_THROW(two.resources(-1, kDecode, nullptr), std::out_of_range);
-  for (const unsigned threads : {0u, 31u, 2048u}) {
-    gpu::resident_workers odd(config(1), add_one(threads));
-    seen_by_request seen(1);
-    pipe::realtime_pipeline p(gpu_pipeline(1, 4, kSlot));
-    wire(p, odd, seen);
-    EXPECT_THROW(p.start(), std::runtime_error) << threads;
-  }
 }
 
 TEST_F(ResidentWorkers, Row59_AFaultOfABlockIsAnsweredAndNothingHangs) {

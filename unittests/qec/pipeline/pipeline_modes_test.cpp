@@ -280,5 +280,107 @@ TEST(PipelineDeviceStages, Row59_AStageThatHasFailedIsAnsweredWithItsError) {
   EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
 }
 
+TEST(PipelineDeviceStages, OnlyTheOnesThatHaveBegunAreEnded) {
+  pipeline_rig rig(pipeline_rig::small(3));
+  device_stages stages(rig, 3);
+  stages.all[1].begins = false;
+  EXPECT_THROW(rig.pipeline->start(), std::runtime_error);
+  EXPECT_EQ(stages.all[0].ended, 1);
+  EXPECT_EQ(stages.all[1].ended, 0) << "its begin threw";
+  EXPECT_EQ(stages.all[2].ended, 0) << "its begin was not called";
+}
+
+TEST(PipelineDeviceStages, HooksThatStopThePipelineAreRefused) {
+  pipeline_rig rig(pipeline_rig::small(1));
+  static realtime_pipeline *pipeline = nullptr; // the hooks get the stage
+  static int refused = 0;
+  const auto stop = [] {
+    try {
+      pipeline->stop();
+    } catch (const std::logic_error &) {
+      ++refused;
+    }
+  };
+  static const std::function<void()> try_stop = stop;
+  rig.pipeline->set_gpu_stage([&rig](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    r.stage_begin_fn = [](void *) { try_stop(); };
+    r.stage_end_fn = [](void *) {
+      try_stop();
+      return true;
+    };
+    return r;
+  });
+  pipeline = rig.pipeline.get();
+  refused = 0;
+  rig.pipeline->start();
+  EXPECT_EQ(refused, 1);
+  rig.pipeline->stop();
+  EXPECT_EQ(refused, 2);
+  EXPECT_TRUE(rig.pipeline->last_stop().drained);
+}
+
+TEST(PipelineDeviceStages, ExceptionsOfTheirHooksEndNothing) {
+  pipeline_rig rig(pipeline_rig::small(1));
+  static std::atomic<bool> throws;
+  throws = true;
+  device_stages stages(rig, 1);
+  stages.all[0].answers = false;
+  rig.pipeline->set_gpu_stage([&](int id) {
+    gpu_worker_resources r = rig.resources(id);
+    stages.all[0].put_into(r, rig.workers[0]);
+    r.stage_error_fn = [](void *) -> int { throw std::runtime_error("the device is gone"); };
+    r.stage_end_fn = [](void *) {
+      if (throws)
+        throw std::runtime_error("the device is gone");
+      return true;
+    };
+    return r;
+  });
+  std::atomic<int> error{0};
+  rig.pipeline->set_completion_handler([&](const completion &c) { error = c.cuda_error; });
+  rig.pipeline->start();
+  ring_buffer_injector injector = rig.pipeline->create_injector();
+  rig.submit(injector, 0);
+  EXPECT_TRUE(eventually([&] { return error == cudaErrorUnknown; }));
+  rig.pipeline->stop();
+  EXPECT_EQ(rig.pipeline->last_stop().stuck_threads, 1);
+  throws = false;
+  rig.pipeline->stop();
+  EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
+}
+
+TEST(PipelineDeviceStages, TheirHooksAreRefusedWithGraphsAndSharedFlagsAreRefused) {
+  pipeline_rig rig(pipeline_rig::small(2));
+  const auto refusal = [&](const std::function<void(gpu_worker_resources &)> &change) -> std::string {
+    rig.pipeline->set_gpu_stage([&](int id) {
+      gpu_worker_resources r = rig.resources(id);
+      change(r);
+      return r;
+    });
+    try {
+      rig.pipeline->start();
+    } catch (const std::invalid_argument &e) {
+      return e.what();
+    }
+    rig.pipeline->stop();
+    return "";
+  };
+  EXPECT_EQ(refusal([](gpu_worker_resources &r) {
+              r.host_stage_fn = nullptr;
+              r.graph_exec = reinterpret_cast<cudaGraphExec_t>(1);
+              r.stage_end_fn = [](void *) { return true; };
+            }),
+            "pipeline: worker 0: stage_begin_fn, stage_end_fn and stage_error_fn are for host stages");
+  static volatile int flag = 0;
+  static const int output = 0;
+  EXPECT_EQ(refusal([](gpu_worker_resources &r) {
+              r.gpu_output = &output;
+              r.gpu_output_size = sizeof(output);
+              r.ready_flag = &flag;
+            }),
+            "pipeline: worker 1: its ready_flag is that of worker 0");
+}
+
 } // namespace
 } // namespace cudaq::qec::realtime::test

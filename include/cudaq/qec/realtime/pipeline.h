@@ -104,21 +104,25 @@ struct gpu_worker_resources {
   /// up a request whose stage still runs, the caller must wait for that stage.
   int (*host_stage_fn)(void *user_data, host_stage_call *call) = nullptr;
   void *host_stage_data = nullptr;
-  // For a host stage that works on a device between its calls. All get host_stage_data; each may be nullptr.
+  // For a host stage that works on a device between its calls; not for graphs. All get host_stage_data; each may be
+  // nullptr. They are callbacks of the pipeline: they cannot configure, start or stop it (std::logic_error). begin and
+  // end run in start and stop, and must not end their thread (pthread_exit).
   /// start calls it before the first request, and passes its exceptions on.
   void (*stage_begin_fn)(void *user_data) = nullptr;
-  /// stop calls it after the last request, and a start that fails. Returns true if nothing of the stage runs any more.
-  /// Else stop reports it, keeps the memory, and the next stop calls it again. Throws nothing.
+  /// If stage_begin_fn has returned (or is nullptr), stop calls this after the last request; so does a start that fails
+  /// later. Returns true if nothing of the stage runs any more. Else stop reports it, keeps the memory, and the next
+  /// stop calls it again. An exception counts as false.
   bool (*stage_end_fn)(void *user_data) = nullptr;
   /// Called from time to time while the worker waits for ready_flag. Not 0: the stage will never set it. The request is
-  /// answered DEVICE_FAULT, and its completion has the value as its error. nullptr: the worker waits until stop.
+  /// answered DEVICE_FAULT, and its completion has the value as its error; cudaErrorUnknown for an exception. nullptr:
+  /// the worker waits until stop.
   int (*stage_error_fn)(void *user_data) = nullptr;
   /// Notified mode: the CPU stage is called once for each request, when this output is ready. nullptr: poll mode.
   const void *gpu_output = nullptr;
   std::size_t gpu_output_size = 0;
   /// Notified mode: the stage sets it to 1 when the output is ready. The worker claims it (2), and resets it to 0
   /// when the output may be overwritten. nullptr: the output is ready when host_stage_fn returns. A graph must have a
-  /// flag, in mapped memory.
+  /// flag, in mapped memory. No two workers may have the same.
   volatile int *ready_flag = nullptr;
   /// Graphs: host address of a cudaq::realtime::GraphIOContext in mapped memory, or nullptr. The dispatcher writes the
   /// slot's addresses there before each launch, for a graph that reads the request in place.

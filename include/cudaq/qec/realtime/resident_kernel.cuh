@@ -9,7 +9,7 @@
 //   };
 //   resident_workers workers(config, resident_launch(my_stage{model}, 256, shared_bytes));
 //
-// A stage has no time limit: a block that does not return holds up its worker, and resident_workers::end.
+// A stage has no time limit: a block that does not return holds up its worker, and stop.
 #ifndef CUDAQ_QEC_REALTIME_RESIDENT_KERNEL_CUH
 #define CUDAQ_QEC_REALTIME_RESIDENT_KERNEL_CUH
 
@@ -57,10 +57,16 @@ resident_launcher resident_launch(const Stage &stage, unsigned threads, std::siz
             cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, static_cast<int>(threads), shared_bytes);
         unknown != cudaSuccess)
       return unknown;
-    if (static_cast<unsigned>(at_once) * static_cast<unsigned>(processors) < blocks)
+    if (static_cast<unsigned>(at_once) * static_cast<unsigned>(processors) < boxes.workers)
       return cudaErrorCooperativeLaunchTooLarge;
-    kernel<<<blocks, threads, shared_bytes, stream>>>(boxes, stage);
-    return cudaGetLastError();
+    if (blocks == 0) // the calls above have loaded the kernel
+      return cudaSuccess;
+    resident_mailboxes first = boxes;
+    Stage second = stage;
+    void *arguments[] = {&first, &second};
+    // Not <<<>>>: its error is that of any earlier call.
+    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), dim3(blocks), dim3(threads), arguments,
+                            shared_bytes, stream);
   };
 }
 

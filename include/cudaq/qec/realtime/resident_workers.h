@@ -31,11 +31,13 @@ struct resident_config {
   int device_id = 0;
   /// Of the mailboxes: CUDAQ_MEMORY_AUTO, _DEVICE_RX or _MAPPED.
   cudaq_memory_kind_t memory_kind = CUDAQ_MEMORY_AUTO;
-  /// How long start waits until all blocks run, and stop until all have ended.
+  /// How long start waits until all blocks run, and stop until all have ended; not 0.
   std::uint64_t timeout_ns = 5000000000u;
 };
 
-/// Launches `blocks` blocks on the stream. resident_launch (resident_kernel.cuh) makes one from a stage.
+/// Launches `blocks` blocks on the stream. 0 blocks: loads the kernel on the current device and launches nothing; a
+/// kernel that is loaded at its first launch would wait for those that run. resident_launch (resident_kernel.cuh) makes
+/// one from a stage.
 using resident_launcher =
     std::function<cudaError_t(const resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream)>;
 
@@ -44,17 +46,18 @@ using resident_launcher =
 /// device (cudaFree, cudaFreeHost, cudaDeviceSynchronize) does not return. Not movable.
 class CUDAQ_QEC_REALTIME_API resident_workers {
 public:
-  /// Allocates. Does not change the caller's current device. Throws std::invalid_argument that names the wrong field,
-  /// std::runtime_error with the reason if the machine refuses.
+  /// Allocates, and loads the kernel. Does not change the caller's current device. Throws std::invalid_argument that
+  /// names the wrong field, std::runtime_error with the reason if the machine or the launcher refuses.
   resident_workers(const resident_config &config, resident_launcher launch);
-  /// If blocks run (a pipeline that is not stopped, or a stage that does not return), tells them to end and waits; if
-  /// they do not end in timeout_ns, the memory that they use is kept.
+  /// Stop the pipeline first. Otherwise, and if a stage does not return, tells the blocks to end, waits timeout_ns, and
+  /// keeps the memory that the pipeline or the blocks still use.
   ~resident_workers();
   resident_workers(const resident_workers &) = delete;
   resident_workers &operator=(const resident_workers &) = delete;
 
   /// What worker `id` needs, for gpu_stage_factory. start throws std::runtime_error with the reason if the device has
-  /// no room for all blocks beside what runs on it. A request that its block does not take is answered LAUNCH_FAILED. A
+  /// no room for all blocks beside what runs on it, std::logic_error if two workers or two running pipelines have the
+  /// same id. A request that its block does not take is answered LAUNCH_FAILED. A
   /// fault of a block is answered DEVICE_FAULT, and LAUNCH_FAILED from then on. A stage that does not return holds up
   /// stop until timeout_ns; then stop reports it. Throws std::out_of_range.
   experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) const;
