@@ -30,9 +30,9 @@ inline CLI::Validator number_between(double low, double high) {
 }
 
 /// An option whose value is one of `words`; --help shows the default.
-inline void add_choice(CLI::App &command, const char *name, std::string &value, const char *text,
-                       const std::vector<std::string> &words) {
-  command.add_option(name, value, text)->capture_default_str()->check(CLI::IsMember(words));
+inline CLI::Option *add_choice(CLI::App &command, const char *name, std::string &value, const char *text,
+                               const std::vector<std::string> &words) {
+  return command.add_option(name, value, text)->capture_default_str()->check(CLI::IsMember(words));
 }
 
 /// Adds --json, and stores `body` in `chosen` when the command line names `command`. The last call of every add_<name>.
@@ -85,8 +85,8 @@ inline void add_decoder_option(CLI::App &command, std::string &decoder, const ch
       ->check(CLI::Validator(&refuse_decoder_name, "NAME"));
 }
 
-inline void add_device_option(CLI::App &command, std::string &device, const char *text) {
-  add_choice(command, "--device", device, text, {"cpu", "gpu"});
+inline CLI::Option *add_device_option(CLI::App &command, std::string &device, const char *text) {
+  return add_choice(command, "--device", device, text, {"cpu", "gpu"});
 }
 
 inline CLI::Option *add_gpu_option(CLI::App &command, int &gpu) {

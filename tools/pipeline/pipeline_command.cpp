@@ -28,6 +28,23 @@ Examples:
                                                             the predecoder in graphs on the GPU
   cudaq-realtime pipeline --engine resident                 the predecoder on blocks that stay on the GPU)";
 
+/// `--engine resident` is short for the local predecoder on a GPU with resident staging.
+void place_engine(pipeline_options &o, bool device_given, bool gpu_given) {
+  if (o.engine == "resident") {
+    if (device_given && o.device != "gpu")
+      throw CLI::ValidationError("--device", "the blocks of --engine resident are on a GPU");
+    if (o.staging != "auto" && o.staging != "resident")
+      throw CLI::ValidationError("--staging", "requests reach --engine resident by `resident` only");
+    o.engine = "local";
+    o.device = "gpu";
+    o.staging = "resident";
+  }
+  if (o.device != "gpu" && gpu_given)
+    throw CLI::ValidationError("--gpu", "it has no effect without --device gpu");
+  if (o.device != "gpu" && o.staging != "auto")
+    throw CLI::ValidationError("--staging", "it has no effect without --device gpu");
+}
+
 } // namespace
 
 void add_pipeline(CLI::App &program, chosen_command &chosen) {
@@ -43,8 +60,9 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
              {"auto", "local", "passthrough", "resident"});
   add_choice(pipeline, "--rule", o.rule, "rule of the local predecoder; guarded and plain are less accurate",
              {"isolated", "guarded", "plain"});
-  add_device_option(pipeline, o.device, "where the engine runs");
-  add_gpu_option_of_device(pipeline, o.gpu, o.device);
+  const CLI::Option *const device = add_device_option(pipeline, o.device, "where the engine runs");
+  const CLI::Option *const gpu =
+      add_gpu_option(pipeline, o.gpu)->description("number of the GPU, with --device gpu or --engine resident");
   add_choice(pipeline, "--staging", o.staging,
              "how requests reach the engine on the GPU: mapped reads the slot, dma copies first, resident writes them "
              "to GPU memory, for blocks that stay there",
@@ -66,14 +84,9 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   add_timeout_option(pipeline, o.timeout_s, "progress");
   add_html_option(pipeline, chosen.output);
   add_hgrm_option(pipeline, chosen.output);
-  run_when_chosen(pipeline, chosen, [options](const output &out) {
-    if (options->engine == "resident") {
-      options->engine = "local";
-      options->device = "gpu";
-      options->staging = "resident";
-    }
-    return run_pipeline(*options, out, &make_gpu_stage);
-  });
+  pipeline.parse_complete_callback([&o, device, gpu] { place_engine(o, device->count() != 0, gpu->count() != 0); });
+  run_when_chosen(pipeline, chosen,
+                  [options](const output &out) { return run_pipeline(*options, out, &make_gpu_stage); });
 }
 
 } // namespace cudaq::realtime::tools

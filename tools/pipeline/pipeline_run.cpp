@@ -72,12 +72,14 @@ private:
     pipe::ring_buffer_injector injector = pipeline_.create_injector();
     const auto timeout_ns = static_cast<std::uint64_t>(options_.timeout_s * 1e9);
     spin_then_yield idle(200);
-    for (std::uint64_t k = 0; k < options_.shots && !interrupt_guard::interrupted(); ++k) {
+    for (std::uint64_t k = 0; k < options_.shots; ++k) {
       const auto at = static_cast<std::size_t>(k % (2 * num_slots_));
       const std::uint64_t due =
           options_.rate == 0 ? 0 : begin + static_cast<std::uint64_t>(static_cast<double>(k) * 1e9 / options_.rate);
       while (due != 0 && now_ns() < due && !interrupt_guard::interrupted())
         idle.idle();
+      if (interrupt_guard::interrupted()) // the shot is not due
+        return;
       const auto row = shots_.shots().detection_row(shots_.shot_of(k));
       const std::uint64_t first = now_ns();
       bool stalled = false;
@@ -88,6 +90,8 @@ private:
         if (injector.try_submit(kDecodeFunctionId, row.data(), row.size(), k))
           break;
         stalled = true;
+        if (interrupt_guard::interrupted())
+          return;
         if (now - first > timeout_ns) {
           result_.problems.push_back(fmt::format("no free slot for {}: {} of {} completed",
                                                  format_ns(static_cast<double>(timeout_ns)),

@@ -53,6 +53,10 @@ public:
     const double us = (static_cast<double>(latency.percentile(50)) - without_ns) / 1000;
     all_.push_back({std::move(id), std::move(what), "us", us, of, latency, floor});
   }
+  /// Of two medians.
+  void add_difference(std::string id, std::string what, double us, target of) {
+    all_.push_back({std::move(id), std::move(what), "us", us, of, {}, 0});
+  }
   void add_rate(std::string id, std::string what, std::uint64_t requests, std::uint64_t ns, target of = {}) {
     const double rate = static_cast<double>(requests) * 1e9 / static_cast<double>(ns);
     all_.push_back({std::move(id), std::move(what), "req/s", rate, of, {}, 0});

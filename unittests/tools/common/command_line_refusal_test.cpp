@@ -83,6 +83,11 @@ TEST(CommandLine, RefusesDemoValuesOutOfRangeAndNamesTheOption) {
     expect_usage_error(command + " --gpu -1", "--gpu: Value -1 not in range 0 to 255");
     expect_usage_error(command + " --gpu 3", "--gpu: it has no effect without --device gpu");
   }
+  expect_usage_error("pipeline --staging dma", "--staging: it has no effect without --device gpu");
+  expect_usage_error("pipeline --staging resident", "--staging: it has no effect without --device gpu");
+  expect_usage_error("pipeline --engine resident --device cpu",
+                     "--device: the blocks of --engine resident are on a GPU");
+  expect_usage_error("pipeline --engine resident --staging dma", "--staging: requests reach --engine resident");
 }
 
 TEST(CommandLine, TeachesWithExamples) {
