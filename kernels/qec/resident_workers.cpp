@@ -2,12 +2,10 @@
 #include "cudaq/qec/realtime/resident_workers.h"
 
 #include "cudaq/qec/realtime/resident_mailbox.cuh"
-#include "kernels/qec/device_memory.h"
-#include "lib/base/cpu_relax.h"
+#include "kernels/qec/request_memory.h"
 #include "lib/base/cuda_device.h"
 
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <limits>
 #include <mutex>
@@ -32,8 +30,7 @@ const resident_config &checked(const resident_config &c, const resident_launcher
     refuse("payload_bytes is " + std::to_string(c.payload_bytes) + ", it must be at most 2 GiB");
   if (c.output_bytes < 1 || c.output_bytes > kMost)
     refuse("output_bytes is " + std::to_string(c.output_bytes) + ", it must be 1 byte to 2 GiB");
-  if (c.memory_kind != CUDAQ_MEMORY_AUTO && c.memory_kind != CUDAQ_MEMORY_DEVICE_RX &&
-      c.memory_kind != CUDAQ_MEMORY_MAPPED)
+  if (!is_kind_for_requests(c.memory_kind))
     refuse("memory_kind is " + std::to_string(c.memory_kind) +
            ", it must be CUDAQ_MEMORY_AUTO, CUDAQ_MEMORY_DEVICE_RX or CUDAQ_MEMORY_MAPPED");
   if (c.timeout_ns == 0)
@@ -43,55 +40,15 @@ const resident_config &checked(const resident_config &c, const resident_launcher
   return c;
 }
 
-/// Slot i of the ring is the mailbox of worker i; the slot after the last worker's tells all blocks to end.
-class mailbox_ring {
-public:
-  explicit mailbox_ring(const resident_config &c) {
-    cudaq_ringbuffer_options_t o;
-    cudaq_ringbuffer_options_init(&o, sizeof(o));
-    o.memory_kind = c.memory_kind;
-    o.num_slots = static_cast<std::uint32_t>(c.num_workers) + 1;
-    o.slot_size = static_cast<std::uint32_t>(CUDAQ_RPC_HEADER_SIZE + c.payload_bytes);
-    o.device_id = c.device_id;
-    if (cudaq_ringbuffer_create(&o, &memory_, &ring) != CUDAQ_OK)
-      throw std::runtime_error(std::string("resident workers: mailboxes: ") + cudaq_last_error_message());
-  }
-  ~mailbox_ring() { cudaq_ringbuffer_destroy(memory_); }
-  mailbox_ring(const mailbox_ring &) = delete;
-  mailbox_ring &operator=(const mailbox_ring &) = delete;
-
-  cudaq_ringbuffer_info_t info() const {
-    cudaq_ringbuffer_info_t said{};
-    said.struct_size = sizeof(said);
-    cudaq_ringbuffer_get_info(memory_, &said);
-    return said;
-  }
-  cudaq_ringbuffer_t ring{};
-
-private:
-  cudaq_ringbuffer_memory_t *memory_ = nullptr;
-};
-
-/// Work on it does not wait for the legacy stream.
-class own_stream {
-public:
-  own_stream() { require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "resident workers: a stream"); }
-  ~own_stream() { cudaStreamDestroy(stream_); }
-  own_stream(const own_stream &) = delete;
-  own_stream &operator=(const own_stream &) = delete;
-  cudaStream_t get() const { return stream_; }
-
-private:
-  cudaStream_t stream_ = nullptr;
-};
-
 } // namespace
 
 class resident_workers::impl {
 public:
   impl(const resident_config &config, resident_launcher launch)
-      : config_(config), launch_(std::move(launch)), box_(config), outputs_(output_stride() * workers()),
-        states_(sizeof(resident_state) * workers()) {
+      : config_(config), launch_(std::move(launch)),
+        box_("resident workers: mailboxes", config.memory_kind, static_cast<std::uint32_t>(config.num_workers) + 1,
+             config.payload_bytes, config.device_id),
+        outputs_(output_stride() * workers()), states_(sizeof(resident_state) * workers()) {
     for (std::uint32_t id = 0; id < workers(); ++id)
       workers_.emplace_back(*this, id);
     require(launch_(boxes(), 0, stream_.get()), "resident workers: loading the kernel");
@@ -180,7 +137,7 @@ private:
     if (blocks_ == blocks::none)
       return true;
     cudaq_host_ringbuffer_signal_slot(&box_.ring, static_cast<std::uint32_t>(workers()));
-    const bool ended = wait_for([&] { return kernel() != cudaErrorNotReady; });
+    const bool ended = spin_until(config_.timeout_ns, [&] { return kernel() != cudaErrorNotReady; });
     blocks_ = ended ? blocks::none : blocks::must_end;
     return ended;
   }
@@ -194,21 +151,9 @@ private:
             static_cast<std::uint32_t>(workers())};
   }
 
-  /// Returns the last value of done().
-  template <class Done>
-  bool wait_for(Done &&done) const {
-    using clock = std::chrono::steady_clock;
-    const auto begin = clock::now();
-    bool is_done = done();
-    while (!is_done && static_cast<std::uint64_t>((clock::now() - begin).count()) < config_.timeout_ns) {
-      cudaq::realtime::detail::cpu_relax();
-      is_done = done();
-    }
-    return is_done;
-  }
   void await_begin() {
     std::size_t begun = 0;
-    wait_for([&] {
+    spin_until(config_.timeout_ns, [&] {
       while (begun < workers() && load_acquire(state(begun).began) != 0)
         ++begun;
       return begun == workers() || kernel() != cudaErrorNotReady;
@@ -234,8 +179,7 @@ private:
     if (const int failed = self.failed_.load(); failed != 0)
       return failed;
     if (call->payload_size > self.config_.payload_bytes || // a slot may have room for more
-        cudaq_host_ringbuffer_write_rpc_request(&self.box_.ring, w.id, 0, call->payload,
-                                                static_cast<std::uint32_t>(call->payload_size), 0, 0) != CUDAQ_OK)
+        !self.box_.write(w.id, call->payload, call->payload_size))
       return cudaErrorInvalidValue;
     cudaq_host_ringbuffer_signal_slot(&self.box_.ring, w.id);
     return 0;
@@ -251,10 +195,10 @@ private:
 
   const resident_config config_;
   const resident_launcher launch_;
-  mailbox_ring box_;
+  request_ring box_; ///< slot i is the mailbox of worker i; the slot after the last worker's tells all blocks to end
   mapped_block outputs_, states_;
   std::deque<worker> workers_;
-  own_stream stream_;
+  own_stream stream_{"resident workers"};
   cudaq::realtime::detail::shared_word<int> failed_; ///< a CUDA error after which no block takes a request
   std::mutex control_;                               ///< for the members below, and worker::in_use
   blocks blocks_ = blocks::none;

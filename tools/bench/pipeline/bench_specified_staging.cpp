@@ -4,6 +4,7 @@
 
 #include "kernels/qec/device_memory.h"
 
+#include "cudaq/qec/realtime/graph_stage.h"
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 
 #include <deque>
@@ -19,15 +20,17 @@ namespace qec = cudaq::qec::realtime;
 /// pinned memory and signals by a kernel, and the CPU stage polls and claims the flag.
 class specified_worker {
 public:
-  specified_worker(std::size_t payload_bytes, std::uint64_t busy_ns)
-      : bytes_(payload_bytes), input_(payload_bytes), output_(payload_bytes), flag_(sizeof(int)) {
+  /// written_input: the graph reads the request there, and there is no hook. nullptr: as described above.
+  specified_worker(std::size_t payload_bytes, std::uint64_t busy_ns, const void *written_input = nullptr)
+      : bytes_(payload_bytes), is_written_(written_input != nullptr), input_(payload_bytes), output_(payload_bytes),
+        flag_(sizeof(int)) {
+    const void *const input = is_written_ ? written_input : input_.as<void>();
     gpu::require(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
     const auto captured = capture_graph(graph_, [&](cudaStream_t stream) {
       if (busy_ns != 0)
         if (const cudaError_t refused = launch_busy(busy_ns, stream); refused != cudaSuccess)
           return refused;
-      if (const cudaError_t refused =
-              cudaMemcpyAsync(output_.host<void>(), input_.as<void>(), bytes_, cudaMemcpyDeviceToHost, stream);
+      if (const cudaError_t refused = cudaMemcpyAsync(output_.host<void>(), input, bytes_, cudaMemcpyDefault, stream);
           refused != cudaSuccess)
         return refused;
       return launch_signal(flag_.device<int>(), stream);
@@ -44,7 +47,7 @@ public:
     pipe::gpu_worker_resources r;
     r.graph_exec = graph_.exec();
     r.stream = stream_;
-    r.pre_launch_fn = &specified_worker::stage;
+    r.pre_launch_fn = is_written_ ? nullptr : &specified_worker::stage;
     r.pre_launch_data = this;
     r.function_id = kBenchPipelineFunction;
     r.user_context = this;
@@ -84,10 +87,35 @@ private:
   }
 
   std::size_t bytes_;
+  bool is_written_;
   gpu::device_block input_;
   gpu::mapped_block output_, flag_;
   cudaStream_t stream_ = nullptr;
   captured_graph graph_;
+};
+
+/// Who launches a worker's graph, and how its request gets there.
+enum class launched_by {
+  dispatcher,
+  worker,            ///< its own thread; the hook copies the request
+  worker_that_writes ///< its own thread, which writes the request to the graph's input
+};
+
+class staged_worker {
+public:
+  staged_worker(launched_by how, std::size_t payload_bytes, std::uint64_t busy_ns, int gpu)
+      : stage_(how == launched_by::dispatcher
+                   ? nullptr
+                   : std::make_unique<gpu::graph_stage>(gpu::graph_stage_config{
+                         .device_id = gpu, .input_bytes = how == launched_by::worker ? 0 : payload_bytes})),
+        worker_(payload_bytes, busy_ns, stage_ == nullptr ? nullptr : stage_->input()) {}
+  pipe::gpu_worker_resources resources() {
+    return stage_ == nullptr ? worker_.resources() : stage_->resources(worker_.resources());
+  }
+
+private:
+  std::unique_ptr<gpu::graph_stage> stage_;
+  specified_worker worker_;
 };
 
 /// Bare work: the frames, in mapped memory, and the workers.
@@ -173,30 +201,40 @@ void bench_specified_staging(const bench_options &o, const qec::decoding_config 
     figures.add_rate("P17g", what + ": bare, one thread, as fast as possible", n, bare.full(n));
     figures.add_rate("P17h", what + ": bare, a thread for each worker", n, bare.full_threads(n));
   }
-  for (const std::uint64_t busy : {std::uint64_t{0}, kBusyNs}) {
-    std::deque<specified_worker> workers;
-    for (int id = 0; id < kPipelineWorkers; ++id)
-      workers.emplace_back(bytes, busy);
-    traffic t(o, kPipelineWorkers, c.slot_size, bytes);
-    t.start([&](int id) { return workers[static_cast<std::size_t>(id)].resources(); }, &specified_worker::cpu_stage);
-    if (busy == 0) {
-      t.run(traffic::drive::one_by_one, warm_up);
-      t.run(traffic::drive::one_by_one, n);
-      figures.add("P17a", what + ": closed loop", t.latency, {}, bare_us);
-      figures.add_difference("P17b", what + ": closed loop over bare",
-                             static_cast<double>(t.latency.percentile(50)) / 1000 - bare_us,
-                             is_target ? target{2, 1} : target{});
-      figures.add_rate("P17c", what + ": as fast as possible", n, t.run(traffic::drive::full, n),
-                       is_target ? target{160e3, 200e3, true} : target{});
-    } else {
-      t.run(traffic::drive::periodic, warm_up);
-      t.run(traffic::drive::periodic, n);
-      figures.add("P17d", what + ", 70 us kernel every 30 us", t.latency);
-      figures.add_fraction("P17e", what + ", 70 us kernel: fraction of workers / 70 us", n,
-                           t.run(traffic::drive::full, n), is_target ? target{0.85, 0.95, true} : target{});
+  struct variant {
+    launched_by how;
+    const char *text;
+    const char *closed, *over_bare, *full, *busy, *fraction;
+  };
+  for (const variant &v :
+       {variant{launched_by::dispatcher, "", "P17a", "P17b", "P17c", "P17d", "P17e"},
+        variant{launched_by::worker, ", launched by the worker", "P17i", "P17j", "P17k", "P17l", "P17m"},
+        variant{launched_by::worker_that_writes, ", launched by the worker, input written", "P17n", "P17o", "P17p",
+                "P17q", "P17r"}})
+    for (const std::uint64_t busy : {std::uint64_t{0}, kBusyNs}) {
+      std::deque<staged_worker> workers;
+      for (int id = 0; id < kPipelineWorkers; ++id)
+        workers.emplace_back(v.how, bytes, busy, o.gpu);
+      traffic t(o, kPipelineWorkers, c.slot_size, bytes);
+      t.start([&](int id) { return workers[static_cast<std::size_t>(id)].resources(); }, &specified_worker::cpu_stage);
+      if (busy == 0) {
+        t.run(traffic::drive::one_by_one, warm_up);
+        t.run(traffic::drive::one_by_one, n);
+        figures.add(v.closed, what + v.text + ": closed loop", t.latency, {}, bare_us);
+        figures.add_difference(v.over_bare, what + v.text + ": closed loop over bare",
+                               static_cast<double>(t.latency.percentile(50)) / 1000 - bare_us,
+                               is_target ? target{2, 1} : target{});
+        figures.add_rate(v.full, what + v.text + ": as fast as possible", n, t.run(traffic::drive::full, n),
+                         is_target ? target{160e3, 200e3, true} : target{});
+      } else {
+        t.run(traffic::drive::periodic, warm_up);
+        t.run(traffic::drive::periodic, n);
+        figures.add(v.busy, what + v.text + ", 70 us kernel every 30 us", t.latency);
+        figures.add_fraction(v.fraction, what + v.text + ", 70 us kernel: fraction of workers / 70 us", n,
+                             t.run(traffic::drive::full, n), is_target ? target{0.85, 0.95, true} : target{});
+      }
+      t.stop();
     }
-    t.stop();
-  }
 }
 
 } // namespace cudaq::realtime::tools

@@ -3,17 +3,10 @@
 // unittests/gpu/qec/resident_workers_test.cpp tests them on a GPU.
 #include "cudaq/qec/realtime/resident_mailbox.cuh"
 #include "cudaq/qec/realtime/resident_workers.h"
-#include "unittests/qec/pipeline/pipeline_rig.h"
-#include "unittests/support/fake_cuda.h"
-
-#include <functional>
+#include "unittests/kernels/qec/adder_rig.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {
-
-namespace fake_cuda = cudaq::realtime::test::fake_cuda;
-
-constexpr int kWorkers = 8;
 
 struct cpu_block {
   std::uint32_t thread() const { return 0; }
@@ -71,59 +64,13 @@ gpu::resident_config config_of(int workers) {
   return c;
 }
 
-/// A pipeline whose answer is the block's output.
-struct rig {
-  explicit rig(const std::function<gpu_worker_resources(int)> &stage) : pipeline(config()) {
-    pipeline.set_gpu_stage(stage);
-    pipeline.set_cpu_stage([](const cpu_stage_context &c) {
-      std::memcpy(c.response_buffer, c.gpu_output, c.gpu_output_size);
-      return c.gpu_output_size;
-    });
-    pipeline.set_completion_handler([this](const completion &c) {
-      std::uint64_t answer = 0;
-      if (c.response_size == sizeof(answer))
-        std::memcpy(&answer, c.response, sizeof(answer));
-      right += c.success && answer == c.request_id + 1;
-      ++completed;
-    });
-  }
-  static pipeline_stage_config config() {
-    pipeline_stage_config c;
-    c.num_workers = kWorkers;
-    c.num_slots = 16;
-    c.slot_size = 256;
-    c.memory = ring_memory::host;
-    c.wait = wait_policy::spin_yield;
-    c.grace_period_ns = 100'000'000;
-    return c;
-  }
-  void send(std::uint64_t requests) {
-    auto injector = pipeline.create_injector();
-    for (std::uint64_t k = 0; k < requests; ++k)
-      injector.submit(kFunction, &k, sizeof(k), k);
-    EXPECT_TRUE(eventually([&] { return completed == requests; })) << pipeline.dump();
-    EXPECT_EQ(right, requests);
-    completed = right = 0;
-  }
-  std::string refusal() {
-    try {
-      pipeline.start();
-    } catch (const std::exception &e) {
-      return e.what();
-    }
-    return "";
-  }
-  std::atomic<std::uint64_t> completed{0}, right{0};
-  realtime_pipeline pipeline;
-};
-
 class ResidentWorkersOnHost : public testing::Test {
 protected:
   void make(gpu::resident_config config = config_of(kWorkers)) {
     workers = std::make_unique<gpu::resident_workers>(config, blocks.launcher());
   }
-  rig pipeline_of_all() {
-    return rig([this](int id) { return workers->resources(id, kFunction, nullptr); });
+  adder_rig pipeline_of_all() {
+    return adder_rig([this](int id) { return workers->resources(id, kFunction, nullptr); });
   }
   void TearDown() override {
     blocks.hang = false;
@@ -131,11 +78,6 @@ protected:
     EXPECT_TRUE(eventually([&] { return blocks.alive == 0; }));
     EXPECT_EQ(fake_cuda::violations(), "");
     EXPECT_EQ(fake_cuda::clean_up(), kept);
-  }
-  static double seconds(const std::function<void()> &call) {
-    const auto begin = std::chrono::steady_clock::now();
-    call();
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
   blocks_of_a_test blocks;
@@ -147,7 +89,7 @@ TEST_F(ResidentWorkersOnHost, BeginAndEndWithEachRun) {
   make();
   EXPECT_EQ(blocks.loads, 1) << "the kernel is loaded before anything runs";
   EXPECT_EQ(blocks.launches, 0);
-  rig r = pipeline_of_all();
+  adder_rig r = pipeline_of_all();
   for (int run = 1; run <= 3; ++run) {
     ASSERT_EQ(r.refusal(), "");
     EXPECT_EQ(blocks.launches, run) << "one launch for all workers";
@@ -161,7 +103,7 @@ TEST_F(ResidentWorkersOnHost, BeginAndEndWithEachRun) {
 
 TEST_F(ResidentWorkersOnHost, ALauncherThatFailsAfterItsLaunchLeavesNoBlock) {
   make();
-  rig r = pipeline_of_all();
+  adder_rig r = pipeline_of_all();
   blocks.said = cudaErrorMemoryAllocation;
   EXPECT_NE(r.refusal().find("launching the blocks"), std::string::npos);
   EXPECT_EQ(blocks.alive, 0);
@@ -175,7 +117,7 @@ TEST_F(ResidentWorkersOnHost, AStartWithoutRoomTakesItsTimeLimitOnce) {
   gpu::resident_config c = config_of(kWorkers);
   c.timeout_ns = 500'000'000;
   make(c);
-  rig r = pipeline_of_all();
+  adder_rig r = pipeline_of_all();
   blocks.room = false;
   std::string text;
   const double took = seconds([&] { text = r.refusal(); });
@@ -191,7 +133,7 @@ TEST_F(ResidentWorkersOnHost, AStopWithAStageThatHangsTakesItsTimeLimitOnce) {
   gpu::resident_config c = config_of(kWorkers);
   c.timeout_ns = 500'000'000;
   make(c);
-  rig r = pipeline_of_all();
+  adder_rig r = pipeline_of_all();
   ASSERT_EQ(r.refusal(), "");
   blocks.hang = true;
   auto injector = r.pipeline.create_injector();
@@ -208,7 +150,7 @@ TEST_F(ResidentWorkersOnHost, AStopWithAStageThatHangsTakesItsTimeLimitOnce) {
 
 TEST_F(ResidentWorkersOnHost, AWorkerInUseIsRefusedASecondTime) {
   make();
-  rig first = pipeline_of_all(), second = pipeline_of_all();
+  adder_rig first = pipeline_of_all(), second = pipeline_of_all();
   ASSERT_EQ(first.refusal(), "");
   const std::string text = second.refusal();
   EXPECT_NE(text.find("worker 0 serves a pipeline already"), std::string::npos) << text;
@@ -219,14 +161,14 @@ TEST_F(ResidentWorkersOnHost, AWorkerInUseIsRefusedASecondTime) {
   second.send(100);
   second.pipeline.stop();
 
-  rig one_for_all([this](int) { return workers->resources(3, kFunction, nullptr); });
+  adder_rig one_for_all([this](int) { return workers->resources(3, kFunction, nullptr); });
   EXPECT_NE(one_for_all.refusal().find("its ready_flag is that of worker 0"), std::string::npos);
   EXPECT_EQ(blocks.alive, 0);
 }
 
 TEST_F(ResidentWorkersOnHost, DestroyedBeforeTheStopTheyEndAndTheMemoryStays) {
   make();
-  rig r = pipeline_of_all();
+  adder_rig r = pipeline_of_all();
   ASSERT_EQ(r.refusal(), "");
   r.send(50);
   workers.reset();
