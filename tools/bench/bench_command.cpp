@@ -28,7 +28,7 @@ Floors and cases alternate in every round. A floor of P7 and P12 is the same gra
 floor of P8 is a minimal scheduler. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build
 with device kernels.
   P7a  library publishes     P7b  graph publishes     P7c  4096 B copied by a pre-launch hook
-  P8a  scheduler publishes   P8b  graph publishes
+  P8a  scheduler publishes   P8b  graph publishes     P8c, P8d  the same, requests in GPU memory
   P12c 64 workers            P12d 8 workers of 70 us
 
 Examples:

@@ -99,17 +99,9 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
 }
 
 int run_bench_device(const bench_options &options, const output &out) {
-  std::vector<bench_case> cases = select_cases(options.cases);
-  if (options.cases.empty()) { // a case that is named fails instead
-    open_gpu(options.gpu);
-    if (const std::string why = device_rx_refusal(options.gpu); !why.empty()) {
-      fmt::print(stderr, "cudaq-realtime bench device: P15 and P16 are left out: {}\n", why);
-      std::erase_if(cases, [](const bench_case &c) {
-        return std::string_view(c.group) == "P15" || std::string_view(c.group) == "P16";
-      });
-    }
-  }
-  return run_suite({"", std::move(cases), make_rig, measure_curves}, options, out);
+  return run_suite(
+      {"", cases_with_memory(options, all_bench_cases(), {"P15a", "P15b", "P16a", "P16b"}), make_rig, measure_curves},
+      options, out);
 }
 
 } // namespace cudaq::realtime::tools

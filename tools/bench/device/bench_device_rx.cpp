@@ -3,6 +3,9 @@
 // curves show the mapped ring beside it. Clients use the producer's handle.
 #include "tools/bench/device/bench_rigs.h"
 
+#include <algorithm>
+#include <fmt/ranges.h>
+
 namespace cudaq::realtime::tools {
 namespace {
 
@@ -95,6 +98,19 @@ std::string device_rx_refusal(int gpu) {
   }
   cudaq_ringbuffer_destroy(memory);
   return "";
+}
+
+std::vector<bench_case> cases_with_memory(const bench_options &o, std::span<const bench_case> all,
+                                          const std::vector<std::string> &in_gpu_memory) {
+  std::vector<bench_case> cases = select_cases(o.cases, all);
+  if (!o.cases.empty()) // a case that is named fails instead
+    return cases;
+  open_gpu(o.gpu);
+  if (const std::string why = device_rx_refusal(o.gpu); !why.empty()) {
+    fmt::print(stderr, "cudaq-realtime bench: {} are left out: {}\n", fmt::join(in_gpu_memory, ", "), why);
+    std::erase_if(cases, [&](const bench_case &c) { return std::ranges::count(in_gpu_memory, c.id) != 0; });
+  }
+  return cases;
 }
 
 bench_rig make_device_rx_rig(bench_session &session, const std::string &id) {

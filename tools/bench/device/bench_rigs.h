@@ -73,6 +73,9 @@ std::vector<bench_curve> measure_curves(bench_session &session, bench_context &c
 // Rings whose requests lie in device memory: bench_device_rx.cpp.
 /// Why this machine cannot make such a ring; "" if it can.
 std::string device_rx_refusal(int gpu);
+/// The cases that the options choose; without a choice, all, but those in GPU memory only where it can be made.
+std::vector<bench_case> cases_with_memory(const bench_options &options, std::span<const bench_case> all,
+                                          const std::vector<std::string> &in_gpu_memory);
 bench_rig make_device_rx_rig(bench_session &session, const std::string &id);
 std::vector<bench_curve> measure_device_rx_curves(bench_session &session);
 

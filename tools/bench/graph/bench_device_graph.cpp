@@ -121,13 +121,15 @@ private:
 
 /// The graph of the case, and the dispatcher whose scheduler launches it.
 struct device_graph_service {
-  device_graph_service(int device, bool publishes) : context(sizeof(GraphIOContextV2), stream) {
+  device_graph_service(int device, bool publishes, cudaq_memory_kind_t memory)
+      : context(sizeof(GraphIOContextV2), stream) {
     graph =
         for_the_device([&](cudaStream_t on) { launch_answer(publishes, context.as<const GraphIOContextV2>(), on); });
     device_service_config c;
     c.device = device;
     c.num_slots = kSlots;
     c.slot_bytes = kSlotBytes;
+    c.memory = memory;
     c.options = default_options();
     c.graph_contexts = {context.as<void>()};
     c.graph_io_kind = publishes ? CUDAQ_GRAPH_IO_PUBLISHING : CUDAQ_GRAPH_IO_FORWARDED;
@@ -162,15 +164,16 @@ round_runner bare_rounds(bench_session &session, bool frames) {
 
 } // namespace
 
-bench_rig make_device_graph_rig(bench_session &session, bool publishes) {
+bench_rig make_device_graph_rig(bench_session &session, bool publishes, cudaq_memory_kind_t memory) {
   require_cuda(preload_device_graph_bench(), "loading the kernels of P8");
-  const auto service = std::make_shared<device_graph_service>(session.options().gpu, publishes);
+  const auto service = std::make_shared<device_graph_service>(session.options().gpu, publishes, memory);
   bench_rig rig;
   rig.floor = bare_rounds(session, true);
   rig.other_floors.emplace_back("device flag, launch, signal: no frame is touched", bare_rounds(session, false));
   rig.ours = [&session, service] {
     return dispatcher_round(*service->dispatcher, [&] {
-      return exchange_one_by_one(service->dispatcher->ring(), kSlots, client_for(session), session.scale());
+      const request_port port(service->dispatcher->ring(), service->dispatcher->producer());
+      return exchange_one_by_one(port, kSlots, client_for(session), session.scale());
     });
   };
   return rig;

@@ -75,7 +75,8 @@ bench_rig rig_of(bench_session &session, const graph_service_config &c, drive ho
 bench_rig make_graph_rig(bench_session &session, const bench_case &of) {
   const std::string id = of.id;
   if (std::string_view(of.group) == "P8")
-    return make_device_graph_rig(session, id == "P8b");
+    return make_device_graph_rig(session, id == "P8b" || id == "P8d",
+                                 id == "P8c" || id == "P8d" ? CUDAQ_MEMORY_DEVICE_RX : CUDAQ_MEMORY_MAPPED);
   graph_service_config c = one_worker(session, 8);
   if (id == "P7b")
     c.completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
@@ -137,8 +138,9 @@ std::vector<bench_curve> measure_graph_curves(bench_session &session, bench_cont
 } // namespace
 
 int run_bench_graph(const bench_options &options, const output &out) {
-  return run_suite({kMethod, select_cases(options.cases, all_graph_cases()), make_graph_rig, measure_graph_curves},
-                   options, out);
+  return run_suite(
+      {kMethod, cases_with_memory(options, all_graph_cases(), {"P8c", "P8d"}), make_graph_rig, measure_graph_curves},
+      options, out);
 }
 
 } // namespace cudaq::realtime::tools
