@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/serve_counters.h"
 
+#include "tools/top/counters_reader.h"
+
 #include "tools/common/report.h"
 
 #include <arpa/inet.h>
@@ -139,6 +141,7 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
   one("cudaq_server_processed_total", "counter", "Requests that were answered.", transport.processed());
   one("cudaq_server_in_flight", "gauge", "Requests that were accepted and are not answered.", stats.in_flight);
   one("cudaq_server_dropped_bad_magic_total", "counter", "Frames that are no request.", stats.dropped_bad_magic);
+  text += kEndOfCounters;
   return text;
 }
 

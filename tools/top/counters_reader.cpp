@@ -2,15 +2,19 @@
 #include "tools/top/counters_reader.h"
 
 #include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <poll.h>
-#include <stdexcept>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <thread>
 #include <unistd.h>
 
 namespace cudaq::realtime::tools {
@@ -21,7 +25,7 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 class unix_connection {
 public:
-  unix_connection() : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {}
+  unix_connection() : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
   ~unix_connection() {
     if (fd_ >= 0)
       close(fd_);
@@ -33,6 +37,31 @@ public:
 private:
   const int fd_;
 };
+
+constexpr const char *kNoAnswer = "the server that listens there did not answer within 10 s";
+
+void connect_to(const unix_connection &server, const sockaddr_un &address, std::uint64_t end) {
+  while (server.fd() < 0 || connect(server.fd(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0) {
+    if (server.fd() < 0 || errno != EAGAIN) // EAGAIN: it accepts no more connections for the moment
+      throw std::runtime_error(std::string("no server listens there: ") + std::strerror(errno));
+    if (interrupt_guard::interrupted())
+      throw reading_interrupted();
+    if (now_ns() >= end)
+      throw std::runtime_error(kNoAnswer);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+void wait_for_bytes(const unix_connection &server, std::uint64_t end) {
+  for (std::uint64_t now = now_ns(); now < end; now = now_ns()) {
+    if (interrupt_guard::interrupted())
+      throw reading_interrupted();
+    pollfd ready{server.fd(), POLLIN, 0};
+    if (poll(&ready, 1, static_cast<int>(std::min<std::uint64_t>((end - now) / 1'000'000 + 1, 100))) > 0)
+      return;
+  }
+  throw std::runtime_error(kNoAnswer);
+}
 
 /// One line: name{label="value",...} number.
 struct counter_line {
@@ -105,8 +134,8 @@ void take_decoder_line(const counter_line &line, counted_decoder &d) {
     d.latency_sum_ns = line.value * 1e9;
   if (line.name == "cudaq_decoder_latency_seconds_bucket") {
     double bound = 0;
-    if (!parse_number(label("le"), bound)) // +Inf, which comes last
-      bound = d.latency.empty() ? 0 : d.latency.back().first * 1e-9;
+    if (!parse_number(label("le"), bound))
+      bound = std::numeric_limits<double>::infinity(); // "+Inf"
     d.latency.emplace_back(bound * 1e9, count);
   }
 }
@@ -114,6 +143,8 @@ void take_decoder_line(const counter_line &line, counted_decoder &d) {
 } // namespace
 
 server_counters parse_counters(const std::string &text) {
+  if (!text.ends_with(kEndOfCounters)) // a page that was cut could be taken for one with other numbers
+    throw std::runtime_error("it does not give the counters of a server, or not all of them");
   server_counters server;
   bool any = false;
   const std::pair<const char *, std::uint64_t &> plain[] = {{"cudaq_server_processed_total", server.processed},
@@ -149,22 +180,18 @@ std::string read_counters(const std::string &path) {
   if (path.size() >= sizeof address.sun_path)
     throw std::runtime_error("the path has more than " + std::to_string(sizeof address.sun_path - 1) + " characters");
   std::memcpy(address.sun_path, path.data(), path.size());
+  const std::uint64_t end = now_ns() + kAnswerLimitNs;
   const unix_connection server;
-  if (server.fd() < 0 || connect(server.fd(), reinterpret_cast<const sockaddr *>(&address), sizeof address) != 0)
-    throw std::runtime_error(std::string("no server listens there: ") + std::strerror(errno));
+  connect_to(server, address, end);
   std::string text;
   char part[16384];
-  for (const std::uint64_t end = now_ns() + kAnswerLimitNs;;) {
-    const std::uint64_t now = now_ns();
-    pollfd ready{server.fd(), POLLIN, 0};
-    const int events = now < end ? poll(&ready, 1, static_cast<int>((end - now) / 1'000'000 + 1)) : 0;
-    if (events < 0 && errno == EINTR)
-      throw std::runtime_error("interrupted");
-    const ssize_t n = events > 0 ? recv(server.fd(), part, sizeof part, 0) : -1;
+  for (;;) {
+    wait_for_bytes(server, end);
+    const ssize_t n = recv(server.fd(), part, sizeof part, 0);
     if (n == 0)
       return text;
     if (n < 0 || text.size() > kMostBytes)
-      throw std::runtime_error("the server that listens there did not answer within 10 s");
+      throw std::runtime_error(kNoAnswer);
     text.append(part, static_cast<std::size_t>(n));
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,8 +13,7 @@ namespace cudaq::realtime::tools {
 struct counted_decoder {
   std::uint64_t id = 0, requests = 0, shots = 0, waiting = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
   std::vector<std::pair<std::string, std::uint64_t>> answers; ///< by status
-  /// Upper bound of each bucket in ns, and the requests up to it; the last one, above all bounds, has the bound before
-  /// it.
+  /// Upper bound of each bucket in ns, and the requests up to it. The last bound is infinite.
   std::vector<std::pair<double, std::uint64_t>> latency;
   double latency_sum_ns = 0;
 };
@@ -24,12 +24,20 @@ struct server_counters {
   std::vector<counted_decoder> decoders;
 };
 
+/// The last line of a server's counters, as in OpenMetrics.
+inline constexpr const char *kEndOfCounters = "# EOF\n";
+
+/// Ctrl-C came while the program read.
+struct reading_interrupted : std::runtime_error {
+  reading_interrupted() : std::runtime_error("interrupted") {}
+};
+
 /// Reads Prometheus text. Lines of unknown names are ignored. Throws std::runtime_error if it is not the text of a
-/// server.
+/// server, or not all of it.
 server_counters parse_counters(const std::string &text);
 
 /// All that the server at the socket `path` gives to a connection. Throws std::runtime_error with the reason: no
-/// listener, no file, no answer within 10 s (a server that reloads answers late).
+/// listener, no file, no answer within 10 s (a server that reloads answers late); reading_interrupted.
 std::string read_counters(const std::string &path);
 
 } // namespace cudaq::realtime::tools

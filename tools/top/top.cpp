@@ -27,6 +27,8 @@ bool rewrites() {
 server_counters first_reading(const std::string &path) {
   try {
     return parse_counters(read_counters(path));
+  } catch (const reading_interrupted &) {
+    throw;
   } catch (const std::runtime_error &e) {
     throw usage_error(fmt::format("--counters {}: {}; the server must run, with the same --counters", path, e.what()));
   }
@@ -46,33 +48,38 @@ void sleep_until(std::uint64_t time_ns) {
 
 int run_top(const top_options &o, const output &out) {
   const interrupt_guard guard;
-  server_counters before = first_reading(o.counters);
-  std::uint64_t read_at = now_ns();
   json samples = json::array();
   std::string problem;
-  const bool terminal = rewrites();
-  for (std::uint64_t shown = 0; o.count == 0 || shown < o.count; ++shown) {
-    sleep_until(read_at + static_cast<std::uint64_t>(o.interval_s * 1e9));
-    if (interrupt_guard::interrupted())
-      break;
-    try {
+  const auto report = [&] {
+    return out.finish({{"counters", o.counters}, {"interval_seconds", o.interval_s}, {"samples", samples}}, problem,
+                      kExitRefused, interrupt_guard::interrupted());
+  };
+  try {
+    server_counters before = first_reading(o.counters);
+    std::uint64_t read_at = now_ns();
+    const bool terminal = rewrites();
+    for (std::uint64_t shown = 0; o.count == 0 || shown < o.count; ++shown) {
+      sleep_until(read_at + static_cast<std::uint64_t>(o.interval_s * 1e9));
+      if (interrupt_guard::interrupted())
+        break;
       server_counters now = parse_counters(read_counters(o.counters));
       const std::uint64_t at = now_ns();
       const server_sample sample = sample_between(before, now, static_cast<double>(at - read_at) * 1e-9);
       before = std::move(now);
       read_at = at;
       out.text("{}{}", terminal ? kHomeAndClear : "", sample_text(sample));
-      std::fflush(stdout);
+      if (std::fflush(stdout) != 0) // finish() says so
+        break;
       if (o.count != 0)
         samples.push_back(sample_json(sample));
-    } catch (const std::runtime_error &e) {
-      if (!interrupt_guard::interrupted())
-        problem = fmt::format("--counters {}: {}", o.counters, e.what());
-      break;
     }
+  } catch (const reading_interrupted &) { // the report says so
+  } catch (const usage_error &) {
+    throw;
+  } catch (const std::runtime_error &e) {
+    problem = fmt::format("--counters {}: {}", o.counters, e.what());
   }
-  return out.finish({{"counters", o.counters}, {"interval_seconds", o.interval_s}, {"samples", samples}}, problem,
-                    kExitRefused, interrupt_guard::interrupted());
+  return report();
 }
 
 } // namespace cudaq::realtime::tools

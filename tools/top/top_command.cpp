@@ -8,7 +8,8 @@ namespace {
 
 constexpr const char *kTopFooter =
     R"(The server must run with --counters PATH. Rates, latencies and errors are those of the interval, queue lengths
-those of its end. Latencies are from a request's arrival at the decoder to its answer, up to 25 % too high.
+those of its end. Latencies are from a request's arrival at the decoder to its answer, up to 25 %
+or 256 ns too high, and only as ">8.59 s" above that.
 
 Examples:
   cudaq-realtime top --counters /run/decoders.sock

@@ -31,6 +31,8 @@ sampled_decoder decoder_between(const counted_decoder &before, const counted_dec
     if (up_to > seen)
       d.latency.emplace_back(after.latency[k].first, up_to - seen);
     seen = std::max(seen, up_to);
+    if (std::isfinite(after.latency[k].first))
+      d.latency_limit_ns = after.latency[k].first;
   }
   d.answered = seen;
   if (seen != 0)
@@ -52,6 +54,9 @@ std::string errors_of(const sampled_decoder &d) {
   add("failed_one_shots", d.failed_one_shots);
   return text.empty() ? "-" : text;
 }
+
+/// null: above all bounds.
+json or_null(double ns) { return std::isfinite(ns) ? json(ns) : json(); }
 
 } // namespace
 
@@ -101,10 +106,10 @@ json sample_json(const server_sample &s) {
                         {"latency_ns",
                          {{"count", d.answered},
                           {"mean", d.latency_mean_ns},
-                          {"p50", d.latency_percentile_ns(50)},
-                          {"p90", d.latency_percentile_ns(90)},
-                          {"p99", d.latency_percentile_ns(99)},
-                          {"p99.9", d.latency_percentile_ns(99.9)},
+                          {"p50", or_null(d.latency_percentile_ns(50))},
+                          {"p90", or_null(d.latency_percentile_ns(90))},
+                          {"p99", or_null(d.latency_percentile_ns(99))},
+                          {"p99.9", or_null(d.latency_percentile_ns(99.9))},
                           {"percentile_relative_error", 0.25}}}});
   }
   return {{"seconds", s.seconds},
@@ -125,7 +130,10 @@ std::string sample_text(const server_sample &s) {
                       "waiting", "p50", "p99", "p99.9", "errors");
   for (const sampled_decoder &d : s.decoders) {
     const auto latency = [&](double percent) {
-      return d.answered == 0 ? std::string("-") : format_ns(d.latency_percentile_ns(percent));
+      const double ns = d.latency_percentile_ns(percent);
+      return d.answered == 0     ? std::string("-")
+             : std::isfinite(ns) ? format_ns(ns)
+                                 : ">" + format_ns(d.latency_limit_ns);
     };
     text += fmt::format("{:>10} {:>11} {:>10} {:>8} {:>9} {:>9} {:>9}  {}\n", d.id,
                         format_rate(static_cast<double>(d.requests) / s.seconds),

@@ -14,9 +14,10 @@ struct sampled_decoder {
   std::vector<std::pair<double, std::uint64_t>> latency;      ///< upper bound in ns, requests of the bucket
   std::uint64_t answered = 0;                                 ///< requests in `latency`
   double latency_mean_ns = 0;
+  double latency_limit_ns = 0; ///< the highest finite bound
 
-  /// The upper bound of the bucket that has the request of this rank: at most 25 % above its latency. 0 without
-  /// requests.
+  /// The upper bound of the bucket that has the request of this rank: at most 25 % above its latency, or 256 ns. 0
+  /// without requests; infinite for a request above all bounds.
   [[nodiscard]] double latency_percentile_ns(double percent) const;
 };
 

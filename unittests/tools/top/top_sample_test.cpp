@@ -2,6 +2,8 @@
 // What `top` makes of two readings of a server's counters.
 #include "tools/top/top_sample.h"
 
+#include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +24,8 @@ std::string page(int requests, int slow, int refused = 0) {
   text += decoder("latency_seconds_bucket", ",le=\"+Inf\"", requests);
   text += decoder("latency_seconds_sum", "", (requests - slow) * 0.5e-6 + slow * 0.5e-3);
   text += decoder("latency_seconds_count", "", requests);
-  return text + fmt::format("cudaq_server_processed_total {}\ncudaq_server_in_flight 1\nanother_total 7\n", requests);
+  return text +
+         fmt::format("cudaq_server_processed_total {}\ncudaq_server_in_flight 1\nanother_total 7\n# EOF\n", requests);
 }
 
 TEST(TopSample, ShowsWhatHappenedBetweenTwoReadings) {
@@ -61,12 +64,33 @@ TEST(TopSample, WithoutRequestsThereIsNoLatency) {
   EXPECT_NE(sample_text(s).find(" -"), std::string::npos) << sample_text(s);
 }
 
+TEST(TopSample, ARequestAboveAllBoundsIsShownAsSuch) {
+  std::string slow = page(10, 0);
+  const std::string buckets = "latency_seconds_bucket{decoder=\"6\",le=\"";
+  for (const char *bound : {"0.000001000", "0.001000000"}) {
+    const std::size_t at = slow.find(buckets + bound) + buckets.size() + std::strlen(bound) + 3;
+    slow.replace(at, 2, "0");
+  }
+  const server_sample s = sample_between(parse_counters(page(0, 0)), parse_counters(slow), 1);
+  EXPECT_EQ(s.decoders[0].answered, 10u);
+  EXPECT_TRUE(std::isinf(s.decoders[0].latency_percentile_ns(50)));
+  EXPECT_NE(sample_text(s).find(">1.00 ms"), std::string::npos) << sample_text(s);
+  EXPECT_TRUE(sample_json(s).at("decoders").at(0).at("latency_ns").at("p50").is_null());
+}
+
+TEST(TopSample, APageThatWasCutIsRefused) {
+  const std::string whole = page(123456, 10);
+  EXPECT_EQ(parse_counters(whole).processed, 123456u);
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_THROW(parse_counters(whole.substr(0, length)), std::runtime_error) << length;
+}
+
 TEST(TopSample, TextThatIsNotAServersIsRefused) {
   for (const char *text :
        {"", "HTTP/1.1 404 Not Found\r\n\r\n", "cudaq_server_processed_total\n", "cudaq_server_processed_total many\n",
         "cudaq_server_processed_total -1\n", "cudaq_server_processed_total inf\n", "cudaq_server_processed_total nan\n",
         "another_total 1\n"})
-    EXPECT_THROW(parse_counters(text), std::runtime_error) << text;
+    EXPECT_THROW(parse_counters(text + std::string(kEndOfCounters)), std::runtime_error) << text;
 }
 
 } // namespace

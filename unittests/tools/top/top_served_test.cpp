@@ -3,6 +3,11 @@
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
+#include <cstring>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 namespace cudaq::realtime::tools::test {
 namespace {
 
@@ -60,7 +65,7 @@ TEST_F(Top, EndsByCtrlCWithItsReport) {
                       err());
   ASSERT_TRUE(shows_an_interval(top)) << read_file(err());
   top.signal(SIGINT);
-  (void)top.wait();
+  EXPECT_EQ(top.wait(), 0) << read_file(err());
   const auto report = nlohmann::json::parse(read_file(out));
   EXPECT_EQ(report.at("interrupted"), true);
   EXPECT_GE(report.at("samples").size(), 1u);
@@ -75,6 +80,67 @@ TEST_F(Top, SaysWhenTheServerHasEnded) {
   EXPECT_EQ(server.wait(), 0);
   EXPECT_NE(top.wait(), 0);
   EXPECT_TRUE(contains(read_file(folder_.path() / "top_err"), counters())) << read_file(folder_.path() / "top_err");
+}
+
+/// A socket that is listened on, and on which nothing is said.
+class silent_listener {
+public:
+  silent_listener(const std::string &path, int backlog) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    address_.sun_family = AF_UNIX;
+    std::strncpy(address_.sun_path, path.c_str(), sizeof address_.sun_path - 1);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<const sockaddr *>(&address_), sizeof address_), 0);
+    EXPECT_EQ(listen(fd_, backlog), 0);
+  }
+  ~silent_listener() {
+    for (const int fd : clients_)
+      close(fd);
+    close(fd_);
+  }
+  silent_listener(const silent_listener &) = delete;
+  silent_listener &operator=(const silent_listener &) = delete;
+  /// Connects until no more connections are accepted.
+  void fill() {
+    for (bool full = false; !full && clients_.size() < 100;) {
+      clients_.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      full = connect(clients_.back(), reinterpret_cast<const sockaddr *>(&address_), sizeof address_) != 0;
+    }
+  }
+
+private:
+  int fd_;
+  sockaddr_un address_{};
+  std::vector<int> clients_;
+};
+
+TEST_F(Top, CtrlCBeforeTheFirstReadingIsAReportToo) {
+  for (const bool full : {false, true}) {
+    silent_listener listener(counters() + (full ? "_full" : ""), 1);
+    if (full)
+      listener.fill();
+    const auto out = folder_.path() / "top.json";
+    running_program top({"top", "--counters", counters() + (full ? "_full" : ""), "--count", "3", "--json", out},
+                        err());
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+    while (!top.catches(SIGINT) && top.runs() && std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    top.signal(SIGINT);
+    EXPECT_EQ(top.wait(), 0) << read_file(err());
+    const auto report = nlohmann::json::parse(read_file(out));
+    EXPECT_EQ(report.at("interrupted"), true);
+    EXPECT_EQ(report.at("samples").size(), 0u);
+  }
+}
+
+TEST_F(Top, EndsWhenNobodyReadsItsOutput) {
+  running_program server(arguments({"--counters", counters()}), err());
+  ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
+  const std::string command =
+      "timeout 20 " CUDAQ_TOOL_PATH " top --interval 0.05 --counters " + counters() + " >/dev/full 2>/dev/null";
+  const int status = std::system(command.c_str());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
 }
 
 TEST_F(Top, RefusesAPathWithoutAServer) {
