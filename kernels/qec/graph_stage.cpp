@@ -6,7 +6,6 @@
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 
-#include <atomic>
 #include <cxxabi.h>
 #include <limits>
 #include <optional>
@@ -69,12 +68,12 @@ public:
   /// Waits for the graph. False: it still runs.
   bool end() noexcept {
     const bool ended = spin_until(config_.timeout_ns, [this] { return state_of_stream() != cudaErrorNotReady; });
-    in_use_.store(in_use_.load() && !ended);
+    in_use_.store(in_use_.load() != 0 && !ended);
     return ended;
   }
 
   /// The graph's stream may be gone if this is false.
-  bool in_use() const { return in_use_.load(); }
+  bool in_use() const { return in_use_.load() != 0; }
 
 private:
   cudaError_t state_of_stream() const {
@@ -90,7 +89,7 @@ private:
     const device_guard here(config_.device_id);
     require(here.error(), "graph stage: making the device current");
     require(cudaGraphUpload(graph_.graph_exec, graph_.stream), "graph stage: cudaGraphUpload");
-    in_use_.store(true);
+    in_use_.store(1);
   }
   /// Returns a CUDA error. Exceptions of the hooks fail the request.
   int launch(const host_stage_call &call) {
@@ -126,8 +125,8 @@ private:
   own_stream stream_;
   std::optional<request_ring> input_;
   gpu_worker_resources graph_;
-  void *slot_ = nullptr;            ///< of the request that the worker launches
-  std::atomic<bool> in_use_{false}; ///< by a worker of a pipeline that runs
+  void *slot_ = nullptr;                                       ///< of the request that the worker launches
+  cudaq::realtime::detail::shared_word<std::uint32_t> in_use_; ///< 1: by a worker of a pipeline that runs
 };
 
 graph_stage::graph_stage(const graph_stage_config &config) {

@@ -88,7 +88,7 @@ TEST_F(GraphStageOnHost, HooksOfDifferentWorkersRunAtTheSameTimeOnTheirThreads) 
   for (adder &a : adders)
     a.in_hook = [&] {
       ++inside;
-      met += eventually([&] { return inside >= 2; }); // a dispatcher that launches for all would wait here for ever
+      met += eventually([&] { return inside >= 2; }); // a dispatcher that launches for all would wait here without limit
     };
   ASSERT_EQ(r.refusal(), "");
   r.send(2);

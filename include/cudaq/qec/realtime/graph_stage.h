@@ -48,8 +48,8 @@ public:
   /// The kind of memory of the input that was made, and why. input_bytes must not be 0.
   [[nodiscard]] cudaq_ringbuffer_info_t input_info() const;
 
-  /// What the worker needs, for gpu_stage_factory. `graph`: as for the dispatcher, with graph_exec; stream nullptr means
-  /// a stream of this object. Its hooks get the stream. Throws std::invalid_argument: no graph, or io_ctx is set (only
+  /// What the worker needs, for gpu_stage_factory. `graph`: as for the dispatcher, with graph_exec; if its stream is
+  /// nullptr, the stream is one of this object. Its hooks get the stream. Throws std::invalid_argument: no graph, or io_ctx is set (only
   /// the dispatcher knows the slot's addresses for it); std::logic_error: it serves a worker of a running pipeline.
   experimental::gpu_worker_resources resources(const experimental::gpu_worker_resources &graph);
 
