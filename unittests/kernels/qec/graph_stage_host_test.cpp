@@ -88,7 +88,7 @@ TEST_F(GraphStageOnHost, HooksOfDifferentWorkersRunAtTheSameTimeOnTheirThreads) 
   for (adder &a : adders)
     a.in_hook = [&] {
       ++inside;
-      met += eventually([&] { return inside >= 2; }); // a dispatcher that launches for all would wait here without limit
+      met += eventually([&] { return inside >= 2; }); // with one thread for all hooks this would never be
     };
   ASSERT_EQ(r.refusal(), "");
   r.send(2);

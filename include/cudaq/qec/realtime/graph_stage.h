@@ -49,8 +49,9 @@ public:
   [[nodiscard]] cudaq_ringbuffer_info_t input_info() const;
 
   /// What the worker needs, for gpu_stage_factory. `graph`: as for the dispatcher, with graph_exec; if its stream is
-  /// nullptr, the stream is one of this object. Its hooks get the stream. Throws std::invalid_argument: no graph, or io_ctx is set (only
-  /// the dispatcher knows the slot's addresses for it); std::logic_error: it serves a worker of a running pipeline.
+  /// nullptr, the stream is one of this object. Its hooks get the stream. Throws std::invalid_argument: no graph, or
+  /// io_ctx is set (only the dispatcher knows the slot's addresses for it); std::logic_error: it serves a worker of a
+  /// running pipeline.
   experimental::gpu_worker_resources resources(const experimental::gpu_worker_resources &graph);
 
 private:
