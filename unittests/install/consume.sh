@@ -137,6 +137,11 @@ case $way in
     cmake --build "$scratch"
     "$scratch/consumer"
     ;;
+  GpuResident)
+    gpu_project Resident "-DEXAMPLES=$(cd "$here/../../docs/examples" && pwd)"
+    cmake --build "$scratch"
+    "$scratch/consumer" # 77 without a GPU: skipped
+    ;;
   GpuGraphsPkgConfigC)
     pkg_config_build cc -std=c11 "$here/consumer/graphs.c" consumer cudaq-realtime-graphs
     "$scratch/consumer"
