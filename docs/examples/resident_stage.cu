@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline whose GPU stage stays on the GPU: a block for each worker takes requests without a launch. The stage counts
-// the detection events of a request, and the CPU stage answers with their parity.
+// A pipeline whose GPU stage stays on the GPU: a block for each worker takes requests without a launch. The stage
+// counts the detection events of a request, and the CPU stage answers with their parity.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
