@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/udp/udp_client.h"
+#include "lib/transport/datagram/datagram_client.h"
+#include "lib/transport/udp/udp_wire.h"
 #include "tools/emulate/links.h"
 #include "tools/services/api_objects.h"
 
@@ -9,13 +10,13 @@ namespace {
 class udp_link final : public link {
 public:
   udp_link(const emulate_options &o, std::uint32_t window) {
-    detail::udp_client_options chosen;
+    detail::datagram_client_options chosen;
     chosen.address = o.address;
     chosen.port = static_cast<std::uint32_t>(o.port);
     chosen.slot_size = o.slot_size;
     chosen.window = window;
     chosen.retry_after = std::chrono::nanoseconds(static_cast<std::int64_t>(o.retry_ms * 1e6));
-    if (const detail::status_or_reason refused = client_.open(chosen))
+    if (const detail::status_or_reason refused = client_.open(chosen, detail::make_udp_wire(o.slot_size)))
       throw api_error("udp: " + refused.text);
     where_ = fmt::format("udp {}:{}, {} bytes a datagram", o.address, o.port, o.slot_size);
   }
@@ -26,7 +27,7 @@ public:
   }
   std::optional<link_answer> receive() override {
     client_.repeat_due();
-    const std::optional<detail::udp_reply> reply = client_.receive();
+    const std::optional<detail::datagram_reply> reply = client_.receive();
     return reply ? std::optional(link_answer{reply->header, reply->result}) : std::nullopt;
   }
   void give_up(std::uint32_t id) override { client_.give_up(id); }
@@ -35,7 +36,7 @@ public:
   std::string describe() const override { return where_; }
 
 private:
-  detail::udp_client client_;
+  detail::datagram_client client_;
   std::string where_;
 };
 

@@ -3,7 +3,7 @@
 // predictions.
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
-#include "unittests/transport/udp/lossy_relay.h"
+#include "unittests/transport/datagram/lossy_relay.h"
 
 #include <gtest/gtest.h>
 
