@@ -31,6 +31,7 @@ BELOW = {
     "lib/transport/bridge": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/shm": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/datagram": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
+    "lib/transport/roce": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},

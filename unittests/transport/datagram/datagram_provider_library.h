@@ -2,6 +2,7 @@
 // The provider's library, loaded as a program loads it that does not use the loader.
 #pragma once
 
+#include "cudaq/realtime/daemon/bridge/roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"
 
 #include <cstddef>
@@ -21,6 +22,7 @@ public:
     }
     table = function<cudaq_realtime_get_bridge_interface_fn_t>(CUDAQ_REALTIME_BRIDGE_GETTER)();
     statistics_ = function<cudaq_udp_get_statistics_fn_t>("cudaq_udp_get_statistics");
+    packets_ = function<cudaq_roce_get_statistics_fn_t>("cudaq_roce_get_statistics");
     error_text_ = function<const char *(*)()>("cudaq_realtime_get_bridge_error");
   }
 
@@ -41,6 +43,12 @@ public:
     out.struct_size = sizeof(out);
     return statistics_(of.c_str(), &out);
   }
+  bool counts_packets() const { return packets_ != nullptr; }
+  cudaq_status_t packets(const std::string &of, cudaq_roce_statistics_t &out) const {
+    out = {};
+    out.struct_size = sizeof(out);
+    return packets_(of.c_str(), &out);
+  }
 
   std::string error; ///< why the library was not loaded
   const cudaq_realtime_bridge_interface_t *table = nullptr;
@@ -53,6 +61,7 @@ private:
 
   void *library_;
   cudaq_udp_get_statistics_fn_t statistics_ = nullptr;
+  cudaq_roce_get_statistics_fn_t packets_ = nullptr; ///< of the roce provider
   const char *(*error_text_)() = nullptr;
 };
 

@@ -33,11 +33,22 @@ std::int32_t handler(cudaq_host_call_t *call, void *user) {
 void print_counts(std::uint64_t processed, datagram_service &service, const cudaq_udp_statistics_t &all) {
   const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
   std::printf("PROCESSED count=%llu different=%llu twice=%llu replays=%llu duplicates=%llu reordered=%llu stale=%llu "
-              "magic=%llu short=%llu long=%llu kernel=%llu received=%llu\n",
+              "magic=%llu short=%llu long=%llu kernel=%llu received=%llu",
               number(processed), number(service.different()), number(service.twice()), number(all.replays),
               number(all.dropped_duplicates), number(all.reordered), number(all.answered_stale),
               number(all.dropped_magic), number(all.dropped_short), number(all.dropped_long),
               number(all.dropped_kernel), number(all.received));
+}
+
+void print_packets(const cudaq_roce_statistics_t &all) {
+  const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+  const std::uint64_t unfit = all.dropped_short + all.dropped_opcode + all.dropped_version + all.dropped_padding +
+                              all.dropped_icrc + all.dropped_qp + all.dropped_pkey + all.dropped_rkey +
+                              all.dropped_address + all.dropped_length + all.dropped_immediate + all.dropped_peers;
+  std::printf(" packets=%llu messages=%llu parts=%llu unfit=%llu sequence=%llu icrc=%llu partly=%llu lost=%llu "
+              "broken=%llu",
+              number(all.packets), number(all.messages), number(all.parts), number(unfit), number(all.dropped_sequence),
+              number(all.dropped_icrc), number(all.icrc_partly), number(all.packets_lost), number(all.messages_broken));
 }
 
 int run(int argc, char **argv) {
@@ -91,10 +102,15 @@ int run(int argc, char **argv) {
   TRY(cudaq_dispatcher_destroy(dispatcher));
   TRY(cudaq_dispatch_manager_destroy(manager));
   TRY(cudaq_bridge_disconnect(bridge));
+  const datagram_provider_library library(argv[1]);
   cudaq_udp_statistics_t all;
-  if (datagram_provider_library(argv[1]).statistics(endpoint, all) != CUDAQ_OK)
+  cudaq_roce_statistics_t packets;
+  if (library.statistics(endpoint, all) != CUDAQ_OK)
     return 1;
   print_counts(processed, service, all);
+  if (library.counts_packets() && library.packets(endpoint, packets) == CUDAQ_OK)
+    print_packets(packets);
+  std::printf("\n");
   TRY(cudaq_bridge_destroy(bridge));
   return 0;
 }

@@ -5,10 +5,10 @@
 #include "lib/transport/datagram/datagram_client.h"
 #include "unittests/transport/datagram/datagram_service.h"
 
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <vector>
 
 namespace cudaq::realtime::test {
 
@@ -17,8 +17,8 @@ struct traffic_result {
 };
 
 /// The payload of a message: its number, then bytes that follow from it.
-inline std::array<std::uint8_t, 40> payload_of(std::uint64_t number) {
-  std::array<std::uint8_t, 40> payload;
+inline std::vector<std::uint8_t> payload_of(std::uint64_t number, std::size_t words = 5) {
+  std::vector<std::uint8_t> payload(words * sizeof(number));
   std::uint64_t word = number;
   for (std::size_t at = 0; at < payload.size(); at += sizeof(word)) {
     std::memcpy(payload.data() + at, &word, sizeof(word));
@@ -30,11 +30,13 @@ inline std::array<std::uint8_t, 40> payload_of(std::uint64_t number) {
 /// Sends messages first .. first + count - 1, as many at a time as the client's window holds. Ends early if no answer
 /// comes for `patience`.
 inline traffic_result send_messages(detail::datagram_client &client, std::uint64_t first, std::uint64_t count,
+                                    std::size_t payload_words = 5,
                                     std::chrono::seconds patience = std::chrono::seconds(30)) {
   traffic_result result;
   std::uint64_t next = first;
   while (result.answered < count) {
-    while (next < first + count && client.send(static_cast<std::uint32_t>(next), kRecord, payload_of(next), next))
+    while (next < first + count &&
+           client.send(static_cast<std::uint32_t>(next), kRecord, payload_of(next, payload_words), next))
       ++next;
     auto reply = client.receive_within(patience);
     if (!reply)
@@ -46,7 +48,7 @@ inline traffic_result send_messages(detail::datagram_client &client, std::uint64
         std::memcpy(&answer, reply->result.data(), sizeof(answer));
       const std::uint64_t number = reply->header.ptp_timestamp;
       result.wrong += static_cast<std::uint32_t>(number) != reply->header.request_id || answer.number != number ||
-                      answer.checksum != checksum_of(payload_of(number));
+                      answer.checksum != checksum_of(payload_of(number, payload_words));
       result.executed_twice += answer.executions != 1;
     }
   }
