@@ -40,7 +40,7 @@ set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${_runtime})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "RPC dispatch between a quantum control system and its decoders
  The shared libraries: rings and dispatchers, decoders, the QEC pipeline,
- transports over UDP and shared memory. No GPU and no driver is needed.")
+ transports over UDP, RoCE and shared memory. No GPU and no driver is needed.")
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME ${_dev})
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)

@@ -113,8 +113,9 @@ int run_emulate(const emulate_options &o, const output &out) {
   const bool check = shots.has_predictions();
   const std::uint32_t streams = player::streams(o);
   const std::size_t bytes = player::payload_bytes(o, shots);
-  const std::unique_ptr<link> to =
-      o.transport == "shm" ? make_shm_link(o, bytes) : make_udp_link(o, player::id_window(o), bytes);
+  const std::unique_ptr<link> to = o.transport == "shm"    ? make_shm_link(o, bytes)
+                                   : o.transport == "roce" ? make_roce_link(o, player::id_window(o), bytes)
+                                                           : make_udp_link(o, player::id_window(o), bytes);
   out.text("shots         {}: {}\n", shots.name, describe(shots));
   out.text("link          {}; {} stream{}{}\n", to->describe(), streams, streams == 1 ? "" : "s",
            o.rate == 0 ? "" : fmt::format(", {}/s", format_rate(o.rate)));

@@ -23,11 +23,16 @@
 namespace cudaq::realtime::tools {
 
 struct emulate_options {
-  std::string transport = "udp"; ///< "udp" or "shm"
+  std::string transport = "udp"; ///< "udp", "roce" or "shm"
   std::string address = "127.0.0.1";
   int port = 0;
   std::string name;              ///< of the server's shared memory
-  std::uint32_t slot_size = 256; ///< udp: bytes of each datagram, as the server has it
+  std::uint32_t slot_size = 256; ///< udp, roce: bytes of a slot, as the server has it
+  std::string own_address;       ///< roce; "": the system chooses one
+  std::uint32_t qp = 0x11;       ///< roce: the server's numbers
+  std::uint32_t rkey = 0x1234;
+  std::uint32_t pages = 8;
+  std::uint32_t mtu = 4096;
   std::string protocol = "decode";
   std::vector<std::uint64_t> decoder_ids = {0};
   std::uint32_t window = 8; ///< --protocol decode: requests that are open at the same time

@@ -13,6 +13,7 @@ another process: `cudaq-realtime serve`, or any program with a transport (docs/t
 Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport udp --port 5000
   cudaq-realtime emulate --transport shm --name decoder --rate 10000 --shots 100000
+  cudaq-realtime emulate --transport roce --own-address 127.0.0.2
   cudaq-realtime emulate --transport udp --port 5000 --protocol server --decoder-ids 0,1 --json run.json
   cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams)";
 
@@ -23,12 +24,25 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate_options &o = *options;
   CLI::App &emulate = *program.add_subcommand("emulate", "a control system in software: plays syndromes to a server");
   emulate.footer(kEmulateFooter);
-  add_choice(emulate, "--transport", o.transport, "how requests reach the server", {"udp", "shm"});
-  emulate.add_option("--address", o.address, "udp: the server's IP address")->capture_default_str();
-  emulate.add_option("--port", o.port, "udp: the server's port")->check(CLI::Range(1, 65535));
-  emulate.add_option("--slot-size", o.slot_size, "udp: bytes of a datagram, as the server has it")
+  add_choice(emulate, "--transport", o.transport, "how requests reach the server", {"udp", "roce", "shm"});
+  emulate.add_option("--address", o.address, "udp, roce: the server's IP address")->capture_default_str();
+  emulate.add_option("--port", o.port, "the server's UDP port; roce: 4791 if it is not given")
+      ->check(CLI::Range(1, 65535));
+  emulate.add_option("--slot-size", o.slot_size, "udp, roce: bytes of a slot, as the server has it")
       ->capture_default_str()
       ->check(CLI::Range(24u, 65507u));
+  emulate.add_option("--own-address", o.own_address,
+                     "roce: the IPv4 address of this side; default: the one from which the server is reached");
+  emulate.add_option("--qp", o.qp, "roce: the server's queue pair")
+      ->capture_default_str()
+      ->check(CLI::Range(0u, 0xFFFFFFu));
+  emulate.add_option("--rkey", o.rkey, "roce: the key of the server's memory")->capture_default_str();
+  emulate.add_option("--pages", o.pages, "roce: slots of the server, which are written in turn")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, 4096u));
+  emulate.add_option("--mtu", o.mtu, "roce: most bytes of a packet's payload, as the server has it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}));
   emulate.add_option("--name", o.name, "shm: the name of the server");
   add_choice(emulate, "--protocol", o.protocol, "decode: a shot in one request; server: enqueue and get_corrections",
              {"decode", "server"});
@@ -44,7 +58,9 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate.add_option("--rate", o.rate, "shots per second, evenly spaced; 0: as fast as possible")
       ->capture_default_str()
       ->check(number_between(0, 1e9));
-  emulate.add_option("--retry-ms", o.retry_ms, "udp: send a request again after this time without an answer; 0: never")
+  emulate
+      .add_option("--retry-ms", o.retry_ms,
+                  "udp, roce: send a request again after this time without an answer; 0: never")
       ->capture_default_str()
       ->check(number_between(0, 1e6));
   add_recorded_shots_options(emulate, o.data_folder, o.seed);

@@ -12,6 +12,7 @@ namespace cudaq::realtime::tools {
 /// Connects to the server of the options, for requests with at most `payload_bytes`. Throws usage_error, or api_error
 /// if there is no such server. `window`: a power of two; ids that are open together differ by less.
 std::unique_ptr<link> make_udp_link(const emulate_options &options, std::uint32_t window, std::size_t payload_bytes);
+std::unique_ptr<link> make_roce_link(const emulate_options &options, std::uint32_t window, std::size_t payload_bytes);
 std::unique_ptr<link> make_shm_link(const emulate_options &options, std::size_t payload_bytes);
 
 } // namespace cudaq::realtime::tools

@@ -27,7 +27,8 @@ WITHDRAWN = {"cudaq_create_dispatch_graph_regular": TWO_FORMS,
              "cudaq_launch_unified_dispatch_device": TWO_FORMS}
 
 # Header of a provider or its client: map of the library that exports its functions.
-OTHER_LIBRARIES = {"shm_client.h": "lib/transport/shm/shm-client.map", "udp_provider.h": "lib/transport/udp/udp.map"}
+OTHER_LIBRARIES = {"shm_client.h": "lib/transport/shm/shm-client.map", "udp_provider.h": "lib/transport/udp/udp.map",
+                   "roce_provider.h": "lib/transport/roce/roce.map"}
 
 exported = {}
 symbols = subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True)

@@ -18,7 +18,8 @@ INLINE_ONLY = {"HostDispatchWorker", "HostDispatcherConfig", "RegularKernel", "C
 # is not frozen. Only the layout of data on the wire and of the plug-in interface is frozen.
 NOT_FROZEN, FROZEN = root / "include/cudaq/qec", {"decode_response.h", "decoder_plugin.h"}
 
-listed = "".join((root / "unittests/abi" / name).read_text() for name in ("layout_c.inc", "layout_cxx.inc"))
+listed = "".join((root / "unittests/abi" / name).read_text()
+                 for name in ("layout_c.inc", "layout_providers.inc", "layout_cxx.inc"))
 sizes = set(re.findall(r"^CUDAQ_SIZE\((\w+),", listed, flags=re.M))
 offsets = set(re.findall(r"^CUDAQ_OFFSET\((\w+), (\w+),", listed, flags=re.M))
 values = set(re.findall(r"^CUDAQ_VALUE\((\w+),", listed, flags=re.M))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any datagrams of some peers, answers, and time that passes, through the gate of the udp provider. Each datagram is
 // counted once; a request is executed once; a replayed answer is the one that was kept; memory does not grow.
-#include "lib/transport/udp/request_gate.h"
+#include "lib/transport/datagram/request_gate.h"
 #include "unittests/fuzz/fuzz_input.h"
 
 #include <map>
@@ -17,8 +17,8 @@ using action = gate_decision::action;
 constexpr std::uint32_t kSlotSize = 64;
 constexpr std::chrono::milliseconds kTimeout(1000);
 
-udp_options options_of(std::uint8_t shape) {
-  udp_options options;
+datagram_options options_of(std::uint8_t shape) {
+  datagram_options options;
   options.slot_size = kSlotSize;
   options.replay_window = shape % 5 == 0 ? 0 : 1u << (shape % 5 - 1);
   options.max_peers = 1 + (shape >> 4) % 3u;
@@ -50,7 +50,7 @@ public:
     const auto received = datagram.first(std::min<std::size_t>(datagram.size(), kSlotSize));
     const std::vector<std::uint8_t> exact(received.begin(), received.end());
     const std::uint64_t not_seen = unseen();
-    const gate_decision decision = gate_.take({address, exact, cut}, room, now_);
+    const gate_decision decision = gate_.take({&address, exact, cut}, room, now_);
     ++datagrams_;
     peer_record &peer = peers_[from];
     if (unseen() == not_seen) { // the gate has looked up the peer
@@ -113,7 +113,7 @@ private:
            counters_.dropped_peers.value() + counters_.answered_truncated.value();
   }
   void check_counts() const {
-    const udp_counters &c = counters_;
+    const datagram_counters &c = counters_;
     require(c.received.value() == datagrams_, "each datagram is counted");
     require(c.accepted.value() + c.replays.value() + c.dropped_magic.value() + c.dropped_short.value() +
                     c.dropped_long.value() + c.dropped_duplicates.value() + c.dropped_peers.value() +
@@ -124,8 +124,8 @@ private:
     require(c.peers.load() <= options_.max_peers, "there are not too many peers");
   }
 
-  const udp_options options_;
-  udp_counters counters_;
+  const datagram_options options_;
+  datagram_counters counters_;
   request_gate gate_;
   peer_windows::time now_{};
   std::map<std::uint32_t, peer_record> peers_;

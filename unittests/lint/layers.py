@@ -30,7 +30,9 @@ BELOW = {
     # The loader, and the providers: libraries of their own, which share nothing.
     "lib/transport/bridge": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/shm": {"lib/base", f"{DETAIL}/base", "include"},
-    "lib/transport/udp": {"lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/datagram": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
+    "lib/transport/roce": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/udp": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},

@@ -72,7 +72,7 @@ constexpr config_field kDeviceGraphFields[] = {
 constexpr config_object kDeviceGraph{kDeviceGraphFields};
 
 constexpr config_field kTransportFields[] = {
-    {"provider", text, false, 0, 0, "", "name (shm, udp) or path of a provider", nullptr},
+    {"provider", text, false, 0, 0, "", "name (shm, udp, roce) or path of a provider", nullptr},
     {"args", texts, false, 0, 0, "", "options of the provider, as after -- on the command line", nullptr},
     {"device_graph", object, false, 0, 0, "",
      "accepted for files of other servers; without effect, because no decoder has dispatch device_graph",

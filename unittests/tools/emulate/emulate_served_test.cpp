@@ -3,7 +3,7 @@
 // predictions.
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
-#include "unittests/transport/udp/lossy_relay.h"
+#include "unittests/transport/roce/roce_requester.h"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ protected:
   }
 
   std::string where() const {
-    return std::string(GetParam().transport) == "udp" ? "--port " + port_ : "--name " + name_;
+    return std::string(GetParam().transport) == "shm" ? "--name " + name_ : "--port " + port_;
   }
   nlohmann::json emulate(const std::string &options) const {
     auto report = run_good_program("emulate --json --timeout 30 --distance 3 --transport " +
@@ -82,9 +82,8 @@ TEST_P(TwoTerminals, GiveTheRecordedPredictions) {
 TEST_P(TwoTerminals, SayWhenTheServerIsGone) {
   server_->signal(SIGKILL);
   server_->wait();
-  const std::string where = std::string(GetParam().transport) == "udp" ? "--port " + port_ : "--name " + name_;
-  const program_result r =
-      run_program("emulate --timeout 0.3 --distance 3 --transport " + std::string(GetParam().transport) + " " + where);
+  const program_result r = run_program("emulate --timeout 0.3 --distance 3 --transport " +
+                                       std::string(GetParam().transport) + " " + where());
   EXPECT_NE(r.exit_code, 0);
   EXPECT_FALSE(r.err.empty());
 }
@@ -92,6 +91,9 @@ TEST_P(TwoTerminals, SayWhenTheServerIsGone) {
 INSTANTIATE_TEST_SUITE_P(Shapes, TwoTerminals,
                          testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
                                          shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --unified"},
+                                         shape{"RoceRing", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0"},
+                                         shape{"RoceUnified", "roce", CUDAQ_ROCE_PROVIDER,
+                                               "--port=0 --peer-port=0 --unified"},
                                          shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
                          [](const auto &one) { return std::string(one.param.name); });
 
@@ -100,7 +102,10 @@ using LossyLink = TwoTerminals;
 TEST_P(LossyLink, IsMadeGoodByRepeats) {
   const auto server = static_cast<std::uint32_t>(std::stoul(port_));
   for (const char *options : {"--shots 1500", "--shots 300 --protocol server --decoder-ids 0,1"}) {
-    realtime::test::lossy_relay relay(server, {0.02, 0.01, 0.01}, 7); // a new peer, whose ids begin again
+    realtime::test::relay_rewrite rewrite;
+    if (std::string(GetParam().transport) == "roce")
+      rewrite = realtime::test::seal_anew;
+    realtime::test::lossy_relay relay(server, {0.02, 0.01, 0.01}, 7, rewrite); // a new peer, whose ids begin again
     port_ = std::to_string(relay.port());
     const auto j = emulate(std::string(options) + " --retry-ms 20");
     ASSERT_FALSE(j.is_discarded());
@@ -110,11 +115,12 @@ TEST_P(LossyLink, IsMadeGoodByRepeats) {
     EXPECT_GT(relay.lost(), 0u);
   }
 }
-INSTANTIATE_TEST_SUITE_P(Shapes, LossyLink,
-                         testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --replay-window=256"},
-                                         shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER,
-                                               "--port=0 --replay-window=256 --unified"}),
-                         [](const auto &one) { return std::string(one.param.name); });
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, LossyLink,
+    testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --replay-window=256"},
+                    shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --replay-window=256 --unified"},
+                    shape{"RoceRing", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0 --replay-window=256"}),
+    [](const auto &one) { return std::string(one.param.name); });
 
 TEST(Emulate, RefusesWhatItCannotUse) {
   EXPECT_EQ(run_program("emulate --transport udp").exit_code, 2) << "no port";

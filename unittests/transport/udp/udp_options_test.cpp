@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/transport/udp/udp_options.h"
+#include "lib/transport/datagram/datagram_options.h"
 
 #include <gtest/gtest.h>
 #include <vector>
@@ -7,15 +7,15 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-status_or_reason parse(std::vector<std::string> words, udp_options &out) {
+status_or_reason parse(std::vector<std::string> words, datagram_options &out) {
   std::vector<char *> argv;
   for (std::string &word : words)
     argv.push_back(word.data());
-  return parse_udp_options(static_cast<int>(argv.size()), argv.data(), out);
+  return option_reader(out, false).read(static_cast<int>(argv.size()), argv.data());
 }
 
 TEST(UdpOptions, HaveTheDefaultsOfTheExistingProvider) {
-  udp_options options;
+  datagram_options options;
   EXPECT_EQ(parse({}, options).text, "");
   EXPECT_EQ(options.bind_address, "127.0.0.1");
   EXPECT_EQ(options.port, 0u);
@@ -26,7 +26,7 @@ TEST(UdpOptions, HaveTheDefaultsOfTheExistingProvider) {
 }
 
 TEST(UdpOptions, TakeValuesInBothForms) {
-  udp_options options;
+  datagram_options options;
   EXPECT_EQ(parse({"--port", "5000", "--num-slots=16", "--slot-size", "512", "--bind=::1", "--unified", "--busy-reply",
                    "--replay-window=1024", "--max-peers", "5", "--peer-timeout-ms=10"},
                   options)
@@ -38,6 +38,8 @@ TEST(UdpOptions, TakeValuesInBothForms) {
   EXPECT_EQ(options.bind_address, "::1");
   EXPECT_EQ(options.replay_window, 1024u);
   EXPECT_EQ(options.max_peers, 5u);
+  EXPECT_EQ(parse({"--port=0x1f40"}, options).text, "");
+  EXPECT_EQ(options.port, 8000u);
   EXPECT_EQ(options.peer_timeout_ms, 10u);
   EXPECT_TRUE(options.unified && options.busy_reply);
 }
@@ -49,6 +51,7 @@ TEST(UdpOptions, AreRefusedWithATextThatNamesOptionAndValue) {
       {{"--port"}, {"--port", "missing"}},
       {{"--port", "65536"}, {"--port", "65536", "0 to 65535"}},
       {{"--port="}, {"--port", "''"}},
+      {{"--port=0x"}, {"--port", "'0x'"}},
       {{"--port", "-1"}, {"--port", "-1"}},
       {{"--num-slots=0"}, {"--num-slots", "'0'", "from 1"}},
       {{"--num-slots", "8x"}, {"--num-slots", "8x"}},
@@ -62,7 +65,7 @@ TEST(UdpOptions, AreRefusedWithATextThatNamesOptionAndValue) {
       {{"--unified", "--busy-poll-us", "0"}, {"--busy-poll-us", "no thread"}},
   };
   for (const auto &[words, named] : cases) {
-    udp_options options;
+    datagram_options options;
     const status_or_reason refused = parse(words, options);
     EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG) << words[0];
     for (const std::string &text : named)
@@ -71,18 +74,18 @@ TEST(UdpOptions, AreRefusedWithATextThatNamesOptionAndValue) {
 }
 
 TEST(UdpOptions, AreIgnoredIfUnknownAndLenient) {
-  udp_options options;
+  datagram_options options;
   EXPECT_EQ(parse({"program", "--timeout=60", "--device", "mlx5_0", "--port", "7", "--lenient"}, options).text, "");
   EXPECT_EQ(options.port, 7u);
   EXPECT_EQ(parse({"--lenient", "--port", "x"}, options).status, CUDAQ_ERR_INVALID_ARG);
 }
 
 TEST(UdpOptions, RefuseMissingWords) {
-  udp_options options;
+  datagram_options options;
   char *argv[] = {nullptr};
-  EXPECT_EQ(parse_udp_options(1, argv, options).text, "argv[0]: is NULL");
-  EXPECT_EQ(parse_udp_options(1, nullptr, options).text, "argc 1: argv is NULL");
-  EXPECT_EQ(parse_udp_options(-1, nullptr, options).text, "");
+  EXPECT_EQ(option_reader(options, false).read(1, argv).text, "argv[0]: is NULL");
+  EXPECT_EQ(option_reader(options, false).read(1, nullptr).text, "argc 1: argv is NULL");
+  EXPECT_EQ(option_reader(options, false).read(-1, nullptr).text, "");
 }
 
 } // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client and a server in two processes. The parameter is the provider's shape.
+#include "lib/transport/udp/udp_wire.h"
 #include "unittests/support/sanitized.h"
-#include "unittests/transport/udp/lossy_relay.h"
-#include "unittests/transport/udp/udp_server_process.h"
-#include "unittests/transport/udp/udp_traffic.h"
+#include "unittests/transport/datagram/datagram_server_process.h"
+#include "unittests/transport/datagram/datagram_traffic.h"
+#include "unittests/transport/datagram/lossy_relay.h"
 
 #include <set>
 
@@ -18,20 +19,20 @@ struct UdpProcesses : ::testing::TestWithParam<const char *> {
       options.push_back(GetParam());
     return options;
   }
-  static void open(detail::udp_client &client, std::uint32_t port, std::uint32_t window = 32,
+  static void open(detail::datagram_client &client, std::uint32_t port, std::uint32_t window = 32,
                    std::chrono::nanoseconds retry_after = 0ns) {
-    detail::udp_client_options options;
+    detail::datagram_client_options options;
     options.port = port;
     options.window = window;
     options.retry_after = retry_after;
-    ASSERT_EQ(client.open(options).text, "");
+    ASSERT_EQ(client.open(options, detail::make_udp_wire(options.slot_size)).text, "");
   }
 };
 INSTANTIATE_TEST_SUITE_P(Shapes, UdpProcesses, ::testing::Values("", "--unified"),
                          [](const auto &shape) { return *shape.param == '\0' ? "Ring" : "Unified"; });
 
 TEST_P(UdpProcesses, IncrementAString) {
-  udp_server_process server(with({}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({}));
   udp_peer peer(server.port());
   peer.send(request_bytes(kIncrement, 7, {'H', 'A', 'L'}, 256, 1234));
   const auto answer = peer.receive();
@@ -44,7 +45,7 @@ TEST_P(UdpProcesses, IncrementAString) {
 }
 
 TEST_P(UdpProcesses, ServeABurstAcrossTheWrapFromClientsThatReuseIds) {
-  udp_server_process server(with({"--num-slots=4"}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--num-slots=4"}));
   udp_peer peer(server.port());
   for (int n = 0; n < 50; ++n) // the ids of a client of the existing wire: always 0
     peer.send(request_bytes(kIncrement, 0, {static_cast<std::uint8_t>(n)}, 256));
@@ -60,7 +61,7 @@ TEST_P(UdpProcesses, ServeABurstAcrossTheWrapFromClientsThatReuseIds) {
 }
 
 TEST_P(UdpProcesses, SurviveGarbageUnknownFunctionsAndStrangers) {
-  udp_server_process server(with({"--num-slots=2"}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--num-slots=2"}));
   udp_peer peer(server.port()), stranger(server.port());
   std::mt19937 random(5);
   for (int n = 0; n < 200; ++n) {
@@ -82,7 +83,7 @@ TEST_P(UdpProcesses, SurviveGarbageUnknownFunctionsAndStrangers) {
 }
 
 TEST_P(UdpProcesses, AnswerEachOfManyPeers) {
-  udp_server_process server(with({"--num-slots=16"}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--num-slots=16"}));
   std::vector<std::unique_ptr<udp_peer>> peers;
   for (int n = 0; n < 10; ++n)
     peers.push_back(std::make_unique<udp_peer>(server.port()));
@@ -99,7 +100,7 @@ TEST_P(UdpProcesses, AnswerEachOfManyPeers) {
 }
 
 TEST_P(UdpProcesses, ServeAPeerThatVanishesAndReturns) {
-  udp_server_process server(with({"--replay-window=64", "--max-peers=4"}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--replay-window=64", "--max-peers=4"}));
   std::uint32_t port = 0;
   for (std::uint32_t life = 0; life < 5; ++life) {
     udp_peer peer(server.port(), port); // the same port each time
@@ -118,9 +119,9 @@ TEST_P(UdpProcesses, ServeAPeerThatVanishesAndReturns) {
 }
 
 TEST_P(UdpProcesses, RecoverWhenTheServerIsKilled) {
-  auto server = std::make_unique<udp_server_process>(with({"--replay-window=256"}));
+  auto server = std::make_unique<datagram_server_process>(CUDAQ_UDP_PROVIDER, with({"--replay-window=256"}));
   const std::string port = std::to_string(server->port());
-  detail::udp_client client;
+  detail::datagram_client client;
   open(client, server->port(), 16, 20ms);
   std::uint64_t next = 1;
   const std::uint64_t lives = campaign_kills(4);
@@ -132,7 +133,8 @@ TEST_P(UdpProcesses, RecoverWhenTheServerIsKilled) {
     for (unsigned n = 0; n < 8; ++n) // in flight when it dies
       client.send(static_cast<std::uint32_t>(next + n), kRecord, payload_of(next + n), next + n);
     server->kill9();
-    server = std::make_unique<udp_server_process>(with({"--replay-window=256", "--port", port}));
+    server =
+        std::make_unique<datagram_server_process>(CUDAQ_UDP_PROVIDER, with({"--replay-window=256", "--port", port}));
     for (int n = 0; n < 8; ++n) { // the answer of either server
       const auto reply = client.receive_within(kDeadline);
       ASSERT_TRUE(reply) << n;
@@ -148,7 +150,7 @@ TEST_P(UdpProcesses, RecoverWhenTheServerIsKilled) {
 }
 
 TEST_P(UdpProcesses, ServeOthersWhenClientsAreKilled) {
-  udp_server_process server(with({"--replay-window=64", "--max-peers=4096"}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--replay-window=64", "--max-peers=4096"}));
   const std::uint64_t kills = campaign_kills(4);
   for (std::uint64_t life = 1; life <= kills; ++life) {
     int started[2];
@@ -156,7 +158,7 @@ TEST_P(UdpProcesses, ServeOthersWhenClientsAreKilled) {
     const pid_t child = fork();
     if (child == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      detail::udp_client victim;
+      detail::datagram_client victim;
       open(victim, server.port(), 8, 20ms);
       send_messages(victim, life << 20, 20);
       const ssize_t told = write(started[1], "1", 1);
@@ -171,7 +173,7 @@ TEST_P(UdpProcesses, ServeOthersWhenClientsAreKilled) {
     close(started[0]);
     close(started[1]);
   }
-  detail::udp_client client;
+  detail::datagram_client client;
   open(client, server.port(), 8, 20ms);
   const traffic_result result = send_messages(client, (kills + 1) << 20, 100);
   EXPECT_EQ(result.answered, 100u);
@@ -181,12 +183,12 @@ TEST_P(UdpProcesses, ServeOthersWhenClientsAreKilled) {
 
 TEST_P(UdpProcesses, AnswerManyMessagesWithoutAFault) {
   const std::uint64_t messages = campaign_messages(kSanitized ? 10000 : 100000);
-  udp_server_process server(with({"--num-slots=64", "--slot-size=128"}));
-  detail::udp_client client;
-  detail::udp_client_options options;
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--num-slots=64", "--slot-size=128"}));
+  detail::datagram_client client;
+  detail::datagram_client_options options;
   options.port = server.port();
   options.slot_size = 128;
-  ASSERT_EQ(client.open(options).text, "");
+  ASSERT_EQ(client.open(options, detail::make_udp_wire(options.slot_size)).text, "");
   const traffic_result result = send_messages(client, 0, messages);
   EXPECT_EQ(result.answered, messages);
   EXPECT_EQ(result.wrong, 0u);
@@ -199,9 +201,9 @@ TEST_P(UdpProcesses, AnswerManyMessagesWithoutAFault) {
 
 TEST_P(UdpProcesses, ExecuteEachMessageOnceOverALossyNetwork) {
   const std::uint64_t messages = campaign_messages(kSanitized ? 4000 : 20000);
-  udp_server_process server(with({"--num-slots=32", "--replay-window=1024"}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--num-slots=32", "--replay-window=1024"}));
   lossy_relay relay(server.port(), {}, 20261123);
-  detail::udp_client client;
+  detail::datagram_client client;
   open(client, relay.port(), 32, 10ms);
   const traffic_result result = send_messages(client, 0xFFFFFF00u, messages); // ids wrap around
   EXPECT_EQ(result.answered, messages);
@@ -219,7 +221,7 @@ TEST_P(UdpProcesses, ExecuteEachMessageOnceOverALossyNetwork) {
 }
 
 TEST(UdpProcess, TellsThroughTheLoaderWhyItWasRefused) {
-  const std::string program = std::string(CUDAQ_UDP_SERVER) + " " + CUDAQ_UDP_PROVIDER + " --slot-size 5 2>&1";
+  const std::string program = std::string(CUDAQ_DATAGRAM_SERVER) + " " + CUDAQ_UDP_PROVIDER + " --slot-size 5 2>&1";
   FILE *const output = popen(program.c_str(), "r");
   ASSERT_NE(output, nullptr);
   std::string text(2000, '\0');
@@ -230,9 +232,9 @@ TEST(UdpProcess, TellsThroughTheLoaderWhyItWasRefused) {
 }
 
 TEST_P(UdpProcesses, AnswerAfterTheNetworkWasDown) {
-  udp_server_process server(with({"--replay-window=64"}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--replay-window=64"}));
   lossy_relay relay(server.port(), {0, 0, 0}, 1);
-  detail::udp_client client;
+  detail::datagram_client client;
   open(client, relay.port(), 8, 10ms);
   ASSERT_EQ(send_messages(client, 1, 10).answered, 10u);
   relay.set(1); // all is lost
@@ -247,7 +249,7 @@ TEST_P(UdpProcesses, AnswerAfterTheNetworkWasDown) {
 }
 
 TEST_P(UdpProcesses, AnswerOthersBeforeASlowRequest) {
-  udp_server_process server(with({"--num-slots=8"}));
+  datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--num-slots=8"}));
   udp_peer slow(server.port()), quick(server.port());
   slow.send(request_bytes(kHold, 1, {}));
   for (std::uint32_t n = 0; n < 6; ++n) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider's table, called as a loader calls it.
-#include "unittests/transport/udp/udp_peer.h"
-#include "unittests/transport/udp/udp_provider_library.h"
+#include "unittests/transport/datagram/datagram_provider_library.h"
+#include "unittests/transport/datagram/udp_peer.h"
 
 namespace cudaq::realtime::test {
 namespace {
 
-const udp_provider_library &library() {
-  static const udp_provider_library loaded(CUDAQ_UDP_PROVIDER);
+const datagram_provider_library &library() {
+  static const datagram_provider_library loaded(CUDAQ_UDP_PROVIDER);
   return loaded;
 }
 

@@ -3,8 +3,8 @@
 // floor alternate. The test checks answers, not times: it prints the figures. CUDAQ_UDP_EXCHANGES sets the exchanges of
 // each case, and then all threads spin, each on a core of its own.
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
-#include "unittests/transport/udp/udp_peer.h"
-#include "unittests/transport/udp/udp_provider_library.h"
+#include "unittests/transport/datagram/datagram_provider_library.h"
+#include "unittests/transport/datagram/udp_peer.h"
 
 #include <algorithm>
 #include <atomic>

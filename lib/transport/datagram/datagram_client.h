@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client of a provider over datagrams: sends requests, collects their answers by id, and repeats requests whose
+// answer does not come. For tests and for the emulated control system. One thread uses an object at a time.
+//
+// Repeating is safe for requests that may be executed twice, and for all requests if the provider has a replay window
+// of at least `window` ids.
+#pragma once
+
+#include "lib/transport/datagram/udp_socket.h"
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace cudaq::realtime::detail {
+
+struct datagram_client_options {
+  std::string address = "127.0.0.1";
+  std::uint32_t port = 0;
+  std::uint32_t slot_size = 256; ///< the provider's frame_size
+  /// Most requests that are open at the same time, a power of two. Ids that are open together must differ modulo this
+  /// number; consecutive ids do.
+  std::uint32_t window = 64;
+  std::chrono::nanoseconds retry_after{0}; ///< a request without an answer is sent again after this time; 0: never
+  std::uint32_t receive_buffer = 0;        ///< bytes; 0: the system's default
+  std::string own_address;                 ///< "": the system chooses one
+  std::uint32_t own_port = 0;              ///< 0: the system chooses one
+  bool from_any_port = false;              ///< answers come from the server's address, but not from its port
+};
+
+struct datagram_reply {
+  cudaq_rpc_response_t header{};
+  std::span<const std::uint8_t> result; ///< valid until the next call of receive
+  std::uint32_t attempts = 0;           ///< how often the request was sent
+};
+
+class datagram_client {
+public:
+  status_or_reason open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire);
+
+  /// Sends a request. False: too many requests are open, or one with the same place in the window.
+  bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
+            std::uint64_t ptp_timestamp = 0);
+  /// An answer that has arrived. Answers to no open request are counted and passed over, as are BUSY answers if
+  /// requests are repeated: such a request stays open.
+  std::optional<datagram_reply> receive();
+  /// The same, and waits. Empty after `time`. Repeats requests meanwhile.
+  std::optional<datagram_reply> receive_within(std::chrono::nanoseconds time);
+  /// Repeats the requests whose time has come. Returns their number.
+  std::uint32_t repeat_due();
+  /// The request is not open any more: a late answer is not delivered.
+  void give_up(std::uint32_t id);
+
+  std::uint32_t open_requests() const { return open_; }
+  std::uint64_t repeated() const { return repeated_; }
+  std::uint64_t unexpected() const { return unexpected_; } ///< answers to no open request, and other datagrams
+  std::uint64_t busy() const { return busy_; }
+  const udp_socket &socket() const { return socket_; }
+
+private:
+  struct open_request {
+    std::uint32_t id = 0;
+    std::uint32_t attempts = 0; ///< 0: the place is free
+    std::uint32_t length = 0;   ///< of the frame
+    std::chrono::steady_clock::time_point sent_at{};
+  };
+
+  bool is_server(udp_address from) const;
+  status_or_reason open_socket(const datagram_client_options &options);
+  void transmit(std::uint32_t place);
+  std::uint8_t *frame_of(std::uint32_t place) { return frames_.data() + std::size_t{place} * options_.slot_size; }
+
+  datagram_client_options options_;
+  udp_address server_;
+  udp_socket socket_;
+  std::unique_ptr<datagram_wire> wire_;
+  std::unique_ptr<frame_receiver> incoming_;
+  std::unique_ptr<frame_sender> outgoing_;
+  std::vector<open_request> requests_;
+  std::vector<std::uint8_t> frames_; ///< one frame for each place of the window
+  std::vector<std::uint8_t> reply_;
+  std::uint32_t open_ = 0;
+  std::chrono::steady_clock::time_point next_look_{};
+  std::uint64_t repeated_ = 0, unexpected_ = 0, busy_ = 0;
+};
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/datagram/datagram_ring.h"
+
+#include <algorithm>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t kTurnsPerDropLook = 64; // no client waits for a dropped request
+constexpr auto kSleepInFlight = 50us;           // an answer does not wake the thread
+constexpr auto kSleepIdle = 20ms;               // a datagram does; a stop waits so long
+constexpr auto kFlushTime = 100ms;
+constexpr std::uint64_t kJoinTimeNs = 5000000000u;
+
+} // namespace
+
+status_or_reason datagram_ring::launch() {
+  if (!thread_.ended())
+    return make_reason(CUDAQ_ERR_STATE, "the provider's thread runs already");
+  thread_.join_until(steady_clock::time_point::max());
+  stop_.store(0);
+  thread_placement placement;
+  placement.core = exchange_.options().core;
+  return thread_.start(exchange_.options().thread_name(), placement, [this] { run(); });
+}
+
+status_or_reason datagram_ring::disconnect() {
+  stop_.store(1);
+  if (!thread_.join_until(deadline_after(kJoinTimeNs)))
+    return make_reason(CUDAQ_ERR_TIMEOUT, "the provider's thread did not end");
+  return {};
+}
+
+void datagram_ring::run() {
+  std::uint32_t empty_turns = 0;
+  while (stop_.load() == 0) {
+    if (turn() != 0) {
+      empty_turns = 0;
+      asleep_ = false;
+    } else {
+      wait_for_work(empty_turns++);
+    }
+  }
+  const steady_clock::time_point deadline = steady_clock::now() + kFlushTime;
+  while (collect() != 0 && steady_clock::now() < deadline) {
+  }
+}
+
+void datagram_ring::wait_for_work(std::uint32_t empty_turns) {
+  if (!asleep_) {
+    if (empty_turns == 0) {
+      idle_since_ = steady_clock::now();
+    } else if (empty_turns % 16 == 0) {
+      const auto idle = std::chrono::duration_cast<std::chrono::microseconds>(steady_clock::now() - idle_since_);
+      asleep_ = static_cast<std::uint64_t>(idle.count()) >= exchange_.options().busy_poll_us;
+    }
+    if (!asleep_)
+      return cpu_relax();
+  }
+  const bool quiet = in_flight_.empty() && room_ != 0;
+  exchange_.socket().wait(room_ != 0 || exchange_.options().busy_reply,
+                          quiet ? std::chrono::nanoseconds(kSleepIdle) : std::chrono::nanoseconds(kSleepInFlight));
+}
+
+std::uint32_t datagram_ring::collect() {
+  ++turns_;
+  std::uint32_t closed = 0;
+  num_queued_ = 0;
+  for (const std::uint32_t slot : in_flight_) {
+    if (num_queued_ == kUdpBatch)
+      break;
+    closed += look_for_answer(slot);
+  }
+  if (num_queued_ != 0) {
+    const std::uint32_t done = exchange_.send_answers();
+    for (std::uint32_t i = 0; i < done; ++i) {
+      exchange_.request(queued_[i]).open = false;
+      store_release<std::uint64_t>(exchange_.tx_flag(queued_[i]), 0);
+    }
+    closed += done;
+  }
+  if (closed != 0)
+    std::erase_if(in_flight_, [this](std::uint32_t slot) { return !exchange_.request(slot).open; });
+  return std::max(closed, num_queued_);
+}
+
+bool datagram_ring::look_for_answer(std::uint32_t slot) {
+  const std::uint64_t tx = load_acquire(exchange_.tx_flag(slot));
+  if (tx == CUDAQ_TX_FLAG_IN_FLIGHT)
+    return false;
+  if (tx == 0) {
+    // Dropped if both flags are 0; the dispatcher sets tx before it clears rx, so rx is read first.
+    if (turns_ % kTurnsPerDropLook != 0 && room_ != 0)
+      return false;
+    if (load_acquire(exchange_.rx_flag(slot)) != 0 || load_acquire(exchange_.tx_flag(slot)) != 0)
+      return false;
+    exchange_.close_unanswered(slot);
+    return true;
+  }
+  if (tx >> CUDAQ_TX_FLAG_ERROR_SHIFT == CUDAQ_TX_FLAG_ERROR_TAG)
+    exchange_.queue_status(slot, CUDAQ_RPC_ERR_LAUNCH_FAILED);
+  else
+    exchange_.queue_answer(slot);
+  queued_[num_queued_++] = slot;
+  return false;
+}
+
+void datagram_ring::find_room() {
+  while (room_ < kUdpBatch && room_ < slots_) {
+    const std::uint32_t slot = (head_ + room_) % slots_;
+    if (exchange_.request(slot).open || load_acquire(exchange_.rx_flag(slot)) != 0 ||
+        load_acquire(exchange_.tx_flag(slot)) != 0)
+      return;
+    ++room_;
+  }
+}
+
+std::uint32_t datagram_ring::receive() {
+  find_room();
+  if (room_ == 0)
+    return exchange_.refuse();
+  for (std::uint32_t i = 0; i < room_; ++i)
+    exchange_.set_target(i, (head_ + i) % slots_);
+  const std::uint32_t n = exchange_.receive(room_);
+  std::uint32_t accepted = 0;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t slot = (head_ + accepted) % slots_;
+    if (!exchange_.take(i, slot))
+      continue;
+    ++accepted;
+    in_flight_.push_back(slot);
+    store_release(exchange_.rx_flag(slot), reinterpret_cast<std::uint64_t>(exchange_.rx_slot(slot)));
+  }
+  head_ = (head_ + accepted) % slots_;
+  room_ -= accepted;
+  exchange_.send_refusals();
+  return n;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/datagram/request_gate.h"
+
+#include <cstring>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+using action = gate_decision::action;
+
+/// A hash of what a repeated request has in common: all but request_id and ptp_timestamp, which may be the time of each
+/// attempt. Not cryptographic: it finds mistakes of a peer, not attacks.
+std::uint64_t content_of(const cudaq_rpc_header_t &header, std::span<const std::uint8_t> bytes) {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15u;
+  std::uint64_t hash = (std::uint64_t{header.function_id} << 32 | header.arg_len) * kFactor;
+  std::span<const std::uint8_t> payload = bytes.subspan(CUDAQ_RPC_HEADER_SIZE);
+  payload = payload.first(std::min<std::size_t>(payload.size(), header.arg_len));
+  while (!payload.empty()) {
+    std::uint64_t word = 0;
+    const std::size_t n = std::min(sizeof(word), payload.size());
+    std::memcpy(&word, payload.data(), n);
+    hash = (hash ^ word) * kFactor;
+    hash ^= hash >> 29;
+    payload = payload.subspan(n);
+  }
+  return hash;
+}
+
+} // namespace
+
+request_gate::request_gate(const datagram_options &options, datagram_counters &counters)
+    : slot_size_(options.slot_size), counters_(counters) {
+  if (options.replay_window != 0)
+    windows_.emplace(options.replay_window, options.max_peers, options.slot_size,
+                     std::chrono::milliseconds(options.peer_timeout_ms), counters);
+}
+
+gate_decision request_gate::take(const received_frame &datagram, bool room, peer_windows::time now) {
+  counters_.received.bump();
+  gate_decision decision;
+  const std::size_t size = datagram.bytes.size();
+  if (datagram.cut) {
+    counters_.dropped_long.bump();
+    return decision;
+  }
+  if (size < sizeof(decision.header)) {
+    counters_.dropped_short.bump();
+    return decision;
+  }
+  std::memcpy(&decision.header, datagram.bytes.data(), sizeof(decision.header));
+  if (decision.header.magic != CUDAQ_RPC_MAGIC_REQUEST) {
+    counters_.dropped_magic.bump();
+    return decision;
+  }
+  // A length that no slot has is left to the dispatcher, which answers the same status and counts it.
+  const std::uint32_t arg_len = decision.header.arg_len;
+  if (arg_len <= slot_size_ - CUDAQ_RPC_HEADER_SIZE && arg_len > size - CUDAQ_RPC_HEADER_SIZE)
+    return answer(decision, counters_.answered_truncated, CUDAQ_RPC_ERR_BAD_ARG_LEN);
+  if (windows_)
+    return take_once(decision, datagram, room, now);
+  if (!room)
+    return answer(decision, counters_.answered_busy, CUDAQ_RPC_ERR_BUSY);
+  counters_.accepted.bump();
+  decision.what = action::accept;
+  return decision;
+}
+
+gate_decision request_gate::take_once(gate_decision decision, const received_frame &datagram, bool room,
+                                      peer_windows::time now) {
+  const std::uint64_t content = content_of(decision.header, datagram.bytes);
+  const auto [what, key, kept] = windows_->find(*datagram.from, decision.header.request_id, content, now);
+  switch (what) {
+  case window_finding::fresh:
+    if (!room)
+      return answer(decision, counters_.answered_busy, CUDAQ_RPC_ERR_BUSY);
+    windows_->begin(key, content);
+    counters_.accepted.bump();
+    decision.what = action::accept;
+    decision.key = key;
+    return decision;
+  case window_finding::answered:
+    counters_.replays.bump();
+    decision.what = action::answer;
+    decision.replay = kept;
+    return decision;
+  case window_finding::stale:
+    return answer(decision, counters_.answered_stale, CUDAQ_RPC_ERR_REQUEST_ID);
+  case window_finding::reused:
+    return answer(decision, counters_.answered_reused, CUDAQ_RPC_ERR_REQUEST_ID);
+  case window_finding::no_room:
+    counters_.dropped_peers.bump();
+    return decision;
+  case window_finding::executing:
+  case window_finding::closed:
+    break;
+  }
+  counters_.dropped_duplicates.bump();
+  return decision;
+}
+
+gate_decision request_gate::answer(gate_decision decision, counter &reason, std::int32_t status) {
+  reason.bump();
+  decision.what = action::answer;
+  decision.status = status;
+  return decision;
+}
+
+} // namespace cudaq::realtime::detail

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/datagram/datagram_client.h"
+#include "lib/transport/roce/roce_wire.h"
+#include "lib/transport/udp/udp_wire.h"
+#include "tools/emulate/links.h"
+#include "tools/services/api_objects.h"
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr int kRocePort = 4791;
+
+class datagram_link final : public link {
+public:
+  datagram_link(const detail::datagram_client_options &options, std::unique_ptr<detail::datagram_wire> wire,
+                std::string where)
+      : where_(std::move(where)) {
+    if (const detail::status_or_reason refused = client_.open(options, std::move(wire)))
+      throw api_error(where_ + ": " + refused.text);
+  }
+
+  bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
+            std::uint64_t timestamp) override {
+    return client_.send(id, function_id, payload, timestamp);
+  }
+  std::optional<link_answer> receive() override {
+    client_.repeat_due();
+    const std::optional<detail::datagram_reply> reply = client_.receive();
+    return reply ? std::optional(link_answer{reply->header, reply->result}) : std::nullopt;
+  }
+  void give_up(std::uint32_t id) override { client_.give_up(id); }
+  bool alive() override { return true; } // not known
+  link_counters counters() const override { return {client_.repeated(), client_.unexpected()}; }
+  std::string describe() const override { return where_; }
+
+private:
+  detail::datagram_client client_;
+  std::string where_;
+};
+
+detail::datagram_client_options client_options(const emulate_options &o, std::uint32_t window,
+                                               std::size_t payload_bytes) {
+  if (payload_bytes + CUDAQ_RPC_HEADER_SIZE > o.slot_size)
+    throw usage_error(fmt::format("--slot-size is {}: a request of these shots needs {} bytes, here and on the server",
+                                  o.slot_size, payload_bytes + CUDAQ_RPC_HEADER_SIZE));
+  detail::datagram_client_options chosen;
+  chosen.address = o.address;
+  chosen.port = static_cast<std::uint32_t>(o.port);
+  chosen.slot_size = o.slot_size;
+  chosen.window = window;
+  chosen.retry_after = std::chrono::nanoseconds(static_cast<std::int64_t>(o.retry_ms * 1e6));
+  return chosen;
+}
+
+} // namespace
+
+std::unique_ptr<link> make_udp_link(const emulate_options &o, std::uint32_t window, std::size_t payload_bytes) {
+  if (o.port == 0)
+    throw usage_error("--port is missing: the UDP port of the server, which it prints when it is ready");
+  return std::make_unique<datagram_link>(client_options(o, window, payload_bytes), detail::make_udp_wire(o.slot_size),
+                                         fmt::format("udp {}:{}, {} bytes a datagram", o.address, o.port, o.slot_size));
+}
+
+std::unique_ptr<link> make_roce_link(const emulate_options &o, std::uint32_t window, std::size_t payload_bytes) {
+  detail::datagram_client_options chosen = client_options(o, window, payload_bytes);
+  if (o.port == 0)
+    chosen.port = kRocePort;
+  chosen.own_address = o.own_address;
+  // Answers come to the port of RoCE, unless the server has it on the same address.
+  chosen.own_port = o.own_address.empty() || o.own_address == o.address ? 0 : kRocePort;
+  chosen.from_any_port = true;
+  detail::roce_wire_options wire;
+  wire.server = false;
+  wire.slot_size = o.slot_size;
+  wire.num_slots = o.pages;
+  wire.mtu = o.mtu;
+  wire.own_qp = detail::kRequesterQp;
+  wire.peer_qp = o.qp;
+  wire.rkey = o.rkey;
+  return std::make_unique<datagram_link>(chosen,
+                                         detail::make_roce_wire(wire, std::make_shared<detail::roce_counters>()),
+                                         fmt::format("roce {}:{}, queue pair {:#x}, {} pages of {} bytes", o.address,
+                                                     chosen.port, o.qp, o.pages, o.slot_size));
+}
+
+} // namespace cudaq::realtime::tools

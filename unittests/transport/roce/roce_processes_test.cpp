@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// A requester and a server in two processes. The parameter is the provider's shape.
+#include "unittests/support/sanitized.h"
+#include "unittests/transport/datagram/datagram_server_process.h"
+#include "unittests/transport/datagram/datagram_traffic.h"
+#include "unittests/transport/roce/roce_requester.h"
+
+namespace cudaq::realtime::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct RoceProcesses : ::testing::TestWithParam<const char *> {
+  /// Answers go to the port of the request: both sides have one address here.
+  static std::vector<std::string> with(std::vector<std::string> options) {
+    options.insert(options.end(), {"--port=0", "--peer-port=0"});
+    if (*GetParam() != '\0')
+      options.push_back(GetParam());
+    return options;
+  }
+  static void expect_sum(const std::string &line) {
+    EXPECT_EQ(count_in(line, "packets"), count_in(line, "messages") + count_in(line, "parts") +
+                                             count_in(line, "unfit") + count_in(line, "sequence"))
+        << line;
+    EXPECT_EQ(count_in(line, "messages"), count_in(line, "received")) << line;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Shapes, RoceProcesses, ::testing::Values("", "--unified"),
+                         [](const auto &shape) { return *shape.param == '\0' ? "Ring" : "Unified"; });
+
+TEST_P(RoceProcesses, IncrementAStringOfAnyNumberOfPackets) {
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER, with({"--slot-size=1000", "--mtu=256", "--num-slots=3"}));
+  EXPECT_EQ(value_of(server.endpoint, "qp"), "0x11");
+  EXPECT_EQ(value_of(server.endpoint, "mtu"), "256");
+  roce_requester requester(1000, 3, 256);
+  ASSERT_EQ(requester.open(server.port()), "");
+  for (std::uint32_t size = 0; size <= 976; size += 61) {
+    bytes text(size), incremented(size);
+    for (std::size_t i = 0; i < size; ++i) {
+      text[i] = static_cast<std::uint8_t>(i + size);
+      incremented[i] = static_cast<std::uint8_t>(text[i] + 1);
+    }
+    ASSERT_TRUE(requester.client.send(size, kIncrement, text, 1234));
+    const auto reply = requester.client.receive_within(kDeadline);
+    ASSERT_TRUE(reply) << size;
+    EXPECT_EQ(reply->header.request_id, size);
+    EXPECT_EQ(reply->header.ptp_timestamp, 1234u);
+    EXPECT_EQ(bytes(reply->result.begin(), reply->result.end()), incremented);
+  }
+  EXPECT_EQ(requester.counters->packets_lost.value(), 0u);
+  EXPECT_EQ(requester.counters->packets.value(), 4u * requester.counters->messages.value()) << "1000 bytes each";
+  const std::string last = server.stop();
+  expect_sum(last);
+  EXPECT_EQ(count_in(last, "count"), 17u);
+  EXPECT_EQ(count_in(last, "partly"), 0u) << "the system leaves the identification 0";
+  EXPECT_GT(count_in(last, "parts"), 0u);
+}
+
+/// The ICRC covers the identification, and the receiver takes it to be 0.
+TEST(RoceProcess, SpeaksOnThePortOfRoceWithIdentificationZero) {
+  // Addresses of this machine that no other test has.
+  const std::string net = "127." + std::to_string(1 + getpid() % 200) + "." + std::to_string(getpid() / 200 % 250);
+  const std::string here = net + ".1", there = net + ".2";
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER, {"--bind", there});
+  ASSERT_EQ(server.port(), 4791u);
+  const int capture = ::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+  roce_requester requester;
+  requester.options.address = there;
+  requester.options.own_address = here;
+  requester.options.own_port = 4791;
+  ASSERT_EQ(requester.open(server.port()), "");
+  ASSERT_TRUE(requester.client.send(3, kIncrement, bytes{41}));
+  const auto reply = requester.client.receive_within(kDeadline);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(bytes(reply->result.begin(), reply->result.end()), bytes({42}));
+  if (capture < 0)
+    GTEST_SKIP() << "this process may not capture packets: the identification was not looked at";
+  unsigned captured = 0;
+  std::uint8_t packet[2000];
+  for (ssize_t n; (n = ::recv(capture, packet, sizeof(packet), 0)) > 0;) {
+    if (n < 28 || packet[12] != 127 || packet[13] != 1 + getpid() % 200)
+      continue; // of another program
+    ++captured;
+    EXPECT_EQ(packet[4] << 8 | packet[5], 0) << "identification";
+    EXPECT_EQ(packet[6] << 8 | packet[7], 0x4000) << "do not fragment";
+  }
+  close(capture);
+  EXPECT_EQ(captured, 2u) << "the request and its answer";
+}
+
+TEST_P(RoceProcesses, SurviveGarbageAndWrongPackets) {
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER, with({"--num-slots=4"}));
+  roce_requester requester(256, 4);
+  ASSERT_EQ(requester.open(server.port()), "");
+  udp_peer stranger(server.port());
+  std::mt19937 random(5);
+  for (std::uint32_t n = 0; n < 200; ++n) {
+    bytes garbage(random() % 400);
+    for (std::uint8_t &byte : garbage)
+      byte = static_cast<std::uint8_t>(random());
+    stranger.send(garbage);
+    if (garbage.size() > 12) { // a packet of the server's queue pair, but with a wrong ICRC
+      const bytes header = {0x24, 0, 0xFF, 0xFF, 0, 0, 0, detail::kServerQp, 0, 0, 0, 1};
+      std::copy(header.begin(), header.end(), garbage.begin());
+      garbage.resize(garbage.size() / 4 * 4);
+      stranger.send(garbage);
+    }
+    ASSERT_TRUE(requester.client.send(n, kIncrement, bytes{static_cast<std::uint8_t>(n)}));
+    const auto reply = requester.client.receive_within(kDeadline);
+    ASSERT_TRUE(reply) << n;
+    EXPECT_EQ(reply->result[0], static_cast<std::uint8_t>(n + 1));
+  }
+  EXPECT_FALSE(stranger.arrived());
+  const std::string last = server.stop();
+  expect_sum(last);
+  EXPECT_EQ(count_in(last, "count"), 200u);
+  EXPECT_GT(count_in(last, "icrc"), 150u) << last;
+}
+
+TEST_P(RoceProcesses, ServeARequesterThatStartsAgain) {
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER, with({"--mtu=256", "--slot-size=600"}));
+  std::uint32_t port = 0;
+  for (std::uint32_t life = 0; life < 4; ++life) { // the same port each time, and packet numbers from 0 again
+    roce_requester requester(600, 8, 256);
+    requester.options.own_port = port;
+    ASSERT_EQ(requester.open(server.port()), "");
+    port = requester.client.socket().port();
+    EXPECT_EQ(send_messages(requester.client, life * 100, 20, 60).wrong, 0u);
+    requester.client.send(life * 100 + 50, kRecord, payload_of(life * 100 + 50), 0); // its answer is lost
+  }
+  EXPECT_EQ(count_in(server.stop(), "twice"), 0u);
+}
+
+TEST_P(RoceProcesses, AnswerManyMessagesWithoutAFault) {
+  const std::uint64_t messages = campaign_messages(kSanitized ? 10000 : 50000);
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER, with({"--num-slots=64", "--slot-size=128"}));
+  roce_requester requester(128, 64);
+  ASSERT_EQ(requester.open(server.port()), "");
+  const traffic_result result = send_messages(requester.client, 0, messages);
+  EXPECT_EQ(result.answered, messages);
+  EXPECT_EQ(result.wrong + result.executed_twice, 0u);
+  EXPECT_EQ(requester.client.unexpected(), 0u);
+  const std::string last = server.stop();
+  expect_sum(last);
+  EXPECT_EQ(count_in(last, "different"), messages);
+  EXPECT_EQ(count_in(last, "lost") + count_in(last, "unfit") + count_in(last, "sequence"), 0u) << last;
+}
+
+TEST_P(RoceProcesses, ExecuteEachMessageOnceOverALossyNetwork) {
+  const std::uint64_t messages = campaign_messages(kSanitized ? 3000 : 10000);
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER,
+                                 with({"--num-slots=32", "--slot-size=600", "--mtu=256", "--replay-window=1024"}));
+  lossy_relay relay(server.port(), {}, 20261124, seal_anew);
+  roce_requester requester(600, 32, 256);
+  requester.options.retry_after = 10ms;
+  ASSERT_EQ(requester.open(relay.port()), "");
+  const traffic_result result = send_messages(requester.client, 0xFFFFFF00u, messages, 60); // two packets each
+  EXPECT_EQ(result.answered, messages);
+  EXPECT_EQ(result.wrong, 0u);
+  EXPECT_EQ(result.executed_twice, 0u);
+  EXPECT_GT(requester.client.repeated(), 0u);
+  const std::string last = server.stop();
+  expect_sum(last);
+  EXPECT_EQ(count_in(last, "different"), messages);
+  EXPECT_EQ(count_in(last, "twice"), 0u);
+  EXPECT_GT(count_in(last, "broken"), 0u) << "messages of which one packet was lost";
+  EXPECT_EQ(count_in(last, "icrc"), 0u);
+  EXPECT_EQ(requester.counters->dropped_icrc.value(), 0u);
+  std::printf("%s  relay: lost=%llu repeated=%llu delayed=%llu client: repeated=%llu broken answers=%llu\n",
+              last.c_str(), static_cast<unsigned long long>(relay.lost()),
+              static_cast<unsigned long long>(relay.repeated()), static_cast<unsigned long long>(relay.delayed()),
+              static_cast<unsigned long long>(requester.client.repeated()),
+              static_cast<unsigned long long>(requester.counters->messages_broken.value()));
+}
+
+} // namespace
+} // namespace cudaq::realtime::test
