@@ -52,7 +52,7 @@ NOT_WRITTEN_BY_HAND = {
     "unittests/fuzz/corpus/*.input": "inputs of fuzz targets",
     "unittests/data/*.01": "recorded shots",
     "unittests/qec/server/golden/frames.txt": "written by make_frames.py",
-    "unittests/transport/roce/golden/packets.txt": "written by make_packets.py",
+    "unittests/transport/roce/golden/*.txt": "written by programs",
 }
 
 # Between two words of a phrase. At the end of a line, the next line may begin with a comment sign or a quote.

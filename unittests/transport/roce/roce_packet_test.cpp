@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets and their ICRC, against packets that scapy has made.
+// Packets and their ICRC, against packets that scapy has made and packets of the kernel's soft-RoCE.
 #include "unittests/transport/roce/roce_golden.h"
 
 namespace cudaq::realtime::test {
@@ -33,6 +33,27 @@ TEST(RocePacket, IsReadAsScapyMeansIt) {
     for (std::size_t i = 0; i < packet.payload.size(); ++i)
       ASSERT_EQ(packet.payload[i], static_cast<std::uint8_t>(7 * i + packet.payload.size())) << golden.name;
   }
+}
+
+TEST(RocePacket, IsReadAsSoftRoceSendsIt) {
+  std::uint64_t opcodes = 0;
+  for (const golden_packet &golden : golden_packets("soft_roce.txt")) {
+    const roce_packet packet = read(golden);
+    EXPECT_EQ(static_cast<std::uint64_t>(packet.opcode), golden.word("opcode"));
+    EXPECT_EQ(packet.payload.size(), golden.word("size")) << golden.name;
+    EXPECT_EQ(packet.psn, golden.word("psn")) << golden.name;
+    EXPECT_EQ(packet.rkey, golden.word("rkey")) << golden.name;
+    EXPECT_EQ(packet.address, golden.word("address")) << golden.name;
+    EXPECT_EQ(packet.length, golden.word("length")) << golden.name;
+    EXPECT_EQ(packet.immediate, golden.word("immediate")) << golden.name;
+    EXPECT_NE(golden.word("identification"), 0u) << golden.name << ": soft-RoCE numbers its packets";
+    EXPECT_EQ(detail::check_icrc(golden.path, golden.datagram), icrc_finding::partly) << golden.name;
+    std::vector<std::uint8_t> changed = golden.datagram;
+    changed[detail::kBthBytes] = static_cast<std::uint8_t>(changed[detail::kBthBytes] ^ 1);
+    EXPECT_EQ(detail::check_icrc(golden.path, changed), icrc_finding::wrong) << golden.name;
+    opcodes |= std::uint64_t{1} << (golden.word("opcode") - 0x20);
+  }
+  EXPECT_EQ(opcodes, 0xFFFu) << "all twelve";
 }
 
 TEST(RocePacket, IsWrittenByteForByteAsScapyWritesIt) {
