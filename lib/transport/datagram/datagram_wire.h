@@ -6,9 +6,11 @@
 #include "lib/base/error_text.h"
 #include "lib/transport/datagram/udp_address.h"
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <sys/uio.h>
 
 namespace cudaq::realtime::detail {
 
@@ -28,7 +30,7 @@ class frame_receiver {
 public:
   virtual ~frame_receiver() = default;
   /// Where frame i may be received to, so that it need not be copied. It stays set.
-  virtual void set_target(std::uint32_t i, std::uint8_t *target, std::size_t size) = 0;
+  void set_target(std::uint32_t i, std::uint8_t *target, std::size_t size) { targets_[i] = {target, size}; }
   /// Receives the datagrams that have arrived, at most `most`. -1: the system reported an error.
   virtual int receive(const udp_socket &socket, std::uint32_t most) = 0;
   /// The frame that ends with datagram i. Call it once for each datagram, in their order. The frame is valid until the
@@ -36,6 +38,9 @@ public:
   virtual received_frame frame(std::uint32_t i) = 0;
   /// Datagrams that the system has dropped since the last call, because the socket's buffer was full.
   virtual std::uint32_t dropped_by_system() = 0;
+
+protected:
+  std::array<iovec, kUdpBatch> targets_{}; ///< not virtual calls: a poll sets all of them
 };
 
 /// One thread uses it.

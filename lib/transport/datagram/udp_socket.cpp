@@ -101,7 +101,7 @@ void udp_socket::wait(bool receive, std::chrono::nanoseconds time) const {
   ppoll(&entry, receive ? 1 : 0, &limit, nullptr);
 }
 
-receive_batch::receive_batch() {
+receive_batch::receive_batch(std::span<iovec, kUdpBatch> parts) : parts_(parts) {
   for (std::uint32_t i = 0; i < kUdpBatch; ++i) {
     msghdr &header = messages_[i].msg_hdr;
     header.msg_name = &from_[i].bytes;

@@ -43,12 +43,11 @@ private:
 /// Datagrams as they arrive.
 class receive_batch {
 public:
-  receive_batch();
+  /// Datagram i goes to parts[i], which must live as long as the batch.
+  explicit receive_batch(std::span<iovec, kUdpBatch> parts);
   receive_batch(const receive_batch &) = delete;
   receive_batch &operator=(const receive_batch &) = delete;
 
-  /// Where datagram i goes. It stays set.
-  void set_target(std::uint32_t i, std::uint8_t *target, std::size_t size) { parts_[i] = {target, size}; }
   /// Receives what has arrived, at most `most` datagrams. -1: the system reported an error.
   int receive(const udp_socket &socket, std::uint32_t most);
 
@@ -65,7 +64,7 @@ private:
   void read_drops(const msghdr &header);
 
   std::array<mmsghdr, kUdpBatch> messages_{};
-  std::array<iovec, kUdpBatch> parts_{};
+  const std::span<iovec, kUdpBatch> parts_;
   std::array<udp_address, kUdpBatch> from_{};
   struct alignas(cmsghdr) control_space {
     unsigned char bytes[CMSG_SPACE(sizeof(std::uint32_t))];

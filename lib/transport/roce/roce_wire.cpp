@@ -40,9 +40,8 @@ public:
   explicit roce_receiver(roce_connections &shared)
       : shared_(shared), packets_(std::size_t{kUdpBatch} * kLargestPacket) {
     for (std::uint32_t i = 0; i < kUdpBatch; ++i)
-      batch_.set_target(i, packets_.data() + std::size_t{i} * kLargestPacket, kLargestPacket);
+      parts_[i] = {packets_.data() + std::size_t{i} * kLargestPacket, kLargestPacket};
   }
-  void set_target(std::uint32_t, std::uint8_t *, std::size_t) override {} // a packet does not begin with its frame
   int receive(const udp_socket &socket, std::uint32_t most) override {
     now_ = std::chrono::steady_clock::now();
     return batch_.receive(socket, most);
@@ -107,7 +106,8 @@ private:
 
   roce_connections &shared_;
   std::vector<std::uint8_t> packets_;
-  receive_batch batch_;
+  std::array<iovec, kUdpBatch> parts_{}; ///< not the targets of the frames: a packet does not begin with its frame
+  receive_batch batch_{parts_};
   peer_table::time now_{};
 };
 

@@ -10,15 +10,12 @@ namespace {
 
 class udp_receiver final : public frame_receiver {
 public:
-  void set_target(std::uint32_t i, std::uint8_t *target, std::size_t size) override {
-    batch_.set_target(i, target, size);
-  }
   int receive(const udp_socket &socket, std::uint32_t most) override { return batch_.receive(socket, most); }
   received_frame frame(std::uint32_t i) override { return {&batch_.from(i), batch_.bytes(i), batch_.cut(i)}; }
   std::uint32_t dropped_by_system() override { return batch_.dropped_by_system(); }
 
 private:
-  receive_batch batch_;
+  receive_batch batch_{targets_};
 };
 
 /// Datagrams of one size: a frame, then zeros.

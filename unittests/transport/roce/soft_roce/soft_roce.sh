@@ -44,7 +44,7 @@ cp /etc/libibverbs.d/rxe.driver "$guest/etc/libibverbs.d/"
 mkdir -p "$guest$(dirname "$provider_of_verbs")"
 cp "$provider_of_verbs" "$guest$provider_of_verbs"
 for binary in "$guest"/tools/* "$guest"/server/* "$provider_of_verbs"; do # the libraries of each
-  LD_LIBRARY_PATH=$build/lib ldd "$binary" | tr ' \t' '\n\n' | grep '^/' | sort -u | while read -r library; do
+  LD_LIBRARY_PATH=$build/lib ldd "$binary" | xargs -n 1 | grep '^/' | sort -u | while read -r library; do
     if [[ $library != "$build"* ]]; then
       mkdir -p "$guest$(dirname "$library")"
       cp -L "$library" "$guest$library"
