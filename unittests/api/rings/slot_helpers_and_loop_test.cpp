@@ -36,8 +36,37 @@ TEST(Row08_SlotHelpers, RefuseViewsThatTheDispatcherWouldRefuse) {
     r.tx_data = r.rx_data_host + 8;
     r.tx_data_host = nullptr;
   });
-  refused("rx_data_host", [](auto &r) { r.rx_data_host += 4; });
+  refused("the same array", [](auto &r) { r.rx_flags_host = r.tx_flags_host; });
+  const auto off = [](auto *&pointer) {
+    pointer =
+        reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(reinterpret_cast<std::uintptr_t>(pointer) + 4);
+  };
+  refused("rx_flags_host", [&](auto &r) { off(r.rx_flags_host); });
+  refused("tx_flags_host", [&](auto &r) { off(r.tx_flags_host); });
+  refused("rx_data_host", [&](auto &r) { off(r.rx_data_host); });
+  refused("tx_data_host", [&](auto &r) { off(r.tx_data_host); });
   refused("rx_stride_sz is 60", [](auto &r) { r.rx_stride_sz = 60; });
+  refused("tx_stride_sz 60", [](auto &r) { r.tx_stride_sz = 60; });
+  refused("rx_stride_sz is 16", [](auto &r) { r.rx_stride_sz = 16; });
+  refused("tx_stride_sz 16", [](auto &r) { r.tx_stride_sz = 16; });
+}
+
+TEST(Row08_SlotHelpers, TakeEachFormOfARingInPlace) {
+  host_ring memory({2, 64, true});
+  for (std::uint8_t *const data : {memory.ring.rx_data_host, static_cast<std::uint8_t *>(nullptr)})
+    for (const std::size_t stride : {std::size_t{64}, std::size_t{0}, std::size_t{60}}) { // not used in place
+      cudaq_ringbuffer_t ring = memory.ring;
+      ring.tx_data_host = data;
+      ring.tx_stride_sz = stride;
+      CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_write_rpc_request(&ring, 1, 1, nullptr, 0, 1, 1));
+      const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, 0, 40, 7, 0};
+      std::memcpy(ring.rx_data_host + 64, &frame, sizeof(frame));
+      cudaq_rpc_response_t header{};
+      const void *result = nullptr;
+      CUDAQ_EXPECT_OK(cudaq_host_ringbuffer_read_rpc_response(&ring, 1, &header, &result));
+      EXPECT_EQ(header.request_id, 7u);
+      EXPECT_EQ(result, ring.rx_data_host + 64 + CUDAQ_RPC_HEADER_SIZE);
+    }
 }
 
 // With a stride shorter than a header, reading the last slot's header would reach beyond the end of the array.
