@@ -198,6 +198,12 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
     if (!error.empty())
       return failed(error);
     return {std::make_unique<pymatching_decoder>(*parsed, options), {}};
+  } catch (const std::invalid_argument &failure) {
+    // PyMatching's rule for correlated weights has no result for some probabilities near to 0 and to 1/2.
+    return failed(options.correlated ? "the model has no correlated weights; the decoder pymatching takes it "
+                                       "(PyMatching: " +
+                                           std::string(failure.what()) + ")"
+                                     : failure.what());
   } catch (const std::exception &failure) {
     return failed(failure.what());
   }

@@ -92,6 +92,7 @@ TEST(BpOsdDecoder, RefusesTooManyDetectorsWithTheirNumber) {
   const decoder_result made = make_decoder("bp-osd", dem);
   EXPECT_FALSE(made);
   EXPECT_NE(made.error.find("8193 detectors; this decoder takes at most 8192"), std::string::npos) << made.error;
+  EXPECT_NE(made.error.find("decodes with pymatching"), std::string::npos) << made.error;
   EXPECT_TRUE(make_decoder("bp-osd", "error(0.1) D100000 L0\n")) << "only detectors that an error flips count";
 }
 

@@ -82,5 +82,14 @@ TEST(CorrelatedMatching, RefusesWhatItsRuleDoesNotCover) {
   }
 }
 
+TEST(CorrelatedMatching, NamesTheDecoderThatTakesProbabilitiesWithoutACorrelatedWeight) {
+  CUDAQ_SKIP_WITHOUT_PYMATCHING();
+  constexpr const char *kModel = "error(5e-324) D0 L0\nerror(0.1) D1\n";
+  const decoder_result made = make_decoder("pymatching-correlated", kModel);
+  EXPECT_FALSE(made);
+  EXPECT_NE(made.error.find("no correlated weights; the decoder pymatching takes it"), std::string::npos) << made.error;
+  EXPECT_EQ(decode(*make_or_throw("pymatching", kModel), {0, 1}), (answer{decode_status::ok, {1}}));
+}
+
 } // namespace
 } // namespace cudaq::qec::realtime::test
