@@ -5,6 +5,7 @@
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -93,6 +94,7 @@ struct world {
   std::string violations;
 } all;
 
+std::atomic<cudaError_t> lost{cudaSuccess};
 thread_local int current_device = 0;
 thread_local cudaStreamCaptureMode current_mode = cudaStreamCaptureModeGlobal;
 
@@ -128,8 +130,11 @@ cudaError_t free_block(void *memory) {
 cudaError_t excuse_block(void *memory) {
   const std::lock_guard lock(all.mutex);
   all.blocks[number(memory)].excused = true;
-  return cudaErrorUnknown;
+  return lost != cudaSuccess ? lost.load() : cudaErrorUnknown;
 }
+
+/// A call that frees something: true if it must fail.
+bool fails(const char *call) { return lost != cudaSuccess || faults::hits(call); }
 
 cudaError_t make_stream(cudaStream_t *out, unsigned flags) {
   const exempt_scope inside;
@@ -178,6 +183,10 @@ void release(void *memory) { free_block(memory); }
 
 cudaStreamCaptureMode capture_mode() { return current_mode; }
 
+void lose_device(cudaError_t error) { lost = error; }
+bool device_is_lost() { return lost != cudaSuccess; }
+bool idle() { return !anything_runs(); }
+
 std::string violations() {
   const std::lock_guard lock(all.mutex);
   return all.violations;
@@ -207,6 +216,8 @@ int clean_up() {
 // ------------------------------------------------------------- the runtime --
 
 #define FAULT_POINT(error)                                                                                             \
+  if (lost != cudaSuccess)                                                                                             \
+    return lost;                                                                                                       \
   if (faults::hits(__func__))                                                                                          \
     return error;                                                                                                      \
   [[maybe_unused]] const exempt_scope inside
@@ -257,7 +268,7 @@ cudaError_t cudaHostAlloc(void **out, std::size_t bytes, unsigned) {
   return make_block(out, bytes, cudaMemoryTypeHost);
 }
 cudaError_t cudaFreeHost(void *memory) {
-  if (faults::hits("cudaFreeHost"))
+  if (fails("cudaFreeHost"))
     return excuse_block(memory);
   const exempt_scope inside;
   if (anything_runs())
@@ -274,7 +285,7 @@ cudaError_t cudaMallocManaged(void **out, std::size_t bytes, unsigned) {
   return make_block(out, bytes, cudaMemoryTypeManaged);
 }
 cudaError_t cudaFree(void *memory) {
-  if (faults::hits("cudaFree"))
+  if (fails("cudaFree"))
     return excuse_block(memory);
   const exempt_scope inside;
   if (anything_runs())
@@ -286,7 +297,7 @@ cudaError_t cudaMallocAsync(void **out, std::size_t bytes, cudaStream_t) {
   return make_block(out, bytes, cudaMemoryTypeDevice);
 }
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
-  if (faults::hits("cudaFreeAsync"))
+  if (fails("cudaFreeAsync"))
     return excuse_block(memory);
   const exempt_scope inside;
   stream->run_or_queue([memory] { free_block(memory); });
@@ -334,9 +345,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int)
   return make_stream(out, flags);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  if (faults::hits("cudaStreamDestroy")) {
+  if (fails("cudaStreamDestroy")) {
     stream->excused = true;
-    return cudaErrorUnknown;
+    return lost != cudaSuccess ? lost.load() : cudaErrorUnknown;
   }
   const exempt_scope inside;
   if (!stream->idle()) {

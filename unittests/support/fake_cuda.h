@@ -31,6 +31,13 @@ void release(void *block);
 /// The calling thread's capture mode.
 cudaStreamCaptureMode capture_mode();
 
+/// From now on each call returns this error and does nothing, as after a fault that ends the context. What runs on a
+/// stream must end by itself. cudaSuccess: the device is back, as it was.
+void lose_device(cudaError_t error);
+bool device_is_lost();
+/// No stream has work.
+bool idle();
+
 /// What was done that would wait without limit, or corrupt memory, on a device. Empty: nothing.
 std::string violations();
 /// Ends a test: frees all that is left, makes device 0 current, and returns the number of blocks and streams that were
