@@ -121,7 +121,8 @@ private:
     failed_.store(0);
     for (std::size_t id = 0; id < workers(); ++id)
       states_.host<resident_state>()[id] = {};
-    store_release<std::uint64_t>(box_.ring.rx_flags_host[workers()], 0);
+    for (std::size_t flag = 0; flag <= workers(); ++flag) // blocks that ended early may have left a request
+      store_release<std::uint64_t>(box_.ring.rx_flags_host[flag], 0);
     cudaq::realtime::detail::fence_posted_stores();
     blocks_ = blocks::must_end; // a launcher that fails may have launched
     if (const cudaError_t refused = launch_(boxes(), static_cast<unsigned>(workers()), stream_.get());

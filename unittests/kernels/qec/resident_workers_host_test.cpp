@@ -22,6 +22,8 @@ struct blocks_of_a_test {
   std::atomic<int> alive{0}, launches{0}, loads{0};
   std::atomic<bool> hang{false}; ///< stages do not return
   std::atomic<bool> room{true};  ///< the device has room for the blocks
+  std::atomic<bool> quit{false}; ///< blocks end when they see a request
+  std::atomic<int> served{0};
   cudaError_t said = cudaSuccess;
 
   gpu::resident_launcher launcher() {
@@ -38,12 +40,20 @@ struct blocks_of_a_test {
         for (unsigned w = 0; w < blocks && room; ++w)
           threads.emplace_back([this, boxes, w] {
             ++alive;
+            if (quit) {
+              cudaq::realtime::detail::store_release<std::uint32_t>(boxes.states[w].began, 1);
+              while (boxes.flags[w] == 0 && boxes.flags[boxes.workers] == 0)
+                std::this_thread::yield();
+              --alive;
+              return;
+            }
             gpu::serve_mailbox(cpu_block{}, boxes, w, [this](const gpu::resident_request &r) {
               std::uint64_t word = 0;
               std::memcpy(&word, r.frame + CUDAQ_RPC_HEADER_SIZE, sizeof(word));
               while (hang && word == UINT64_MAX)
                 std::this_thread::yield();
               ++word;
+              ++served;
               std::memcpy(r.output, &word, sizeof(word));
             });
             --alive;
@@ -115,14 +125,14 @@ TEST_F(ResidentWorkersOnHost, ALauncherThatFailsAfterItsLaunchLeavesNoBlock) {
 
 TEST_F(ResidentWorkersOnHost, AStartWithoutRoomTakesItsTimeLimitOnce) {
   gpu::resident_config c = config_of(kWorkers);
-  c.timeout_ns = 500'000'000;
+  c.timeout_ns = 1'500'000'000;
   make(c);
   adder_rig r = pipeline_of_all();
   blocks.room = false;
   std::string text;
   const double took = seconds([&] { text = r.refusal(); });
   EXPECT_NE(text.find("0 of 8 blocks run"), std::string::npos) << text;
-  EXPECT_LT(took, 2.5) << "the limit to begin, then to end: 1 s on a free machine";
+  EXPECT_LT(took, 9) << "the limit to begin, then to end: 3 s on a free machine, 8 times 12 s or more";
   blocks.room = true;
   ASSERT_EQ(r.refusal(), "");
   r.send(50);
@@ -131,7 +141,7 @@ TEST_F(ResidentWorkersOnHost, AStartWithoutRoomTakesItsTimeLimitOnce) {
 
 TEST_F(ResidentWorkersOnHost, AStopWithAStageThatHangsTakesItsTimeLimitOnce) {
   gpu::resident_config c = config_of(kWorkers);
-  c.timeout_ns = 500'000'000;
+  c.timeout_ns = 1'500'000'000;
   make(c);
   adder_rig r = pipeline_of_all();
   ASSERT_EQ(r.refusal(), "");
@@ -140,12 +150,31 @@ TEST_F(ResidentWorkersOnHost, AStopWithAStageThatHangsTakesItsTimeLimitOnce) {
   const std::uint64_t hangs = UINT64_MAX;
   injector.submit(kFunction, &hangs, sizeof(hangs), 1);
   const double took = seconds([&] { r.pipeline.stop(); });
-  EXPECT_LT(took, 2.5) << "the grace period, then the limit: 0.6 s on a free machine";
+  EXPECT_LT(took, 9) << "the grace period, then the limit: 1.6 s on a free machine, 8 times 12 s";
   EXPECT_NE(r.pipeline.last_stop().text.find("GPU stages of 1 workers have not ended"), std::string::npos)
       << r.pipeline.last_stop().text;
   blocks.hang = false;
   r.pipeline.stop();
   EXPECT_TRUE(r.pipeline.last_stop().drained) << r.pipeline.last_stop().text;
+}
+
+TEST_F(ResidentWorkersOnHost, ARequestThatItsBlockLeftIsNotServedByTheNextRun) {
+  make(config_of(1));
+  adder_rig r([this](int id) { return workers->resources(id, kFunction, nullptr); }, 1);
+  blocks.quit = true;
+  ASSERT_EQ(r.refusal(), "");
+  auto injector = r.pipeline.create_injector();
+  const std::uint64_t lost = 7;
+  injector.submit(kFunction, &lost, sizeof(lost), 1);
+  EXPECT_TRUE(eventually([&] { return r.completed == 1; })) << r.pipeline.dump();
+  EXPECT_EQ(r.right, 0u);
+  r.pipeline.stop();
+  blocks.quit = false;
+  r.completed = 0;
+  ASSERT_EQ(r.refusal(), "");
+  r.send(50);
+  r.pipeline.stop();
+  EXPECT_EQ(blocks.served, 50);
 }
 
 TEST_F(ResidentWorkersOnHost, AWorkerInUseIsRefusedASecondTime) {
