@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The decoders BP+LSD and BP+OSD of ldpc (J. Roffe et al.) as a decoder plug-in. Settings: docs/decoder_plugin.md.
+// CI does not build it; that page says with which commit it was built and tested last.
 #include "plugins/support/columns_decoder.h"
 
 #include <chrono>

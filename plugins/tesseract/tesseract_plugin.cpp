@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tesseract (L. Aghababaie Beni, O. Higgott, N. Shutty, 2025), a search for the likeliest errors, as a decoder plug-in.
 // Settings: docs/decoder_plugin.md.
+// CI does not build it; that page says with which commit it was built and tested last.
 #include "plugins/support/columns_decoder.h"
 
 #include <string>

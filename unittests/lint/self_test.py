@@ -51,6 +51,8 @@ TREE = {
     "docs/guide/errors.md": f"{TEXT}| `fine` |\n| `... is closed: ...` |\n",
     "lib/api/status.cpp": STATUS,
     "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
+    "docs/testing.md": f"{TEXT}`Call.Works`\n",
+    "unittests/base/text_test.cpp": CODE + "TEST(Call, Works) {}\n",
 }
 
 # Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
@@ -146,6 +148,13 @@ OFFENCES = {
         ({"docs/changelog.md": CHANGES.replace("Added", "News")}, "[Unreleased]: sections are Added, Changed"),
         ({"docs/changelog.md": CHANGES + "\n### Fixed\n"}, "[Unreleased]: 'Fixed' is empty"),
         ({"docs/changelog.md": CHANGES + "\n## [0.1.0] - 2030-01-31\n\n### Added\n\n- All.\n"}, None),
+    ),
+    "test_names": (
+        ({"docs/testing.md": f"{TEXT}`Call.IsGone`"}, "docs/testing.md: no test has the name `Call.IsGone`"),
+        ({"docs/testing.md": f"{TEXT}`Call.Row7_*`"}, "docs/testing.md: no test has the name `Call.Row7_*`"),
+        ({"docs/testing.md": f"{TEXT}`Call.Works`, `Two/Call.Wo*`, `lib/base/text.h`, `Script.*Row_*`, `a.b`",
+          "unittests/api/call_test.cpp": CODE + "TEST_P(Call, Works) {}\nINSTANTIATE_TEST_SUITE_P(Two, Call, all);\n",
+          "unittests/api/CMakeLists.txt": SCRIPT + "add_test(NAME Script.${kind}Row_1)\n"}, None),
     ),
     "errors": (
         ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "slot %u "\n  "is gone");\n'},
