@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // connect, launch, disconnect and destroy of the provider gpu-roce: the monitor thread, wrong orders, a sensor bridge
 // that fails or does not end.
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/transport/gpu_roce/gpu_roce_fixture.h"
 
+#include <cstring>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
@@ -76,6 +78,63 @@ TEST_F(GpuRoceBridge, DestroyTellsOfAKernelThatStays) {
   script().destroy_waits = false;
   EXPECT_TRUE(eventually([&] { return destroy() == CUDAQ_OK; })) << error_text();
   EXPECT_EQ(script().destroyed, 1);
+}
+
+std::int32_t increment(cudaq_host_call_t *call, void *) {
+  const auto *const from = static_cast<const std::uint8_t *>(call->payload);
+  auto *const to = static_cast<std::uint8_t *>(call->result);
+  for (std::uint32_t i = 0; i < call->payload_len; ++i)
+    to[i] = static_cast<std::uint8_t>(from[i] + 1);
+  call->result_len = call->payload_len;
+  return 0;
+}
+
+/// The test is the adapter and the kernels of the sensor bridge: it writes pages and rx flags, takes tx flags.
+TEST_F(GpuRoceBridge, GivesARingThatADispatcherOfTheHostServes) {
+  ASSERT_EQ(create({"--cpu"}), CUDAQ_OK) << error_text();
+  cudaq_ringbuffer_t ring{};
+  ASSERT_EQ(cudaq_bridge_get_transport_context(handle, RING_BUFFER, &ring), CUDAQ_OK) << error_text();
+  cudaq_dispatcher_config_t config{};
+  ASSERT_EQ(cudaq_bridge_get_ring_geometry(handle, &config.num_slots, &config.slot_size), CUDAQ_OK);
+  config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+  config.skip_tx_markers = 1;
+  cudaq_dispatch_manager_t *manager = nullptr;
+  cudaq_dispatcher_t *dispatcher = nullptr;
+  volatile int shutdown = 0;
+  std::uint64_t processed = 0;
+  constexpr std::uint32_t kFunction = 77, kMessages = 200;
+  ASSERT_EQ(cudaq_dispatch_manager_create(&manager), CUDAQ_OK);
+  ASSERT_EQ(cudaq_dispatcher_create(manager, &config, &dispatcher), CUDAQ_OK) << error_text();
+  EXPECT_EQ(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring), CUDAQ_OK) << error_text();
+  EXPECT_EQ(cudaq_dispatcher_set_host_handler_v2(dispatcher, kFunction, increment, nullptr, nullptr), CUDAQ_OK);
+  EXPECT_EQ(cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed), CUDAQ_OK);
+  EXPECT_EQ(cudaq_dispatcher_start(dispatcher), CUDAQ_OK) << error_text();
+  ASSERT_EQ(cudaq_bridge_connect(handle), CUDAQ_OK) << error_text();
+  ASSERT_EQ(cudaq_bridge_launch(handle), CUDAQ_OK) << error_text();
+  for (std::uint32_t id = 0; id < kMessages; ++id) {
+    const std::uint32_t slot = id % config.num_slots;
+    std::uint8_t *const page = ring.rx_data_host + slot * ring.rx_stride_sz;
+    const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, kFunction, 8, id, 0};
+    std::memcpy(page, &header, sizeof(header));
+    std::memset(page + sizeof(header), static_cast<int>(id), 8);
+    cudaq_host_ringbuffer_signal_slot(&ring, slot);
+    cudaq_tx_status_t status = CUDAQ_TX_EMPTY;
+    ASSERT_TRUE(eventually([&] {
+      status = cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr);
+      return status != CUDAQ_TX_EMPTY && status != CUDAQ_TX_IN_FLIGHT;
+    })) << id;
+    ASSERT_EQ(status, CUDAQ_TX_READY);
+    cudaq_rpc_response_t answer;
+    const std::uint8_t *const frame = ring.tx_data_host + slot * ring.tx_stride_sz;
+    std::memcpy(&answer, frame, sizeof(answer));
+    ASSERT_EQ(answer.status, 0);
+    ASSERT_EQ(answer.request_id, id);
+    ASSERT_EQ(frame[sizeof(answer) + 7], static_cast<std::uint8_t>(id + 1));
+    cudaq_host_ringbuffer_clear_slot(&ring, slot);
+  }
+  EXPECT_EQ(cudaq_dispatcher_destroy(dispatcher), CUDAQ_OK) << error_text();
+  EXPECT_EQ(processed, kMessages);
+  EXPECT_EQ(cudaq_dispatch_manager_destroy(manager), CUDAQ_OK);
 }
 
 /// The table itself, without the loader, which keeps the order.
