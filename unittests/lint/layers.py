@@ -32,6 +32,7 @@ BELOW = {
     "lib/transport/shm": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/datagram": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
     "lib/transport/roce": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/gpu_roce": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
@@ -44,6 +45,7 @@ BELOW = {
     "python": {"include"},  # the wheel, as other programs
     "kernels/graphs": {"lib/kernel_abi", DETAIL, "include"},
     "kernels/archive": {"kernels/graphs", "lib/kernel_abi", DETAIL, "include/*.cuh", "include"},
+    "kernels/gpu_roce": {"lib/transport/gpu_roce", f"{DETAIL}/base", "include/*.cuh", "include"},
     # The pipeline's inference engines, and the workers that use them.
     "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include/*.cuh", "include"},
     "tools": {"lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
@@ -57,6 +59,9 @@ BELOW = {
 OUTSIDE = ("chromobius/", "pymatching/", "stim/")
 # Path: reason. Headers that no #include names.
 READ_OTHERWISE = {
+    "unittests/support/gpu_roce_double/doca_gpunetio_dev_verbs_twosided.cuh": "in place of a header of DOCA",
+    "unittests/support/gpu_roce_double/hololink/operators/gpu_roce_transceiver/gpu_roce_transceiver.hpp":
+        "in place of a header of the sensor bridge",
     "unittests/codegen/dispatch_params_offsets.h": "a compiler option of the codegen tests includes it",
 }
 

@@ -134,9 +134,12 @@ public:
     const result sent = send_messages(socket, {messages_.data(), num_packets_});
     // A frame of which some packets found no room is made again, with new numbers: the peer drops what has arrived.
     result r;
-    while (r.done < count_ && frames_[r.done].packets_until <= sent.done)
-      ++r.done;
-    r.failed = std::min(sent.failed, r.done);
+    for (std::uint32_t packet = 0; r.done < count_ && frames_[r.done].packets_until <= sent.done; ++r.done) {
+      bool refused = false;
+      for (; packet < frames_[r.done].packets_until; ++packet)
+        refused = refused || messages_[packet].msg_len == 0;
+      r.failed += refused ? 1 : 0;
+    }
     count_ = 0;
     return r;
   }
@@ -196,6 +199,7 @@ private:
     header.msg_namelen = to.length;
     header.msg_iov = &parts_[num_packets_];
     header.msg_iovlen = 1;
+    messages_[num_packets_].msg_len = 0; // the system sets it when it sends the packet
     ++num_packets_;
   }
 

@@ -52,11 +52,15 @@ bool uc_receiver::follows(flow &f, const roce_packet &packet) {
     counters_.dropped_sequence.bump();
     return false;
   }
-  const bool known = f.known;
+  const bool next = f.known && ahead == 0;
   f.known = true;
   f.next_psn = (packet.psn + 1) & k24Bits;
-  if (free || (known && ahead == 0))
+  if (next)
     return true;
+  if (free) {
+    give_up(f); // a packet of what is open may be missing, and its next one would seem to follow
+    return true;
+  }
   refuse(f, counters_.dropped_sequence);
   return false;
 }

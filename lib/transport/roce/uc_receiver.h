@@ -15,7 +15,8 @@
 //   PSN 12 write only, address 128, 40 bytes, immediate 0  11 is lost: the page is broken, and nothing is delivered
 //
 //   PSN 13 write only, address 0, 128 bytes                page 0 begins again
-//   PSN 14 write only, address 128, 40 bytes, immediate 0  168 bytes are delivered
+//   PSN 14 SEND only                                       is delivered, and leaves the page as it is
+//   PSN 15 write only, address 128, 40 bytes, immediate 0  168 bytes are delivered
 #pragma once
 
 #include "lib/transport/roce/roce_counters.h"

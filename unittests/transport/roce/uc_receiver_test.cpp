@@ -147,6 +147,20 @@ TEST_F(UcReceiver, NeverDeliversAPageWithAHole) {
   expected_packets = 9;
 }
 
+TEST_F(UcReceiver, BreaksAnOpenPageAtASendThatDoesNotFollow) {
+  EXPECT_FALSE(write(uc_opcode::write_only, 1, run(200, 1), 0));
+  EXPECT_EQ(send(uc_opcode::send_only, 2, run(8, 1)), run(8, 1)) << "which leaves the page as it is";
+  EXPECT_EQ(write(uc_opcode::write_only_immediate, 3, run(200, 2), 200, 0), joined({run(200, 1), run(200, 2)}));
+  EXPECT_FALSE(write(uc_opcode::write_only, 4, run(200, 1), 0));
+  EXPECT_EQ(send(uc_opcode::send_only, 6, run(8, 1)), run(8, 1)) << "5 is lost: perhaps of the page";
+  EXPECT_FALSE(write(uc_opcode::write_only_immediate, 7, run(200, 3), 400, 0));
+  EXPECT_FALSE(write(uc_opcode::write_only, 8, run(200, 1), 0));
+  EXPECT_EQ(send(uc_opcode::send_only, 2, run(8, 1)), run(8, 1)) << "late";
+  EXPECT_FALSE(write(uc_opcode::write_only_immediate, 3, run(200, 2), 200, 0)) << "of an earlier page";
+  EXPECT_EQ(counters.messages_broken.value(), 2u);
+  expected_packets = 9;
+}
+
 TEST_F(UcReceiver, RefusesAddressesRkeysAndImmediatesOfOtherPages) {
   for (const std::uint64_t address :
        {std::uint64_t{4} * kPage, std::uint64_t{kPage} - 9, ~std::uint64_t{0} - 5, ~std::uint64_t{0} / kPage * kPage}) {

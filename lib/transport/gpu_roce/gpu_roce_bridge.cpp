@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/transport/gpu_roce/gpu_roce_bridge.h"
+
+#include <arpa/inet.h>
+#include <cstdio>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+constexpr std::chrono::seconds kEndTime{5};
+
+std::string address_text(std::uint32_t address) {
+  const in_addr network{htonl(address)};
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, &network, text, sizeof(text));
+  return text;
+}
+
+std::uint32_t address_number(const std::string &text) {
+  in_addr network{};
+  return inet_pton(AF_INET, text.c_str(), &network) == 1 ? ntohl(network.s_addr) : 0;
+}
+
+status_or_reason cancelled_by_disconnect() { return {CUDAQ_ERR_STATE, "connect was cancelled by disconnect"}; }
+
+} // namespace
+
+status_or_reason gpu_roce_bridge::open() {
+  if (!options_.exchange_qp)
+    return start_link();
+  if (status_or_reason failed = exchange_.listen(options_.exchange_port))
+    return failed;
+  char line[128];
+  std::snprintf(line, sizeof(line), "transport=gpu_roce exchange_port=%u frame_size=%u page_size=%u", exchange_.port(),
+                options_.frame_size(), options_.page_size);
+  endpoint_ = line;
+  return {};
+}
+
+status_or_reason gpu_roce_bridge::start_link() {
+  if (link_)
+    return {};
+  std::uint32_t remote_qp = options_.remote_qp;
+  std::string peer_ip = options_.peer_ip;
+  if (options_.exchange_qp) {
+    peer_numbers peer;
+    const steady_clock::time_point deadline = steady_clock::now() + std::chrono::seconds(options_.timeout_s);
+    if (status_or_reason failed = exchange_.wait(address_number(options_.peer_ip), deadline, peer))
+      return failed;
+    remote_qp = peer.queue_pair;
+    peer_ip = address_text(peer.address);
+  }
+  std::unique_ptr<sensor_link> link;
+  if (status_or_reason failed = sensor_link::open(options_, peer_ip, remote_qp, link))
+    return failed;
+  // The queue pair receives before the peer learns its number.
+  if (options_.exchange_qp)
+    if (status_or_reason failed = exchange_.reply(link->queue_pair(), link->key()))
+      return failed;
+  char line[256];
+  std::snprintf(line, sizeof(line),
+                "transport=gpu_roce qp=0x%x rkey=%u buffer_addr=0x%llx peer_ip=%s frame_size=%u page_size=%u",
+                link->queue_pair(), link->key(), static_cast<unsigned long long>(link->buffer_address()),
+                peer_ip.c_str(), options_.frame_size(), options_.page_size);
+  endpoint_ = line;
+  link_ = std::move(link);
+  return {};
+}
+
+status_or_reason gpu_roce_bridge::need_shape(bool unified) {
+  if (options_.forward)
+    return {CUDAQ_ERR_UNSUPPORTED, "the provider was created with --forward: the GPU returns each frame, and there is "
+                                   "nothing to dispatch"};
+  if (options_.unified != unified)
+    return {CUDAQ_ERR_UNSUPPORTED, unified ? "context_type is UNIFIED: the provider was created without --unified"
+                                           : "context_type is RING_BUFFER: the provider was created with --unified"};
+  if (link_ends_)
+    return {CUDAQ_ERR_STATE, "destroy has been called"};
+  return start_link();
+}
+
+status_or_reason gpu_roce_bridge::ring(cudaq_ringbuffer_t &out) {
+  if (status_or_reason failed = need_shape(false))
+    return failed;
+  out = link_->ring();
+  return {};
+}
+
+status_or_reason gpu_roce_bridge::unified(cudaq_unified_dispatch_ctx_t &out) {
+  if (status_or_reason failed = need_shape(true))
+    return failed;
+  out = {};
+  out.transport_ctx = link_->context();
+  return {};
+}
+
+status_or_reason gpu_roce_bridge::start_monitor() {
+  if (!monitor_started_) {
+    if (status_or_reason failed = monitor_.start("cudaq-gpu-roce", {}, [this] {
+          monitor_runs_.store(1);
+          try {
+            link_->monitor();
+          } catch (const std::exception &e) {
+            monitor_failure_ = e.what();
+          } catch (...) {
+            monitor_failure_ = "an exception that is not a std::exception";
+          }
+        }))
+      return failed;
+    monitor_started_ = true;
+  }
+  if (!wait_until(steady_clock::now() + std::chrono::seconds(options_.timeout_s),
+                  [this] { return monitor_runs_.load() != 0; }))
+    return {CUDAQ_ERR_TIMEOUT, "the monitor thread did not run within --timeout"};
+  return {};
+}
+
+status_or_reason gpu_roce_bridge::connect() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (cancelled_)
+      return cancelled_by_disconnect();
+    if (phase_ != phase::created || connecting_)
+      return {CUDAQ_ERR_STATE, "the provider is connected: an instance connects once"};
+    connecting_ = true;
+  }
+  status_or_reason failed;
+  try {
+    failed = start_link();
+    if (!failed)
+      failed = start_monitor();
+  } catch (const std::exception &e) {
+    failed = {CUDAQ_ERR_INTERNAL, e.what()};
+  }
+  const std::lock_guard lock(mutex_);
+  connecting_ = false;
+  if (cancelled_) {
+    phase_ = phase::disconnected;
+    if (status_or_reason late = stop_monitor())
+      return late;
+    return cancelled_by_disconnect();
+  }
+  if (!failed)
+    phase_ = phase::connected;
+  return failed;
+}
+
+status_or_reason gpu_roce_bridge::launch() {
+  const std::lock_guard lock(mutex_);
+  if (phase_ != phase::connected)
+    return {CUDAQ_ERR_STATE,
+            phase_ == phase::created ? "launch before connect" : "launch is called once, after connect"};
+  if (monitor_.ended())
+    return make_reason(CUDAQ_ERR_INTERNAL, "the monitor of the sensor bridge has ended: %s",
+                       monitor_failure_.empty() ? "without a reason" : monitor_failure_.c_str());
+  phase_ = phase::launched;
+  return {};
+}
+
+status_or_reason gpu_roce_bridge::stop_monitor() {
+  if (!monitor_started_)
+    return {};
+  if (!monitor_closed_)
+    link_->close();
+  monitor_closed_ = true;
+  if (!monitor_.join_until(steady_clock::now() + kEndTime))
+    return {CUDAQ_ERR_TIMEOUT, "the monitor of the sensor bridge did not end within 5 s; the call may be repeated"};
+  return {};
+}
+
+status_or_reason gpu_roce_bridge::disconnect() {
+  const std::lock_guard lock(mutex_);
+  cancelled_ = true;
+  exchange_.cancel();
+  if (connecting_) // connect ends what it has started
+    return {};
+  if (status_or_reason late = stop_monitor())
+    return late;
+  phase_ = phase::disconnected;
+  return {};
+}
+
+status_or_reason gpu_roce_bridge::close() {
+  if (status_or_reason failed = disconnect())
+    return failed;
+  const std::lock_guard lock(mutex_);
+  if (connecting_)
+    return {CUDAQ_ERR_STATE, "destroy while connect runs"};
+  if (!link_ends_ && link_) {
+    if (status_or_reason failed = end_.start("cudaq-gpu-roce", {}, [this] { link_.reset(); }))
+      return failed;
+    link_ends_ = true;
+  }
+  if (!end_.join_until(steady_clock::now() + kEndTime))
+    return {CUDAQ_ERR_TIMEOUT,
+            "a kernel of the sensor bridge still runs: it looks at its end when a frame arrives; the "
+            "call may be repeated"};
+  return {};
+}
+
+} // namespace cudaq::realtime::detail

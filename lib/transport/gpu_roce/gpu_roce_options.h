@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of the gpu-roce provider. docs/transport/gpu_roce.md describes them.
+#pragma once
+
+#include "lib/base/error_text.h"
+
+#include <cstdint>
+#include <string>
+
+namespace cudaq::realtime::detail {
+
+/// The receive queue, the send queue and their completion queues have so many entries (WQE_NUM of the sensor bridge).
+inline constexpr std::uint32_t kQueueEntries = 64;
+/// The number of a page has 12 bits in the immediate.
+inline constexpr std::uint32_t kMostPages = 4096;
+
+struct gpu_roce_options {
+  std::string device = "rocep1s0f0";
+  std::string peer_ip; ///< empty: the peer of the exchange
+  std::uint32_t remote_qp = 0x2;
+  std::uint32_t gpu = 0;
+  std::uint32_t timeout_s = 60;
+  std::uint32_t page_size = 384;
+  std::uint32_t num_pages = 64;
+  std::uint32_t payload_size = 8;
+  std::uint32_t exchange_port = 12345;
+  bool forward = false;
+  bool unified = false;
+  bool cpu = false;
+  bool exchange_qp = false;
+
+  std::uint32_t frame_size() const { return CUDAQ_RPC_HEADER_SIZE + payload_size; }
+};
+
+/// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. argv[0] is skipped if it does
+/// not begin with "--": it is the name of the program. An unknown option is refused, or ignored if --lenient is among
+/// them. The reason names the option, its value, and what is accepted; `out` is then unspecified.
+status_or_reason parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_options &out);
+
+} // namespace cudaq::realtime::detail
