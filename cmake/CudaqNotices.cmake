@@ -69,7 +69,8 @@ file(GLOB _runtime "${_toolkit}/dist-info/nvidia_cuda_runtime-*/licenses/License
 file(GLOB _cccl "${_toolkit}/dist-info/nvidia_cuda_cccl-*/licenses/License.txt")
 if(CUDAQ_REALTIME_ENABLE_CUDA)
   cudaq_notice("NVIDIA CUDA runtime (libcudart_static)" "NVIDIA's end user licence agreement of the CUDA toolkit"
-    "libcudaq-realtime, the programs" "${_toolkit}/EULA.txt" ${_runtime})
+    "libcudaq-realtime, libcudaq-realtime-graphs, libcudaq-realtime-bridge-shm, libcudaq-qec-realtime-gpu, the programs"
+    "${_toolkit}/EULA.txt" ${_runtime})
 endif()
 if(TARGET cudaq-realtime-dispatch)
   cudaq_notice("NVIDIA CCCL (libcu++)" "Apache-2.0 WITH LLVM-exception"
