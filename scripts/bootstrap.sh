@@ -45,7 +45,7 @@ may|cmd:codespell|codespell|the spelling check
 may|cmd:groff|groff|the check of the man pages
 may|cmd:zsh|zsh|the completion in zsh
 may|cmd:fish|fish|the completion in fish
-may|cmd:chromium|chromium|the look at HTML reports in a browser
+may|cmd:chromium|chromium|the look at HTML reports in a browser, and the diagrams of the site
 T
     case $variants in
       *" aarch64 "*)
