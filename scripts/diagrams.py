@@ -23,8 +23,9 @@ import zipfile
 
 PACKAGE, SHA256 = "nicegui==3.18.0", "a2bd51642312d98aab6d8b641245d796ff1b89da5829777170bcc488140c3dcd"
 BLOCK = re.compile(r"^```mermaid\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
-SETTINGS = {"startOnLoad": False, "theme": "neutral", "themeVariables": {"lineColor": "#555555"}, "fontFamily": "sans-serif", "deterministicIds": True,
-            "securityLevel": "strict", "flowchart": {"htmlLabels": False}, "suppressErrorRendering": True}
+SETTINGS = {"startOnLoad": False, "theme": "neutral", "themeVariables": {"lineColor": "#555555"},
+            "fontFamily": "sans-serif", "deterministicIds": True, "securityLevel": "strict",
+            "flowchart": {"htmlLabels": False}, "suppressErrorRendering": True}
 PAGE = """<!doctype html><meta charset="utf-8"><body><script type="application/json" id="texts">%s</script>
 <script type="module">
 import { mermaid } from "./mermaid/index.js";

@@ -49,7 +49,8 @@ case $way in
   CmakeComponents) # a package without decoders and nvcc: a copy without the files of these targets
     mkdir "$scratch.copy"
     cp -rs "$prefix/." "$scratch.copy"
-    find "$scratch.copy" -regextype posix-extended -regex '.*(-qec-.*|-dispatch|-graphs)-targets(-[a-z]*)?\.cmake' -delete
+    find "$scratch.copy" -regextype posix-extended \
+      -regex '.*(-qec-.*|-dispatch|-graphs)-targets(-[a-z]*)?\.cmake' -delete
     if prefix=$scratch.copy cmake_project Components "-DREQUIRED=qec-decoding;dispatch" \
       "-DOPTIONAL=realtime-shm-client;qec-decoding;qec-realtime-gpu;realtime-graphs;realtime-dispatch;graphs;nothing" \
       >"$scratch.log" 2>&1; then
@@ -59,13 +60,13 @@ case $way in
     cat "$scratch.log"
     all=$(tr -s ' \n' ' ' <"$scratch.log")
     for text in 'realtime-shm-client -> found <-' \
-      'qec-decoding -> No cudaq::qec-decoding: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC). <-' \
+      'qec-decoding -> No cudaq::qec-decoding: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC).' \
       'qec-realtime-gpu -> No cudaq::qec-realtime-gpu: this package was built without decoders' \
       'realtime-graphs -> No cudaq::realtime-graphs: this package was built without nvcc. <-' \
       'realtime-dispatch -> No cudaq::realtime-dispatch: this package was built without nvcc. <-' \
       'graphs -> No cudaq::graphs: this package has no component of this name; did you mean realtime-graphs?' \
       'nothing -> No cudaq::nothing: this package has no component of this name (its components: realtime, ' \
-      'No cudaq::qec-decoding: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC). No cudaq::dispatch'; do
+      'without decoders (CUDAQ_REALTIME_BUILD_QEC). No cudaq::dispatch: this package has no component'; do
       grep -F -e "$text" <<<"$all" >/dev/null || { echo "not said: $text" && exit 1; }
     done
     ;;

@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-# The heading of the notice, and what only that code leaves behind.
+# The heading of the notice, and the marks of that code.
 MARKS = {
     "NVIDIA CUDA runtime": [b"no CUDA-capable device is detected", b"libcuda.so.1"],
     "PyMatching": [b"No perfect matching could be found. This likely means"],
