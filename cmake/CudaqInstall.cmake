@@ -5,7 +5,6 @@
 #
 # Components: `runtime` has what a program needs to run, `dev` what it needs to be built, `tools` the programs.
 include(CMakePackageConfigHelpers)
-include(CudaqNotices)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 set(_library LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev)
 set(_module LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime) # opened at run time by its name
