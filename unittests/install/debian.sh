@@ -71,6 +71,11 @@ check_contents() {
     grep -v -e '-bridge-' -e /decoders/ && fail "${names[0]} has files of the others"
   files_in "${names[1]}" | grep -E '/bin/|\.so\.' && fail "${names[1]} has files of the others"
   files_in "${names[2]}" | grep -vE '^/usr/(bin|share)/' && fail "${names[2]} has files of the others"
+  if files_in "${names[2]}" | grep '/cudaq-realtime-serve.service$' >/dev/null; then
+    dpkg-deb --fsys-tarfile "$(file_of "${names[2]}")" |
+      tar -xO ./usr/share/cudaq-realtime/systemd/cudaq-realtime-serve.service |
+      grep '^ExecStart=/usr/bin/cudaq-realtime serve' >/dev/null || fail "the unit file names another program"
+  fi
   files_in "${names[0]}" | grep "/THIRD_PARTY_NOTICES.txt" >/dev/null || fail "no third-party notices"
   for name in "${names[@]:1}"; do
     depends=$(dpkg-deb -f "$(file_of "$name")" Depends)
