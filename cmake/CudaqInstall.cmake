@@ -5,7 +5,6 @@
 #
 # Components: `runtime` has what a program needs to run, `dev` what it needs to be built, `tools` the programs.
 include(CMakePackageConfigHelpers)
-include(CudaqNotices)
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 set(_library LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev)
 set(_module LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime) # opened at run time by its name
@@ -79,3 +78,17 @@ add_pkgconfig(cudaq-qec-realtime cudaq-realtime "QEC pipeline: predecoding and d
 add_pkgconfig(cudaq-qec-realtime-gpu cudaq-qec-realtime
   "resident GPU workers; device and inference engines of the AI services")
 install(FILES LICENSE "${CUDAQ_NOTICES}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
+if(TARGET cudaq-realtime-tool AND TARGET cudaq-qec-realtime) # records the shots that are too large for a package
+  install(PROGRAMS unittests/data/make_data.py DESTINATION "${CMAKE_INSTALL_DATADIR}/cudaq-realtime/data"
+          COMPONENT tools)
+endif()
+# The unit file names the program where it is installed: --prefix and cpack may choose another place than the build.
+install(CODE [[
+  get_filename_component(prefix "${CMAKE_INSTALL_PREFIX}" ABSOLUTE)
+  set(unit "$ENV{DESTDIR}${prefix}/share/cudaq-realtime/systemd/cudaq-realtime-serve.service")
+  if(EXISTS "${unit}")
+    file(READ "${unit}" text)
+    string(REGEX REPLACE "ExecStart=[^ ]*/bin/" "ExecStart=${prefix}/bin/" text "${text}")
+    file(WRITE "${unit}" "${text}")
+  endif()
+]] COMPONENT tools)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes THIRD_PARTY_NOTICES.txt into the build folder: the code of other projects that is in the installed files, in
 # which of them, and its licence, word for word from where the code was found. What is only used by tests, or linked as
-# a shared library of the system, is not in it. cmake --install installs it beside LICENSE.
+# a shared library of the system, is not in it. cmake --install installs it beside LICENSE, and the wheel has it.
 set(CUDAQ_NOTICES "${PROJECT_BINARY_DIR}/THIRD_PARTY_NOTICES.txt")
 set(_notices "Code of other projects in the installed files of cudaq-realtime ${PROJECT_VERSION}\n")
 
@@ -69,7 +69,8 @@ file(GLOB _runtime "${_toolkit}/dist-info/nvidia_cuda_runtime-*/licenses/License
 file(GLOB _cccl "${_toolkit}/dist-info/nvidia_cuda_cccl-*/licenses/License.txt")
 if(CUDAQ_REALTIME_ENABLE_CUDA)
   cudaq_notice("NVIDIA CUDA runtime (libcudart_static)" "NVIDIA's end user licence agreement of the CUDA toolkit"
-    "libcudaq-realtime, the programs" "${_toolkit}/EULA.txt" ${_runtime})
+    "libcudaq-realtime, libcudaq-realtime-graphs, libcudaq-realtime-bridge-shm, libcudaq-qec-realtime-gpu, the programs"
+    "${_toolkit}/EULA.txt" ${_runtime})
 endif()
 if(TARGET cudaq-realtime-dispatch)
   cudaq_notice("NVIDIA CCCL (libcu++)" "Apache-2.0 WITH LLVM-exception"

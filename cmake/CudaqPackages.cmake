@@ -38,26 +38,29 @@ set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${_runtime})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+# dpkg runs ldconfig once after an installation; no package has a script.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${CMAKE_CURRENT_LIST_DIR}/debian/triggers")
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "RPC dispatch between a quantum control system and its decoders
- The shared libraries: rings and dispatchers, decoders, the QEC pipeline,
- transports over UDP, RoCE and shared memory. No GPU and no driver is needed.")
+The shared libraries: rings and dispatchers, decoders, the QEC pipeline,
+transports over UDP, RoCE and shared memory. No GPU and no driver is needed.")
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME ${_dev})
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${_runtime} ${_exactly}")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "pkg-config, cmake")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "Headers and build files of CUDA-Q Realtime
- Headers, the archive of dispatch kernels, files for CMake and pkg-config.
- The headers include those of the CUDA toolkit, 12.6 or newer.")
+Headers, the archive of dispatch kernels, files for CMake and pkg-config.
+The headers include those of the CUDA toolkit, 12.6 or newer.")
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME ${_tools})
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "${_runtime} ${_exactly}")
+set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "python3") # make_data.py
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "Programs of CUDA-Q Realtime
- The program cudaq-realtime: demo, decoding server, emulator of a control
- system, benchmarks, a check of the machine; and recorded shots.")
+The program cudaq-realtime: demo, decoding server, emulator of a control
+system, benchmarks, a check of the machine; and recorded shots.")
 
-# Each package has a copyright file: the licence of the project and those of the code of others.
+# What Debian wants in each package: the licences of the project and of the code of others, changelogs, man pages.
 configure_file("${CMAKE_CURRENT_LIST_DIR}/PackageDocuments.cmake.in" PackageDocuments.cmake @ONLY)
 set(CPACK_PRE_BUILD_SCRIPTS "${CMAKE_CURRENT_BINARY_DIR}/PackageDocuments.cmake")
 include(CPack)

@@ -35,6 +35,7 @@ may|cmd:ld.mold|mold|linking test programs quickly
 may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
 may|cmd:dpkg-shlibdeps|dpkg-dev|the test of the Debian packages
 may|cmd:file|file|the test of the Debian packages
+may|cmd:lintian|lintian|what Debian's check of packages finds in them
 may|cmd:mkdocs|mkdocs|the site of the documents
 may|cmd:doxygen|doxygen|the interface in the site
 may|venv|python3-venv|the test of the Python package
@@ -45,7 +46,7 @@ may|cmd:codespell|codespell|the spelling check
 may|cmd:groff|groff|the check of the man pages
 may|cmd:zsh|zsh|the completion in zsh
 may|cmd:fish|fish|the completion in fish
-may|cmd:chromium|chromium|the look at HTML reports in a browser
+may|cmd:chromium|chromium|the look at HTML reports in a browser, and the diagrams of the site
 T
     case $variants in
       *" aarch64 "*)

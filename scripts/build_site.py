@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the site from the documents and the public headers: scripts/build_site.py [FOLDER], default build/site.
 
-Needs mkdocs and doxygen (Debian packages of these names). The site needs no network. A link inside the site that leads
-nowhere, in a page or in the interface, is an error."""
+Needs mkdocs and doxygen (Debian packages of these names). Diagrams become pictures if diagrams.py can draw them, else
+they stay texts. The site needs no network. A link inside the site that leads nowhere, in a page or in the interface, is
+an error."""
 import html.parser
 import pathlib
 import re
@@ -11,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import urllib.parse
+
+import diagrams
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SITE = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build/site").resolve()
@@ -31,12 +34,30 @@ def version():
     return ".".join(re.findall(r"VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
 
 
+def draw_diagrams(pages):
+    """The pictures of all diagrams of the pages, by their texts."""
+    texts = list(dict.fromkeys(text for page in pages for text in diagrams.BLOCK.findall(page)))
+    try:
+        drawn = diagrams.draw(texts)
+    except diagrams.Unavailable as reason:
+        print(f"the diagrams stay texts: {reason}")
+        return {}
+    wrong = [one["error"] for one in drawn if "error" in one]
+    if wrong:
+        sys.exit("\n".join(["a diagram cannot be drawn:", *wrong]))
+    return {text: f'<div class="diagram">{one["svg"]}</div>' for text, one in zip(texts, drawn)}
+
+
 def gather():
     """Copies the documents, and each file that one of them links to. Their places among each other stay the same."""
     shutil.rmtree(PAGES, ignore_errors=True)
+    (PAGES / "site").mkdir(parents=True)
+    shutil.copy(ROOT / "docs/site/site.css", PAGES / "site")
     documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "unittests/data/README.md"]
+    pictures = draw_diagrams([path.read_text() for path in documents])
     for path in documents:
-        text = re.sub(r"^(```\w+) .*$", r"\1", path.read_text(), flags=re.MULTILINE)
+        text = diagrams.BLOCK.sub(lambda found: pictures.get(found[1], found[0]), path.read_text())
+        text = re.sub(r"^(```\w+) .*$", r"\1", text, flags=re.MULTILINE)
         for target in re.findall(r"\]\(([^)#\s]+)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)):
             linked = path.parent / target
             if re.match(r"[a-z]+:", target) or not linked.is_file() or linked.suffix == ".md":

@@ -10,7 +10,7 @@ from ._native import decoder_names, pymatching_version, rpc_status_text
 from ._native import version as __version__
 from .decoders import Decoder, DecodeError
 from .dispatcher import Answer, Dispatcher
-from .pipeline import Pipeline, Report
+from .pipeline import Pipeline, Report, StageError
 
-__all__ = ["Answer", "Decoder", "DecodeError", "Dispatcher", "Pipeline", "Report", "decoder_names",
-           "pymatching_version", "rpc_status_text", "__version__"]
+__all__ = ["Answer", "Decoder", "DecodeError", "Dispatcher", "Pipeline", "Report", "StageError",
+           "decoder_names", "pymatching_version", "rpc_status_text", "__version__"]

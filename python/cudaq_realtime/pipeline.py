@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from typing import TYPE_CHECKING, Any, Dict
+from typing import TYPE_CHECKING, Any, Callable, Dict, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -15,32 +15,92 @@ from .decoders import Bits, DecodeError, packed_rows, unpacked_rows
 if TYPE_CHECKING:
     import stim
 
+STAGES = ("predecode", "decode")  # in their order
+STAGE_FAILED = -1  # status of a shot whose function failed
+DecodeFunction = Callable[[Bits], npt.ArrayLike]
+PredecodeFunction = Callable[[Bits], Union[npt.ArrayLike, "tuple[npt.ArrayLike, npt.ArrayLike]"]]
 PERCENTILES = {"p50": 50.0, "p90": 90.0, "p99": 99.0, "p999": 99.9}
 
 
 class Report(Dict[str, Any]):
     """The figures of a run: a flat dict of numbers and texts, one row of a table.
 
-    pandas.DataFrame([report, ...]) is the table; `latencies_ns` has the time of each request.
+    pandas.DataFrame([report, ...]) is the table; `latencies_ns` has the time of each request, `stages_ns["decode"]` the
+    part of this stage.
     """
 
     latencies_ns: npt.NDArray[np.int64]
+    stages_ns: dict[str, npt.NDArray[np.int64]]
 
-    def __init__(self, figures: dict[str, Any], latencies_ns: npt.NDArray[np.int64]):
+    def __init__(self, figures: dict[str, Any], latencies_ns: npt.NDArray[np.int64],
+                 stages_ns: dict[str, npt.NDArray[np.int64]]):
         super().__init__(figures)
-        self.latencies_ns = latencies_ns
+        self.latencies_ns, self.stages_ns = latencies_ns, stages_ns
+
+
+class StageError(RuntimeError):
+    """A function that is a stage has raised an exception, or returned what does not fit. `shot` is the row of the first
+    shot that has no answer."""
+
+    def __init__(self, text: str, shot: int):
+        self.shot = shot
+        super().__init__(f"shot {shot}: {text}")
+
+
+def _bits(packed: bytes, count: int) -> Bits:
+    return np.unpackbits(np.frombuffer(packed, np.uint8), count=count, bitorder="little")
+
+
+def _packed(bits: npt.ArrayLike, count: int, what: str) -> Bits:
+    array = np.asarray(bits)
+    if array.shape != (count,):
+        raise ValueError(f"{what} has the shape {array.shape}, accepted: ({count},)")
+    if not np.isin(array, (0, 1)).all():
+        raise ValueError(f"{what} has values other than 0 and 1")
+    return np.packbits(array.astype(np.uint8), bitorder="little")
 
 
 class Pipeline:
-    """Workers that decode requests from a ring.
+    """Workers that predecode and decode requests from a ring.
 
-    decoder, dem: as of Decoder. workers: threads that decode, 1 to 64. slots: requests in flight at most.
+    decoder: a name, as of Decoder, or a function: events -> observables.
+    predecoder: None, or a function: events -> events that are left for the decoder, or a tuple of these and the
+        observables that the predecoder has found flipped.
+    dem: the model, as of Decoder. workers: threads, 1 to 64. slots: requests in flight at most.
+
+    Events and observables of a function are 0 or 1, uint8[num_detectors] and [num_observables]. A function runs on the
+    threads of the workers and takes the GIL: it is for trying out, and slow. Its first exception is raised by run.
     Experimental, as the pipeline itself: docs/pipeline.md.
     """
 
-    def __init__(self, decoder: str, dem: str | stim.DetectorErrorModel, *, workers: int = 2, slots: int = 32):
-        self._name, self._workers, self._slots = decoder, workers, slots
-        self._native = _native.NativePipeline(decoder, str(dem), workers, slots)
+    def __init__(self, decoder: str | DecodeFunction, dem: str | stim.DetectorErrorModel, *,
+                 predecoder: PredecodeFunction | None = None, workers: int = 2, slots: int = 32):
+        self._names = {stage: getattr(function, "__name__", type(function).__name__)
+                       for stage, function in (("predecode", predecoder), ("decode", decoder))
+                       if function is not None and not isinstance(function, str)}
+        if isinstance(decoder, str):
+            self._names["decode"] = decoder
+        self._workers, self._slots = workers, slots
+        # bp-osd takes every model; beside a function it only tells how many detectors and observables there are.
+        name = decoder if isinstance(decoder, str) else "bp-osd"
+        # The functions below refer to what they need, not to this object, whose native part would keep it alive.
+        sizes: dict[str, int] = {}
+
+        def predecode(packed: bytes) -> bytes:
+            assert predecoder is not None
+            found = predecoder(_bits(packed, sizes["detectors"]))
+            left, flips = found if isinstance(found, tuple) else (found, np.zeros(sizes["observables"], np.uint8))
+            return (_packed(left, sizes["detectors"], "the array of events of the predecoder").tobytes()
+                    + _packed(flips, sizes["observables"], "the array of observables of the predecoder").tobytes())
+
+        def decode(packed: bytes) -> bytes:
+            assert callable(decoder)
+            found = decoder(_bits(packed, sizes["detectors"]))
+            return _packed(found, sizes["observables"], "the answer of the decoder").tobytes()
+
+        self._native = _native.NativePipeline(name, str(dem), workers, slots, None if predecoder is None else predecode,
+                                              decode if callable(decoder) else None)
+        sizes.update(detectors=self._native.num_detectors, observables=self._native.num_observables)
 
     def run(self, shots: npt.ArrayLike, *, rate: float = 0.0, bit_packed_shots: bool = False,
             bit_packed_predictions: bool = False) -> tuple[Bits, Report]:
@@ -48,7 +108,8 @@ class Pipeline:
 
         shots: as of Decoder.decode_batch. rate: requests per second, evenly spaced; 0: as fast as slots become free.
         Returns the predictions as Decoder.decode_batch does, and the report. The time of a request begins when it was
-        due, so a late sender is part of it. Raises DecodeError for the first shot that could not be decoded.
+        due, so a late sender is part of it. Raises DecodeError for the first shot that could not be decoded, StageError
+        if a function failed. Ctrl-C ends the run.
         """
         native = self._native
         events = packed_rows(shots, native.num_detectors, bit_packed_shots)
@@ -57,17 +118,22 @@ class Pipeline:
         out = np.zeros((len(events), native.observable_bytes), dtype=np.uint8)
         statuses = np.empty(len(events), dtype=np.int32)
         latencies = np.empty(len(events), dtype=np.int64)
-        seconds = native.run(events, out, statuses, latencies, round(1e9 / rate) if rate else 0)
+        stages = np.zeros((len(events), len(STAGES)), dtype=np.int64)
+        seconds = native.run(events, out, statuses, latencies, stages, round(1e9 / rate) if rate else 0)
         if statuses.any():
             shot = int(np.flatnonzero(statuses)[0])
+            if statuses[shot] == STAGE_FAILED and native.stage_error:
+                raise StageError(native.stage_error, shot)
             raise DecodeError(int(statuses[shot]), shot)
         return (out if bit_packed_predictions else unpacked_rows(out, native.num_observables),
-                self._report(latencies, seconds, rate))
+                self._report(latencies, stages, seconds, rate))
 
-    def _report(self, latencies: npt.NDArray[np.int64], seconds: float, rate: float) -> Report:
+    def _report(self, latencies: npt.NDArray[np.int64], stages: npt.NDArray[np.int64], seconds: float,
+                rate: float) -> Report:
         figures: dict[str, Any] = {
             "tool": "cudaq_realtime", "version": _native.version, "machine": platform.machine(),
-            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "decoder": self._name,
+            "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "decoder": self._names["decode"],
+            "predecoder": self._names.get("predecode", "none"),
             "workers": self._workers, "slots": self._slots, "offered_per_second": rate, "shots": len(latencies),
             "seconds": seconds, "shots_per_second": len(latencies) / seconds if seconds else 0.0,
         }
@@ -76,7 +142,11 @@ class Pipeline:
                            latency_max_ns=int(latencies.max()))
             for name, percentile in PERCENTILES.items():
                 figures[f"latency_{name}_ns"] = float(np.percentile(latencies, percentile))
-        return Report(figures, latencies)
+            for stage, times in zip(STAGES, stages.T):
+                if stage in self._names:
+                    figures[f"{stage}_mean_ns"] = float(times.mean())
+                    figures[f"{stage}_p99_ns"] = float(np.percentile(times, 99.0))
+        return Report(figures, latencies, dict(zip(STAGES, stages.T)))
 
     def stats(self) -> dict[str, int]:
         return self._native.stats()

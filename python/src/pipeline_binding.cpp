@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The QEC pipeline for Python: requests through a ring to workers that decode. The stages are those of the library,
-// chosen by the decoder's name, so no request runs Python code.
+// The QEC pipeline for Python: requests through a ring to workers that predecode and decode. A stage is a decoder of
+// the library, chosen by its name, or a function in Python. Only the latter takes the GIL while a request is served.
 #include "bindings.h"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <cudaq/qec/decoding/decoder.h>
 #include <cudaq/qec/realtime/pipeline.h>
 #include <mutex>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <optional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -24,46 +26,64 @@ namespace cudaq_python {
 namespace {
 
 using clock = std::chrono::steady_clock;
-constexpr std::uint32_t kDecode = 1;
+constexpr std::uint32_t kDecode = 1; ///< function id
 constexpr std::size_t kHeaderBytes = 24;
 
 template <class T, int Dimensions>
 using array = nb::ndarray<T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
 
-int decode(void *self, rt::host_stage_call *call) {
-  auto &with = *static_cast<decoder *>(self);
-  const decode_status status =
-      with.decode_bits({static_cast<const std::uint8_t *>(call->payload), call->payload_size},
-                       {static_cast<std::uint8_t *>(call->response_buffer), call->max_response_size});
-  call->response_size = with.observable_bytes();
-  return static_cast<int>(status);
-}
+using python_stage = nb::typed<nb::callable, nb::bytes(nb::bytes)>;
+constexpr int kStageFailed = -1; ///< status of a shot whose function in Python failed
+constexpr std::size_t kPredecode = 0, kMatch = 1, kStages = 2;
+
+/// The two stages of one worker. The first one's output: the events that are left, then the observables so far.
+struct worker_stages {
+  class native_pipeline *owner = nullptr;
+  std::unique_ptr<decoder> decoding;
+  std::vector<std::uint8_t> left, answer;
+};
 
 class native_pipeline {
 public:
-  native_pipeline(const std::string &name, const std::string &dem, int workers, int slots) {
+  /// `predecode`, if there is one, is a function from packed events to packed events and observables. `decode` replaces
+  /// the decoder: from packed events to packed observables; `name` then only reads the model.
+  native_pipeline(const std::string &name, const std::string &dem, int workers, int slots,
+                  std::optional<python_stage> predecode, std::optional<python_stage> decode)
+      : functions_{std::move(predecode), std::move(decode)} {
     const nb::gil_scoped_release released;
-    for (int i = 0; i < workers; ++i) {
+    for (int i = 0; i < std::max(workers, 1); ++i) {
       decoder_result made = make_decoder(name, dem);
       if (!made)
         throw std::invalid_argument(made.error);
-      decoders_.push_back(std::move(made.instance));
+      workers_.push_back({this, std::move(made.instance), {}, {}});
+      workers_.back().left.resize(event_bytes() + observable_bytes());
     }
     rt::pipeline_stage_config config;
     config.num_workers = workers; // a wrong number is refused by the pipeline, with a text
     config.num_slots = slots;
-    if (workers > 0)
-      config.slot_size = kHeaderBytes + std::max<std::size_t>({8, decoders_[0]->event_bytes(), observable_bytes()});
+    config.slot_size = kHeaderBytes + std::max<std::size_t>(event_bytes(), sizeof(int) + observable_bytes());
     config.slot_size = (config.slot_size + 7) / 8 * 8;
     config.memory = rt::ring_memory::host;
     pipeline_ = std::make_unique<rt::realtime_pipeline>(config);
+    stage_ns_of_slot_.resize(static_cast<std::size_t>(slots) * kStages);
     pipeline_->set_gpu_stage([this](int worker) {
+      auto &stages = workers_[static_cast<std::size_t>(worker)];
       rt::gpu_worker_resources r;
       r.function_id = kDecode;
-      r.host_stage_fn = &decode;
-      r.host_stage_data = decoders_[static_cast<std::size_t>(worker)].get();
+      r.user_context = r.host_stage_data = &stages;
+      r.host_stage_fn = functions_[kPredecode] ? &predecode_call : &decode_call;
+      if (functions_[kPredecode]) {
+        r.gpu_output = stages.left.data();
+        r.gpu_output_size = stages.left.size();
+      }
       return r;
     });
+    if (functions_[kPredecode])
+      pipeline_->set_cpu_stage([](const rt::cpu_stage_context &c) {
+        auto &stages = *static_cast<worker_stages *>(c.user_context);
+        return stages.owner->decode(stages, stages.left.data(), stages.left.data() + stages.owner->event_bytes(),
+                                    c.origin_slot, static_cast<std::uint8_t *>(c.response_buffer));
+      });
     pipeline_->set_completion_handler([this](const rt::completion &c) { take(c); });
   }
   ~native_pipeline() {
@@ -73,19 +93,37 @@ public:
   native_pipeline(const native_pipeline &) = delete;
   native_pipeline &operator=(const native_pipeline &) = delete;
 
-  std::size_t event_bytes() const { return decoders_[0]->event_bytes(); }
-  std::size_t observable_bytes() const { return decoders_[0]->observable_bytes(); }
-  std::size_t num_detectors() const { return decoders_[0]->num_detectors(); }
-  std::size_t num_observables() const { return decoders_[0]->num_observables(); }
+  /// For Python's search for cycles: a function may refer to the object that owns it.
+  int visit_functions(visitproc visit, void *arg) const {
+    for (const auto &function : functions_)
+      if (function)
+        Py_VISIT(function->ptr());
+    return 0;
+  }
+  void clear() {
+    {
+      const nb::gil_scoped_release released;
+      pipeline_.reset();
+    }
+    functions_ = {};
+  }
+
+  std::size_t event_bytes() const { return workers_[0].decoding->event_bytes(); }
+  std::size_t observable_bytes() const { return workers_[0].decoding->observable_bytes(); }
+  std::size_t num_detectors() const { return workers_[0].decoding->num_detectors(); }
+  std::size_t num_observables() const { return workers_[0].decoding->num_observables(); }
+  /// What the first function that failed in the last run has raised.
+  const std::string &stage_error() const { return stage_error_; }
 
   /// Sends each row of `events`, one each `interval_ns` or, with 0, as fast as there are free slots. `out` gets the
   /// answers, `statuses` those of the responses (of a failed stage its error), `latencies_ns` the times from the moment
-  /// when a request was due until its completion. Returns the seconds of the whole.
+  /// when a request was due until its completion, `stage_ns` what each stage took. Returns the seconds of the whole.
   double run(array<const std::uint8_t, 2> events, array<std::uint8_t, 2> out, array<std::int32_t, 1> statuses,
-             array<std::int64_t, 1> latencies_ns, std::int64_t interval_ns) {
+             array<std::int64_t, 1> latencies_ns, array<std::int64_t, 2> stage_ns, std::int64_t interval_ns) {
     const std::size_t shots = events.shape(0);
     if (events.shape(1) != event_bytes() || out.shape(0) != shots || out.shape(1) != observable_bytes() ||
-        statuses.shape(0) != shots || latencies_ns.shape(0) != shots)
+        statuses.shape(0) != shots || latencies_ns.shape(0) != shots || stage_ns.shape(0) != shots ||
+        stage_ns.shape(1) != kStages)
       throw std::invalid_argument("the arrays do not fit the decoder and each other");
     const nb::gil_scoped_release released;
     const std::lock_guard locked(run_);
@@ -93,22 +131,32 @@ public:
     out_ = out.data();
     statuses_ = statuses.data();
     latencies_ns_ = latencies_ns.data();
+    stage_ns_ = stage_ns.data();
+    stage_error_.clear();
+    const std::uint64_t before = pipeline_->stats().completed;
     pipeline_->start();
-    const clock::time_point begin = clock::now();
-    {
+    const clock::time_point begin = next_look_ = clock::now();
+    try {
       rt::ring_buffer_injector injector = pipeline_->create_injector();
       for (std::size_t i = 0; i < shots; ++i) {
         due_[i] = interval_ns > 0 ? begin + std::chrono::nanoseconds(interval_ns * static_cast<std::int64_t>(i))
                                   : clock::now();
         while (clock::now() < due_[i])
-          std::this_thread::yield();
-        injector.submit(kDecode, events.data() + i * event_bytes(), event_bytes(), i);
+          wait_a_moment();
+        while (!injector.try_submit(kDecode, events.data() + i * event_bytes(), event_bytes(), i))
+          wait_a_moment();
       }
+      while (pipeline_->stats().completed - before < shots)
+        wait_a_moment();
+    } catch (...) { // Ctrl-C
+      pipeline_->stop();
+      throw;
     }
-    pipeline_->stop(); // completes what was submitted
+    const double seconds = std::chrono::duration<double>(clock::now() - begin).count();
+    pipeline_->stop();
     if (const rt::stop_report report = pipeline_->last_stop(); !report.drained)
       throw std::runtime_error(report.text);
-    return std::chrono::duration<double>(clock::now() - begin).count();
+    return seconds;
   }
 
   nb::typed<nb::dict, nb::str, nb::int_> stats() const {
@@ -123,36 +171,127 @@ public:
   std::string dump() const { return pipeline_->dump(); }
 
 private:
+  /// Of the thread that sends. Once in a while it lets Python act on a signal, which may raise KeyboardInterrupt.
+  void wait_a_moment() {
+    std::this_thread::yield();
+    if (clock::now() < next_look_)
+      return;
+    next_look_ = clock::now() + std::chrono::milliseconds(50);
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0)
+      throw nb::python_error();
+  }
+
+  /// Calls the function of a stage; its result must have `size` bytes. Returns false if it fails.
+  bool call_python(std::size_t stage, const std::uint8_t *events, std::uint8_t *result, std::size_t size) {
+    const nb::gil_scoped_acquire locked;
+    try {
+      const nb::object answer = (*functions_[stage])(nb::bytes(reinterpret_cast<const char *>(events), event_bytes()));
+      const auto bytes = nb::cast<nb::bytes>(answer);
+      if (bytes.size() != size)
+        throw std::length_error("a stage returned " + std::to_string(bytes.size()) +
+                                " bytes, accepted: " + std::to_string(size));
+      std::memcpy(result, bytes.c_str(), size);
+      return true;
+    } catch (const std::exception &e) { // of Python, or a result of another type
+      if (stage_error_.empty())
+        stage_error_ = e.what();
+      return false;
+    }
+  }
+  void took(std::size_t stage, int slot, clock::time_point begin) {
+    stage_ns_of_slot_[static_cast<std::size_t>(slot) * kStages + stage] =
+        std::chrono::nanoseconds(clock::now() - begin).count();
+  }
+
+  static int predecode_call(void *self, rt::host_stage_call *call) {
+    auto &stages = *static_cast<worker_stages *>(self);
+    const clock::time_point begin = clock::now();
+    const bool done = stages.owner->call_python(kPredecode, static_cast<const std::uint8_t *>(call->payload),
+                                                stages.left.data(), stages.left.size());
+    stages.owner->took(kPredecode, call->origin_slot, begin);
+    return done ? 0 : kStageFailed;
+  }
+  static int decode_call(void *self, rt::host_stage_call *call) {
+    auto &stages = *static_cast<worker_stages *>(self);
+    call->response_size = stages.owner->decode(stages, static_cast<const std::uint8_t *>(call->payload), nullptr,
+                                               call->origin_slot, static_cast<std::uint8_t *>(call->response_buffer));
+    return 0;
+  }
+  /// Writes the status and the observables to `response`, and returns their size. `flips`: observables that an earlier
+  /// stage has found. The response may be the memory of the events.
+  std::size_t decode(worker_stages &stages, const std::uint8_t *events, const std::uint8_t *flips, int slot,
+                     std::uint8_t *response) {
+    const clock::time_point begin = clock::now();
+    stages.answer.assign(observable_bytes(), 0);
+    int status = 0;
+    if (functions_[kMatch])
+      status = call_python(kMatch, events, stages.answer.data(), stages.answer.size()) ? 0 : kStageFailed;
+    else
+      status = static_cast<int>(stages.decoding->decode_bits({events, event_bytes()}, stages.answer));
+    for (std::size_t i = 0; flips != nullptr && i < stages.answer.size(); ++i)
+      stages.answer[i] ^= flips[i];
+    std::memcpy(response, &status, sizeof(status));
+    std::memcpy(response + sizeof(status), stages.answer.data(), stages.answer.size());
+    took(kMatch, slot, begin);
+    return sizeof(status) + stages.answer.size();
+  }
+
   /// On the consumer's thread. The submit of a request happens before its completion.
   void take(const rt::completion &c) {
     const auto i = static_cast<std::size_t>(c.request_id);
+    const auto slot = static_cast<std::size_t>(c.slot) * kStages;
     latencies_ns_[i] = std::chrono::nanoseconds(clock::now() - due_[i]).count();
+    std::copy_n(stage_ns_of_slot_.data() + slot, kStages, stage_ns_ + i * kStages);
+    std::fill_n(stage_ns_of_slot_.data() + slot, kStages, 0);
     statuses_[i] = c.cuda_error != 0 ? c.cuda_error : c.status;
-    if (c.success && c.status == 0)
-      std::memcpy(out_ + i * observable_bytes(), c.response, std::min(c.response_size, observable_bytes()));
+    if (!c.success || c.status != 0 || c.response_size != sizeof(int) + observable_bytes())
+      return;
+    std::memcpy(&statuses_[i], c.response, sizeof(int));
+    if (statuses_[i] == 0)
+      std::memcpy(out_ + i * observable_bytes(), static_cast<const char *>(c.response) + sizeof(int),
+                  observable_bytes());
   }
 
-  std::vector<std::unique_ptr<decoder>> decoders_;
+  std::array<std::optional<python_stage>, kStages> functions_;
+  std::vector<worker_stages> workers_;
   std::unique_ptr<rt::realtime_pipeline> pipeline_;
-  std::mutex run_; ///< one run at a time
+  std::vector<std::int64_t> stage_ns_of_slot_; ///< of the slot's request; the stages write, then the consumer reads
+  std::string stage_error_;                    ///< with the GIL
+  std::mutex run_;                             ///< one run at a time
+  clock::time_point next_look_;
   std::vector<clock::time_point> due_;
   std::uint8_t *out_ = nullptr;
   std::int32_t *statuses_ = nullptr;
-  std::int64_t *latencies_ns_ = nullptr;
+  std::int64_t *latencies_ns_ = nullptr, *stage_ns_ = nullptr;
 };
+
+int traverse(PyObject *self, visitproc visit, void *arg) {
+  Py_VISIT(Py_TYPE(self));
+  return nb::inst_ready(self) ? nb::inst_ptr<native_pipeline>(self)->visit_functions(visit, arg) : 0;
+}
+int clear(PyObject *self) {
+  nb::inst_ptr<native_pipeline>(self)->clear();
+  return 0;
+}
 
 } // namespace
 
 void bind_pipeline(nb::module_ &m) {
-  nb::class_<native_pipeline>(m, "NativePipeline")
-      .def(nb::init<std::string, std::string, int, int>(), nb::arg("decoder"), nb::arg("dem"), nb::arg("workers"),
-           nb::arg("slots"))
+  static PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void *>(&traverse)},
+                                {Py_tp_clear, reinterpret_cast<void *>(&clear)},
+                                {0, nullptr}};
+  nb::class_<native_pipeline>(m, "NativePipeline", nb::type_slots(slots))
+      .def(nb::init<std::string, std::string, int, int, std::optional<python_stage>, std::optional<python_stage>>(),
+           nb::arg("decoder"), nb::arg("dem"), nb::arg("workers"), nb::arg("slots"), nb::arg("predecode").none(),
+           nb::arg("decode").none())
       .def_prop_ro("event_bytes", &native_pipeline::event_bytes)
       .def_prop_ro("observable_bytes", &native_pipeline::observable_bytes)
       .def_prop_ro("num_detectors", &native_pipeline::num_detectors)
       .def_prop_ro("num_observables", &native_pipeline::num_observables)
       .def("run", &native_pipeline::run, nb::arg("events"), nb::arg("out"), nb::arg("statuses"),
-           nb::arg("latencies_ns"), nb::arg("interval_ns"))
+           nb::arg("latencies_ns"), nb::arg("stage_ns"), nb::arg("interval_ns"))
+      .def_prop_ro("stage_error", &native_pipeline::stage_error)
       .def("stats", &native_pipeline::stats)
       .def("dump", &native_pipeline::dump);
 }

