@@ -79,9 +79,11 @@ bool names_json(int argc, char **argv) {
 /// Runs the subcommand. An exception becomes a message and an exit status.
 int run_chosen(const tools::chosen_command &chosen, const tools::output &out) {
   try {
-    out.check_files();
+    out.open_files();
     if (!chosen.after_dashes.empty() && !chosen.takes_words)
       throw tools::usage_error("the subcommand takes no words after --: " + chosen.after_dashes.front());
+    for (const std::string &note : chosen.notes)
+      tools::print_refusal(chosen.output.command, note);
     return chosen.run(out);
   } catch (const tools::usage_error &e) {
     return out.refuse(e.what(), tools::kExitUsage);

@@ -233,7 +233,8 @@ fi
 if wants sanitizers; then run_sanitizers; fi
 if wants bench; then run_bench "$logs/bench" 'device --quick' 'graph --quick' 'pipeline --quick'; fi
 if wants curves; then
-  run_bench "$logs/curves" 'device --curves --exchanges 20000 --rounds 5' 'graph --curves --exchanges 20000 --rounds 5'
+  run_bench "$logs/curves" 'device --curves --exchanges 20000 --repeats 5' \
+    'graph --curves --exchanges 20000 --repeats 5'
 fi
 if wants soak; then
   export CUDAQ_SOAK_MESSAGES=${CUDAQ_SOAK_MESSAGES:-1000000} CUDAQ_CHECK_PATIENCE=10

@@ -9,7 +9,7 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr const char *kBenchDeviceFooter =
-    R"(Floors and cases alternate in every round. Each floor is the smallest kernel that could do the work, written
+    R"(Floors and cases alternate in every repetition. Each floor is the smallest kernel that could do the work, written
 without the library. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build with device
 kernels.
   P1  closed loop, 8 B echo                 P4  throughput in order           P14  idle: an empty poll
@@ -17,22 +17,22 @@ kernels.
   P3  4096 B, cooperative kernel            P6  ring in device memory, a kernel acts as the network interface
 
 Examples:
-  cudaq-realtime bench device                              all cases, 100000 exchanges of each in 10 rounds
+  cudaq-realtime bench device                              all cases, 100000 exchanges of each in 10 repetitions
   cudaq-realtime bench device --cases P1,P6 --json bench.json
   cudaq-realtime bench device --curves --json bench.json   also series: how cost grows with payload, slots, ...
   cudaq-realtime bench device --quick                      a short check that everything works, no measurement)";
 
 constexpr const char *kBenchGraphFooter =
     R"(Graphs as handlers: as workers of the host dispatcher (P7, P12), and launched by a scheduler on the GPU (P8).
-Floors and cases alternate in every round. A floor of P7 and P12 is the same graph, launched by the measuring thread; a
-floor of P8 is a minimal scheduler. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build
-with device kernels.
+Floors and cases alternate in every repetition. A floor of P7 and P12 is the same graph, launched by the measuring
+thread; a floor of P8 is a minimal scheduler. Every payload is random and every reply is checked. Needs an NVIDIA GPU
+and a build with device kernels.
   P7a  library publishes     P7b  graph publishes     P7c  4096 B copied by a pre-launch hook
   P8a  scheduler publishes   P8b  graph publishes     P8c, P8d  the same, requests in GPU memory
   P12c 64 workers            P12d 8 workers of 70 us
 
 Examples:
-  cudaq-realtime bench graph                               all cases, 100000 exchanges of each in 10 rounds
+  cudaq-realtime bench graph                               all cases, 100000 exchanges of each in 10 repetitions
   cudaq-realtime bench graph --curves --json graph.json    also series: 1 to 64 workers, payloads read and copied
   cudaq-realtime bench graph --quick                       a short check that everything works, no measurement)";
 
@@ -57,17 +57,18 @@ Examples:
 #endif
 
 constexpr const char *kBenchIdleFooter =
-    R"(Rings of 1, 4, 16, ..., 2^20 slots. In each round a dispatcher on the host path starts, has nothing to do,
+    R"(Rings of 1, 4, 16, ..., 2^20 slots. In each repetition a dispatcher on the host path starts, has nothing to do,
 answers one request, has nothing to do, and is stopped. Neither time should grow with the slots. Needs no GPU.
 
 Examples:
-  cudaq-realtime bench idle --rounds 50 --json idle.json
+  cudaq-realtime bench idle --repeats 50 --json idle.json
   cudaq-realtime bench idle --quick                        a short check that everything works, no measurement)";
 
 /// One subcommand of `bench`.
 struct bench_command {
   const char *name, *what, *footer;
   const char *curves; ///< help of --curves; NULL: the subcommand has no --curves
+  bool has_client;    ///< the subcommand has client threads of its own, and floors: --repeats and --cores
   bool has_data;      ///< the subcommand has --data
   int (*run)(const bench_options &, const output &);
 };
@@ -80,19 +81,23 @@ void add_bench_command(CLI::App &bench, const bench_command &c, chosen_command &
   command.add_option("--cases", o.cases, "cases to measure, by id (P2a) or group (P2); default: all")
       ->delimiter(',')
       ->type_name("P1,P2,...");
-  add_rounds_options(command, o, std::uint64_t{1} << 32);
+  add_exchanges_option(command, o, std::uint64_t{1} << 32);
+  if (c.has_client)
+    add_repeats_option(command, chosen, o, "repetitions; each measures every floor and every case");
   if (c.curves != nullptr)
     command.add_flag("--curves", o.curves, c.curves);
-  add_quick_flag(command, o);
+  add_quick_flag(command, o, c.has_client ? "4000 exchanges in 2 repetitions" : "4000 exchanges");
   add_gpu_option(command, o.gpu);
-  add_client_cores_option(command, o,
-                          "cores of the client threads (default: with four cores or more, all but the first)")
-      ->type_name("A,B,...");
+  if (c.has_client)
+    add_client_cores_option(command, o,
+                            "cores of the client threads (default: with four cores or more, all but the first)")
+        ->type_name("A,B,...");
   add_random_payload_options(command, o);
-  run_when_chosen(command, chosen, [options, run = c.run](const output &out) { return run(*options, out); });
-  // After --json, to keep its place in the help.
   if (c.has_data)
-    command.add_option("--data", o.data_folder, "folder of the recorded shots")->type_name("DIR");
+    add_data_option(command, o.data_folder);
+  add_html_option(command, chosen.output);
+  add_hgrm_option(command, chosen.output);
+  run_when_chosen(command, chosen, [options, run = c.run](const output &out) { return run(*options, out); });
 }
 
 void add_bench_idle(CLI::App &bench, chosen_command &chosen) {
@@ -100,11 +105,11 @@ void add_bench_idle(CLI::App &bench, chosen_command &chosen) {
   CLI::App &command =
       *bench.add_subcommand("idle", "one request and a stop of an idle dispatcher, by the slots of its ring");
   command.footer(kBenchIdleFooter);
-  command.add_option("--rounds", options->rounds, "repetitions for each number of slots")
-      ->capture_default_str()
-      ->check(CLI::Range(1u, 10000u));
-  add_quick_flag(command, *options);
+  add_repeats_option(command, chosen, *options, "repetitions for each number of slots");
+  add_quick_flag(command, *options, "2 repetitions");
   add_timeout_option(command, options->timeout_s, "an answer");
+  add_html_option(command, chosen.output);
+  add_hgrm_option(command, chosen.output);
   run_when_chosen(command, chosen, [options](const output &out) { return run_bench_idle(*options, out); });
 }
 
@@ -129,12 +134,14 @@ void add_bench_decoding(CLI::App &bench, chosen_command &chosen) {
       ->capture_default_str()
       ->check(CLI::IsMember({"isolated", "guarded", "plain"}));
   add_shots_option(command, o.shots, "shots to sample");
+  add_duration_option(command, o.duration_s, "seconds to decode, instead of --shots");
   command.add_option("--failures", o.failures, "stop when the reference has failed so often; 0: do not")
       ->capture_default_str();
   command.add_option("--errors", o.errors, "exactly so many errors in each shot; 0: as the model says")
       ->capture_default_str();
   command.add_option("--seed", o.seed, "seed of the shots")->capture_default_str();
   add_threads_option(command, o.threads);
+  add_html_option(command, chosen.output);
   run_when_chosen(command, chosen, [options](const output &out) { return run_bench_decoding(*options, out); });
 }
 #endif
@@ -151,19 +158,19 @@ void add_bench(CLI::App &program, chosen_command &chosen) {
   cudaq-realtime help bench decoding)");
   add_bench_command(bench,
                     {"device", "the device path, compared with its floors", kBenchDeviceFooter,
-                     "also measure series over payload, slots, functions, blocks, dispatchers", false,
+                     "also measure series over payload, slots, functions, blocks, dispatchers", true, false,
                      &run_bench_device},
                     chosen);
   add_bench_command(bench,
                     {"graph", "graphs launched by the host path and by the GPU, compared with their floors",
-                     kBenchGraphFooter, "also measure series over 1 to 64 workers and over payloads", false,
+                     kBenchGraphFooter, "also measure series over 1 to 64 workers and over payloads", true, false,
                      &run_bench_graph},
                     chosen);
   add_bench_idle(bench, chosen);
 #ifdef CUDAQ_TOOL_HAS_QEC
   add_bench_command(bench,
                     {"pipeline", "the QEC pipeline without its engine and its matcher", kBenchPipelineFooter, nullptr,
-                     true, &run_bench_pipeline},
+                     false, true, &run_bench_pipeline},
                     chosen);
   add_bench_decoding(bench, chosen);
 #endif

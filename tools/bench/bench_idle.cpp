@@ -4,6 +4,9 @@
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
+#include "tools/common/terminal.h"
+#include "tools/html/html_page.h"
 #include "tools/services/host_service.h"
 
 #include <chrono>
@@ -41,7 +44,8 @@ std::uint64_t request_ns(const host_service &service, std::uint32_t slot, std::u
   return took;
 }
 
-idle_point measure(std::uint32_t slots, const bench_options &o) {
+/// Ends after Ctrl-C, with the round that runs.
+idle_point measure(std::uint32_t slots, const bench_options &o, progress &display, std::uint64_t rounds_before) {
   ring_service_config config;
   config.num_slots = slots;
   config.options = default_options();
@@ -50,6 +54,7 @@ idle_point measure(std::uint32_t slots, const bench_options &o) {
   idle_point point;
   point.slots = slots;
   for (std::uint32_t round = 0; round <= o.rounds; ++round) {
+    display.show(rounds_before + round, now_ns());
     service.start();
     std::this_thread::sleep_for(kIdleness);
     const std::uint64_t request = request_ns(service, round % slots, static_cast<std::uint64_t>(o.timeout_s * 1e9));
@@ -61,12 +66,14 @@ idle_point measure(std::uint32_t slots, const bench_options &o) {
       continue;
     point.request.record(request);
     point.stop.record(stop);
+    if (interrupt_guard::interrupted())
+      break;
   }
   return point;
 }
 
 void print(const output &out, const bench_options &o, const std::vector<idle_point> &points) {
-  out.text("one request, and a stop, after {} ms without work; {} rounds\n", kIdleness.count(), o.rounds);
+  out.text("one request, and a stop, after {} ms without work; {} repetitions\n", kIdleness.count(), o.rounds);
   out.text("\n{:>8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "slots", "request min", "p50", "max", "stop min",
            "p50", "max");
   const auto ns = [](std::uint64_t value) { return format_ns(static_cast<double>(value)); };
@@ -76,13 +83,42 @@ void print(const output &out, const bench_options &o, const std::vector<idle_poi
              ns(p.stop.max()));
 }
 
+std::string idle_html(const json &report, const std::vector<idle_point> &points) {
+  html_page page("An idle dispatcher on the host path, by the slots of its ring");
+  page.add("Method", html_paragraph(report["method"]["what"].get<std::string>()));
+  std::vector<plotted_latency> requests, stops;
+  for (const idle_point &p : points) {
+    const std::string slots = fmt::format("{} slot{}", p.slots, p.slots == 1 ? "" : "s");
+    requests.push_back({slots, &p.request});
+    stops.push_back({slots, &p.stop});
+  }
+  page.add("Time of one request", latency_table(requests));
+  page.add("Time of a stop", latency_table(stops));
+  const std::vector<plotted_latency> ends{requests.front(), requests.back()};
+  page.add("Percentiles of a request, fewest and most slots", percentile_plot(ends));
+  return page.text(report);
+}
+
 } // namespace
 
 int run_bench_idle(const bench_options &options, const output &out) {
   const bench_options o = effective(options);
+  std::vector<std::uint32_t> slots;
+  std::vector<std::string> names;
+  for (std::uint32_t n = 1; n <= kMostSlots; n *= 4) {
+    slots.push_back(n);
+    names.push_back(fmt::format("slots{}.request", n));
+    names.push_back(fmt::format("slots{}.stop", n));
+  }
+  out.open_hgrm(names);
+  const interrupt_guard guard;
   std::vector<idle_point> points;
-  for (std::uint32_t slots = 1; slots <= kMostSlots; slots *= 4)
-    points.push_back(measure(slots, o));
+  {
+    const std::uint64_t rounds = o.rounds + std::uint64_t{1}; // with warm-up
+    progress display({"bench idle", "repetitions", slots.size() * rounds});
+    for (std::size_t k = 0; k < slots.size() && (k == 0 || !guard.interrupted()); ++k)
+      points.push_back(measure(slots[k], o, display, k * rounds));
+  }
   print(out, o, points);
   json j = {
       {"method",
@@ -92,10 +128,14 @@ int run_bench_idle(const bench_options &options, const output &out) {
         {"rounds", o.rounds},
         {"quick", o.quick}}}};
   j["points"] = json::array();
-  for (const idle_point &p : points)
+  for (const idle_point &p : points) {
     j["points"].push_back(
         {{"slots", p.slots}, {"request_ns", latency_json(p.request)}, {"stop_ns", latency_json(p.stop)}});
-  return out.finish(std::move(j));
+    out.write_hgrm(fmt::format("slots{}.request", p.slots), p.request);
+    out.write_hgrm(fmt::format("slots{}.stop", p.slots), p.stop);
+  }
+  return out.finish(std::move(j), "", kExitCheckFailed, guard.interrupted(),
+                    [&](const json &all) { return idle_html(all, points); });
 }
 
 } // namespace cudaq::realtime::tools

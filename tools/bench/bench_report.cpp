@@ -140,7 +140,7 @@ ratio_line ratio_of(const bench_result &r) {
 
 void print_bench(const output &out, const bench_options &o, const bench_context &context,
                  const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {
-  out.text("{}, compute capability {}, driver CUDA {}, runtime CUDA {}; {} rounds, floors and cases alternate\n",
+  out.text("{}, compute capability {}, driver CUDA {}, runtime CUDA {}; {} repetitions, floors and cases alternate\n",
            context.gpu_name, context.compute_capability, format_cuda_version(context.cuda_driver_version),
            format_cuda_version(context.cuda_runtime_version), o.rounds);
   out.text("client cores: {}; timer: {}; it takes {:.0f} ns of every exchange, also of the floors; not subtracted\n",
@@ -201,9 +201,13 @@ int report_bench(const output &out, const bench_options &o, const bench_context 
                  const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {
   print_bench(out, o, context, results, curves);
   const std::uint64_t wrong = wrong_replies(results, curves);
+  for (const bench_result &r : results) {
+    out.write_hgrm(fmt::format("{}.floor", r.of.id), r.floor.total.per_exchange);
+    out.write_hgrm(fmt::format("{}.ours", r.of.id), r.ours.total.per_exchange);
+  }
   return out.finish(bench_json_body(o, context, results, curves),
                     wrong == 0 ? "" : fmt::format("{} wrong replies", wrong), kExitCheckFailed,
-                    interrupt_guard::interrupted());
+                    interrupt_guard::interrupted(), [&](const json &all) { return bench_html(all, results, curves); });
 }
 
 std::uint64_t wrong_replies(const std::vector<bench_result> &results, const std::vector<bench_curve> &curves) {

@@ -58,7 +58,11 @@ void print_bench(const output &out, const bench_options &o, const bench_context 
 json bench_json_body(const bench_options &o, const bench_context &context, const std::vector<bench_result> &results,
                      const std::vector<bench_curve> &curves);
 
-/// Prints the report, writes the JSON, and returns the exit_code.
+/// The page of --html. `report` has the fields of bench_json_body and those of every report.
+std::string bench_html(const json &report, const std::vector<bench_result> &results,
+                       const std::vector<bench_curve> &curves);
+
+/// Prints the report, writes JSON, page and histograms, and returns the exit_code.
 int report_bench(const output &out, const bench_options &o, const bench_context &context,
                  const std::vector<bench_result> &results, const std::vector<bench_curve> &curves);
 

@@ -24,6 +24,7 @@ struct chosen_command {
   command_body run;                      ///< empty until the command line is parsed
   std::vector<std::string> after_dashes; ///< the words after --
   bool takes_words = false;              ///< the subcommand passes these words on
+  std::vector<std::string> notes;        ///< one line each for stderr, before the subcommand runs
 };
 
 } // namespace cudaq::realtime::tools

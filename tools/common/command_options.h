@@ -4,18 +4,24 @@
 #pragma once
 
 #include "lib/qec/decoders/decoder_factories.h"
+#include "lib/qec/decoding/decoding_config.h"
 #include "tools/common/command.h"
 #include "tools/common/machine.h"
 #include "tools/common/measured_case.h"
 #include "tools/common/own_data.h"
+#include "tools/trace/run_trace.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace cudaq::realtime::tools {
+
+inline constexpr int kMostCores = 4095; ///< highest number of a core
 
 /// Like CLI::Range, but refuses NaN too. CLI::Range accepts NaN, because every comparison with NaN is false.
 inline CLI::Validator number_between(double low, double high) {
@@ -33,6 +39,35 @@ inline CLI::Validator number_between(double low, double high) {
 inline CLI::Option *add_choice(CLI::App &command, const char *name, std::string &value, const char *text,
                                const std::vector<std::string> &words) {
   return command.add_option(name, value, text)->capture_default_str()->check(CLI::IsMember(words));
+}
+
+/// An option that has a new name, or new ones. The old one works for one minor version, is not in the help, and prints
+/// a line that names the new one. It cannot be given together with a new one, or with what a new one excludes. `take`
+/// uses the value, and returns the new form of the same words.
+template <typename Value>
+CLI::Option *add_old_name(CLI::App &command, chosen_command &chosen, const std::string &old,
+                          const std::vector<CLI::Option *> &now, std::function<std::string(const Value &)> take) {
+  const auto use = [&chosen, old, now, take = std::move(take)](const Value &value) {
+    for (const CLI::Option *option : now) {
+      if (option->count() != 0)
+        throw CLI::ExcludesError(old, option->get_name());
+      for (const CLI::Option *other : option->get_excludes())
+        if (other->count() != 0)
+          throw CLI::ExcludesError(old, other->get_name());
+    }
+    chosen.notes.push_back(fmt::format("{} is an old name; write {}", old, take(value)));
+  };
+  return command.add_option_function<Value>(old, use)->group("");
+}
+
+/// The same if only the name has changed. `value` is the variable of the option `now`.
+template <typename Value>
+CLI::Option *add_renamed(CLI::App &command, chosen_command &chosen, const std::string &old, CLI::Option *now,
+                         Value &value) {
+  return add_old_name<Value>(command, chosen, old, {now}, [&value, name = now->get_name()](const Value &given) {
+    value = given;
+    return fmt::format("{} {}", name, given);
+  });
 }
 
 /// Adds --json, and stores `body` in `chosen` when the command line names `command`. The last call of every add_<name>.
@@ -60,6 +95,13 @@ inline void add_hgrm_option(CLI::App &command, output_options &o) {
 
 inline void add_html_option(CLI::App &command, output_options &o) {
   command.add_option("--html", o.html_file, "report as one HTML page with plots, into FILE")->type_name("FILE");
+}
+
+inline void add_trace_option(CLI::App &command, output_options &o) {
+  command
+      .add_option("--trace", o.trace_file,
+                  fmt::format("timeline of the first {} requests, for Perfetto, into FILE", run_trace::kMostRequests))
+      ->type_name("FILE");
 }
 
 /// `until`: the event that must happen within that time.
@@ -125,12 +167,85 @@ struct thread_names {
 
 inline void add_core_options(CLI::App &command, thread_cores &cores, const thread_names &names) {
   const auto add = [&command](const char *option, int &core, const char *thread, const char *more) {
-    command.add_option(option, core, fmt::format("core of the {}{}", thread, more))->check(CLI::Range(0, 4095));
+    command.add_option(option, core, fmt::format("core of the {}{}", thread, more))->check(CLI::Range(0, kMostCores));
   };
   add("--core-producer", cores.producer, names.producer, "");
   add("--core-consumer", cores.consumer, names.consumer, "");
   add("--core-dispatcher", cores.dispatcher, names.dispatcher, "");
   add("--core-workers", cores.workers, names.workers, "; the others follow");
+}
+
+/// --workers: a number, or `auto`, which is stored as kAutoWorkers.
+inline CLI::Option *add_workers_option(CLI::App &command, int &workers, const char *text) {
+  static constexpr int kMostWorkers = 64;
+  const auto read = [](std::string &given) -> std::string {
+    int number = 0;
+    if (given == "auto")
+      given = std::to_string(kAutoWorkers);
+    else if (!CLI::detail::lexical_cast(given, number) || number < 0 || number > kMostWorkers)
+      return fmt::format("{} is neither auto nor a number from 0 to {}", given, kMostWorkers);
+    return "";
+  };
+  return command.add_option("--workers", workers, text)
+      ->type_name("N")
+      ->default_str(workers == kAutoWorkers ? "auto" : std::to_string(workers))
+      ->transform(CLI::Validator(read, fmt::format("auto or 0 to {}", kMostWorkers)));
+}
+
+inline void add_slots_option(CLI::App &command, std::uint32_t &slots, const char *text = "slots of the ring") {
+  command.add_option("--slots", slots, text)->capture_default_str()->check(CLI::Range(1u, 1u << 20));
+}
+
+/// --duration, of a subcommand with --shots.
+inline void add_duration_option(CLI::App &command, double &duration_s, const char *text) {
+  command.add_option("--duration", duration_s, text)
+      ->excludes(command.get_option("--shots"))
+      ->check(number_between(0.001, 1e6));
+}
+
+/// --rate, and --cadence-us, its old name with the inverse value.
+template <typename Rate>
+CLI::Option *add_rate_option(CLI::App &command, chosen_command &chosen, Rate &rate) {
+  static constexpr double kMostRate = 1e9;
+  CLI::Option *const now =
+      command.add_option("--rate", rate, "shots per second, evenly spaced; 0: as fast as possible")
+          ->check(number_between(0, kMostRate));
+  add_old_name<double>(command, chosen, "--cadence-us", {now}, [&rate](const double &cadence_us) {
+    const double per_second = cadence_us == 0 ? 0 : std::min(1e6 / cadence_us, kMostRate);
+    rate = per_second;
+    return fmt::format("--rate {:.10g}", per_second);
+  })->check(number_between(0, 1e7));
+  return now;
+}
+
+/// --distance, the old name of --config d<distance>.
+inline CLI::Option *add_distance_as_config(CLI::App &command, chosen_command &chosen, std::string &config,
+                                           CLI::Option *now) {
+  return add_old_name<unsigned>(command, chosen, "--distance", {now}, [&config](const unsigned &distance) {
+    config = fmt::format("d{}", distance);
+    return "--config " + config;
+  });
+}
+
+/// Refuses what is neither d<distance> nor a configuration of `pipeline`.
+inline std::string refuse_config_name(std::string &name) {
+  constexpr unsigned kMostDistance = 999;
+  const char *const end = name.data() + name.size();
+  unsigned distance = 0;
+  if (qec::find_decoding_config(name) != nullptr)
+    return "";
+  if (name.size() > 1 && name[0] == 'd' && std::from_chars(name.data() + 1, end, distance).ptr == end &&
+      distance >= 1 && distance <= kMostDistance)
+    return "";
+  return fmt::format("{} is not a configuration; there are d3, d5, ..., and d13_T104", name);
+}
+
+/// --config of a subcommand that takes each distance, and --distance, its old name.
+inline void add_distance_options(CLI::App &command, chosen_command &chosen, std::string &config, const char *text) {
+  CLI::Option *const now = command.add_option("--config", config, text)
+                               ->type_name("NAME")
+                               ->check(CLI::Validator(&refuse_config_name, "d3, d5, ... or d13_T104"));
+  add_distance_as_config(command, chosen, config, now)->check(CLI::Range(1u, 999u));
 }
 
 /// `option` and `option`_format: a file of shots. Names have underscores as in Stim; dashes work, too.
@@ -152,6 +267,8 @@ inline CLI::Option *add_shot_source_options(CLI::App &command, shot_source &sour
 inline void add_own_data_options(CLI::App &command, own_data &data) {
   command.add_option("--dem", data.dem, "own detector error model, in Stim's format")->type_name("FILE");
   add_shot_source_options(command, data.in, "--in", "own detection events, with --dem");
+  command.add_flag("--in_includes_appended_observables,--in-includes-appended-observables",
+                   data.in_includes_appended_observables, "each shot of --in ends with its true observables");
   add_shot_source_options(command, data.obs_in, "--obs_in", "their true observables: logical errors are counted");
   add_shot_source_options(command, data.predictions, "--predictions", "the answers must equal these");
 }
@@ -161,36 +278,45 @@ inline void add_own_data_instead_of(CLI::App &command, own_data &data, const std
   add_own_data_options(command, data);
   CLI::Option *const dem = command.get_option("--dem"), *const in = command.get_option("--in");
   dem->needs(in);
-  for (const char *option :
-       {"--in", "--in_format", "--obs_in", "--obs_in_format", "--predictions", "--predictions_format"})
+  for (const char *option : {"--in", "--in_format", "--in_includes_appended_observables", "--obs_in", "--obs_in_format",
+                             "--predictions", "--predictions_format"})
     command.get_option(option)->needs(dem);
   for (const std::string &option : named)
     dem->excludes(command.get_option(option));
 }
 
+inline void add_data_option(CLI::App &command, std::string &data_folder) {
+  command.add_option("--data", data_folder, "folder of the recorded shots (default: $CUDAQ_REALTIME_DATA, else found)")
+      ->type_name("FOLDER");
+}
+
 /// --data and --seed: the folder of the recorded shots, and their order.
 inline void add_recorded_shots_options(CLI::App &command, std::string &data_folder, std::uint64_t &seed) {
-  command.add_option("--data", data_folder, "folder of the recorded shots (default: $CUDAQ_REALTIME_DATA, else found)");
+  add_data_option(command, data_folder);
   command.add_option("--seed", seed, "seed of the random order of the shots; 0: as recorded")->capture_default_str();
 }
 
-/// --exchanges and --rounds. --quick has a function of its own, so that a subcommand can put other options between
-/// them.
-inline void add_rounds_options(CLI::App &command, measuring_options &o, std::uint64_t most_exchanges) {
+inline void add_exchanges_option(CLI::App &command, measuring_options &o, std::uint64_t most) {
   command.add_option("--exchanges", o.exchanges, "exchanges of each case, after warm-up")
       ->capture_default_str()
-      ->check(CLI::Range(std::uint64_t{1}, most_exchanges));
-  command.add_option("--rounds", o.rounds, "rounds; each measures every floor and every case")
-      ->capture_default_str()
-      ->check(CLI::Range(1u, 10000u));
+      ->check(CLI::Range(std::uint64_t{1}, most));
 }
 
-inline void add_quick_flag(CLI::App &command, measuring_options &o) {
-  command.add_flag("--quick", o.quick, "4000 exchanges in 2 rounds");
+/// --repeats, and --rounds, its old name.
+inline void add_repeats_option(CLI::App &command, chosen_command &chosen, measuring_options &o, const char *text) {
+  CLI::Option *const now =
+      command.add_option("--repeats", o.rounds, text)->capture_default_str()->check(CLI::Range(1u, 10000u));
+  add_renamed(command, chosen, "--rounds", now, o.rounds)->check(CLI::Range(1u, 10000u));
+}
+
+inline void add_quick_flag(CLI::App &command, measuring_options &o,
+                           const char *text = "4000 exchanges in 2 "
+                                              "repetitions") {
+  command.add_flag("--quick", o.quick, text);
 }
 
 inline CLI::Option *add_client_cores_option(CLI::App &command, measuring_options &o, const char *text) {
-  return command.add_option("--cores", o.cores, text)->delimiter(',')->check(CLI::Range(0, 4095));
+  return command.add_option("--cores", o.cores, text)->delimiter(',')->check(CLI::Range(0, kMostCores));
 }
 
 inline void add_random_payload_options(CLI::App &command, measuring_options &o) {

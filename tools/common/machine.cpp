@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/machine.h"
 
+#include "tools/common/report.h"
+
 #include <cerrno>
 #include <cstring>
 #include <ctime>
@@ -114,6 +116,28 @@ std::string pin_this_thread(int core) {
   if (sched_setaffinity(0, bytes, set.get()) == 0)
     return "";
   return "core " + std::to_string(core) + ": " + std::strerror(errno);
+}
+
+void require_core(const char *option, int core) {
+  if (core < 0)
+    return;
+  std::string reason;
+  std::thread([&] { reason = pin_this_thread(core); }).join(); // this thread keeps its cores
+  if (reason.empty())
+    return;
+  std::string allowed;
+  for (const int usable : allowed_cores())
+    allowed += (allowed.empty() ? "" : ", ") + std::to_string(usable);
+  throw usage_error(
+      fmt::format("{}: a thread cannot run on {}; the cores of this process are {}", option, reason, allowed));
+}
+
+void require_cores(const thread_cores &cores, int workers) {
+  require_core("--core-producer", cores.producer);
+  require_core("--core-consumer", cores.consumer);
+  require_core("--core-dispatcher", cores.dispatcher);
+  for (int worker = 0; cores.workers >= 0 && worker < workers; ++worker)
+    require_core("--core-workers", cores.workers + worker);
 }
 
 std::uint64_t involuntary_switches() {

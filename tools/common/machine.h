@@ -26,6 +26,9 @@ struct thread_cores {
   int workers = -1; ///< core of the first worker; the next workers get the next cores
 };
 
+/// The number of worker threads is not chosen.
+inline constexpr int kAutoWorkers = -1;
+
 /// CPUs this process may run on, ascending; at least one.
 std::vector<int> allowed_cores();
 
@@ -35,6 +38,12 @@ std::pair<int, int> pick_two_cores(const std::vector<int> &allowed);
 
 /// Pins the calling thread to `core`; a negative `core` does nothing. Returns "", or the reason of a failure.
 std::string pin_this_thread(int core);
+
+/// Throws usage_error with `option` if this process cannot run on `core`. A negative core is not checked. Call it
+/// before the work.
+void require_core(const char *option, int core);
+/// The same for all threads of a run with so many workers.
+void require_cores(const thread_cores &cores, int workers);
 
 /// Number of involuntary context switches of the calling thread so far.
 std::uint64_t involuntary_switches();

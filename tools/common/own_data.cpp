@@ -20,19 +20,23 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 32; ///< of one file, unpacked
 
-/// All shots of a file: their rows of detectors, or of observables. `only`: what the file must hold.
-std::vector<std::uint8_t> read_rows(const shot_source &source, const char *option, qec::shot_bits only) {
+struct shot_rows {
+  std::vector<std::uint8_t> detections, observables;
+};
+
+/// All shots of a file. `bits`: what each shot must hold.
+shot_rows read_rows(const shot_source &source, const char *option, qec::shot_bits bits) {
   if (source.path == "-")
     throw usage_error(fmt::format("{} -: this subcommand repeats the shots, so it needs a file", option));
-  qec::shot_reader reader(source.path, source.shot_format(), only);
-  const auto bytes = static_cast<std::size_t>((only.all() + 7) / 8);
-  std::vector<std::uint8_t> rows, row(bytes);
-  const std::span<std::uint8_t> detectors = only.detectors != 0 ? row : std::span<std::uint8_t>{};
-  const std::span<std::uint8_t> observables = only.detectors != 0 ? std::span<std::uint8_t>{} : row;
+  qec::shot_reader reader(source.path, source.shot_format(), bits);
+  const auto bytes_of = [](std::uint64_t count) { return static_cast<std::size_t>((count + 7) / 8); };
+  std::vector<std::uint8_t> detectors(bytes_of(bits.detectors)), observables(bytes_of(bits.observables));
+  shot_rows rows;
   while (reader.read(detectors, observables)) {
-    if (rows.size() + bytes > kMostBytes)
+    if (rows.detections.size() + rows.observables.size() + detectors.size() + observables.size() > kMostBytes)
       throw usage_error(fmt::format("{} {}: more than 4 GiB of shots; give a part of them", option, source.path));
-    rows.insert(rows.end(), row.begin(), row.end());
+    rows.detections.insert(rows.detections.end(), detectors.begin(), detectors.end());
+    rows.observables.insert(rows.observables.end(), observables.begin(), observables.end());
   }
   return rows;
 }
@@ -63,6 +67,8 @@ std::string read_dem_file(const std::string &path) {
 qec::shot_set load_own_shots(const own_data &data) {
   if (!data.in.given())
     throw usage_error("--dem: the shots are missing; name their file with --in");
+  if (data.obs_in.given() && data.in_includes_appended_observables)
+    throw usage_error("--obs_in, --in_includes_appended_observables: the observables can be in one place only");
   qec::shot_set set;
   set.name = std::filesystem::path(data.dem).filename().string();
   set.dem_text = read_dem_file(data.dem);
@@ -72,20 +78,22 @@ qec::shot_set load_own_shots(const own_data &data) {
   set.num_detectors = model->num_detectors;
   set.num_observables = model->num_observables;
   try {
-    set.detections = read_rows(data.in, "--in", {set.num_detectors, 0});
+    const bool appended = data.in_includes_appended_observables;
+    shot_rows in = read_rows(data.in, "--in", {set.num_detectors, appended ? set.num_observables : 0});
+    set.detections = std::move(in.detections);
     set.shots = set.detections.size() / set.detection_bytes();
     if (set.shots == 0)
       throw usage_error(fmt::format("--in {}: the file has no shots", data.in.path));
     const auto observables_of = [&set](const shot_source &source, const char *option) {
       if (!source.given())
         return std::vector<std::uint8_t>{};
-      auto rows = read_rows(source, option, {0, set.num_observables});
+      auto rows = read_rows(source, option, {0, set.num_observables}).observables;
       if (rows.size() != set.shots * set.observable_bytes())
         throw usage_error(fmt::format("{} {}: {} shots, but --in has {}", option, source.path,
                                       rows.size() / set.observable_bytes(), set.shots));
       return rows;
     };
-    set.observables = observables_of(data.obs_in, "--obs_in");
+    set.observables = appended ? std::move(in.observables) : observables_of(data.obs_in, "--obs_in");
     set.predictions = observables_of(data.predictions, "--predictions");
   } catch (const qec::shot_file_error &error) {
     throw usage_error(error.what());

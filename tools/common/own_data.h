@@ -24,6 +24,7 @@ struct shot_source {
 struct own_data {
   std::string dem; ///< "": no own data
   shot_source in, obs_in, predictions;
+  bool in_includes_appended_observables = false;
 
   [[nodiscard]] bool given() const noexcept { return !dem.empty(); }
 };

@@ -3,15 +3,15 @@
 
 #include "cudaq/realtime/version.h"
 #include "tools/common/machine.h"
+#include "tools/common/output_file.h"
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
-#include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
+#include <optional>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -32,29 +32,7 @@ json machine_json() {
           {"load_average", read_line("/proc/loadavg")}};
 }
 
-/// Why `path` cannot be opened for writing; "" if it can. Opens only regular files: opening others may wait or act.
-std::string refused_to_write(const std::filesystem::path &path) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (std::filesystem::is_directory(status))
-    return "it is a folder";
-  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-    return access(path.c_str(), W_OK) == 0 ? "" : std::strerror(errno);
-  const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (file < 0)
-    return std::strerror(errno);
-  close(file);
-  if (!std::filesystem::exists(status))
-    std::filesystem::remove(path, error);
-  return "";
-}
-
 } // namespace
-
-void check_writable(const char *option, const std::string &path) {
-  if (const std::string reason = refused_to_write(path); !reason.empty())
-    throw usage_error(fmt::format("{}: cannot write {}: {}", option, path, reason));
-}
 
 void print_refusal(const std::string &command, const std::string &reason) {
   fmt::print(stderr, "cudaq-realtime{}{}: {}\n", command.empty() ? "" : " ", command, reason);
@@ -68,8 +46,14 @@ void write_file(const char *option, const std::string &path, const std::function
     throw usage_error(fmt::format("{}: cannot write {}", option, path));
 }
 
+struct output::opened_files {
+  std::optional<output_file> json, html, trace;
+  std::map<std::string, output_file> hgrm; ///< by the name of the histogram
+};
+
 output::output(output_options options)
-    : options_(std::move(options)), quiet_(options_.json && (options_.json_file.empty() || options_.json_file == "-")) {
+    : options_(std::move(options)), quiet_(options_.json && (options_.json_file.empty() || options_.json_file == "-")),
+      files_(std::make_shared<opened_files>()) {
   if (options_.json || !options_.html_file.empty())
     machine_ = std::make_unique<const json>(machine_json());
 }
@@ -81,15 +65,34 @@ void output::raw(const std::string &s) const {
     std::fwrite(s.data(), 1, s.size(), stdout);
 }
 
-void output::check_files() const {
-  if (options_.json && !quiet_)
-    check_writable("--json", options_.json_file);
-  if (!options_.html_file.empty())
-    check_writable("--html", options_.html_file);
-  if (options_.json && !quiet_ && options_.html_file == options_.json_file)
-    throw usage_error(fmt::format("--html {}: this is the file of --json", options_.html_file));
-  if (!options_.hgrm_prefix.empty())
-    check_writable("--hgrm", options_.hgrm_prefix + ".hgrm");
+void output::open_files() const {
+  std::vector<std::pair<const char *, std::string>> named;
+  const auto open = [&](std::optional<output_file> &file, const char *option, const std::string &path) {
+    if (path.empty())
+      return;
+    for (const auto &[other, other_path] : named)
+      if (other_path == path)
+        throw usage_error(fmt::format("{} {}: this is the file of {}", option, path, other));
+    named.emplace_back(option, path);
+    file.emplace(option, path);
+  };
+  open(files_->json, "--json", options_.json && !quiet_ ? options_.json_file : "");
+  open(files_->html, "--html", options_.html_file);
+  open(files_->trace, "--trace", options_.trace_file);
+  if (!options_.hgrm_prefix.empty()) // for a subcommand that does not say before the work what it will write
+    output_file("--hgrm", options_.hgrm_prefix + ".hgrm");
+}
+
+void output::write_trace(const std::function<void(std::ostream &)> &trace) const {
+  if (files_->trace)
+    files_->trace->write(trace);
+}
+
+void output::open_hgrm(const std::vector<std::string> &names) const {
+  if (options_.hgrm_prefix.empty())
+    return;
+  for (const std::string &name : names)
+    files_->hgrm.try_emplace(name, "--hgrm", fmt::format("{}.{}.hgrm", options_.hgrm_prefix, name));
 }
 
 json output::report_of(const json &body, const std::string &problem, int status, bool interrupted) const {
@@ -118,7 +121,9 @@ void output::write_report(const json &report) const {
     std::fwrite(text.data(), 1, text.size(), stdout);
     return;
   }
-  write_file("--json", options_.json_file, [&](std::ostream &file) { file << text; });
+  if (!files_->json) // refused before the files were opened
+    files_->json.emplace("--json", options_.json_file);
+  files_->json->write([&](std::ostream &file) { file << text; });
 }
 
 int output::finish(json body, const std::string &problem, int status, bool interrupted, const html_writer &html) const {
@@ -127,8 +132,8 @@ int output::finish(json body, const std::string &problem, int status, bool inter
     print_refusal(options_.command, "FAILED: " + problem);
   const json report = report_of(body, problem, end, interrupted);
   write_report(report);
-  if (!options_.html_file.empty() && html)
-    write_file("--html", options_.html_file, [&](std::ostream &file) { file << html(report); });
+  if (files_->html && html)
+    files_->html->write([&](std::ostream &file) { file << html(report); });
   return end;
 }
 
@@ -145,8 +150,8 @@ int output::refuse(const std::string &reason, int status) const noexcept {
 void output::write_hgrm(const std::string &name, const latency_histogram &histogram) const {
   if (options_.hgrm_prefix.empty())
     return;
-  write_file("--hgrm", fmt::format("{}.{}.hgrm", options_.hgrm_prefix, name),
-             [&](std::ostream &file) { histogram.write_hgrm(file); });
+  open_hgrm({name});
+  files_->hgrm.at(name).write([&](std::ostream &file) { histogram.write_hgrm(file); });
 }
 
 std::string program_version() {

@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 
@@ -55,14 +56,12 @@ public:
 struct output_options {
   bool json = false;
   std::string json_file;    ///< "" or "-": stdout, and no other text is written to stdout
+  std::string trace_file;   ///< "": no trace
   std::string html_file;    ///< "": no page
   std::string hgrm_prefix;  ///< "": no files; else each histogram is written to <prefix>.<name>.hgrm
   std::string command;      ///< words of the subcommand: "bench device"; "" for the program itself
   std::string command_line; ///< as typed, for the report
 };
-
-/// Throws usage_error if `path`, which the user named with `option`, cannot be written. Leaves no new file.
-void check_writable(const char *option, const std::string &path);
 
 /// One message on stderr: "cudaq-realtime <command>: <reason>".
 void print_refusal(const std::string &command, const std::string &reason);
@@ -89,9 +88,14 @@ public:
       fmt::print(stdout, format, std::forward<Args>(args)...);
   }
   void raw(const std::string &s) const;
-  /// Throws usage_error if a file that the options name cannot be written, before the work is done for it. Leaves no
-  /// new file.
-  void check_files() const;
+  /// Opens the files that the options name, before the work. Throws usage_error if one of them cannot be written. A new
+  /// file that is not written is removed in the end.
+  void open_files() const;
+  /// The histograms that the subcommand will write. Call it before the work: it opens their files, as open_files().
+  void open_hgrm(const std::vector<std::string> &names) const;
+  /// The run is to be recorded for write_trace.
+  [[nodiscard]] bool traces() const noexcept { return !options_.trace_file.empty(); }
+  void write_trace(const std::function<void(std::ostream &)> &trace) const;
   [[nodiscard]] bool uses_stdout_for_json() const noexcept { return quiet_; }
 
   /// The end of every subcommand. Writes the report if --json was given: the fields that every report has
@@ -106,6 +110,7 @@ public:
   void write_hgrm(const std::string &name, const latency_histogram &histogram) const;
 
 private:
+  struct opened_files;
   [[nodiscard]] json report_of(const json &body, const std::string &problem, int status, bool interrupted) const;
   void write_report(const json &report) const;
 
@@ -113,6 +118,7 @@ private:
   bool quiet_;
   mutable bool reported_ = false; ///< the JSON is written, or its file cannot be written
   std::unique_ptr<const json> machine_;
+  std::shared_ptr<opened_files> files_; ///< never shared
 };
 
 /// Version of this program: "0.1.0".

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/shot_plan.h"
 
+#include "lib/qec/decoding/decoding_config.h"
 #include "tools/common/clock.h"
 #include "tools/common/machine.h"
 #include "tools/common/report.h"
+#include "tools/common/terminal.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -27,7 +29,10 @@ void shot_plan::decode_offline(decode_service &service, bool use_offline) {
   const std::size_t bytes = shots_.observable_bytes();
   std::vector<std::uint8_t> answers(order_.size() * bytes);
   const std::uint64_t begin = now_ns();
+  progress display({"offline decode", "shots", shots_.shots});
   for (std::uint32_t shot = 0; shot < shots_.shots; ++shot) {
+    if (shot % kShotsPerProgress == 0)
+      display.show(shot, now_ns());
     const auto status = service.decode(shots_.detection_row(shot), std::span(answers).subspan(shot * bytes, bytes));
     if (status != qec::decode_status::ok)
       throw usage_error(
@@ -63,8 +68,11 @@ std::string find_data_folder(const std::string &given) {
                                 fmt::join(places, ", ")));
 }
 
-qec::shot_set load_shots(const std::string &folder, unsigned distance, const std::string &noise) {
-  auto loaded = qec::load_shot_set(folder, qec::shot_set_name(distance, noise));
+qec::shot_set load_shots(const std::string &folder, const std::string &config, const std::string &noise) {
+  const qec::decoding_config *const named = qec::find_decoding_config(config);
+  auto loaded = qec::load_shot_set(
+      folder, named != nullptr ? named->shot_set_name(noise)
+                               : qec::shot_set_name(static_cast<unsigned>(std::stoul(config.substr(1))), noise));
   if (loaded)
     return std::move(*loaded);
   const auto names = qec::list_shot_sets(folder);

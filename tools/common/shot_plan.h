@@ -58,7 +58,8 @@ private:
 /// Throws usage_error if there is none.
 std::string find_data_folder(const std::string &given);
 
-/// Loads surface_z_d<distance>_p<noise>. Throws usage_error with the reason and the names of the sets in the folder.
-qec::shot_set load_shots(const std::string &folder, unsigned distance, const std::string &noise);
+/// Loads the recorded shots of a configuration: a named one of `pipeline`, or d<distance>, which is
+/// surface_z_d<distance>_p<noise>. Throws usage_error with the reason and the names of the sets in the folder.
+qec::shot_set load_shots(const std::string &folder, const std::string &config, const std::string &noise);
 
 } // namespace cudaq::realtime::tools

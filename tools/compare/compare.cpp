@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/compare/compare.h"
 
+#include "tools/common/terminal.h"
+#include "tools/html/html_page.h"
+
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
@@ -84,6 +87,11 @@ std::string bound_text(double bound) {
   return bound > 1000 ? ">1000" : bound < 0.001 ? "<0.001" : fmt::format("{:.3f}", bound);
 }
 
+std::string verdict_text(std::string_view verdict) {
+  const std::string text(verdict);
+  return verdict == "worse" ? coloured(text, colour::bad) : verdict == "better" ? coloured(text, colour::good) : text;
+}
+
 /// What is judged, and p99. The report has all.
 void print_figures(const output &out, const std::vector<compared_figure> &figures) {
   out.text("\n{:<52} {:>11} {:>11} {:>7}  {:<18}\n", "", "base", "now", "ratio", "95 % interval");
@@ -95,7 +103,7 @@ void print_figures(const output &out, const std::vector<compared_figure> &figure
              fmt::format("{}{}{}", f.base.of, f.base.of.empty() ? "" : " ", f.base.what), figure_text(f.base),
              figure_text(f.now), bound_text(f.estimate.ratio),
              interval ? bound_text(interval->first) + " to " + bound_text(interval->second) : "noise not known",
-             f.verdict);
+             verdict_text(f.verdict));
   }
 }
 
@@ -158,6 +166,46 @@ json compare_side(const output &out, const compared_runs &base, const compared_r
           {"figures", list}};
 }
 
+/// From the report alone.
+std::string compare_html(const json &report) {
+  html_page page("Comparison of " + report["compared_command"].get<std::string>());
+  page.add("Base", html_paragraph(fmt::format("{}: {} run{}.", report["base"]["name"].get<std::string>(),
+                                              report["base"]["runs"].get<std::size_t>(),
+                                              report["base"]["runs"] == 1 ? "" : "s")));
+  for (const json &side : report["compared"]) {
+    std::vector<std::vector<std::string>> rows{{"", "base", "now", "ratio", "95 % interval", "verdict"}};
+    std::vector<plotted_ratio> ratios;
+    for (const json &f : side["figures"]) {
+      const double ratio = f["ratio"].get<double>();
+      const bool known = f["ratio_95_percent"].is_array();
+      const double low = known ? f["ratio_95_percent"][0].get<double>() : ratio;
+      const double high = known ? f["ratio_95_percent"][1].get<double>() : ratio;
+      const std::string of = f["of"].get<std::string>(), what = f["what"].get<std::string>();
+      const std::string name = of.empty() ? what : of + " " + what;
+      const auto value = [&](const char *which) {
+        report_figure figure;
+        figure.what = what;
+        figure.unit = f["unit"].get<std::string>();
+        figure.value = f[which].get<double>();
+        return figure_text(figure);
+      };
+      rows.push_back({name, value("base"), value("now"), bound_text(ratio),
+                      known ? bound_text(low) + " to " + bound_text(high) : "noise not known",
+                      f["judged"].get<bool>() ? f["verdict"].get<std::string>() : "not judged"});
+      if (f["judged"].get<bool>())
+        ratios.push_back({name, ratio, low, high});
+    }
+    std::string notes;
+    for (const json &note : side["differences"])
+      notes += html_paragraph(note.get<std::string>());
+    page.add(fmt::format("{}: {} worse, {} better, {} the same", side["name"].get<std::string>(),
+                         side["worse"].get<std::size_t>(), side["better"].get<std::size_t>(),
+                         side["same"].get<std::size_t>()),
+             notes + ratio_plot(ratios) + html_table(rows));
+  }
+  return page.text(report);
+}
+
 } // namespace
 
 int run_compare(const compare_options &o, const output &out) {
@@ -178,7 +226,8 @@ int run_compare(const compare_options &o, const output &out) {
   std::vector<std::string> worse;
   for (std::size_t i = 1; i < sides.size(); ++i)
     report["compared"].push_back(compare_side(out, base, sides[i], o, worse));
-  return out.finish(std::move(report), worse.empty() ? "" : fmt::format("worse: {}", fmt::join(worse, ", ")));
+  return out.finish(std::move(report), worse.empty() ? "" : fmt::format("worse: {}", fmt::join(worse, ", ")),
+                    kExitCheckFailed, false, &compare_html);
 }
 
 } // namespace cudaq::realtime::tools

@@ -52,6 +52,7 @@ void add_compare(CLI::App &program, chosen_command &chosen) {
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::IsMember({"p50", "p90", "p99", "p99.9", "max", "rate", "time", "errors"}));
+  add_html_option(compare, chosen.output);
   run_when_chosen(compare, chosen, [options](const output &out) { return run_compare(*options, out); });
   compare.get_option("--json")->check(CLI::Validator(&refuse_input_as_output, ""));
 }

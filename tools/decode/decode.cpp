@@ -4,6 +4,7 @@
 #include "lib/qec/decoders/predecoder_choice.h"
 #include "lib/qec/shots/shot_stream.h"
 #include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/common/terminal.h"
 #include "tools/decode/decode_batch.h"
@@ -14,7 +15,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <unistd.h>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -50,7 +50,7 @@ public:
   decode_run(const decode_options &o, decoder_threads::worker_list workers, std::string choice)
       : options_(o), choice_(std::move(choice)), decoder_(workers.front()->stage().decoder_name()),
         predecoder_(workers.front()->engine().name()), layout_(workers.front()->stage().layout()),
-        num_threads_(workers.size()), truth_appended_(o.in_includes_appended_observables),
+        num_threads_(workers.size()), truth_appended_(o.data.in_includes_appended_observables),
         in_(o.data.in.path, o.data.in.shot_format(),
             {layout_.num_detectors, truth_appended_ ? layout_.num_observables : 0}) {
     const qec::shot_bits observables{0, layout_.num_observables};
@@ -58,6 +58,10 @@ public:
       truth_.emplace(o.data.obs_in.path, o.data.obs_in.shot_format(), observables);
     if (o.data.predictions.given())
       golden_.emplace(o.data.predictions.path, o.data.predictions.shot_format(), observables);
+    in_.stop_when(&interrupt_guard::interrupted);
+    for (std::optional<qec::shot_reader> *const other : {&truth_, &golden_})
+      if (*other)
+        (*other)->stop_when(&interrupt_guard::interrupted);
     out_.emplace(o.out.path, o.out.shot_format(), layout_.num_observables);
     const std::size_t bytes = layout_.input_bytes() + 3 * observable_bytes();
     const std::size_t capacity = std::clamp(kBytesOfABatch / bytes, std::size_t{1}, kMostShotsInABatch);
@@ -69,7 +73,7 @@ public:
   /// Decodes all shots. An error leaves the answers of the shots before it in the output.
   void go() {
     const std::uint64_t begin = now_ns();
-    progress display("decode", 0, isatty(STDERR_FILENO) == 1);
+    progress display({"decode"});
     std::string error;                    // of the reading
     std::string bad_shot;                 // or of the output; it comes before the one of the reading
     std::size_t reading = 0, writing = 0; // numbers of batches
@@ -81,7 +85,7 @@ public:
         break;
       more = read(batch(reading), error);
       threads_->submit(batch(reading));
-      display.show(shots_, now_ns(), "");
+      display.show(shots_, now_ns());
     }
     while (writing != reading && bad_shot.empty())
       bad_shot = write(batch(writing++));
@@ -148,9 +152,13 @@ private:
     b.shots = 0;
     try {
       for (; b.shots != b.capacity; ++b.shots) {
+        if (interrupt_guard::interrupted())
+          return false;
         const auto truth = decode_batch::row(b.observables, b.shots, observable_bytes());
         const bool more = in_.read(decode_batch::row(b.detections, b.shots, b.detection_bytes),
                                    truth_appended_ ? truth : std::span<std::uint8_t>{});
+        if (!more && interrupt_guard::interrupted())
+          return false;
         if (truth_)
           follow(*truth_, truth, more);
         if (golden_)
@@ -159,7 +167,8 @@ private:
           return false;
       }
     } catch (const std::exception &failure) {
-      error = failure.what();
+      if (!interrupt_guard::interrupted()) // else a file has ended early
+        error = failure.what();
       return false;
     }
     return true;
@@ -224,7 +233,7 @@ void check(const decode_options &o, const output &out) {
   const auto is_pipe = [](const shot_source &source) { return source.path == "-" ? 1 : 0; };
   if (is_pipe(o.data.in) + is_pipe(o.data.obs_in) + is_pipe(o.data.predictions) > 1)
     throw usage_error("--in, --obs_in, --predictions: only one of them can be stdin (-, the default of --in)");
-  if (o.data.obs_in.given() && o.in_includes_appended_observables)
+  if (o.data.obs_in.given() && o.data.in_includes_appended_observables)
     throw usage_error("--obs_in, --in_includes_appended_observables: the observables can be in one place only");
   if (is_pipe(o.out) != 0 && out.uses_stdout_for_json())
     throw usage_error("--json without FILE writes to stdout, where the predictions go; name a file for one of them: "
@@ -251,12 +260,14 @@ int run_decode(const decode_options &o, const output &out) {
   } catch (const qec::shot_file_error &error) {
     throw usage_error(error.what());
   }
+  const interrupt_guard guard; // until here there is nothing to report
   run->go();
   if (o.out.path == "-")
     fmt::print(stderr, "{}", run->text());
   else
     out.raw(run->text());
-  return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions");
+  return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,
+                    guard.interrupted());
 }
 
 } // namespace cudaq::realtime::tools

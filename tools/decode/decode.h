@@ -19,8 +19,7 @@
 namespace cudaq::realtime::tools {
 
 struct decode_options {
-  own_data data{"", {"-", ""}, {}, {}};
-  bool in_includes_appended_observables = false;
+  own_data data{"", {"-", ""}, {}, {}, false};
   shot_source out{"-", ""};
   std::string decoder = "auto";
   std::string predecoder = "passthrough";

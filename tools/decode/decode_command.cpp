@@ -27,8 +27,6 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
   decode.footer(kDecodeFooter);
   add_own_data_options(decode, o.data);
   decode.get_option("--in")->description("detection events; -: stdin")->capture_default_str();
-  decode.add_flag("--in_includes_appended_observables,--in-includes-appended-observables",
-                  o.in_includes_appended_observables, "each shot of --in ends with its true observables");
   add_shot_source_options(decode, o.out, "--out", "predicted observables; -: stdout")->capture_default_str();
   add_decoder_option(decode, o.decoder, "decoder");
   add_choice(decode, "--predecoder", o.predecoder,

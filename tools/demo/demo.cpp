@@ -9,6 +9,8 @@
 #include "tools/services/host_service.h"
 
 #include <algorithm>
+#include <cmath>
+#include <deque>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +24,7 @@ constexpr std::uint32_t kSpinsOnSharedCore = 200;
 
 /// The choices that follow from the options and the machine.
 struct demo_setup {
-  unsigned distance = 13;
+  std::string config = "d13";
   unsigned client_threads = 1;
   std::size_t cores = 1;
   cudaq_wait_policy_t wait = CUDAQ_WAIT_SPIN;
@@ -42,21 +44,28 @@ const char *wait_name(cudaq_wait_policy_t wait) {
   return "unknown";
 }
 
+/// `o` with the number of workers: one for each core that dispatcher and client leave.
+demo_options with_workers(demo_options o) {
+  constexpr int kMostWorkers = 64;
+  const int others = 1 + static_cast<int>(o.client_threads != 0 ? o.client_threads : 2);
+  if (o.workers == kAutoWorkers)
+    o.workers = std::clamp(static_cast<int>(allowed_cores().size()) - others, 1, kMostWorkers);
+  return o;
+}
+
 demo_setup decide(const demo_options &o) {
   demo_setup s;
   s.cores = allowed_cores().size();
-  if (o.distance) {
-    s.distance = *o.distance;
-  } else if (o.data.given()) {
-    s.distance = 0;
-  } else if (o.decoder == "lookup" || !qec::pymatching_available()) {
-    s.distance = 3;
-    s.notice = o.decoder == "lookup" ? "distance 3: the lookup decoder serves small codes only"
-                                     : "distance 3: PyMatching is not built in, and the lookup decoder serves small "
+  if (!o.config.empty()) {
+    s.config = o.config;
+  } else if (!o.data.given() && (o.decoder == "lookup" || !qec::pymatching_available())) {
+    s.config = "d3";
+    s.notice = o.decoder == "lookup" ? "d3: the lookup decoder serves small codes only"
+                                     : "d3: PyMatching is not built in, and the lookup decoder serves small "
                                        "codes only; `cudaq-realtime info` shows how to get PyMatching";
   }
   const bool pinned_apart = o.cores.producer >= 0 && o.cores.consumer >= 0 && o.cores.producer != o.cores.consumer;
-  const std::size_t service_threads = o.device == "gpu" ? 0 : 1 + o.workers;
+  const std::size_t service_threads = o.device == "gpu" ? 0 : 1 + static_cast<std::size_t>(o.workers);
   s.client_threads = o.client_threads != 0 ? o.client_threads : pinned_apart || s.cores >= service_threads + 2 ? 2 : 1;
   const bool cores_for_all = s.cores >= service_threads + s.client_threads;
   s.wait = o.wait == "spin"    ? CUDAQ_WAIT_SPIN
@@ -80,7 +89,7 @@ ring_service_config service_config(const demo_options &o, const demo_setup &s, c
   c.in_place = o.in_place;
   c.options = default_options();
   c.options.ordering = o.workers == 0 ? CUDAQ_ORDERING_FIFO : CUDAQ_ORDERING_ANY;
-  c.options.handler_pool_size = o.workers;
+  c.options.handler_pool_size = static_cast<std::uint32_t>(o.workers);
   c.options.wait_policy = s.wait;
   c.options.dispatcher_core = o.cores.dispatcher;
   c.options.handler_core_base = o.cores.workers;
@@ -89,18 +98,17 @@ ring_service_config service_config(const demo_options &o, const demo_setup &s, c
   return c;
 }
 
-pass_config first_pass(const demo_options &o, const demo_setup &s, bool show_progress) {
+pass_config first_pass(const demo_options &o, const demo_setup &s) {
   pass_config c;
-  c.label = o.cadence_us ? "pass" : "pass 1";
+  c.label = o.rate ? "pass" : "pass 1";
   c.shots = o.shots;
   c.duration_ns = static_cast<std::uint64_t>(o.duration_s * 1e9);
-  c.cadence_ns = static_cast<std::uint64_t>(o.cadence_us.value_or(0) * 1e3);
+  c.cadence_ns = o.rate.value_or(0) == 0 ? 0 : static_cast<std::uint64_t>(std::llround(1e9 / *o.rate));
   c.timeout_ns = static_cast<std::uint64_t>(o.timeout_s * 1e9);
   c.client_threads = s.client_threads;
   c.core_producer = o.cores.producer;
   c.core_consumer = o.cores.consumer;
   c.client_spins = s.client_spins;
-  c.show_progress = show_progress;
   c.interrupted = &interrupt_guard::flag();
   return c;
 }
@@ -166,28 +174,53 @@ json demo_json(const demo_options &o, const demo_setup &s, const shot_plan &plan
   return j;
 }
 
+std::vector<traced_run> traced_passes(const demo_options &o, const demo_setup &s,
+                                      const std::vector<pass_result> &passes, const std::deque<run_trace> &traces) {
+  const bool one_thread = s.client_threads < 2;
+  std::vector<traced_run> runs;
+  for (std::size_t k = 0; k < passes.size(); ++k)
+    runs.push_back({{passes[k].config.label,
+                     one_thread ? "client" : "sender",
+                     one_thread ? "client" : "collector",
+                     o.workers == 0 ? "dispatcher" : "handler thread",
+                     {"wait for the handler", "decode", "wait for the client"}},
+                    &traces[k]});
+  return runs;
+}
+
 } // namespace
 
-int run_demo(const demo_options &o, const output &out, const decode_place *place) {
-  const interrupt_guard guard;
+int run_demo(const demo_options &options, const output &out, const decode_place *place) {
+  const demo_options o = with_workers(options);
+  require_cores(o.cores, o.workers);
+  out.open_hgrm(o.rate ? std::vector<std::string>{"pass1"} : std::vector<std::string>{"pass1", "pass2"});
   const demo_setup setup = decide(o);
   const qec::shot_set shots =
-      o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), setup.distance, o.noise);
+      o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), setup.config, o.noise);
   shot_plan plan(shots, o.seed);
   // One decoder for each thread that may run handlers: the pool's threads and the dispatcher's thread.
-  const auto decoders = std::make_shared<decode_service>(o.decoder, shots, o.workers + 1);
+  const auto decoders = std::make_shared<decode_service>(o.decoder, shots, static_cast<std::uint32_t>(o.workers) + 1);
   // Own predictions are what the user expects of this decoder.
   const bool other_decoder = !o.data.given() && std::string(decoders->decoder_name()) != "pymatching";
   plan.decode_offline(*decoders, other_decoder || !shots.has_predictions());
   print_header(out, o, setup, plan, *decoders, place);
+  const interrupt_guard guard; // until here there is nothing to report
   if (place != nullptr)
     place->prepare(shots);
 
   const cudaq_handler_schema_t schema = decoders->schema();
   std::vector<pass_result> passes;
-  pass_config config = first_pass(o, setup, true);
+  pass_config config = first_pass(o, setup);
   bool ok = true;
+  std::deque<run_trace> traces;
   const auto run = [&] {
+    if (out.traces()) {
+      config.trace = &traces.emplace_back(config.duration_ns != 0 ? 0 : config.shots);
+      if (place == nullptr) { // else the times of the kernel are not known
+        decoders->record_spans(o.slots);
+        config.handled = &decoders->spans();
+      }
+    }
     const std::unique_ptr<ring_service> service =
         place != nullptr ? place->make(schema, slot_bytes_of(shots))
                          : std::make_unique<host_service>(service_config(o, setup, shots), kDecodeFunctionId,
@@ -200,11 +233,12 @@ int run_demo(const demo_options &o, const output &out, const decode_place *place
       fmt::print(stderr, "state at the stall:\n{}", r.dump);
   };
   run();
-  if (!o.cadence_us && ok && !interrupt_guard::interrupted() && passes[0].answered != 0) {
+  if (!o.rate && ok && !interrupt_guard::interrupted() && passes[0].answered != 0) {
     config.label = "pass 2";
     config.cadence_ns = static_cast<std::uint64_t>(kPacedSlack * 1e9 / passes[0].shots_per_second());
     run();
   }
+  out.write_trace([&](std::ostream &file) { write_trace(file, traced_passes(o, setup, passes, traces)); });
   if (ok)
     out.text("\nok: every shot answered once, every answer right\n");
   else

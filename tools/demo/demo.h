@@ -27,13 +27,13 @@
 namespace cudaq::realtime::tools {
 
 struct demo_options {
-  std::optional<unsigned> distance; ///< not set: 13, or 3 without PyMatching or with the lookup decoder
+  std::string config; ///< "": d13, or d3 without PyMatching or with the lookup decoder
   std::string noise = "0.005";
-  std::uint64_t shots = 20000;      ///< in each pass
-  double duration_s = 0;            ///< > 0: duration of each pass, instead of shots
-  std::optional<double> cadence_us; ///< not set: two passes; 0: as fast as possible; else time from shot to shot
+  std::uint64_t shots = 20000; ///< in each pass
+  double duration_s = 0;       ///< > 0: duration of each pass, instead of shots
+  std::optional<double> rate;  ///< shots per second. Not set: two passes; 0: as fast as possible
   std::uint32_t slots = 64;
-  std::uint32_t workers = 0;
+  int workers = 0; ///< kAutoWorkers: one for each core that is left
   thread_cores cores;
   unsigned client_threads = 0; ///< 0: the number of cores decides
   std::string wait = "auto";

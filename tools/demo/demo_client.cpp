@@ -43,6 +43,8 @@ bool shot_sender::turn() {
     wait_for_slot(now);
     return false;
   }
+  if (traced_request *const r = state_.traced(producer_.sent() - 1))
+    r->accepted = now_ns();
   if (blocked_since_ns_ != 0)
     stalled_ns_ += now - blocked_since_ns_;
   blocked_since_ns_ = 0;
@@ -108,6 +110,18 @@ void answer_collector::check(const answer &a) {
                                 : qec::decode_status_text(static_cast<qec::decode_status>(a.header.status)));
   } else {
     check_correction(a);
+  }
+  if (traced_request *const r = state_.traced(a.sequence)) {
+    if (state_.config.handled != nullptr && a.slot < state_.config.handled->size()) {
+      const handled_span &span = (*state_.config.handled)[a.slot];
+      r->begin = span.begin_ns;
+      r->end = span.end_ns;
+      r->worker = span.thread;
+    }
+    r->slot = a.slot;
+    r->sent = a.sent_ns;
+    r->seen = a.seen_ns;
+    r->collected = now_ns();
   }
 }
 

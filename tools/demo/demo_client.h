@@ -17,6 +17,11 @@ struct client_state {
                const pass_config &config_, std::uint64_t begin_ns_)
       : ring(ring_), plan(plan_), config(config_), begin_ns(begin_ns_), sent(num_slots) {}
 
+  /// The record of a request in the trace; NULL: there is none.
+  [[nodiscard]] traced_request *traced(std::uint64_t sequence) const noexcept {
+    return config.trace == nullptr ? nullptr : config.trace->at(sequence);
+  }
+
   const cudaq_ringbuffer_t &ring;
   const shot_plan &plan;
   const pass_config &config;

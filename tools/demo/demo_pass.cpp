@@ -105,14 +105,9 @@ private:
 
 void show_progress(const client_threads &threads, const client_state &state) {
   const pass_config &config = state.config;
-  progress display(config.label, config.duration_ns != 0 ? 0 : config.shots, config.show_progress);
+  progress display({config.label, "shots", config.shots, config.duration_ns});
   while (threads.running()) {
-    const std::uint64_t now = now_ns();
-    const std::string time = config.duration_ns == 0
-                                 ? ""
-                                 : fmt::format(", {:.0f} of {:.0f} s", static_cast<double>(now - state.begin_ns) * 1e-9,
-                                               static_cast<double>(config.duration_ns) * 1e-9);
-    display.show(state.answered.load(std::memory_order_relaxed), now, time);
+    display.show(state.answered.load(std::memory_order_relaxed), now_ns());
     std::this_thread::sleep_for(kProgressPoll);
   }
 }

@@ -6,6 +6,7 @@
 #include "tools/common/run_timeline.h"
 #include "tools/common/shot_plan.h"
 #include "tools/services/ring_service.h"
+#include "tools/trace/run_trace.h"
 
 #include <atomic>
 #include <cstdint>
@@ -22,9 +23,10 @@ struct pass_config {
   std::uint64_t timeout_ns = 0;  ///< longest time without progress
   unsigned client_threads = 1;   ///< 1: one thread sends and collects; 2: one each
   int core_producer = -1, core_consumer = -1;
-  std::uint32_t client_spins = 0; ///< spins of a client thread before it yields its core
-  bool show_progress = true;
-  const std::atomic<bool> *interrupted = nullptr; ///< set by Ctrl-C: send no more, collect the outstanding answers
+  std::uint32_t client_spins = 0;                     ///< spins of a client thread before it yields its core
+  run_trace *trace = nullptr;                         ///< where each request is recorded
+  const std::vector<handled_span> *handled = nullptr; ///< with `trace`: the handler's times by slot
+  const std::atomic<bool> *interrupted = nullptr;     ///< set by Ctrl-C: send no more, collect the outstanding answers
 };
 
 struct pass_result {

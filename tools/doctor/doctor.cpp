@@ -2,6 +2,7 @@
 #include "tools/doctor/doctor_checks.h"
 
 #include "tools/common/machine.h"
+#include "tools/common/terminal.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -27,7 +28,9 @@ json part_json(const std::vector<finding> &lines) {
 void print_part(const output &out, const std::string &part, const std::vector<finding> &lines) {
   out.text("{}\n", part);
   for (const finding &f : lines) {
-    out.text("  {:<8} {:<20} {}\n", word(f.is), f.name, f.detail);
+    constexpr colour kColours[] = {colour::good, colour::warning, colour::bad};
+    out.text("  {} {:<20} {}\n", coloured(fmt::format("{:<8}", word(f.is)), kColours[static_cast<int>(f.is)]), f.name,
+             f.detail);
     if (f.is != verdict::good)
       out.text("  {:<8} {:<20} {}\n", "", "", "-> " + f.remedy);
   }

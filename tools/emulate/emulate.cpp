@@ -18,6 +18,7 @@ namespace {
 constexpr std::uint32_t kSpins = 200;
 constexpr std::uint32_t kTurnsPerProgress = 1024;
 
+/// wanted: shots to play; 0: as many as there was time for.
 std::vector<std::string> problems_of(const play_result &r, bool interrupted, std::uint64_t wanted) {
   std::vector<std::string> problems;
   const auto none = [&problems](std::uint64_t count, const char *what) {
@@ -30,7 +31,7 @@ std::vector<std::string> problems_of(const play_result &r, bool interrupted, std
   none(r.mismatches, "corrections that are not the expected ones");
   if (r.stalled)
     problems.push_back("no progress");
-  else if (!interrupted && r.answered + r.lost + r.bad_status < wanted)
+  else if (!interrupted && wanted != 0 && r.answered + r.lost + r.bad_status < wanted)
     problems.push_back("not all shots were played");
   return problems;
 }
@@ -106,9 +107,9 @@ std::string emulate_html(const json &report, const play_result &r, const shot_pl
 } // namespace
 
 int run_emulate(const emulate_options &o, const output &out) {
-  const interrupt_guard interrupts;
+  out.open_hgrm({"round_trip"});
   const qec::shot_set shots =
-      o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), o.distance, o.noise);
+      o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), o.config, o.noise);
   const shot_plan plan(shots, o.seed);
   const bool check = shots.has_predictions();
   const std::uint32_t streams = player::streams(o);
@@ -120,18 +121,24 @@ int run_emulate(const emulate_options &o, const output &out) {
   out.text("link          {}; {} stream{}{}\n", to->describe(), streams, streams == 1 ? "" : "s",
            o.rate == 0 ? "" : fmt::format(", {}/s", format_rate(o.rate)));
 
+  const interrupt_guard interrupts; // until here there is nothing to report
   player play(o, plan, check, *to, &now_ns);
-  progress display("emulate", o.shots, true);
+  run_trace trace(out.traces() ? 0 : 1);
+  if (out.traces())
+    play.record(trace);
+  progress display({"emulate", "shots", o.shots, static_cast<std::uint64_t>(o.duration_s * 1e9)});
   spin_then_yield idle(kSpins);
   for (std::uint32_t turn = 0; !play.done(); ++turn) {
     if (interrupts.interrupted())
       play.stop_sending();
     play.turn() ? idle.worked() : idle.idle();
     if (turn % kTurnsPerProgress == 0)
-      display.show(play.answered(), now_ns(), "");
+      display.show(play.answered(), now_ns());
   }
   const play_result result = play.result();
-  const std::vector<std::string> problems = problems_of(result, interrupts.interrupted(), o.shots);
+  out.write_trace([&](std::ostream &file) { write_trace(file, {{{"emulate", "client", "client", "", {}}, &trace}}); });
+  const std::vector<std::string> problems =
+      problems_of(result, interrupts.interrupted(), o.duration_s != 0 ? 0 : o.shots);
   print(out, result, plan, check, *to);
   out.write_hgrm("round_trip", result.request_time);
   for (const std::string &note : result.notes)

@@ -36,12 +36,13 @@ struct emulate_options {
   std::string protocol = "decode";
   std::vector<std::uint64_t> decoder_ids = {0};
   std::uint32_t window = 8; ///< --protocol decode: requests that are open at the same time
-  unsigned distance = 13;
+  std::string config = "d13";
   std::string noise = "0.005";
   std::string data_folder;
   own_data data; ///< instead of a named set
   std::uint64_t shots = 20000;
-  double rate = 0; ///< shots per second, evenly spaced; 0: as fast as possible
+  double duration_s = 0; ///< > 0: time to play, instead of shots
+  double rate = 0;       ///< shots per second, evenly spaced; 0: as fast as possible
   double retry_ms = 0;
   std::uint64_t seed = 0;
   double timeout_s = 10;

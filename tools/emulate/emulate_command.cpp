@@ -52,22 +52,23 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate.add_option("--window", o.window, "protocol decode: requests that are open at the same time")
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));
-  emulate.add_option("--distance", o.distance, "code distance of the recorded shots")->capture_default_str();
+  add_distance_options(emulate, chosen, o.config, "code of the recorded shots");
+  emulate.get_option("--config")->capture_default_str();
   add_noise_option(emulate, o.noise);
   add_shots_option(emulate, o.shots, "shots to play; the set is repeated");
-  emulate.add_option("--rate", o.rate, "shots per second, evenly spaced; 0: as fast as possible")
-      ->capture_default_str()
-      ->check(number_between(0, 1e9));
+  add_duration_option(emulate, o.duration_s, "seconds to play, instead of --shots");
+  add_rate_option(emulate, chosen, o.rate)->capture_default_str();
   emulate
       .add_option("--retry-ms", o.retry_ms,
                   "udp, roce: send a request again after this time without an answer; 0: never")
       ->capture_default_str()
       ->check(number_between(0, 1e6));
   add_recorded_shots_options(emulate, o.data_folder, o.seed);
-  add_own_data_instead_of(emulate, o.data, {"--distance", "--noise", "--data"});
+  add_own_data_instead_of(emulate, o.data, {"--config", "--noise", "--data"});
   add_timeout_option(emulate, o.timeout_s, "an answer");
   add_html_option(emulate, chosen.output);
   add_hgrm_option(emulate, chosen.output);
+  add_trace_option(emulate, chosen.output);
   run_when_chosen(emulate, chosen, [options](const output &out) { return run_emulate(*options, out); });
 }
 

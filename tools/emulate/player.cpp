@@ -36,8 +36,9 @@ player::player(const emulate_options &options, const shot_plan &plan, bool check
     : options_(options), plan_(plan), check_(check), link_(to), clock_(std::move(clock)),
       timeout_ns_(static_cast<std::uint64_t>(options.timeout_s * 1e9)),
       gap_ns_(options.rate == 0 ? 0 : static_cast<std::uint64_t>(1e9 / options.rate)),
-      server_(options.protocol == "server"), streams_(streams(options)), owners_(id_window(options), kFree),
-      most_(options.shots) {
+      duration_ns_(static_cast<std::uint64_t>(options.duration_s * 1e9)), server_(options.protocol == "server"),
+      streams_(streams(options)), owners_(id_window(options), kFree),
+      most_(duration_ns_ != 0 ? UINT64_MAX : options.shots) {
   if (!server_)
     return;
   for (stream &s : streams_) // the decoders may have a state from before
@@ -49,6 +50,8 @@ bool player::turn() {
   std::uint64_t now = clock_();
   if (begin_ns_ == 0)
     begin_ns_ = last_answer_ns_ = quiet_since_ns_ = now;
+  if (duration_ns_ != 0 && now - begin_ns_ >= duration_ns_)
+    stop_sending();
   bool worked = false;
   for (std::optional<link_answer> answer; (answer = link_.receive());) {
     now = clock_();
@@ -114,7 +117,12 @@ bool player::send(std::uint32_t number, std::uint64_t now) {
   s.id = next_id_++;
   s.sent_ns = now;
   s.waits = true;
-  ++result_.requests;
+  s.request = result_.requests++;
+  if (traced_request *const r = trace_ == nullptr ? nullptr : trace_->at(s.request)) {
+    r->sent = now;
+    r->accepted = clock_();
+    r->slot = number;
+  }
   return true;
 }
 
@@ -133,6 +141,8 @@ void player::take(const link_answer &answer, std::uint64_t now) {
   } else {
     result_.request_time.record(now - answer.header.ptp_timestamp);
     result_.timeline.record(now, now - answer.header.ptp_timestamp);
+    if (traced_request *const r = trace_ == nullptr ? nullptr : trace_->at(s.request))
+      r->seen = r->collected = now;
   }
   const std::int32_t status = answer.header.status;
   if (status == CUDAQ_RPC_ERR_BUSY || (server_ && status == static_cast<std::int32_t>(qec::server_status::busy))) {

@@ -7,6 +7,7 @@
 #include "tools/common/shot_plan.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/link.h"
+#include "tools/trace/run_trace.h"
 
 #include <cstdint>
 #include <functional>
@@ -41,6 +42,9 @@ public:
   player(const emulate_options &options, const shot_plan &plan, bool check, link &to,
          std::function<std::uint64_t()> clock);
 
+  /// From now on each request is recorded. `trace` must outlive the player.
+  void record(run_trace &trace) { trace_ = &trace; }
+
   /// Bytes of the longest request.
   static std::size_t payload_bytes(const emulate_options &options, const qec::shot_set &shots);
   static std::uint32_t streams(const emulate_options &options);
@@ -63,6 +67,7 @@ private:
     bool waits = false; ///< a request is sent; else the request of `at` is to be sent
     std::uint32_t id = 0, shot = 0;
     std::uint64_t due_ns = 0, sent_ns = 0;
+    std::uint64_t request = 0;  ///< running number of its open request
     std::uint64_t enqueued = 0; ///< accepted by the server since the last reset
   };
 
@@ -82,7 +87,9 @@ private:
   const bool check_;
   link &link_;
   const std::function<std::uint64_t()> clock_;
+  run_trace *trace_ = nullptr;
   const std::uint64_t timeout_ns_, gap_ns_;
+  const std::uint64_t duration_ns_; ///< 0: until all shots are sent
   const bool server_;
   std::vector<stream> streams_;
   static constexpr std::uint32_t kFree = UINT32_MAX;

@@ -34,6 +34,14 @@ struct plotted_stage {
 };
 std::string stages_plot(const std::vector<plotted_stage> &stages);
 
+/// Ratios to 1, a row each: a point and its interval, on a logarithmic axis. Without an interval low and high are the
+/// ratio. Long names are shortened. "" without ratios.
+struct plotted_ratio {
+  std::string name;
+  double ratio, low, high;
+};
+std::string ratio_plot(const std::vector<plotted_ratio> &ratios);
+
 /// `text` with &, <, > and quotes as HTML needs them.
 std::string html_text(const std::string &text);
 

@@ -2,8 +2,10 @@
 #include "tools/latency/latency.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
+#include "tools/common/terminal.h"
 #include "tools/latency/latency_client.h"
 #include "tools/latency/latency_floor.h"
 #include "tools/latency/latency_report.h"
@@ -30,7 +32,7 @@ public:
         service_(service_config(o, server_core, share_core), kTransformId, &transform_handler, nullptr, nullptr),
         timeout_ns_(static_cast<std::uint64_t>(o.timeout_s * 1e9)), seed_(o.seed) {
     if (const std::string why = pin_this_thread(client_core); !why.empty())
-      throw usage_error("--cores: cannot pin the client to " + why);
+      throw usage_error("--core-producer: cannot pin the client to " + why);
   }
 
   loop_result floor_two_flags(std::size_t words, std::uint64_t exchanges) {
@@ -124,10 +126,23 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
     cases.push_back({p.name, p.what, p.words * sizeof(std::uint64_t), {}, {}, {}});
   const std::uint64_t per_round = (o.exchanges + o.rounds - 1) / o.rounds;
   // After Ctrl-C the round is completed: each case and its floor have been measured as often.
-  for (std::uint32_t round = 0; round < o.rounds && !(round != 0 && interrupt_guard::interrupted()); ++round)
+  progress display({"latency", "repetitions", o.rounds});
+  for (std::uint32_t round = 0; round < o.rounds && !(round != 0 && interrupt_guard::interrupted()); ++round) {
+    display.show(round, now_ns()); // nothing is measured meanwhile
     for (std::size_t i = 0; i < plan.size(); ++i)
       cases[i].add_round(plan[i].run(plan[i].words, per_round));
+  }
   return cases;
+}
+
+/// The cores of client and server: those that are chosen, else two different physical ones.
+std::pair<int, int> two_cores(const thread_cores &chosen) {
+  auto [client, server] = pick_two_cores(allowed_cores());
+  if (chosen.producer < 0 && client == chosen.dispatcher)
+    std::swap(client, server);
+  if (chosen.producer >= 0 && chosen.producer == server)
+    std::swap(client, server);
+  return {chosen.producer >= 0 ? chosen.producer : client, chosen.dispatcher >= 0 ? chosen.dispatcher : server};
 }
 
 } // namespace
@@ -135,8 +150,9 @@ std::vector<latency_case> run_rounds(bench &b, const latency_options &o) {
 int run_latency(const latency_options &options, const output &out) {
   const interrupt_guard guard;
   const latency_options o = effective(options);
-  const auto allowed = allowed_cores();
-  const auto [client, server] = o.cores.empty() ? pick_two_cores(allowed) : std::pair(o.cores[0], o.cores[1]);
+  require_cores(o.where, 0);
+  out.open_hgrm({std::begin(kCaseNames), std::end(kCaseNames)});
+  const auto [client, server] = two_cores(o.where);
   latency_context context;
   context.client_core = client;
   context.server_core = server;

@@ -12,6 +12,7 @@
 // Both poll without a pause. If there is only one core, both also yield at every poll.
 #pragma once
 
+#include "tools/common/machine.h"
 #include "tools/common/measured_case.h"
 #include "tools/common/report.h"
 
@@ -22,13 +23,13 @@
 
 namespace cudaq::realtime::tools {
 
-/// `cores` is empty, or holds the client's core and the server's core.
 struct latency_options : measuring_options {
   latency_options() {
     exchanges = 200000;
     rounds = 20;
   }
 
+  thread_cores where; ///< producer: the client; dispatcher: the server; -1: the program chooses
   std::uint32_t slots = 64;
   bool in_place = false;
 };

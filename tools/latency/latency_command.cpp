@@ -7,14 +7,15 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr const char *kLatencyFooter =
-    R"(Floors and cases alternate in every round. The client is pinned to one core and the server to another. Floors:
+    R"(Floors and cases alternate in every repetition. The client is pinned to one core and the server to another.
+Floors:
   floor (a)  two flags and one cache line of payload each way, nothing else
   floor (b)  the same ring, slots and frames, served by a loop that knows every request in advance
 Every payload is random and every reply is checked.
 
 Examples:
-  cudaq-realtime latency                     200000 exchanges of each case, in 20 rounds
-  cudaq-realtime latency --cores 2,3 --json latency.json --hgrm latency
+  cudaq-realtime latency                     200000 exchanges of each case, in 20 repetitions
+  cudaq-realtime latency --core-producer 2 --core-dispatcher 3 --json latency.json --hgrm latency
   cudaq-realtime latency --quick             a short check that everything works, no measurement)";
 
 } // namespace
@@ -24,15 +25,25 @@ void add_latency(CLI::App &program, chosen_command &chosen) {
   latency_options &o = *options;
   CLI::App &latency = *program.add_subcommand("latency", "round trips of HOST_CALL, compared with a floor");
   latency.footer(kLatencyFooter);
-  add_rounds_options(latency, o, std::uint64_t{1} << 40);
+  add_exchanges_option(latency, o, std::uint64_t{1} << 40);
+  add_repeats_option(latency, chosen, o, "repetitions; each measures every floor and every case");
   add_quick_flag(latency, o);
-  latency.add_option("--slots", o.slots, "slots of the ring, and requests in flight when pipelined")
-      ->capture_default_str()
-      ->check(CLI::Range(1u, 1u << 20));
+  add_slots_option(latency, o.slots, "slots of the ring, and requests in flight when pipelined");
   latency.add_flag("--in-place", o.in_place, "answers overwrite their requests");
-  add_client_cores_option(latency, o, "client core, server core (default: two different physical cores)")
+  CLI::Option *const client = latency.add_option("--core-producer", o.where.producer,
+                                                 "core of the client (default: two different physical cores)");
+  CLI::Option *const server = latency.add_option("--core-dispatcher", o.where.dispatcher, "core of the server");
+  for (CLI::Option *const core : {client, server})
+    core->check(CLI::Range(0, kMostCores));
+  const auto both = [&o](const std::vector<int> &cores) {
+    o.where.producer = cores[0];
+    o.where.dispatcher = cores[1];
+    return fmt::format("--core-producer {} --core-dispatcher {}", cores[0], cores[1]);
+  };
+  add_old_name<std::vector<int>>(latency, chosen, "--cores", {client, server}, both)
+      ->delimiter(',')
       ->expected(2)
-      ->type_name("A,B");
+      ->check(CLI::Range(0, kMostCores));
   add_random_payload_options(latency, o);
   add_html_option(latency, chosen.output);
   add_hgrm_option(latency, chosen.output);

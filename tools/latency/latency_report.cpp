@@ -30,7 +30,7 @@ std::vector<ratio_line> all_ratios(const std::vector<latency_case> &cases) {
 
 void print_latency(const output &out, const latency_options &o, const latency_context &context,
                    const std::vector<latency_case> &cases) {
-  out.text("client on core {}, server on core {}; ring of {} slots{}; {} rounds, floors and cases alternate\n",
+  out.text("client on core {}, server on core {}; ring of {} slots{}; {} repetitions, floors and cases alternate\n",
            context.client_core, context.server_core, o.slots, o.in_place ? ", in place" : "", o.rounds);
   out.text("timer: {}; it takes {:.0f} ns of every exchange, also of the floors; not subtracted\n", ticks_name(),
            context.timer_overhead_ns);

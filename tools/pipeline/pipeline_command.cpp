@@ -11,10 +11,10 @@ constexpr const char *kPipelineFooter =
 same decode done offline. Stages of the latency: A from submission to matching (dispatch and engine), B matching, C from
 matching to the completion handler.
 
-The engine does nothing by default; --engine local selects the built-in predecoder, --engine auto selects it only if it
-was faster than the matcher alone on shots sampled from the model, on this machine. With its default rule it keeps every
-answer that the matcher is sure to give right. The other rules are less accurate than matching alone. Measured for d 7
-to 13 and p 0.001 to 0.003:
+The engine does nothing by default; --predecoder local selects the built-in one, --predecoder auto selects it only if
+it was faster than the matcher alone on shots sampled from the model, on this machine. With its default rule it keeps
+every answer that the matcher is sure to give right. The other rules are less accurate than matching alone. Measured for
+d 7 to 13 and p 0.001 to 0.003:
 with --rule guarded 1.3 to 2.6 times as many logical errors, with --rule plain 2.2 to 7.9 times as many.
 The report counts the logical errors on the recorded shots.
 
@@ -23,18 +23,18 @@ Examples:
   cudaq-realtime pipeline --config d13 --rate 5000 --workers 4 --json pipeline.json
   cudaq-realtime pipeline --dem model.dem --in shots.b8 --obs_in observables.b8
                                                             own model and shots
-  cudaq-realtime pipeline --engine local                    with the predecoder; the report counts logical errors
-  cudaq-realtime pipeline --engine local --device gpu --html report.html
+  cudaq-realtime pipeline --predecoder local                with the predecoder; the report counts logical errors
+  cudaq-realtime pipeline --predecoder local --device gpu --html report.html
                                                             the predecoder in graphs on the GPU
-  cudaq-realtime pipeline --engine resident                 the predecoder on blocks that stay on the GPU)";
+  cudaq-realtime pipeline --predecoder resident             the predecoder on blocks that stay on the GPU)";
 
-/// `--engine resident` is short for the local predecoder on a GPU with resident staging.
+/// `--predecoder resident` is short for the local predecoder on a GPU with resident staging.
 void place_engine(pipeline_options &o, bool device_given, bool gpu_given) {
   if (o.engine == "resident") {
     if (device_given && o.device != "gpu")
-      throw CLI::ValidationError("--device", "the blocks of --engine resident are on a GPU");
+      throw CLI::ValidationError("--device", "the blocks of --predecoder resident are on a GPU");
     if (o.staging != "auto" && o.staging != "resident")
-      throw CLI::ValidationError("--staging", "requests reach --engine resident by `resident` only");
+      throw CLI::ValidationError("--staging", "requests reach --predecoder resident by `resident` only");
     o.engine = "local";
     o.device = "gpu";
     o.staging = "resident";
@@ -53,16 +53,21 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   CLI::App &pipeline =
       *program.add_subcommand("pipeline", "decode recorded shots by predecoding and matching, check every answer");
   pipeline.footer(kPipelineFooter);
-  add_choice(pipeline, "--config", o.config, "code and slot size", {"d7", "d13", "d21", "d31", "d13_T104"});
-  add_choice(pipeline, "--engine,--predecoder", o.engine,
-             "predecoder; passthrough: none; local: the built-in rule; auto: local if it was measured to save time; "
-             "resident: local, on blocks that stay on the GPU",
-             {"auto", "local", "passthrough", "resident"});
+  CLI::Option *const config =
+      add_choice(pipeline, "--config", o.config, "code and slot size", {"d7", "d13", "d21", "d31", "d13_T104"});
+  add_distance_as_config(pipeline, chosen, o.config, config)->check(CLI::IsMember({7u, 13u, 21u, 31u}));
+  const std::vector<std::string> predecoders{"auto", "local", "passthrough", "resident"};
+  CLI::Option *const predecoder =
+      add_choice(pipeline, "--predecoder", o.engine,
+                 "predecoder; passthrough: none; local: the built-in rule; auto: local if it was measured to save "
+                 "time; resident: local, on blocks that stay on the GPU",
+                 predecoders);
+  add_renamed(pipeline, chosen, "--engine", predecoder, o.engine)->check(CLI::IsMember(predecoders));
   add_choice(pipeline, "--rule", o.rule, "rule of the local predecoder; guarded and plain are less accurate",
              {"isolated", "guarded", "plain"});
   const CLI::Option *const device = add_device_option(pipeline, o.device, "where the engine runs");
   const CLI::Option *const gpu =
-      add_gpu_option(pipeline, o.gpu)->description("number of the GPU, with --device gpu or --engine resident");
+      add_gpu_option(pipeline, o.gpu)->description("number of the GPU, with --device gpu or --predecoder resident");
   add_choice(pipeline, "--staging", o.staging,
              "how requests reach the engine on the GPU: mapped reads the slot, dma copies first, resident writes them "
              "to GPU memory, for blocks that stay there",
@@ -70,13 +75,10 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   add_decoder_option(pipeline, o.decoder, "matcher, after the engine");
   add_noise_option(pipeline, o.noise);
   add_shots_option(pipeline, o.shots, "shots to send; the set is repeated");
-  pipeline.add_option("--rate", o.rate, "shots per second; 0: as fast as possible")
-      ->capture_default_str()
-      ->check(number_between(0, 1e9));
-  pipeline.add_option("--workers", o.workers, "worker threads; 0: the number of cores minus 3, but 1 to 8")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 64));
-  pipeline.add_option("--slots", o.slots, "slots of the ring")->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  add_duration_option(pipeline, o.duration_s, "seconds to send, instead of --shots");
+  add_rate_option(pipeline, chosen, o.rate)->capture_default_str();
+  add_workers_option(pipeline, o.workers, "worker threads; auto: one for each core that is left, at most 8");
+  add_slots_option(pipeline, o.slots);
   add_wait_option(pipeline, o.wait, "how threads wait; auto: spin if there is a core for each thread");
   add_core_options(pipeline, o.cores, {"submitting thread", "consumer", "dispatcher", "first worker"});
   add_recorded_shots_options(pipeline, o.data_folder, o.seed);
@@ -84,7 +86,14 @@ void add_pipeline(CLI::App &program, chosen_command &chosen) {
   add_timeout_option(pipeline, o.timeout_s, "progress");
   add_html_option(pipeline, chosen.output);
   add_hgrm_option(pipeline, chosen.output);
-  pipeline.parse_complete_callback([&o, device, gpu] { place_engine(o, device->count() != 0, gpu->count() != 0); });
+  add_trace_option(pipeline, chosen.output);
+  pipeline.parse_complete_callback([&o, &chosen, device, gpu] {
+    if (o.workers == 0) {
+      chosen.notes.emplace_back("--workers 0 is an old form; write --workers auto");
+      o.workers = kAutoWorkers;
+    }
+    place_engine(o, device->count() != 0, gpu->count() != 0);
+  });
   run_when_chosen(pipeline, chosen,
                   [options](const output &out) { return run_pipeline(*options, out, &make_gpu_stage); });
 }

@@ -19,17 +19,20 @@ namespace pipe = cudaq::qec::realtime::experimental;
 /// Times of a request, by its number or by its slot. The thread that writes an entry passes it on together with the
 /// request, so the entries are plain memory.
 struct moments {
-  explicit moments(std::size_t num_slots) : sent(2 * num_slots), due(2 * num_slots), begin(num_slots), end(num_slots) {}
+  explicit moments(std::size_t num_slots)
+      : sent(2 * num_slots), due(2 * num_slots), begin(num_slots), end(num_slots), worker(num_slots) {}
   // Index: request number modulo twice the number of slots. A request gets its times while the previous request of its
   // slot may still be open.
   std::vector<std::uint64_t> sent, due;
   std::vector<std::uint64_t> begin, end; ///< of the CPU stage, by slot
+  std::vector<int> worker;               ///< the same
 };
 
 class run {
 public:
-  run(const pipeline_options &o, const pipe::pipeline_stage_config &config, const pipeline_shots &shots, gpu_stage *gpu)
-      : options_(o), shots_(shots), num_slots_(static_cast<std::uint64_t>(config.num_slots)),
+  run(const pipeline_options &o, const pipe::pipeline_stage_config &config, const pipeline_shots &shots, gpu_stage *gpu,
+      run_trace *trace)
+      : options_(o), shots_(shots), trace_(trace), num_slots_(static_cast<std::uint64_t>(config.num_slots)),
         moments_(static_cast<std::size_t>(config.num_slots)), due_(static_cast<std::size_t>(config.num_slots)),
         pipeline_(config) {
     for (int id = 0; id < config.num_workers; ++id)
@@ -45,6 +48,7 @@ public:
       moments_.begin[slot] = now_ns();
       const std::size_t size = qec::decoding_worker::match(c);
       moments_.end[slot] = now_ns();
+      moments_.worker[slot] = c.worker_id;
       return size;
     });
     pipeline_.set_completion_handler([this](const pipe::completion &c) { complete(c); });
@@ -55,9 +59,14 @@ public:
       throw usage_error(refused);
     pipeline_.start();
     const std::uint64_t begin = now_ns();
-    inject(begin);
-    if (result_.problems.empty())
-      wait_for_the_rest();
+    {
+      const progress_thread display(
+          {"pipeline", "shots", options_.shots, static_cast<std::uint64_t>(options_.duration_s * 1e9)},
+          [this] { return pipeline_.stats().completed; });
+      inject(begin);
+      if (result_.problems.empty())
+        wait_for_the_rest();
+    }
     const std::uint64_t end = last_completion_.load();
     if (!result_.problems.empty())
       result_.dump = pipeline_.dump();
@@ -72,7 +81,11 @@ private:
     pipe::ring_buffer_injector injector = pipeline_.create_injector();
     const auto timeout_ns = static_cast<std::uint64_t>(options_.timeout_s * 1e9);
     spin_then_yield idle(200);
-    for (std::uint64_t k = 0; k < options_.shots; ++k) {
+    const auto duration_ns = static_cast<std::uint64_t>(options_.duration_s * 1e9);
+    const auto more = [&](std::uint64_t k) {
+      return duration_ns != 0 ? now_ns() - begin < duration_ns : k < options_.shots;
+    };
+    for (std::uint64_t k = 0; more(k); ++k) {
       const auto at = static_cast<std::size_t>(k % (2 * num_slots_));
       const std::uint64_t due =
           options_.rate == 0 ? 0 : begin + static_cast<std::uint64_t>(static_cast<double>(k) * 1e9 / options_.rate);
@@ -90,7 +103,7 @@ private:
         if (injector.try_submit(kDecodeFunctionId, row.data(), row.size(), k))
           break;
         stalled = true;
-        if (interrupt_guard::interrupted())
+        if (interrupt_guard::interrupted() || (duration_ns != 0 && now - begin > duration_ns))
           return;
         if (now - first > timeout_ns) {
           result_.problems.push_back(fmt::format("no free slot for {}: {} of {} completed",
@@ -102,6 +115,8 @@ private:
       }
       idle.worked();
       ++result_.submitted;
+      if (traced_request *const r = traced(k))
+        r->accepted = now_ns();
       result_.backpressure_stalls += stalled;
       result_.stalled_ns += stalled ? now_ns() - first : 0;
     }
@@ -151,7 +166,19 @@ private:
       const auto *bytes = static_cast<const std::uint8_t *>(c.response);
       result_.mismatches += !std::equal(expected.begin(), expected.end(), bytes, bytes + c.response_size);
     }
+    if (traced_request *const r = traced(c.request_id)) {
+      r->sent = sent;
+      r->begin = c.success ? moments_.begin[slot] : 0;
+      r->end = c.success ? moments_.end[slot] : 0;
+      r->worker = static_cast<std::uint32_t>(moments_.worker[slot]);
+      r->slot = static_cast<std::uint32_t>(slot);
+      r->seen = now;
+      r->collected = now_ns();
+    }
     last_completion_.store(now);
+  }
+  [[nodiscard]] traced_request *traced(std::uint64_t request) const noexcept {
+    return trace_ == nullptr ? nullptr : trace_->at(request);
   }
 
   void judge() {
@@ -171,6 +198,7 @@ private:
 
   const pipeline_options &options_;
   const pipeline_shots &shots_;
+  run_trace *const trace_;
   const std::uint64_t num_slots_;
   moments moments_;
   std::vector<std::uint64_t> due_; ///< by slot: the request whose completion must come next
@@ -189,8 +217,8 @@ double pipeline_result::standard_deviation() const noexcept {
 }
 
 pipeline_result run_shots(const pipeline_options &o, const pipe::pipeline_stage_config &config,
-                          const pipeline_shots &shots, gpu_stage *gpu) {
-  return run(o, config, shots, gpu).go();
+                          const pipeline_shots &shots, gpu_stage *gpu, run_trace *trace) {
+  return run(o, config, shots, gpu, trace).go();
 }
 
 } // namespace cudaq::realtime::tools

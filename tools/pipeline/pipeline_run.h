@@ -16,6 +16,7 @@
 #include "tools/common/report.h"
 #include "tools/common/run_timeline.h"
 #include "tools/pipeline/pipeline_shots.h"
+#include "tools/trace/run_trace.h"
 
 #include "cudaq/qec/realtime/pipeline.h"
 
@@ -36,9 +37,10 @@ struct pipeline_options {
   std::string decoder = "auto";
   std::string noise = "0.003";
   std::uint64_t shots = 20000;
-  double rate = 0; ///< shots per second; 0: as fast as possible
-  int workers = 0; ///< 0: the number of cores minus 3, but 1 to 8
-  int slots = 32;
+  double duration_s = 0;      ///< > 0: time to send, instead of shots
+  double rate = 0;            ///< shots per second; 0: as fast as possible
+  int workers = kAutoWorkers; ///< kAutoWorkers: the number of cores minus 3, but 1 to 8
+  std::uint32_t slots = 32;
   std::string wait = "auto";
   thread_cores cores;
   std::string data_folder;
@@ -82,11 +84,11 @@ public:
 using gpu_stage_maker = std::unique_ptr<gpu_stage> (*)(const pipeline_options &options, const pipeline_shots &shots,
                                                        int workers, std::size_t slot_size);
 
-/// Sends the shots through a pipeline and checks each answer. `gpu` may be null; it must outlive the call. Throws
-/// usage_error if a core cannot be used, and what the pipeline throws.
+/// Sends the shots through a pipeline and checks each answer. `gpu` and `trace` may be null; they must outlive the
+/// call. Throws usage_error if a core cannot be used, and what the pipeline throws.
 pipeline_result run_shots(const pipeline_options &options,
                           const cudaq::qec::realtime::experimental::pipeline_stage_config &config,
-                          const pipeline_shots &shots, gpu_stage *gpu);
+                          const pipeline_shots &shots, gpu_stage *gpu, run_trace *trace);
 
 /// Returns an exit_code. Throws usage_error, and what the pipeline throws.
 int run_pipeline(const pipeline_options &options, const output &out, gpu_stage_maker make_gpu_stage);

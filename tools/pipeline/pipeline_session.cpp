@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -16,12 +17,17 @@ namespace {
 namespace pipe = cudaq::qec::realtime::experimental;
 constexpr int kMostWorkersByDefault = 8;
 
+int num_workers(const pipeline_options &o) {
+  constexpr int kOthers = 3; // dispatcher, consumer and producer need a core each
+  return o.workers != kAutoWorkers
+             ? o.workers
+             : std::clamp(static_cast<int>(allowed_cores().size()) - kOthers, 1, kMostWorkersByDefault);
+}
+
 pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::decoding_config &config) {
   pipe::pipeline_stage_config c;
-  const int cores = static_cast<int>(allowed_cores().size());
-  // Dispatcher, consumer and producer need a core each.
-  c.num_workers = o.workers != 0 ? o.workers : std::clamp(cores - 3, 1, kMostWorkersByDefault);
-  c.num_slots = o.slots;
+  c.num_workers = num_workers(o);
+  c.num_slots = static_cast<int>(o.slots);
   c.slot_size = config.slot_size;
   c.cores = {o.cores.dispatcher, o.cores.consumer, o.cores.workers};
   c.memory = o.device == "gpu" ? pipe::ring_memory::mapped : pipe::ring_memory::host;
@@ -40,9 +46,15 @@ qec::decoding_config own_config(const pipeline_shots &shots) {
   return {shots.shots().name, 0, 0, '-', (CUDAQ_RPC_HEADER_SIZE + payload + kCacheLine - 1) / kCacheLine * kCacheLine};
 }
 
+trace_names pipeline_tracks() {
+  return {"pipeline", "submitting thread", "consumer", "worker", {"A dispatch and engine", "B matching", "C consumer"}};
+}
+
 } // namespace
 
 int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker make_gpu_stage) {
+  require_cores(o.cores, num_workers(o));
+  out.open_hgrm({"pipeline"});
   const qec::decoding_config *const named = qec::find_decoding_config(o.config);
   if (named == nullptr)
     throw usage_error(fmt::format("--config {}: unknown configuration", o.config));
@@ -56,7 +68,11 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
     gpu = make_gpu_stage(o, shots, stages.num_workers, stages.slot_size);
   print_pipeline_header(out, o, config, stages, shots, gpu == nullptr ? "" : gpu->staging());
   const interrupt_guard guard;
-  pipeline_result result = run_shots(o, stages, shots, gpu.get());
+  std::optional<run_trace> trace;
+  if (out.traces())
+    trace.emplace(o.duration_s != 0 ? 0 : o.shots);
+  pipeline_result result = run_shots(o, stages, shots, gpu.get(), trace ? &*trace : nullptr);
+  out.write_trace([&](std::ostream &file) { write_trace(file, {{pipeline_tracks(), &*trace}}); });
   if (guard.interrupted())
     out.text("\ninterrupted after {} of {} shots\n", result.submitted, o.shots);
   if (o.data.predictions.given() && shots.prediction_differences() != 0)

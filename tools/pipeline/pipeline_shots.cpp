@@ -4,6 +4,7 @@
 #include "lib/qec/decoders/predecoder_choice.h"
 #include "tools/common/clock.h"
 #include "tools/common/report.h"
+#include "tools/common/terminal.h"
 
 #include <algorithm>
 #include <cmath>
@@ -77,7 +78,10 @@ void pipeline_shots::decode_offline() {
   expected_.resize(response_bytes_ * order_.size());
   std::vector<std::uint8_t> alone(response_bytes_);
   errors_.shots = shots_.has_observables() ? shots_.shots : 0;
+  progress display({"offline decode", "shots", shots_.shots});
   for (std::uint32_t shot = 0; shot < shots_.shots; ++shot) {
+    if (shot % kShotsPerProgress == 0)
+      display.show(shot, now_ns());
     const auto row = shots_.detection_row(shot);
     const auto answer = std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
     qec::decode_status said{}, said_alone{};

@@ -2,6 +2,7 @@
 #include "tools/services/decode_service.h"
 
 #include "lib/qec/decoding/event_bits.h"
+#include "tools/common/clock.h"
 #include "tools/common/report.h"
 
 namespace cudaq::realtime::tools {
@@ -47,14 +48,32 @@ qec::decode_status decode_service::decode(std::span<const std::uint8_t> packed,
   return status;
 }
 
+void decode_service::record_spans(std::uint32_t slots) {
+  spans_.assign(slots, {});
+  ++recording_;
+  threads_.store(0);
+}
+
+std::uint32_t decode_service::number_of_this_thread() noexcept {
+  thread_local std::uint32_t recording = 0, number = 0;
+  if (recording != recording_) {
+    recording = recording_;
+    number = threads_.fetch_add(1, std::memory_order_relaxed);
+  }
+  return number;
+}
+
 std::int32_t decode_service::handle(cudaq_host_call_t *call, void *self) noexcept {
   auto &service = *static_cast<decode_service *>(self);
   const std::size_t bytes = service.observable_bytes();
   if (call->max_result_len < bytes)
     return static_cast<std::int32_t>(qec::decode_status::buffer_too_small);
+  const std::uint64_t begin = service.spans_.empty() ? 0 : now_ns();
   const qec::decode_status status =
       service.decode({static_cast<const std::uint8_t *>(call->payload), call->payload_len},
                      {static_cast<std::uint8_t *>(call->result), bytes});
+  if (begin != 0)
+    service.spans_[call->job.slot] = {begin, now_ns(), service.number_of_this_thread()};
   call->result_len = status == qec::decode_status::ok ? static_cast<std::uint32_t>(bytes) : 0;
   return static_cast<std::int32_t>(status);
 }

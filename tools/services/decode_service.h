@@ -23,6 +23,12 @@ namespace qec = cudaq::qec::realtime;
 inline constexpr std::uint32_t kDecodeFunctionId = qec::kOneShotFunctionId; ///< the decoding server serves it, too
 static_assert(kDecodeFunctionId == fnv1a_hash("qec_decode"));
 
+/// When a thread worked on the request of a slot.
+struct handled_span {
+  std::uint64_t begin_ns = 0, end_ns = 0;
+  std::uint32_t thread = 0; ///< in the order in which the threads handled their first request
+};
+
 /// A pool of decoders, one for each thread that may call the handler at the same time. The handler neither locks nor
 /// allocates.
 class decode_service {
@@ -33,6 +39,11 @@ public:
   /// For cudaq_dispatcher_set_host_handler_v2; `self` is the decode_service. The status of an answer is the
   /// decode_status.
   static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
+
+  /// From now on the handler writes its times. Call it while nothing is dispatched.
+  void record_spans(std::uint32_t slots);
+  /// By slot. The answer's flag orders the handler's writes before the reads of the thread that has seen it.
+  [[nodiscard]] const std::vector<handled_span> &spans() const noexcept { return spans_; }
 
   /// Decodes one packed shot on the calling thread, without a ring. `observables` has observable_bytes() bytes. Returns
   /// internal_error if more than instances() threads call it at the same time.
@@ -52,8 +63,12 @@ private:
     std::atomic<bool> busy{false};
   };
   entry *borrow() noexcept;
+  std::uint32_t number_of_this_thread() noexcept;
 
   std::deque<entry> entries_;
+  std::vector<handled_span> spans_; ///< empty: nothing is recorded
+  std::uint32_t recording_ = 0;     ///< calls of record_spans
+  std::atomic<std::uint32_t> threads_{0};
 };
 
 } // namespace cudaq::realtime::tools

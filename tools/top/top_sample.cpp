@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/top/top_sample.h"
 
+#include "tools/common/terminal.h"
+
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -52,7 +54,7 @@ std::string errors_of(const sampled_decoder &d) {
       add(status, count);
   add("too_old", d.too_old);
   add("failed_one_shots", d.failed_one_shots);
-  return text.empty() ? "-" : text;
+  return text.empty() ? "-" : coloured(text, colour::bad);
 }
 
 /// null: above all bounds.

@@ -39,7 +39,7 @@ bool good_cores(const thread_cores &c) {
 
 void check(const measuring_options &o, std::uint64_t most_exchanges) {
   require(between<std::uint64_t>(o.exchanges, 1, most_exchanges), "--exchanges");
-  require(between<std::uint64_t>(o.rounds, 1, 10000), "--rounds");
+  require(between<std::uint64_t>(o.rounds, 1, 10000), "--repeats");
   require(between(o.timeout_s, 0.01, 1e5), "--timeout");
   for (const int core : o.cores)
     require(between(core, 0, 4095), "--cores");
@@ -54,9 +54,9 @@ int check_bench(const bench_options &o) {
 int check_demo(const demo_options &o) {
   require(between<std::uint64_t>(o.shots, 1, std::uint64_t{1} << 48), "--shots");
   require(o.duration_s == 0 || between(o.duration_s, 0.001, 1e6), "--duration");
-  require(!o.cadence_us || between(*o.cadence_us, 0.0, 1e7), "--cadence-us");
+  require(!o.rate || between(*o.rate, 0.0, 1e9), "--rate");
   require(between(o.slots, 1u, 1u << 20), "--slots");
-  require(o.workers <= 64 && o.client_threads <= 2, "--workers, --client-threads");
+  require(between(o.workers, kAutoWorkers, 64) && o.client_threads <= 2, "--workers, --client-threads");
   require(good_cores(o.cores), "cores");
   require(one_of(o.wait, {"auto", "spin", "yield", "block"}), "--wait");
   require(qec::decoder_name_refusal(o.decoder).empty(), "--decoder");
@@ -82,7 +82,7 @@ std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeli
 int run_latency(const latency_options &o, const output &) {
   check(o, std::uint64_t{1} << 40);
   require(between(o.slots, 1u, 1u << 20), "--slots");
-  require(o.cores.empty() || o.cores.size() == 2, "--cores");
+  require(good_cores(o.where), "cores");
   return kExitOk;
 }
 
@@ -96,15 +96,16 @@ int run_decode(const decode_options &o, const output &) {
 
 int run_pipeline(const pipeline_options &o, const output &, gpu_stage_maker) {
   require(one_of(o.config, {"d7", "d13", "d21", "d31", "d13_T104"}), "--config");
-  require(one_of(o.engine, {"auto", "local", "passthrough", "resident"}), "--engine");
+  require(one_of(o.engine, {"auto", "local", "passthrough", "resident"}), "--predecoder");
   require(one_of(o.rule, {"isolated", "guarded", "plain"}), "--rule");
   require(one_of(o.device, {"cpu", "gpu"}) && between(o.gpu, 0, 255), "--device, --gpu");
   require(one_of(o.staging, {"auto", "mapped", "dma", "resident"}), "--staging");
   require(qec::decoder_name_refusal(o.decoder).empty(), "--decoder");
   require(one_of(o.wait, {"auto", "spin", "yield", "block"}), "--wait");
   require(between<std::uint64_t>(o.shots, 1, std::uint64_t{1} << 48), "--shots");
+  require(between(o.workers, kAutoWorkers, 64) && o.workers != 0, "--workers");
   require(between(o.rate, 0.0, 1e9) && between(o.timeout_s, 0.01, 1e5), "--rate, --timeout");
-  require(between<std::int64_t>(o.slots, 1, 1 << 16) && good_cores(o.cores), "--slots, cores");
+  require(between(o.slots, 1u, 1u << 20) && good_cores(o.cores), "--slots, cores");
   return kExitOk;
 }
 

@@ -64,4 +64,4 @@ if not builder or not works(builder, "pull", "debian:12"):
     sys.exit(77)
 subprocess.run([builder, "build", "--build-context", f"cuda={cuda}", "--file", source / "Containerfile", "--tag",
                 "cudaq-realtime-test", source], check=True)
-subprocess.run([builder, "run", "--rm", "cudaq-realtime-test", "demo", "--distance", "3"], check=True)
+subprocess.run([builder, "run", "--rm", "cudaq-realtime-test", "demo", "--config", "d3"], check=True)

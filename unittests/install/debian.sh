@@ -145,7 +145,7 @@ in_fresh_root() {
   # Without /proc a program does not know its own folder, from which it would find the shots.
   local data=/usr/share/cudaq-realtime/data
   if [ -e "$root$data" ]; then
-    chroot "$root" /usr/bin/cudaq-realtime demo --data "$data" --distance 3 --shots 1000 --cadence-us 0
+    chroot "$root" /usr/bin/cudaq-realtime demo --data "$data" --config d3 --shots 1000 --rate 0
   fi
 
   echo "== the first tutorial, with the headers and libraries of the root"

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio_ext.h>
 #include <unistd.h>
 #include <vector>
@@ -74,7 +75,9 @@ struct shot_reader::input {
   std::vector<std::uint64_t> hits;
   std::uint64_t bytes = 0, shot_begin = 0; ///< given to stdio; the same before the present shot
   bool too_long = false;
-  int error = 0; ///< errno of a read
+  std::function<bool()> asked; ///< to stop; may be empty
+  bool stopped = false;        ///< the file was ended because of it
+  int error = 0;               ///< errno of a read
   char last = '\n';
 
   input(const std::string &path, shot_format format_, shot_bits bits_)
@@ -94,6 +97,9 @@ struct shot_reader::input {
     in.too_long = in.bytes - in.shot_begin > longest_shot(in.bits, in.format);
     if (in.too_long)
       return 0;
+    in.stopped = in.wait_until_asked();
+    if (in.stopped)
+      return 0;
     ssize_t got = 0;
     do
       got = ::read(in.fd, buffer, size);
@@ -105,6 +111,16 @@ struct shot_reader::input {
       in.last = buffer[got - 1];
     }
     return got;
+  }
+  /// Waits until there is something to read. True: the reader was asked to stop.
+  [[nodiscard]] bool wait_until_asked() const {
+    constexpr int kLookMs = 100;
+    if (!asked)
+      return false;
+    for (pollfd readable{fd, POLLIN, 0}; !asked();)
+      if (poll(&readable, 1, kLookMs) > 0)
+        return asked();
+    return true;
   }
   /// Only the question for the position is answered.
   static int seek(void *self, off64_t *offset, int whence) {
@@ -170,6 +186,8 @@ shot_reader::~shot_reader() = default;
 
 const std::string &shot_reader::name() const noexcept { return input_->name; }
 
+void shot_reader::stop_when(std::function<bool()> asked) noexcept { input_->asked = std::move(asked); }
+
 bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t> observables) {
   input &in = *input_;
   in.shot_begin = in.bytes;
@@ -178,11 +196,13 @@ bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t
   try {
     more = in.decoder->next(in.hits);
   } catch (const std::exception &failure) {
+    if (in.stopped)
+      return false;
     in.fail(shots_, one_line(failure.what()) + in.expected());
   }
   if (in.error != 0 || in.too_long)
     in.fail(shots_, "");
-  if (!more)
+  if (!more || in.stopped)
     return false;
   // Stim's reader of dets takes the end of the file for the end of a line: the last index may be cut.
   if (in.format == shot_format::dets && std::feof(in.file) != 0 && in.last != '\n')

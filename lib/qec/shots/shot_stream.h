@@ -6,6 +6,7 @@
 #include "lib/qec/shots/shot_format.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -36,6 +37,10 @@ public:
   /// shots), or if a shot has too many bits, an index out of range or twice, or other text. Exception: an observable
   /// that a dets shot lists twice cancels, as in Stim. After an exception no more shots can be read.
   bool read(std::span<std::uint8_t> detectors, std::span<std::uint8_t> observables);
+
+  /// After `asked` returns true, read() returns false as at the end of the file, even while it waits for a pipe. A shot
+  /// that is then incomplete is left out. `asked` is called by read(); while it waits, about every 100 ms.
+  void stop_when(std::function<bool()> asked) noexcept;
 
   /// Shots that were read.
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }

@@ -4,8 +4,12 @@
 #include "lib/qec/decoders/offline_decoder.h"
 #include "lib/qec/decoding/predecoding/model_sampler.h"
 #include "lib/qec/decoding/thread_clock.h"
+#include "tools/common/clock.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/common/own_data.h"
+#include "tools/common/terminal.h"
+#include "tools/html/html_page.h"
 #include "tools/pipeline/pipeline_shots.h"
 
 #include <algorithm>
@@ -81,7 +85,8 @@ public:
 
   /// Samples batch k and decodes it with every case. The shots depend on the seed and k alone.
   std::vector<case_counts> decode(std::uint64_t k) {
-    const std::size_t shots = std::min<std::uint64_t>(kBatch, options_.shots - k * kBatch);
+    const std::size_t shots =
+        options_.duration_s != 0 ? kBatch : std::min<std::uint64_t>(kBatch, options_.shots - k * kBatch);
     sample(k, shots);
     std::vector<case_counts> counts;
     std::vector<bool> reference;
@@ -147,6 +152,12 @@ class ordered_sums {
 public:
   ordered_sums(std::size_t cases, std::uint64_t failures) : sums_(cases), failures_(failures) {}
 
+  /// For the progress display.
+  [[nodiscard]] std::uint64_t shots() {
+    const std::lock_guard lock(mutex_);
+    return sums_.front().errors.shots;
+  }
+
   [[nodiscard]] std::uint64_t next_batch() noexcept { return handed_out_.fetch_add(1); }
   [[nodiscard]] bool enough() const noexcept { return enough_.load(); }
   /// After all threads have ended.
@@ -177,10 +188,17 @@ private:
 std::vector<case_counts> decode_all(const bench_decoding_options &o, std::size_t threads,
                                     const qec::model_sampler &sampler, const std::string &dem, batch_decoder &first) {
   ordered_sums sums(first.cases().size(), o.failures);
+  const std::uint64_t begin = now_ns(), duration_ns = static_cast<std::uint64_t>(o.duration_s * 1e9);
+  const auto more = [&] {
+    return !sums.enough() && !interrupt_guard::interrupted() && (duration_ns == 0 || now_ns() - begin < duration_ns);
+  };
   const auto work = [&](batch_decoder &decoder) {
-    for (std::uint64_t k = 0; !sums.enough() && (k = sums.next_batch()) < (o.shots + kBatch - 1) / kBatch;)
+    const std::uint64_t batches = duration_ns != 0 ? UINT64_MAX : (o.shots + kBatch - 1) / kBatch;
+    bool again = true; // each thread decodes a batch, so there is always something to report
+    for (std::uint64_t k = 0; again && (k = sums.next_batch()) < batches; again = more())
       sums.add(k, decoder.decode(k));
   };
+  const progress_thread display({"bench decoding", "shots", o.shots, duration_ns}, [&sums] { return sums.shots(); });
   std::vector<std::future<void>> others;
   for (std::size_t k = 1; k < threads; ++k)
     others.push_back(std::async(std::launch::async, [&] {
@@ -225,6 +243,30 @@ json case_json(const std::string &name, const case_counts &c, bool is_reference)
   return j;
 }
 
+std::string decoding_html(const json &report) {
+  html_page page("Decoders on shots of " + report["dem"].get<std::string>());
+  page.add("Shots",
+           html_paragraph(fmt::format("{} shots of {} detectors and {} observables, {:.3g} errors a shot "
+                                      "expected; seed {}.",
+                                      report["shots"].get<std::uint64_t>(), report["detectors"].get<int>(),
+                                      report["observables"].get<int>(), report["expected_errors"].get<double>(),
+                                      report["seed"].get<std::uint64_t>())));
+  std::vector<std::vector<std::string>> rows{{"", "failures", "logical errors per shot", "95 % interval",
+                                              "ratio, paired", "95 % interval", "CPU time a shot"}};
+  const auto interval = [](const json &ends) {
+    return fmt::format("{:.3g} to {:.3g}", ends[0].get<double>(), ends[1].get<double>());
+  };
+  for (const json &c : report["cases"]) {
+    const bool has_ratio = c.contains("ratio");
+    rows.push_back({c["name"].get<std::string>(), std::to_string(c["failures"].get<std::uint64_t>()),
+                    fmt::format("{:.3g}", c["logical_error_rate"].get<double>()), interval(c["interval_95"]),
+                    has_ratio ? fmt::format("{:.3f}", c["ratio"].get<double>()) : "",
+                    has_ratio ? interval(c["ratio_interval_95"]) : "", format_ns(c["cpu_ns_per_shot"].get<double>())});
+  }
+  page.add("Logical errors and time", html_table(rows));
+  return page.text(report);
+}
+
 } // namespace
 
 int run_bench_decoding(const bench_decoding_options &o, const output &out) {
@@ -242,6 +284,7 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
     throw usage_error(fmt::format("--errors {}: {} has too few errors for sets of so many", o.errors, o.dem_file));
   const std::size_t threads = o.threads != 0 ? o.threads : allowed_cores().size();
   batch_decoder first(o, sampler, dem);
+  const interrupt_guard guard; // until here there is nothing to report
   const std::vector<case_counts> counts = decode_all(o, threads, sampler, dem, first);
 
   const case_counts &reference = counts.front();
@@ -265,17 +308,18 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
       out.text("  {} shots refused by {}: counted as failures\n", c.refused, name);
     list.push_back(case_json(name, c, k == 0));
   }
-  return out.finish(json{{"method", "shots sampled from the model's error instructions; every case decodes the same "
-                                    "shots; CPU time of the thread, with predecoder and unpacking, without sampling"},
-                         {"dem", o.dem_file},
-                         {"detectors", model->num_detectors},
-                         {"observables", model->num_observables},
-                         {"expected_errors", sampler.expected_errors()},
-                         {"errors", o.errors},
-                         {"shots", reference.errors.shots},
-                         {"seed", o.seed},
-                         {"threads", threads},
-                         {"cases", list}});
+  json report{{"method", "shots sampled from the model's error instructions; every case decodes the same "
+                         "shots; CPU time of the thread, with predecoder and unpacking, without sampling"},
+              {"dem", o.dem_file},
+              {"detectors", model->num_detectors},
+              {"observables", model->num_observables},
+              {"expected_errors", sampler.expected_errors()},
+              {"errors", o.errors},
+              {"shots", reference.errors.shots},
+              {"seed", o.seed},
+              {"threads", threads},
+              {"cases", list}};
+  return out.finish(std::move(report), "", kExitCheckFailed, guard.interrupted(), &decoding_html);
 }
 
 } // namespace cudaq::realtime::tools

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bench decoding`: logical errors and time of decoders and predecoders on shots that are sampled from a model. Every
-// case decodes the same shots, so the ratio of two cases is a paired one. The result does not depend on the number of
-// threads.
+// case decodes the same shots, so the ratio of two cases is a paired one. Unless a time or a signal ends the run, the
+// result does not depend on the number of threads.
 #pragma once
 
 #include "tools/common/report.h"
@@ -18,6 +18,7 @@ struct bench_decoding_options {
   std::vector<std::string> predecoders{"local"};
   std::vector<std::string> rules{"isolated"}; ///< of the local predecoder
   std::uint64_t shots = 100000;
+  double duration_s = 0;      ///< > 0: time to decode, instead of shots
   std::uint64_t failures = 0; ///< stop when the reference has failed so often; 0: do not
   std::uint32_t errors = 0;   ///< errors of each shot; 0: as the model says
   std::uint64_t seed = 1;

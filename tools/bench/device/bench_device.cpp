@@ -2,8 +2,10 @@
 #include "tools/bench/bench.h"
 
 #include "tools/bench/device/bench_rigs.h"
+#include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
+#include "tools/common/terminal.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -49,7 +51,8 @@ measured_case named(const char *name, const std::string &what, std::size_t paylo
 }
 
 /// Measures all rounds of one case and its floors.
-bench_result measure_rounds(bench_session &session, const bench_case &of, const bench_rig &rig) {
+bench_result measure_rounds(bench_session &session, const bench_case &of, const bench_rig &rig, progress &display,
+                            std::size_t rounds_before) {
   bench_result result{
       of, named("floor", of.floor, rig.floor_payload_bytes), named("ours", of.what, rig.payload_bytes), {}};
   for (const auto &[what, run] : rig.other_floors)
@@ -57,6 +60,7 @@ bench_result measure_rounds(bench_session &session, const bench_case &of, const 
   // After Ctrl-C the round is completed.
   for (std::uint32_t round = 0; round < session.options().rounds && !(round != 0 && interrupt_guard::interrupted());
        ++round) {
+    display.show(rounds_before + round, now_ns()); // nothing is measured meanwhile
     result.floor.add_round(rig.floor());
     result.ours.add_round(rig.ours());
     for (std::size_t i = 0; i < rig.other_floors.size(); ++i)
@@ -68,9 +72,16 @@ bench_result measure_rounds(bench_session &session, const bench_case &of, const 
 } // namespace
 
 int run_suite(const bench_suite &suite, const bench_options &options, const output &out) {
-  const interrupt_guard guard;
   const bench_options o = effective(options);
+  for (const int core : o.cores)
+    require_core("--cores", core);
+  std::vector<std::string> histograms;
+  for (const bench_case &of : suite.cases)
+    for (const char *side : {"floor", "ours"})
+      histograms.push_back(fmt::format("{}.{}", of.id, side));
+  out.open_hgrm(histograms);
   open_gpu(o.gpu);
+  const interrupt_guard guard;
   bench_session session(o);
   bench_context context = describe_session(session);
   context.method = suite.method;
@@ -79,11 +90,12 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
   std::vector<bench_curve> curves;
   const char *now = "curves";
   try {
+    progress display({"bench", "repetitions of cases", suite.cases.size() * o.rounds});
     for (const bench_case &of : suite.cases) {
       if (guard.interrupted())
         break;
       now = of.id;
-      results.push_back(measure_rounds(session, of, suite.make_rig(session, of)));
+      results.push_back(measure_rounds(session, of, suite.make_rig(session, of), display, results.size() * o.rounds));
     }
     now = "curves";
     if (o.curves && !guard.interrupted()) {

@@ -3,13 +3,17 @@
 // workers (P18), and with the staging of the specification (P17).
 #include "tools/bench/bench_plan.h"
 #include "tools/bench/pipeline/bench_pipeline_cases.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/common/shot_plan.h"
+#include "tools/common/terminal.h"
+#include "tools/html/html_page.h"
 #include "tools/pipeline/pipeline_shots.h"
 
 #include "kernels/qec/gpu_worker.h"
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -53,6 +57,14 @@ class bench {
 public:
   explicit bench(const bench_options &o) : options_(o), warm_up_(std::min<std::uint64_t>(2000, o.exchanges)) {}
 
+  /// --cases names the case or its group, or nothing.
+  [[nodiscard]] bool wants(const std::string &id) const {
+    constexpr std::size_t kGroupLetters = 3; // of "P12a"
+    return options_.cases.empty() || std::ranges::any_of(options_.cases, [&](const std::string &named) {
+             return named == id || named == id.substr(0, kGroupLetters);
+           });
+  }
+
   void passthrough(const qec::decoding_config &c) {
     const auto workers = copy_workers(c, 0);
     traffic t(options_, kWorkers, c.slot_size, c.int32_input_bytes());
@@ -61,11 +73,14 @@ public:
     const std::string what =
         fmt::format("{}, passthrough, {} B, {}", c.name, c.int32_input_bytes(), staging_text(workers));
     t.run(traffic::drive::one_by_one, warm_up_);
-    t.run(traffic::drive::one_by_one, options_.exchanges);
-    figures.add("P11a", what + ", closed loop p50", t.latency, is_target ? target{12, 8} : target{});
-    const std::uint64_t ns = t.run(traffic::drive::full, options_.exchanges);
-    figures.add_rate("P12a", what + ", as fast as possible", options_.exchanges, ns,
-                     is_target ? target{250e3, 400e3, true} : target{});
+    if (wants("P11a")) {
+      t.run(traffic::drive::one_by_one, options_.exchanges);
+      figures.add("P11a", what + ", closed loop p50", t.latency, is_target ? target{12, 8} : target{});
+    }
+    if (wants("P12a"))
+      figures.add_rate("P12a", what + ", as fast as possible", options_.exchanges,
+                       t.run(traffic::drive::full, options_.exchanges),
+                       is_target ? target{250e3, 400e3, true} : target{});
     t.stop();
   }
 
@@ -75,13 +90,15 @@ public:
     t.start(stage_of(workers), &traffic::first_and_last);
     const std::uint64_t n = std::max<std::uint64_t>(1, options_.exchanges / 4);
     t.run(traffic::drive::periodic, warm_up_);
-    t.run(traffic::drive::periodic, n);
-    figures.add("P11b", fmt::format("{}, 70 us kernel every 30 us, p50 without the kernel", c.name), t.latency, {12, 8},
-                0, static_cast<double>(kBusyNs));
-    const std::uint64_t ns = t.run(traffic::drive::full, n);
-    figures.add_fraction("P12b",
-                         fmt::format("{}, 70 us kernel, {} workers: fraction of workers / 70 us", c.name, kWorkers), n,
-                         ns, {0.95, 0.99, true});
+    if (wants("P11b")) {
+      t.run(traffic::drive::periodic, n);
+      figures.add("P11b", fmt::format("{}, 70 us kernel every 30 us, p50 without the kernel", c.name), t.latency,
+                  {12, 8}, 0, static_cast<double>(kBusyNs));
+    }
+    if (wants("P12b"))
+      figures.add_fraction("P12b",
+                           fmt::format("{}, 70 us kernel, {} workers: fraction of workers / 70 us", c.name, kWorkers),
+                           n, t.run(traffic::drive::full, n), {0.95, 0.99, true});
     t.stop();
   }
 
@@ -105,11 +122,14 @@ public:
         },
         &set);
     t.run(traffic::drive::one_by_one, warm_up_);
-    t.run(traffic::drive::one_by_one, options_.exchanges);
-    figures.add("P11c", fmt::format("{}, local predecoder, {} B, closed loop p50", c.name, set.detection_bytes()),
-                t.latency);
-    const std::uint64_t ns = t.run(traffic::drive::full, options_.exchanges);
-    figures.add_rate("P12e", fmt::format("{}, local predecoder, as fast as possible", c.name), options_.exchanges, ns);
+    if (wants("P11c")) {
+      t.run(traffic::drive::one_by_one, options_.exchanges);
+      figures.add("P11c", fmt::format("{}, local predecoder, {} B, closed loop p50", c.name, set.detection_bytes()),
+                  t.latency);
+    }
+    if (wants("P12e"))
+      figures.add_rate("P12e", fmt::format("{}, local predecoder, as fast as possible", c.name), options_.exchanges,
+                       t.run(traffic::drive::full, options_.exchanges));
     t.stop();
   }
 
@@ -158,9 +178,55 @@ private:
   std::uint64_t warm_up_;
 };
 
-bool wanted(const bench_options &o, const char *group) {
-  return o.cases.empty() || std::any_of(o.cases.begin(), o.cases.end(),
-                                        [&](const std::string &named) { return named.substr(0, 3) == group; });
+/// The measurements that --cases names and this machine can make, in their order, and why others are left out.
+struct bench_steps {
+  std::vector<std::function<void()>> all;
+  std::vector<std::string> skipped;
+};
+
+void add_steps(bench_steps &steps, bench &b, const bench_options &o, const qec::decoding_config &c, bool has_gpu,
+               const std::string &folder) {
+  const auto on_gpu = [&](std::initializer_list<const char *> ids, std::function<void()> step) {
+    if (has_gpu && std::ranges::any_of(ids, [&](const char *id) { return b.wants(id); }))
+      steps.all.push_back(std::move(step));
+  };
+  on_gpu({"P11a", "P12a"}, [&b, &c] { b.passthrough(c); });
+  if (c.name == "d13")
+    on_gpu({"P11b", "P12b"}, [&b, &c] { b.busy(c); });
+  if (c.name == "d7" || c.name == "d13")
+    on_gpu({"P17"}, [&b, &c, &o] { bench_specified_staging(o, c, b.figures); });
+  auto loaded = qec::load_shot_set(folder, c.shot_set_name(kNoise));
+  if (!loaded) {
+    steps.skipped.push_back(fmt::format("{} with the local predecoder: {}", c.name, loaded.error));
+    return;
+  }
+  const auto set = std::make_shared<const qec::shot_set>(std::move(*loaded));
+  on_gpu({"P11c", "P12e"}, [&b, &c, set] { b.local(c, *set); });
+  on_gpu({"P18"}, [&b, &c, &o, set] { bench_resident(o, c, *set, b.figures); });
+  if (b.wants("P13"))
+    steps.all.emplace_back([&b, &c, set] { b.decode_stage(c, *set); });
+}
+
+/// "P11a.d13"
+std::string histogram_name(const figure &f) {
+  return fmt::format("{}.{}", f.id, f.what.substr(0, f.what.find_first_of(",: ")));
+}
+
+std::string pipeline_bench_html(const json &report, const std::vector<figure> &figures) {
+  html_page page("The QEC pipeline without its engine and its matcher");
+  page.add("Method", html_paragraph(report["method"].get<std::string>()));
+  std::vector<std::vector<std::string>> rows{{"", "value", "good", "aim", "verdict"}};
+  std::vector<plotted_latency> latencies;
+  for (const figure &f : figures) {
+    const auto target = [&f](double value) { return f.of.good == 0 ? std::string("-") : fmt::format("{:g}", value); };
+    rows.push_back({f.id + " " + f.what, fmt::format("{:.2f} {}", f.value, f.unit), target(f.of.good), target(f.of.aim),
+                    f.verdict()});
+    if (f.latency.count() != 0)
+      latencies.push_back({f.id + " " + f.what, &f.latency});
+  }
+  page.add("Figures", html_table(rows));
+  page.add("Latencies", latency_table(latencies));
+  return page.text(report);
 }
 
 } // namespace
@@ -170,35 +236,22 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
   const bench_options o = effective(options);
   int devices = 0;
   const bool has_gpu = cudaGetDeviceCount(&devices) == cudaSuccess && o.gpu < devices;
-  std::vector<std::string> skipped;
   bench b(o);
   const std::string folder = find_data_folder(o.data_folder);
-  const bool on_gpu = has_gpu && (wanted(o, "P11") || wanted(o, "P12"));
-  const bool resident = has_gpu && wanted(o, "P18"), staged = has_gpu && wanted(o, "P17");
+  bench_steps steps;
   if (has_gpu)
     gpu::require(cudaSetDevice(o.gpu), "cudaSetDevice");
   else
-    skipped.push_back("P11, P12, P17 and P18: no CUDA device");
-  for (const char *name : {"d7", "d13", "d21", "d31"}) {
-    const qec::decoding_config &c = *qec::find_decoding_config(name);
-    if (on_gpu) {
-      b.passthrough(c);
-      if (c.name == "d13")
-        b.busy(c);
+    steps.skipped.emplace_back("P11, P12, P17 and P18: no CUDA device");
+  for (const char *name : {"d7", "d13", "d21", "d31"})
+    add_steps(steps, b, o, *qec::find_decoding_config(name), has_gpu, folder);
+  const interrupt_guard guard;
+  {
+    progress display({"bench pipeline", "measurements", steps.all.size()});
+    for (std::size_t k = 0; k < steps.all.size() && (k == 0 || !guard.interrupted()); ++k) {
+      display.show(k, now_ns());
+      steps.all[k]();
     }
-    if (staged && (c.name == "d7" || c.name == "d13"))
-      bench_specified_staging(o, c, b.figures);
-    const auto set = qec::load_shot_set(folder, c.shot_set_name(kNoise));
-    if (!set) {
-      skipped.push_back(fmt::format("{} with the local predecoder: {}", name, set.error));
-      continue;
-    }
-    if (on_gpu)
-      b.local(c, *set);
-    if (resident)
-      bench_resident(o, c, *set, b.figures);
-    if (wanted(o, "P13"))
-      b.decode_stage(c, *set);
   }
   json figures = json::array();
   out.text("{} workers, {} slots, {} cores, {} exchanges of each\n\n", kWorkers, kPipelineSlots, allowed_cores().size(),
@@ -214,14 +267,19 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
       j["latency_ns"] = latency_json(f.latency);
     figures.push_back(std::move(j));
   }
-  for (const std::string &what : skipped)
+  for (const figure &f : b.figures.all())
+    if (f.latency.count() != 0)
+      out.write_hgrm(histogram_name(f), f.latency);
+  for (const std::string &what : steps.skipped)
     out.text("skipped: {}\n", what);
   return out.finish({{"method", kMethod},
                      {"workers", kWorkers},
                      {"slots", kPipelineSlots},
                      {"exchanges", o.exchanges},
                      {"figures", figures},
-                     {"skipped", skipped}});
+                     {"skipped", steps.skipped}},
+                    "", kExitCheckFailed, guard.interrupted(),
+                    [&](const json &all) { return pipeline_bench_html(all, b.figures.all()); });
 }
 
 } // namespace cudaq::realtime::tools

@@ -133,6 +133,29 @@ TEST(BenchFigures, PrintsATableLineForEveryCaseAndPoint) {
   EXPECT_NE(text.find("4711"), std::string::npos) << text;
 }
 
+TEST(BenchFigures, Row71_ArePrintedOnAPageWithTheirFloors) {
+  const bench_result result = result_of("P1", made_up({2000, 2400, 3000}, 100), made_up({2600, 2600, 9000}, 100));
+  const bench_result cycles = result_of("P6", made_up({2000}, 100), made_up({2600}, 100));
+  bench_curve curve;
+  curve.what = "cost by payload";
+  curve.x_name = "bytes";
+  curve.points.push_back({"64", made_up({2000}, 100), made_up({1000}, 100)});
+  curve.points.push_back({"128", made_up({2000}, 100), std::nullopt});
+  bench_context context;
+  context.gpu_name = "a <GPU>";
+  json report = bench_json_body({}, context, {result, cycles}, {curve});
+  report["machine"] = json::object();
+  report["command"] = "bench device";
+  const std::string page = bench_html(report, {result, cycles}, {curve});
+  for (const char *part : {"<h1>bench device on a &lt;GPU&gt;", "<h2>Cases and their floors", "2.40 us", "2.60 us",
+                           "1.08", "2600 cycles", "<h2>cost by payload", "<td>128</td><td>-</td>", "latency over "})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  std::size_t plots = 0;
+  for (std::size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1))
+    ++plots;
+  EXPECT_EQ(plots, 1u) << "of P6, in cycles, there is no plot with an axis of time";
+}
+
 TEST(Histogram, VisitsItsBucketsInOrder) {
   latency_histogram h;
   for (const std::uint64_t value : {7u, 7u, 300u, 5u})

@@ -29,7 +29,7 @@ TEST(CommandLineErrors, AreJsonIfTheCommandLineCannotBeParsed) {
 }
 
 TEST(CommandLineErrors, AreJsonIfTheProgramRefusesAValue) {
-  expect_error_report("latency --quick --cores 4000,4001 --json", 2, "latency", "core");
+  expect_error_report("latency --quick --core-producer 4000 --json", 2, "latency", "core");
   expect_error_report("help nothing --json", 2, "help", "nothing");
   expect_error_report("latency --json -- --port=1", 2, "latency", "--port=1");
 }
@@ -62,7 +62,7 @@ TEST(CommandLineErrors, LeaveAFileAloneThatMayNotBeTheReport) {
   EXPECT_EQ(read_file(file), "kept");
 }
 
-TEST(CommandLineErrors, RefuseAReportThatCannotBeWrittenBeforeTheWork) {
+TEST(CommandLineErrors, Row69_RefuseAReportThatCannotBeWrittenBeforeTheWork) {
   const scratch_folder folder;
   for (const std::string option : {"--json /nonexistent/report", "--hgrm /nonexistent/report"}) {
     const program_result r = run_program("latency --quick " + option);
@@ -77,7 +77,7 @@ TEST(CommandLineErrors, RefuseAReportThatCannotBeWrittenBeforeTheWork) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path())) << "a test of a path must leave no file";
 }
 
-TEST(CommandLineErrors, EndWithThreeIfStdoutIsFull) {
+TEST(CommandLineErrors, Row69_EndWithThreeIfStdoutIsFull) {
   if (!std::filesystem::exists("/dev/full"))
     GTEST_SKIP() << "this system has no /dev/full";
   const std::string command = std::string("'") + CUDAQ_TOOL_PATH + "' info >/dev/full 2>/dev/null";

@@ -27,7 +27,7 @@ TEST(CommandLine, RefusesValuesOutOfRangeAndNamesTheOption) {
   expect_usage_error("latency --quick --cores 4000,4001", "core");
 }
 
-TEST(CommandLine, RefusesBenchValuesOutOfRangeAndNamesTheOption) {
+TEST(CommandLine, Row69_RefusesBenchValuesOutOfRangeAndNamesTheOption) {
   expect_usage_error("bench", "subcommand");
   expect_usage_error("bench host", "subcommand");
   expect_usage_error("bench device --cases P1,P7", "P7");
@@ -35,7 +35,10 @@ TEST(CommandLine, RefusesBenchValuesOutOfRangeAndNamesTheOption) {
   if (run_program("demo --help").exit_code == 0) // a build with decoders
     for (const std::string unknown : {"P12c", "P99"})
       expect_usage_error("bench pipeline --cases " + unknown, unknown);
+  expect_usage_error("bench device --repeats 0", "--repeats");
   expect_usage_error("bench device --rounds 0", "--rounds");
+  for (const std::string unused : {"--repeats 3", "--rounds 3", "--cores 0"})
+    expect_usage_error("bench pipeline " + unused, "there is no option --");
   expect_usage_error("bench device --exchanges 0", "--exchanges");
   expect_usage_error("bench device --timeout nan", "--timeout");
   expect_usage_error("bench device --gpu -1", "--gpu");
@@ -44,7 +47,7 @@ TEST(CommandLine, RefusesBenchValuesOutOfRangeAndNamesTheOption) {
 TEST(CommandLine, SaysWhatTheDevicePathLacksHere) {
   if (run_program("info --json").json().at("cuda").value("devices", nlohmann::json::array()).size() != 0)
     GTEST_SKIP() << "there is a GPU";
-  for (const char *arguments : {"bench device --quick", "demo --device gpu --distance 3", "pipeline --device gpu"}) {
+  for (const char *arguments : {"bench device --quick", "demo --device gpu --config d3", "pipeline --device gpu"}) {
     const program_result r = run_program(arguments);
     EXPECT_EQ(r.exit_code, 3) << arguments << "\n" << r.err;
     EXPECT_TRUE(contains(r.err, "no GPU can be used") || contains(r.err, "no device kernels") ||
@@ -67,7 +70,7 @@ TEST(CommandLine, ContinuesInTheProgramWithDeviceKernels) {
   EXPECT_EQ(run_program("bench device", copy).exit_code, 3);
 }
 
-TEST(CommandLine, RefusesDemoValuesOutOfRangeAndNamesTheOption) {
+TEST(CommandLine, Row69_RefusesDemoValuesOutOfRangeAndNamesTheOption) {
   if (run_program("demo --help").exit_code != 0)
     GTEST_SKIP() << "this build has no decoders, so no demo";
   expect_usage_error("demo --workers 65", "--workers");
@@ -75,9 +78,9 @@ TEST(CommandLine, RefusesDemoValuesOutOfRangeAndNamesTheOption) {
   expect_usage_error("demo --decoder guess", "--decoder");
   expect_usage_error("demo --shots 0", "--shots");
   expect_usage_error("demo --shots 5 --duration 1", "--shots");
-  expect_usage_error("demo --cadence-us nan", "--cadence-us");
+  expect_usage_error("demo --rate nan", "--rate");
   expect_usage_error("demo --core-producer -3", "--core-producer");
-  expect_usage_error("demo --distance 3 --shots 10 --core-producer 4000", "core 4000");
+  expect_usage_error("demo --config d3 --shots 10 --core-producer 4000", "core 4000");
   expect_usage_error("demo --device tpu", "--device");
   for (const std::string command : {"demo", "pipeline"}) {
     expect_usage_error(command + " --gpu -1", "--gpu: Value -1 not in range 0 to 255");
@@ -85,9 +88,9 @@ TEST(CommandLine, RefusesDemoValuesOutOfRangeAndNamesTheOption) {
   }
   expect_usage_error("pipeline --staging dma", "--staging: it has no effect without --device gpu");
   expect_usage_error("pipeline --staging resident", "--staging: it has no effect without --device gpu");
-  expect_usage_error("pipeline --engine resident --device cpu",
-                     "--device: the blocks of --engine resident are on a GPU");
-  expect_usage_error("pipeline --engine resident --staging dma", "--staging: requests reach --engine resident");
+  expect_usage_error("pipeline --predecoder resident --device cpu",
+                     "--device: the blocks of --predecoder resident are on a GPU");
+  expect_usage_error("pipeline --predecoder resident --staging dma", "--staging: requests reach --predecoder resident");
 }
 
 TEST(CommandLine, TeachesWithExamples) {

@@ -3,6 +3,9 @@
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
 
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
 namespace cudaq::realtime::tools::test {
 namespace {
 
@@ -31,7 +34,7 @@ nlohmann::json report_after(int signal, std::vector<std::string> arguments) {
 }
 
 TEST(Interrupted, Row69_LatencyReportsTheRoundsThatItHasDone) {
-  const auto report = report_after(SIGINT, {"latency", "--exchanges", "10000000", "--rounds", "10000"});
+  const auto report = report_after(SIGINT, {"latency", "--exchanges", "10000000", "--repeats", "10000"});
   ASSERT_TRUE(report.contains("cases"));
   for (const auto &c : report.at("cases")) {
     EXPECT_GT(c.at("exchanges").get<std::uint64_t>(), 0u) << c.at("name");
@@ -52,6 +55,57 @@ TEST(Interrupted, Row69_PipelineReportsTheShotsThatItHasSent) {
     EXPECT_LT(report.at("submitted").get<std::uint64_t>(), 100000000u);
     EXPECT_EQ(report.at("submitted"), report.at("completed"));
   }
+}
+
+TEST(Interrupted, Row69_BenchReportsTheRepetitionsAndShotsThatItHasDone) {
+  const auto idle = report_after(SIGINT, {"bench", "idle", "--repeats", "10000"});
+  ASSERT_TRUE(idle.contains("points"));
+  ASSERT_GE(idle.at("points").size(), 1u);
+  for (const auto &point : idle.at("points")) {
+    EXPECT_GE(point.at("request_ns").at("count").get<int>(), 1);
+    EXPECT_EQ(point.at("request_ns").at("count"), point.at("stop_ns").at("count"));
+  }
+  EXPECT_LT(idle.at("points").back().at("request_ns").at("count").get<int>(), 10000);
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003.dem";
+  for (const char *threads : {"1", "3"}) {
+    const auto decoding = report_after(SIGTERM, {"bench", "decoding", "--dem", model, "--decoder", "lookup", "--shots",
+                                                 "100000000000", "--threads", threads});
+    ASSERT_TRUE(decoding.contains("shots"));
+    EXPECT_GE(decoding.at("shots").get<std::uint64_t>(), 256u);
+    EXPECT_LT(decoding.at("shots").get<std::uint64_t>(), 100000000000u);
+  }
+}
+
+// The input is a pipe that stays open: the program waits for shots when the signal comes.
+TEST(Interrupted, Row69_DecodeWritesThePredictionsOfTheShotsThatItHasRead) {
+  const scratch_folder scratch;
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const std::string shots = read_file(model + ".dets.b8").substr(0, 3 * 700), all = scratch.path() / "all";
+  const std::string in = scratch.path() / "in", answers = scratch.path() / "answers", out = scratch.path() / "json";
+  const std::string decode = "decode --out_format b8 --dem " + model + ".dem --in " + model + ".dets.b8 --out " + all;
+  ASSERT_EQ(run_program(decode).exit_code, 0);
+  ASSERT_EQ(mkfifo(in.c_str(), 0600), 0);
+  const int fifo = open(in.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(write(fifo, shots.data(), shots.size()), static_cast<ssize_t>(shots.size()));
+  running_program program({"decode", "--dem", model + ".dem", "--in", in, "--in_format", "b8", "--out", answers,
+                           "--out_format", "b8", "--json", out},
+                          scratch.path() / "err");
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+  int unread = 1;
+  while ((ioctl(fifo, FIONREAD, &unread) != 0 || unread != 0) && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  EXPECT_EQ(unread, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  program.signal(SIGINT);
+  EXPECT_EQ(program.wait(), 0) << read_file(scratch.path() / "err");
+  close(fifo);
+  const auto report = nlohmann::json::parse(read_file(out), nullptr, false);
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("interrupted"), true);
+  const std::string written = read_file(answers);
+  EXPECT_EQ(report.at("shots"), written.size()) << "a prediction has one byte";
+  EXPECT_LE(written.size(), 700u);
+  EXPECT_EQ(written, read_file(all).substr(0, written.size()));
 }
 
 } // namespace

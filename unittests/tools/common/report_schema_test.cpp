@@ -52,17 +52,17 @@ TEST(ReportSchema, FitsReportsOfDecoders) {
   const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
   const std::string own =
       " --dem " + model + ".dem --in " + model + ".dets.b8 --obs_in " + model + ".obs.b8 --decoder lookup --json";
-  expect_valid_good_report("demo --distance 3 --shots 200 --decoder lookup --json");
-  expect_valid_good_report("demo --distance 3 --shots 200 --decoder lookup --cadence-us 5 --json");
+  expect_valid_good_report("demo --config d3 --shots 200 --decoder lookup --json");
+  expect_valid_good_report("demo --config d3 --shots 200 --decoder lookup --rate 200000 --json");
   expect_valid_good_report("bench decoding --decoder lookup --shots 100 --json --dem " + model + ".dem");
   expect_valid_good_report("decode --out /dev/null" + own);
   expect_valid_good_report("pipeline --shots 200" + own);
 }
 
 TEST(ReportSchema, FitsErrors) {
-  for (const char *arguments :
-       {"--json", "nonsense --json", "bench --json", "latency --slots 0 --json", "latency --cores 4000,4001 --json",
-        "demo --data /nonexistent --json", "bench device --gpu 255 --json", "help nonsense --json"}) {
+  for (const char *arguments : {"--json", "nonsense --json", "bench --json", "latency --slots 0 --json",
+                                "latency --core-dispatcher 4000 --json", "demo --data /nonexistent --json",
+                                "bench device --gpu 255 --json", "help nonsense --json"}) {
     const auto report = expect_valid_report(arguments);
     EXPECT_EQ(report.value("ok", true), false) << arguments;
   }

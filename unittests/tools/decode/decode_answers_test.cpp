@@ -123,7 +123,7 @@ TEST(DecodeProgram, ThePredecoderIsAsInThePipeline) {
                                        prefix + ".dets.b8 --obs_in " + prefix + ".obs.b8");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   const auto pipeline =
-      run_good_program("pipeline --json --noise 0.005 --engine local --shots 10 --data '" CUDAQ_TEST_DATA "'");
+      run_good_program("pipeline --json --noise 0.005 --predecoder local --shots 10 --data '" CUDAQ_TEST_DATA "'");
   ASSERT_FALSE(pipeline.is_discarded());
   EXPECT_TRUE(
       contains(r.out, "logical errors  " + pipeline.at("logical_errors").at("with_predecoder").dump() + " of 800"))

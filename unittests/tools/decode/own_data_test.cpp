@@ -11,7 +11,7 @@ TEST(OwnData, Row68_TheDemoDecodesIt) {
   SKIP_WITHOUT_PYMATCHING();
   for (const own_set &set : kOwnSets) {
     SCOPED_TRACE(set.name);
-    const auto j = run_good_program("demo --json --shots 256 --cadence-us 0 " + set.options());
+    const auto j = run_good_program("demo --json --shots 256 --rate 0 " + set.options());
     ASSERT_FALSE(j.is_discarded());
     const auto &pass = j.at("passes").at(0);
     EXPECT_EQ(pass.at("shots_answered"), 256);
@@ -40,7 +40,7 @@ TEST(OwnData, ShotsAloneAreCheckedAgainstTheOfflineDecode) {
   SKIP_WITHOUT_PYMATCHING();
   const own_set &toric = kOwnSets[4];
   const std::string options = "--json --shots 128 --dem " + toric.file("dem") + " --in " + toric.file("dets");
-  const auto demo = run_good_program("demo --cadence-us 0 " + options);
+  const auto demo = run_good_program("demo --rate 0 " + options);
   ASSERT_FALSE(demo.is_discarded());
   const auto &pass = demo.at("passes").at(0);
   EXPECT_EQ(pass.at("expected_answers"), "same decoder offline");
@@ -58,7 +58,7 @@ TEST(OwnData, OtherPredictionsAreAFailedCheck) {
   const own_set &set = kOwnSets[1];
   const std::string options =
       " --shots 200 --dem " + set.file("dem") + " --in " + set.file("dets") + " --predictions " + set.file("obs");
-  const program_result demo = run_program("demo --cadence-us 0" + options);
+  const program_result demo = run_program("demo --rate 0" + options);
   EXPECT_EQ(demo.exit_code, 1);
   EXPECT_TRUE(contains(demo.err, "corrections differ from the expected ones")) << demo.err;
   const program_result pipeline = run_program("pipeline" + options);

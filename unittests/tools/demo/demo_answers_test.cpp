@@ -32,8 +32,8 @@ class DemoVariants : public ::testing::TestWithParam<variant> {};
 
 TEST_P(DemoVariants, AnswersEveryShotRight) {
   const variant &v = GetParam();
-  const auto j = run_good_demo(std::string("--distance 3 --shots 2000 --cadence-us 0 --wait ") + v.wait +
-                               " --workers " + v.workers + " " + v.layout);
+  const auto j = run_good_demo(std::string("--config d3 --shots 2000 --rate 0 --wait ") + v.wait + " --workers " +
+                               v.workers + " " + v.layout);
   ASSERT_FALSE(j.is_discarded());
   EXPECT_EQ(j.at("passes").at(0).at("shots_sent"), 2000);
 }
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Demo, DemoVariants,
                                            variant{"block", "2", ""}, variant{"block", "2", "--in-place"}));
 
 TEST(Demo, AgreesWithPyMatchingsLogicalErrorsOnALargerCode) {
-  const auto j = run_good_demo("--distance 7 --shots 1600 --decoder auto --cadence-us 0");
+  const auto j = run_good_demo("--config d7 --shots 1600 --decoder auto --rate 0");
   ASSERT_FALSE(j.is_discarded());
   if (j.at("decoder").at("name") != "pymatching")
     GTEST_SKIP() << "PyMatching is not built in";
@@ -58,14 +58,14 @@ TEST(Demo, AgreesWithPyMatchingsLogicalErrorsOnALargerCode) {
 }
 
 TEST(Demo, ChecksTheLookupDecoderAgainstItselfOffline) {
-  const auto j = run_good_demo("--distance 3 --decoder lookup --shots 2000 --cadence-us 0");
+  const auto j = run_good_demo("--config d3 --decoder lookup --shots 2000 --rate 0");
   ASSERT_FALSE(j.is_discarded());
   EXPECT_EQ(j.at("decoder").at("name"), "lookup");
   EXPECT_EQ(j.at("passes").at(0).at("expected_answers"), "same decoder offline");
 }
 
 TEST(Demo, RunsAFastPassAndAPacedOneByDefault) {
-  const auto j = run_good_demo("--distance 3 --shots 1000");
+  const auto j = run_good_demo("--config d3 --shots 1000");
   ASSERT_FALSE(j.is_discarded());
   ASSERT_EQ(j.at("passes").size(), 2u);
   EXPECT_EQ(j.at("passes").at(0).at("cadence_ns"), 0);
@@ -74,7 +74,7 @@ TEST(Demo, RunsAFastPassAndAPacedOneByDefault) {
 }
 
 TEST(Demo, SendsNoFasterThanTheCadenceForTheDuration) {
-  const auto j = run_good_demo("--distance 3 --cadence-us 1000 --duration 0.3");
+  const auto j = run_good_demo("--config d3 --rate 1000 --duration 0.3");
   ASSERT_FALSE(j.is_discarded());
   // 300 on a quiet machine; a thread that loses its core near the end leaves shots unsent.
   EXPECT_LE(j.at("passes").at(0).at("shots_sent").get<int>(), 301);
@@ -82,9 +82,9 @@ TEST(Demo, SendsNoFasterThanTheCadenceForTheDuration) {
 }
 
 TEST(Demo, ServesOneSlotTwoClientThreadsAndAShuffledSet) {
-  run_good_demo("--distance 3 --shots 500 --cadence-us 0 --slots 1");
-  run_good_demo("--distance 3 --shots 2000 --cadence-us 0 --slots 3 --client-threads 2 --workers 2");
-  run_good_demo("--distance 3 --shots 1000 --cadence-us 0 --seed 42 --client-threads 2 --noise 0.003");
+  run_good_demo("--config d3 --shots 500 --rate 0 --slots 1");
+  run_good_demo("--config d3 --shots 2000 --rate 0 --slots 3 --client-threads 2 --workers 2");
+  run_good_demo("--config d3 --shots 1000 --rate 0 --seed 42 --client-threads 2 --noise 0.003");
 }
 
 } // namespace

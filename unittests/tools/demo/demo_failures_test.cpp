@@ -24,8 +24,8 @@ protected:
     std::ofstream(file(suffix), std::ios::binary) << content;
   }
   [[nodiscard]] program_result run(const std::string &options) const {
-    return run_program("demo --distance 3 --noise 0.005 --shots 1000 --cadence-us 0 --data '" +
-                       scratch_.path().string() + "' " + options);
+    return run_program("demo --config d3 --noise 0.005 --shots 1000 --rate 0 --data '" + scratch_.path().string() +
+                       "' " + options);
   }
   [[nodiscard]] static bool has_pymatching() {
     return run_program("info --json").json().at("pieces").at("PyMatching").at("present") == true;
@@ -80,13 +80,13 @@ TEST_F(DemoFailures, RefusesAFolderThatIsNotThere) {
 }
 
 TEST_F(DemoFailures, ListsTheSetsWhenTheOneAskedForIsNotThere) {
-  const program_result r = run_program("demo --distance 4 --data '" + scratch_.path().string() + "'");
+  const program_result r = run_program("demo --config d4 --data '" + scratch_.path().string() + "'");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, kSet)) << r.err;
 }
 
 TEST_F(DemoFailures, SaysThatTheLookupDecoderIsForSmallCodes) {
-  const program_result r = run_program("demo --decoder lookup --distance 13 --data '" CUDAQ_TEST_DATA "'");
+  const program_result r = run_program("demo --decoder lookup --config d13 --data '" CUDAQ_TEST_DATA "'");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, "--decoder lookup")) << r.err;
 }

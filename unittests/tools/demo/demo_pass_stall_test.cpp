@@ -26,7 +26,6 @@ protected:
     config.shots = 20;
     config.timeout_ns = 300'000'000;
     config.client_threads = client_threads;
-    config.show_progress = false;
     return run_pass(service, plan, config);
   }
   [[nodiscard]] static bool mentions(const pass_result &r, const std::string &text) {
@@ -36,7 +35,7 @@ protected:
     return false;
   }
 
-  const qec::shot_set shots_ = load_shots(CUDAQ_TEST_DATA, 3, "0.005");
+  const qec::shot_set shots_ = load_shots(CUDAQ_TEST_DATA, "d3", "0.005");
 };
 
 TEST_F(DemoPass, EndsWithTheStateOfBothSidesWhenNothingIsAnswered) {

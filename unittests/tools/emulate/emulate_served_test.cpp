@@ -3,6 +3,7 @@
 // predictions.
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
+#include "unittests/tools/trace/trace_events.h"
 #include "unittests/transport/roce/roce_requester.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ protected:
     return std::string(GetParam().transport) == "shm" ? "--name " + name_ : "--port " + port_;
   }
   nlohmann::json emulate(const std::string &options) const {
-    auto report = run_good_program("emulate --json --timeout 30 --distance 3 --transport " +
+    auto report = run_good_program("emulate --json --timeout 30 --config d3 --transport " +
                                    std::string(GetParam().transport) + " " + where() + " " + options);
     EXPECT_EQ(json_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA))).problems_of(report),
               std::vector<std::string>{});
@@ -79,11 +80,23 @@ TEST_P(TwoTerminals, GiveTheRecordedPredictions) {
   EXPECT_EQ(server_->wait(), 0);
 }
 
+TEST_P(TwoTerminals, Row69_PlayForATimeAndAtARate) {
+  const std::string file = scratch_.path() / "trace.json";
+  const auto report = emulate("--duration 0.3 --rate 100 --trace " + file);
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_GE(report.at("shots").get<int>(), 1);
+  EXPECT_LE(report.at("shots").get<int>(), 31) << "a shot each 10 ms";
+  EXPECT_EQ(report.at("shots_answered"), report.at("shots"));
+  const checked_trace trace(read_file(file));
+  EXPECT_EQ(trace.requests(1, "request", "slot").size(), report.at("requests").get<std::size_t>());
+  EXPECT_EQ(trace.requests(1, "send", "client").size(), report.at("requests").get<std::size_t>());
+}
+
 TEST_P(TwoTerminals, SayWhenTheServerIsGone) {
   server_->signal(SIGKILL);
   server_->wait();
-  const program_result r = run_program("emulate --timeout 0.3 --distance 3 --transport " +
-                                       std::string(GetParam().transport) + " " + where());
+  const program_result r =
+      run_program("emulate --timeout 0.3 --config d3 --transport " + std::string(GetParam().transport) + " " + where());
   EXPECT_NE(r.exit_code, 0);
   EXPECT_FALSE(r.err.empty());
 }
@@ -126,7 +139,7 @@ TEST(Emulate, RefusesWhatItCannotUse) {
   EXPECT_EQ(run_program("emulate --transport udp").exit_code, 2) << "no port";
   EXPECT_EQ(run_program("emulate --transport shm").exit_code, 2) << "no name";
   EXPECT_EQ(run_program("emulate --transport pigeon").exit_code, 2);
-  const program_result small = run_program("emulate --transport udp --port 9 --slot-size 24 --distance 3");
+  const program_result small = run_program("emulate --transport udp --port 9 --slot-size 24 --config d3");
   EXPECT_EQ(small.exit_code, 2);
   EXPECT_TRUE(contains(small.err, "--slot-size is 24: a request of these shots needs 27 bytes")) << small.err;
 }

@@ -8,68 +8,104 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
+/// A page that a command has written, with the headings that it must have.
+struct written_page {
+  std::string arguments;
+  std::vector<std::string> headings;
+  bool has_plots = true;
+  std::string text{};
+};
+
 class HtmlReport : public testing::Test {
 protected:
-  std::string page_of(const std::string &arguments, const std::string &name = "report.html") const {
-    const auto file = folder_.path() / name;
+  static void SetUpTestSuite() {
+    folder_ = new scratch_folder;
+    pages_ = new std::vector<written_page>(pages_to_write());
+    for (written_page &page : *pages_)
+      page.text = page_of(page.arguments);
+  }
+  static void TearDownTestSuite() {
+    delete pages_;
+    delete folder_;
+  }
+  static const std::vector<written_page> &pages() { return *pages_; }
+  static std::filesystem::path folder() { return folder_->path(); }
+
+private:
+  static std::string page_of(const std::string &arguments) {
+    const auto file = folder() / "report.html";
     const program_result r = run_program(arguments + " --html '" + file.string() + "'");
     EXPECT_EQ(r.exit_code, 0) << arguments << "\n" << r.err;
     return read_file(file);
   }
-  const std::filesystem::path &folder() const { return folder_.path(); }
+  static std::vector<written_page> pages_to_write() {
+    const std::string base = (folder() / "base.json").string(), now = (folder() / "now.json").string();
+    run_good_program("latency --quick --json " + base + " && cat " + base);
+    run_good_program("latency --quick --json " + now + " && cat " + now);
+    std::vector<written_page> all = {
+        {"latency --quick", {"All cases", "Ratios to the floors", "Closed loop, 32 B: histogram", "Pipelined"}},
+        {"bench idle --quick", {"Method", "Time of one request", "Time of a stop", "Percentiles of a request"}},
+        {"compare --tolerance 1000 " + base + " " + now + " " + now, {"Base", now + ": 0 worse, 0 better"}}};
+    if (run_program("demo --help").exit_code != 0)
+      return all; // no decoders in this build
+    const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+    all.push_back(
+        {"demo --config d3 --shots 2000 --decoder lookup",
+         {"Logical errors", "Latency histogram", "Latency percentiles", "Timeline of pass 1", "Timeline of pass 2"}});
+    all.push_back({"pipeline --shots 500 --decoder lookup --dem " + model + ".dem --in " + model +
+                       ".dets.b8 --obs_in " + model + ".obs.b8",
+                   {"Latency histogram", "Stages of the mean latency", "Timeline"}});
+    all.push_back({"bench decoding --shots 2000 --decoder lookup --dem " + model + ".dem",
+                   {"Shots", "Logical errors and time"},
+                   false});
+    return all;
+  }
 
-private:
-  scratch_folder folder_;
+  static inline scratch_folder *folder_ = nullptr;
+  static inline std::vector<written_page> *pages_ = nullptr;
 };
 
-/// Commands that write a page, with the headings that it must have.
-struct page_case {
-  std::string arguments;
-  std::vector<std::string> headings;
-};
-
-std::vector<page_case> pages_to_write() {
-  std::vector<page_case> all = {
-      {"latency --quick", {"All cases", "Ratios to the floors", "Closed loop, 32 B: histogram", "Pipelined"}}};
-  if (run_program("demo --help").exit_code != 0)
-    return all; // no decoders in this build
-  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
-  all.push_back(
-      {"demo --distance 3 --shots 2000 --decoder lookup",
-       {"Logical errors", "Latency histogram", "Latency percentiles", "Timeline of pass 1", "Timeline of pass 2"}});
-  all.push_back({"pipeline --shots 500 --decoder lookup --dem " + model + ".dem --in " + model + ".dets.b8 --obs_in " +
-                     model + ".obs.b8",
-                 {"Latency histogram", "Stages of the mean latency", "Timeline"}});
-  return all;
-}
-
-TEST_F(HtmlReport, HasItsParts) {
-  for (const page_case &p : pages_to_write()) {
-    const std::string page = page_of(p.arguments);
+TEST_F(HtmlReport, Row71_HasMachineVersionDateCommandAndItsParts) {
+  for (const written_page &p : pages()) {
     for (const std::string &heading : p.headings)
-      EXPECT_TRUE(contains(page, "<h2>" + heading)) << p.arguments << ": " << heading;
+      EXPECT_TRUE(contains(p.text, "<h2>" + heading)) << p.arguments << ": " << heading;
     for (const char *part : {"<title>", "<dt>Machine</dt>", "<dt>Version</dt>", "<dt>Date</dt>", "prefers-color-scheme",
                              "@media print", "@media (max-width", "All figures", "Good: every check passed"})
-      EXPECT_TRUE(contains(page, part)) << p.arguments << ": " << part;
-    EXPECT_TRUE(contains(page, "<dt>Command</dt><dd>")) << p.arguments;
-    EXPECT_TRUE(contains(page, p.arguments.substr(0, 10))) << "the command line";
+      EXPECT_TRUE(contains(p.text, part)) << p.arguments << ": " << part;
+    EXPECT_TRUE(contains(p.text, "<dt>Command</dt><dd>")) << p.arguments;
+    EXPECT_TRUE(contains(p.text, p.arguments.substr(0, 10))) << "the command line";
   }
 }
 
-TEST_F(HtmlReport, NeedsNothingElse) {
-  for (const page_case &p : pages_to_write()) {
-    const std::string page = page_of(p.arguments);
-    for (const char *part : {"http:", "https:", "src=", "href=", "url(", "@import", "<script", "<link"})
-      EXPECT_FALSE(contains(page, part)) << p.arguments << ": " << part;
+TEST_F(HtmlReport, Row71_AxesHaveTitlesAndUnits) {
+  static const std::regex title(R"(class="title"[^>]*>[^<]+<)"), unit(R"(>[0-9.]+ (ns|us|ms|s)<)");
+  for (const written_page &p : pages()) {
+    std::size_t plots = 0;
+    for (std::size_t at = p.text.find("<svg"); at != std::string::npos; at = p.text.find("<svg", at + 1)) {
+      const std::string plot = p.text.substr(at, p.text.find("</svg>", at) - at);
+      ++plots;
+      if (contains(plot, "aria-label=\"stages"))
+        continue; // a bar, whose legend has the units
+      EXPECT_TRUE(std::regex_search(plot, title)) << p.arguments << ": an axis has no title";
+      if (contains(plot, "aria-label=\"latency")) {
+        EXPECT_TRUE(std::regex_search(plot, unit)) << p.arguments << ": no unit";
+      }
+    }
+    EXPECT_EQ(plots != 0, p.has_plots) << p.arguments;
   }
+}
+
+TEST_F(HtmlReport, Row71_NeedsNothingElse) {
+  for (const written_page &p : pages())
+    for (const char *part : {"http:", "https:", "src=", "href=", "url(", "@import", "<script", "<link"})
+      EXPECT_FALSE(contains(p.text, part)) << p.arguments << ": " << part;
 }
 
 TEST_F(HtmlReport, ClosesEachOfItsTags) {
   static const std::regex tag(R"(<(/?)([a-z0-9]+)[^>]*?(/?)>)");
-  for (const page_case &p : pages_to_write()) {
-    const std::string page = page_of(p.arguments);
+  for (const written_page &p : pages()) {
     std::vector<std::string> open;
-    for (std::sregex_iterator t(page.begin(), page.end(), tag), end; t != end; ++t) {
+    for (std::sregex_iterator t(p.text.begin(), p.text.end(), tag), end; t != end; ++t) {
       const std::string name = (*t)[2];
       if (name == "meta" || (*t)[3] == "/")
         continue;
@@ -85,7 +121,7 @@ TEST_F(HtmlReport, ClosesEachOfItsTags) {
   }
 }
 
-TEST_F(HtmlReport, IsRefusedBeforeTheWork) {
+TEST_F(HtmlReport, Row69_IsRefusedBeforeTheWork) {
   const program_result r = run_program("latency --quick --html /nonexistent/report.html");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, "--html: cannot write /nonexistent/report.html")) << r.err;
@@ -96,10 +132,16 @@ TEST_F(HtmlReport, IsRefusedBeforeTheWork) {
   EXPECT_TRUE(contains(same.err, "this is the file of --json")) << same.err;
 }
 
-// Looks at the page with a window of some width, and writes what is wrong into the title.
+// Looks at the page, and puts what is wrong into the title, or sends it to the page around it.
 constexpr const char *kInspection = R"(<script>
 const found = [];
 window.onerror = (message) => { found.push('error: ' + message); };
+const luminance = (colour) => {
+  const [r, g, b] = colour.match(/[0-9.]+/g).map((c) => c / 255).map((c) => c <= 0.04045 ?
+    c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 window.onload = () => {
   if (document.documentElement.scrollWidth > window.innerWidth)
     found.push('wider than the window: ' + document.documentElement.scrollWidth + ' > ' + window.innerWidth);
@@ -116,30 +158,80 @@ window.onload = () => {
       boxes.push([text.textContent, box]);
     }
   }
-  document.title = 'inspected: ' + found.join('; ') + '.';
+  const back = luminance(getComputedStyle(document.body).backgroundColor);
+  for (const element of document.querySelectorAll('h1, h2, p, dt, dd, td, th, text')) {
+    const style = getComputedStyle(element), colour = element.tagName == 'text' ? style.fill : style.color;
+    if (contrast(luminance(colour), back) < 4.5)
+      found.push('too little contrast: ' + element.textContent);
+  }
+  const scheme = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+  const result = 'inspected, ' + scheme + ': ' + [...new Set(found)].join('; ') + '.';
+  if (window.parent !== window)
+    window.parent.postMessage(result, '*');
+  else
+    document.title = result;
 };
 </script>)";
 
-TEST_F(HtmlReport, IsReadableInABrowser) {
-  if (std::system("command -v chromium >/dev/null 2>&1") != 0)
-    GTEST_SKIP() << "chromium is not installed";
-  int number = 0;
-  for (const page_case &p : pages_to_write()) {
-    std::string page = page_of(p.arguments);
-    page.insert(page.find("</head>"), kInspection);
-    const auto file = folder() / ("page" + std::to_string(++number) + ".html"), out = folder() / "dump";
-    std::ofstream(file) << page;
-    for (const char *width : {"1200", "500"}) {
-      // Its profile goes into the folder of the test. As root, which containers have, it needs --no-sandbox.
-      const std::string command =
-          "timeout 60 chromium --headless --no-sandbox --disable-gpu --window-size=" + std::string(width) +
-          ",900 --user-data-dir='" + (folder() / "profile").string() + "' --dump-dom 'file://" + file.string() +
-          "' >'" + out.string() + "' 2>/dev/null";
-      ASSERT_EQ(std::system(command.c_str()), 0) << command;
-      const std::string dump = read_file(out);
-      EXPECT_TRUE(contains(dump, "<title>inspected: .</title>"))
-          << p.arguments << " at " << width << ": " << dump.substr(dump.find("<title>"), 600);
-    }
+// A window is at least 500 pixels wide, a frame may be as narrow as a telephone.
+constexpr const char *kNarrowFrame = R"(<!DOCTYPE html><html><head><title>waiting</title><script>
+window.onmessage = (message) => { document.title = message.data; };
+</script></head><body><iframe src="PAGE" width="340" height="800"></iframe></body></html>)";
+
+class HtmlReportInABrowser : public HtmlReport {
+protected:
+  void SetUp() override {
+    if (std::system("command -v chromium >/dev/null 2>&1") != 0)
+      GTEST_SKIP() << "chromium is not installed";
+  }
+  /// Runs chromium; its messages, with those of the page's console, go to the file `log`. Its profile goes into the
+  /// folder of the test. As root, which containers have, it needs --no-sandbox.
+  static std::string browse(const std::string &options, const std::filesystem::path &file) {
+    const auto out = folder() / "dump", log = folder() / "log";
+    const std::string command = "timeout 100 chromium --headless --no-sandbox --disable-gpu --enable-logging=stderr "
+                                "--user-data-dir='" +
+                                (folder() / "profile").string() + "' " + options + " 'file://" + file.string() +
+                                "' >'" + out.string() + "' 2>'" + log.string() + "'";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    EXPECT_FALSE(contains(read_file(log), "CONSOLE")) << read_file(log);
+    return read_file(out);
+  }
+  static std::filesystem::path write(const std::string &name, const std::string &text) {
+    std::ofstream(folder() / name) << text;
+    return folder() / name;
+  }
+  static void expect_good(const std::string &dump, const std::string &scheme, const std::string &what) {
+    EXPECT_TRUE(contains(dump, "<title>inspected, " + scheme + ": .</title>"))
+        << what << ": " << dump.substr(std::min(dump.find("<title>"), dump.size()), 900);
+  }
+};
+
+TEST_F(HtmlReportInABrowser, Row71_NothingIsCutOffAtAnyWidthInLightAndDark) {
+  for (const written_page &p : pages()) {
+    std::string text = p.text;
+    text.insert(text.find("</head>"), kInspection);
+    const auto page = write("page.html", text);
+    expect_good(browse("--window-size=1200,900 --dump-dom", page), "light", p.arguments + " wide");
+    // 0 is dark. Without it, headless chromium is light.
+    expect_good(browse("--window-size=500,900 --blink-settings=preferredColorScheme=0 --dump-dom", page), "dark",
+                p.arguments + " narrow and dark");
+    std::string frame = kNarrowFrame;
+    frame.replace(frame.find("PAGE"), 4, "page.html");
+    expect_good(browse("--virtual-time-budget=5000 --dump-dom", write("frame.html", frame)), "light",
+                p.arguments + " in 340 pixels");
+  }
+}
+
+TEST_F(HtmlReportInABrowser, Row71_CanBePrintedAndPhotographed) {
+  for (const written_page &p : pages()) {
+    const auto page = write("page.html", p.text), pdf = folder() / "page.pdf", picture = folder() / "page.png";
+    browse("--no-pdf-header-footer --print-to-pdf='" + pdf.string() + "'", page);
+    EXPECT_TRUE(read_file(pdf).starts_with("%PDF")) << p.arguments;
+    browse("--window-size=900,1400 --screenshot='" + picture.string() + "'", page);
+    EXPECT_TRUE(contains(read_file(picture).substr(0, 8), "PNG")) << p.arguments;
+    EXPECT_GT(std::filesystem::file_size(picture), 10000u) << p.arguments << ": an empty picture";
+    remove(pdf);
+    remove(picture);
   }
 }
 

@@ -24,7 +24,7 @@ TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
   for (const char *engine : {"local", "passthrough"}) {
     const auto j =
-        run_good_pipeline(std::string("--config d7 --noise 0.005 --shots 3000 --workers 2 --engine ") + engine);
+        run_good_pipeline(std::string("--config d7 --noise 0.005 --shots 3000 --workers 2 --predecoder ") + engine);
     ASSERT_FALSE(j.is_discarded());
     EXPECT_EQ(j.at("completed"), 3000);
     const bool local = std::string(engine) == "local";
@@ -58,15 +58,15 @@ TEST(PipelineProgram, Row40_HelpAndReportSayWhatThePredecoderCosts) {
   EXPECT_TRUE(contains(help.out, "1.3 to 2.6 times as many logical errors")) << help.out;
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  const std::string run = "pipeline --engine local --shots 200 --data '" CUDAQ_TEST_DATA "' --rule ";
+  const std::string run = "pipeline --predecoder local --shots 200 --data '" CUDAQ_TEST_DATA "' --rule ";
   const program_result guarded = run_program(run + "guarded"), plain = run_program(run + "plain");
   EXPECT_TRUE(contains(guarded.out, "more logical errors than matching alone: measured 1.3 to 2.6 times"))
       << guarded.out;
   EXPECT_TRUE(contains(plain.out, "more logical errors than matching alone: measured 2.2 to 7.9 times")) << plain.out;
-  const auto j = run_good_pipeline("--engine local --rule guarded --shots 200");
+  const auto j = run_good_pipeline("--predecoder local --rule guarded --shots 200");
   ASSERT_FALSE(j.is_discarded());
   EXPECT_NE(j.at("accuracy_warning"), "");
-  const auto isolated = run_good_pipeline("--engine local --shots 200");
+  const auto isolated = run_good_pipeline("--predecoder local --shots 200");
   ASSERT_FALSE(isolated.is_discarded());
   EXPECT_EQ(isolated.at("accuracy_warning"), "");
   EXPECT_EQ(isolated.at("logical_errors").at("with_predecoder"), isolated.at("logical_errors").at("matcher_alone"));

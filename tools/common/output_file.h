@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that the command line names for a result.
+#pragma once
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+namespace cudaq::realtime::tools {
+
+/// Opened before the work and written after it, so that a path that cannot be written wastes no run. On a file system
+/// it also reserves 1 MiB: a disk that is full, or that becomes full during the run, is noticed before the run. What
+/// the file had before stays in it until write().
+class output_file {
+public:
+  /// `option` named it. Throws usage_error with both names if the file cannot be written.
+  output_file(std::string option, std::string path);
+  /// Removes a file that did not exist before and was not written.
+  ~output_file();
+  output_file(const output_file &) = delete;
+  output_file &operator=(const output_file &) = delete;
+
+  /// Replaces the content. Throws usage_error if that fails. Call it once.
+  void write(const std::function<void(std::ostream &)> &content);
+  [[nodiscard]] const std::string &path() const noexcept { return path_; }
+
+private:
+  [[noreturn]] void refuse(const std::string &reason) const;
+  void open_regular(bool exists);
+  void check_other() const;
+
+  const std::string option_, path_;
+  int fd_ = -1;          ///< -1: no regular file, opened by write(): opening others may wait or act
+  bool created_ = false; ///< by this object, and nothing is written yet
+};
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Old names of options: they work as before, the help does not list them, and each prints one line.
+#include "unittests/tools/common/run_program.h"
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+std::string own_shots() {
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  return " --dem " + model + ".dem --in " + model + ".dets.b8 --decoder lookup --shots 50 ";
+}
+
+/// Runs the program, which must print exactly this note, and returns its report.
+nlohmann::json expect_note(const std::string &arguments, const std::string &note) {
+  const program_result r = run_program(arguments + " --json");
+  EXPECT_EQ(r.exit_code, 0) << arguments << "\n" << r.err;
+  EXPECT_TRUE(contains(r.err, note)) << arguments << "\n" << r.err;
+  EXPECT_EQ(std::ranges::count(r.err, '\n'), 1) << arguments << "\n" << r.err;
+  return r.json();
+}
+
+bool has_decoders() { return run_program("demo --help").exit_code == 0; }
+
+TEST(OldNames, Row69_RoundsAreRepeats) {
+  const auto old = expect_note("latency --exchanges 4000 --rounds 3",
+                               "cudaq-realtime latency: --rounds is an old name; write --repeats 3\n");
+  EXPECT_EQ(old.at("cases").at(0).at("round_p50_ns").size(), 3u);
+  EXPECT_EQ(run_good_program("latency --exchanges 4000 --repeats 3 --json").at("cases").at(0).at("round_p50_ns").size(),
+            3u);
+  expect_note("bench idle --rounds 2", "bench idle: --rounds is an old name; write --repeats 2");
+}
+
+TEST(OldNames, Row69_CoresOfLatencyAreTheCoresOfItsThreads) {
+  const auto cores = run_good_program("info --json").at("machine").at("allowed_cores");
+  const int a = cores.front(), b = cores.back();
+  const std::string text = "--core-producer " + std::to_string(a) + " --core-dispatcher " + std::to_string(b);
+  const auto old = expect_note("latency --quick --cores " + std::to_string(a) + "," + std::to_string(b),
+                               "--cores is an old name; write " + text + "\n");
+  const auto now = run_good_program("latency --quick --json " + text);
+  for (const auto &report : {old, now}) {
+    EXPECT_EQ(report.at("method").at("client_core"), a);
+    EXPECT_EQ(report.at("method").at("server_core"), b);
+  }
+  // One of them alone: the other thread gets another core, if there is one.
+  const auto one = run_good_program("latency --quick --json --core-dispatcher " + std::to_string(a)).at("method");
+  EXPECT_EQ(one.at("server_core"), a);
+  EXPECT_EQ(one.at("client_core") == a, cores.size() == 1);
+}
+
+TEST(OldNames, Row69_ACadenceIsARateAndADistanceAConfiguration) {
+  if (!has_decoders())
+    GTEST_SKIP() << "this build has no decoders";
+  const auto old =
+      expect_note("demo --distance 3 --decoder lookup --shots 50", "--distance is an old name; write --config d3\n");
+  EXPECT_EQ(old.at("data").at("name"), "surface_z_d3_p0.005");
+  const auto demo = expect_note("demo --config d3 --decoder lookup --shots 50 --cadence-us 40",
+                                "--cadence-us is an old name; write --rate 25000\n");
+  EXPECT_EQ(demo.at("passes").size(), 1u);
+  EXPECT_EQ(demo.at("passes").at(0).at("cadence_ns"), 40000);
+  const auto quick = expect_note("demo --config d3 --decoder lookup --shots 50 --cadence-us 0", "write --rate 0\n");
+  EXPECT_EQ(quick.at("passes").at(0).at("cadence_ns"), 0);
+  const auto rate = run_good_program("demo --json --config d3 --decoder lookup --shots 50 --rate 25000");
+  EXPECT_EQ(rate.at("passes").at(0).at("cadence_ns"), 40000);
+  EXPECT_EQ(expect_note("pipeline" + own_shots() + "--cadence-us 100", "write --rate 10000\n").at("config").at("rate"),
+            10000);
+}
+
+TEST(OldNames, Row69_AnEngineIsAPredecoder) {
+  if (!has_decoders())
+    GTEST_SKIP() << "this build has no decoders";
+  const auto old =
+      expect_note("pipeline" + own_shots() + "--engine local", "--engine is an old name; write --predecoder local\n");
+  EXPECT_EQ(old.at("config").at("engine"), "local");
+  expect_note("pipeline" + own_shots() + "--workers 0", "--workers 0 is an old form; write --workers auto\n");
+}
+
+TEST(OldNames, Row69_AreRefusedTogetherWithTheNewOnes) {
+  for (const std::string arguments :
+       {"latency --rounds 2 --repeats 2", "latency --cores 0,1 --core-dispatcher 0", "demo --distance 3 --config d3",
+        "demo --cadence-us 5 --rate 5", "pipeline --engine local --predecoder local",
+        "demo --dem a.dem --in a.b8 --distance 3"}) {
+    if (!has_decoders() && !arguments.starts_with("latency"))
+      continue;
+    const program_result r = run_program(arguments);
+    EXPECT_EQ(r.exit_code, 2) << arguments;
+    EXPECT_TRUE(contains(r.err, "excludes")) << arguments << "\n" << r.err;
+  }
+  EXPECT_EQ(run_program("latency --rounds 0").exit_code, 2) << "the limits are the same";
+}
+
+// Rows of the page: | `old` | `new` | `command`, `command` |
+TEST(OldNames, Row69_AreThoseOfThePage) {
+  static const std::regex row(R"(^\| `(--[a-z-]+)[^`]*` \| `[^|]*\|([^|]*)\|$)"), word("`([a-z ]+)`");
+  std::istringstream lines(read_file(CUDAQ_COMMAND_LINE_PAGE));
+  std::smatch found;
+  std::size_t rows = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (!std::regex_match(line, found, row))
+      continue;
+    ++rows;
+    const std::string old = found[1], commands = found[2];
+    for (std::sregex_iterator c(commands.begin(), commands.end(), word), end; c != end; ++c) {
+      const std::string command = (*c)[1];
+      const program_result help = run_program(command + " --help");
+      if (help.exit_code != 0)
+        continue;               // no decoders in this build
+      if (old != "--workers") { // its name is still in use, but not this value
+        EXPECT_FALSE(contains(help.out, old + " ")) << command << " lists " << old;
+      }
+      const program_result without_value = run_program(command + " " + old);
+      EXPECT_EQ(without_value.exit_code, 2);
+      EXPECT_FALSE(contains(without_value.err, "there is no option")) << command << " " << old;
+    }
+  }
+  EXPECT_GE(rows, 6u);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

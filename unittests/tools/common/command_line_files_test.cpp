@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Output files are opened before the work, and cores are looked at: what cannot be used wastes no run.
+#include "unittests/tools/common/run_program.h"
+
+#include <algorithm>
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+/// The program is refused before it has printed anything.
+void expect_refused_before_the_work(const std::string &arguments, const std::string &text) {
+  const program_result r = run_program(arguments);
+  EXPECT_EQ(r.exit_code, 2) << arguments << "\n" << r.err;
+  EXPECT_TRUE(contains(r.err, text)) << arguments << "\n" << r.err;
+  EXPECT_EQ(r.out, "") << arguments << ": something was done";
+}
+
+bool has_decoders() { return run_program("demo --help").exit_code == 0; }
+
+TEST(OutputFiles, Row69_AreOpenedBeforeTheWork) {
+  for (const std::string option : {"--json", "--html", "--hgrm"}) {
+    expect_refused_before_the_work("latency --quick " + option + " /nonexistent/report",
+                                   option + ": cannot write /nonexistent/report");
+    expect_refused_before_the_work("bench idle --quick " + option + " /nonexistent/report", option);
+  }
+  // The histogram's own file, not only its folder.
+  const scratch_folder folder;
+  std::filesystem::create_directory(folder.path() / "x.slots4.stop.hgrm");
+  expect_refused_before_the_work("bench idle --quick --hgrm " + (folder.path() / "x").string(), "it is a folder");
+  std::size_t left = 0;
+  for ([[maybe_unused]] const auto &file : std::filesystem::directory_iterator(folder.path()))
+    ++left;
+  EXPECT_EQ(left, 1u) << "a run that is refused leaves no new file";
+}
+
+TEST(OutputFiles, Row69_AFullDiskIsNoticedBeforeTheWork) {
+  if (!std::filesystem::exists("/dev/full"))
+    GTEST_SKIP() << "this system has no /dev/full";
+  for (const std::string option : {"--json", "--html"})
+    expect_refused_before_the_work("latency --quick " + option + " /dev/full", option + ": cannot write /dev/full: No");
+}
+
+TEST(OutputFiles, Row69_AFullFileSystemIsNoticedBeforeTheWork) {
+  const scratch_folder folder;
+  const std::string inside = (folder.path() / "small").string(), out = (folder.path() / "out").string();
+  std::filesystem::create_directory(inside);
+  // In a mount namespace of its own: nothing is left afterwards.
+  const std::string mount = "unshare -rm sh -c 'mount -t tmpfs -o size=64k none " + inside + " && ";
+  if (std::system((mount + "true' 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << "no file system can be mounted here";
+  const std::string run =
+      mount + CUDAQ_TOOL_PATH + " latency --quick --json " + inside + "/report.json' >" + out + " 2>&1 </dev/null";
+  const int status = std::system(run.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  const std::string text = read_file(out);
+  EXPECT_EQ(WEXITSTATUS(status), 2) << text;
+  EXPECT_TRUE(contains(text, "No space left on device")) << text;
+  EXPECT_FALSE(contains(text, "HOST_CALL")) << "it has measured: " << text;
+}
+
+TEST(OutputFiles, Row69_KeepTheirContentUntilTheReportIsWritten) {
+  const scratch_folder folder;
+  const std::string file = (folder.path() / "report.html").string();
+  std::ofstream(file) << "kept";
+  EXPECT_EQ(run_program("latency --quick --core-producer 4000 --html " + file).exit_code, 2);
+  EXPECT_EQ(read_file(file), "kept");
+  EXPECT_EQ(run_program("latency --quick --html " + file).exit_code, 0);
+  EXPECT_TRUE(read_file(file).starts_with("<!DOCTYPE html>"));
+  // A shorter report leaves nothing of a longer one.
+  const std::string json = (folder.path() / "report.json").string();
+  EXPECT_EQ(run_program("latency --quick --json " + json).exit_code, 0);
+  EXPECT_EQ(run_program("info --json " + json).exit_code, 0);
+  EXPECT_FALSE(nlohmann::json::parse(read_file(json), nullptr, false).is_discarded());
+}
+
+TEST(OutputFiles, Row69_AreNotTheSameFile) {
+  const scratch_folder folder;
+  const std::string file = (folder.path() / "report").string();
+  expect_refused_before_the_work("latency --quick --html " + file + " --json " + file, "this is the file of --json");
+}
+
+TEST(Cores, Row69_AreRefusedBeforeTheWorkIfTheyDoNotExist) {
+  const auto expect_refused = [](const std::string &command, const std::vector<std::string> &threads) {
+    for (const std::string &thread : threads)
+      expect_refused_before_the_work(command + " --core-" + thread + " 4000",
+                                     "--core-" + thread + ": a thread cannot run on core 4000");
+  };
+  expect_refused("latency --quick", {"producer", "dispatcher"});
+  expect_refused_before_the_work("latency --quick --cores 4000,4001", "core 4000");
+  if (!has_decoders())
+    GTEST_SKIP() << "this build has no decoders";
+  expect_refused("demo --config d3 --workers 2", {"producer", "consumer", "dispatcher", "workers"});
+  expect_refused("pipeline", {"producer", "consumer", "dispatcher", "workers"});
+  // The core of the last worker counts, too.
+  const auto cores = run_good_program("info --json").at("machine").at("allowed_cores");
+  const int last = cores.back();
+  expect_refused_before_the_work("demo --config d3 --workers 64 --core-workers " + std::to_string(last),
+                                 "--core-workers: a thread cannot run on core");
+}
+
+TEST(Cores, Row69_ARefusalIsInTheReport) {
+  const scratch_folder folder;
+  const std::string file = (folder.path() / "report.json").string();
+  EXPECT_EQ(run_program("latency --quick --core-producer 4000 --json " + file).exit_code, 2);
+  const auto report = nlohmann::json::parse(read_file(file), nullptr, false);
+  ASSERT_FALSE(report.is_discarded());
+  EXPECT_EQ(report.at("exit_status"), 2);
+  EXPECT_TRUE(contains(report.at("error").get<std::string>(), "core 4000"));
+}
+
+TEST(Duration, Row69_ReplacesTheShotsOfEachSubcommand) {
+  if (!has_decoders())
+    GTEST_SKIP() << "this build has no decoders";
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const std::string own = " --dem " + model + ".dem --in " + model + ".dets.b8 --decoder lookup";
+  const auto pipeline = run_good_program("pipeline --json --duration 0.3 --rate 100 --workers 1" + own);
+  EXPECT_GE(pipeline.at("submitted").get<int>(), 1);
+  EXPECT_LE(pipeline.at("submitted").get<int>(), 31);
+  const auto demo = run_good_program("demo --json --duration 0.3 --rate 100" + own).at("passes").at(0);
+  EXPECT_GE(demo.at("shots_sent").get<int>(), 1);
+  EXPECT_LE(demo.at("shots_sent").get<int>(), 31);
+  const auto decoding =
+      run_good_program("bench decoding --json --duration 0.2 --decoder lookup --dem " + model + ".dem");
+  EXPECT_EQ(decoding.at("shots").get<int>() % 256, 0) << "whole batches";
+  EXPECT_GT(decoding.at("shots").get<int>(), 0);
+  for (const std::string command : {"pipeline", "demo", "emulate", "bench decoding --dem x"})
+    EXPECT_EQ(run_program(command + " --shots 5 --duration 1").exit_code, 2) << command;
+}
+
+TEST(OwnShots, Row69_MayHaveTheirObservablesAppended) {
+  if (!has_decoders())
+    GTEST_SKIP() << "this build has no decoders";
+  // 24 detectors and an observable: a shot of the file has 4 bytes, of which the last has one bit.
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
+  const std::string detectors = read_file(model + ".dets.b8"), observables = read_file(model + ".obs.b8");
+  ASSERT_EQ(detectors.size(), 3 * observables.size());
+  const scratch_folder folder;
+  const std::string file = (folder.path() / "shots.b8").string();
+  std::ofstream shots(file, std::ios::binary);
+  for (std::size_t shot = 0; shot < observables.size(); ++shot)
+    shots << detectors.substr(3 * shot, 3) << observables[shot];
+  shots.close();
+  const std::string own = " --json --decoder lookup --shots 800 --dem " + model + ".dem --in ";
+  const std::string appended = file + " --in_includes_appended_observables";
+  const std::string apart = model + ".dets.b8 --obs_in " + model + ".obs.b8";
+  const auto errors = [&](const std::string &command, const std::string &files, const std::string &pointer) {
+    return run_good_program(command + own + files).at(nlohmann::json::json_pointer(pointer));
+  };
+  EXPECT_EQ(errors("demo --rate 0", appended, "/passes/0/logical_errors"),
+            errors("demo --rate 0", apart, "/passes/0/logical_errors"));
+  EXPECT_EQ(errors("pipeline", appended, "/logical_errors"), errors("pipeline", apart, "/logical_errors"));
+  EXPECT_GT(errors("pipeline", appended, "/logical_errors/shots").get<int>(), 0);
+  EXPECT_EQ(run_program("demo" + own + appended + " --obs_in " + model + ".obs.b8").exit_code, 2);
+}
+
+} // namespace
+} // namespace cudaq::realtime::tools::test
