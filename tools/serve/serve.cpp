@@ -98,6 +98,7 @@ public:
     std::fflush(lines_);
   }
   void start();
+  void announce_queue_pair() const;
   /// Returns when the program must end.
   void run(signal_events &signals);
   /// Answers what was taken, refuses what comes now, and stops. False: a decoder did not end in time, and may still use
@@ -172,6 +173,15 @@ void serving::start() {
   notify_service_manager("READY=1\nSTATUS=" + line);
 }
 
+/// The numbers that an RDMA peer needs, as scripts for sensor bridges read them.
+void serving::announce_queue_pair() const {
+  const std::string &endpoint = transport_.endpoint();
+  const std::string qp = endpoint_value(endpoint, "qp", ""), key = endpoint_value(endpoint, "rkey", ""),
+                    address = endpoint_value(endpoint, "buffer_addr", "");
+  if (!qp.empty() && !key.empty() && !address.empty())
+    announce(fmt::format("=== Bridge Ready ===\nQP Number: {}\nRKey: {}\nBuffer Addr: {}", qp, key, address));
+}
+
 /// At most one a turn, because each may take its time; the listeners take turns.
 void serving::answer_a_reader(const std::vector<pollfd> &fds) {
   for (std::size_t i = 0; i < fds.size(); ++i) {
@@ -187,6 +197,7 @@ void serving::run(signal_events &signals) {
   for (;;) {
     if (!connected && transport_.connect(50'000'000)) {
       transport_.launch();
+      announce_queue_pair();
       connected = true;
     }
     std::vector<pollfd> fds;

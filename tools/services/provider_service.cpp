@@ -60,9 +60,7 @@ provider_service::provider_service(const std::string &library, const std::vector
     pointers.push_back(nullptr);
     if (cudaq_bridge_create_from_library(&bridge_, library.c_str(), count, pointers.data()) != CUDAQ_OK)
       throw usage_error(fmt::format("--transport {}: {}", library, cudaq_last_error_message()));
-    char endpoint[1024] = "";
-    if (cudaq_bridge_get_endpoint_info(bridge_, endpoint, sizeof endpoint) == CUDAQ_OK)
-      endpoint_ = endpoint;
+    read_endpoint();
     require_ok(cudaq_bridge_get_ring_geometry(bridge_, &config_.num_slots, &config_.slot_size),
                "cudaq_bridge_get_ring_geometry");
     create_dispatcher(wait);
@@ -70,6 +68,12 @@ provider_service::provider_service(const std::string &library, const std::vector
     release();
     throw;
   }
+}
+
+void provider_service::read_endpoint() {
+  char endpoint[1024] = "";
+  if (cudaq_bridge_get_endpoint_info(bridge_, endpoint, sizeof endpoint) == CUDAQ_OK)
+    endpoint_ = endpoint;
 }
 
 void provider_service::create_dispatcher(cudaq_wait_policy_t wait) {
@@ -130,6 +134,8 @@ bool provider_service::connect(std::uint64_t timeout_ns) {
   const cudaq_status_t status = cudaq_bridge_connect_timeout(bridge_, timeout_ns);
   if (status != CUDAQ_ERR_TIMEOUT)
     require_ok(status, "cudaq_bridge_connect_timeout");
+  if (status == CUDAQ_OK)
+    read_endpoint(); // some transports know their numbers only now
   return status == CUDAQ_OK;
 }
 

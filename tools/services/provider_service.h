@@ -58,6 +58,7 @@ public:
   [[nodiscard]] cudaq_dispatcher_stats_t stats() const;
 
 private:
+  void read_endpoint();
   void create_dispatcher(cudaq_wait_policy_t wait);
   bool release() noexcept;
 
