@@ -82,13 +82,3 @@ if(TARGET cudaq-realtime-tool AND TARGET cudaq-qec-realtime) # records the shots
   install(PROGRAMS unittests/data/make_data.py DESTINATION "${CMAKE_INSTALL_DATADIR}/cudaq-realtime/data"
           COMPONENT tools)
 endif()
-# The unit file names the program where it is installed: --prefix and cpack may choose another place than the build.
-install(CODE [[
-  get_filename_component(prefix "${CMAKE_INSTALL_PREFIX}" ABSOLUTE)
-  set(unit "$ENV{DESTDIR}${prefix}/share/cudaq-realtime/systemd/cudaq-realtime-serve.service")
-  if(EXISTS "${unit}")
-    file(READ "${unit}" text)
-    string(REGEX REPLACE "ExecStart=[^ ]*/bin/" "ExecStart=${prefix}/bin/" text "${text}")
-    file(WRITE "${unit}" "${text}")
-  endif()
-]] COMPONENT tools)

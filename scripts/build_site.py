@@ -72,7 +72,7 @@ def gather():
 
 def make_interface():
     settings = (ROOT / "docs/site/Doxyfile").read_text() + f"""
-INPUT = {ROOT}/include/cudaq
+INPUT = {ROOT}/include/cudaq {ROOT}/docs/site/interface.dox
 STRIP_FROM_PATH = {ROOT}/include
 INPUT_FILTER = "{FILTER.replace(chr(34), chr(92) + chr(34))}"
 OUTPUT_DIRECTORY = {PAGES}

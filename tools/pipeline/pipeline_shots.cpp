@@ -31,8 +31,8 @@ qec::shot_set load_config_shots(const qec::decoding_config &config, const std::s
   if (!loaded) {
     const auto names = qec::list_shot_sets(folder);
     throw usage_error(
-        fmt::format("{}\nsets in {}: {}\nsets of all configurations: unittests/data/make_data.py --pipeline "
-                    "FOLDER --noise {}, then --data FOLDER",
+        fmt::format("{}\nsets in {}: {}\nsets of all configurations: make_data.py --pipeline FOLDER --noise {} (it is "
+                    "beside the recorded sets), then --data FOLDER",
                     loaded.error, folder, fmt::join(names, ", "), noise));
   }
   const qec::shot_set &set = *loaded;

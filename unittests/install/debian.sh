@@ -74,7 +74,7 @@ check_contents() {
   if files_in "${names[2]}" | grep '/cudaq-realtime-serve.service$' >/dev/null; then
     dpkg-deb --fsys-tarfile "$(file_of "${names[2]}")" |
       tar -xO ./usr/share/cudaq-realtime/systemd/cudaq-realtime-serve.service |
-      grep '^ExecStart=/usr/bin/cudaq-realtime serve' >/dev/null || fail "the unit file names another program"
+      grep '^ExecStart=cudaq-realtime serve' >/dev/null || fail "the unit file names a folder of another package"
   fi
   files_in "${names[0]}" | grep "/THIRD_PARTY_NOTICES.txt" >/dev/null || fail "no third-party notices"
   for name in "${names[@]:1}"; do
