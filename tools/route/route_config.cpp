@@ -4,6 +4,7 @@
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/wire_requests.h"
 
+#include <arpa/inet.h>
 #include <charconv>
 #include <map>
 #include <set>
@@ -141,6 +142,8 @@ std::string route_reader::read_node(const config_node &map, std::size_t index) {
   const auto number = static_cast<std::uint32_t>(index);
   if (node.name.empty() || node.name.find_first_of(" =\"\\\n\t") != std::string::npos)
     return place_of(*map.find("name")) + path + "name: \"" + node.name + "\" is not a word without space, = and quotes";
+  if (in_addr parsed{}; inet_pton(AF_INET, node.address.c_str(), &parsed) != 1)
+    return place_of(*map.find("address")) + path + "address: \"" + node.address + "\" is not an IPv4 address";
   if (!names_.emplace(node.name, number).second)
     return place_of(*map.find("name")) + path + "name: " + node.name + " is the name of an earlier node";
   if (const config_node *const decoders = map.find("decoders"))
