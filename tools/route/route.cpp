@@ -44,7 +44,7 @@ cudaq_wait_policy_t router_wait(const std::string &word) {
   if (word == "spin")
     return CUDAQ_WAIT_SPIN;
   return word == "block" || (word == "auto" && std::thread::hardware_concurrency() < 4) ? CUDAQ_WAIT_BLOCK
-                                                                                       : CUDAQ_WAIT_SPIN_YIELD;
+                                                                                        : CUDAQ_WAIT_SPIN_YIELD;
 }
 
 std::string chosen_transport(const route_options &o, const route_config &config) {
@@ -77,13 +77,12 @@ public:
       : options_(o), out_(out), lines_(out.uses_stdout_for_json() ? stderr : stdout), config_(std::move(config)),
         transport_(provider_library(chosen_transport(o, config_)), chosen_args(o, config_), router_wait(o.wait)),
         link_(make_ucx_link(link_options())), calls_(transport_.num_slots()),
-        engine_(config_.table, complete_limits(config_.limits, transport_.num_slots()), transport_.slot_bytes(), *link_,
-                {[this](std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result) {
-                   complete(entry, status, result);
-                 },
-                 [this](std::uint32_t node, node_state state, const std::string &carrier) {
-                   note(node, state, carrier);
-                 }}),
+        engine_(
+            config_.table, complete_limits(config_.limits, transport_.num_slots()), transport_.slot_bytes(), *link_,
+            {[this](std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result) {
+               complete(entry, status, result);
+             },
+             [this](std::uint32_t node, node_state state, const std::string &carrier) { note(node, state, carrier); }}),
         listeners_(o.counters, o.prometheus_port) {
     joined_.assign(config_.nodes.size(), false);
     engine_.drain(drained_nodes(config_));
@@ -127,7 +126,8 @@ private:
   std::vector<open_call> calls_; ///< by slot
   std::vector<bool> joined_;     ///< router thread
   std::mutex notes_mutex_;
-  std::vector<std::string> notes_; ///< lines that wait for the main thread: the router's thread must not wait for stdout
+  std::vector<std::string>
+      notes_; ///< lines that wait for the main thread: the router's thread must not wait for stdout
   detail::router_engine engine_;
   counter_listeners listeners_;
 };

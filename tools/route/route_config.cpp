@@ -37,8 +37,10 @@ constexpr config_object kNode{kNodeFields};
 constexpr config_field kFunctionFields[] = {
     {"name", text, false, 0, 0, "", "name of the function, such as qec_decode; its id is the hash of it", nullptr},
     {"id", number, false, 0, 4294967295.0, "", "id of the function, instead of its name", nullptr},
-    {"node", text, false, 0, 0, "", "the node that gets all requests; without it the decoder id (the first 8 bytes) "
-                                    "chooses", nullptr},
+    {"node", text, false, 0, 0, "",
+     "the node that gets all requests; without it the decoder id (the first 8 bytes) "
+     "chooses",
+     nullptr},
 };
 constexpr config_object kFunction{kFunctionFields};
 
@@ -57,13 +59,17 @@ constexpr config_field kRootFields[] = {
     {"heartbeat_ms", number, false, 1, kMostMs, "", "time between two pings to a node; 100 if it is missing", nullptr},
     {"lost_after_ms", number, false, 2, kMostMs, "",
      "a node that has sent nothing for this time is lost; 1000 if it is missing, at least twice heartbeat_ms", nullptr},
-    {"reconnect_ms", number, false, 1, kMostMs, "", "pause before the next connection to a lost node; 200 if it is "
-                                                    "missing", nullptr},
+    {"reconnect_ms", number, false, 1, kMostMs, "",
+     "pause before the next connection to a lost node; 200 if it is "
+     "missing",
+     nullptr},
     {"answer_limit_ms", number, false, 0, kMostMs, "",
      "a request without an answer for this time is answered SYNDROMES_DROPPED; 10000 if it is missing, 0: no limit",
      nullptr},
-    {"credits", number, false, 1, 65536, "", "most requests that one node has at the same time; 1024 if it is missing. "
-                                             "A node may allow fewer", nullptr},
+    {"credits", number, false, 1, 65536, "",
+     "most requests that one node has at the same time; 1024 if it is missing. "
+     "A node may allow fewer",
+     nullptr},
     {"queue_length", number, false, 0, 65536, "",
      "requests that may wait for a credit of one node; 64 if it is missing. One more is answered BUSY", nullptr},
     {"tls", text, false, 0, 0, "", "transports of UCX, as UCX_TLS, such as tcp", nullptr},
@@ -108,7 +114,8 @@ private:
   std::set<std::uint64_t> ids_;
 };
 
-std::string route_reader::add_key(const config_node &at, const std::string &path, std::uint64_t id, std::uint32_t node) {
+std::string route_reader::add_key(const config_node &at, const std::string &path, std::uint64_t id,
+                                  std::uint32_t node) {
   if (!ids_.insert(id).second)
     return place_of(at) + path + ": decoder " + std::to_string(id) + " is there twice; each belongs to one node";
   config_->table.keys.push_back({id, node});
@@ -250,8 +257,6 @@ std::string fixed_difference(const route_config &now, const route_config &wanted
   return "";
 }
 
-std::string route_json_schema() {
-  return server_ns::json_schema_of("Configuration of cudaq-realtime route", kRoot);
-}
+std::string route_json_schema() { return server_ns::json_schema_of("Configuration of cudaq-realtime route", kRoot); }
 
 } // namespace cudaq::realtime::tools

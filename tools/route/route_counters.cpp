@@ -27,9 +27,8 @@ std::string route_counters_text(const detail::router_engine &engine, const std::
       text += fmt::format("{}{{node=\"{}\"}} {}\n", name, nodes[node].name, value(engine.router().counters(node)));
   };
   using counts = detail::route_node_counters;
-  each("cudaq_router_node_joined", "gauge", "1 while the node takes requests.", [](const counts &c) {
-    return c.state.load() == static_cast<std::uint32_t>(node_state::joined) ? 1 : 0;
-  });
+  each("cudaq_router_node_joined", "gauge", "1 while the node takes requests.",
+       [](const counts &c) { return c.state.load() == static_cast<std::uint32_t>(node_state::joined) ? 1 : 0; });
   each("cudaq_router_node_forwarded_total", "counter", "Requests that were sent to the node.",
        [](const counts &c) { return c.forwarded.value(); });
   each("cudaq_router_node_answered_total", "counter", "Answers of the node that were delivered.",
@@ -40,7 +39,8 @@ std::string route_counters_text(const detail::router_engine &engine, const std::
        [](const counts &c) { return c.refused.value(); });
   each("cudaq_router_node_late_total", "counter", "Answers that came too late and were dropped.",
        [](const counts &c) { return c.late.value(); });
-  each("cudaq_router_node_joins_total", "counter", "Sessions that began.", [](const counts &c) { return c.joins.value(); });
+  each("cudaq_router_node_joins_total", "counter", "Sessions that began.",
+       [](const counts &c) { return c.joins.value(); });
   each("cudaq_router_node_losses_total", "counter", "Sessions that ended.",
        [](const counts &c) { return c.losses.value(); });
   return text + "# EOF\n";

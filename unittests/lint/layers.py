@@ -33,6 +33,8 @@ BELOW = {
     "lib/transport/datagram": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
     "lib/transport/roce": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/route": {"lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/ucx": {"lib/transport/route", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},

@@ -22,7 +22,8 @@ void node_sessions::disconnected(std::uint64_t connection) {
 }
 
 node_sessions::session *node_sessions::find(std::uint64_t epoch) {
-  const auto found = std::find_if(sessions_.begin(), sessions_.end(), [epoch](const session &s) { return s.epoch == epoch; });
+  const auto found =
+      std::find_if(sessions_.begin(), sessions_.end(), [epoch](const session &s) { return s.epoch == epoch; });
   return found == sessions_.end() ? nullptr : &*found;
 }
 
@@ -46,8 +47,8 @@ void node_sessions::release(std::uint32_t slot) {
 
 std::uint32_t node_sessions::taken_of_ended(std::uint64_t router_id, bool only_this_router) const {
   return static_cast<std::uint32_t>(std::count_if(slots_.begin(), slots_.end(), [&](const slot_record &slot) {
-    const bool live = std::any_of(sessions_.begin(), sessions_.end(),
-                                  [&](const session &s) { return s.epoch == slot.epoch; });
+    const bool live =
+        std::any_of(sessions_.begin(), sessions_.end(), [&](const session &s) { return s.epoch == slot.epoch; });
     return slot.phase == slot_phase::taken && !live && (!only_this_router || slot.router_id == router_id);
   }));
 }
@@ -199,8 +200,8 @@ bool node_sessions::publish(std::uint32_t slot) {
   const std::uint8_t *const frame = ring_.tx_data_host + slot * ring_.tx_stride_sz;
   cudaq_rpc_response_t response{};
   std::memcpy(&response, frame, sizeof response);
-  const bool whole = response.magic == CUDAQ_RPC_MAGIC_RESPONSE &&
-                     response.result_len <= limits_.slot_size - sizeof response;
+  const bool whole =
+      response.magic == CUDAQ_RPC_MAGIC_RESPONSE && response.result_len <= limits_.slot_size - sizeof response;
   if (whole)
     answer(slot, response.status, {frame + sizeof response, response.result_len});
   else

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's end of the routers' messages, without network, thread and clock: sessions, and the requests in the slots of a
-// dispatcher. docs/transport/route.md has the wire.
+// A node's end of the routers' messages, without network, thread and clock: sessions, and the requests in the slots of
+// a dispatcher. docs/transport/route.md has the wire.
 //
 // A request is executed at most once, and never after the end of its session:
-//   - a hello with a router's id ends the router's older session; requests of it that no one has taken are discarded
-//   - the new session is welcomed when the requests of the old one that were taken have their answers (which go nowhere)
+//   - a hello with a router's id ends the router's older session; its requests that were not taken are discarded
+//   - the new session is welcomed when the taken requests of the old one have their answers, which go nowhere
 //   - so no request of the old session can reach a decoder after a reset that the router sends in the new one
 #pragma once
 
@@ -20,7 +20,7 @@ namespace cudaq::realtime::detail {
 
 struct session_limits {
   std::uint32_t num_slots = 64, slot_size = 256;
-  std::uint32_t most_routers = 2; ///< each gets num_slots / most_routers credits
+  std::uint32_t most_routers = 2;                             ///< each gets num_slots / most_routers credits
   std::chrono::nanoseconds silence = std::chrono::seconds(5); ///< of a router, or of a connection without a session
 };
 
@@ -59,7 +59,7 @@ public:
   bool take(std::uint32_t &slot);
   /// The answer lies in the TX slot. False: the slot was not taken.
   bool publish(std::uint32_t slot);
-  /// The end: answers the requests that no one has taken SHUTTING_DOWN, and says bye.
+  /// The end: answers the requests that the loop has not taken SHUTTING_DOWN, and says bye.
   void close();
 
   [[nodiscard]] const node_counters &counters() const noexcept { return counters_; }

@@ -17,8 +17,9 @@ request_router::request_router(route_table table, const router_limits &limits, r
 }
 
 request_router::key_record *request_router::find_key(std::uint64_t key) {
-  const auto found = std::lower_bound(keys_.begin(), keys_.end(), key,
-                                      [](const key_record &record, std::uint64_t wanted) { return record.key < wanted; });
+  const auto found =
+      std::lower_bound(keys_.begin(), keys_.end(), key,
+                       [](const key_record &record, std::uint64_t wanted) { return record.key < wanted; });
   return found != keys_.end() && found->key == key ? &*found : nullptr;
 }
 

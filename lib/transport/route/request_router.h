@@ -4,7 +4,7 @@
 //
 // The life of one request, with two nodes; node 1 has the key 7 and one credit:
 //
-//   submit(entry 4, enqueue, key 7)   node 1 is joined, wire slot 0 is free: send request(epoch E, slot 0, generation 1)
+//   submit(entry 4, enqueue, key 7)   node 1 is joined, wire slot 0 is free: send request(E, slot 0, generation 1)
 //   submit(entry 5, enqueue, key 7)   no credit: entry 5 waits in the queue of node 1
 //   received answer(E, 0, 1)          answer(entry 4); wire slot 0 is free: entry 5 is sent with generation 2
 //   tick, nothing heard for too long  node 1 is lost: answer(entry 5, lost), key 7 is lost, disconnect(node 1)
@@ -38,10 +38,10 @@ enum class route_status : std::int32_t {
 /// A function that is routed.
 struct route_function {
   std::uint32_t function_id = 0;
-  bool by_key = true;          ///< by the first 8 bytes of the payload; else to `node`
-  std::uint32_t node = 0;      ///< if not by_key
-  bool resets = false;         ///< brings a lost key into use again
-  bool server_status = false;  ///< the status numbers as they are, not negative
+  bool by_key = true;         ///< by the first 8 bytes of the payload; else to `node`
+  std::uint32_t node = 0;     ///< if not by_key
+  bool resets = false;        ///< brings a lost key into use again
+  bool server_status = false; ///< the status numbers as they are, not negative
 };
 
 struct route_key {

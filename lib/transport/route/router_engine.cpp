@@ -50,8 +50,8 @@ std::uint32_t router_engine::turn(request_router::time at) {
   for (const std::uint64_t end = written_.load(); read_ != end; ++read_, ++work) {
     const std::uint32_t entry = inbox_[read_ % entries_];
     const inbox_entry &request = requests_[entry];
-    router_.submit(entry, request.function_id,
-                   {payloads_.data() + std::size_t{entry} * entry_bytes_, request.length}, request.timestamp, at);
+    router_.submit(entry, request.function_id, {payloads_.data() + std::size_t{entry} * entry_bytes_, request.length},
+                   request.timestamp, at);
   }
   router_.tick(at);
   if (leave_.load() != 0 && !left_)

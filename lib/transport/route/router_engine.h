@@ -72,11 +72,11 @@ private:
   const events events_;
   request_router router_;
   std::vector<std::uint8_t> payloads_;
-  std::vector<inbox_entry> requests_;   ///< by entry
-  std::vector<std::uint32_t> inbox_;    ///< entries, at head modulo its size
-  shared_word<std::uint64_t> written_;  ///< by the dispatcher's thread
-  std::uint64_t read_ = 0;              ///< by the router's thread
-  request_router::time now_{};          ///< of the turn
+  std::vector<inbox_entry> requests_;  ///< by entry
+  std::vector<std::uint32_t> inbox_;   ///< entries, at head modulo its size
+  shared_word<std::uint64_t> written_; ///< by the dispatcher's thread
+  std::uint64_t read_ = 0;             ///< by the router's thread
+  request_router::time now_{};         ///< of the turn
   std::uint64_t drained_before_ = 0;
   bool left_ = false;
   node_link::message_receiver on_message_;

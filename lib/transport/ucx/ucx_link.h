@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program gets a link over UCX from libcudaq-realtime-bridge-ucx.so, which it loads by name: by dlsym. Program and
-// library are of the same build.
+// How a program gets a link over UCX from libcudaq-realtime-bridge-ucx.so, which it loads by name: by dlsym. Program
+// and library are of the same build.
 #pragma once
 
 #include "lib/transport/route/node_link.h"

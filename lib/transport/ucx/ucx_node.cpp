@@ -7,7 +7,9 @@ namespace {
 constexpr std::uint32_t kPollsPerTick = 32; // without a request
 constexpr std::uint64_t kFlushNs = 200000000;
 
-cudaq_rx_status_t rx_poll(void *self, std::uint32_t *out_slot) { return static_cast<ucx_node *>(self)->poll(*out_slot); }
+cudaq_rx_status_t rx_poll(void *self, std::uint32_t *out_slot) {
+  return static_cast<ucx_node *>(self)->poll(*out_slot);
+}
 cudaq_status_t tx_publish(void *self, std::uint32_t slot) {
   return guarded_brief("tx_publish", [&] { return static_cast<ucx_node *>(self)->publish(slot); });
 }

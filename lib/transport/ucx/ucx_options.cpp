@@ -68,8 +68,10 @@ status_or_reason read_ucx_options(int argc, char *const *argv, ucx_options &out)
     const std::size_t equals = word.find('=');
     const std::string_view name = word.substr(0, equals);
     if (!known(name))
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "'%s': the ucx provider has no such option; docs/transport/route.md has "
-                         "them", text(word).c_str());
+      return make_reason(CUDAQ_ERR_INVALID_ARG,
+                         "'%s': the ucx provider has no such option; docs/transport/route.md has "
+                         "them",
+                         text(word).c_str());
     std::string_view value;
     if (equals != std::string_view::npos)
       value = word.substr(equals + 1);

@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr unsigned kMessageId = 0x52; // of the active messages
+constexpr unsigned kMessageId = 0x52;     // of the active messages
 constexpr std::size_t kMostRequests = 64; // connections that wait to be accepted
 constexpr std::size_t kMostConnections = 128;
 constexpr auto kCloseLimit = 1s;
@@ -71,17 +71,18 @@ struct ucx_worker::state {
   std::vector<std::unique_ptr<connection>> connections; ///< their addresses are arguments of UCX's callbacks
   std::deque<ucp_conn_request_h> requests;
   std::vector<std::pair<void *, std::unique_ptr<connection>>> closing; ///< the request, and what UCX may still name
-  std::vector<std::unique_ptr<send_buffer>> buffers; ///< all
+  std::vector<std::unique_ptr<send_buffer>> buffers;                   ///< all
   std::vector<send_buffer *> free_buffers;
   std::uint32_t work = 0; ///< events since the last progress
 
   connection *find(std::uint64_t id) {
-    const auto found = std::find_if(connections.begin(), connections.end(), [id](const auto &c) { return c->id == id; });
+    const auto found =
+        std::find_if(connections.begin(), connections.end(), [id](const auto &c) { return c->id == id; });
     return found == connections.end() ? nullptr : found->get();
   }
   connection *find(ucp_ep_h endpoint) {
-    const auto found =
-        std::find_if(connections.begin(), connections.end(), [endpoint](const auto &c) { return c->endpoint == endpoint; });
+    const auto found = std::find_if(connections.begin(), connections.end(),
+                                    [endpoint](const auto &c) { return c->endpoint == endpoint; });
     return found == connections.end() ? nullptr : found->get();
   }
   std::uint64_t create(ucp_ep_params_t &params);
@@ -144,8 +145,8 @@ status_or_reason ucx_worker::open(const ucx_settings &settings, events receiver)
   s.receiver = std::move(receiver);
   if (std::getenv("UCX_LOG_LEVEL") == nullptr)
     ucs_global_opts_set_value("LOG_LEVEL", "fatal"); // UCX prints to stdout, which belongs to the program
-  // UCX takes shared memory for connections whose other side may die only if it is told so, and a port that was used
-  // lately only with REUSEADDR. Version 1.13 reads these from the environment only.
+  // Only with these settings UCX takes shared memory for connections whose other side may die, and a port that was used
+  // lately. Version 1.13 reads these from the environment only.
   for (const char *const name : {"UCX_POSIX_ERROR_HANDLING", "UCX_SYSV_ERROR_HANDLING", "UCX_TCP_CM_REUSEADDR"})
     setenv(name, "y", 0);
   ucp_config_t *config = nullptr;
@@ -287,7 +288,8 @@ void ucx_worker::state::close(std::unique_ptr<connection> which) {
 
 void ucx_worker::close(std::uint64_t id) {
   state &s = *state_;
-  const auto found = std::find_if(s.connections.begin(), s.connections.end(), [id](const auto &c) { return c->id == id; });
+  const auto found =
+      std::find_if(s.connections.begin(), s.connections.end(), [id](const auto &c) { return c->id == id; });
   if (found == s.connections.end())
     return;
   std::unique_ptr<state::connection> last = std::move(*found);
@@ -372,7 +374,8 @@ ucx_worker::~ucx_worker() {
       ucp_listener_reject(s.listener, request);
     if (s.listener != nullptr)
       ucp_listener_destroy(s.listener);
-    for (const auto deadline = steady_clock::now() + kCloseLimit; !s.closing.empty() && steady_clock::now() < deadline;) {
+    for (const auto deadline = steady_clock::now() + kCloseLimit;
+         !s.closing.empty() && steady_clock::now() < deadline;) {
       ucp_worker_progress(s.worker);
       s.reap();
     }

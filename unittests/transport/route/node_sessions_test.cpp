@@ -86,7 +86,7 @@ TEST_F(NodeSessions, ANewSessionWaitsForTheRequestsOfTheOldOneThatWereTaken) {
   EXPECT_TRUE(fresh->to_router.empty());
   EXPECT_FALSE(old->node_end);
   node_.execute_one();
-  EXPECT_TRUE(fresh->to_router.empty()) << "one is still in work";
+  EXPECT_TRUE(fresh->to_router.empty()) << "one is still in progress";
   node_.execute_one();
   EXPECT_EQ(next(*fresh).kind, route_kind::welcome);
   EXPECT_TRUE(old->to_router.empty()) << "answers of an ended session go nowhere";

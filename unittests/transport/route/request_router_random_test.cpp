@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random schedules: nodes die, stop, go on and leave while requests are under way; messages arrive late and again. Every
-// request gets exactly one answer, and an answer 0 is the right one.
+// Random schedules: nodes die, stop, go on and leave while requests are under way; messages arrive late and again.
+// Every request gets exactly one answer, and an answer 0 is the right one.
 #include "unittests/transport/route/route_world.h"
 
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A router and its nodes in one thread, with a network and a clock of the test's own: what was sent arrives in order, at
-// the time that the test wants; nodes die, stop and go on. Every rule of the answers is checked at each answer.
+// A router and its nodes in one thread, with a network and a clock of the test's own: what was sent arrives in order,
+// at the time that the test wants; nodes die, stop and go on. Every rule of the answers is checked at each answer.
 #pragma once
 
 #include "lib/transport/route/node_sessions.h"
@@ -168,7 +168,8 @@ public:
   explicit route_world(std::uint32_t num_nodes, const std::function<void(router_limits &)> &change = {}) {
     route_table table;
     table.num_nodes = num_nodes;
-    table.functions = {{kAdd, true, 0, false, true}, {kResetKey, true, 0, true, true}, {kPlain, false, 0, false, false}};
+    table.functions = {
+        {kAdd, true, 0, false, true}, {kResetKey, true, 0, true, true}, {kPlain, false, 0, false, false}};
     for (std::uint32_t key = 0; key < 4 * num_nodes; ++key)
       table.keys.push_back({key, key % num_nodes});
     limits.num_entries = 64;
