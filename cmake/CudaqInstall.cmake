@@ -21,7 +21,7 @@ foreach(_provider IN ITEMS udp roce)
   endif()
 endforeach()
 install(TARGETS cudaq-realtime-bridge-shm ${_module})
-if(TARGET cudaq-realtime-bridge-ucx) # a component of its own, without a Debian package: the packages do not depend on UCX
+if(TARGET cudaq-realtime-bridge-ucx) # without a Debian package: the packages do not depend on UCX
   install(TARGETS cudaq-realtime-bridge-ucx LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT ucx)
 endif()
 install(TARGETS cudaq-realtime-shm-client EXPORT cudaq-realtime-realtime-shm-client-targets ${_library})
