@@ -20,7 +20,8 @@ must|file:/usr/include/nlohmann/json.hpp|nlohmann-json3-dev|the JSON output of t
 must|file:/usr/include/fmt/format.h|libfmt-dev|the text output of the program
 may|file:/usr/include/vulkan/vulkan_core.h|libvulkan-dev|rings with requests in device memory
 may|file:/usr/include/infiniband/mlx5dv.h|libibverbs-dev|the test that compares gpu-roce with the layouts of rdma-core
-may|file:/usr/include/yaml-cpp/parser.h|libyaml-cpp-dev|the configuration of `serve`
+may|file:/usr/include/yaml-cpp/parser.h|libyaml-cpp-dev|the configuration of `serve` and `route`
+may|file:/usr/include/ucp/api/ucp.h|libucx-dev|the provider ucx and `route`: many decoding servers
 may|cmd:ccache|ccache|keeping the objects of third-party code for later builds
 may|pip|python3-pip|fetching PyMatching's sources, once; without it only lookup and bp-osd are built
 T

@@ -13,6 +13,7 @@ namespace cudaq::realtime::tools {
 void add_demo(CLI::App &program, chosen_command &chosen);
 void add_decode(CLI::App &program, chosen_command &chosen);
 void add_serve(CLI::App &program, chosen_command &chosen);
+void add_route(CLI::App &program, chosen_command &chosen);
 void add_top(CLI::App &program, chosen_command &chosen);
 void add_pipeline(CLI::App &program, chosen_command &chosen);
 void add_latency(CLI::App &program, chosen_command &chosen);

@@ -23,6 +23,7 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
   cudaq-realtime emulate               a control system in software: plays syndromes to a server in another process
   cudaq-realtime serve --schema        the decoding server: decoders for requests that come over a transport
+  cudaq-realtime route --schema        many servers: spreads the requests of one transport over them
   cudaq-realtime top --counters PATH   a running server: rates, latencies, queues, errors
   cudaq-realtime latency               round trips of the library, and of the floor on the same two cores
   cudaq-realtime bench device          the device path, and what the GPU and the bus allow
@@ -58,6 +59,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
   tools::add_pipeline(app, chosen);
   tools::add_emulate(app, chosen);
   tools::add_serve(app, chosen);
+  tools::add_route(app, chosen);
   tools::add_top(app, chosen);
 #endif
   tools::add_latency(app, chosen);

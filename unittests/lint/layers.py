@@ -34,6 +34,8 @@ BELOW = {
     "lib/transport/roce": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/gpu_roce": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/route": {"lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/ucx": {"lib/transport/route", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},

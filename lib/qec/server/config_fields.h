@@ -47,7 +47,9 @@ struct config_object {
 /// path of the field, its value, and what is accepted.
 [[nodiscard]] std::string check_fields(const config_node &node, const config_object &object);
 
-/// The schema of a configuration, as a JSON text (JSON Schema, draft 2020-12).
+/// The schema of an object, as a JSON text (JSON Schema, draft 2020-12).
+[[nodiscard]] std::string json_schema_of(std::string_view title, const config_object &object);
+/// That of the server's configuration.
 [[nodiscard]] std::string config_json_schema();
 
 } // namespace cudaq::qec::realtime

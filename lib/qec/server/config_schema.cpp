@@ -95,10 +95,11 @@ std::string object_body(const config_object &object, const std::string &indent, 
 
 } // namespace
 
-std::string config_json_schema() {
-  return joined({"{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\", \"title\": \"Configuration of "
-                 "cudaq-realtime serve\", ",
-                 object_body(config_root(), "", false), "}\n"});
+std::string json_schema_of(std::string_view title, const config_object &object) {
+  return joined({"{\"$schema\": \"https://json-schema.org/draft/2020-12/schema\", \"title\": ", json_text(title), ", ",
+                 object_body(object, "", false), "}\n"});
 }
+
+std::string config_json_schema() { return json_schema_of("Configuration of cudaq-realtime serve", config_root()); }
 
 } // namespace cudaq::qec::realtime

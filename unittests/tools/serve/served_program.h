@@ -64,6 +64,7 @@ public:
     if (pid_ > 0)
       kill(pid_, number);
   }
+  pid_t pid() const { return pid_; }
   /// Not after wait.
   bool runs() const {
     siginfo_t info{};

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The router's link over UCX. `route` takes it from the provider's library at run time: so only this library needs UCX.
+#include "lib/transport/ucx/ucx_link.h"
+
+#include "lib/transport/ucx/ucx_worker.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cudaq::realtime::detail {
+namespace {
+
+class ucx_link final : public node_link {
+public:
+  status_or_reason open(const ucx_link_options &options) {
+    options_ = options;
+    connections_.assign(options.nodes.size(), 0);
+    ucx_settings settings;
+    settings.tls = options.tls;
+    settings.most_bytes = options.most_bytes;
+    settings.loopback = std::all_of(options.nodes.begin(), options.nodes.end(),
+                                    [](const auto &node) { return node.address.starts_with("127."); });
+    return worker_.open(settings, {[this](std::uint64_t, std::span<const std::uint8_t> bytes) { (*message_)(bytes); },
+                                   [](std::uint64_t) {}, [this](std::uint64_t id) { failed(id); }});
+  }
+
+  bool connect(std::uint32_t node) override {
+    connections_[node] = worker_.connect(options_.nodes[node].address, options_.nodes[node].port);
+    return connections_[node] != 0;
+  }
+  void disconnect(std::uint32_t node) override {
+    worker_.close(connections_[node]);
+    connections_[node] = 0;
+  }
+  void send(std::uint32_t node, const route_header &header, std::span<const std::uint8_t> payload) override {
+    worker_.send(connections_[node], {reinterpret_cast<const std::uint8_t *>(&header), sizeof header}, payload,
+                 header.kind == route_kind::hello);
+  }
+  std::uint32_t progress(const message_receiver &message, const failure_receiver &failure) override {
+    message_ = &message;
+    failure_ = &failure;
+    return worker_.progress();
+  }
+  bool flush(std::uint64_t limit_ns) override { return worker_.flush(limit_ns); }
+  std::string carrier(std::uint32_t node) override { return worker_.carrier(connections_[node]); }
+
+private:
+  void failed(std::uint64_t id) {
+    for (std::uint32_t node = 0; node < connections_.size(); ++node)
+      if (connections_[node] == id) {
+        connections_[node] = 0;
+        (*failure_)(node);
+      }
+  }
+
+  ucx_link_options options_;
+  std::vector<std::uint64_t> connections_; ///< by node; 0: none
+  const message_receiver *message_ = nullptr;
+  const failure_receiver *failure_ = nullptr;
+  ucx_worker worker_;
+};
+
+} // namespace
+} // namespace cudaq::realtime::detail
+
+extern "C" CUDAQ_REALTIME_API cudaq::realtime::detail::node_link *
+cudaq_ucx_make_link(std::uint32_t version, const cudaq::realtime::detail::ucx_link_options *options, char *reason,
+                    std::size_t reason_bytes) {
+  using namespace cudaq::realtime::detail;
+  std::string text;
+  try {
+    if (version == kUcxLinkVersion) {
+      auto made = std::make_unique<ucx_link>();
+      const status_or_reason refused = made->open(*options);
+      if (!refused)
+        return made.release();
+      text = refused.text;
+    } else {
+      text = "the library is of another version than the program";
+    }
+  } catch (const std::exception &e) {
+    text = e.what();
+  }
+  const std::size_t bytes = std::min(text.size(), reason_bytes - 1);
+  std::memcpy(reason, text.data(), bytes);
+  reason[bytes] = '\0';
+  return nullptr;
+}

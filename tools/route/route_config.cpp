@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/route/route_config.h"
+
+#include "lib/qec/server/config_fields.h"
+#include "lib/qec/server/wire_requests.h"
+
+#include <arpa/inet.h>
+#include <charconv>
+#include <map>
+#include <set>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+namespace server_ns = cudaq::qec::realtime;
+using server_ns::config_field;
+using server_ns::config_node;
+using server_ns::config_object;
+using server_ns::place_of;
+using enum server_ns::field_type;
+
+constexpr double kMostIds = 9007199254740991.0; // 2^53 - 1: exact in JSON, too
+constexpr std::uint64_t kMostKeys = 1u << 20;
+constexpr std::size_t kMostNodes = 64;
+
+constexpr config_field kNodeFields[] = {
+    {"name", text, true, 0, 0, "", "name for lines, counters and functions; each is used once", nullptr},
+    {"address", text, false, 0, 0, "", "IPv4 address; 127.0.0.1 if it is missing", nullptr},
+    {"port", number, true, 1, 65535, "", "port of the node: serve --transport ucx -- --port=N", nullptr},
+    {"decoders", numbers, false, 0, kMostIds, "", "ids of the decoders that the node has", nullptr},
+    {"first_decoder", number, false, 0, kMostIds, "", "with last_decoder: all ids from this one", nullptr},
+    {"last_decoder", number, false, 0, kMostIds, "", "to this one", nullptr},
+    {"drain", choice, false, 0, 0, "true|false", "true: no new requests for this node. Read again at SIGHUP", nullptr},
+};
+constexpr config_object kNode{kNodeFields};
+
+constexpr config_field kFunctionFields[] = {
+    {"name", text, false, 0, 0, "", "name of the function, such as qec_decode; its id is the hash of it", nullptr},
+    {"id", number, false, 0, 4294967295.0, "", "id of the function, instead of its name", nullptr},
+    {"node", text, false, 0, 0, "",
+     "the node that gets all requests; without it the decoder id (the first 8 bytes) "
+     "chooses",
+     nullptr},
+};
+constexpr config_object kFunction{kFunctionFields};
+
+constexpr config_field kTransportFields[] = {
+    {"provider", text, false, 0, 0, "", "name (shm, udp, roce) or path of a provider", nullptr},
+    {"args", texts, false, 0, 0, "", "options of the provider, as after -- on the command line", nullptr},
+};
+constexpr config_object kTransport{kTransportFields};
+
+constexpr double kMostMs = 3600000;
+constexpr config_field kRootFields[] = {
+    {"nodes", objects, true, 0, 0, "", "at least one node, at most 64", &kNode},
+    {"functions", objects, false, 0, 0, "",
+     "functions beside enqueue_syndromes, get_corrections and reset_decoder, which are always there", &kFunction},
+    {"transport", object, false, 0, 0, "", "how requests arrive; the command line stands above it", &kTransport},
+    {"heartbeat_ms", number, false, 1, kMostMs, "", "time between two pings to a node; 100 if it is missing", nullptr},
+    {"lost_after_ms", number, false, 2, kMostMs, "",
+     "a node that has sent nothing for this time is lost; 1000 if it is missing, at least twice heartbeat_ms", nullptr},
+    {"reconnect_ms", number, false, 1, kMostMs, "",
+     "pause before the next connection to a lost node; 200 if it is "
+     "missing",
+     nullptr},
+    {"answer_limit_ms", number, false, 0, kMostMs, "",
+     "a request without an answer for this time is answered SYNDROMES_DROPPED; 10000 if it is missing, 0: no limit",
+     nullptr},
+    {"credits", number, false, 1, 65536, "",
+     "most requests that one node has at the same time; 1024 if it is missing. "
+     "A node may allow fewer",
+     nullptr},
+    {"queue_length", number, false, 0, 65536, "",
+     "requests that may wait for a credit of one node; 64 if it is missing. One more is answered BUSY", nullptr},
+    {"tls", text, false, 0, 0, "", "transports of UCX, as UCX_TLS, such as tcp", nullptr},
+};
+constexpr config_object kRoot{kRootFields};
+
+std::uint64_t field_number(const config_node &node) {
+  std::uint64_t value = 0;
+  std::from_chars(node.text.data(), node.text.data() + node.text.size(), value);
+  return value;
+}
+
+template <class Number>
+void take_field(const config_node &map, std::string_view field, Number &value) {
+  if (const config_node *const found = map.find(field))
+    value = static_cast<Number>(field_number(*found));
+}
+void take_field(const config_node &map, std::string_view field, std::string &value) {
+  if (const config_node *const found = map.find(field))
+    value = found->text;
+}
+void take_ms(const config_node &map, std::string_view field, std::chrono::nanoseconds &value) {
+  if (const config_node *const found = map.find(field))
+    value = std::chrono::milliseconds(field_number(*found));
+}
+
+/// Fills a config from a checked tree; `error` has the first offence that the table cannot express.
+class route_reader {
+public:
+  explicit route_reader(const config_node &root) : root_(root) {}
+  std::string read(route_config &config);
+
+private:
+  std::string add_key(const config_node &at, const std::string &path, std::uint64_t id, std::uint32_t node);
+  std::string read_node(const config_node &map, std::size_t index);
+  std::string read_range(const config_node &map, const std::string &path, std::uint32_t index);
+  std::string read_function(const config_node &map, std::size_t index);
+
+  const config_node &root_;
+  route_config *config_ = nullptr;
+  std::map<std::string, std::uint32_t> names_;
+  std::set<std::uint64_t> ids_;
+};
+
+std::string route_reader::add_key(const config_node &at, const std::string &path, std::uint64_t id,
+                                  std::uint32_t node) {
+  if (!ids_.insert(id).second)
+    return place_of(at) + path + ": decoder " + std::to_string(id) + " is there twice; each belongs to one node";
+  config_->table.keys.push_back({id, node});
+  return "";
+}
+
+std::string route_reader::read_range(const config_node &map, const std::string &path, std::uint32_t index) {
+  const config_node *const first = map.find("first_decoder"), *const last = map.find("last_decoder");
+  if (first == nullptr && last == nullptr)
+    return "";
+  if (first == nullptr || last == nullptr)
+    return place_of(first != nullptr ? *first : *last) + path + "first_decoder and last_decoder: both or none";
+  const std::uint64_t from = field_number(*first), to = field_number(*last);
+  if (to < from || to - from >= kMostKeys)
+    return place_of(*last) + path + "last_decoder: \"" + last->text + "\" is not a number from first_decoder to " +
+           std::to_string(kMostKeys - 1) + " above it";
+  for (std::uint64_t id = from; id <= to; ++id)
+    if (std::string error = add_key(*first, path + "first_decoder", id, index); !error.empty())
+      return error;
+  return "";
+}
+
+std::string route_reader::read_node(const config_node &map, std::size_t index) {
+  const std::string path = "nodes[" + std::to_string(index) + "].";
+  route_node node;
+  node.address = "127.0.0.1";
+  take_field(map, "name", node.name);
+  take_field(map, "address", node.address);
+  take_field(map, "port", node.port);
+  node.drain = map.find("drain") != nullptr && map.find("drain")->text == "true";
+  const auto number = static_cast<std::uint32_t>(index);
+  if (node.name.empty() || node.name.find_first_of(" =\"\\\n\t") != std::string::npos)
+    return place_of(*map.find("name")) + path + "name: \"" + node.name + "\" is not a word without space, = and quotes";
+  if (in_addr parsed{}; inet_pton(AF_INET, node.address.c_str(), &parsed) != 1)
+    return place_of(*map.find("address")) + path + "address: \"" + node.address + "\" is not an IPv4 address";
+  if (!names_.emplace(node.name, number).second)
+    return place_of(*map.find("name")) + path + "name: " + node.name + " is the name of an earlier node";
+  if (const config_node *const decoders = map.find("decoders"))
+    for (const config_node &item : decoders->items)
+      if (std::string error = add_key(item, path + "decoders", field_number(item), number); !error.empty())
+        return error;
+  config_->nodes.push_back(std::move(node));
+  return read_range(map, path, number);
+}
+
+std::string route_reader::read_function(const config_node &map, std::size_t index) {
+  const std::string path = "functions[" + std::to_string(index) + "].";
+  const config_node *const name = map.find("name"), *const id = map.find("id"), *const node = map.find("node");
+  if ((name == nullptr) == (id == nullptr))
+    return place_of(map) + path + "name or id: one of the two is given";
+  detail::route_function function;
+  function.function_id =
+      name != nullptr ? fnv1a_hash(name->text.c_str()) : static_cast<std::uint32_t>(field_number(*id));
+  function.by_key = node == nullptr;
+  if (node != nullptr) {
+    const auto found = names_.find(node->text);
+    if (found == names_.end())
+      return place_of(*node) + path + "node: \"" + node->text + "\" is not the name of a node";
+    function.node = found->second;
+  }
+  for (const detail::route_function &other : config_->table.functions)
+    if (other.function_id == function.function_id)
+      return place_of(name != nullptr ? *name : *id) + path + (name != nullptr ? "name: " : "id: ") +
+             (name != nullptr ? name->text : id->text) + " is routed already";
+  config_->table.functions.push_back(function);
+  return "";
+}
+
+std::string route_reader::read(route_config &config) {
+  config_ = &config;
+  for (const std::uint32_t id :
+       {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId})
+    config.table.functions.push_back({id, true, 0, id == server_ns::kResetFunctionId, true});
+  const config_node &nodes = *root_.find("nodes");
+  if (nodes.items.size() > kMostNodes)
+    return place_of(nodes) + "nodes: " + std::to_string(nodes.items.size()) + " nodes; at most " +
+           std::to_string(kMostNodes) + " are accepted";
+  for (std::size_t i = 0; i < nodes.items.size(); ++i)
+    if (std::string error = read_node(nodes.items[i], i); !error.empty())
+      return error;
+  config.table.num_nodes = static_cast<std::uint32_t>(config.nodes.size());
+  if (const config_node *const functions = root_.find("functions"))
+    for (std::size_t i = 0; i < functions->items.size(); ++i)
+      if (std::string error = read_function(functions->items[i], i); !error.empty())
+        return error;
+  take_ms(root_, "heartbeat_ms", config.limits.heartbeat);
+  take_ms(root_, "lost_after_ms", config.limits.lost_after);
+  take_ms(root_, "reconnect_ms", config.limits.reconnect);
+  take_ms(root_, "answer_limit_ms", config.limits.answer_limit);
+  take_field(root_, "credits", config.limits.most_credits);
+  take_field(root_, "queue_length", config.limits.queue_length);
+  take_field(root_, "tls", config.tls);
+  if (config.limits.lost_after < 2 * config.limits.heartbeat) {
+    const config_node *const field = root_.find("lost_after_ms");
+    return place_of(field != nullptr ? *field : root_) + "lost_after_ms: it is at least twice heartbeat_ms";
+  }
+  if (const config_node *const transport = root_.find("transport")) {
+    take_field(*transport, "provider", config.transport);
+    if (const config_node *const args = transport->find("args"))
+      for (const config_node &arg : args->items)
+        config.transport_args.push_back(arg.text);
+  }
+  return "";
+}
+
+} // namespace
+
+server_ns::or_error<route_config> read_route_config(std::string_view yaml) {
+  const auto failure = server_ns::or_error<route_config>::failure;
+  auto root = server_ns::read_yaml(yaml);
+  if (!root)
+    return failure(root.error);
+  if (std::string error = server_ns::check_fields(*root, kRoot); !error.empty())
+    return failure(std::move(error));
+  route_config config;
+  if (std::string error = route_reader(*root).read(config); !error.empty())
+    return failure(std::move(error));
+  return config;
+}
+
+std::uint64_t drained_nodes(const route_config &config) {
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i < config.nodes.size(); ++i)
+    mask |= std::uint64_t{config.nodes[i].drain ? 1u : 0u} << i;
+  return mask;
+}
+
+std::string fixed_difference(const route_config &now, const route_config &wanted) {
+  const auto same_node = [](const route_node &a, const route_node &b) {
+    return a.name == b.name && a.address == b.address && a.port == b.port;
+  };
+  const auto same_key = [](const detail::route_key &a, const detail::route_key &b) {
+    return a.key == b.key && a.node == b.node;
+  };
+  if (!std::equal(now.nodes.begin(), now.nodes.end(), wanted.nodes.begin(), wanted.nodes.end(), same_node) ||
+      !std::equal(now.table.keys.begin(), now.table.keys.end(), wanted.table.keys.begin(), wanted.table.keys.end(),
+                  same_key))
+    return "nodes: only drain can change while the router runs; start it again for other changes";
+  return "";
+}
+
+std::string route_json_schema() { return server_ns::json_schema_of("Configuration of cudaq-realtime route", kRoot); }
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The router over UCX with 1 to 8 servers, each a process: over shared memory and over TCP, while nodes are killed and
+// stopped.
+#include "unittests/tools/route/routed_servers.h"
+
+namespace cudaq::realtime::tools::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct carried {
+  const char *name;
+  const char *tls;     ///< for UCX
+  const char *carrier; ///< what must carry the messages
+};
+
+class RouteOver : public testing::TestWithParam<carried> {
+protected:
+  void SetUp() override {
+    if (no_yaml())
+      GTEST_SKIP() << "this build has no YAML parser";
+  }
+  void expect_carrier(routed_servers &servers) {
+    for (const auto &[node, carrier] : servers.wait_joined())
+      EXPECT_EQ(carrier, GetParam().carrier) << node;
+  }
+  void run_nodes(std::uint32_t nodes);
+  /// The router's end: all lines, and every request that was sent was processed.
+  void expect_good_end(routed_servers &servers, checked_streams &streams) {
+    streams.finish();
+    servers.router().signal(SIGTERM);
+    std::string last;
+    for (std::string line = servers.router().line(); !line.empty(); line = servers.router().line())
+      last = line;
+    EXPECT_EQ(last, "CUDAQ_REALTIME_ROUTER_PROCESSED count=" + std::to_string(streams.sent())) << servers.errors();
+    EXPECT_EQ(servers.router().wait(), 0) << servers.errors();
+  }
+
+  scratch_folder folder_;
+};
+
+void RouteOver::run_nodes(std::uint32_t nodes) {
+  routed_servers servers(folder_.path(), nodes, GetParam().tls);
+  servers.start_router("lost_after_ms: 20000\nanswer_limit_ms: 20000\n");
+  expect_carrier(servers);
+  checked_streams streams(servers.router_port(), nodes * kStreamsPerNode, nodes);
+  EXPECT_TRUE(streams.all_decode(50));
+  EXPECT_EQ(streams.answers(kDroppedStatus) + streams.answers(kNotReadyStatus) + streams.answers(kBusyStatus), 0u);
+  expect_good_end(servers, streams);
+}
+
+TEST_P(RouteOver, OneServer) { run_nodes(1); }
+TEST_P(RouteOver, TwoServers) { run_nodes(2); }
+TEST_P(RouteOver, FourServers) { run_nodes(4); }
+TEST_P(RouteOver, EightServers) { run_nodes(8); }
+
+// A node is killed, or stopped for longer than a heartbeat and continued, again and again, under load.
+TEST_P(RouteOver, NodesThatDieAndStopCostOnlyStatuses) {
+  constexpr std::uint32_t kNodes = 4;
+  routed_servers servers(folder_.path(), kNodes, GetParam().tls);
+  servers.start_router("heartbeat_ms: 50\nlost_after_ms: 600\nreconnect_ms: 50\n");
+  expect_carrier(servers);
+  checked_streams streams(servers.router_port(), kNodes * kStreamsPerNode, 7);
+  streams.run_for(200ms);
+  std::mt19937 random(11);
+  for (int round = 0; round < 4; ++round) {
+    const auto node = static_cast<std::uint32_t>(random() % kNodes), other = (node + 1) % kNodes;
+    servers.kill(node);
+    servers.node(other).signal(SIGSTOP);
+    streams.run_for(std::chrono::milliseconds(300 + random() % 700)); // sometimes shorter than lost_after
+    servers.start(node);
+    servers.node(other).signal(SIGCONT);
+    streams.run_for(std::chrono::milliseconds(random() % 400));
+  }
+  EXPECT_GT(streams.answers(kDroppedStatus), 0u);
+  EXPECT_TRUE(streams.all_decode(20)) << servers.errors(); // all come back, each with right answers only
+  // lost_after, and what a busy machine adds.
+  EXPECT_LT(streams.longest(), 15s);
+  expect_good_end(servers, streams);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ucx, RouteOver,
+                         testing::Values(carried{"SharedMemory", "posix,tcp", "posix"}, carried{"Tcp", "tcp", "tcp"}),
+                         [](const auto &tested) { return tested.param.name; });
+
+} // namespace
+} // namespace cudaq::realtime::tools::test

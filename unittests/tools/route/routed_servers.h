@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// A router with its nodes as processes, and a control system that checks every answer.
+#pragma once
+
+#include "lib/transport/datagram/datagram_client.h"
+#include "lib/transport/udp/udp_wire.h"
+#include "unittests/tools/serve/serve_fixture.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+
+namespace cudaq::realtime::tools::test {
+
+inline constexpr std::int32_t kNotReadyStatus = 4, kBusyStatus = 5, kDroppedStatus = 6;
+inline constexpr std::uint32_t kStreamsPerNode = 4;
+
+/// The number after `key` in a line of key=value words.
+inline int number_in(const std::string &line, const std::string &key) {
+  const std::size_t at = line.find(" " + key + "=");
+  return at == std::string::npos ? -1 : std::stoi(line.substr(at + key.size() + 2));
+}
+
+/// Decoder ids k, k + nodes, ... belong to node k. Decoder id's answer to detector d is observable (d + id) % 4.
+class routed_servers {
+public:
+  routed_servers(const std::filesystem::path &folder, std::uint32_t nodes, std::string tls)
+      : folder_(folder), tls_(std::move(tls)), ports_(nodes, 0), nodes_(nodes) {
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      std::string text = "decoders:\n";
+      for (std::uint32_t k = 0; k < kStreamsPerNode; ++k) {
+        const std::uint32_t id = node + k * nodes;
+        text += "  - id: " + std::to_string(id) + "\n    type: lookup\n    dem: |\n" + model(id);
+      }
+      write(folder_ / (name(node) + ".yaml"), text);
+      start(node);
+    }
+  }
+
+  static std::string name(std::uint32_t node) { return "node" + std::to_string(node); }
+  running_program &node(std::uint32_t number) { return *nodes_[number]; }
+  bool runs(std::uint32_t number) const { return nodes_[number] != nullptr; }
+  int port(std::uint32_t number) const { return ports_[number]; }
+  std::uint32_t count() const { return static_cast<std::uint32_t>(nodes_.size()); }
+  std::string errors() const { return read_file(folder_ / "stderr"); }
+
+  /// On the port that it had before.
+  void start(std::uint32_t node) {
+    nodes_[node] = std::make_unique<running_program>(
+        std::vector<std::string>{"serve", "--config", folder_ / (name(node) + ".yaml"), "--transport", "ucx", "--wait",
+                                 "block", "--", "--port=" + std::to_string(ports_[node]), "--tls=" + tls_},
+        folder_ / "stderr");
+    if (ports_[node] == 0) {
+      const std::string ready = nodes_[node]->line();
+      ASSERT_TRUE(ready.starts_with("QEC_DECODING_SERVER_READY ")) << ready << errors();
+      ports_[node] = number_in(ready, "port");
+    }
+  }
+  void kill(std::uint32_t node) { nodes_[node].reset(); }
+
+  std::string config(const std::string &more = "") const {
+    std::string text = "nodes:\n";
+    for (std::uint32_t node = 0; node < count(); ++node) {
+      text += "  - {name: " + name(node) + ", port: " + std::to_string(ports_[node]) + ", decoders: [";
+      for (std::uint32_t k = 0; k < kStreamsPerNode; ++k)
+        text += (k == 0 ? "" : ", ") + std::to_string(node + k * count());
+      text += "]}\n";
+    }
+    return text + "functions:\n  - {name: qec_decode, node: node0}\ntls: '" + tls_ + "'\n" + more;
+  }
+  void start_router(const std::string &more = "") {
+    write(folder_ / "route.yaml", config(more));
+    router_ = std::make_unique<running_program>(
+        std::vector<std::string>{"route", "--config", folder_ / "route.yaml", "--transport", "udp", "--counters",
+                                 folder_ / "counters", "--", "--port=0", "--num-slots=128", "--unified"},
+        folder_ / "stderr");
+    const std::string ready = router_->line();
+    ASSERT_TRUE(ready.starts_with("CUDAQ_REALTIME_ROUTER_READY ")) << ready << errors();
+    router_port_ = number_in(ready, "port");
+  }
+  /// Waits until every node has joined; returns what carries their messages.
+  std::map<std::string, std::string> wait_joined() {
+    std::map<std::string, std::string> carriers;
+    while (carriers.size() < count()) {
+      const std::string line = router_->line();
+      if (line.empty())
+        break;
+      const std::size_t at = line.find(" state=joined carrier=");
+      if (at != std::string::npos)
+        carriers[line.substr(std::string("CUDAQ_REALTIME_ROUTER_NODE name=").size(), at - 32)] = line.substr(at + 22);
+    }
+    EXPECT_EQ(carriers.size(), count()) << errors();
+    return carriers;
+  }
+  running_program &router() { return *router_; }
+  std::uint32_t router_port() const { return static_cast<std::uint32_t>(router_port_); }
+
+private:
+  const std::filesystem::path folder_;
+  const std::string tls_;
+  std::vector<int> ports_;
+  std::vector<std::unique_ptr<running_program>> nodes_;
+  std::unique_ptr<running_program> router_;
+  int router_port_ = 0;
+};
+
+/// Sends shots to all streams, each as enqueue and get_corrections without waiting in between; resets a stream after
+/// every status that is not 0. Requests are sent once.
+class checked_streams {
+public:
+  checked_streams(std::uint32_t port, std::uint32_t streams, std::uint32_t seed) : streams_(streams), random_(seed) {
+    detail::datagram_client_options options;
+    options.port = port;
+    options.window = 1u << 16; // a stopped node holds a request while the ids go on
+    options.receive_buffer = 1u << 20;
+    const auto refused = client_.open(options, detail::make_udp_wire(options.slot_size));
+    EXPECT_FALSE(refused) << refused.text;
+  }
+
+  /// One look: sends to each stream that waits for nothing, and takes what has come.
+  void turn() {
+    if (!paused_)
+      for (std::uint32_t id = 0; id < streams_.size(); ++id)
+        if (streams_[id].open == 0 && std::chrono::steady_clock::now() >= streams_[id].not_before)
+          begin(id);
+    for (auto reply = client_.receive_within(std::chrono::milliseconds(1)); reply; reply = client_.receive())
+      take(*reply);
+  }
+  void run_for(std::chrono::milliseconds time) {
+    for (const auto end = std::chrono::steady_clock::now() + time; std::chrono::steady_clock::now() < end;)
+      turn();
+  }
+  /// Sends nothing more, and waits for the answers.
+  void finish() {
+    paused_ = true;
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+         !open_.empty() && std::chrono::steady_clock::now() < end;)
+      turn();
+    EXPECT_TRUE(open_.empty()) << open_.size() << " requests have no answer";
+    EXPECT_EQ(client_.unexpected(), 0u) << "answers that are too many";
+  }
+  /// Every stream has decoded `shots` more. False: not within 30 s.
+  bool all_decode(std::uint64_t shots) {
+    std::vector<std::uint64_t> wanted;
+    for (const stream &s : streams_)
+      wanted.push_back(s.good + shots);
+    for (const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+         std::chrono::steady_clock::now() < end; turn()) {
+      bool all = true;
+      for (std::uint32_t id = 0; id < streams_.size(); ++id)
+        all = all && streams_[id].good >= wanted[id];
+      if (all)
+        return true;
+    }
+    return false;
+  }
+  std::uint64_t sent() const { return next_id_; }
+  std::uint64_t good_shots() const {
+    std::uint64_t sum = 0;
+    for (const stream &s : streams_)
+      sum += s.good;
+    return sum;
+  }
+  std::uint64_t answers(std::int32_t status) const {
+    const auto found = by_status_.find(status);
+    return found == by_status_.end() ? 0 : found->second;
+  }
+  std::chrono::nanoseconds longest() const { return longest_; }
+  bool healthy(std::uint32_t id) const { return !streams_[id].needs_reset; }
+
+private:
+  struct stream {
+    std::uint32_t open = 0;
+    bool needs_reset = false, failed = false;
+    std::uint64_t counter = 1, good = 0;
+    std::uint8_t bits = 0;
+    std::chrono::steady_clock::time_point not_before{};
+  };
+  struct open_request {
+    std::uint32_t id = 0, function = 0;
+    std::chrono::steady_clock::time_point since{};
+  };
+
+  void send(std::uint32_t id, std::uint32_t function, const bytes &payload) {
+    const auto number = static_cast<std::uint32_t>(next_id_++);
+    ASSERT_TRUE(client_.send(number, function, payload));
+    open_[number] = {id, function, std::chrono::steady_clock::now()};
+    ++streams_[id].open;
+  }
+  void begin(std::uint32_t id) {
+    stream &s = streams_[id];
+    s.failed = false;
+    if (s.needs_reset)
+      return send(id, kReset, numbers({id}));
+    s.bits = static_cast<std::uint8_t>(random_() & 15);
+    send(id, kEnqueue, joined(numbers({id, s.counter++, 0, 4}), {s.bits}));
+    send(id, kGet, joined(numbers({id, 4}), {1}));
+  }
+  void take(const detail::datagram_reply &reply) {
+    const auto found = open_.find(reply.header.request_id);
+    ASSERT_NE(found, open_.end()) << "a second answer";
+    const open_request request = found->second;
+    open_.erase(found);
+    stream &s = streams_[request.id];
+    --s.open;
+    ++by_status_[reply.header.status];
+    longest_ = std::max<std::chrono::nanoseconds>(longest_, std::chrono::steady_clock::now() - request.since);
+    if (reply.header.status != 0) {
+      ASSERT_TRUE((reply.header.status >= kNotReadyStatus && reply.header.status <= kDroppedStatus) ||
+                  reply.header.status == CUDAQ_RPC_ERR_SHUTTING_DOWN) // of a node that ends
+          << reply.header.status;
+      s.failed = s.needs_reset = true;
+      s.not_before = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+    } else if (request.function == kReset) {
+      s.needs_reset = false;
+    } else if (request.function == kGet && !s.failed && !s.needs_reset) {
+      std::uint8_t expected = 0;
+      for (unsigned d = 0; d < 4; ++d)
+        expected = static_cast<std::uint8_t>(expected | (s.bits >> d & 1) << (d + request.id) % 4);
+      ASSERT_EQ(reply.result.size(), 1u);
+      ASSERT_EQ(reply.result[0], expected) << "decoder " << request.id;
+      ++s.good;
+    }
+  }
+
+  detail::datagram_client client_;
+  std::vector<stream> streams_;
+  std::map<std::uint32_t, open_request> open_;
+  std::map<std::int32_t, std::uint64_t> by_status_;
+  std::mt19937 random_;
+  std::uint64_t next_id_ = 0;
+  std::chrono::nanoseconds longest_{0};
+  bool paused_ = false;
+};
+
+} // namespace cudaq::realtime::tools::test

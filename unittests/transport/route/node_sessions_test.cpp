@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each rule of a node, one at a time.
+#include "unittests/transport/route/route_world.h"
+
+namespace cudaq::realtime::detail::test {
+namespace {
+
+/// A node, and its connections as a router sees them.
+class NodeSessions : public testing::Test {
+protected:
+  std::shared_ptr<wire> connection() {
+    auto made = std::make_shared<wire>();
+    made->id = ++last_;
+    node_.wires[made->id] = made;
+    return made;
+  }
+  static void put(wire &to, route_header header, const bytes &payload = {}) {
+    header.length = static_cast<std::uint32_t>(payload.size());
+    to.to_node.push_back(message_of(header, payload));
+  }
+  static route_header header(route_kind kind, std::uint64_t epoch, std::uint64_t generation = 0) {
+    route_header made;
+    made.kind = kind;
+    made.epoch = epoch;
+    made.generation = generation;
+    made.function_id = kAdd;
+    return made;
+  }
+  /// A session that has begun.
+  std::shared_ptr<wire> joined(std::uint64_t router, std::uint64_t epoch) {
+    const auto made = connection();
+    put(*made, header(route_kind::hello, epoch, router));
+    node_.receive(now_);
+    EXPECT_EQ(next(*made).kind, route_kind::welcome);
+    return made;
+  }
+  void request(wire &to, std::uint64_t epoch, std::uint32_t slot, std::uint64_t key = 1) {
+    route_header made = header(route_kind::request, epoch, ++generation_);
+    made.slot = slot;
+    put(to, made, words({key, generation_}));
+    node_.receive(now_);
+  }
+  /// The next message to the router; kind ping (which no node sends): there is none.
+  static route_header next(wire &from) {
+    route_header found;
+    std::span<const std::uint8_t> payload;
+    if (from.to_router.empty())
+      return found;
+    EXPECT_TRUE(read_route_message(from.to_router.front(), found, payload));
+    from.to_router.pop_front();
+    return found;
+  }
+
+  std::set<std::uint64_t> executed_;
+  simulated_node node_{2, executed_};
+  std::uint64_t last_ = 0, generation_ = 0;
+  sim_time now_{1s};
+};
+
+TEST_F(NodeSessions, GivesEachRouterItsShareOfTheSlots) {
+  const auto first = connection();
+  put(*first, header(route_kind::hello, 5, 1));
+  node_.receive(now_);
+  const route_header welcome = next(*first);
+  EXPECT_EQ(welcome.kind, route_kind::welcome);
+  EXPECT_EQ(welcome.slot, kNodeSlots / 2);
+  EXPECT_EQ(welcome.function_id, kNodeSlotSize - 24);
+  EXPECT_EQ(welcome.status, 1);
+  joined(2, 6);
+  const auto third = connection();
+  put(*third, header(route_kind::hello, 7, 3));
+  node_.receive(now_);
+  EXPECT_EQ(next(*third).kind, route_kind::refuse);
+}
+
+TEST_F(NodeSessions, ANewSessionWaitsForTheRequestsOfTheOldOneThatWereTaken) {
+  const auto old = joined(1, 5);
+  request(*old, 5, 0);
+  request(*old, 5, 1);
+  node_.take_all();
+  request(*old, 5, 2); // not taken
+  const auto fresh = connection();
+  put(*fresh, header(route_kind::hello, 6, 1));
+  node_.receive(now_);
+  EXPECT_EQ(node_.sessions->counters().discarded.value(), 1u);
+  EXPECT_TRUE(fresh->to_router.empty());
+  EXPECT_FALSE(old->node_end);
+  node_.execute_one();
+  EXPECT_TRUE(fresh->to_router.empty()) << "one is still in progress";
+  node_.execute_one();
+  EXPECT_EQ(next(*fresh).kind, route_kind::welcome);
+  EXPECT_TRUE(old->to_router.empty()) << "answers of an ended session go nowhere";
+  node_.take_all();
+  EXPECT_TRUE(node_.taken.empty()) << "what was not taken is not executed";
+}
+
+TEST_F(NodeSessions, RequestsOfAnEndedSessionAreNotTaken) {
+  const auto old = joined(1, 5);
+  route_header late = header(route_kind::request, 5, 1);
+  put(*old, late, words({1, 1}));
+  const auto fresh = connection();
+  put(*fresh, header(route_kind::hello, 6, 1));
+  node_.receive(now_, 1, true); // the new connection is read first
+  node_.take_all();
+  EXPECT_TRUE(node_.taken.empty());
+  EXPECT_EQ(next(*fresh).kind, route_kind::welcome);
+  request(*fresh, 5, 0); // also over another connection
+  node_.take_all();
+  EXPECT_TRUE(node_.taken.empty());
+}
+
+TEST_F(NodeSessions, CountsWhatNoRouterWouldSend) {
+  const auto one = joined(1, 5);
+  std::uint64_t strays = node_.sessions->counters().strays.value();
+  const auto expect_stray = [&](route_header bad, const bytes &payload = words({1, 1})) {
+    put(*one, bad, payload);
+    node_.receive(now_);
+    EXPECT_EQ(node_.sessions->counters().strays.value(), ++strays);
+  };
+  route_header bad = header(route_kind::request, 5, 1);
+  bad.slot = kNodeSlots / 2;
+  expect_stray(bad);
+  expect_stray(header(route_kind::request, 99, 1));
+  expect_stray(header(route_kind::answer, 5, 1));
+  expect_stray(header(route_kind::welcome, 5, 1));
+  expect_stray(header(route_kind::hello, 0, 1));
+  expect_stray(header(route_kind::hello, 5, 1)); // an epoch that is in use
+  bad = header(route_kind::request, 5, 1);
+  expect_stray(bad, bytes(kNodeSlotSize));
+  bad.magic = 7;
+  expect_stray(bad);
+  one->to_node.push_back(bytes(3));
+  node_.receive(now_);
+  EXPECT_EQ(node_.sessions->counters().strays.value(), ++strays);
+  request(*one, 5, 0);
+  request(*one, 5, 0); // the wire slot is in use
+  EXPECT_EQ(node_.sessions->counters().strays.value(), ++strays);
+  node_.take_all();
+  EXPECT_EQ(node_.taken.size(), 1u);
+}
+
+TEST_F(NodeSessions, EndsASilentSessionAndAnIdleConnection) {
+  const auto one = joined(1, 5);
+  const auto idle = connection();
+  node_.receive(now_);
+  put(*one, header(route_kind::ping, 5));
+  node_.receive(now_ += 2s);
+  EXPECT_EQ(next(*one).kind, route_kind::pong);
+  node_.sessions->tick(now_ += 2s);
+  EXPECT_TRUE(one->node_end);
+  EXPECT_FALSE(idle->node_end);
+  node_.sessions->tick(now_ += 2s);
+  EXPECT_FALSE(one->node_end);
+}
+
+TEST_F(NodeSessions, TellsWhetherAnotherRouterHasUsedTheNode) {
+  const auto first = joined(1, 5);
+  request(*first, 5, 0);
+  node_.work(now_);
+  const auto again = connection();
+  put(*again, header(route_kind::hello, 6, 1));
+  node_.receive(now_);
+  EXPECT_EQ(next(*again).status, 1);
+  const auto second = connection();
+  put(*second, header(route_kind::hello, 7, 2));
+  node_.receive(now_);
+  EXPECT_EQ(next(*second).status, 0);
+}
+
+TEST_F(NodeSessions, AnswersARequestThatTheDispatcherDrops) {
+  const auto one = joined(1, 5);
+  request(*one, 5, 0);
+  node_.take_all();
+  ASSERT_EQ(node_.taken.size(), 1u);
+  store_release<std::uint64_t>(node_.ring.rx_flags_host[node_.taken.front()], 0);
+  node_.sessions->tick(now_);
+  const route_header answer = next(*one);
+  EXPECT_EQ(answer.kind, route_kind::answer);
+  EXPECT_EQ(answer.status, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
+  EXPECT_FALSE(node_.sessions->publish(node_.taken.front()));
+}
+
+TEST_F(NodeSessions, AnAnswerThatIsNoFrameBecomesAStatus) {
+  const auto one = joined(1, 5);
+  request(*one, 5, 0);
+  node_.take_all();
+  const std::uint32_t slot = node_.taken.front();
+  std::memset(node_.ring.tx_data_host + slot * kNodeSlotSize, 0xFF, kNodeSlotSize);
+  EXPECT_TRUE(node_.sessions->publish(slot));
+  EXPECT_EQ(next(*one).status, CUDAQ_RPC_ERR_NO_RESPONSE);
+}
+
+} // namespace
+} // namespace cudaq::realtime::detail::test

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each rule of the router, one at a time.
+#include "unittests/transport/route/route_world.h"
+
+namespace cudaq::realtime::detail::test {
+namespace {
+
+TEST(RequestRouter, RefusesBeforeANodeHasJoinedWithoutAnyEffect) {
+  route_world world(2);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kNotReady);
+  world.settle();
+  EXPECT_EQ(world.router->state(0), node_state::joined);
+  const std::uint32_t entry = world.submit(kAdd, 0); // no reset was needed
+  world.settle();
+  EXPECT_EQ(world.status(entry), 0);
+  EXPECT_EQ(word_at(world.answers[entry]->result, 0), 1u);
+}
+
+TEST(RequestRouter, SendsEachKeyToItsNode) {
+  route_world world(3);
+  world.settle();
+  for (std::uint64_t key = 0; key < 12; ++key)
+    world.submit(kAdd, key);
+  world.settle();
+  for (std::uint32_t node = 0; node < 3; ++node) {
+    EXPECT_EQ(world.nodes[node]->counts.size(), 4u);
+    for (const auto &[key, count] : world.nodes[node]->counts)
+      EXPECT_EQ(key % 3, node);
+  }
+  EXPECT_EQ(world.executed.size(), 12u);
+  EXPECT_TRUE(world.router->idle());
+}
+
+TEST(RequestRouter, AnswersWhatNoNodeCanGet) {
+  route_world world(1);
+  world.settle();
+  EXPECT_EQ(world.status(world.submit(kAdd, 99)), kUnknownKey);
+  world.open[9] = world.open[10] = true;
+  world.router->submit(9, kAdd, bytes{1, 2, 3}, 0, world.now);
+  EXPECT_EQ(world.status(9), kBadRequest);
+  const bytes long_payload(kNodeSlotSize - 23);
+  world.router->submit(10, kAdd, long_payload, 0, world.now);
+  EXPECT_EQ(world.status(10), kBadRequest);
+  EXPECT_TRUE(world.executed.empty());
+}
+
+TEST(RequestRouter, NumbersOfOtherFunctionsAreNegative) {
+  route_world world(1);
+  EXPECT_EQ(world.status(world.submit(kPlain, 0)), -kNotReady);
+  world.settle();
+  const std::uint32_t entry = world.submit(kPlain, 0);
+  world.kill_node(0);
+  world.silence(2s);
+  EXPECT_EQ(world.status(entry), -kLost);
+  world.start_node(0);
+  world.settle_for(2s);
+  const std::uint32_t next = world.submit(kPlain, 0); // a function without a key has no state that is lost
+  world.settle();
+  EXPECT_EQ(world.status(next), 0);
+}
+
+TEST(RequestRouter, KeepsToCreditsThenQueuesThenIsBusy) {
+  route_world world(1, [](router_limits &limits) {
+    limits.most_credits = 2;
+    limits.queue_length = 3;
+  });
+  world.settle();
+  std::vector<std::uint32_t> entries;
+  for (int i = 0; i < 6; ++i)
+    entries.push_back(world.submit(kAdd, 0));
+  EXPECT_EQ(world.wires[0]->to_node.size(), 2u);
+  EXPECT_EQ(world.status(entries[5]), kBusy);
+  world.settle();
+  for (std::size_t i = 0; i < 5; ++i) { // in the order of their arrival
+    ASSERT_EQ(world.status(entries[i]), 0);
+    EXPECT_EQ(word_at(world.answers[entries[i]]->result, 0), i + 1);
+  }
+}
+
+TEST(RequestRouter, AnswersTheStreamsOfASilentNodeWithinTheBound) {
+  route_world world(2);
+  world.settle();
+  const std::uint32_t lost = world.submit(kAdd, 0), other = world.submit(kAdd, 1);
+  const sim_time begin = world.now;
+  world.nodes[1]->work(world.now);
+  while (world.status(lost) == kNoAnswer && world.now < begin + 5s) {
+    world.now += 10ms;
+    world.nodes[1]->work(world.now);
+    world.deliver_to_router(1);
+    world.router->tick(world.now);
+  }
+  EXPECT_EQ(world.status(lost), kLost);
+  EXPECT_LE(world.now - begin, world.limits.lost_after + 20ms);
+  EXPECT_EQ(world.status(other), 0);
+  EXPECT_EQ(world.router->state(1), node_state::joined);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
+  EXPECT_EQ(world.status(world.submit(kResetKey, 0)), kNotReady);
+}
+
+TEST(RequestRouter, StreamsOfALostNodeNeedAResetAlsoAfterItRejoined) {
+  route_world world(1);
+  world.settle();
+  world.submit(kAdd, 0);
+  world.settle();
+  world.kill_node(0);
+  world.silence(2s);
+  world.start_node(0);
+  world.settle_for(2s);
+  ASSERT_EQ(world.router->state(0), node_state::joined);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
+  const std::uint32_t fresh = world.submit(kAdd, 1); // never used: nothing of it was lost
+  const std::uint32_t reset = world.submit(kResetKey, 0);
+  world.settle();
+  EXPECT_EQ(world.status(fresh), 0);
+  EXPECT_EQ(world.status(reset), 0);
+  const std::uint32_t after = world.submit(kAdd, 0);
+  world.settle();
+  EXPECT_EQ(world.status(after), 0);
+}
+
+TEST(RequestRouter, ARequestBeforeTheAnswerOfTheResetKeepsTheStreamLost) {
+  route_world world(1);
+  world.settle();
+  world.submit(kAdd, 0);
+  world.settle();
+  world.kill_node(0);
+  world.silence(2s);
+  world.start_node(0);
+  world.settle_for(2s);
+  const std::uint32_t reset = world.submit(kResetKey, 0);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
+  world.settle();
+  EXPECT_EQ(world.status(reset), 0);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost); // it would follow a request that is missing
+  const std::uint32_t second = world.submit(kResetKey, 0);
+  world.settle();
+  EXPECT_EQ(world.status(second), 0);
+  const std::uint32_t after = world.submit(kAdd, 0);
+  world.settle();
+  EXPECT_EQ(world.status(after), 0);
+}
+
+TEST(RequestRouter, DropsLateAnswersOfAnOlderSession) {
+  route_world world(1);
+  world.settle();
+  const std::uint32_t lost = world.submit(kAdd, 0);
+  const std::shared_ptr<wire> old = world.wires[0];
+  world.nodes[0]->receive(world.now);
+  world.nodes[0]->take_all();
+  world.silence(1100ms); // the node is stopped
+  EXPECT_EQ(world.status(lost), kLost);
+  const std::uint64_t strays = world.router->stray_messages().value();
+  world.nodes[0]->execute_one(); // it goes on, and answers in its old session
+  ASSERT_FALSE(old->to_router.empty());
+  for (const bytes &message : old->to_router)
+    world.router->received(message, world.now);
+  EXPECT_GT(world.router->stray_messages().value(), strays);
+  world.settle_for(1s);
+  EXPECT_EQ(world.router->state(0), node_state::joined);
+}
+
+TEST(RequestRouter, GivesUpARequestAndTakesItsCreditBackWithTheLateAnswer) {
+  route_world world(1, [](router_limits &limits) {
+    limits.most_credits = 1;
+    limits.answer_limit = 500ms;
+  });
+  world.settle();
+  const std::uint32_t slow = world.submit(kAdd, 0);
+  const auto hold = [&](sim_time time) { // the node is there, but its decoder hangs
+    for (const sim_time end = world.now + time; world.now < end;) {
+      world.now += 10ms;
+      world.nodes[0]->receive(world.now);
+      world.nodes[0]->take_all();
+      world.deliver_to_router(0);
+      world.router->tick(world.now);
+    }
+  };
+  hold(700ms);
+  EXPECT_EQ(world.status(slow), kLost);
+  EXPECT_EQ(world.router->state(0), node_state::joined);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
+  const std::uint32_t waiting = world.submit(kAdd, 1);
+  hold(700ms);
+  EXPECT_EQ(world.status(waiting), kBusy); // it has waited for the credit too long; it was not executed
+  const std::uint32_t reset = world.submit(kResetKey, 0);
+  world.settle();
+  EXPECT_EQ(world.router->counters(0).late.value(), 1u);
+  EXPECT_EQ(world.status(reset), 0);
+  EXPECT_EQ(world.executed.size(), 2u);
+}
+
+TEST(RequestRouter, AStallOfItsOwnBlamesNoNode) {
+  route_world world(2);
+  world.settle();
+  world.submit(kAdd, 0);
+  world.settle();
+  world.now += 30s; // the router's process was stopped; the nodes' answers wait
+  world.router->tick(world.now);
+  EXPECT_EQ(world.router->state(0), node_state::joined);
+  EXPECT_EQ(world.router->state(1), node_state::joined);
+}
+
+TEST(RequestRouter, AnswersOutstandingRequestsOfANodeThatLeaves) {
+  route_world world(1);
+  world.settle();
+  const std::uint32_t taken = world.submit(kAdd, 0), untaken = world.submit(kAdd, 1);
+  world.nodes[0]->receive(world.now);
+  std::uint32_t slot = 0;
+  ASSERT_TRUE(world.nodes[0]->sessions->take(slot));
+  world.nodes[0]->taken.push_back(slot);
+  world.nodes[0]->execute_one();
+  world.nodes[0]->sessions->close();
+  world.deliver_to_router(0);
+  EXPECT_EQ(world.status(taken), 0);
+  EXPECT_EQ(world.status(untaken), CUDAQ_RPC_ERR_SHUTTING_DOWN);
+  EXPECT_EQ(world.router->state(0), node_state::leaving);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kLost);
+  EXPECT_EQ(world.status(world.submit(kAdd, 2)), kNotReady);
+  world.router->tick(world.now + 1ms);
+  EXPECT_EQ(world.router->state(0), node_state::absent);
+}
+
+TEST(RequestRouter, ADrainedNodeGetsNoNewRequestsAndLosesNothing) {
+  route_world world(1);
+  world.settle();
+  const std::uint32_t before = world.submit(kAdd, 0);
+  world.router->drain(0, true);
+  EXPECT_EQ(world.status(world.submit(kAdd, 0)), kNotReady);
+  world.settle_for(3s);
+  EXPECT_EQ(world.status(before), 0);
+  EXPECT_EQ(world.router->state(0), node_state::joined);
+  world.router->drain(0, false);
+  const std::uint32_t after = world.submit(kAdd, 0);
+  world.settle();
+  EXPECT_EQ(world.status(after), 0);
+  EXPECT_EQ(word_at(world.answers[after]->result, 0), 2u);
+}
+
+TEST(RequestRouter, AnswersEverythingAtItsEnd) {
+  route_world world(2);
+  world.settle();
+  const std::uint32_t open = world.submit(kAdd, 0);
+  world.router->close();
+  EXPECT_EQ(world.status(world.submit(kAdd, 1)), kNotReady);
+  world.router->say_bye();
+  world.router->leave(world.now);
+  EXPECT_EQ(world.status(open), kLost);
+  EXPECT_TRUE(world.router->idle());
+  world.silence(3s);
+  EXPECT_EQ(world.router->state(0), node_state::absent); // it does not come back
+}
+
+TEST(RequestRouter, ANodeThatAnotherRouterHasUsedNeedsResets) {
+  route_world world(1);
+  world.settle();
+  world.submit(kAdd, 0);
+  world.settle();
+  // This router is killed, and started again: it knows nothing of the stream.
+  route_world next(1, [](router_limits &limits) {
+    limits.router_id = 78;
+    limits.first_epoch = 5000;
+  });
+  next.nodes[0] = std::move(world.nodes[0]);
+  next.settle_for(4s);
+  ASSERT_EQ(next.router->state(0), node_state::joined);
+  EXPECT_EQ(next.status(next.submit(kAdd, 0)), kLost);
+}
+
+TEST(RequestRouter, BadMessagesChangeNothing) {
+  route_world world(2);
+  world.settle();
+  const std::uint32_t entry = world.submit(kAdd, 0);
+  const route_header *const sent = reinterpret_cast<const route_header *>(world.wires[0]->to_node.back().data());
+  const std::uint64_t epoch = sent->epoch, generation = sent->generation;
+  std::uint64_t strays = world.router->stray_messages().value();
+  const auto expect_stray = [&](const std::function<void(route_header &)> &change, std::size_t extra = 0) {
+    route_header header;
+    header.kind = route_kind::answer;
+    header.epoch = epoch;
+    header.generation = generation;
+    change(header);
+    world.router->received(message_of(header, bytes(extra)), world.now);
+    EXPECT_EQ(world.router->stray_messages().value(), ++strays);
+    EXPECT_EQ(world.status(entry), kNoAnswer);
+  };
+  expect_stray([](route_header &h) { h.magic = 1; });
+  expect_stray([](route_header &h) { h.version = 9; });
+  expect_stray([](route_header &h) { h.kind = static_cast<route_kind>(99); });
+  expect_stray([](route_header &h) { h.kind = route_kind::request; });
+  expect_stray([](route_header &h) { h.kind = route_kind::welcome; });
+  expect_stray([](route_header &h) { h.node = 1; });
+  expect_stray([](route_header &h) { h.node = 60000; });
+  expect_stray([](route_header &h) { h.epoch = 0; });
+  expect_stray([](route_header &h) { ++h.epoch; });
+  expect_stray([](route_header &h) { h.slot = UINT32_MAX; });
+  expect_stray([](route_header &h) { h.slot = 1; });
+  expect_stray([](route_header &h) { ++h.generation; });
+  expect_stray([](route_header &h) { h.length = 5; });
+  expect_stray([](route_header &) {}, 5);
+  world.router->received(bytes{1, 2, 3}, world.now);
+  world.router->received({}, world.now);
+  world.settle();
+  EXPECT_EQ(world.status(entry), 0);
+}
+
+} // namespace
+} // namespace cudaq::realtime::detail::test
