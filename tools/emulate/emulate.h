@@ -8,12 +8,15 @@
 //   --protocol decode   one request: all detection events; the answer is the correction
 //   --protocol server   two requests to one decoder of the decoding server: enqueue, then get_corrections
 //
+// With a control port it is an FPGA in software instead: tools/fpga.
+//
 // Streams of --protocol decode take the shots in turn, --window of them. Of --protocol server there is one stream for
 // each --decoder-ids.
 #pragma once
 
 #include "tools/common/own_data.h"
 #include "tools/common/report.h"
+#include "tools/fpga/fpga_emulator.h"
 
 #include <cstdint>
 #include <optional>
@@ -39,12 +42,15 @@ struct emulate_options {
   unsigned distance = 13;
   std::string noise = "0.005";
   std::string data_folder;
-  own_data data; ///< instead of a named set
+  own_data data;        ///< instead of a named set
+  bool sample = false;  ///< shots from the model, instead of recorded ones
+  std::string ila_file; ///< "": none
   std::uint64_t shots = 20000;
   double rate = 0; ///< shots per second, evenly spaced; 0: as fast as possible
   double retry_ms = 0;
   std::uint64_t seed = 0;
   double timeout_s = 10;
+  fpga_options fpga; ///< with a control port: an FPGA, which a host programs, in place of the streams
 };
 
 /// Returns an exit_code. Throws usage_error and api_error.

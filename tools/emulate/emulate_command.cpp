@@ -15,7 +15,25 @@ Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport shm --name decoder --rate 10000 --shots 100000
   cudaq-realtime emulate --transport roce --own-address 127.0.0.2
   cudaq-realtime emulate --transport udp --port 5000 --protocol server --decoder-ids 0,1 --json run.json
-  cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams)";
+  cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams
+  cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv
+  cudaq-realtime emulate --transport roce --control-port 8192             an FPGA, for `cudaq-realtime playback`)";
+
+void add_fpga_options(CLI::App &emulate, fpga_options &fpga) {
+  CLI::Option *const port =
+      emulate
+          .add_option("--control-port", fpga.control_port,
+                      "be an FPGA, whose registers a host reads and writes at this UDP port; 0: any free one")
+          ->check(CLI::Range(0, 65535));
+  add_register_address_options(emulate, fpga.vp_address, fpga.hif_address);
+  for (const char *option : {"--vp-address", "--hif-address"})
+    emulate.get_option(option)->needs(port);
+  // What a host writes to the registers.
+  for (const char *option : {"--address", "--port", "--slot-size", "--qp", "--rkey", "--pages", "--name", "--protocol",
+                             "--decoder-ids", "--window", "--distance", "--noise", "--shots", "--rate", "--retry-ms",
+                             "--data", "--seed", "--dem", "--sample"})
+    port->excludes(emulate.get_option(option));
+}
 
 } // namespace
 
@@ -64,7 +82,11 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       ->capture_default_str()
       ->check(number_between(0, 1e6));
   add_recorded_shots_options(emulate, o.data_folder, o.seed);
-  add_own_data_instead_of(emulate, o.data, {"--distance", "--noise", "--data"});
+  CLI::Option *const sample =
+      emulate.add_flag("--sample", o.sample, "new shots from the model, by --seed, instead of recorded ones");
+  add_own_data_instead_of(emulate, o.data, {"--distance", "--noise", "--data"}, sample);
+  add_ila_option(emulate, o.ila_file);
+  add_fpga_options(emulate, o.fpga);
   add_timeout_option(emulate, o.timeout_s, "an answer");
   add_html_option(emulate, chosen.output);
   add_hgrm_option(emulate, chosen.output);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of each request of a run, in its order of answers: what an FPGA's recorder keeps, as a file of lines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cudaq::realtime::tools {
+
+struct exchange_times {
+  std::uint32_t request_id = 0;
+  std::uint64_t sent_ns = 0, answered_ns = 0; ///< answered_ns 0: no answer came
+  std::int32_t status = 0;                    ///< of the answer
+};
+
+/// Used by one thread.
+class exchange_record {
+public:
+  static constexpr std::size_t kMost = std::size_t{1} << 22; ///< later ones are counted only
+
+  void add(const exchange_times &one) {
+    if (all_.size() == kMost)
+      ++left_out_;
+    else
+      all_.push_back(one);
+  }
+  [[nodiscard]] const std::vector<exchange_times> &all() const { return all_; }
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+  /// Comma-separated lines, with a line of names before them. Throws usage_error that names `option` and the file.
+  void write_csv(const char *option, const std::string &path) const;
+
+private:
+  std::vector<exchange_times> all_;
+  std::uint64_t left_out_ = 0;
+};
+
+} // namespace cudaq::realtime::tools
