@@ -109,7 +109,7 @@ public:
 
 private:
   static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
-  void reload();
+  void reload(signal_events &signals);
   void answer_a_reader(const std::vector<pollfd> &fds);
   std::string counters() const { return counters_text(server_, transport_, reloads_); }
 
@@ -201,7 +201,7 @@ void serving::run(signal_events &signals) {
         server_.close();
         return signals.ignore_repetitions(kRepetitions);
       }
-      reload();
+      reload(signals);
     }
     if (const std::uint64_t now = transport_.processed(); now != before) {
       before = now;
@@ -212,7 +212,7 @@ void serving::run(signal_events &signals) {
   }
 }
 
-void serving::reload() {
+void serving::reload(signal_events &signals) {
   notify_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now_ns() / 1000));
   std::string outcome = "REJECTED old_config_active", reason;
   try {
@@ -221,7 +221,8 @@ void serving::reload() {
       reason = "transport: it is fixed; start the server again to change it";
     } else {
       server_ns::reload_result result =
-          server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit);
+          server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit,
+                         [&signals] { return signals.end_is_wanted(); });
       reason = std::move(result.reason);
       if (result.outcome != server_ns::reload_outcome::rejected)
         outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";
