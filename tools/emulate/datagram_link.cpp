@@ -31,7 +31,7 @@ public:
   }
   void give_up(std::uint32_t id) override { client_.give_up(id); }
   bool alive() override { return true; } // not known
-  link_counters counters() const override { return {client_.repeated(), client_.unexpected()}; }
+  link_counters counters() const override { return {client_.repeated(), client_.unexpected(), client_.other_size()}; }
   std::string describe() const override { return where_; }
 
 private:

@@ -8,6 +8,7 @@
 #include "tools/emulate/player.h"
 #include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
+#include "tools/services/slot_size.h"
 #include "tools/shots/sampled_shots.h"
 
 #include <fmt/format.h>
@@ -129,15 +130,26 @@ std::string emulate_html(const json &report, const play_result &r, const shot_pl
   return page.text(report);
 }
 
-} // namespace
+/// What to change if answers did not come.
+std::vector<std::string> advice(const emulate_options &o, const play_result &r, const link_counters &c) {
+  if (c.other_size != 0)
+    return {fmt::format("the server's answers have {} bytes, not {}: give --slot-size {}", c.other_size, o.slot_size,
+                        c.other_size)};
+  if (r.stalled && r.answered == 0 && o.transport != "shm")
+    return {fmt::format("if the server runs, its READY line must say slot_size={}: give the other number to one side "
+                        "with --slot-size",
+                        o.slot_size)};
+  return {};
+}
 
-int run_emulate(const emulate_options &o, const output &out) {
-  if (o.fpga.control_port >= 0)
-    return run_fpga(fpga_of(o), out);
-  if (!o.ila_file.empty())
-    check_writable("--ila", o.ila_file);
+int play_to(const emulate_options &given, const output &out) {
+  emulate_options o = given;
   const interrupt_guard interrupts;
   const qec::shot_set shots = shots_of(o);
+  if (o.slot_size == 0)
+    o.slot_size = usual_slot_size(shots.num_detectors);
+  if (o.slot_size == 0 && o.transport != "shm")
+    throw usage_error(fmt::format("a shot of {} detectors does not fit into a slot", shots.num_detectors));
   const shot_plan plan(shots, o.sample ? 0 : o.seed);
   const bool check = shots.has_predictions();
   const std::uint32_t streams = player::streams(o);
@@ -164,7 +176,9 @@ int run_emulate(const emulate_options &o, const output &out) {
     if (turn % kTurnsPerProgress == 0)
       display.show(play.answered(), now_ns(), "");
   }
-  const play_result result = play.result();
+  play_result result = play.result();
+  for (std::string &text : advice(o, result, to->counters()))
+    result.notes.push_back(std::move(text));
   const std::vector<std::string> problems = problems_of(result, interrupts.interrupted(), o.shots);
   print(out, result, plan, check, *to);
   out.write_hgrm("round_trip", result.request_time);
@@ -178,6 +192,16 @@ int run_emulate(const emulate_options &o, const output &out) {
   return out.finish(report(o, result, plan, check, *to, problems), fmt::format("{}", fmt::join(problems, "; ")),
                     kExitCheckFailed, interrupts.interrupted(),
                     [&](const json &all) { return emulate_html(all, result, plan); });
+}
+
+} // namespace
+
+int run_emulate(const emulate_options &o, const output &out) {
+  if (o.fpga.control_port >= 0)
+    return run_fpga(fpga_of(o), out);
+  if (!o.ila_file.empty())
+    check_writable("--ila", o.ila_file);
+  return play_to(o, out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -29,10 +29,10 @@ struct emulate_options {
   std::string transport = "udp"; ///< "udp", "roce" or "shm"
   std::string address = "127.0.0.1";
   int port = 0;
-  std::string name;              ///< of the server's shared memory
-  std::uint32_t slot_size = 256; ///< udp, roce: bytes of a slot, as the server has it
-  std::string own_address;       ///< roce; "": the system chooses one
-  std::uint32_t qp = 0x11;       ///< roce: the server's numbers
+  std::string name;            ///< of the server's shared memory
+  std::uint32_t slot_size = 0; ///< udp, roce: bytes of a slot, as the server has it; 0: as `serve` chooses
+  std::string own_address;     ///< roce; "": the system chooses one
+  std::uint32_t qp = 0x11;     ///< roce: the server's numbers
   std::uint32_t rkey = 0x1234;
   std::uint32_t pages = 8;
   std::uint32_t mtu = 4096;

@@ -8,7 +8,8 @@ namespace {
 
 constexpr const char *kEmulateFooter =
     R"(Plays recorded syndromes to a server as a control system would, and measures each round trip. The server runs in
-another process: `cudaq-realtime serve`, or any program with a transport (docs/transport/transports.md).
+another process: `cudaq-realtime serve`, or any program with a transport (docs/transport/transports.md). Without a
+server: `cudaq-realtime demo` has the ring, the dispatcher and the decoder in its own process.
 
 Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport udp --port 5000
@@ -46,8 +47,9 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate.add_option("--address", o.address, "udp, roce: the server's IP address")->capture_default_str();
   emulate.add_option("--port", o.port, "the server's UDP port; roce: 4791 if it is not given")
       ->check(CLI::Range(1, 65535));
-  emulate.add_option("--slot-size", o.slot_size, "udp, roce: bytes of a slot, as the server has it")
-      ->capture_default_str()
+  emulate
+      .add_option("--slot-size", o.slot_size,
+                  "udp, roce: bytes of a slot, as the server has it; default: what `serve` chooses for this model")
       ->check(CLI::Range(24u, 65507u));
   emulate.add_option("--own-address", o.own_address,
                      "roce: the IPv4 address of this side; default: the one from which the server is reached");

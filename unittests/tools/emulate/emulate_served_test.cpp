@@ -186,6 +186,51 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Times,
                                          shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
                          [](const auto &one) { return std::string(one.param.name); });
 
+// 2184 detectors do not fit into the 256 bytes that slots have otherwise.
+using LargeShots = TwoTerminals;
+TEST_P(LargeShots, GetSlotsOfTheRightSizeOnBothSidesOrTheOptionThatIsMissing) {
+  const auto config = scratch_.path() / "large.yaml";
+  std::ofstream(config) << "decoders:\n  - id: 0\n    type: pymatching\n    dem_file: " << CUDAQ_TEST_DATA
+                        << "/surface_z_d13_p0.005.dem\n";
+  const auto serve = [&](const std::vector<std::string> &more) {
+    std::vector<std::string> words = {"serve", "--config", config.string(), "--transport", GetParam().library, "--"};
+    std::istringstream options(GetParam().options);
+    for (std::string option; options >> option;)
+      words.push_back(option == "--name=" ? option + name_ + "-large" : option);
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<running_program>(words, scratch_.path() / "large.err");
+  };
+  const auto play = [&](const std::string &ready, const std::string &more) {
+    const bool shm = std::string(GetParam().transport) == "shm";
+    return run_program("emulate --json --distance 13 --shots 50 --transport " + std::string(GetParam().transport) +
+                       (shm ? " --name " + name_ + "-large" : " --port " + value_in(ready, "port")) + " " + more);
+  };
+  {
+    const auto server = serve({});
+    const std::string ready = server->line();
+    EXPECT_EQ(value_in(ready, "slot_size"), "384") << read_file(scratch_.path() / "large.err");
+    const program_result r = play(ready, "--timeout 30");
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(r.json().at("shots_answered"), 50);
+  }
+  if (std::string(GetParam().transport) == "shm")
+    return; // the client reads the size from the segment
+  const auto server = serve({"--slot-size=512"});
+  const program_result r = play(server->line(), "--timeout 0.5 --window 1");
+  EXPECT_EQ(r.exit_code, 1);
+  if (std::string(GetParam().transport) == "udp") {
+    EXPECT_TRUE(contains(r.err, "the server's answers have 512 bytes, not 384: give --slot-size 512")) << r.err;
+  } else {
+    EXPECT_TRUE(contains(r.err, "its READY line must say slot_size=384")) << r.err;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, LargeShots,
+                         testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
+                                         shape{"RoceUnified", "roce", CUDAQ_ROCE_PROVIDER,
+                                               "--port=0 --peer-port=0 --unified"},
+                                         shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
 TEST(Emulate, RefusesWhatItCannotUse) {
   EXPECT_EQ(run_program("emulate --transport udp").exit_code, 2) << "no port";
   EXPECT_EQ(run_program("emulate --transport shm").exit_code, 2) << "no name";
