@@ -22,6 +22,7 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime decode                own shots: detection events in, predicted observables out
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
   cudaq-realtime emulate               a control system in software: plays syndromes to a server in another process
+  cudaq-realtime playback              the host of an FPGA player, which `emulate --control-port` can be
   cudaq-realtime serve --schema        the decoding server: decoders for requests that come over a transport
   cudaq-realtime route --schema        many servers: spreads the requests of one transport over them
   cudaq-realtime top --counters PATH   a running server: rates, latencies, queues, errors
@@ -58,6 +59,7 @@ void add_subcommands(CLI::App &app, tools::chosen_command &chosen) {
   tools::add_decode(app, chosen);
   tools::add_pipeline(app, chosen);
   tools::add_emulate(app, chosen);
+  tools::add_playback(app, chosen);
   tools::add_serve(app, chosen);
   tools::add_route(app, chosen);
   tools::add_top(app, chosen);

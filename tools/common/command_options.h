@@ -273,14 +273,20 @@ inline void add_own_data_options(CLI::App &command, own_data &data) {
   add_shot_source_options(command, data.predictions, "--predictions", "the answers must equal these");
 }
 
-/// The same for a subcommand that also has named sets. `named`: its options that choose one of these.
-inline void add_own_data_instead_of(CLI::App &command, own_data &data, const std::vector<std::string> &named) {
+/// The same for a subcommand that also has named sets. `named`: its options that choose one of these. `sample`: an
+/// option that makes the shots, so that --dem needs no --in; or NULL.
+inline void add_own_data_instead_of(CLI::App &command, own_data &data, const std::vector<std::string> &named,
+                                    CLI::Option *sample = nullptr) {
   add_own_data_options(command, data);
   CLI::Option *const dem = command.get_option("--dem"), *const in = command.get_option("--in");
-  dem->needs(in);
+  if (sample == nullptr)
+    dem->needs(in);
   for (const char *option : {"--in", "--in_format", "--in_includes_appended_observables", "--obs_in", "--obs_in_format",
-                             "--predictions", "--predictions_format"})
+                             "--predictions", "--predictions_format"}) {
     command.get_option(option)->needs(dem);
+    if (sample != nullptr)
+      sample->excludes(command.get_option(option));
+  }
   for (const std::string &option : named)
     dem->excludes(command.get_option(option));
 }
@@ -288,6 +294,20 @@ inline void add_own_data_instead_of(CLI::App &command, own_data &data, const std
 inline void add_data_option(CLI::App &command, std::string &data_folder) {
   command.add_option("--data", data_folder, "folder of the recorded shots (default: $CUDAQ_REALTIME_DATA, else found)")
       ->type_name("FOLDER");
+}
+
+/// --ila: the file of an exchange_record.
+inline void add_ila_option(CLI::App &command, std::string &file) {
+  command
+      .add_option("--ila", file, "write the time of each request and of its answer as lines: request_id,send_ns,...")
+      ->type_name("FILE");
+}
+
+/// --vp-address and --hif-address: two blocks of registers of an FPGA.
+inline void add_register_address_options(CLI::App &command, std::uint32_t &vp, std::uint32_t &hif) {
+  command.add_option("--vp-address", vp, "address of the FPGA's registers that name the server")->capture_default_str();
+  command.add_option("--hif-address", hif, "address of the FPGA's registers of its network side")
+      ->capture_default_str();
 }
 
 /// --data and --seed: the folder of the recorded shots, and their order.

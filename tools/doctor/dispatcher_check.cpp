@@ -2,6 +2,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/ring_client.h"
 #include "tools/doctor/doctor_checks.h"
+#include "tools/doctor/loopback_check.h"
 #include "tools/services/host_service.h"
 
 #include <atomic>
@@ -11,14 +12,6 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::uint32_t kEcho = 0xD0C;
-
-std::int32_t echo(cudaq_host_call_t *call, void *user) {
-  static_cast<std::atomic<int> *>(user)->fetch_add(1);
-  std::copy_n(static_cast<const std::uint8_t *>(call->payload), call->payload_len,
-              static_cast<std::uint8_t *>(call->result));
-  call->result_len = call->payload_len;
-  return 0;
-}
 
 /// The first step of a request without an effect.
 std::string silent_step(const cudaq_dispatcher_stats_t &s, int calls) {
@@ -39,7 +32,7 @@ std::vector<finding> check_dispatcher() {
     config.options = default_options();
     config.options.wait_policy = CUDAQ_WAIT_SPIN_YIELD;
     const auto calls = std::make_shared<std::atomic<int>>(0);
-    host_service service(config, kEcho, echo, calls, nullptr);
+    host_service service(config, kEcho, echo_and_count, calls, nullptr);
     sent_requests sent(service.num_slots());
     ring_producer producer(service.ring(), sent);
     ring_consumer consumer(service.ring(), sent);

@@ -46,6 +46,9 @@ int run_doctor(const doctor_options &o, const output &out) {
   parts.emplace(parts.begin(), "machine", check_machine(files, allowed_cores()));
   parts.emplace(parts.begin() + 1, "gpu", check_gpu(files, probe_cuda()));
   parts.emplace_back("self-test", check_dispatcher());
+  if (o.transport == "udp" || o.transport == "roce" || o.transport == "shm")
+    for (const finding &f : check_loopback(o.transport))
+      parts.back().second.push_back(f);
 
   int count[3] = {};
   json report = json::object();

@@ -2,8 +2,8 @@
 // The checks of `doctor`, by part of the machine. Each returns the lines of its part.
 #pragma once
 
+#include "tools/common/system_files.h"
 #include "tools/doctor/doctor.h"
-#include "tools/doctor/system_files.h"
 #include "tools/info/cuda_probe.h"
 
 namespace cudaq::realtime::tools {
@@ -20,5 +20,8 @@ std::vector<finding> check_transport(const system_files &files, const std::strin
 /// One request through a ring and a dispatcher of this process. If no answer comes, the line names the step that is
 /// silent.
 std::vector<finding> check_dispatcher();
+
+/// One request through the provider of this name, which must be udp, roce or shm, on this machine.
+std::vector<finding> check_loopback(const std::string &transport);
 
 } // namespace cudaq::realtime::tools

@@ -15,9 +15,10 @@ void add_doctor(CLI::App &program, chosen_command &chosen) {
 Examples:
   cudaq-realtime doctor
   cudaq-realtime doctor --transport udp --port 5000
+  cudaq-realtime doctor --transport roce --port 4791
   cudaq-realtime doctor --json doctor.json)");
-  add_choice(doctor, "--transport", o.transport, "also what this transport needs", {"udp", "shm", "cpu_roce"});
-  doctor.add_option("--port", o.port, "with --transport udp: this UDP port must be free; 0: not checked")
+  add_choice(doctor, "--transport", o.transport, "also what this transport needs", {"udp", "roce", "shm", "cpu_roce"});
+  doctor.add_option("--port", o.port, "with --transport udp or roce: this UDP port must be free; 0: not checked")
       ->needs("--transport")
       ->check(CLI::Range(0, 65535));
   doctor.add_option("--root", o.root, "folder whose sys, proc and dev are read instead of this machine's")

@@ -85,10 +85,7 @@ finding interrupts_line(const system_files &files, const std::vector<int> &isola
 }
 
 finding huge_pages_line(const system_files &files) {
-  long long free_pages = 0;
-  for (const std::string &l : files.lines("/proc/meminfo"))
-    if (l.starts_with("HugePages_Free:"))
-      free_pages = std::atoll(l.c_str() + l.find(':') + 1);
+  const long long free_pages = files.free_huge_pages();
   if (free_pages > 0)
     return {"huge pages", verdict::good, fmt::format("{} free", free_pages), ""};
   return {"huge pages", verdict::warning, "none free",
@@ -98,9 +95,8 @@ finding huge_pages_line(const system_files &files) {
 std::string limit_text(rlim_t value) { return value == RLIM_INFINITY ? "unlimited" : fmt::format("{}", value); }
 
 finding priority_line() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_RTPRIO, &limit) == 0 && limit.rlim_cur > 0)
-    return {"realtime priority", verdict::good, "up to " + limit_text(limit.rlim_cur), ""};
+  if (const std::string limit = realtime_priority_limit(); !limit.empty())
+    return {"realtime priority", verdict::good, limit, ""};
   return {"realtime priority", verdict::warning, "not allowed",
           "the option realtime_priority is refused; raise rtprio in /etc/security/limits.conf, or give CAP_SYS_NICE"};
 }
@@ -118,7 +114,7 @@ finding locked_memory_line() {
 } // namespace
 
 std::vector<finding> check_machine(const system_files &files, const std::vector<int> &cores) {
-  const std::vector<int> isolated = parse_cpu_list(files.line(std::string(kCpu) + "isolated"));
+  const std::vector<int> isolated = files.isolated_cores();
   return {cores_line(cores),
           governor_line(files, cores),
           sleep_line(files, cores),

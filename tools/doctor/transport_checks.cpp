@@ -62,6 +62,29 @@ finding busy_poll_line(const system_files &files) {
           "net.core.busy_poll=50 (loopback does not need it)"};
 }
 
+/// Interfaces that have a device: the others are of the system itself.
+std::vector<finding> network_card_lines(const system_files &files) {
+  std::vector<finding> lines;
+  for (const std::string &name : files.names("/sys/class/net")) {
+    const std::string at = "/sys/class/net/" + name + "/";
+    if (!files.exists(at + "device"))
+      continue;
+    const std::string state = files.line(at + "operstate");
+    const long long speed = files.number(at + "speed").value_or(-1), mtu = files.number(at + "mtu").value_or(0);
+    const std::string text = fmt::format("{}, {}, packets of {} bytes", state.empty() ? "state unknown" : state,
+                                         speed > 0 ? fmt::format("{} Mb/s", speed) : "speed unknown", mtu);
+    if (state == "down")
+      lines.push_back(
+          {"network card " + name, verdict::warning, text,
+           fmt::format("if the control system is connected to it: check the cable; as root: ip link set {} up", name)});
+    else
+      lines.push_back({"network card " + name, verdict::good, text, ""});
+  }
+  if (lines.empty())
+    lines.push_back({"network cards", verdict::warning, "none", "only programs of this machine can be peers"});
+  return lines;
+}
+
 std::vector<finding> shm_lines(const system_files &files) {
   if (!files.writable("/dev/shm"))
     return {{"/dev/shm", verdict::wrong, "this process may not create files there",
@@ -107,9 +130,11 @@ std::vector<finding> check_transport(const system_files &files, const std::strin
     return shm_lines(files);
   if (transport == "cpu_roce")
     return rdma_lines(files);
-  if (transport != "udp")
-    throw usage_error("--transport: \"" + transport + "\" is not one of udp, shm, cpu_roce");
+  if (transport != "udp" && transport != "roce")
+    throw usage_error("--transport: \"" + transport + "\" is not one of udp, roce, shm, cpu_roce");
   std::vector<finding> lines = {receive_buffer_line(files), busy_poll_line(files)};
+  for (const finding &f : network_card_lines(files))
+    lines.push_back(f);
   if (port != 0)
     lines.push_back(port_line(files, port));
   return lines;

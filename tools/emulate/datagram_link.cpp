@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/datagram/datagram_client.h"
+#include "lib/transport/datagram/udp_socket.h"
 #include "lib/transport/roce/roce_wire.h"
 #include "lib/transport/udp/udp_wire.h"
 #include "tools/emulate/links.h"
@@ -30,7 +31,7 @@ public:
   }
   void give_up(std::uint32_t id) override { client_.give_up(id); }
   bool alive() override { return true; } // not known
-  link_counters counters() const override { return {client_.repeated(), client_.unexpected()}; }
+  link_counters counters() const override { return {client_.repeated(), client_.unexpected(), client_.other_size()}; }
   std::string describe() const override { return where_; }
 
 private:
@@ -52,6 +53,20 @@ detail::datagram_client_options client_options(const emulate_options &o, std::ui
   return chosen;
 }
 
+/// Answers come to the port of RoCE, unless the server has it on the same address.
+std::uint32_t own_roce_port(const emulate_options &o) {
+  detail::udp_address server, own;
+  detail::status_or_reason refused = detail::udp_address_of("--address", o.address, kRocePort, server);
+  if (!refused && o.own_address.empty())
+    refused = detail::own_address_towards(server, own);
+  else if (!refused)
+    refused = detail::udp_address_of("--own-address", o.own_address, 0, own);
+  if (refused)
+    throw usage_error(refused.text);
+  own.set_port(kRocePort);
+  return own == server ? 0 : kRocePort;
+}
+
 } // namespace
 
 std::unique_ptr<link> make_udp_link(const emulate_options &o, std::uint32_t window, std::size_t payload_bytes) {
@@ -66,8 +81,7 @@ std::unique_ptr<link> make_roce_link(const emulate_options &o, std::uint32_t win
   if (o.port == 0)
     chosen.port = kRocePort;
   chosen.own_address = o.own_address;
-  // Answers come to the port of RoCE, unless the server has it on the same address.
-  chosen.own_port = o.own_address.empty() || o.own_address == o.address ? 0 : kRocePort;
+  chosen.own_port = own_roce_port(o);
   chosen.from_any_port = true;
   detail::roce_wire_options wire;
   wire.server = false;

@@ -3,11 +3,14 @@
 
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
+#include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/emulate/links.h"
 #include "tools/emulate/player.h"
 #include "tools/html/html_page.h"
 #include "tools/services/decode_service.h"
+#include "tools/services/slot_size.h"
+#include "tools/shots/sampled_shots.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -60,6 +63,7 @@ void print(const output &out, const play_result &r, const shot_plan &plan, bool 
 json report(const emulate_options &o, const play_result &r, const shot_plan &plan, bool check, const link &to,
             const std::vector<std::string> &problems) {
   const link_counters c = to.counters();
+  const error_rate logical{r.logical_errors, r.answered};
   return {{"method", "round trip: from the clock read just before the request is sent, which the answer echoes, to the "
                      "clock read after the answer was received (CLOCK_MONOTONIC); shot: from the scheduled time to the "
                      "last answer"},
@@ -84,9 +88,33 @@ json report(const emulate_options &o, const play_result &r, const shot_plan &pla
           {"wrong_timestamps", r.wrong_echo},
           {"mismatches", check ? json(r.mismatches) : json()},
           {"logical_errors", plan.shots().has_observables() ? json(r.logical_errors) : json()},
+          {"logical_error_rate", plan.shots().has_observables() ? json(logical.rate()) : json()},
+          {"logical_error_interval_95",
+           plan.shots().has_observables() ? json({logical.interval_95().low, logical.interval_95().high}) : json()},
           {"stalled", r.stalled},
           {"notes", r.notes},
           {"problems", problems}};
+}
+
+qec::shot_set shots_of(const emulate_options &o) {
+  if (!o.sample)
+    return o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), o.config, o.noise);
+  if (o.data.given())
+    return sample_shots("--dem " + o.data.dem, read_dem_file(o.data.dem), o.shots, o.seed);
+  const qec::shot_set recorded = load_shots(find_data_folder(o.data_folder), o.config, o.noise);
+  return sample_shots(recorded.name, recorded.dem_text, o.shots, o.seed);
+}
+
+fpga_options fpga_of(const emulate_options &o) {
+  if (o.transport == "shm")
+    throw usage_error("--control-port: an FPGA sends its windows over a network; choose --transport roce or udp");
+  fpga_options fpga = o.fpga;
+  fpga.transport = o.transport;
+  fpga.own_address = o.own_address;
+  fpga.mtu = o.mtu;
+  fpga.timeout_s = o.timeout_s;
+  fpga.ila_file = o.ila_file;
+  return fpga;
 }
 
 std::string emulate_html(const json &report, const play_result &r, const shot_plan &plan) {
@@ -104,20 +132,37 @@ std::string emulate_html(const json &report, const play_result &r, const shot_pl
   return page.text(report);
 }
 
-} // namespace
+/// What to change if answers did not come.
+std::vector<std::string> advice(const emulate_options &o, const play_result &r, const link_counters &c) {
+  if (c.other_size != 0)
+    return {fmt::format("the server's answers have {} bytes, not {}: give --slot-size {}", c.other_size, o.slot_size,
+                        c.other_size)};
+  if (r.stalled && r.answered == 0 && o.transport != "shm")
+    return {fmt::format("if the server runs, its READY line must say slot_size={}: give the other number to one side "
+                        "with --slot-size",
+                        o.slot_size)};
+  return {};
+}
 
-int run_emulate(const emulate_options &o, const output &out) {
+int play_to(const emulate_options &given, const output &out) {
+  emulate_options o = given;
   out.open_hgrm({"round_trip"});
-  const qec::shot_set shots =
-      o.data.given() ? load_own_shots(o.data) : load_shots(find_data_folder(o.data_folder), o.config, o.noise);
-  const shot_plan plan(shots, o.seed);
+  const std::unique_ptr<output_file> ila = open_ila(o.ila_file);
+  const qec::shot_set shots = shots_of(o);
+  if (o.slot_size == 0)
+    o.slot_size = usual_slot_size(shots.num_detectors);
+  if (o.slot_size == 0 && o.transport != "shm")
+    throw usage_error(fmt::format("a shot of {} detectors does not fit into a slot", shots.num_detectors));
+  const shot_plan plan(shots, o.sample ? 0 : o.seed);
   const bool check = shots.has_predictions();
   const std::uint32_t streams = player::streams(o);
   const std::size_t bytes = player::payload_bytes(o, shots);
   const std::unique_ptr<link> to = o.transport == "shm"    ? make_shm_link(o, bytes)
                                    : o.transport == "roce" ? make_roce_link(o, player::id_window(o), bytes)
                                                            : make_udp_link(o, player::id_window(o), bytes);
-  out.text("shots         {}: {}\n", shots.name, describe(shots));
+  out.text("shots         {}: {}\n", shots.name,
+           o.sample ? fmt::format("{} detectors = {} bytes per request", shots.num_detectors, shots.detection_bytes())
+                    : describe(shots));
   out.text("link          {}; {} stream{}{}\n", to->describe(), streams, streams == 1 ? "" : "s",
            o.rate == 0 ? "" : fmt::format(", {}/s", format_rate(o.rate)));
 
@@ -126,6 +171,9 @@ int run_emulate(const emulate_options &o, const output &out) {
   run_trace trace(out.traces() ? 0 : 1);
   if (out.traces())
     play.record(trace);
+  exchange_record times;
+  if (ila != nullptr)
+    play.keep_times(times);
   progress display({"emulate", "shots", o.shots, static_cast<std::uint64_t>(o.duration_s * 1e9)});
   spin_then_yield idle(kSpins);
   for (std::uint32_t turn = 0; !play.done(); ++turn) {
@@ -135,17 +183,31 @@ int run_emulate(const emulate_options &o, const output &out) {
     if (turn % kTurnsPerProgress == 0)
       display.show(play.answered(), now_ns());
   }
-  const play_result result = play.result();
+  play_result result = play.result();
+  for (std::string &text : advice(o, result, to->counters()))
+    result.notes.push_back(std::move(text));
   out.write_trace([&](std::ostream &file) { write_trace(file, {{{"emulate", "client", "client", "", {}}, &trace}}); });
   const std::vector<std::string> problems =
       problems_of(result, interrupts.interrupted(), o.duration_s != 0 ? 0 : o.shots);
   print(out, result, plan, check, *to);
   out.write_hgrm("round_trip", result.request_time);
+  times.write_csv(ila.get());
+  if (times.left_out() != 0)
+    fmt::print(stderr, "  --ila: only the first {} requests; {} are left out\n", exchange_record::kMost,
+               times.left_out());
   for (const std::string &note : result.notes)
     fmt::print(stderr, "  {}\n", note);
   return out.finish(report(o, result, plan, check, *to, problems), fmt::format("{}", fmt::join(problems, "; ")),
                     kExitCheckFailed, interrupts.interrupted(),
                     [&](const json &all) { return emulate_html(all, result, plan); });
+}
+
+} // namespace
+
+int run_emulate(const emulate_options &o, const output &out) {
+  if (o.fpga.control_port >= 0)
+    return run_fpga(fpga_of(o), out);
+  return play_to(o, out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -8,12 +8,15 @@
 //   --protocol decode   one request: all detection events; the answer is the correction
 //   --protocol server   two requests to one decoder of the decoding server: enqueue, then get_corrections
 //
+// With a control port it is an FPGA in software instead: tools/fpga.
+//
 // Streams of --protocol decode take the shots in turn, --window of them. Of --protocol server there is one stream for
 // each --decoder-ids.
 #pragma once
 
 #include "tools/common/own_data.h"
 #include "tools/common/report.h"
+#include "tools/fpga/fpga_emulator.h"
 
 #include <cstdint>
 #include <optional>
@@ -26,10 +29,10 @@ struct emulate_options {
   std::string transport = "udp"; ///< "udp", "roce" or "shm"
   std::string address = "127.0.0.1";
   int port = 0;
-  std::string name;              ///< of the server's shared memory
-  std::uint32_t slot_size = 256; ///< udp, roce: bytes of a slot, as the server has it
-  std::string own_address;       ///< roce; "": the system chooses one
-  std::uint32_t qp = 0x11;       ///< roce: the server's numbers
+  std::string name;            ///< of the server's shared memory
+  std::uint32_t slot_size = 0; ///< udp, roce: bytes of a slot, as the server has it; 0: as `serve` chooses
+  std::string own_address;     ///< roce; "": the system chooses one
+  std::uint32_t qp = 0x11;     ///< roce: the server's numbers
   std::uint32_t rkey = 0x1234;
   std::uint32_t pages = 8;
   std::uint32_t mtu = 4096;
@@ -39,13 +42,16 @@ struct emulate_options {
   std::string config = "d13";
   std::string noise = "0.005";
   std::string data_folder;
-  own_data data; ///< instead of a named set
+  own_data data;        ///< instead of a named set
+  bool sample = false;  ///< shots from the model, instead of recorded ones
+  std::string ila_file; ///< "": none
   std::uint64_t shots = 20000;
   double duration_s = 0; ///< > 0: time to play, instead of shots
   double rate = 0;       ///< shots per second, evenly spaced; 0: as fast as possible
   double retry_ms = 0;
   std::uint64_t seed = 0;
   double timeout_s = 10;
+  fpga_options fpga; ///< with a control port: an FPGA, which a host programs, in place of the streams
 };
 
 /// Returns an exit_code. Throws usage_error and api_error.

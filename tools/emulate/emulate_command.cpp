@@ -8,14 +8,33 @@ namespace {
 
 constexpr const char *kEmulateFooter =
     R"(Plays recorded syndromes to a server as a control system would, and measures each round trip. The server runs in
-another process: `cudaq-realtime serve`, or any program with a transport (docs/transport/transports.md).
+another process: `cudaq-realtime serve`, or any program with a transport (docs/transport/transports.md). Without a
+server: `cudaq-realtime demo` has the ring, the dispatcher and the decoder in its own process.
 
 Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport udp --port 5000
   cudaq-realtime emulate --transport shm --name decoder --rate 10000 --shots 100000
   cudaq-realtime emulate --transport roce --own-address 127.0.0.2
   cudaq-realtime emulate --transport udp --port 5000 --protocol server --decoder-ids 0,1 --json run.json
-  cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams)";
+  cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams
+  cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv
+  cudaq-realtime emulate --transport roce --control-port 8192             an FPGA, for `cudaq-realtime playback`)";
+
+void add_fpga_options(CLI::App &emulate, fpga_options &fpga) {
+  CLI::Option *const port =
+      emulate
+          .add_option("--control-port", fpga.control_port,
+                      "be an FPGA, whose registers a host reads and writes at this UDP port; 0: any free one")
+          ->check(CLI::Range(0, 65535));
+  add_register_address_options(emulate, fpga.vp_address, fpga.hif_address);
+  for (const char *option : {"--vp-address", "--hif-address"})
+    emulate.get_option(option)->needs(port);
+  // What a host writes to the registers.
+  for (const char *option : {"--address", "--port", "--slot-size", "--qp", "--rkey", "--pages", "--name", "--protocol",
+                             "--decoder-ids", "--window", "--config", "--noise", "--shots", "--duration", "--rate",
+                             "--retry-ms", "--data", "--seed", "--dem", "--sample", "--trace"})
+    port->excludes(emulate.get_option(option));
+}
 
 } // namespace
 
@@ -28,8 +47,9 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate.add_option("--address", o.address, "udp, roce: the server's IP address")->capture_default_str();
   emulate.add_option("--port", o.port, "the server's UDP port; roce: 4791 if it is not given")
       ->check(CLI::Range(1, 65535));
-  emulate.add_option("--slot-size", o.slot_size, "udp, roce: bytes of a slot, as the server has it")
-      ->capture_default_str()
+  emulate
+      .add_option("--slot-size", o.slot_size,
+                  "udp, roce: bytes of a slot, as the server has it; default: what `serve` chooses for this model")
       ->check(CLI::Range(24u, 65507u));
   emulate.add_option("--own-address", o.own_address,
                      "roce: the IPv4 address of this side; default: the one from which the server is reached");
@@ -64,7 +84,12 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       ->capture_default_str()
       ->check(number_between(0, 1e6));
   add_recorded_shots_options(emulate, o.data_folder, o.seed);
-  add_own_data_instead_of(emulate, o.data, {"--config", "--noise", "--data"});
+  CLI::Option *const sample =
+      emulate.add_flag("--sample", o.sample, "new shots from the model, by --seed, instead of recorded ones")
+          ->excludes(emulate.get_option("--duration"));
+  add_own_data_instead_of(emulate, o.data, {"--config", "--noise", "--data"}, sample);
+  add_ila_option(emulate, o.ila_file);
+  add_fpga_options(emulate, o.fpga);
   add_timeout_option(emulate, o.timeout_s, "an answer");
   add_html_option(emulate, chosen.output);
   add_hgrm_option(emulate, chosen.output);

@@ -20,6 +20,7 @@ struct link_answer {
 struct link_counters {
   std::uint64_t repeated = 0;   ///< requests that were sent again because no answer came
   std::uint64_t unexpected = 0; ///< answers to no open request
+  std::size_t other_size = 0;   ///< bytes of answers that are not as long as a slot; 0: there were none
 };
 
 class link {

@@ -6,6 +6,7 @@
 #include "tools/common/run_timeline.h"
 #include "tools/common/shot_plan.h"
 #include "tools/emulate/emulate.h"
+#include "tools/emulate/exchange_record.h"
 #include "tools/emulate/link.h"
 #include "tools/trace/run_trace.h"
 
@@ -55,6 +56,8 @@ public:
   /// One turn: takes answers, begins shots that are due. Returns true if there was work.
   bool turn();
   bool done() const { return result_.stalled || (begun_all() && open_ == 0); }
+  /// Keeps the times of each request from now on, in `record`.
+  void keep_times(exchange_record &record) { record_ = &record; }
   /// Begins no more shots.
   void stop_sending() { most_ = result_.shots; }
   std::uint64_t answered() const { return result_.answered; }
@@ -101,6 +104,7 @@ private:
   std::uint64_t quiet_since_ns_ = 0;
   bool losing_ = false; ///< a request was given up since the last answer
   std::uint32_t open_ = 0, turns_ = 0;
+  exchange_record *record_ = nullptr;
   play_result result_;
 };
 

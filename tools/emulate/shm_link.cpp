@@ -83,7 +83,7 @@ public:
   /// The slot stays with the server, which may still answer in it.
   void give_up(std::uint32_t) override {}
   bool alive() override { return cudaq_shm_client_alive(client_) == 1; }
-  link_counters counters() const override { return {0, unexpected_}; }
+  link_counters counters() const override { return {0, unexpected_, 0}; }
   std::string describe() const override { return where_; }
 
 private:

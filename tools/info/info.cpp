@@ -4,15 +4,15 @@
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/version.h"
 #include "tools/common/machine.h"
+#include "tools/common/system_files.h"
 #include "tools/info/cuda_probe.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
 #include "cudaq/qec/decoding/decoder.h"
 #endif
 
 #include <filesystem>
-#include <fstream>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <sys/resource.h>
 #include <vector>
 
 namespace cudaq::realtime::tools {
@@ -116,21 +116,16 @@ piece cores_piece() {
 }
 
 piece isolation_piece() {
-  const std::string isolated = read_line("/sys/devices/system/cpu/isolated");
+  const std::vector<int> isolated = system_files("").isolated_cores();
   return {
-      "isolated cores", !isolated.empty(), isolated.empty() ? "none" : isolated,
+      "isolated cores", !isolated.empty(), isolated.empty() ? "none" : fmt::format("{}", fmt::join(isolated, ", ")),
       "latency tails without other programs (p99.9 and max)",
       "boot with isolcpus=... nohz_full=... and name the cores with --core-dispatcher and the other --core-* options"};
 }
 
 piece realtime_piece() {
-  rlimit limit{};
-  const bool known = getrlimit(RLIMIT_RTPRIO, &limit) == 0;
-  const bool allowed = known && limit.rlim_cur > 0;
-  return {"realtime priority", allowed,
-          !known                            ? "unknown"
-          : limit.rlim_cur == RLIM_INFINITY ? "unlimited"
-                                            : fmt::format("up to {}", limit.rlim_cur),
+  const std::string limit = realtime_priority_limit();
+  return {"realtime priority", !limit.empty(), limit.empty() ? "not allowed" : limit,
           "realtime_priority in the dispatcher's options (SCHED_FIFO)",
           "raise rtprio in /etc/security/limits.conf, or give the program CAP_SYS_NICE"};
 }
@@ -144,13 +139,9 @@ piece numa_piece() {
 }
 
 piece hugepages_piece() {
-  std::ifstream in("/proc/meminfo");
-  std::string free_pages = "0";
-  for (std::string line; std::getline(in, line);)
-    if (line.rfind("HugePages_Free:", 0) == 0)
-      free_pages = line.substr(line.find_first_of("0123456789"));
-  return {"huge pages", free_pages != "0", free_pages + " free", "fewer TLB misses on large rings (option hugepages)",
-          "as root: echo 64 > /proc/sys/vm/nr_hugepages"};
+  const long long free_pages = system_files("").free_huge_pages();
+  return {"huge pages", free_pages > 0, fmt::format("{} free", free_pages),
+          "fewer TLB misses on large rings (option hugepages)", "as root: echo 64 > /proc/sys/vm/nr_hugepages"};
 }
 
 piece cuda_memory_piece() {

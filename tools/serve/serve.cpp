@@ -7,6 +7,7 @@
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/api_objects.h"
+#include "tools/services/slot_size.h"
 
 #include <algorithm>
 #include <csignal>
@@ -65,9 +66,27 @@ std::string chosen_transport(const serve_options &o, const server_ns::server_con
   return config.transport;
 }
 
-std::vector<std::string> chosen_args(const serve_options &o, const server_ns::server_config &config) {
+/// A provider of this project gets slots in which each decoder's shot fits, unless its options name a size.
+std::vector<std::string> chosen_args(const serve_options &o, const server_ns::server_config &config,
+                                     const std::string &library, std::uint64_t most_bits) {
   const bool same = o.transport.empty() || o.transport == config.transport;
-  return o.provider_options.empty() && same ? config.transport_args : o.provider_options;
+  std::vector<std::string> args = o.provider_options.empty() && same ? config.transport_args : o.provider_options;
+  const auto names_size = [](const std::string &arg) { return arg.starts_with("--slot-size"); };
+  const auto is_own = [&](const char *name) {
+    return library.ends_with(std::string("libcudaq-realtime-bridge-") + name + ".so");
+  };
+  const std::uint32_t size = usual_slot_size(most_bits);
+  if (size > kUsualSlotSize && (is_own("udp") || is_own("roce") || is_own("shm")) &&
+      std::none_of(args.begin(), args.end(), names_size))
+    args.push_back(fmt::format("--slot-size={}", size));
+  return args;
+}
+
+std::uint64_t most_bits_of(const std::vector<server_ns::decoder_setup> &setups) {
+  std::uint64_t most = 0;
+  for (const server_ns::decoder_setup &setup : setups)
+    most = std::max({most, setup.unit->bits_per_shot(), setup.unit->num_detectors(), setup.unit->num_observables()});
+  return most;
 }
 
 /// The server with its transport. The main thread calls everything, except the two handlers.
@@ -75,9 +94,10 @@ class serving {
 public:
   serving(const serve_options &o, loaded_config loaded, const output &out)
       : options_(o), out_(out), lines_(out.uses_stdout_for_json() ? stderr : stdout), config_(std::move(loaded.config)),
-        server_(std::move(loaded.setups)),
+        most_bits_(most_bits_of(loaded.setups)), server_(std::move(loaded.setups)),
         few_cores_(std::thread::hardware_concurrency() < server_.decoders().size() + 3),
-        transport_(provider_library(chosen_transport(o, config_)), chosen_args(o, config_), wait_of(o.wait, false)),
+        library_(provider_library(chosen_transport(o, config_))),
+        transport_(library_, chosen_args(o, config_, library_, most_bits_), wait_of(o.wait, false)),
         listeners_(o.counters, o.prometheus_port) {
     for (const auto &decoder : server_.decoders())
       if (const std::uint64_t bytes = (decoder->num_observables() + 7) / 8; bytes + 24 > transport_.slot_bytes())
@@ -110,7 +130,7 @@ public:
 
 private:
   static std::int32_t handle(cudaq_host_call_t *call, void *self) noexcept;
-  void reload();
+  void reload(signal_events &signals);
   void answer_a_reader(const std::vector<pollfd> &fds);
   std::string counters() const { return counters_text(server_, transport_, reloads_); }
 
@@ -118,8 +138,10 @@ private:
   const output &out_;
   std::FILE *const lines_;
   server_ns::server_config config_;
+  const std::uint64_t most_bits_;
   server_ns::decoding_server server_;
   bool few_cores_;
+  const std::string library_;
   provider_service transport_;
   counter_listeners listeners_;
   bool running_ = false; ///< handlers may be called, and use this object
@@ -212,7 +234,7 @@ void serving::run(signal_events &signals) {
         server_.close();
         return signals.ignore_repetitions(kRepetitions);
       }
-      reload();
+      reload(signals);
     }
     if (const std::uint64_t now = transport_.processed(); now != before) {
       before = now;
@@ -223,7 +245,7 @@ void serving::run(signal_events &signals) {
   }
 }
 
-void serving::reload() {
+void serving::reload(signal_events &signals) {
   notify_service_manager(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now_ns() / 1000));
   std::string outcome = "REJECTED old_config_active", reason;
   try {
@@ -232,7 +254,8 @@ void serving::reload() {
       reason = "transport: it is fixed; start the server again to change it";
     } else {
       server_ns::reload_result result =
-          server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit);
+          server_.reload(std::move(loaded.setups), std::chrono::steady_clock::now() + kReloadLimit,
+                         [&signals] { return signals.end_is_wanted(); });
       reason = std::move(result.reason);
       if (result.outcome != server_ns::reload_outcome::rejected)
         outcome = result.outcome == server_ns::reload_outcome::applied ? "APPLIED" : "BUSY";

@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <utility>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -41,6 +42,22 @@ signal_events::~signal_events() {
 }
 
 int signal_events::next() noexcept {
+  if (end_ != 0)
+    return std::exchange(end_, 0);
+  return std::exchange(reload_, false) ? SIGHUP : read_one();
+}
+
+bool signal_events::end_is_wanted() noexcept {
+  for (int signal = 0; end_ == 0 && (signal = read_one()) != 0;) {
+    if (signal == SIGHUP)
+      reload_ = true;
+    else
+      end_ = signal;
+  }
+  return end_ != 0;
+}
+
+int signal_events::read_one() noexcept {
   signalfd_siginfo info{};
   return read(fd_, &info, sizeof info) == static_cast<ssize_t>(sizeof info) ? static_cast<int>(info.ssi_signo) : 0;
 }

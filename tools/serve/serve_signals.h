@@ -21,12 +21,18 @@ public:
   [[nodiscard]] int descriptor() const noexcept { return fd_; }
   /// The next signal, or 0 if there is none.
   int next() noexcept;
+  /// SIGTERM or SIGINT has arrived. The signals stay for next().
+  bool end_is_wanted() noexcept;
   /// Takes the signals that arrive within this time, and ignores them: timeout(1) sends a signal to a process and then
   /// to its group, which is not a second wish.
   void ignore_repetitions(std::chrono::milliseconds time) noexcept;
 
 private:
+  int read_one() noexcept;
+
   int fd_ = -1;
+  int end_ = 0;         ///< SIGTERM or SIGINT, read and not yet returned
+  bool reload_ = false; ///< SIGHUP, likewise
 };
 
 /// Sends a text ("READY=1") to the socket that $NOTIFY_SOCKET names. Does nothing if the variable is not set or the

@@ -83,7 +83,8 @@ std::string decoding_server::why_not(const std::vector<decoder_setup> &setups) c
   return "";
 }
 
-reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::steady_clock::time_point deadline) {
+reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::steady_clock::time_point deadline,
+                                      const std::function<bool()> &give_up) {
   const std::unique_lock<std::mutex> one(reloading_, std::try_to_lock);
   const auto settled = [this] {
     return std::all_of(decoders_.begin(), decoders_.end(), [](const auto &decoder) { return decoder->settle(); });
@@ -98,14 +99,17 @@ reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::ste
     decoder->discard_previous();
   for (std::size_t i = 0; i < setups.size(); ++i)
     decoders_[i]->offer(std::move(setups[i].unit));
-  if (rt::wait_until(deadline, settled)) {
+  bool given_up = false;
+  rt::wait_until(deadline, [&] { return settled() || (given_up = give_up && give_up()); });
+  if (settled()) {
     for (const auto &decoder : decoders_)
       decoder->discard_previous();
     return {};
   }
   for (const auto &decoder : decoders_)
     decoder->take_back();
-  return {reload_outcome::busy, "a decoder was inside a shot until the deadline"};
+  return {reload_outcome::busy, given_up ? "a decoder was inside a shot, and the server ends"
+                                         : "a decoder was inside a shot until the deadline"};
 }
 
 } // namespace cudaq::qec::realtime

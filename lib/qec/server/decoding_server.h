@@ -6,6 +6,7 @@
 #include "lib/qec/server/served_decoder.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -51,8 +52,10 @@ public:
 
   /// Gives every decoder a new model, each between two of its shots. No request is refused or lost meanwhile: until
   /// then the old decoder serves. rejected: the ids, their order, the limits or the shapes differ. busy: another reload
-  /// runs or has not returned to the old decoders yet, or a decoder was inside a shot until the deadline.
-  reload_result reload(std::vector<decoder_setup> setups, cudaq::realtime::detail::steady_clock::time_point deadline);
+  /// runs or has not returned to the old decoders yet, or a decoder was inside a shot until the deadline, or until
+  /// `give_up` returned true. The calling thread calls it again and again while it waits; it may be empty.
+  reload_result reload(std::vector<decoder_setup> setups, cudaq::realtime::detail::steady_clock::time_point deadline,
+                       const std::function<bool()> &give_up = {});
 
   [[nodiscard]] std::span<const std::unique_ptr<served_decoder>> decoders() const noexcept { return decoders_; }
   /// Requests that named no decoder of this server, or could not be read.

@@ -7,6 +7,7 @@
 namespace cudaq::realtime::detail {
 
 using clock = std::chrono::steady_clock;
+constexpr std::size_t kLargestDatagram = 65536;
 
 status_or_reason datagram_client::open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire) {
   if (options.window == 0 || (options.window & (options.window - 1)) != 0)
@@ -19,7 +20,7 @@ status_or_reason datagram_client::open(const datagram_client_options &options, s
   outgoing_ = wire_->make_sender();
   requests_.resize(options.window);
   frames_.resize(std::size_t{options.window} * options.slot_size);
-  reply_.resize(options.slot_size);
+  reply_.resize(kLargestDatagram); // so that the size of a longer one is known
   incoming_->set_target(0, reply_.data(), reply_.size());
   if (status_or_reason refused = open_socket(options))
     return refused;
@@ -81,7 +82,10 @@ std::optional<datagram_reply> datagram_client::receive() {
     if (frame.from == nullptr)
       continue;
     datagram_reply reply;
-    if (frame.cut || frame.bytes.size() != options_.slot_size || !is_server(*frame.from)) {
+    const bool from_server = is_server(*frame.from);
+    if (from_server && frame.bytes.size() != options_.slot_size)
+      other_size_ = frame.bytes.size();
+    if (frame.bytes.size() != options_.slot_size || !from_server) {
       ++unexpected_;
       continue;
     }

@@ -56,6 +56,8 @@ public:
   std::uint64_t repeated() const { return repeated_; }
   std::uint64_t unexpected() const { return unexpected_; } ///< answers to no open request, and other datagrams
   std::uint64_t busy() const { return busy_; }
+  /// Bytes of the last answer that has not the size of a slot; 0: there was none. The server has such slots then.
+  std::size_t other_size() const { return other_size_; }
   const udp_socket &socket() const { return socket_; }
 
 private:
@@ -83,6 +85,7 @@ private:
   std::uint32_t open_ = 0;
   std::chrono::steady_clock::time_point next_look_{};
   std::uint64_t repeated_ = 0, unexpected_ = 0, busy_ = 0;
+  std::size_t other_size_ = 0;
 };
 
 } // namespace cudaq::realtime::detail

@@ -92,11 +92,14 @@ cudaq_status_t tx_publish(void *ctx, std::uint32_t slot) {
 
 cudaq_status_t destroy(cudaq_realtime_bridge_handle_t handle) {
   return entry("destroy", handle, [](datagram_provider &provider) -> status_or_reason {
-    if (provider.pump)
-      if (status_or_reason refused = provider.pump->disconnect())
+    // The last answers are sent; those that find no room end here.
+    if (provider.pump) {
+      if (status_or_reason refused = provider.pump->end_thread())
         return refused;
+      provider.pump->disconnect();
+    }
     if (provider.dataplane)
-      provider.dataplane->disconnect(); // sends answers of the loop's end; those that find no room end here
+      provider.dataplane->disconnect();
     instance_list::get().remove(&provider);
     const std::unique_ptr<datagram_provider> last(&provider);
     return {};

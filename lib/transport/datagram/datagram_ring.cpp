@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 constexpr std::uint32_t kTurnsPerDropLook = 64; // no client waits for a dropped request
 constexpr auto kSleepInFlight = 50us;           // an answer does not wake the thread
 constexpr auto kSleepIdle = 20ms;               // a datagram does; a stop waits so long
-constexpr auto kFlushTime = 100ms;
+constexpr auto kFlushTime = 100ms, kFlushPause = 1ms;
 constexpr std::uint64_t kJoinTimeNs = 5000000000u;
 
 } // namespace
@@ -26,11 +26,34 @@ status_or_reason datagram_ring::launch() {
   return thread_.start(exchange_.options().thread_name(), placement, [this] { run(); });
 }
 
-status_or_reason datagram_ring::disconnect() {
+status_or_reason datagram_ring::end_thread() {
   stop_.store(1);
   if (!thread_.join_until(deadline_after(kJoinTimeNs)))
     return make_reason(CUDAQ_ERR_TIMEOUT, "the provider's thread did not end");
   return {};
+}
+
+status_or_reason datagram_ring::disconnect() {
+  if (status_or_reason refused = end_thread())
+    return refused;
+  const steady_clock::time_point deadline = steady_clock::now() + kFlushTime;
+  for (;;) {
+    const bool worked = collect() != 0;
+    const auto waiting =
+        static_cast<std::size_t>(std::count_if(in_flight_.begin(), in_flight_.end(), [this](std::uint32_t slot) {
+          const std::uint64_t tx = load_acquire(exchange_.tx_flag(slot));
+          return tx != 0 && tx != CUDAQ_TX_FLAG_IN_FLIGHT;
+        }));
+    if (waiting == 0 && !worked)
+      return {};
+    if (steady_clock::now() >= deadline)
+      return make_reason(CUDAQ_ERR_TIMEOUT,
+                         "%zu answers wait, because the system has had no room to send them for 100 ms; call "
+                         "disconnect again to wait on",
+                         waiting);
+    if (waiting != 0)
+      exchange_.socket().wait(false, kFlushPause);
+  }
 }
 
 void datagram_ring::run() {
@@ -42,9 +65,6 @@ void datagram_ring::run() {
     } else {
       wait_for_work(empty_turns++);
     }
-  }
-  const steady_clock::time_point deadline = steady_clock::now() + kFlushTime;
-  while (collect() != 0 && steady_clock::now() < deadline) {
   }
 }
 

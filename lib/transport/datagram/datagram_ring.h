@@ -23,7 +23,10 @@ public:
   }
 
   status_or_reason launch();
-  /// Sends the answers that are in the ring, and ends the thread. CUDAQ_ERR_TIMEOUT: it did not end.
+  /// CUDAQ_ERR_TIMEOUT: the thread did not end.
+  status_or_reason end_thread();
+  /// Ends the thread, and sends the answers that are in the ring. CUDAQ_ERR_TIMEOUT: the thread did not end, or the
+  /// system had no room for all of them within 100 ms.
   status_or_reason disconnect();
 
   /// One turn; returns its work count. For tests without a thread, too.

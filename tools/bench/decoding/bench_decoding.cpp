@@ -2,7 +2,6 @@
 #include "tools/bench/decoding/bench_decoding.h"
 
 #include "lib/qec/decoders/offline_decoder.h"
-#include "lib/qec/decoding/predecoding/model_sampler.h"
 #include "lib/qec/decoding/thread_clock.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
@@ -11,6 +10,7 @@
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
 #include "tools/pipeline/pipeline_shots.h"
+#include "tools/shots/sampled_shots.h"
 
 #include <algorithm>
 #include <atomic>
@@ -25,7 +25,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::size_t kBatch = 256; ///< shots that every case decodes in turn
+constexpr std::size_t kBatch = kSampledBatch; ///< shots that every case decodes in turn
 
 /// What a case did with some shots.
 struct case_counts {
@@ -108,9 +108,7 @@ public:
 
 private:
   void sample(std::uint64_t k, std::size_t shots) {
-    std::seed_seq seeds{static_cast<std::uint32_t>(options_.seed), static_cast<std::uint32_t>(options_.seed >> 32),
-                        static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32)};
-    std::mt19937_64 random(seeds);
+    std::mt19937_64 random = random_of_batch(options_.seed, k);
     std::ranges::fill(shots_, std::uint8_t{0});
     std::ranges::fill(truth_, std::uint8_t{0});
     for (std::size_t i = 0; i < shots; ++i) {

@@ -119,6 +119,31 @@ TEST(Doctor, JudgesThePortsOfRdmaDevices) {
             "good: active, 1 RoCE v2 GIDs");
 }
 
+TEST(Doctor, SendsARequestThroughEachTransport) {
+  for (const char *transport : {"udp", "roce", "shm"}) {
+    const auto j = run_program(std::string("doctor --json --transport ") + transport).json();
+    EXPECT_TRUE(contains(line_of(j, "self-test", "loopback"),
+                         "good: one request through client, provider and dispatcher and back in"))
+        << transport << ": " << line_of(j, "self-test", "loopback");
+  }
+  EXPECT_EQ(line_of(run_program("doctor --json").json(), "self-test", "loopback"), "no such line");
+}
+
+TEST(Doctor, ListsNetworkCards) {
+  made_up_machine m;
+  m.file("sys/class/net/lo/operstate", "unknown");
+  EXPECT_EQ(line_of(m.doctor("--transport udp").json(), "transport udp", "network cards"), "warning: none");
+  for (const std::string card : {"eth0", "eth1"}) {
+    m.file("sys/class/net/" + card + "/device/vendor", "0x15b3");
+    m.file("sys/class/net/" + card + "/mtu", "9000");
+    m.file("sys/class/net/" + card + "/speed", card == "eth0" ? "100000" : "-1");
+    m.file("sys/class/net/" + card + "/operstate", card == "eth0" ? "up" : "down");
+  }
+  const auto j = m.doctor("--transport roce").json();
+  EXPECT_EQ(line_of(j, "transport roce", "network card eth0"), "good: up, 100000 Mb/s, packets of 9000 bytes");
+  EXPECT_EQ(line_of(j, "transport roce", "network card eth1"), "warning: down, speed unknown, packets of 9000 bytes");
+}
+
 TEST(Doctor, RefusesOptionsThatDoNotApply) {
   EXPECT_EQ(run_program("doctor --transport pigeon").exit_code, 2);
   EXPECT_EQ(run_program("doctor --port 5000").exit_code, 2);

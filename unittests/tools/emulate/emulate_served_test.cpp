@@ -135,6 +135,115 @@ INSTANTIATE_TEST_SUITE_P(
                     shape{"RoceRing", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0 --replay-window=256"}),
     [](const auto &one) { return std::string(one.param.name); });
 
+using SampledShots = TwoTerminals;
+TEST_P(SampledShots, FailAsOftenAsInABenchOfTheSameDecoderAndSeed) {
+  const std::string dem = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.005.dem";
+  const auto bench =
+      run_good_program("bench decoding --json --decoder pymatching --predecoder passthrough --failures 0 "
+                       "--shots 5000 --seed 77 --dem " +
+                       dem);
+  ASSERT_FALSE(bench.is_discarded());
+  const std::uint64_t failures = bench.at("cases").at(0).at("failures");
+  EXPECT_GT(failures, 20u);
+  const std::string where = "emulate --json --timeout 30 --transport udp --port " + port_ + " --sample --shots 5000";
+  const auto own = run_good_program(where + " --seed 77 --dem " + dem);
+  const auto named = run_good_program(where + " --seed 77 --distance 3 --noise 0.005");
+  const auto other = run_good_program(where + " --seed 78 --dem " + dem);
+  ASSERT_FALSE(own.is_discarded() || named.is_discarded() || other.is_discarded());
+  EXPECT_EQ(own.at("logical_errors"), failures);
+  EXPECT_EQ(named.at("logical_errors"), failures) << "the same model";
+  EXPECT_NE(other.at("logical_errors"), failures) << "other shots";
+  EXPECT_EQ(own.at("mismatches"), nullptr) << "the right answers are not known";
+  const double rate = own.at("logical_error_rate"), low = own.at("logical_error_interval_95").at(0),
+               high = own.at("logical_error_interval_95").at(1);
+  EXPECT_DOUBLE_EQ(rate, static_cast<double>(failures) / 5000);
+  EXPECT_LT(low, rate);
+  EXPECT_GT(high, rate);
+}
+TEST_P(SampledShots, AreRefusedWithWhatWouldReplaceThem) {
+  const std::string where = "emulate --transport udp --port " + port_ + " --sample ";
+  EXPECT_EQ(run_program(where + "--in x --dem y").exit_code, 2);
+  EXPECT_TRUE(contains(run_program(where + "--dem /nowhere").err, "--dem /nowhere: cannot be read"));
+  const program_result many = run_program(where + "--distance 13 --shots 100000000");
+  EXPECT_EQ(many.exit_code, 2);
+  EXPECT_TRUE(contains(many.err, "--shots 100000000: sampled shots are kept in memory")) << many.err;
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, SampledShots, testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
+using Times = TwoTerminals;
+TEST_P(Times, OfEachRequestAreInTheFileOfIla) {
+  const auto file = scratch_.path() / "times.csv";
+  const auto j = emulate("--shots 300 --ila " + file.string());
+  ASSERT_FALSE(j.is_discarded());
+  std::ifstream lines(file);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "request_id,send_ns,answer_ns,round_trip_ns,status");
+  std::uint64_t count = 0, least = UINT64_MAX;
+  for (unsigned long long id = 0, sent = 0, answered = 0, trip = 0, status = 0; std::getline(lines, line); ++count) {
+    ASSERT_EQ(std::sscanf(line.c_str(), "%llu,%llu,%llu,%llu,%llu", &id, &sent, &answered, &trip, &status), 5) << line;
+    EXPECT_LT(id, 300u);
+    EXPECT_EQ(answered - sent, trip);
+    EXPECT_EQ(status, 0u);
+    least = std::min<std::uint64_t>(least, trip);
+  }
+  EXPECT_EQ(count, 300u);
+  EXPECT_EQ(j.at("round_trip_ns").at("min"), least);
+  const program_result refused = run_program("emulate --transport udp --port 9 --ila /nowhere/times.csv");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_TRUE(contains(refused.err, "--ila")) << refused.err;
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, Times,
+                         testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
+                                         shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
+// 2184 detectors do not fit into the 256 bytes that slots have otherwise.
+using LargeShots = TwoTerminals;
+TEST_P(LargeShots, GetSlotsOfTheRightSizeOnBothSidesOrTheOptionThatIsMissing) {
+  const auto config = scratch_.path() / "large.yaml";
+  std::ofstream(config) << "decoders:\n  - id: 0\n    type: pymatching\n    dem_file: " << CUDAQ_TEST_DATA
+                        << "/surface_z_d13_p0.005.dem\n";
+  const auto serve = [&](const std::vector<std::string> &more) {
+    std::vector<std::string> words = {"serve", "--config", config.string(), "--transport", GetParam().library, "--"};
+    std::istringstream options(GetParam().options);
+    for (std::string option; options >> option;)
+      words.push_back(option == "--name=" ? option + name_ + "-large" : option);
+    words.insert(words.end(), more.begin(), more.end());
+    return std::make_unique<running_program>(words, scratch_.path() / "large.err");
+  };
+  const auto play = [&](const std::string &ready, const std::string &more) {
+    const bool shm = std::string(GetParam().transport) == "shm";
+    return run_program("emulate --json --distance 13 --shots 50 --transport " + std::string(GetParam().transport) +
+                       (shm ? " --name " + name_ + "-large" : " --port " + value_in(ready, "port")) + " " + more);
+  };
+  {
+    const auto server = serve({});
+    const std::string ready = server->line();
+    EXPECT_EQ(value_in(ready, "slot_size"), "384") << read_file(scratch_.path() / "large.err");
+    const program_result r = play(ready, "--timeout 30");
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(r.json().at("shots_answered"), 50);
+  }
+  if (std::string(GetParam().transport) == "shm")
+    return; // the client reads the size from the segment
+  const auto server = serve({"--slot-size=512"});
+  const program_result r = play(server->line(), "--timeout 0.5 --window 1");
+  EXPECT_EQ(r.exit_code, 1);
+  if (std::string(GetParam().transport) == "udp") {
+    EXPECT_TRUE(contains(r.err, "the server's answers have 512 bytes, not 384: give --slot-size 512")) << r.err;
+  } else {
+    EXPECT_TRUE(contains(r.err, "its READY line must say slot_size=384")) << r.err;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, LargeShots,
+                         testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
+                                         shape{"RoceUnified", "roce", CUDAQ_ROCE_PROVIDER,
+                                               "--port=0 --peer-port=0 --unified"},
+                                         shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
 TEST(Emulate, RefusesWhatItCannotUse) {
   EXPECT_EQ(run_program("emulate --transport udp").exit_code, 2) << "no port";
   EXPECT_EQ(run_program("emulate --transport shm").exit_code, 2) << "no name";

@@ -60,6 +60,26 @@ TEST_F(Serve, TakesTwoSignalsInSuccessionAsOne) {
   EXPECT_EQ(server.wait(), 0) << "signal " << server.ended_by() << "\n" << read_file(err());
 }
 
+TEST_F(Serve, EndsDuringAReloadThatWaitsForTheEndOfAShot) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const notified_socket manager((folder_.path() / ("notify" + std::to_string(attempt))).string());
+    running_program server(arguments(), err(), manager.path());
+    ASSERT_NE(server.line(), "") << read_file(err());
+    EXPECT_TRUE(manager.next().starts_with("READY=1\n")) << read_file(err());
+    socket_peer peer(socket());
+    ASSERT_EQ(peer.ask(kEnqueue, joined(numbers({6, 0, 0, 2}), {1})).status, 0); // the first half of a shot
+    server.signal(SIGHUP);
+    EXPECT_TRUE(manager.next().starts_with("RELOADING=1\n"));
+    server.signal(SIGTERM);
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_BUSY");
+    EXPECT_EQ(server.wait(), 0) << read_file(err());
+    if (contains(read_file(err()), "a decoder was inside a shot, and the server ends"))
+      return;
+    std::filesystem::remove(socket()); // else this test slept for 5 s between two signals
+  }
+  FAIL() << read_file(err());
+}
+
 /// The decoder of these does not end a shot in which detector 3 fires.
 class ServeStuck : public Serve {
 protected:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/datagram/datagram_dataplane.h"
 #include "unittests/transport/datagram/datagram_shapes.h"
+#include "unittests/transport/datagram/full_socket.h"
 
 #include <atomic>
 #include <cerrno>
@@ -8,14 +9,10 @@
 #include <dlfcn.h>
 #include <set>
 
-namespace {
-std::atomic<int> refused_sends{0}; ///< so many calls of sendmmsg find no room; a loopback socket is never full
-}
-
 /// Called in place of the system's function.
 extern "C" int sendmmsg(int fd, mmsghdr *messages, unsigned count, int flags) {
-  if (refused_sends.load() > 0) {
-    refused_sends.fetch_sub(1);
+  if (cudaq::realtime::test::refused_sends.load() > 0) {
+    cudaq::realtime::test::refused_sends.fetch_sub(1);
     errno = EAGAIN;
     return -1;
   }
@@ -25,14 +22,6 @@ extern "C" int sendmmsg(int fd, mmsghdr *messages, unsigned count, int flags) {
 
 namespace cudaq::realtime::test {
 namespace {
-
-/// While it lives, the system has no room to send, for the next `calls` attempts.
-struct full_socket {
-  explicit full_socket(int calls) { refused_sends.store(calls); }
-  ~full_socket() { refused_sends.store(0); }
-  full_socket(const full_socket &) = delete;
-  full_socket &operator=(const full_socket &) = delete;
-};
 
 struct rig : exchange_on_a_ring {
   explicit rig(const detail::datagram_options &options = small_slots())

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/datagram/datagram_ring.h"
 #include "unittests/transport/datagram/datagram_shapes.h"
+#include "unittests/transport/datagram/full_socket.h"
+
+#include <climits>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -171,6 +174,45 @@ TEST(UdpRing, SendsNoBytesOfEarlierAnswers) {
   const auto answer = b.receive();
   ASSERT_TRUE(answer);
   EXPECT_EQ(bytes(answer->begin() + 25, answer->end()), bytes(39));
+}
+
+TEST(UdpRing, SendsAtDisconnectWhatFindsRoomLater) {
+  rig r(small_slots(40)); // more than a batch
+  udp_peer peer(r.port);
+  for (std::uint32_t id = 0; id < 40; ++id)
+    peer.send(request_bytes(1, id, {1}));
+  for (std::uint32_t slot = 0; slot < 40; ++slot)
+    ASSERT_TRUE(r.receives(slot));
+  const full_socket full(3);
+  for (std::uint32_t slot = 0; slot < 40; ++slot) {
+    r.write_answer(slot, {7});
+    detail::store_release(r.memory.ring.tx_flags_host[slot], reinterpret_cast<std::uint64_t>(r.memory.tx_slot(slot)));
+  }
+  EXPECT_EQ(r.pump.disconnect().text, "");
+  for (int n = 0; n < 40; ++n)
+    ASSERT_TRUE(peer.receive()) << n;
+}
+
+TEST(UdpRing, TellsAtDisconnectHowManyAnswersFindNoRoom) {
+  rig r(small_slots(40));
+  udp_peer peer(r.port);
+  for (std::uint32_t id = 0; id < 40; ++id)
+    peer.send(request_bytes(1, id, {1}));
+  for (std::uint32_t slot = 0; slot < 40; ++slot)
+    ASSERT_TRUE(r.receives(slot));
+  {
+    const full_socket full(INT_MAX);
+    for (std::uint32_t slot = 0; slot < 39; ++slot) { // the last request has no answer yet
+      r.write_answer(slot, {7});
+      detail::store_release(r.memory.ring.tx_flags_host[slot], reinterpret_cast<std::uint64_t>(r.memory.tx_slot(slot)));
+    }
+    const detail::status_or_reason refused = r.pump.disconnect();
+    EXPECT_EQ(refused.status, CUDAQ_ERR_TIMEOUT);
+    EXPECT_NE(refused.text.find("39 answers wait"), std::string::npos) << refused.text;
+  }
+  EXPECT_EQ(r.pump.disconnect().text, "") << "it may be called again";
+  for (int n = 0; n < 39; ++n)
+    ASSERT_TRUE(peer.receive()) << n;
 }
 
 TEST(UdpRing, ReplaysAnAnswerWithoutTheDispatcher) {

@@ -5,6 +5,9 @@
 #include "unittests/transport/datagram/datagram_traffic.h"
 #include "unittests/transport/roce/roce_requester.h"
 
+#include <algorithm>
+#include <set>
+
 namespace cudaq::realtime::test {
 namespace {
 
@@ -115,6 +118,111 @@ TEST_P(RoceProcesses, SurviveGarbageAndWrongPackets) {
   expect_sum(last);
   EXPECT_EQ(count_in(last, "count"), 200u);
   EXPECT_GT(count_in(last, "icrc"), 150u) << last;
+}
+
+TEST_P(RoceProcesses, ServeABurstAcrossTheWrap) {
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER, with({"--num-slots=4"}));
+  roce_requester requester(256, 4); // it writes pages 0, 1, 2, 3, 0, ... without looking at answers
+  requester.options.window = 64;
+  ASSERT_EQ(requester.open(server.port()), "");
+  for (std::uint32_t n = 0; n < 50; ++n)
+    ASSERT_TRUE(requester.client.send(n, kIncrement, bytes{static_cast<std::uint8_t>(n)}));
+  std::set<std::uint32_t> answered;
+  for (std::uint32_t n = 0; n < 50; ++n) {
+    const auto reply = requester.client.receive_within(kDeadline);
+    ASSERT_TRUE(reply) << n;
+    EXPECT_EQ(reply->result[0], static_cast<std::uint8_t>(reply->header.request_id + 1));
+    answered.insert(reply->header.request_id);
+  }
+  EXPECT_EQ(answered.size(), 50u);
+  EXPECT_EQ(count_in(server.stop(), "count"), 50u);
+}
+
+/// Frames in packets that are right, but for what a test puts into them.
+class raw_requester {
+public:
+  explicit raw_requester(std::uint32_t port, std::uint32_t page = 256) {
+    detail::roce_wire_options options;
+    options.server = false;
+    options.slot_size = page;
+    options.num_slots = 4;
+    options.own_qp = detail::kRequesterQp;
+    options.peer_qp = detail::kServerQp;
+    detail::udp_address own;
+    EXPECT_EQ(detail::udp_address_of("server", "127.0.0.1", port, server_).text, "");
+    EXPECT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, own).text, "");
+    EXPECT_EQ(socket_.open(own, 0).text, "");
+    wire_ = detail::make_roce_wire(options, std::make_shared<detail::roce_counters>());
+    EXPECT_EQ(wire_->prepare(socket_).text, "");
+    sender_ = wire_->make_sender();
+  }
+  void send(bytes frame) {
+    sender_->add(server_, frame);
+    EXPECT_EQ(sender_->flush(socket_).done, 1u);
+  }
+
+private:
+  detail::udp_address server_;
+  detail::udp_socket socket_;
+  std::unique_ptr<detail::datagram_wire> wire_;
+  std::unique_ptr<detail::frame_sender> sender_;
+};
+
+TEST_P(RoceProcesses, AnswerNeitherBadFramesNorUnknownFunctions) {
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER, with({"--num-slots=4"}));
+  roce_requester requester(256, 4);
+  ASSERT_EQ(requester.open(server.port()), "");
+  raw_requester raw(server.port()), longer(server.port(), 512);
+  bytes bad = request_bytes(kIncrement, 1, {1}, 64);
+  bad[0] ^= 1;
+  for (std::uint32_t n = 0; n < 20; ++n) {
+    raw.send(bad);
+    raw.send(bytes(8));                                          // shorter than a header
+    longer.send(request_bytes(kIncrement, n, {1}, 400));         // longer than a slot
+    ASSERT_TRUE(requester.client.send(2 * n, 0x0BAD, bytes{1})); // an unknown function
+    ASSERT_TRUE(requester.client.send(2 * n + 1, kIncrement, bytes{static_cast<std::uint8_t>(n)}));
+    const auto reply = requester.client.receive_within(kDeadline);
+    ASSERT_TRUE(reply) << n;
+    EXPECT_EQ(reply->header.request_id, 2 * n + 1) << "and no answer to the unknown function";
+    requester.client.give_up(2 * n);
+  }
+  const std::string last = server.stop();
+  EXPECT_EQ(count_in(last, "magic"), 20u) << last;
+  EXPECT_EQ(count_in(last, "short"), 20u) << last;
+  EXPECT_EQ(count_in(last, "unfit"), 20u) << last;
+  EXPECT_EQ(count_in(last, "count"), 40u) << "20 answered, 20 of an unknown function dropped";
+}
+
+TEST_P(RoceProcesses, RecoverWhenTheServerIsKilled) {
+  auto server = std::make_unique<datagram_server_process>(CUDAQ_ROCE_PROVIDER, with({"--replay-window=256"}));
+  const std::string port = "--port=" + std::to_string(server->port());
+  roce_requester requester;
+  requester.options.retry_after = 20ms;
+  ASSERT_EQ(requester.open(server->port()), "");
+  std::uint64_t next = 1;
+  for (std::uint64_t life = 0; life < campaign_kills(3); ++life) {
+    const traffic_result before = send_messages(requester.client, next, 100);
+    EXPECT_EQ(before.answered, 100u);
+    EXPECT_EQ(before.wrong + before.executed_twice, 0u);
+    next += 100;
+    for (unsigned n = 0; n < 8; ++n) // in flight when it dies
+      requester.client.send(static_cast<std::uint32_t>(next + n), kRecord, payload_of(next + n), next + n);
+    server->kill9();
+    std::vector<std::string> options = with({"--replay-window=256"});
+    std::replace(options.begin(), options.end(), std::string("--port=0"), port);
+    server = std::make_unique<datagram_server_process>(CUDAQ_ROCE_PROVIDER, options);
+    for (int n = 0; n < 8; ++n) { // the answer of either server
+      const auto reply = requester.client.receive_within(kDeadline);
+      ASSERT_TRUE(reply) << n;
+      record_answer answer{};
+      ASSERT_EQ(reply->result.size(), sizeof(answer));
+      std::memcpy(&answer, reply->result.data(), sizeof(answer));
+      EXPECT_EQ(answer.checksum, checksum_of(payload_of(answer.number)));
+      EXPECT_EQ(answer.executions, 1u);
+    }
+    next += 8;
+  }
+  EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
 }
 
 TEST_P(RoceProcesses, ServeARequesterThatStartsAgain) {

@@ -26,9 +26,16 @@ public:
   /// Target of a link; "" if there is none.
   [[nodiscard]] std::string link(const std::string &path) const;
 
+  [[nodiscard]] long long free_huge_pages() const;
+  /// Cores that the system gives no work of its own.
+  [[nodiscard]] std::vector<int> isolated_cores() const;
+
 private:
   std::string root_;
 };
+
+/// The highest real-time priority that this process may set, as text: "up to 99", "unlimited"; "" if it may set none.
+std::string realtime_priority_limit();
 
 /// "0-2,8" as {0, 1, 2, 8}; parts that are no numbers are left out.
 std::vector<int> parse_cpu_list(const std::string &text);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/doctor/system_files.h"
+#include "tools/common/system_files.h"
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace cudaq::realtime::tools {
@@ -52,6 +54,24 @@ std::vector<std::string> system_files::names(const std::string &folder) const {
 std::string system_files::link(const std::string &path) const {
   std::error_code error;
   return std::filesystem::read_symlink(root_ + path, error).string();
+}
+
+long long system_files::free_huge_pages() const {
+  for (const std::string &text : lines("/proc/meminfo"))
+    if (text.starts_with("HugePages_Free:"))
+      return std::atoll(text.c_str() + text.find(':') + 1);
+  return 0;
+}
+
+std::vector<int> system_files::isolated_cores() const {
+  return parse_cpu_list(line("/sys/devices/system/cpu/isolated"));
+}
+
+std::string realtime_priority_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_RTPRIO, &limit) != 0 || limit.rlim_cur == 0)
+    return "";
+  return limit.rlim_cur == RLIM_INFINITY ? "unlimited" : "up to " + std::to_string(limit.rlim_cur);
 }
 
 std::vector<int> parse_cpu_list(const std::string &text) {

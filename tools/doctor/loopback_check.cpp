@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/doctor/loopback_check.h"
+
+#include "cudaq/realtime/daemon/bridge/shm_client.h"
+#include "cudaq/realtime/daemon/bridge/udp_provider.h"
+#include "lib/transport/datagram/datagram_client.h"
+#include "lib/transport/roce/roce_wire.h"
+#include "lib/transport/udp/udp_wire.h"
+#include "tools/common/clock.h"
+#include "tools/doctor/doctor_checks.h"
+#include "tools/services/api_objects.h"
+#include "tools/services/provider_service.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <thread>
+#include <unistd.h>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+constexpr std::uint32_t kLoopbackFunction = 0xD0C, kLoopbackId = 1;
+constexpr std::uint64_t kLoopbackLimitNs = 2'000'000'000;
+constexpr std::array<std::uint8_t, 2> kLoopbackPayload = {0x43, 0x51};
+
+/// A client of one provider. The constructor of each throws api_error.
+class one_request {
+public:
+  virtual ~one_request() = default;
+  virtual bool send() = 0;
+  /// The result that has come; false: none yet.
+  virtual bool receive(std::vector<std::uint8_t> &result) = 0;
+};
+
+class datagram_request final : public one_request {
+public:
+  datagram_request(const std::string &transport, const provider_service &service) {
+    detail::datagram_client_options options;
+    options.port = static_cast<std::uint32_t>(std::stoul(endpoint_value(service.endpoint(), "port", "0")));
+    options.slot_size = service.slot_bytes();
+    options.from_any_port = true;
+    std::unique_ptr<detail::datagram_wire> wire = detail::make_udp_wire(options.slot_size);
+    if (transport == "roce") {
+      detail::roce_wire_options roce;
+      roce.server = false;
+      roce.slot_size = options.slot_size;
+      roce.num_slots = service.num_slots();
+      roce.own_qp = detail::kRequesterQp;
+      roce.peer_qp = detail::kServerQp;
+      wire = detail::make_roce_wire(roce, std::make_shared<detail::roce_counters>());
+    }
+    if (const detail::status_or_reason refused = client_.open(options, std::move(wire)))
+      throw api_error("the client's socket: " + refused.text);
+  }
+  bool send() override { return client_.send(kLoopbackId, kLoopbackFunction, kLoopbackPayload); }
+  bool receive(std::vector<std::uint8_t> &result) override {
+    const auto reply = client_.receive();
+    if (reply)
+      result.assign(reply->result.begin(), reply->result.end());
+    return reply.has_value();
+  }
+
+private:
+  detail::datagram_client client_;
+};
+
+class shm_request final : public one_request {
+public:
+  explicit shm_request(const std::string &name) {
+    if (cudaq_shm_client_attach(&client_, name.c_str(), kLoopbackLimitNs, nullptr) != CUDAQ_OK)
+      throw api_error(std::string("the client does not attach: ") + cudaq_shm_client_error());
+    std::uint32_t slots = 0, bytes = 0;
+    if (cudaq_shm_client_ring(client_, &ring_, &slots, &bytes) != CUDAQ_OK) {
+      const std::string reason = cudaq_shm_client_error();
+      cudaq_shm_client_detach(client_);
+      throw api_error("the client's ring: " + reason);
+    }
+  }
+  ~shm_request() override { cudaq_shm_client_detach(client_); }
+  shm_request(const shm_request &) = delete;
+  shm_request &operator=(const shm_request &) = delete;
+
+  bool send() override {
+    if (cudaq_host_ringbuffer_write_rpc_request(&ring_, 0, kLoopbackFunction, kLoopbackPayload.data(),
+                                                kLoopbackPayload.size(), kLoopbackId, 0) != CUDAQ_OK)
+      return false;
+    cudaq_shm_client_signal(client_, 0);
+    return true;
+  }
+  bool receive(std::vector<std::uint8_t> &result) override {
+    int cuda_error = 0;
+    cudaq_rpc_response_t header{};
+    const void *bytes = nullptr;
+    if (cudaq_host_ringbuffer_poll_tx_flag(&ring_, 0, &cuda_error) != CUDAQ_TX_READY ||
+        cudaq_host_ringbuffer_read_rpc_response(&ring_, 0, &header, &bytes) != CUDAQ_OK)
+      return false;
+    const auto *const first = static_cast<const std::uint8_t *>(bytes);
+    result.assign(first, first + header.result_len);
+    cudaq_host_ringbuffer_clear_slot(&ring_, 0);
+    return true;
+  }
+
+private:
+  cudaq_shm_client_t *client_ = nullptr;
+  cudaq_ringbuffer_t ring_{};
+};
+
+/// Of a provider over datagrams. Its library is loaded already.
+void count_datagrams(const std::string &library, const std::string &endpoint, hop_counts &counts) {
+  void *const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr)
+    return;
+  using function = decltype(&cudaq_udp_get_statistics);
+  const auto read = reinterpret_cast<function>(dlsym(handle, "cudaq_udp_get_statistics"));
+  cudaq_udp_statistics_t all{};
+  if (read != nullptr && read(endpoint.c_str(), &all) == CUDAQ_OK) {
+    counts.provider_counts = true;
+    counts.arrived = all.received;
+    counts.accepted = all.accepted;
+  }
+  dlclose(handle);
+}
+
+finding result_of(const std::string &transport) {
+  const finding wrong{"loopback", verdict::wrong, "",
+                      "run `cudaq-realtime doctor`: if its line `dispatcher` is good, the cause is in the transport"};
+  const std::string library = provider_library(transport), name = "doctor-" + std::to_string(getpid());
+  const auto calls = std::make_shared<std::atomic<int>>(0);
+  std::vector<std::string> args = {"--port=0"};
+  if (transport == "shm")
+    args = {"--name=" + name};
+  else if (transport == "roce")
+    args.push_back("--peer-port=0");
+  provider_service service(library, args, CUDAQ_WAIT_SPIN_YIELD);
+  service.serve(kLoopbackFunction, &echo_and_count, calls.get());
+  service.start();
+  if (!service.connect(kLoopbackLimitNs)) {
+    (void)service.stop(kLoopbackLimitNs);
+    return {wrong.name, wrong.is, "the provider is not ready to serve", wrong.remedy};
+  }
+  service.launch();
+  std::unique_ptr<one_request> client;
+  if (transport == "shm")
+    client = std::make_unique<shm_request>(name);
+  else
+    client = std::make_unique<datagram_request>(transport, service);
+  const std::uint64_t begin = now_ns();
+  hop_counts counts;
+  counts.sent = client->send();
+  std::vector<std::uint8_t> result;
+  bool answered = false;
+  while (!(answered = client->receive(result)) && now_ns() - begin < kLoopbackLimitNs)
+    std::this_thread::yield();
+  const double took_ns = static_cast<double>(now_ns() - begin);
+  const cudaq_dispatcher_stats_t stats = service.stats();
+  counts.heartbeat = stats.heartbeat;
+  counts.received = stats.received;
+  counts.handled = calls->load();
+  if (transport != "shm")
+    count_datagrams(library, service.endpoint(), counts);
+  client.reset();
+  if (!service.stop(kLoopbackLimitNs))
+    return {wrong.name, wrong.is, "the dispatcher does not stop", wrong.remedy};
+  if (!answered)
+    return {wrong.name, wrong.is, silent_hop(counts), wrong.remedy};
+  if (!std::ranges::equal(result, kLoopbackPayload))
+    return {wrong.name, wrong.is, "the answer is wrong", wrong.remedy};
+  return {wrong.name, verdict::good,
+          "one request through client, provider and dispatcher and back in " + format_ns(took_ns), ""};
+}
+
+} // namespace
+
+std::int32_t echo_and_count(cudaq_host_call_t *call, void *user) {
+  static_cast<std::atomic<int> *>(user)->fetch_add(1);
+  std::copy_n(static_cast<const std::uint8_t *>(call->payload), call->payload_len,
+              static_cast<std::uint8_t *>(call->result));
+  call->result_len = call->payload_len;
+  return 0;
+}
+
+std::string silent_hop(const hop_counts &c) {
+  if (!c.sent)
+    return "the client cannot send the request";
+  if (c.provider_counts && c.arrived == 0)
+    return "the request does not arrive at the provider: does a firewall block the loopback interface?";
+  if (c.provider_counts && c.accepted == 0)
+    return "the provider drops the request: client and provider are of different versions";
+  if (c.heartbeat == 0)
+    return "the dispatcher's thread does not run";
+  if (c.received == 0)
+    return "the dispatcher does not see the request";
+  if (c.handled == 0)
+    return "the handler was not called";
+  return "the handler ran, but its answer did not arrive at the client";
+}
+
+std::vector<finding> check_loopback(const std::string &transport) {
+  try {
+    return {result_of(transport)};
+  } catch (const std::exception &e) { // api_error, and usage_error of a provider that cannot be loaded
+    return {{"loopback", verdict::wrong, e.what(), "remove the reason that the text names"}};
+  }
+}
+
+} // namespace cudaq::realtime::tools
