@@ -30,9 +30,10 @@ void add_fpga_options(CLI::App &emulate, fpga_options &fpga) {
   for (const char *option : {"--vp-address", "--hif-address"})
     emulate.get_option(option)->needs(port);
   // What a host writes to the registers.
-  for (const char *option : {"--address", "--port", "--slot-size", "--qp", "--rkey", "--pages", "--name", "--protocol",
-                             "--decoder-ids", "--window", "--config", "--noise", "--shots", "--duration", "--rate",
-                             "--retry-ms", "--data", "--seed", "--dem", "--sample", "--trace"})
+  for (const char *option :
+       {"--address",  "--port",        "--slot-size", "--qp",     "--rkey",  "--pages",  "--name",
+        "--protocol", "--decoder-ids", "--window",    "--config", "--noise", "--shots",  "--duration",
+        "--rate",     "--retry-ms",    "--data",      "--seed",   "--dem",   "--sample", "--trace"})
     port->excludes(emulate.get_option(option));
 }
 

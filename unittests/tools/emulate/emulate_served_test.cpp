@@ -147,7 +147,7 @@ TEST_P(SampledShots, FailAsOftenAsInABenchOfTheSameDecoderAndSeed) {
   EXPECT_GT(failures, 20u);
   const std::string where = "emulate --json --timeout 30 --transport udp --port " + port_ + " --sample --shots 5000";
   const auto own = run_good_program(where + " --seed 77 --dem " + dem);
-  const auto named = run_good_program(where + " --seed 77 --distance 3 --noise 0.005");
+  const auto named = run_good_program(where + " --seed 77 --config d3 --noise 0.005");
   const auto other = run_good_program(where + " --seed 78 --dem " + dem);
   ASSERT_FALSE(own.is_discarded() || named.is_discarded() || other.is_discarded());
   EXPECT_EQ(own.at("logical_errors"), failures);
@@ -164,7 +164,7 @@ TEST_P(SampledShots, AreRefusedWithWhatWouldReplaceThem) {
   const std::string where = "emulate --transport udp --port " + port_ + " --sample ";
   EXPECT_EQ(run_program(where + "--in x --dem y").exit_code, 2);
   EXPECT_TRUE(contains(run_program(where + "--dem /nowhere").err, "--dem /nowhere: cannot be read"));
-  const program_result many = run_program(where + "--distance 13 --shots 100000000");
+  const program_result many = run_program(where + "--config d13 --shots 100000000");
   EXPECT_EQ(many.exit_code, 2);
   EXPECT_TRUE(contains(many.err, "--shots 100000000: sampled shots are kept in memory")) << many.err;
 }
@@ -215,7 +215,7 @@ TEST_P(LargeShots, GetSlotsOfTheRightSizeOnBothSidesOrTheOptionThatIsMissing) {
   };
   const auto play = [&](const std::string &ready, const std::string &more) {
     const bool shm = std::string(GetParam().transport) == "shm";
-    return run_program("emulate --json --distance 13 --shots 50 --transport " + std::string(GetParam().transport) +
+    return run_program("emulate --json --config d13 --shots 50 --transport " + std::string(GetParam().transport) +
                        (shm ? " --name " + name_ + "-large" : " --port " + value_in(ready, "port")) + " " + more);
   };
   {

@@ -257,11 +257,11 @@ TEST(Playback, SaysWhatIsSilent) {
 
 TEST(Playback, RefusesWhatItCannotPlay) {
   EXPECT_TRUE(contains(run_program("playback --page-size 200").err, "--page-size 200: a multiple of 128"));
-  EXPECT_TRUE(contains(run_program("playback --distance 13 --page-size 256").err, "--page-size 256: a message has"));
-  EXPECT_TRUE(contains(run_program("playback --distance 13 --page-size 384 --num-messages 103").err,
+  EXPECT_TRUE(contains(run_program("playback --config d13 --page-size 256").err, "--page-size 256: a message has"));
+  EXPECT_TRUE(contains(run_program("playback --config d13 --page-size 384 --num-messages 103").err,
                        "--num-messages 103: the player's memory holds 102"));
   EXPECT_EQ(run_program("playback --function f").exit_code, 2);
-  EXPECT_EQ(run_program("playback --payload-size 8 --distance 3").exit_code, 2);
+  EXPECT_EQ(run_program("playback --payload-size 8 --config d3").exit_code, 2);
   EXPECT_EQ(run_program("emulate --control-port 0 --transport shm").exit_code, 2);
   EXPECT_EQ(run_program("emulate --control-port 0 --shots 5").exit_code, 2);
   EXPECT_EQ(run_program("emulate --vp-address 4096 --transport udp --port 9").exit_code, 2);
