@@ -55,6 +55,17 @@ left_over_word first_left_over(const CLI::App &app) {
   return parsed.empty() ? left_over_word{&app, ""} : first_left_over(*parsed.back());
 }
 
+/// The parser leaves out the names of options that the help does not list: the old names.
+std::string with_old_name(const CLI::App &command, const std::string &reason) {
+  if (!reason.starts_with(": "))
+    return reason;
+  std::string names;
+  for (const CLI::Option *option : command.get_options())
+    if (option->get_group().empty() && option->count() != 0)
+      names += (names.empty() ? "--" : ", --") + option->get_lnames().front();
+  return names + reason;
+}
+
 std::string missing_subcommand(const command_model &command) {
   std::vector<std::string> names;
   for (const command_model &below : command.commands)
@@ -73,7 +84,7 @@ refusal explain(const CLI::App &program, const CLI::ParseError &error) {
   const command_model &command = command_named(model, words);
   const auto is = [&error](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
   const bool required = is(CLI::ExitCodes::RequiredError);
-  std::string reason = error.what();
+  std::string reason = with_old_name(*last, error.what());
   if (!word.empty() && (required || is(CLI::ExitCodes::ExtrasError))) // a misspelt name may be what is required
     reason = word.starts_with('-') ? unknown_option(model, command, word) : unknown_word(command, word);
   else if (required && !command.commands.empty())

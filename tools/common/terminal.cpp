@@ -59,7 +59,7 @@ std::vector<std::uint64_t> row_edges(const latency_histogram &h) {
 
 /// "12 s", "3 min 20 s", "2 h 5 min"
 std::string left_text(double seconds) {
-  const auto left = static_cast<std::uint64_t>(std::max(0.0, std::ceil(seconds)));
+  const auto left = static_cast<std::uint64_t>(std::max(0.0, std::ceil(seconds - 1e-6)));
   if (left < 60)
     return fmt::format("{} s", left);
   if (left < 3600)
