@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The decoders in sinter: equal to its own PyMatching, and in its worker processes."""
+import subprocess
+import sys
+
 import numpy as np
 import pymatching
 import pytest
@@ -78,3 +81,15 @@ def test_decoding_through_files_gives_the_same_answers(tmp_path):
                              tmp_dir=tmp_path)
     expected = decoder.compile_decoder_for_dem(dem=dem).decode_shots_bit_packed(bit_packed_detection_event_data=shots)
     assert (tmp_path / "out.b8").read_bytes() == expected.tobytes()
+
+
+def test_sinters_command_line_takes_the_decoders(tmp_path):
+    repetition_code(0.05, distance=3).to_file(tmp_path / "code.stim")
+    ended = subprocess.run(
+        [sys.executable, "-c", "from sinter._command._main import main; raise SystemExit(main())", "collect",
+         "--circuits", str(tmp_path / "code.stim"), "--decoders", "cudaq-bp-osd", "--max_shots", "500",
+         "--processes", "1", "--custom_decoders_module_function", "cudaq_realtime.sinter_decoder:sinter_decoders"],
+        capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == 0, ended.stderr
+    header, row = ended.stdout.strip().splitlines()[:2]
+    assert dict(zip(header.replace(" ", "").split(","), row.replace(" ", "").split(",")))["decoder"] == "cudaq-bp-osd"
