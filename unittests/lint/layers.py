@@ -30,9 +30,10 @@ BELOW = {
     # The loader, and the providers: libraries of their own, which share nothing.
     "lib/transport/bridge": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/shm": {"lib/base", f"{DETAIL}/base", "include"},
-    "lib/transport/datagram": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
-    "lib/transport/roce": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
-    "lib/transport/udp": {"lib/transport/datagram", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/provider": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
+    "lib/transport/datagram": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},  # over UDP
+    "lib/transport/roce": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/udp": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
