@@ -168,6 +168,8 @@ void serving::start() {
   line += endpoint_words_except(endpoint, {"port", "transport", "dispatch", "slots", "slot_size"});
   if (listeners_.port() >= 0)
     line += fmt::format(" prometheus_port={}", listeners_.port());
+  if (const std::string banner = bridge_banner(endpoint); !banner.empty())
+    announce(banner);
   announce(line);
   notify_service_manager("READY=1\nSTATUS=" + line);
 }

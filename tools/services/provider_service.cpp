@@ -48,6 +48,14 @@ std::string endpoint_value(const std::string &endpoint, const std::string &key, 
   return otherwise;
 }
 
+std::string bridge_banner(const std::string &endpoint) {
+  if (endpoint_value(endpoint, "qp_config", "") != "hsb_fpga")
+    return "";
+  return fmt::format("=== Bridge Ready ===\nQP Number: {}\nRKey: {}\nBuffer Addr: {}",
+                     endpoint_value(endpoint, "qp", ""), endpoint_value(endpoint, "rkey", ""),
+                     endpoint_value(endpoint, "buffer_addr", ""));
+}
+
 provider_service::provider_service(const std::string &library, const std::vector<std::string> &args,
                                    cudaq_wait_policy_t wait)
     : control_(new control_words) {

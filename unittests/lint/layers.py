@@ -34,6 +34,7 @@ BELOW = {
     "lib/transport/datagram": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},  # over UDP
     "lib/transport/roce": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/cpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},

@@ -12,15 +12,25 @@ provider_instance::ring_memory::~ring_memory() {
     cudaq_ringbuffer_destroy(memory);
 }
 
-status_or_reason provider_instance::allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned) {
+status_or_reason provider_instance::allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned,
+                                             std::uint32_t alignment) {
+  constexpr std::uint32_t kLeast = 64; // the library's
+
   cudaq_ringbuffer_options_t wanted;
   cudaq_ringbuffer_options_init(&wanted, sizeof(wanted));
   wanted.memory_kind = pinned ? CUDAQ_MEMORY_MAPPED : CUDAQ_MEMORY_HOST;
-  wanted.num_slots = num_slots_ = num_slots;
+  wanted.num_slots = num_slots + (alignment - kLeast + slot_size - 1) / slot_size; // room to move the first slot
   wanted.slot_size = slot_size_ = slot_size;
+  num_slots_ = num_slots;
   const cudaq_status_t status = cudaq_ringbuffer_create(&wanted, &memory_.memory, &memory_.ring);
-  if (status == CUDAQ_OK)
+  if (status == CUDAQ_OK) {
+    cudaq_ringbuffer_t &ring = memory_.ring;
+    const std::uintptr_t shift = -reinterpret_cast<std::uintptr_t>(ring.rx_data_host) & (alignment - 1);
+    ring.rx_data_host += shift;
+    if (ring.rx_data != nullptr)
+      ring.rx_data += shift;
     return {};
+  }
   return make_reason(status, "%s--num-slots %u, --slot-size %u: %s", pinned ? "--pinned-rings, " : "", num_slots,
                      slot_size, cudaq_last_error_message());
 }

@@ -34,8 +34,9 @@ public:
   std::uint32_t slot_size() const { return slot_size_; }
 
 protected:
-  /// `pinned`: a GPU can use the ring.
-  status_or_reason allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned);
+  /// `pinned`: a GPU can use the ring. `alignment` of the first RX slot: a power of two.
+  status_or_reason allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned,
+                            std::uint32_t alignment = 64);
   std::string endpoint_; ///< the line; not changed after create
 
 private:
