@@ -257,9 +257,8 @@ private:
     int count = 0;
     const std::unique_ptr<ibv_device *, freed_by<ibv_free_device_list>> list(ibv_get_device_list(&count));
     if (!list || count == 0)
-      return make_reason(
-          CUDAQ_ERR_UNSUPPORTED,
-          "--device %s: this machine has no RDMA adapter whose driver libibverbs knows; "
+      return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                         "--device %s: this machine has no RDMA adapter whose driver libibverbs knows; "
                          "doctor --transport cpu_roce looks closer",
                          state_.options.device.c_str());
     std::string present;
