@@ -14,7 +14,7 @@ install(DIRECTORY include/cudaq/realtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR
         FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
 install(TARGETS cudaq-realtime cudaq-realtime-dispatch-headers EXPORT cudaq-realtime-targets ${_library})
 install(EXPORT cudaq-realtime-targets NAMESPACE cudaq:: DESTINATION "${_package_dir}")
-foreach(_provider IN ITEMS udp roce gpu-roce)
+foreach(_provider IN ITEMS udp roce cpu-roce gpu-roce)
   if(TARGET cudaq-realtime-bridge-${_provider})
     install(TARGETS cudaq-realtime-bridge-${_provider} ${_module})
   endif()

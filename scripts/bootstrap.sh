@@ -19,9 +19,9 @@ must|file:/usr/include/CLI/CLI.hpp|libcli11-dev|the command line of the program
 must|file:/usr/include/nlohmann/json.hpp|nlohmann-json3-dev|the JSON output of the program
 must|file:/usr/include/fmt/format.h|libfmt-dev|the text output of the program
 may|file:/usr/include/vulkan/vulkan_core.h|libvulkan-dev|rings with requests in device memory
-may|file:/usr/include/infiniband/mlx5dv.h|libibverbs-dev|the test that compares gpu-roce with the layouts of rdma-core
 may|file:/usr/include/yaml-cpp/parser.h|libyaml-cpp-dev|the configuration of `serve` and `route`
 may|file:/usr/include/ucp/api/ucp.h|libucx-dev|the provider ucx and `route`: many decoding servers
+may|file:/usr/include/infiniband/verbs.h|libibverbs-dev|the provider cpu_roce, for RDMA adapters; a test of gpu-roce
 may|cmd:ccache|ccache|keeping the objects of third-party code for later builds
 may|pip|python3-pip|fetching PyMatching's sources, once; without it only lookup and bp-osd are built
 T
@@ -43,6 +43,11 @@ may|venv|python3-venv|the test of the Python package
 may|cmd:abidiff|abigail-tools|the comparison with the released ABI
 may|cmd:spin|spin|the model of the slot protocol
 may|cmd:shellcheck|shellcheck|the check of the shell scripts
+may|cmd:qemu-system-x86_64|qemu-system-x86|the tests of RoCE in a guest with the kernel's soft-RoCE
+may|cmd:busybox|busybox-static|the same: the programs of the guest
+may|cmd:cpio|cpio|the same: the file system of the guest
+may|sbin:rdma|iproute2|the same: its network
+may|file:/etc/libibverbs.d/rxe.driver|ibverbs-providers|the same: its adapter
 may|cmd:codespell|codespell|the spelling check
 may|cmd:groff|groff|the check of the man pages
 may|cmd:zsh|zsh|the completion in zsh
@@ -64,6 +69,7 @@ present() {
   case $1 in
     cmd:*) command -v "${1#cmd:}" >/dev/null ;;
     file:*) [ -e "${1#file:}" ] ;;
+    sbin:*) PATH=$PATH:/usr/sbin:/sbin command -v "${1#sbin:}" >/dev/null ;;
     libfuzzer) [ -e "$(clang++ -print-file-name="libclang_rt.fuzzer-$(uname -m).a" 2>/dev/null)" ] ;;
     venv) python3 -c 'import ensurepip, venv' 2>/dev/null ;;
     pip) python3 -m pip --version >/dev/null 2>&1 ;;
@@ -118,6 +124,12 @@ if [ -n "$lacking" ]; then
     echo "bootstrap: install the packages named above and run this again" >&2
     exit 1
   fi
+fi
+
+# The kernel of the guest, for the tests of RoCE. It is not installed.
+if [ "$purpose" = test ] && command -v qemu-system-x86_64 >/dev/null && command -v apt-get >/dev/null; then
+  "$(dirname "$0")/soft_roce_kernel.sh" ||
+    echo "bootstrap: going on without a kernel with soft-RoCE (tests of RoCE in a guest)"
 fi
 
 # The CUDA toolkit is no Debian package. Every build needs its headers. Only kernels and some tests need its compiler.

@@ -197,11 +197,8 @@ void serving::start() {
 
 /// The numbers that an RDMA peer needs, as scripts for sensor bridges read them.
 void serving::announce_queue_pair() const {
-  const std::string &endpoint = transport_.endpoint();
-  const std::string qp = endpoint_value(endpoint, "qp", ""), key = endpoint_value(endpoint, "rkey", ""),
-                    address = endpoint_value(endpoint, "buffer_addr", "");
-  if (!qp.empty() && !key.empty() && !address.empty())
-    announce(fmt::format("=== Bridge Ready ===\nQP Number: {}\nRKey: {}\nBuffer Addr: {}", qp, key, address));
+  if (const std::string banner = bridge_banner(transport_.endpoint()); !banner.empty())
+    announce(banner);
 }
 
 /// At most one a turn, because each may take its time; the listeners take turns.

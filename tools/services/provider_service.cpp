@@ -48,6 +48,14 @@ std::string endpoint_value(const std::string &endpoint, const std::string &key, 
   return otherwise;
 }
 
+std::string bridge_banner(const std::string &endpoint) {
+  const std::string qp = endpoint_value(endpoint, "qp", ""), key = endpoint_value(endpoint, "rkey", ""),
+                    address = endpoint_value(endpoint, "buffer_addr", "");
+  if (qp.empty() || key.empty() || address.empty())
+    return "";
+  return fmt::format("=== Bridge Ready ===\nQP Number: {}\nRKey: {}\nBuffer Addr: {}", qp, key, address);
+}
+
 provider_service::provider_service(const std::string &library, const std::vector<std::string> &args,
                                    cudaq_wait_policy_t wait)
     : control_(new control_words) {

@@ -22,6 +22,9 @@ std::string endpoint_value(const std::string &endpoint, const std::string &key, 
 /// The words of the line whose keys are not among these, a space before each.
 std::string endpoint_words_except(const std::string &endpoint, const std::vector<std::string> &keys);
 
+/// What the scripts of a sensor bridge read its numbers from, if the line has them; else "".
+std::string bridge_banner(const std::string &endpoint);
+
 /// Owns an instance of a provider, a manager and a dispatcher. One thread calls everything.
 ///
 /// If a handler does not return within the grace period, the destructor frees nothing: everything stays in memory.

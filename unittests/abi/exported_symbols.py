@@ -28,7 +28,8 @@ WITHDRAWN = {"cudaq_create_dispatch_graph_regular": TWO_FORMS,
 
 # Header of a provider or its client: map of the library that exports its functions.
 OTHER_LIBRARIES = {"shm_client.h": "lib/transport/shm/shm-client.map", "udp_provider.h": "lib/transport/udp/udp.map",
-                   "roce_provider.h": "lib/transport/roce/roce.map"}
+                   "roce_provider.h": "lib/transport/roce/roce.map",
+                   "cpu_roce_provider.h": "lib/transport/cpu_roce/cpu-roce.map"}
 
 exported = {}
 symbols = subprocess.check_output([nm, "-D", "--defined-only", "--with-symbol-versions", library], text=True)

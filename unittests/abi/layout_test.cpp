@@ -5,6 +5,7 @@
 #include "cudaq/qec/decoding/decoder_plugin.h"
 #include "cudaq/qec/realtime/decode_response.h"
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/cpu_roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"

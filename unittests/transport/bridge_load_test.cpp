@@ -100,6 +100,8 @@ TEST(BridgeLoad, TextOfTheDynamicLinkerIsPassedOn) {
   EXPECT_TRUE(error_names({"/nowhere/lib-no-such-provider.so cannot be loaded", "cannot open shared object file"}));
   EXPECT_EQ(load("/proc/self/maps"), CUDAQ_ERR_INTERNAL); // a file that is no library
   EXPECT_TRUE(error_names({"/proc/self/maps cannot be loaded"}));
+  EXPECT_EQ(load("/nowhere/libcudaq-realtime-bridge-cpu-roce.so"), CUDAQ_ERR_INTERNAL);
+  EXPECT_TRUE(error_names({"only built where libibverbs-dev is installed"}));
   EXPECT_EQ(load("lib-in-no-folder-of-the-search.so"), CUDAQ_ERR_INTERNAL);
   EXPECT_TRUE(error_names({"lib-in-no-folder-of-the-search.so"}));
   EXPECT_EQ(load(std::string(5000, 'x')), CUDAQ_ERR_INTERNAL);

@@ -38,6 +38,13 @@ std::string missing_entries(const table_t &t) {
   return missing;
 }
 
+/// Of a provider that only some builds have.
+const char *hint_of(const std::string &name) {
+  return name.find("libcudaq-realtime-bridge-cpu-roce") == std::string::npos
+             ? ""
+             : "; this provider is only built where libibverbs-dev is installed, and needs libibverbs.so.1";
+}
+
 } // namespace
 
 std::string short_name(const std::string &library) {
@@ -50,8 +57,8 @@ status_or_reason open_library(const std::string &name, void *&out) {
   if (out != nullptr)
     return {};
   const char *const text = dlerror();
-  return make_reason(CUDAQ_ERR_INTERNAL, "%s cannot be loaded: %s", short_name(name).c_str(),
-                     text != nullptr ? text : "the dynamic linker gives no reason");
+  return make_reason(CUDAQ_ERR_INTERNAL, "%s cannot be loaded: %s%s", short_name(name).c_str(),
+                     text != nullptr ? text : "the dynamic linker gives no reason", hint_of(name));
 }
 
 status_or_reason provider_library::table(const std::string &name, const provider_table *&out) {

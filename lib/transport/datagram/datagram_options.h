@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options that all providers over datagrams have, and how options are read. docs/transport/transport_udp.md
-// describes them.
+// The options that all providers over datagrams have. docs/transport/transport_udp.md describes them.
 #pragma once
 
-#include "lib/base/error_text.h"
-
-#include <cstdint>
-#include <string>
-#include <string_view>
-#include <variant>
-#include <vector>
+#include "lib/transport/provider/option_parser.h"
 
 namespace cudaq::realtime::detail {
 
@@ -35,52 +28,18 @@ struct datagram_options {
   std::string thread_name() const { return "cudaq-" + provider; }
 };
 
-/// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. An unknown option is refused,
-/// or ignored if --lenient is among them. The reason names the option, its value, and what is accepted; what the
-/// options are read into is then unspecified.
-class option_reader {
+/// Reads the options that all have, and those that a provider adds.
+class option_reader : public option_parser {
 public:
-  /// Reads the options that all have. `with_peers`: the provider remembers peers also without a replay window.
+  /// `with_peers`: the provider remembers peers also without a replay window.
   option_reader(datagram_options &out, bool with_peers);
-
-  // Further options of a provider. The names and the values must live as long as the reader.
-  void add_number(std::string_view name, std::uint64_t least, std::uint64_t most, std::uint32_t &value) {
-    numbers_.push_back({name, least, most, &value});
-  }
-  /// One of these words.
-  void add_choice(std::string_view name, std::vector<std::string_view> words, std::string &value) {
-    choices_.push_back({name, std::move(words), &value});
-  }
   status_or_reason read(int argc, char *const *argv);
 
 private:
-  struct number_option {
-    std::string_view name;
-    std::uint64_t least, most;
-    std::variant<std::uint32_t *, std::uint64_t *, int *> value;
-    bool given = false;
-  };
-  struct choice_option {
-    std::string_view name;
-    std::vector<std::string_view> words; ///< empty: any text
-    std::string *value;
-  };
-  struct flag_option {
-    std::string_view name;
-    bool *value;
-  };
-
-  status_or_reason read_words(const std::vector<std::string_view> &words);
-  status_or_reason set(std::string_view name, std::string_view value);
   status_or_reason check() const;
-  bool given(std::string_view name) const;
 
   datagram_options &out_;
   const bool with_peers_;
-  bool lenient_ = false;
-  std::vector<number_option> numbers_;
-  std::vector<choice_option> choices_;
-  std::vector<flag_option> flags_;
 };
 
 } // namespace cudaq::realtime::detail

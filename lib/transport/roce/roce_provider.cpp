@@ -17,7 +17,7 @@ public:
     char words[100];
     std::snprintf(words, sizeof(words), " qp=0x%x rkey=0x%x buffer_addr=0x0 mtu=%u", options.wire.own_qp,
                   options.wire.rkey, options.wire.mtu);
-    endpoint += words;
+    endpoint_ += words;
     return {};
   }
   const roce_counters &packets() const { return *packets_; }
@@ -48,7 +48,7 @@ extern "C" {
 
 CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_interface(void) {
   using namespace cudaq::realtime::detail;
-  static cudaq_realtime_bridge_interface_t table = datagram_table(create);
+  static cudaq_realtime_bridge_interface_t table = provider_table(create);
   return &table;
 }
 
@@ -61,8 +61,8 @@ cudaq_status_t cudaq_udp_get_statistics(const char *endpoint, cudaq_udp_statisti
 cudaq_status_t cudaq_roce_get_statistics(const char *endpoint, cudaq_roce_statistics_t *out) {
   using namespace cudaq::realtime::detail;
   return read_statistics("cudaq_roce_get_statistics", endpoint, out,
-                         [](const datagram_provider &provider, cudaq_roce_statistics_t &all) {
-                           static_cast<const roce_provider &>(provider).packets().read(all); // all instances are such
+                         [](const provider_instance &instance, cudaq_roce_statistics_t &all) {
+                           static_cast<const roce_provider &>(instance).packets().read(all); // all instances are such
                          });
 }
 

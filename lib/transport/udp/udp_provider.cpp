@@ -28,7 +28,7 @@ extern "C" {
 
 CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_interface(void) {
   using namespace cudaq::realtime::detail;
-  static cudaq_realtime_bridge_interface_t table = datagram_table(create);
+  static cudaq_realtime_bridge_interface_t table = provider_table(create);
   return &table;
 }
 

@@ -2,6 +2,7 @@
 // The provider's library, loaded as a program loads it that does not use the loader.
 #pragma once
 
+#include "cudaq/realtime/daemon/bridge/cpu_roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"
 
@@ -23,6 +24,7 @@ public:
     table = function<cudaq_realtime_get_bridge_interface_fn_t>(CUDAQ_REALTIME_BRIDGE_GETTER)();
     statistics_ = function<cudaq_udp_get_statistics_fn_t>("cudaq_udp_get_statistics");
     packets_ = function<cudaq_roce_get_statistics_fn_t>("cudaq_roce_get_statistics");
+    messages_ = function<cudaq_cpu_roce_get_statistics_fn_t>("cudaq_cpu_roce_get_statistics");
     error_text_ = function<const char *(*)()>("cudaq_realtime_get_bridge_error");
   }
 
@@ -43,6 +45,13 @@ public:
     out.struct_size = sizeof(out);
     return statistics_(of.c_str(), &out);
   }
+  bool counts_requests() const { return statistics_ != nullptr; }
+  bool counts_messages() const { return messages_ != nullptr; }
+  cudaq_status_t messages(const std::string &of, cudaq_cpu_roce_statistics_t &out) const {
+    out = {};
+    out.struct_size = sizeof(out);
+    return messages_(of.c_str(), &out);
+  }
   bool counts_packets() const { return packets_ != nullptr; }
   cudaq_status_t packets(const std::string &of, cudaq_roce_statistics_t &out) const {
     out = {};
@@ -60,8 +69,9 @@ private:
   }
 
   void *library_;
-  cudaq_udp_get_statistics_fn_t statistics_ = nullptr;
-  cudaq_roce_get_statistics_fn_t packets_ = nullptr; ///< of the roce provider
+  cudaq_udp_get_statistics_fn_t statistics_ = nullptr;    ///< of providers over datagrams
+  cudaq_roce_get_statistics_fn_t packets_ = nullptr;      ///< of the roce provider
+  cudaq_cpu_roce_get_statistics_fn_t messages_ = nullptr; ///< of the cpu_roce provider
   const char *(*error_text_)() = nullptr;
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes golden/soft_roce.txt: the first packet of each opcode among those that soft_roce.sh has captured.
+"""Writes golden/soft_roce.txt: the first packet of each opcode among those that scripts/test_roce.sh has captured.
 
 usage: soft_roce_golden.py CONSOLE FILE
 """

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// How providers read their options.
+#pragma once
+
+#include "lib/base/error_text.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace cudaq::realtime::detail {
+
+/// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. An unknown option is refused,
+/// or ignored if --lenient is among them. The reason names the option, its value, and what is accepted; what the
+/// options are read into is then unspecified.
+class option_parser {
+public:
+  /// `provider`: its name, for the texts.
+  explicit option_parser(std::string provider) : provider_(std::move(provider)) {}
+
+  // What the provider accepts. The names and the values must live as long as the parser.
+  template <class Number>
+  void add_number(std::string_view name, std::uint64_t least, std::uint64_t most, Number &value) {
+    numbers_.push_back({name, least, most, &value});
+  }
+  /// One of these words; without words any text.
+  void add_choice(std::string_view name, std::vector<std::string_view> words, std::string &value) {
+    choices_.push_back({name, std::move(words), &value});
+  }
+  void add_flag(std::string_view name, bool &value) { flags_.push_back({name, &value}); }
+
+  status_or_reason parse(int argc, char *const *argv);
+  /// Whether parse has found the option, which is not a flag.
+  bool given(std::string_view name) const;
+
+private:
+  struct number_option {
+    std::string_view name;
+    std::uint64_t least, most;
+    std::variant<std::uint32_t *, std::uint64_t *, int *> value;
+    bool given = false;
+  };
+  struct choice_option {
+    std::string_view name;
+    std::vector<std::string_view> words;
+    std::string *value;
+    bool given = false;
+  };
+  struct flag_option {
+    std::string_view name;
+    bool *value;
+  };
+
+  status_or_reason parse_words(const std::vector<std::string_view> &words);
+  status_or_reason set(std::string_view name, std::string_view value);
+
+  const std::string provider_;
+  bool lenient_ = false;
+  std::vector<number_option> numbers_;
+  std::vector<choice_option> choices_;
+  std::vector<flag_option> flags_{{"--lenient", &lenient_}};
+};
+
+} // namespace cudaq::realtime::detail

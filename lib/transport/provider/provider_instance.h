@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// An instance of a provider: the memory of its ring, its shape, and all entries of the provider's table except
+// `create`. A provider derives its class from it.
+#pragma once
+
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "lib/base/error_text.h"
+
+#include <cstring>
+#include <functional>
+#include <memory>
+
+namespace cudaq::realtime::detail {
+
+class provider_instance {
+public:
+  provider_instance() = default;
+  virtual ~provider_instance() = default;
+  provider_instance(const provider_instance &) = delete;
+  provider_instance &operator=(const provider_instance &) = delete;
+
+  virtual status_or_reason connect() { return {}; } ///< for transports whose peers need no connection
+  virtual status_or_reason launch() = 0;
+  virtual status_or_reason disconnect() = 0;
+  /// Before its end; a reason prevents it.
+  virtual status_or_reason close() { return disconnect(); }
+  virtual bool unified() const = 0;
+  /// Only in the unified shape.
+  virtual cudaq_cpu_dataplane_t dataplane() = 0;
+
+  const cudaq_ringbuffer_t &ring() const { return memory_.ring; }
+  const std::string &endpoint() const { return endpoint_; }
+  std::uint32_t num_slots() const { return num_slots_; }
+  std::uint32_t slot_size() const { return slot_size_; }
+
+protected:
+  /// `pinned`: a GPU can use the ring. `alignment` of the first RX slot: a power of two.
+  status_or_reason allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned,
+                            std::uint32_t alignment = 64);
+  std::string endpoint_; ///< the line; not changed after create
+
+private:
+  struct ring_memory {
+    ring_memory() = default;
+    ring_memory(const ring_memory &) = delete;
+    ring_memory &operator=(const ring_memory &) = delete;
+    ~ring_memory();
+    cudaq_ringbuffer_memory_t *memory = nullptr;
+    cudaq_ringbuffer_t ring{};
+  } memory_;
+  std::uint32_t num_slots_ = 0, slot_size_ = 0;
+};
+
+/// The table of a provider.
+cudaq_realtime_bridge_interface_t provider_table(cudaq_status_t (*create)(cudaq_realtime_bridge_handle_t *, int,
+                                                                          char **));
+
+/// At the end of `create`: the instance belongs to the handle, and is found by its endpoint line.
+void publish_instance(std::unique_ptr<provider_instance> made, cudaq_realtime_bridge_handle_t *handle);
+
+/// Calls `look` for the instance with this endpoint line, which is not destroyed meanwhile.
+status_or_reason visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look);
+
+/// Copies the counters of an instance. The struct begins with uint32_t struct_size, then one more uint32_t, then
+/// uint64_t fields; the caller's may have fewer of them.
+template <class Statistics, class Read>
+cudaq_status_t read_statistics(const char *function, const char *endpoint, Statistics *out, Read &&read) {
+  return guarded(function, [&]() -> status_or_reason {
+    if (endpoint == nullptr || out == nullptr)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", endpoint == nullptr ? "endpoint" : "out");
+    const std::uint32_t size = out->struct_size;
+    constexpr std::size_t kLeast = 2 * sizeof(std::uint64_t);
+    if (size < kLeast || size > sizeof(*out))
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "struct_size %u: from %zu to %zu is accepted", size, kLeast,
+                         sizeof(*out));
+    Statistics all{};
+    if (status_or_reason refused =
+            visit_instance(endpoint, [&](const provider_instance &instance) { read(instance, all); }))
+      return refused;
+    all.struct_size = size;
+    std::memcpy(out, &all, size / sizeof(std::uint64_t) * sizeof(std::uint64_t));
+    return {};
+  });
+}
+
+} // namespace cudaq::realtime::detail
