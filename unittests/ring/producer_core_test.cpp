@@ -107,6 +107,9 @@ TEST_P(RingProducer, ABatchIsSignalledAtOnceAcrossTheEndOfTheRing) {
   EXPECT_EQ(producer.next_slot(), 1u);
 }
 
+/// One thread may send all its requests before the other one gets a slot.
+constexpr std::chrono::seconds kMostWait{120};
+
 /// Threads that share a handle, and a dispatcher that answers, or drops every fifth request, and checks the order.
 void share_one_handle(std::uint32_t slots, bool with_laps, std::uint32_t threads) {
   const std::uint32_t each = kSanitized ? 2000 : 20000, all = each * threads;
@@ -115,7 +118,7 @@ void share_one_handle(std::uint32_t slots, bool with_laps, std::uint32_t threads
   std::atomic<std::uint64_t> sum{0}, served{0};
   std::thread dispatcher([&] {
     for (std::uint32_t n = 0, slot = 0; n < all; ++n, slot = ring.view.next(slot)) {
-      if (!eventually([&] { return ring.view.ready(slot) != 0 && ring.view.collected(slot); }))
+      if (!eventually([&] { return ring.view.ready(slot) != 0 && ring.view.collected(slot); }, kMostWait))
         return;
       const auto request = detail::read_header<detail::request>(ring.view.rx_slot(slot));
       sum += request.request_id;
@@ -133,7 +136,7 @@ void share_one_handle(std::uint32_t slots, bool with_laps, std::uint32_t threads
     producers.emplace_back([&, t] {
       for (std::uint32_t n = 0; n < each; ++n) {
         std::uint32_t slot = 0;
-        if (!eventually([&] { return producer.claim(slot); }))
+        if (!eventually([&] { return producer.claim(slot); }, kMostWait))
           return;
         detail::write_request(producer.frame(slot), {1, 2, 0, t * each + n, 0});
         producer.commit(slot, 1);

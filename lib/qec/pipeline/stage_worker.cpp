@@ -3,6 +3,7 @@
 
 #include "lib/base/trace_range.h"
 
+#include <chrono>
 #include <cstring>
 #include <cxxabi.h>
 #include <exception>
@@ -10,6 +11,7 @@
 namespace cudaq::qec::realtime::detail {
 
 using cudaq::realtime::detail::claim_word;
+using cudaq::realtime::detail::steady_clock;
 using cudaq::realtime::detail::store_release;
 using experimental::cpu_stage_context;
 using experimental::DEFERRED_COMPLETION;
@@ -17,8 +19,10 @@ using experimental::DEFERRED_COMPLETION;
 namespace {
 // Values of a ready flag.
 constexpr int kIdle = 0, kReady = 1, kProcessing = 2;
-/// A waiting worker calls stage_engine::look_at() once in this many looks.
-constexpr std::uint32_t kLooks = 4096;
+/// A waiting worker calls stage_engine::look_at() at most once in this time. It reads the clock once in kLooks looks:
+/// where other threads share its core, a look may take a time slice of each of them.
+constexpr auto kBetweenLooks = std::chrono::milliseconds(1);
+constexpr std::uint32_t kLooks = 32;
 } // namespace
 
 bool responder::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
@@ -85,7 +89,7 @@ std::uint32_t stage_worker::turn() {
     finish(request_phase::with_worker, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
     return 1;
   }
-  return ++looks_ % kLooks == 0 && forget_lost() ? 1 : 0;
+  return ++looks_ % kLooks == 0 && is_time_to_ask() && forget_lost() ? 1 : 0;
 }
 
 stage_launch stage_worker::launch() {
@@ -213,6 +217,14 @@ void stage_worker::exited(request_phase from, bool ended) {
   responder_.note("a stage has ended its thread (pthread_exit); a stage must return");
   responder_.give_up.store(1);
   finish(from, {CUDAQ_RPC_ERR_HANDLER_THREW, 0}, ended);
+}
+
+bool stage_worker::is_time_to_ask() {
+  const auto now = steady_clock::now();
+  if (now - asked_ < kBetweenLooks)
+    return false;
+  asked_ = now;
+  return true;
 }
 
 /// For a failed device, whose stages never end.

@@ -2,6 +2,7 @@
 // One worker: takes a request, runs the GPU stage, waits until its output is ready, runs the CPU stage, answers.
 #pragma once
 
+#include "lib/base/runner.h"
 #include "lib/qec/pipeline/completions.h"
 #include "lib/qec/pipeline/response_frame.h"
 #include "lib/qec/pipeline/stage_engine.h"
@@ -107,6 +108,7 @@ private:
   void finish(request_phase from, const answer &said, bool ended = true);
   void finish_stage(request_phase from, std::size_t size);
   void done(bool ended = true);
+  bool is_time_to_ask();
   bool forget_lost();
   void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }
 
@@ -121,7 +123,8 @@ private:
   std::uint32_t slot_ = 0;
   std::uint64_t generation_ = 0;
   std::size_t response_size_ = 0;
-  std::uint32_t looks_ = 0; ///< looks that found the stage not ready
+  std::uint32_t looks_ = 0;                                   ///< looks that found the stage not ready
+  cudaq::realtime::detail::steady_clock::time_point asked_{}; ///< the last call of stage_engine::look_at()
   shared_word<std::uint32_t> doing_, slot_seen_;
   alignas(64) in_flight_completions in_flight_;
 };
