@@ -52,7 +52,8 @@ def mermaid_folder():
         return folder
     with tempfile.TemporaryDirectory() as scratch:
         ran = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
-                              "--no-deps", "--dest", scratch, PACKAGE], capture_output=True, text=True, check=False)
+                              "--retries", "1", "--timeout", "30", "--no-deps", "--dest", scratch,
+                              PACKAGE], capture_output=True, text=True, check=False)
         wheels = list(pathlib.Path(scratch).glob("*.whl"))
         if ran.returncode or len(wheels) != 1:
             last = (ran.stderr.strip() or "no wheel").splitlines()[-1]
@@ -65,8 +66,10 @@ def mermaid_folder():
                 if re.fullmatch(r"nicegui/elements/mermaid/dist/[^/]+\.js", member):
                     part.mkdir(parents=True, exist_ok=True)
                     (part / pathlib.PurePath(member).name).write_bytes(wheel.read(member))
-        if not folder.exists():
+        try:
             part.rename(folder)
+        except OSError:  # another process was quicker
+            shutil.rmtree(part)
     return folder
 
 
