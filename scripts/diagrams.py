@@ -52,7 +52,8 @@ def mermaid_folder():
         return folder
     with tempfile.TemporaryDirectory() as scratch:
         ran = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
-                              "--retries", "1", "--timeout", "30", "--no-deps", "--dest", scratch, PACKAGE], capture_output=True, text=True, check=False)
+                              "--retries", "1", "--timeout", "30", "--no-deps", "--dest", scratch,
+                              PACKAGE], capture_output=True, text=True, check=False)
         wheels = list(pathlib.Path(scratch).glob("*.whl"))
         if ran.returncode or len(wheels) != 1:
             last = (ran.stderr.strip() or "no wheel").splitlines()[-1]

@@ -8,7 +8,7 @@
 #include "tools/common/command.h"
 #include "tools/common/machine.h"
 #include "tools/common/measured_case.h"
-#include "tools/common/own_data.h"
+#include "tools/shots/own_data.h"
 #include "tools/trace/run_trace.h"
 
 #include <CLI/CLI.hpp>

@@ -11,8 +11,8 @@
 // thread decodes.
 #pragma once
 
-#include "tools/common/own_data.h"
 #include "tools/common/report.h"
+#include "tools/shots/own_data.h"
 
 #include <string>
 

@@ -14,9 +14,9 @@
 #pragma once
 
 #include "tools/common/machine.h"
-#include "tools/common/own_data.h"
 #include "tools/common/report.h"
 #include "tools/services/ring_service.h"
+#include "tools/shots/own_data.h"
 
 #include <cstdint>
 #include <functional>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of the demo as a page.
-#include "tools/common/own_data.h"
 #include "tools/demo/demo_report.h"
 #include "tools/html/html_page.h"
+#include "tools/shots/own_data.h"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -4,8 +4,8 @@
 
 #include "tools/common/latency_histogram.h"
 #include "tools/common/run_timeline.h"
-#include "tools/common/shot_plan.h"
 #include "tools/services/ring_service.h"
+#include "tools/shots/shot_plan.h"
 #include "tools/trace/run_trace.h"
 
 #include <atomic>

@@ -14,9 +14,9 @@
 // each --decoder-ids.
 #pragma once
 
-#include "tools/common/own_data.h"
 #include "tools/common/report.h"
 #include "tools/fpga/fpga_emulator.h"
+#include "tools/shots/own_data.h"
 
 #include <cstdint>
 #include <optional>

@@ -4,10 +4,10 @@
 
 #include "tools/common/latency_histogram.h"
 #include "tools/common/run_timeline.h"
-#include "tools/common/shot_plan.h"
 #include "tools/emulate/emulate.h"
 #include "tools/emulate/exchange_record.h"
 #include "tools/emulate/link.h"
+#include "tools/shots/shot_plan.h"
 #include "tools/trace/run_trace.h"
 
 #include <cstdint>

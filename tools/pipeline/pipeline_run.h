@@ -12,10 +12,10 @@
 
 #include "tools/common/latency_histogram.h"
 #include "tools/common/machine.h"
-#include "tools/common/own_data.h"
 #include "tools/common/report.h"
 #include "tools/common/run_timeline.h"
 #include "tools/pipeline/pipeline_shots.h"
+#include "tools/shots/own_data.h"
 #include "tools/trace/run_trace.h"
 
 #include "cudaq/qec/realtime/pipeline.h"

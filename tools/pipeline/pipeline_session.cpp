@@ -2,8 +2,8 @@
 // `pipeline` from its options to its exit status: loads the shots, makes the stages, runs them, reports.
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
-#include "tools/common/shot_plan.h"
 #include "tools/pipeline/pipeline_report.h"
+#include "tools/shots/shot_plan.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,8 +3,8 @@
 // and checks it. docs/transport/fpga_player.md.
 #pragma once
 
-#include "tools/common/own_data.h"
 #include "tools/common/report.h"
+#include "tools/shots/own_data.h"
 
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/playback/played_messages.h"
 
-#include "tools/common/shot_plan.h"
+#include "tools/shots/shot_plan.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lib/qec/decoding/predecoding/model_sampler.h"
-#include "tools/common/own_data.h"
+#include "tools/shots/own_data.h"
 
 #include <cstdint>
 #include <random>

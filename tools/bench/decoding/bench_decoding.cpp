@@ -6,10 +6,10 @@
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
-#include "tools/common/own_data.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
 #include "tools/pipeline/pipeline_shots.h"
+#include "tools/shots/own_data.h"
 #include "tools/shots/sampled_shots.h"
 
 #include <algorithm>

@@ -5,10 +5,10 @@
 #include "tools/bench/pipeline/bench_pipeline_cases.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
-#include "tools/common/shot_plan.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
 #include "tools/pipeline/pipeline_shots.h"
+#include "tools/shots/shot_plan.h"
 
 #include "kernels/qec/gpu_worker.h"
 

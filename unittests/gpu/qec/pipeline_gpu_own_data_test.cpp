@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A user's own models and shots, as `pipeline --dem --in` reads them, with the predecoder on a GPU: the answers are
 // PyMatching's files byte for byte.
-#include "tools/common/own_data.h"
+#include "tools/shots/own_data.h"
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
 #include "unittests/tools/decode/own_sets.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pass of the demo with handlers that misbehave: it must end and report the error.
-#include "tools/common/shot_plan.h"
 #include "tools/demo/demo_pass.h"
 #include "tools/services/host_service.h"
+#include "tools/shots/shot_plan.h"
 
 #include <gtest/gtest.h>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/common/shot_plan.h"
+#include "tools/shots/shot_plan.h"
 
 #include "lib/qec/decoding/decoding_config.h"
 #include "tools/common/clock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/common/own_data.h"
+#include "tools/shots/own_data.h"
 
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/shots/shot_stream.h"
