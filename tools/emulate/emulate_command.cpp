@@ -90,11 +90,11 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
           ->excludes(emulate.get_option("--duration"));
   add_own_data_instead_of(emulate, o.data, {"--config", "--noise", "--data"}, sample);
   add_ila_option(emulate, o.ila_file);
-  add_fpga_options(emulate, o.fpga);
   add_timeout_option(emulate, o.timeout_s, "an answer");
   add_html_option(emulate, chosen.output);
   add_hgrm_option(emulate, chosen.output);
   add_trace_option(emulate, chosen.output);
+  add_fpga_options(emulate, o.fpga);
   run_when_chosen(emulate, chosen, [options](const output &out) { return run_emulate(*options, out); });
 }
 
