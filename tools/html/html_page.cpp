@@ -38,7 +38,8 @@ overflow-wrap:anywhere}
 @media (max-width:32rem){body{padding:.6rem}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.4rem}}
 @media print{:root{color-scheme:light;--back:#fff;--text:#000;--soft:#444;--line:#bbb;--good:#1f7a3a;--bad:#b3261e;
 --c0:#2563a8;--c1:#b4541a;--c2:#2f7a43;--c3:#7d4aa5}
-body{max-width:none;padding:0;font-size:10pt}section{break-inside:avoid}svg{min-width:0}details{display:none}
+body{max-width:none;padding:0;font-size:10pt}section{break-inside:avoid}svg{min-width:0}
+.plot,.table{overflow:visible}th,td{white-space:normal;padding-right:.4rem}details{display:none}
 h1,h2{break-after:avoid}@page{margin:15mm}}
 )css";
 

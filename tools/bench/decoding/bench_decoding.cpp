@@ -249,8 +249,8 @@ std::string decoding_html(const json &report) {
                                       report["shots"].get<std::uint64_t>(), report["detectors"].get<int>(),
                                       report["observables"].get<int>(), report["expected_errors"].get<double>(),
                                       report["seed"].get<std::uint64_t>())));
-  std::vector<std::vector<std::string>> rows{{"", "failures", "logical errors per shot", "95 % interval",
-                                              "ratio, paired", "95 % interval", "CPU time a shot"}};
+  std::vector<std::vector<std::string>> rows{
+      {"", "failures", "errors per shot", "95 % interval", "ratio", "95 % interval", "CPU a shot"}};
   const auto interval = [](const json &ends) {
     return fmt::format("{:.3g} to {:.3g}", ends[0].get<double>(), ends[1].get<double>());
   };

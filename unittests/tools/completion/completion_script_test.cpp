@@ -111,7 +111,7 @@ TEST_F(CompletionScript, OffersTheSameInZsh) {
                "compdef() { print -l -- compdef $@ }\n_arguments() { print -rl -- $@ }\nsource $script\n" + function);
   };
   EXPECT_TRUE(has(asked(""), "compdef"));
-  EXPECT_TRUE(has(asked("_cudaq-realtime-latency"), "--quick[4000 exchanges in 2 rounds]"));
+  EXPECT_TRUE(has(asked("_cudaq-realtime-latency"), "--quick[4000 exchanges in 2 repetitions]"));
   const offered_words doctor = asked("_cudaq-realtime-doctor");
   EXPECT_TRUE(has(doctor, "--transport=[also what this transport needs]:TEXT:(udp roce shm cpu_roce)"));
   EXPECT_TRUE(std::ranges::any_of(doctor, [](const std::string &line) {
