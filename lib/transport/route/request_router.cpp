@@ -42,10 +42,18 @@ void request_router::refuse(node_record &node, std::uint32_t entry, route_status
   answer_own(entry, status);
 }
 
+/// A reset before this request, sent or in the queue, does not help any more: this request belongs after it.
+void request_router::refuse_lost(node_record &node, std::uint32_t entry) {
+  key_record &key = keys_[entries_[entry].key];
+  key.reset_by = kNone;
+  ++key.refused;
+  refuse(node, entry, route_status::lost);
+}
+
 void request_router::submit(std::uint32_t entry, std::uint32_t function_id, std::span<const std::uint8_t> payload,
                             std::uint64_t timestamp, time now) {
   entry_record &record = entries_[entry];
-  record = {true, 0, kNone, payload, timestamp, now};
+  record = {true, 0, kNone, payload, timestamp, now, 0};
   ++open_;
   const route_function *const function = find_function(function_id, record.function);
   if (function == nullptr) { // the caller registers only functions of the table
@@ -63,10 +71,9 @@ void request_router::submit(std::uint32_t entry, std::uint32_t function_id, std:
       return answer_own(entry, route_status::unknown_key);
     record.key = static_cast<std::uint32_t>(key - keys_.data());
     target = key->node;
-    if (key->lost && !function->resets) {
-      key->reset_by = kNone; // a reset that is on its way does not help any more: this request belongs after it
-      return refuse(nodes_[target], entry, route_status::lost);
-    }
+    if (key->lost && !function->resets)
+      return refuse_lost(nodes_[target], entry);
+    record.refused_before = key->refused;
   }
   node_record &node = nodes_[target];
   if (closed_ || node.drained || node.state != node_state::joined)
@@ -95,7 +102,7 @@ void request_router::forward(std::uint32_t index, std::uint32_t entry) {
     key_record &key = keys_[record.key];
     key.used = true;
     if (key.lost) // only resets come here
-      key.reset_by = entry;
+      key.reset_by = key.refused == record.refused_before ? entry : kNone;
   }
   route_header header = header_for(index, route_kind::request);
   header.slot = slot;
@@ -114,7 +121,7 @@ void request_router::send_waiting(std::uint32_t index) {
     const entry_record &record = entries_[entry];
     // The key can be lost while its request waits: an earlier request of it had no answer in time.
     if (record.key != kNone && keys_[record.key].lost && !functions_[record.function].resets)
-      refuse(node, entry, route_status::lost);
+      refuse_lost(node, entry);
     else
       forward(index, entry);
   }

@@ -146,6 +146,7 @@ private:
     std::span<const std::uint8_t> payload;
     std::uint64_t timestamp = 0;
     time since{};
+    std::uint64_t refused_before = 0; ///< key_record::refused at submit
   };
   struct key_record {
     std::uint64_t key = 0;
@@ -153,6 +154,7 @@ private:
     bool used = false;              ///< the node may have state of it
     bool lost = false;              ///< only a reset is sent
     std::uint32_t reset_by = kNone; ///< entry of the reset that is on its way
+    std::uint64_t refused = 0;      ///< requests that were refused because it was lost
   };
   struct node_record {
     node_state state = node_state::absent;
@@ -172,6 +174,7 @@ private:
   const route_function *find_function(std::uint32_t id, std::uint32_t &index) const;
   void answer_own(std::uint32_t entry, route_status status);
   void refuse(node_record &node, std::uint32_t entry, route_status status);
+  void refuse_lost(node_record &node, std::uint32_t entry);
   void forward(std::uint32_t node, std::uint32_t entry);
   void send_waiting(std::uint32_t node);
   void set_state(std::uint32_t node, node_state state);
