@@ -298,8 +298,14 @@ int run_route(const route_options &options, const output &out) {
   std::optional<signal_events> signals(std::in_place); // before any thread: all of them block these signals
   // Not destroyed if a thread does not end: it uses the object.
   auto router = std::make_unique<routing>(options, load_route(options.config), out);
-  router->start();
-  router->run(*signals);
+  try {
+    router->start();
+    router->run(*signals);
+  } catch (...) {
+    if (!router->drain()) // ends the threads
+      (void)router.release();
+    throw;
+  }
   std::signal(SIGHUP, SIG_IGN);
   signals.reset(); // from now on SIGTERM and SIGINT end the program at once
   if (router->drain())

@@ -28,6 +28,8 @@ public:
   /// `entry_bytes`: most bytes of a request's payload. Throws std::bad_alloc.
   router_engine(route_table table, const router_limits &limits, std::uint32_t entry_bytes, node_link &link,
                 events receiver);
+  /// Ends the thread if stop has not.
+  ~router_engine() override { stop_.store(1); }
 
   status_or_reason start(cudaq_wait_policy_t wait);
   /// One thread. `entry` has no open request. False: the payload is longer than entry_bytes; there is no answer then.
