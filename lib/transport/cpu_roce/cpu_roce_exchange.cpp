@@ -24,7 +24,7 @@ void write_status(std::uint8_t *frame, std::uint32_t frame_size, std::int32_t st
 cpu_roce_exchange::cpu_roce_exchange(const cpu_roce_options &options, const cudaq_ringbuffer_t &ring)
     : options_(options), ring_(ring), slots_(options.num_slots), sends_(most_sends()),
       refusals_(std::size_t{kRefusals} * options.frame_size) {
-  ready_.reserve(options.num_slots);
+  ready_.reserve(2 * std::size_t{options.num_slots}); // see arrived
   waiting_.reserve(options.num_slots);
 }
 
@@ -186,6 +186,10 @@ void cpu_roce_exchange::arrived(std::uint32_t immediate, std::uint32_t bytes) {
     return receive_again();
   counters_.accepted.bump();
   slots_[slot] = {phase::ready, false, header.request_id, header.ptp_timestamp};
+  if (next_ready_ >= options_.num_slots) { // under steady load the list is never empty: only its end is kept
+    ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(next_ready_));
+    next_ready_ = 0;
+  }
   ready_.push_back(slot);
 }
 
