@@ -137,7 +137,8 @@ detail::ucx_link_options routing::link_options() const {
   for (const route_node &node : config_.nodes)
     options.nodes.push_back({node.address, node.port});
   options.tls = config_.tls;
-  options.most_bytes = transport_.slot_bytes() + static_cast<std::uint32_t>(detail::kRouteHeaderBytes);
+  // The longest answer of any node: one that the slots in front do not take is answered RESULT_TOO_LARGE.
+  options.most_bytes = (1u << 20) + static_cast<std::uint32_t>(detail::kRouteHeaderBytes);
   return options;
 }
 
