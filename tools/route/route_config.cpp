@@ -254,6 +254,18 @@ std::string fixed_difference(const route_config &now, const route_config &wanted
       !std::equal(now.table.keys.begin(), now.table.keys.end(), wanted.table.keys.begin(), wanted.table.keys.end(),
                   same_key))
     return "nodes: only drain can change while the router runs; start it again for other changes";
+  const auto same_function = [](const detail::route_function &a, const detail::route_function &b) {
+    return a.function_id == b.function_id && a.by_key == b.by_key && a.node == b.node;
+  };
+  const auto &f = now.table.functions, &g = wanted.table.functions;
+  if (!std::equal(f.begin(), f.end(), g.begin(), g.end(), same_function))
+    return "functions: they cannot change while the router runs; start it again";
+  const detail::router_limits &a = now.limits, &b = wanted.limits;
+  if (a.heartbeat != b.heartbeat || a.lost_after != b.lost_after || a.reconnect != b.reconnect ||
+      a.answer_limit != b.answer_limit || a.most_credits != b.most_credits || a.queue_length != b.queue_length)
+    return "the times, credits and queue_length cannot change while the router runs; start it again";
+  if (now.tls != wanted.tls || now.transport != wanted.transport || now.transport_args != wanted.transport_args)
+    return "tls and transport cannot change while the router runs; start it again";
   return "";
 }
 

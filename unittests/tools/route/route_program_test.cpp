@@ -87,7 +87,8 @@ TEST_F(Route, AnswersWhileItsNodesAreNotThereAndEnds) {
 
 TEST_F(Route, DrainsANodeAndTakesItBackWithItsStreams) {
   routed_servers servers(folder_.path(), 2, "tcp");
-  servers.start_router("lost_after_ms: 20000\n");
+  const std::string limit = "lost_after_ms: 20000\n";
+  servers.start_router(limit);
   servers.wait_joined();
   checked_streams streams(servers.router_port(), 2 * kStreamsPerNode, 1);
   ASSERT_TRUE(streams.all_decode(5));
@@ -96,16 +97,17 @@ TEST_F(Route, DrainsANodeAndTakesItBackWithItsStreams) {
     servers.router().signal(SIGHUP);
     EXPECT_EQ(servers.router().line(), "CUDAQ_REALTIME_ROUTER_CONFIG_" + outcome) << servers.errors();
   };
-  std::string drained = servers.config();
+  std::string drained = servers.config(limit);
   drained.insert(drained.find("port: "), "drain: true, ");
   reload(drained, "APPLIED");
   streams.run_for(300ms);
   EXPECT_GT(streams.answers(kNotReadyStatus), 0u);
   EXPECT_EQ(streams.answers(kDroppedStatus), 0u);
-  reload(servers.config(), "APPLIED");
+  reload(servers.config(limit), "APPLIED");
   EXPECT_TRUE(streams.all_decode(5));
   EXPECT_EQ(streams.answers(kDroppedStatus), 0u);
   reload("nodes: [{name: a, port: 1}]\n", "REJECTED old_config_active");
+  reload(servers.config(), "REJECTED old_config_active"); // without the limit
   EXPECT_TRUE(streams.all_decode(5));
   streams.finish();
   const std::string counters = counters_at(folder_.path() / "counters");
