@@ -115,7 +115,7 @@ int parse_and_run(int argc, char **argv) {
   argc = static_cast<int>(dashes - argv);
   add_subcommands(app, chosen);
   if (argc == 1)
-    fmt::print(stderr, "{}", kFirstSteps);
+    tools::print_error("{}", kFirstSteps);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &help_or_version) {
@@ -126,7 +126,7 @@ int parse_and_run(int argc, char **argv) {
     chosen.output.json = names_json(argc, argv);
     chosen.output.json_file.clear(); // which word is the file is not certain
     const int status = tools::output(chosen.output).refuse(why.reason, tools::kExitUsage);
-    fmt::print(stderr, "{}\n", why.hint);
+    tools::print_error("{}\n", why.hint);
     return status;
   }
   return run_chosen(chosen, tools::output(chosen.output));

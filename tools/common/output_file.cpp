@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <sstream>
+#include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -27,9 +29,16 @@ bool write_all(int fd, const std::string &text) {
   return true;
 }
 
+/// All that exist.
+std::vector<output_file *> &output_files() {
+  static std::vector<output_file *> files;
+  return files;
+}
+
 } // namespace
 
 output_file::output_file(std::string option, std::string path) : option_(std::move(option)), path_(std::move(path)) {
+  refuse_output_file(option_, path_);
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path_, error);
   if (std::filesystem::is_directory(status))
@@ -38,13 +47,22 @@ output_file::output_file(std::string option, std::string path) : option_(std::mo
     check_other();
   else
     open_regular(std::filesystem::exists(status));
+  output_files().push_back(this);
 }
 
 output_file::~output_file() {
+  std::erase(output_files(), this);
   if (fd_ >= 0)
     close(fd_);
   if (created_)
     unlink(path_.c_str());
+}
+
+bool output_file::is_at(const std::string &path) const {
+  struct stat own {
+  }, other{};
+  return fd_ >= 0 && fstat(fd_, &own) == 0 && stat(path.c_str(), &other) == 0 && own.st_dev == other.st_dev &&
+         own.st_ino == other.st_ino;
 }
 
 void output_file::refuse(const std::string &reason) const {
@@ -84,6 +102,8 @@ void output_file::check_other() const {
 }
 
 void output_file::write(const std::function<void(std::ostream &)> &content) {
+  if (kept_)
+    return;
   std::ostringstream text;
   content(text);
   const int fd = fd_ >= 0 ? fd_ : open(path_.c_str(), O_WRONLY | O_CLOEXEC);
@@ -98,6 +118,15 @@ void output_file::write(const std::function<void(std::ostream &)> &content) {
   fd_ = -1;
   if (!good)
     refuse(reason.empty() ? std::strerror(errno) : reason);
+}
+
+void refuse_output_file(const std::string &option, const std::string &path) {
+  for (output_file *const file : output_files()) {
+    if (!file->is_at(path))
+      continue;
+    file->keep();
+    throw usage_error(fmt::format("{} {}: this is the file of {}", option, path, file->option()));
+  }
 }
 
 } // namespace cudaq::realtime::tools

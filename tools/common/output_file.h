@@ -13,7 +13,7 @@ namespace cudaq::realtime::tools {
 /// the file had before stays in it until write().
 class output_file {
 public:
-  /// `option` named it. Throws usage_error with both names if the file cannot be written.
+  /// `option` named it. Throws usage_error with both names if the file cannot be written, or is another output_file.
   output_file(std::string option, std::string path);
   /// Removes a file that did not exist before and was not written.
   ~output_file();
@@ -24,6 +24,12 @@ public:
   void write(const std::function<void(std::ostream &)> &content);
   [[nodiscard]] const std::string &path() const noexcept { return path_; }
 
+  /// This file exists and is the one at `path`, by whatever name.
+  [[nodiscard]] bool is_at(const std::string &path) const;
+  [[nodiscard]] const std::string &option() const noexcept { return option_; }
+  /// write() does nothing from now on.
+  void keep() noexcept { kept_ = true; }
+
 private:
   [[noreturn]] void refuse(const std::string &reason) const;
   void open_regular(bool exists);
@@ -32,6 +38,11 @@ private:
   const std::string option_, path_;
   int fd_ = -1;          ///< -1: no regular file, opened by write(): opening others may wait or act
   bool created_ = false; ///< by this object, and nothing is written yet
+  bool kept_ = false;
 };
+
+/// Throws usage_error if an output_file is the file at `path`, which `option` names for reading or for another result.
+/// Then nothing is written to it, not even the report of the refusal. Called by the main thread.
+void refuse_output_file(const std::string &option, const std::string &path);
 
 } // namespace cudaq::realtime::tools

@@ -34,8 +34,12 @@ json machine_json() {
 
 } // namespace
 
+void write_text(std::FILE *stream, const std::string &text) noexcept {
+  std::fwrite(text.data(), 1, text.size(), stream); // of stdout, the end of the program looks for an error
+}
+
 void print_refusal(const std::string &command, const std::string &reason) {
-  fmt::print(stderr, "cudaq-realtime{}{}: {}\n", command.empty() ? "" : " ", command, reason);
+  print_error("cudaq-realtime{}{}: {}\n", command.empty() ? "" : " ", command, reason);
 }
 
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write) {
@@ -62,19 +66,13 @@ output::~output() = default;
 
 void output::raw(const std::string &s) const {
   if (!quiet_)
-    std::fwrite(s.data(), 1, s.size(), stdout);
+    write_text(stdout, s);
 }
 
 void output::open_files() const {
-  std::vector<std::pair<const char *, std::string>> named;
-  const auto open = [&](std::optional<output_file> &file, const char *option, const std::string &path) {
-    if (path.empty())
-      return;
-    for (const auto &[other, other_path] : named)
-      if (other_path == path)
-        throw usage_error(fmt::format("{} {}: this is the file of {}", option, path, other));
-    named.emplace_back(option, path);
-    file.emplace(option, path);
+  const auto open = [](std::optional<output_file> &file, const char *option, const std::string &path) {
+    if (!path.empty())
+      file.emplace(option, path);
   };
   open(files_->json, "--json", options_.json && !quiet_ ? options_.json_file : "");
   open(files_->html, "--html", options_.html_file);
@@ -118,7 +116,7 @@ void output::write_report(const json &report) const {
   // File names and messages may hold any bytes; the report must be valid JSON nevertheless.
   const std::string text = report.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
   if (quiet_) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    write_text(stdout, text);
     return;
   }
   if (!files_->json) // refused before the files were opened

@@ -6,6 +6,7 @@
 #include "tools/common/run_timeline.h"
 
 #include <cstdint>
+#include <cstdio>
 #include <fmt/core.h>
 #include <functional>
 #include <memory>
@@ -63,6 +64,13 @@ struct output_options {
   std::string command_line; ///< as typed, for the report
 };
 
+/// Writes a text for people. A stream that is closed, or whose disk is full, ends no run.
+void write_text(std::FILE *stream, const std::string &text) noexcept;
+template <typename... Args>
+void print_error(fmt::format_string<Args...> format, Args &&...args) {
+  write_text(stderr, fmt::format(format, std::forward<Args>(args)...));
+}
+
 /// One message on stderr: "cudaq-realtime <command>: <reason>".
 void print_refusal(const std::string &command, const std::string &reason);
 
@@ -85,7 +93,7 @@ public:
   template <typename... Args>
   void text(fmt::format_string<Args...> format, Args &&...args) const {
     if (!quiet_)
-      fmt::print(stdout, format, std::forward<Args>(args)...);
+      write_text(stdout, fmt::format(format, std::forward<Args>(args)...));
   }
   void raw(const std::string &s) const;
   /// Opens the files that the options name, before the work. Throws usage_error if one of them cannot be written. A new

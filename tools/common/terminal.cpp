@@ -121,7 +121,7 @@ progress::progress(progress_plan plan) : plan_(std::move(plan)), terminal_(isatt
 
 progress::~progress() {
   if (shown_)
-    fmt::print(stderr, "\r\x1b[K");
+    print_error("\r\x1b[K");
 }
 
 void progress::show(std::uint64_t done, std::uint64_t now_ns) {
@@ -134,7 +134,7 @@ void progress::show(std::uint64_t done, std::uint64_t now_ns) {
   if (now_ns - last_ns_ < (shown_ ? kInterval : kBefore))
     return;
   const double rate = static_cast<double>(done - last_done_) / (static_cast<double>(now_ns - last_ns_) * 1e-9);
-  fmt::print(stderr, "\r{}\x1b[K", progress_text(plan_, done, now_ns - begin_ns_, rate));
+  print_error("\r{}\x1b[K", progress_text(plan_, done, now_ns - begin_ns_, rate));
   std::fflush(stderr);
   shown_ = true;
   last_ns_ = now_ns;

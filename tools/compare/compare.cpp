@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/compare/compare.h"
 
+#include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
 
@@ -14,6 +15,7 @@ namespace cudaq::realtime::tools {
 namespace {
 
 json read_report(const std::string &path) {
+  refuse_output_file("report", path);
   std::ifstream file(path, std::ios::binary);
   std::stringstream text;
   text << file.rdbuf();

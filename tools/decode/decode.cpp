@@ -6,6 +6,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
+#include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/decode/decode_batch.h"
 
@@ -240,9 +241,12 @@ void check(const decode_options &o, const output &out) {
                       "--json FILE or --out FILE");
   for (const auto &[option, path] :
        {std::pair{"--dem", o.data.dem}, std::pair{"--in", o.data.in.path}, std::pair{"--obs_in", o.data.obs_in.path},
-        std::pair{"--predictions", o.data.predictions.path}})
+        std::pair{"--predictions", o.data.predictions.path}}) {
+    refuse_output_file(option, path);
     if (is_same_file(o.out.path, path))
       throw usage_error(fmt::format("--out {}: this is the file of {}", o.out.path, option));
+  }
+  refuse_output_file("--out", o.out.path);
   if (o.predecoder != "passthrough" && o.decoder.find("predecoder=") != std::string::npos)
     throw usage_error("--predecoder, --decoder: the decoder has a predecoder already");
 }
@@ -263,7 +267,7 @@ int run_decode(const decode_options &o, const output &out) {
   const interrupt_guard guard; // until here there is nothing to report
   run->go();
   if (o.out.path == "-")
-    fmt::print(stderr, "{}", run->text());
+    print_error("{}", run->text());
   else
     out.raw(run->text());
   return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,

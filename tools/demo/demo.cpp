@@ -230,7 +230,7 @@ int run_demo(const demo_options &options, const output &out, const decode_place 
     out.write_hgrm(fmt::format("pass{}", passes.size()), r.from_sent);
     ok = ok && r.problems.empty();
     if (!r.dump.empty())
-      fmt::print(stderr, "state at the stall:\n{}", r.dump);
+      print_error("state at the stall:\n{}", r.dump);
   };
   run();
   if (!o.rate && ok && !interrupt_guard::interrupted() && passes[0].answered != 0) {
@@ -243,7 +243,7 @@ int run_demo(const demo_options &options, const output &out, const decode_place 
     out.text("\nok: every shot answered once, every answer right\n");
   else
     for (const std::string &note : passes.back().notes)
-      fmt::print(stderr, "  {}\n", note);
+      print_error("  {}\n", note);
   return out.finish(demo_json(o, setup, plan, *decoders, passes),
                     fmt::format("{}", fmt::join(passes.back().problems, "; ")), kExitCheckFailed,
                     interrupt_guard::interrupted(), [&](const json &all) { return demo_html(all, passes, plan); });

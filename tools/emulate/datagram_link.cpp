@@ -44,6 +44,10 @@ detail::datagram_client_options client_options(const emulate_options &o, std::ui
   if (payload_bytes + CUDAQ_RPC_HEADER_SIZE > o.slot_size)
     throw usage_error(fmt::format("--slot-size is {}: a request of these shots needs {} bytes, here and on the server",
                                   o.slot_size, payload_bytes + CUDAQ_RPC_HEADER_SIZE));
+  detail::udp_address server;
+  if (const detail::status_or_reason refused =
+          detail::udp_address_of("--address", o.address, static_cast<std::uint32_t>(o.port), server))
+    throw usage_error(refused.text);
   detail::datagram_client_options chosen;
   chosen.address = o.address;
   chosen.port = static_cast<std::uint32_t>(o.port);

@@ -39,12 +39,15 @@ std::vector<std::string> problems_of(const play_result &r, bool interrupted, std
   return problems;
 }
 
-std::string checked_text(bool check, const shot_plan &plan) {
-  return check ? fmt::format("as expected ({})", plan.predictions_name())
-               : "not checked: the shots have no predictions (--predictions)";
+std::string checked_text(bool check, bool sampled, const shot_plan &plan) {
+  if (check)
+    return fmt::format("as expected ({})", plan.predictions_name());
+  return sampled ? "not checked: sampled shots have no predictions"
+                 : "not checked: the shots have no predictions (--predictions)";
 }
 
-void print(const output &out, const play_result &r, const shot_plan &plan, bool check, const link &to) {
+void print(const emulate_options &o, const output &out, const play_result &r, const shot_plan &plan, bool check,
+           const link &to) {
   const link_counters c = to.counters();
   out.text("shots         {} played, {} answered in {}: {}/s\n", r.shots, r.answered,
            format_ns(static_cast<double>(r.wall_ns)),
@@ -53,7 +56,7 @@ void print(const output &out, const play_result &r, const shot_plan &plan, bool 
   out.raw(draw_histogram(r.request_time));
   out.text("shot          {}\n", latency_line(r.shot_time));
   out.text("corrections   {}{}\n", check ? fmt::format("{} of {} ", r.answered - r.mismatches, r.answered) : "",
-           checked_text(check, plan));
+           checked_text(check, o.sample, plan));
   if (plan.shots().has_observables())
     out.text("logical       {}\n", error_rate{r.logical_errors, r.answered}.text());
   out.text("link          {} requests, {} lost, {} repeated, {} busy, {} unexpected answers, {} shots late\n",
@@ -189,14 +192,13 @@ int play_to(const emulate_options &given, const output &out) {
   out.write_trace([&](std::ostream &file) { write_trace(file, {{{"emulate", "client", "client", "", {}}, &trace}}); });
   const std::vector<std::string> problems =
       problems_of(result, interrupts.interrupted(), o.duration_s != 0 ? 0 : o.shots);
-  print(out, result, plan, check, *to);
+  print(o, out, result, plan, check, *to);
   out.write_hgrm("round_trip", result.request_time);
   times.write_csv(ila.get());
   if (times.left_out() != 0)
-    fmt::print(stderr, "  --ila: only the first {} requests; {} are left out\n", exchange_record::kMost,
-               times.left_out());
+    print_error("  --ila: only the first {} requests; {} are left out\n", exchange_record::kMost, times.left_out());
   for (const std::string &note : result.notes)
-    fmt::print(stderr, "  {}\n", note);
+    print_error("  {}\n", note);
   return out.finish(report(o, result, plan, check, *to, problems), fmt::format("{}", fmt::join(problems, "; ")),
                     kExitCheckFailed, interrupts.interrupted(),
                     [&](const json &all) { return emulate_html(all, result, plan); });

@@ -3,6 +3,8 @@
 #include "tools/common/command_options.h"
 #include "tools/emulate/emulate.h"
 
+#include <algorithm>
+
 namespace cudaq::realtime::tools {
 namespace {
 
@@ -35,6 +37,28 @@ void add_fpga_options(CLI::App &emulate, fpga_options &fpga) {
         "--protocol", "--decoder-ids", "--window",    "--config", "--noise", "--shots",  "--duration",
         "--rate",     "--retry-ms",    "--data",      "--seed",   "--dem",   "--sample", "--trace"})
     port->excludes(emulate.get_option(option));
+}
+
+/// An option of another transport, or of the other protocol, has no effect.
+void refuse_what_has_no_effect(CLI::App &emulate, const emulate_options &o) {
+  emulate.parse_complete_callback([&emulate, &o] {
+    const auto refuse = [&emulate](bool applies, const std::string &with, const std::vector<const char *> &options) {
+      for (const char *option : options)
+        if (!applies && emulate.get_option(option)->count() != 0)
+          throw CLI::ValidationError(option, "it has no effect with " + with);
+    };
+    const bool is_fpga = o.fpga.control_port >= 0; // its own refusals say more
+    const std::string transport = "--transport " + o.transport;
+    refuse(o.transport == "shm" || is_fpga, transport, {"--name"});
+    refuse(o.transport != "shm" || is_fpga, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
+    refuse(o.transport == "roce" || is_fpga, transport, {"--own-address", "--qp", "--rkey", "--pages", "--mtu"});
+    refuse(o.protocol == "server", "--protocol decode", {"--decoder-ids"});
+    refuse(o.protocol == "decode", "--protocol server", {"--window"});
+    std::vector<std::uint64_t> ids = o.decoder_ids;
+    std::ranges::sort(ids);
+    if (std::ranges::adjacent_find(ids) != ids.end())
+      throw CLI::ValidationError("--decoder-ids", "a decoder is listed twice; it can serve one stream");
+  });
 }
 
 } // namespace
@@ -95,6 +119,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   add_hgrm_option(emulate, chosen.output);
   add_trace_option(emulate, chosen.output);
   add_fpga_options(emulate, o.fpga);
+  refuse_what_has_no_effect(emulate, o);
   run_when_chosen(emulate, chosen, [options](const output &out) { return run_emulate(*options, out); });
 }
 

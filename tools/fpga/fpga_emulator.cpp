@@ -117,8 +117,8 @@ int run_fpga(const fpga_options &o, const output &out) {
   fpga_player player({o.transport, o.own_address, o.mtu, static_cast<std::uint64_t>(o.timeout_s * 1e9)}, registers,
                      &open_frame_port, &now_ns);
   std::FILE *const lines = out.uses_stdout_for_json() ? stderr : stdout;
-  fmt::print(lines, "CUDAQ_REALTIME_EMULATOR_READY control_port={} address={} transport={}\n", control.port(),
-             o.own_address.empty() ? "127.0.0.1" : o.own_address, o.transport);
+  write_text(lines, fmt::format("CUDAQ_REALTIME_EMULATOR_READY control_port={} address={} transport={}\n",
+                                control.port(), o.own_address.empty() ? "127.0.0.1" : o.own_address, o.transport));
   std::fflush(lines);
 
   spin_then_yield idle(kFpgaSpins);
@@ -128,7 +128,7 @@ int run_fpga(const fpga_options &o, const output &out) {
     const bool looks = !player.plays() || turn % kTurnsPerControl == 0;
     const bool worked = (looks && control.turn(registers)) || played;
     if (const std::string note = player.take_note(); !note.empty())
-      fmt::print(stderr, "cudaq-realtime emulate: pass {}: {}\n", player.result().passes, note);
+      print_error("cudaq-realtime emulate: pass {}: {}\n", player.result().passes, note);
     if (worked)
       idle.worked();
     else if (player.plays())

@@ -84,7 +84,7 @@ int run_pipeline(const pipeline_options &o, const output &out, gpu_stage_maker m
   if (result.problems.empty())
     out.text("\nok: every shot completed once, every answer equals the offline decode\n");
   if (!result.dump.empty())
-    fmt::print(stderr, "state at the stall:\n{}", result.dump);
+    print_error("state at the stall:\n{}", result.dump);
   return out.finish(report, fmt::format("{}", fmt::join(result.problems, "; ")), kExitCheckFailed, guard.interrupted(),
                     [&](const json &all) { return pipeline_html(all, shots, result); });
 }

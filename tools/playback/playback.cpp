@@ -32,6 +32,9 @@ struct played_back {
 
 std::uint32_t rows_of(std::size_t bytes) { return static_cast<std::uint32_t>((bytes + kRowBytes - 1) / kRowBytes); }
 
+/// Of the player's timer, from one message to the next.
+double ticks_of(double rate) { return rate == 0 ? 0 : std::round(1e6 / rate * kTicksPerUs); }
+
 std::uint32_t ip_of(const std::string &text) {
   detail::udp_address address;
   if (const detail::status_or_reason refused = detail::udp_address_of("--bridge-ip", text, 1, address))
@@ -47,6 +50,13 @@ void check(const playback_options &o, const played_messages &messages) {
     throw usage_error(fmt::format("--page-size {}: a multiple of {} is accepted", o.page_size, kPageUnit));
   if (bytes > o.page_size)
     throw usage_error(fmt::format("--page-size {}: a message has {} bytes", o.page_size, bytes));
+  if (o.emulator && o.bridge_buffer % kPageUnit != 0)
+    throw usage_error(
+        fmt::format("--bridge-buffer {:#x}: with --emulator a multiple of {} is accepted", o.bridge_buffer, kPageUnit));
+  if (ticks_of(o.rate) > UINT32_MAX)
+    throw usage_error(fmt::format("--rate {}: the player's timer holds at most {:.3g} s; 0 or {:.3g} and more are "
+                                  "accepted",
+                                  o.rate, UINT32_MAX / (1e6 * kTicksPerUs), 1e6 * kTicksPerUs / UINT32_MAX));
   if (const std::uint32_t most = kPlayerRows / rows_of(bytes); o.num_messages > most)
     throw usage_error(fmt::format("--num-messages {}: the player's memory holds {} messages of {} bytes",
                                   o.num_messages, most, bytes));
@@ -60,9 +70,11 @@ public:
         fpga_(o.hsb_ip, static_cast<std::uint32_t>(o.control_port),
               std::chrono::nanoseconds(static_cast<std::int64_t>(o.timeout_s * 1e9))) {}
 
+  /// The first contact: ends what the player plays.
+  void stop() { fpga_.write(kPlayer + play::enable, 0); }
   void program();
-  /// Until the record is complete, the player has ended, or no answer comes for the timeout. Throws check_failed if the
-  /// player refuses.
+  /// Until the record is complete, the player has ended, or no answer comes for the timeout and the time between two
+  /// messages. Throws check_failed if the player refuses.
   void wait_for_answers(const interrupt_guard &interrupts);
   std::vector<recorded_answer> read_record();
   [[nodiscard]] std::uint64_t repeated() const { return fpga_.repeated(); }
@@ -79,25 +91,23 @@ private:
 void player_host::program() {
   const playback_options &o = options_;
   const std::uint32_t bytes = static_cast<std::uint32_t>(messages_.frames.front().size()), rows = rows_of(bytes);
-  fpga_.write(kPlayer + play::enable, 0); // what runs ends
   const std::uint64_t address = o.emulator ? o.bridge_buffer >> 7 : o.bridge_buffer;
   const std::uint32_t page = o.page_size / kPageUnit;
-  const register_value head[] = {
-      {o.vp_address + vp::qp, o.bridge_qp},
-      {o.vp_address + vp::rkey, o.bridge_rkey},
-      {o.vp_address + vp::page_lsb, static_cast<std::uint32_t>(address)},
-      {o.vp_address + vp::page_msb, static_cast<std::uint32_t>(address >> 32)},
-      {o.vp_address + vp::page_inc, page},
-      {o.vp_address + vp::max_buff, o.num_pages - 1},
-      {o.vp_address + vp::length, bytes},
-      {o.vp_address + vp::ip, ip_},
-      {o.vp_address + vp::port, static_cast<std::uint32_t>(o.bridge_port)},
-      {o.hif_address + hif::packet_size, page},
-      {o.hif_address + hif::vp_mask, 1},
-      {kPlayer + play::timer, static_cast<std::uint32_t>(o.rate == 0 ? 0 : std::lround(1e6 / o.rate * kTicksPerUs))},
-      {kPlayer + play::window_bytes, bytes},
-      {kPlayer + play::windows, o.num_messages},
-      {kIla + ila::control, ila::reset}};
+  const register_value head[] = {{o.vp_address + vp::qp, o.bridge_qp},
+                                 {o.vp_address + vp::rkey, o.bridge_rkey},
+                                 {o.vp_address + vp::page_lsb, static_cast<std::uint32_t>(address)},
+                                 {o.vp_address + vp::page_msb, static_cast<std::uint32_t>(address >> 32)},
+                                 {o.vp_address + vp::page_inc, page},
+                                 {o.vp_address + vp::max_buff, o.num_pages - 1},
+                                 {o.vp_address + vp::length, bytes},
+                                 {o.vp_address + vp::ip, ip_},
+                                 {o.vp_address + vp::port, static_cast<std::uint32_t>(o.bridge_port)},
+                                 {o.hif_address + hif::packet_size, page},
+                                 {o.hif_address + hif::vp_mask, 1},
+                                 {kPlayer + play::timer, static_cast<std::uint32_t>(ticks_of(o.rate))},
+                                 {kPlayer + play::window_bytes, bytes},
+                                 {kPlayer + play::windows, o.num_messages},
+                                 {kIla + ila::control, ila::reset}};
   fpga_.write(head);
   std::vector<register_value> memory;
   for (std::uint32_t k = 0; k < o.num_messages; ++k) {
@@ -117,6 +127,7 @@ void player_host::program() {
 
 void player_host::wait_for_answers(const interrupt_guard &interrupts) {
   const std::uint64_t all = std::uint64_t{options_.num_messages} * rows_of(options_.page_size);
+  const double limit_ns = (options_.timeout_s + (options_.rate == 0 ? 0 : 1 / options_.rate)) * 1e9;
   std::uint64_t since = now_ns();
   while (!interrupts.interrupted()) {
     const auto state =
@@ -130,12 +141,12 @@ void player_host::wait_for_answers(const interrupt_guard &interrupts) {
       throw check_failed("the player refuses the pass: `emulate` has printed the reason");
     if (samples_ >= all || samples_ >= kIlaRows || state != pass_state::runs)
       break;
-    if (static_cast<double>(now_ns() - since) > options_.timeout_s * 1e9)
+    if (static_cast<double>(now_ns() - since) > limit_ns)
       break;
     std::this_thread::sleep_for(kLookAgain);
   }
   if (interrupts.interrupted())
-    fpga_.write(kPlayer + play::enable, 0);
+    stop();
 }
 
 std::vector<recorded_answer> player_host::read_record() {
@@ -199,11 +210,12 @@ played_back judge(const playback_options &o, const played_messages &messages,
 
 int run_playback(const playback_options &o, const output &out) {
   const std::unique_ptr<output_file> ila = open_ila(o.ila_file);
-  const interrupt_guard interrupts;
   const played_messages messages = make_messages(o);
   check(o, messages);
   const bool verified = !o.no_verify && !messages.expected.empty();
   player_host host(o, messages);
+  host.stop();
+  const interrupt_guard interrupts; // until here there is nothing to report
   host.program();
   host.wait_for_answers(interrupts);
   const played_back r = judge(o, messages, host.read_record());
@@ -220,7 +232,7 @@ int run_playback(const playback_options &o, const output &out) {
            verified ? fmt::format("{} as expected", r.answered - r.wrong) : "results not checked");
   out.text("round trip    {}\n", latency_line(r.round_trip));
   for (const std::string &text : r.notes)
-    fmt::print(stderr, "  {}\n", text);
+    print_error("  {}\n", text);
   r.record.write_csv(ila.get());
   return out.finish({{"method", "round trip: the time in the record of the answer minus the time that the FPGA has "
                                 "written into the message and the answer echoes"},

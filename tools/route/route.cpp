@@ -3,6 +3,7 @@
 
 #include "lib/qec/server/server_config.h"
 #include "tools/common/clock.h"
+#include "tools/common/output_file.h"
 #include "tools/route/route_config.h"
 #include "tools/route/route_counters.h"
 #include "tools/route/ucx_library.h"
@@ -31,6 +32,7 @@ constexpr auto kAnswerAllLimit = 10s, kThreadLimit = 2s;
 constexpr auto kRepeatedEnd = 200ms;
 
 route_config load_route(const std::string &path) {
+  refuse_output_file("--config", path);
   const auto text = cudaq::qec::realtime::read_whole_file(path);
   if (!text)
     throw usage_error("--config " + text.error);
@@ -111,7 +113,7 @@ private:
   void complete(std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result);
   void note(std::uint32_t node, node_state state, const std::string &carrier);
   void announce(const std::string &line) const {
-    fmt::print(lines_, "{}\n", line);
+    write_text(lines_, line + "\n");
     std::fflush(lines_);
   }
   void announce_notes();
@@ -245,7 +247,7 @@ void routing::reload() {
     reason = e.what();
   }
   if (!reason.empty())
-    fmt::print(stderr, "cudaq-realtime: {}\n", reason);
+    print_error("cudaq-realtime: {}\n", reason);
   announce("CUDAQ_REALTIME_ROUTER_CONFIG_" + outcome); // after the reason, for programs that wait for this line
 }
 
@@ -291,7 +293,7 @@ int routing::report(const std::string &problem) {
 
 int run_route(const route_options &options, const output &out) {
   if (options.schema) {
-    fmt::print("{}", route_json_schema());
+    write_text(stdout, route_json_schema());
     return kExitOk;
   }
   if (options.config.empty())

@@ -4,6 +4,7 @@
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/server_config.h"
 #include "tools/common/clock.h"
+#include "tools/common/output_file.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/api_objects.h"
@@ -37,6 +38,7 @@ struct loaded_config {
 
 /// Throws usage_error with the reason.
 loaded_config load(const std::string &path) {
+  refuse_output_file("--config", path);
   const auto text = server_ns::read_whole_file(path);
   if (!text)
     throw usage_error("--config " + text.error);
@@ -114,7 +116,7 @@ public:
 
   /// Prints a line that other programs wait for: to stdout, unless this is for JSON only.
   void announce(const std::string &line) const {
-    fmt::print(lines_, "{}\n", line);
+    write_text(lines_, line + "\n");
     std::fflush(lines_);
   }
   void start();
@@ -155,7 +157,7 @@ serving::~serving() {
   try {
     ended = !running_ || drain();
   } catch (const std::exception &e) {
-    fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
+    print_error("cudaq-realtime: {}\n", e.what());
   }
   if (!ended)
     leave();
@@ -262,7 +264,7 @@ void serving::reload(signal_events &signals) {
     reason = e.what();
   }
   if (!reason.empty())
-    fmt::print(stderr, "cudaq-realtime: {}\n", reason);
+    print_error("cudaq-realtime: {}\n", reason);
   announce("QEC_DECODING_SERVER_CONFIG_" + outcome); // after the reason, for programs that wait for this line
   notify_service_manager("READY=1");
 }
@@ -286,7 +288,7 @@ void serving::leave() noexcept {
   try {
     (void)report("a decoder did not end; its requests may have no answer");
   } catch (const std::exception &e) {
-    fmt::print(stderr, "cudaq-realtime: {}\n", e.what());
+    print_error("cudaq-realtime: {}\n", e.what());
   }
   listeners_.close_all();
   std::fflush(nullptr);
@@ -320,7 +322,7 @@ int serving::report(const std::string &problem) const {
 
 int run_serve(const serve_options &options, const output &out) {
   if (options.schema) {
-    fmt::print("{}", server_ns::config_json_schema());
+    write_text(stdout, server_ns::config_json_schema());
     return kExitOk;
   }
   if (options.config.empty())

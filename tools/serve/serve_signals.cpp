@@ -28,6 +28,7 @@ sigset_t served_signals() noexcept {
 } // namespace
 
 signal_events::signal_events() {
+  std::signal(SIGPIPE, SIG_IGN);
   const sigset_t set = served_signals();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   fd_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

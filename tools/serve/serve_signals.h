@@ -8,7 +8,8 @@
 namespace cudaq::realtime::tools {
 
 /// Blocks SIGTERM, SIGINT and SIGHUP for this thread and for the threads that it starts later, and reads them from a
-/// descriptor. The destructor unblocks.
+/// descriptor. The destructor unblocks. SIGPIPE is ignored from then on: a reader of the program's lines that ends must
+/// not end the server.
 class signal_events {
 public:
   /// Throws std::runtime_error.

@@ -25,7 +25,7 @@ void require_cuda(cudaError_t error, const char *call) {
 }
 
 void abandon(const std::string &what) {
-  fmt::print(stderr, "cudaq-realtime: {}; the program ends without freeing anything\n", what);
+  print_error("cudaq-realtime: {}; the program ends without freeing anything\n", what);
   std::fflush(nullptr);
   _exit(kExitRefused);
 }

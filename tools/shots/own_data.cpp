@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/shots/shot_stream.h"
+#include "tools/common/output_file.h"
 #include "tools/common/report.h"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ struct shot_rows {
 shot_rows read_rows(const shot_source &source, const char *option, qec::shot_bits bits) {
   if (source.path == "-")
     throw usage_error(fmt::format("{} -: this subcommand repeats the shots, so it needs a file", option));
+  refuse_output_file(option, source.path);
   qec::shot_reader reader(source.path, source.shot_format(), bits);
   const auto bytes_of = [](std::uint64_t count) { return static_cast<std::size_t>((count + 7) / 8); };
   std::vector<std::uint8_t> detectors(bytes_of(bits.detectors)), observables(bytes_of(bits.observables));
@@ -51,6 +53,7 @@ qec::shot_format shot_source::shot_format() const {
 }
 
 std::string read_dem_file(const std::string &path) {
+  refuse_output_file("--dem", path);
   std::ifstream file(path, std::ios::binary);
   std::string text;
   try {

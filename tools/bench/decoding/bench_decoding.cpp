@@ -6,6 +6,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
+#include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
 #include "tools/pipeline/pipeline_shots.h"
@@ -268,6 +269,7 @@ std::string decoding_html(const json &report) {
 } // namespace
 
 int run_bench_decoding(const bench_decoding_options &o, const output &out) {
+  refuse_output_file("--dem", o.dem_file);
   std::ifstream file(o.dem_file);
   std::stringstream text;
   text << file.rdbuf();

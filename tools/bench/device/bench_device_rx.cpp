@@ -2,6 +2,7 @@
 // Cases and curves of rings whose requests lie in device memory. Each has a floor on memory of the same kind, and the
 // curves show the mapped ring beside it. Clients use the producer's handle.
 #include "tools/bench/device/bench_rigs.h"
+#include "tools/common/report.h"
 
 #include <algorithm>
 #include <fmt/ranges.h>
@@ -107,7 +108,7 @@ std::vector<bench_case> cases_with_memory(const bench_options &o, std::span<cons
     return cases;
   open_gpu(o.gpu);
   if (const std::string why = device_rx_refusal(o.gpu); !why.empty()) {
-    fmt::print(stderr, "cudaq-realtime bench: {} are left out: {}\n", fmt::join(in_gpu_memory, ", "), why);
+    print_error("cudaq-realtime bench: {} are left out: {}\n", fmt::join(in_gpu_memory, ", "), why);
     std::erase_if(cases, [&](const bench_case &c) { return std::ranges::count(in_gpu_memory, c.id) != 0; });
   }
   return cases;

@@ -77,6 +77,15 @@ TEST(OutputFiles, Row69_AreNotTheSameFile) {
   const scratch_folder folder;
   const std::string file = (folder.path() / "report").string();
   expect_refused_before_the_work("latency --quick --html " + file + " --json " + file, "this is the file of --json");
+  std::ofstream(file) << "kept"; // by another name, too
+  std::filesystem::create_symlink(file, folder.path() / "link");
+  expect_refused_before_the_work("latency --quick --json " + file + " --html " + (folder.path() / "link").string(),
+                                 "this is the file of --json");
+  EXPECT_EQ(read_file(file), "kept");
+  if (has_decoders()) {
+    expect_refused_before_the_work("demo --dem " + file + " --in x --json " + file, "--dem " + file + ": this is");
+    EXPECT_EQ(read_file(file), "kept") << "not even the refusal is written to a file that is read";
+  }
 }
 
 TEST(Cores, Row69_AreRefusedBeforeTheWorkIfTheyDoNotExist) {

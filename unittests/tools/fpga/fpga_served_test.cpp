@@ -261,6 +261,10 @@ TEST(Playback, RefusesWhatItCannotPlay) {
   EXPECT_TRUE(contains(run_program("playback --config d13 --page-size 384 --num-messages 103").err,
                        "--num-messages 103: the player's memory holds 102"));
   EXPECT_EQ(run_program("playback --function f").exit_code, 2);
+  EXPECT_TRUE(
+      contains(run_program("playback --rate 0.05").err, "--rate 0.05: the player's timer holds at most 13.3 s"));
+  EXPECT_TRUE(contains(run_program("playback --emulator --bridge-buffer 77").err, "a multiple of 128 is accepted"));
+  EXPECT_TRUE(contains(run_program("playback --vp-address 3").err, "3 is not a multiple of 4"));
   EXPECT_EQ(run_program("playback --payload-size 8 --config d3").exit_code, 2);
   EXPECT_EQ(run_program("emulate --control-port 0 --transport shm").exit_code, 2);
   EXPECT_EQ(run_program("emulate --control-port 0 --shots 5").exit_code, 2);
