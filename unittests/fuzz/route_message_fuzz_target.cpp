@@ -64,7 +64,7 @@ public:
       header.function_id = input.take<std::uint32_t>();
     if ((changes & 16) != 0)
       header.status = input.take<std::uint8_t>() % 3;
-    const auto payload = input.bytes(changes >> 5 << 4);
+    const auto payload = input.bytes(std::size_t{changes} >> 5 << 4);
     header.length = static_cast<std::uint32_t>(payload.size());
     const auto *const begin = reinterpret_cast<const std::uint8_t *>(&header);
     std::vector<std::uint8_t> made(begin, begin + sizeof header);

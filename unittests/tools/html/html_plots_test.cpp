@@ -31,6 +31,7 @@ TEST(PlotAxis, HasRoundValuesOnly) {
   EXPECT_EQ(plot_axis::logarithmic(90, 1100, 0, 1).round_values(8), (values{100, 200, 500, 1000}));
   EXPECT_EQ(plot_axis::logarithmic(1, 1e6, 0, 1).round_values(8), (values{1, 10, 100, 1e3, 1e4, 1e5, 1e6}));
   EXPECT_EQ(plot_axis::logarithmic(1, 1e6, 0, 1).round_values(3), (values{1, 100, 1e4, 1e6}));
+  EXPECT_EQ(plot_axis::logarithmic(51, 70, 0, 1).round_values(4), (values{55, 60, 65, 70})) << "a narrow range";
   EXPECT_EQ(plot_axis::linear(0, 7.2, 0, 1).round_values(5), (values{0, 2, 4, 6}));
   EXPECT_EQ(plot_axis::linear(5, 5, 0, 1).round_values(2).front(), 5) << "an axis without extent";
 }
