@@ -29,15 +29,15 @@ BELOW = {
                 f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     # The loader, and the providers: libraries of their own, which share nothing.
     "lib/transport/bridge": {"lib/base", f"{DETAIL}/base", "include"},
-    "lib/transport/shm": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/provider": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
+    "lib/transport/shm": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/datagram": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},  # over UDP
     "lib/transport/roce": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/cpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
-    "lib/transport/gpu_roce": {"lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/gpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/route": {"lib/base", f"{DETAIL}/base", "include"},
-    "lib/transport/ucx": {"lib/transport/route", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/ucx": {"lib/transport/provider", "lib/transport/route", "lib/base", f"{DETAIL}/base", "include"},
     "lib/qec/decoding": {"include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},

@@ -29,7 +29,8 @@ status_or_reason option_parser::parse(int argc, char *const *argv) {
 
 status_or_reason option_parser::parse_words(const std::vector<std::string_view> &words) {
   const bool lenient = std::find(words.begin(), words.end(), "--lenient") != words.end();
-  for (std::size_t at = 0; at < words.size(); ++at) {
+  const bool named_program = after_program_name_ && !words.empty() && words[0].substr(0, 2) != "--";
+  for (std::size_t at = named_program ? 1 : 0; at < words.size(); ++at) {
     const std::size_t equals = words[at].find('=');
     const std::string_view name = words[at].substr(0, equals);
     std::optional<std::string_view> value;
@@ -47,6 +48,7 @@ status_or_reason option_parser::parse_words(const std::vector<std::string_view> 
       return make_reason(CUDAQ_ERR_INVALID_ARG, "'%s': the %s provider has no such option%s", text(words[at]).c_str(),
                          provider_.c_str(),
                          name.substr(0, 2) == "--" ? "; --lenient ignores unknown options"
+                         : after_program_name_     ? ""
                                                    : "; options begin with --, and the first is argv[0]");
     }
     if (!value && at + 1 < words.size())

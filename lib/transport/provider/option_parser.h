@@ -17,8 +17,10 @@ namespace cudaq::realtime::detail {
 /// options are read into is then unspecified.
 class option_parser {
 public:
-  /// `provider`: its name, for the texts.
-  explicit option_parser(std::string provider) : provider_(std::move(provider)) {}
+  /// `provider`: its name, for the texts. `after_program_name`: argv[0] may be the name of the program, and is then
+  /// skipped; without it the first option is argv[0].
+  explicit option_parser(std::string provider, bool after_program_name = false)
+      : provider_(std::move(provider)), after_program_name_(after_program_name) {}
 
   // What the provider accepts. The names and the values must live as long as the parser.
   template <class Number>
@@ -57,6 +59,7 @@ private:
   status_or_reason set(std::string_view name, std::string_view value);
 
   const std::string provider_;
+  const bool after_program_name_;
   bool lenient_ = false;
   std::vector<number_option> numbers_;
   std::vector<choice_option> choices_;
