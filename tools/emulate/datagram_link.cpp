@@ -87,16 +87,8 @@ std::unique_ptr<link> make_roce_link(const emulate_options &o, std::uint32_t win
   chosen.own_address = o.own_address;
   chosen.own_port = own_roce_port(o);
   chosen.from_any_port = true;
-  detail::roce_wire_options wire;
-  wire.server = false;
-  wire.slot_size = o.slot_size;
-  wire.num_slots = o.pages;
-  wire.mtu = o.mtu;
-  wire.own_qp = detail::kRequesterQp;
-  wire.peer_qp = o.qp;
-  wire.rkey = o.rkey;
   return std::make_unique<datagram_link>(chosen,
-                                         detail::make_roce_wire(wire, std::make_shared<detail::roce_counters>()),
+                                         detail::make_roce_requester_wire({o.slot_size, o.pages, o.qp, o.rkey}, o.mtu),
                                          fmt::format("roce {}:{}, queue pair {:#x}, {} pages of {} bytes", o.address,
                                                      chosen.port, o.qp, o.pages, o.slot_size));
 }

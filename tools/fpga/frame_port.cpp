@@ -21,15 +21,7 @@ void require(const detail::status_or_reason &refused, const frame_destination &t
 std::unique_ptr<detail::datagram_wire> wire_of(const frame_destination &to) {
   if (to.transport == "udp")
     return detail::make_udp_wire(to.page_bytes);
-  detail::roce_wire_options wire;
-  wire.server = false;
-  wire.slot_size = to.page_bytes;
-  wire.num_slots = to.pages;
-  wire.mtu = to.mtu;
-  wire.own_qp = detail::kRequesterQp;
-  wire.peer_qp = to.qp;
-  wire.rkey = to.rkey;
-  return detail::make_roce_wire(wire, std::make_shared<detail::roce_counters>());
+  return detail::make_roce_requester_wire({to.page_bytes, to.pages, to.qp, to.rkey}, to.mtu);
 }
 
 class datagram_port final : public frame_port {

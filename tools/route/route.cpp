@@ -140,7 +140,7 @@ detail::ucx_link_options routing::link_options() const {
     options.nodes.push_back({node.address, node.port});
   options.tls = config_.tls;
   // The longest answer of any node: one that the slots in front do not take is answered RESULT_TOO_LARGE.
-  options.most_bytes = (1u << 20) + static_cast<std::uint32_t>(detail::kRouteHeaderBytes);
+  options.most_bytes = detail::kMostNodeSlotBytes + static_cast<std::uint32_t>(detail::kRouteHeaderBytes);
   return options;
 }
 
@@ -193,12 +193,8 @@ void routing::start() {
   if (const auto refused = engine_.start(router_wait(options_.wait)))
     throw api_error("the router's thread: " + refused.text);
   transport_.start();
-  const std::string &endpoint = transport_.endpoint();
   std::string line =
-      fmt::format("CUDAQ_REALTIME_ROUTER_READY port={} transport={} dispatch={} slots={} slot_size={} nodes={}",
-                  endpoint_value(endpoint, "port", "0"), endpoint_value(endpoint, "transport", "unnamed"),
-                  transport_.shape(), transport_.num_slots(), transport_.slot_bytes(), config_.nodes.size());
-  line += endpoint_words_except(endpoint, {"port", "transport", "dispatch", "slots", "slot_size"});
+      "CUDAQ_REALTIME_ROUTER_READY " + transport_.ready_words(fmt::format(" nodes={}", config_.nodes.size()));
   if (listeners_.port() >= 0)
     line += fmt::format(" prometheus_port={}", listeners_.port());
   announce(line);

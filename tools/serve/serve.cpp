@@ -185,12 +185,7 @@ void serving::start() {
     throw api_error("a decoder's thread: " + reason);
   transport_.start();
   running_ = true;
-  const std::string &endpoint = transport_.endpoint();
-  std::string line =
-      fmt::format("QEC_DECODING_SERVER_READY port={} transport={} dispatch={} slots={} slot_size={}",
-                  endpoint_value(endpoint, "port", "0"), endpoint_value(endpoint, "transport", "unnamed"),
-                  transport_.shape(), transport_.num_slots(), transport_.slot_bytes());
-  line += endpoint_words_except(endpoint, {"port", "transport", "dispatch", "slots", "slot_size"});
+  std::string line = "QEC_DECODING_SERVER_READY " + transport_.ready_words();
   if (listeners_.port() >= 0)
     line += fmt::format(" prometheus_port={}", listeners_.port());
   announce(line);

@@ -31,7 +31,8 @@ std::string provider_library(const std::string &name) {
   return "libcudaq-realtime-bridge-" + dashes + ".so";
 }
 
-std::string endpoint_words_except(const std::string &endpoint, const std::vector<std::string> &keys) {
+/// The words of the line whose keys are not among these, a space before each.
+static std::string endpoint_words_except(const std::string &endpoint, const std::vector<std::string> &keys) {
   std::istringstream words(endpoint);
   std::string found;
   for (std::string word; words >> word;)
@@ -54,6 +55,13 @@ std::string bridge_banner(const std::string &endpoint) {
   if (qp.empty() || key.empty() || address.empty())
     return "";
   return fmt::format("=== Bridge Ready ===\nQP Number: {}\nRKey: {}\nBuffer Addr: {}", qp, key, address);
+}
+
+std::string provider_service::ready_words(const std::string &own) const {
+  return fmt::format("port={} transport={} dispatch={} slots={} slot_size={}{}{}",
+                     endpoint_value(endpoint_, "port", "0"), endpoint_value(endpoint_, "transport", "unnamed"), shape(),
+                     num_slots(), slot_bytes(), own,
+                     endpoint_words_except(endpoint_, {"port", "transport", "dispatch", "slots", "slot_size"}));
 }
 
 provider_service::provider_service(const std::string &library, const std::vector<std::string> &args,

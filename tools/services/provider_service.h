@@ -19,9 +19,6 @@ std::string provider_library(const std::string &name);
 /// The value of `key` in a line of key=value words; `otherwise` if the line has no such key.
 std::string endpoint_value(const std::string &endpoint, const std::string &key, const std::string &otherwise);
 
-/// The words of the line whose keys are not among these, a space before each.
-std::string endpoint_words_except(const std::string &endpoint, const std::vector<std::string> &keys);
-
 /// What the scripts of a sensor bridge read its numbers from, if the line has them; else "".
 std::string bridge_banner(const std::string &endpoint);
 
@@ -57,6 +54,8 @@ public:
   [[nodiscard]] std::uint32_t num_slots() const noexcept { return config_.num_slots; }
   [[nodiscard]] std::uint32_t slot_bytes() const noexcept { return config_.slot_size; }
   [[nodiscard]] const char *shape() const noexcept { return unified_ ? "unified" : "ring"; }
+  /// The words of a READY line: port, transport, shape and slots, then `own`, then the other words of the endpoint.
+  [[nodiscard]] std::string ready_words(const std::string &own = "") const;
   [[nodiscard]] std::uint64_t processed() const;
   [[nodiscard]] cudaq_dispatcher_stats_t stats() const;
 

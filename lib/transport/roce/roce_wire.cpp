@@ -243,4 +243,16 @@ std::unique_ptr<datagram_wire> make_roce_wire(const roce_wire_options &options,
   return std::make_unique<roce_wire>(options, std::move(counters));
 }
 
+std::unique_ptr<datagram_wire> make_roce_requester_wire(const roce_server_memory &server, std::uint32_t mtu) {
+  roce_wire_options wire;
+  wire.server = false;
+  wire.slot_size = server.page_bytes;
+  wire.num_slots = server.pages;
+  wire.mtu = mtu;
+  wire.own_qp = kRequesterQp;
+  wire.peer_qp = server.qp;
+  wire.rkey = server.rkey;
+  return make_roce_wire(wire, std::make_shared<roce_counters>());
+}
+
 } // namespace cudaq::realtime::detail

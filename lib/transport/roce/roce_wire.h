@@ -38,4 +38,12 @@ struct roce_wire_options {
 std::unique_ptr<datagram_wire> make_roce_wire(const roce_wire_options &options,
                                               std::shared_ptr<roce_counters> counters);
 
+/// The server's memory, as a requester writes it.
+struct roce_server_memory {
+  std::uint32_t page_bytes = 256, pages = 8;
+  std::uint32_t qp = kServerQp, rkey = kServerRkey;
+};
+/// The wire of a requester that reads no counters of packets.
+std::unique_ptr<datagram_wire> make_roce_requester_wire(const roce_server_memory &server, std::uint32_t mtu);
+
 } // namespace cudaq::realtime::detail

@@ -2,6 +2,7 @@
 #include "lib/transport/ucx/ucx_options.h"
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "lib/transport/route/route_wire.h"
 
 #include <charconv>
 #include <string_view>
@@ -17,7 +18,7 @@ struct number_option {
 constexpr number_option kNumbers[] = {
     {"--port", 0, 65535, &ucx_options::port},
     {"--num-slots", 1, 65536, &ucx_options::num_slots},
-    {"--slot-size", CUDAQ_RPC_HEADER_SIZE + 8, 1u << 20, &ucx_options::slot_size},
+    {"--slot-size", CUDAQ_RPC_HEADER_SIZE + 8, kMostNodeSlotBytes, &ucx_options::slot_size},
     {"--max-routers", 1, 64, &ucx_options::most_routers},
     {"--silence-ms", 10, 3600000, &ucx_options::silence_ms},
 };
