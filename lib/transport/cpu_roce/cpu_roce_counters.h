@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the provider counts; cpu_roce_provider.h describes each number. Any thread reads. The thread that
-// connects peers counts callers_refused; the others are counted under the exchange's mutex.
+// connects peers counts callers_refused and callers_delayed; the others are counted under the exchange's mutex.
 #pragma once
 
 #include "cudaq/realtime/daemon/bridge/cpu_roce_provider.h"
@@ -12,7 +12,7 @@ struct cpu_roce_counters {
   counter received, accepted, replied;
   counter dropped_immediate, dropped_short, dropped_long, answered_truncated, answered_busy;
   counter overwritten, unanswered, orphaned, refusals_dropped, peers, peers_lost;
-  counter callers_refused;
+  counter callers_refused, callers_delayed;
 
   void read(cudaq_cpu_roce_statistics_t &out) const {
     out.received = received.value();
@@ -30,6 +30,7 @@ struct cpu_roce_counters {
     out.peers = peers.value();
     out.peers_lost = peers_lost.value();
     out.callers_refused = callers_refused.value();
+    out.callers_delayed = callers_delayed.value();
   }
 };
 

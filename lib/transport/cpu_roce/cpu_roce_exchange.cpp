@@ -78,6 +78,11 @@ std::string cpu_roce_exchange::why_broken() {
   return why_broken_;
 }
 
+std::size_t cpu_roce_exchange::ready_entries() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return ready_.size();
+}
+
 void cpu_roce_exchange::launch() {
   const std::lock_guard<std::mutex> lock(mutex_);
   launched_ = true;

@@ -56,6 +56,9 @@ public:
   /// Why the adapter has ended the connection; "" if it has not.
   std::string why_broken();
 
+  /// Entries of the list of requests, with those that poll has returned: at most two for each slot.
+  std::size_t ready_entries();
+
   // --- the control thread ---
   /// From now on poll returns requests.
   void launch();

@@ -103,7 +103,8 @@ void cpu_roce_instance::connect_peers() {
     return repair_bridge();
   const rendezvous::hooks hooks = {[this](const rendezvous_numbers &caller) { return take(caller); },
                                    [this] { return exchange_->connected(); },
-                                   [this] { exchange_->counters().callers_refused.bump(); }};
+                                   [this] { exchange_->counters().callers_refused.bump(); },
+                                   [this] { exchange_->counters().callers_delayed.bump(); }};
   rendezvous_.serve(hooks);
 }
 

@@ -85,7 +85,9 @@ void rendezvous::serve(const hooks &h) {
 
 /// Until something has happened, or the period is over.
 void rendezvous::wait() const {
-  std::vector<pollfd> entries = {{event_.get(), POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+  std::vector<pollfd> entries = {{event_.get(), POLLIN, 0}};
+  if (steady_clock::now() >= accept_from_)
+    entries.push_back({listener_.get(), POLLIN, 0});
   if (peer_)
     entries.push_back({peer_.get(), POLLIN, 0});
   for (const caller &c : callers_)
@@ -94,10 +96,16 @@ void rendezvous::wait() const {
 }
 
 void rendezvous::accept_callers(const hooks &h) {
+  if (steady_clock::now() < accept_from_)
+    return;
   for (std::uint32_t n = 0; n < kMostWaiting; ++n) {
     owned_fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket)
-      return;
+    if (!socket) {
+      if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+        return;
+      accept_from_ = steady_clock::now() + kAcceptPause;
+      return h.no_room();
+    }
     set(socket.get(), IPPROTO_TCP, TCP_NODELAY, 1);
     // A peer whose machine is gone does not close its connection: the system finds out after 10 s.
     set(socket.get(), SOL_SOCKET, SO_KEEPALIVE, 1);

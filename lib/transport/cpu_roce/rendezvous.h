@@ -47,6 +47,7 @@ public:
     /// connection open, others are refused.
     std::function<bool()> connected;
     std::function<void()> refused; ///< counts
+    std::function<void()> no_room; ///< counts: the system gave no socket for a caller, who waits
   };
 
   /// Listens: from now on a caller can connect, and waits until serve runs.
@@ -60,6 +61,8 @@ public:
 
   static constexpr std::uint32_t kMostWaiting = 8; ///< callers that have not sent their numbers yet
   static constexpr auto kCallTime = std::chrono::seconds(2);
+  /// After the system gave no socket. A caller that waits makes the listener ready all the time.
+  static constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 
 private:
   struct caller {
@@ -79,8 +82,9 @@ private:
   owned_fd listener_, event_;
   std::uint32_t port_ = 0;
   shared_word<std::uint32_t> stop_;
-  std::vector<caller> callers_; ///< the oldest first
-  owned_fd peer_;               ///< the open TCP connection of the caller that was taken last
+  std::vector<caller> callers_;          ///< the oldest first
+  steady_clock::time_point accept_from_; ///< not before: the system had no socket
+  owned_fd peer_;                        ///< the open TCP connection of the caller that was taken last
 };
 
 } // namespace cudaq::realtime::detail

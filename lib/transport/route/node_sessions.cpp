@@ -19,6 +19,7 @@ void node_sessions::disconnected(std::uint64_t connection) {
   for (std::size_t i = sessions_.size(); i-- > 0;)
     if (sessions_[i].connection == connection)
       end(i);
+  welcome_waiting(); // for the credits that are free now
 }
 
 node_sessions::session *node_sessions::find(std::uint64_t epoch) {
@@ -129,7 +130,7 @@ void node_sessions::received(std::uint64_t connection, std::span<const std::uint
     const std::uint64_t leaving = owner->connection;
     end(static_cast<std::size_t>(owner - sessions_.data()));
     connections_.push_back({leaving, now});
-    return;
+    return welcome_waiting();
   }
   default:
     return counters_.strays.bump();

@@ -326,11 +326,12 @@ void request_router::tick_node(std::uint32_t index, time now) {
 }
 
 void request_router::tick(time now) {
-  // A router that was stopped itself, or had no core, has not looked: that says nothing about the nodes.
-  if (ticked_ && now - last_tick_ > limits_.heartbeat)
+  // A router that was stopped itself, or had no core, has not looked: that says nothing about the nodes. But each look
+  // counts as one heartbeat, so that a router whose every turn is long notices a lost node, too.
+  if (const time since = now - last_tick_; ticked_ && since > limits_.heartbeat)
     for (node_record &node : nodes_) {
-      node.heard = std::min(now, node.heard + (now - last_tick_));
-      node.next += node.state == node_state::absent ? time{0} : now - last_tick_;
+      node.heard = std::min(now, node.heard + (since - limits_.heartbeat));
+      node.next += node.state == node_state::absent ? time{0} : since - limits_.heartbeat;
     }
   ticked_ = true;
   last_tick_ = now;

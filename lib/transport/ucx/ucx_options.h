@@ -19,7 +19,7 @@ struct ucx_options {
   std::string tls; ///< UCX_TLS
 };
 
-/// Parses `--name value` and `--name=value`. The reason names the option, its value, and what is accepted.
+/// As option_parser: an unknown option is refused, or ignored if --lenient is among them.
 status_or_reason read_ucx_options(int argc, char *const *argv, ucx_options &out);
 
 } // namespace cudaq::realtime::detail

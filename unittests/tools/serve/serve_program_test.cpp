@@ -64,6 +64,43 @@ TEST_F(Serve, KeepsTheOldConfigurationIfTheNewOneIsRefused) {
   }
 }
 
+TEST_F(Serve, SurvivesAReloadWhoseReasonCannotBeWritten) {
+  running_program server(arguments(), "/dev/full");
+  ASSERT_NE(server.line(), "");
+  socket_peer peer(socket());
+  for (int round = 0; round < 3; ++round) {
+    write(yaml(), "decoders: [\n");
+    server.signal(SIGHUP);
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_REJECTED old_config_active");
+    EXPECT_EQ(peer.ask(kOneShot, {0b0100}).result, bytes{0b0100});
+    write(yaml(), config(0));
+    server.signal(SIGHUP);
+    EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_CONFIG_APPLIED");
+  }
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.line(), "QEC_DECODING_SERVER_RING decoder=6 dispatched=3");
+  EXPECT_EQ(server.wait(), 0) << "signal " << server.ended_by();
+}
+
+TEST_F(Serve, SurvivesAReaderOfItsLinesThatEnds) {
+  const notified_socket manager((folder_.path() / "notify").string());
+  running_program server(arguments(), err(), manager.path());
+  ASSERT_NE(server.line(), "") << read_file(err());
+  EXPECT_TRUE(manager.next().starts_with("READY=1\n"));
+  server.close_output(); // the next line raises SIGPIPE
+  socket_peer peer(socket());
+  for (int round = 0; round < 2; ++round) {
+    server.signal(SIGHUP);
+    EXPECT_TRUE(manager.next().starts_with("RELOADING=1\n"));
+    EXPECT_EQ(manager.next(), "READY=1") << "the line of the outcome was written before";
+    EXPECT_EQ(peer.ask(kOneShot, {0b0100}).result, bytes{0b0100});
+  }
+  server.signal(SIGTERM);
+  EXPECT_EQ(manager.next(), "STOPPING=1");
+  (void)server.wait();
+  EXPECT_EQ(server.ended_by(), 0) << read_file(err());
+}
+
 TEST_F(Serve, RefusesWhatItCannotUse) {
   const auto expect_refused = [&](const std::string &arguments, const std::string &text) {
     const program_result r = run_program("serve " + arguments);

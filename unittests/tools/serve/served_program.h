@@ -38,6 +38,7 @@ public:
     argv.push_back(nullptr);
     pid_ = fork();
     if (pid_ == 0) {
+      std::signal(SIGPIPE, SIG_DFL); // the test may have inherited that it is ignored
       dup2(pipe_fds[1], 1);
       const int fd = open(err.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
       dup2(fd, 2);
@@ -54,7 +55,8 @@ public:
       kill(pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);
     }
-    close(out_);
+    if (out_ >= 0)
+      close(out_);
   }
   running_program(const running_program &) = delete;
   running_program &operator=(const running_program &) = delete;
@@ -63,6 +65,11 @@ public:
   void signal(int number) const {
     if (pid_ > 0)
       kill(pid_, number);
+  }
+  /// Its lines have no reader any more. No line() after it.
+  void close_output() {
+    close(out_);
+    out_ = -1;
   }
   pid_t pid() const { return pid_; }
   /// Not after wait.

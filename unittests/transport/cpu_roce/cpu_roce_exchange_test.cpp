@@ -177,6 +177,20 @@ TEST(CpuRoceCredits, ADroppedRequestGivesItsSlotBack) {
   EXPECT_EQ(rig.exchange.answer(9).text, "slot 9: the loop does not have it");
 }
 
+// The next request always arrives before the answer of the one before it, so the list is never empty.
+TEST(CpuRoceCredits, TheListOfRequestsIsBoundedUnderSteadyLoad) {
+  exchange_rig rig;
+  ASSERT_TRUE(rig.write(0, request_frame(0)));
+  for (std::uint32_t id = 0; id < 1000; ++id) {
+    ASSERT_EQ(rig.exchange.poll(), slot(id % 4));
+    ASSERT_TRUE(rig.write((id + 1) % 4, request_frame(id + 1)));
+    rig.answer(id % 4, id);
+    ASSERT_EQ(rig.next_answer().request_id, id);
+    ASSERT_LE(rig.exchange.ready_entries(), 8u) << id;
+    ASSERT_GT(rig.exchange.ready_entries(), 0u);
+  }
+}
+
 TEST(CpuRoceCredits, AnswersWaitUntilTheAdapterHasRoom) {
   exchange_rig rig;
   rig.adapter->hold_sends = true;

@@ -4,7 +4,9 @@
 #include "unittests/transport/cpu_roce/cpu_roce_rig.h"
 #include "unittests/transport/cpu_roce/rendezvous_call.h"
 
+#include <fcntl.h>
 #include <map>
+#include <sys/resource.h>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -107,6 +109,43 @@ TEST_F(CpuRoceInstance, StrangersDelayNobody) {
   EXPECT_EQ(connected.text, "");
   EXPECT_TRUE(eventually([&] { return instance->counters().callers_refused.value() == 16; }))
       << "slow callers are closed after their time";
+}
+
+/// While it lives, the process can open no file.
+struct no_files_left {
+  no_files_left() {
+    getrlimit(RLIMIT_NOFILE, &before);
+    const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC); // all below it are in use
+    rlimit none = before;
+    none.rlim_cur = static_cast<rlim_t>(lowest);
+    close(lowest);
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~no_files_left() { setrlimit(RLIMIT_NOFILE, &before); }
+  rlimit before{};
+};
+
+TEST_F(CpuRoceInstance, ACallerWaitsWithoutLoadWhileTheProcessHasNoFileLeft) {
+  using namespace std::chrono_literals;
+  start();
+  const int caller = rendezvous_connect("127.0.0.1", port); // in the system's queue
+  open.push_back(caller);
+  ASSERT_TRUE(rendezvous_tell(caller, {0x77, 0, 0x7F000001}));
+  {
+    const no_files_left limit;
+    const auto begin = detail::steady_clock::now();
+    connect_in_the_background();
+    const detail::counter &attempts = instance->counters().callers_delayed;
+    ASSERT_TRUE(eventually([&] { return attempts.value() >= 4; }));
+    const std::uint64_t tried = attempts.value(); // each is followed by a pause, however busy the machine is
+    EXPECT_LE(tried, 1u + static_cast<std::uint64_t>((detail::steady_clock::now() - begin) /
+                                                     detail::rendezvous::kAcceptPause));
+    EXPECT_EQ(adapter->num_pairs(), 0u);
+  }
+  EXPECT_TRUE(rendezvous_hear(caller)) << "it has waited, and is not lost";
+  connecting.join();
+  EXPECT_EQ(connected.text, "");
+  EXPECT_EQ(instance->counters().callers_refused.value(), 0u);
 }
 
 TEST_F(CpuRoceInstance, APeerThatKeepsItsConnectionIsNotReplaced) {

@@ -153,6 +153,32 @@ TEST_F(NodeSessions, EndsASilentSessionAndAnIdleConnection) {
   EXPECT_FALSE(one->node_end);
 }
 
+TEST_F(NodeSessions, WelcomesAWaitingRouterWhenAnotherOneLeaves) {
+  for (const bool says_bye : {true, false}) {
+    const std::uint64_t epoch = says_bye ? 10 : 20;
+    const auto ended = joined(epoch, epoch); // its requests are still in progress, so their slots are not free
+    for (std::uint32_t slot = 0; slot < kNodeSlots / 2; ++slot)
+      request(*ended, epoch, slot);
+    node_.take_all();
+    ended->router_end = false;
+    node_.receive(now_);
+    const auto leaving = joined(epoch + 1, epoch + 1), waiting = connection();
+    put(*waiting, header(route_kind::hello, epoch + 2, epoch + 2));
+    node_.receive(now_);
+    EXPECT_TRUE(waiting->to_router.empty()) << "no credits are left";
+    if (says_bye)
+      put(*leaving, header(route_kind::bye, epoch + 1));
+    else
+      leaving->router_end = false;
+    node_.receive(now_);
+    EXPECT_EQ(next(*waiting).kind, route_kind::welcome) << says_bye;
+    while (node_.execute_one()) {
+    }
+    waiting->router_end = false;
+    node_.receive(now_);
+  }
+}
+
 TEST_F(NodeSessions, TellsWhetherAnotherRouterHasUsedTheNode) {
   const auto first = joined(1, 5);
   request(*first, 5, 0);

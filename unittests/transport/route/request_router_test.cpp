@@ -246,6 +246,35 @@ TEST(RequestRouter, AStallOfItsOwnBlamesNoNode) {
   EXPECT_EQ(world.router->state(1), node_state::joined);
 }
 
+// Each turn is longer than lost_after. Node 0 lives, and is heard in every second turn; node 1 is dead.
+TEST(RequestRouter, LongTurnsOfItsOwnBlameNoNodeAndHideNone) {
+  route_world world(2, [](router_limits &limits) { limits.answer_limit = 0s; });
+  world.settle();
+  world.submit(kAdd, 0);
+  world.settle();
+  world.kill_node(1);
+  const std::uint32_t lost = world.submit(kAdd, 1);
+  const auto turns = [&world](int count) {
+    for (int turn = 0; turn < count; ++turn) {
+      world.now += world.limits.lost_after + 500ms;
+      if (turn % 2 == 1)
+        world.nodes[0]->work(world.now);
+      world.deliver_to_router(0);
+      world.router->tick(world.now);
+      ASSERT_EQ(world.router->state(0), node_state::joined) << turn;
+    }
+  };
+  const auto looks = static_cast<int>(world.limits.lost_after / world.limits.heartbeat); // a look is one heartbeat
+  turns(looks - 2);
+  EXPECT_EQ(world.status(lost), kNoAnswer);
+  turns(4);
+  EXPECT_EQ(world.status(lost), kLost);
+  const std::uint64_t attempts = world.last_wire;
+  turns(2 * looks + 6); // an attempt to connect ends, too
+  EXPECT_GT(world.last_wire, attempts + 1);
+  EXPECT_EQ(world.router->counters(0).losses.value(), 0u);
+}
+
 TEST(RequestRouter, AnswersOutstandingRequestsOfANodeThatLeaves) {
   route_world world(1);
   world.settle();
