@@ -3,6 +3,7 @@
 
 #include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
+#include "tools/compare/report_reader.h"
 #include "tools/html/html_page.h"
 
 #include <algorithm>
@@ -21,13 +22,7 @@ json read_report(const std::string &path) {
   text << file.rdbuf();
   if (!file)
     throw usage_error(fmt::format("{}: cannot be read", path));
-  json report = json::parse(text.str(), nullptr, false);
-  if (!report.is_object() || report.value("tool", json()) != "cudaq-realtime" ||
-      !report.value("command", json()).is_string())
-    throw usage_error(fmt::format("{}: not a report that --json wrote", path));
-  if (report.value("ok", json(true)) != true)
-    throw usage_error(fmt::format("{}: the report of a run that failed", path));
-  return report;
+  return parse_report(text.str(), path);
 }
 
 compared_runs read_runs(const std::string &list) {
@@ -80,7 +75,7 @@ std::string figure_text(const report_figure &f) {
 void print_side(const output &out, const char *which, const compared_runs &side) {
   const json &first = side.reports.front();
   out.text("{:<5} {}: {}, version {}, {}{}\n", which, side.name, first["command"].get<std::string>(),
-           first.value("version", std::string("unknown")), first.value("date", std::string("unknown")),
+           text_of(first, "version", "unknown"), text_of(first, "date", "unknown"),
            side.reports.size() == 1 ? "" : fmt::format(" and {} more runs", side.reports.size() - 1));
 }
 

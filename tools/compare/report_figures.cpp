@@ -41,7 +41,8 @@ double number(const json &object, const char *name) {
 
 std::vector<double> numbers(const json &object, std::initializer_list<const char *> names) {
   for (const char *name : names)
-    if (const auto found = object.find(name); found != object.end() && found->is_array())
+    if (const auto found = object.find(name); found != object.end() && found->is_array() &&
+                                              std::ranges::all_of(*found, [](const json &n) { return n.is_number(); }))
       return found->template get<std::vector<double>>();
   return {};
 }
@@ -96,7 +97,7 @@ private:
   }
 
   void latency(const json &around, const json &values, const std::string &path) {
-    const std::string unit = around.value("unit", std::string("ns"));
+    const std::string unit = text_of(around, "unit", "ns");
     for (const std::string_view what : kPercentiles)
       if (const double value = number(values, std::string(what).c_str()); value >= 0)
         add({path, std::string(what), unit, value, 0, 0,
@@ -123,6 +124,11 @@ void collect(const json &value, const std::string &path, std::vector<std::pair<s
 
 } // namespace
 
+std::string text_of(const json &object, const char *name, const char *otherwise) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->template get<std::string>() : otherwise;
+}
+
 std::vector<report_figure> figures_of(const json &report) {
   figure_search search;
   search.look(report, "", -1);
@@ -130,7 +136,7 @@ std::vector<report_figure> figures_of(const json &report) {
 }
 
 std::vector<std::pair<std::string, std::string>> conditions_of(const json &report) {
-  std::vector<std::pair<std::string, std::string>> all{{"version", report.value("version", std::string())}};
+  std::vector<std::pair<std::string, std::string>> all{{"version", text_of(report, "version", "")}};
   for (const std::string_view part : kConditions)
     if (const auto found = report.find(part); found != report.end())
       collect(*found, std::string(part), all);

@@ -25,6 +25,9 @@ struct report_figure {
 /// percentiles, numbers per second, numbers of logical errors.
 std::vector<report_figure> figures_of(const json &report);
 
+/// The text of a field, or `otherwise` if the object has no text there.
+std::string text_of(const json &object, const char *name, const char *otherwise);
+
 /// Settings and properties of the machine, as "name: value", whose difference may be the reason of another figure.
 std::vector<std::pair<std::string, std::string>> conditions_of(const json &report);
 

@@ -6,8 +6,8 @@
 
 #include <arpa/inet.h>
 #include <charconv>
+#include <iterator>
 #include <map>
-#include <set>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -103,7 +103,8 @@ public:
   std::string read(route_config &config);
 
 private:
-  std::string add_key(const config_node &at, const std::string &path, std::uint64_t id, std::uint32_t node);
+  std::string add_keys(const config_node &at, const std::string &path, std::uint64_t first, std::uint64_t last,
+                       std::uint32_t node);
   std::string read_node(const config_node &map, std::size_t index);
   std::string read_range(const config_node &map, const std::string &path, std::uint32_t index);
   std::string read_function(const config_node &map, std::size_t index);
@@ -111,14 +112,19 @@ private:
   const config_node &root_;
   route_config *config_ = nullptr;
   std::map<std::string, std::uint32_t> names_;
-  std::set<std::uint64_t> ids_;
+  std::map<std::uint64_t, std::uint64_t> ranges_; ///< of ids: the last one of each, by its first one
 };
 
-std::string route_reader::add_key(const config_node &at, const std::string &path, std::uint64_t id,
-                                  std::uint32_t node) {
-  if (!ids_.insert(id).second)
-    return place_of(at) + path + ": decoder " + std::to_string(id) + " is there twice; each belongs to one node";
-  config_->table.keys.push_back({id, node});
+std::string route_reader::add_keys(const config_node &at, const std::string &path, std::uint64_t first,
+                                   std::uint64_t last, std::uint32_t node) {
+  const auto after = ranges_.upper_bound(first);
+  const bool first_is_there = after != ranges_.begin() && std::prev(after)->second >= first;
+  if (first_is_there || (after != ranges_.end() && after->first <= last))
+    return place_of(at) + path + ": decoder " + std::to_string(first_is_there ? first : after->first) +
+           " is there twice; each belongs to one node";
+  ranges_.emplace(first, last);
+  for (std::uint64_t id = first; id <= last; ++id)
+    config_->table.keys.push_back({id, node});
   return "";
 }
 
@@ -132,10 +138,9 @@ std::string route_reader::read_range(const config_node &map, const std::string &
   if (to < from || to - from >= kMostKeys)
     return place_of(*last) + path + "last_decoder: \"" + last->text + "\" is not a number from first_decoder to " +
            std::to_string(kMostKeys - 1) + " above it";
-  for (std::uint64_t id = from; id <= to; ++id)
-    if (std::string error = add_key(*first, path + "first_decoder", id, index); !error.empty())
-      return error;
-  return "";
+  if (config_->table.keys.size() + (to - from) >= kMostKeys)
+    return place_of(*last) + path + "last_decoder: more than " + std::to_string(kMostKeys) + " decoders in all nodes";
+  return add_keys(*first, path + "first_decoder", from, to, index);
 }
 
 std::string route_reader::read_node(const config_node &map, std::size_t index) {
@@ -155,7 +160,8 @@ std::string route_reader::read_node(const config_node &map, std::size_t index) {
     return place_of(*map.find("name")) + path + "name: " + node.name + " is the name of an earlier node";
   if (const config_node *const decoders = map.find("decoders"))
     for (const config_node &item : decoders->items)
-      if (std::string error = add_key(item, path + "decoders", field_number(item), number); !error.empty())
+      if (std::string error = add_keys(item, path + "decoders", field_number(item), field_number(item), number);
+          !error.empty())
         return error;
   config_->nodes.push_back(std::move(node));
   return read_range(map, path, number);

@@ -103,13 +103,12 @@ bool parse_line(std::string_view line, counter_line &into) {
          parse_labels(line.substr(brace + 1, blank - brace - 2), into.labels);
 }
 
-counted_decoder &decoder_of(server_counters &server, std::uint64_t id) {
-  for (counted_decoder &d : server.decoders)
-    if (d.id == id)
-      return d;
-  counted_decoder &added = server.decoders.emplace_back();
-  added.id = id;
-  return added;
+/// `places`: of the decoders that are there already.
+counted_decoder &decoder_of(server_counters &server, std::map<std::uint64_t, std::size_t> &places, std::uint64_t id) {
+  const auto [place, fresh] = places.emplace(id, server.decoders.size());
+  if (fresh)
+    server.decoders.emplace_back().id = id;
+  return server.decoders[place->second];
 }
 
 void take_decoder_line(const counter_line &line, counted_decoder &d) {
@@ -134,7 +133,7 @@ void take_decoder_line(const counter_line &line, counted_decoder &d) {
     d.latency_sum_ns = line.value * 1e9;
   if (line.name == "cudaq_decoder_latency_seconds_bucket") {
     double bound = 0;
-    if (!parse_number(label("le"), bound))
+    if (!parse_number(label("le"), bound) || !(bound >= 0))
       bound = std::numeric_limits<double>::infinity(); // "+Inf"
     d.latency.emplace_back(bound * 1e9, count);
   }
@@ -146,6 +145,7 @@ server_counters parse_counters(const std::string &text) {
   if (!text.ends_with(kEndOfCounters)) // a page that was cut could be taken for one with other numbers
     throw std::runtime_error("it does not give the counters of a server, or not all of them");
   server_counters server;
+  std::map<std::uint64_t, std::size_t> places;
   bool any = false;
   const std::pair<const char *, std::uint64_t &> plain[] = {{"cudaq_server_processed_total", server.processed},
                                                             {"cudaq_server_in_flight", server.in_flight},
@@ -167,7 +167,7 @@ server_counters parse_counters(const std::string &text) {
       }
     std::uint64_t id = 0;
     if (const auto found = read.labels.find("decoder"); found != read.labels.end() && parse_number(found->second, id))
-      take_decoder_line(read, decoder_of(server, id));
+      take_decoder_line(read, decoder_of(server, places, id));
   }
   if (!any)
     throw std::runtime_error("it does not give the counters of a server");

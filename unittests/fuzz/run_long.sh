@@ -54,7 +54,7 @@ one() {
   new=$(($(find "$here/work" -type f | wc -l) - given))
   crashes=$(find "$here" -maxdepth 1 -type f -regex '.*/\(crash\|timeout\|oom\|leak\)-.*' | wc -l)
   [ "$failed" = 0 ] || [ "$crashes" != 0 ] || crashes='?' # it ended without an input: see the logs
-  printf '%-14s %12s %9s %11s %10s %8s\n' "$name" "$executions" "${coverage:-?}" "$spent" "$new" "$crashes" \
+  printf '%-16s %12s %9s %11s %10s %8s\n' "$name" "$executions" "${coverage:-?}" "$spent" "$new" "$crashes" \
     >"$here/line"
   if [ "$crashes" != 0 ]; then
     grep -h -A12 -E '^(==|does not hold|SUMMARY)' "$here"/logs/* | head -60 >"$here/reason" || true
@@ -77,7 +77,7 @@ for name in "${names[@]}"; do
 done
 wait
 
-printf '%-14s %12s %9s %11s %10s %8s\n' target executions coverage core-seconds 'new inputs' crashes
+printf '%-16s %12s %9s %11s %10s %8s\n' target executions coverage core-seconds 'new inputs' crashes
 status=0
 for name in "${names[@]}"; do
   cat "$out/$name/line"

@@ -93,5 +93,22 @@ TEST(TopSample, TextThatIsNotAServersIsRefused) {
     EXPECT_THROW(parse_counters(text + std::string(kEndOfCounters)), std::runtime_error) << text;
 }
 
+TEST(TopSample, ABoundThatIsNoNumberIsAboveAllOthers) {
+  for (const char *bound : {"nan", "-1", "+Inf", "x"}) {
+    const auto counters = parse_counters("cudaq_server_processed_total 1\n"
+                                         "cudaq_decoder_latency_seconds_bucket{decoder=\"7\",le=\"" +
+                                         std::string(bound) + "\"} 3\n" + kEndOfCounters);
+    EXPECT_TRUE(std::isinf(counters.decoders.at(0).latency.at(0).first)) << bound;
+  }
+}
+
+TEST(TopSample, APageOfManyDecodersIsReadInOnePass) {
+  constexpr std::uint64_t kDecoders = 200'000; // a search through all of them for each line would take minutes
+  std::string text = "cudaq_server_processed_total 1\n";
+  for (std::uint64_t id = 0; id < kDecoders; ++id)
+    text += "cudaq_decoder_waiting{decoder=\"" + std::to_string(id) + "\"} 1\n";
+  EXPECT_EQ(parse_counters(text + kEndOfCounters).decoders.size(), kDecoders);
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test
