@@ -16,14 +16,14 @@ struct flavour {
 class DeviceLoopWithLaps : public ::testing::TestWithParam<flavour> {
 protected:
   static constexpr std::uint32_t kThreads = 2, kUnknownId = 77;
-  /// A message of a ring with one slot takes a turn of four threads, milliseconds each if other programs have the cores.
+  /// A message of a ring with one slot takes a turn of four threads, milliseconds each if others have the cores.
   static constexpr std::chrono::seconds kLongEnough{10};
 
   /// Every 16th request is unknown, and dropped, without an answer.
   static bool is_dropped(std::uint32_t n) { return n % 16 == 5; }
 };
 
-/// One thread's function. Its requests and answers are checked by their content. Stops early at `end`; `sent` counts the
+/// One thread's function. Requests and answers are checked by their content. Stops early at `end`; `sent` counts the
 /// requests of all threads.
 void produce(ring_producer &producer, std::uint32_t id, std::uint32_t messages,
              std::chrono::steady_clock::time_point end, std::uint32_t room, std::atomic<std::uint32_t> &sent,
