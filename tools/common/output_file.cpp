@@ -54,11 +54,12 @@ output_file::~output_file() {
   std::erase(output_files(), this);
   if (fd_ >= 0)
     close(fd_);
-  if (created_)
-    unlink(path_.c_str());
 }
 
 bool output_file::is_at(const std::string &path) const {
+  std::error_code error;
+  if (!new_name_.empty())
+    return std::filesystem::weakly_canonical(path, error) == new_name_ && !error;
   struct stat own {
   }, other{};
   return fd_ >= 0 && fstat(fd_, &own) == 0 && stat(path.c_str(), &other) == 0 && own.st_dev == other.st_dev &&
@@ -73,17 +74,18 @@ void output_file::open_regular(bool exists) {
   fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (fd_ < 0)
     refuse(std::strerror(errno));
-  created_ = !exists;
+  int problem = 0;
   // Beyond the end of the file, whose size stays. Not every file system can do that.
-  if (fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, kReservedBytes) == 0 || errno == EOPNOTSUPP || errno == ENOSYS)
-    return;
-  const std::string reason = std::strerror(errno);
-  close(fd_);
-  fd_ = -1;
-  if (created_)
-    unlink(path_.c_str());
-  created_ = false;
-  refuse(reason);
+  if (fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, kReservedBytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+    problem = errno;
+  if (!exists) { // the space stays reserved without the name; canonical: path_ may be a link to a file that is missing
+    std::error_code error;
+    new_name_ = std::filesystem::canonical(path_, error);
+    if (error || unlink(new_name_.c_str()) != 0)
+      new_name_.clear();
+  }
+  if (problem != 0)
+    refuse(std::strerror(problem));
 }
 
 /// A device, a pipe or a socket.
@@ -106,9 +108,13 @@ void output_file::write(const std::function<void(std::ostream &)> &content) {
     return;
   std::ostringstream text;
   content(text);
-  const int fd = fd_ >= 0 ? fd_ : open(path_.c_str(), O_WRONLY | O_CLOEXEC);
-  created_ = false;
-  const bool regular = fd == fd_;
+  const bool regular = fd_ >= 0;
+  int fd = fd_;
+  if (!new_name_.empty() || !regular)
+    fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC | (regular ? O_CREAT : 0), 0666);
+  if (regular && fd != fd_)
+    close(fd_); // what it reserved is free for the new file
+  new_name_.clear();
   bool good = fd >= 0 && (!regular || ftruncate(fd, 0) == 0) && write_all(fd, text.str());
   // The rest of what was reserved is given back.
   good = good && (!regular || ftruncate(fd, static_cast<off_t>(text.str().size())) == 0);

@@ -10,12 +10,12 @@ namespace cudaq::realtime::tools {
 
 /// Opened before the work and written after it, so that a path that cannot be written wastes no run. On a file system
 /// it also reserves 1 MiB: a disk that is full, or that becomes full during the run, is noticed before the run. What
-/// the file had before stays in it until write().
+/// the file had before stays in it until write(). A new file has no name until then: a program that a signal ends
+/// leaves no empty file.
 class output_file {
 public:
   /// `option` named it. Throws usage_error with both names if the file cannot be written, or is another output_file.
   output_file(std::string option, std::string path);
-  /// Removes a file that did not exist before and was not written.
   ~output_file();
   output_file(const output_file &) = delete;
   output_file &operator=(const output_file &) = delete;
@@ -24,7 +24,7 @@ public:
   void write(const std::function<void(std::ostream &)> &content);
   [[nodiscard]] const std::string &path() const noexcept { return path_; }
 
-  /// This file exists and is the one at `path`, by whatever name.
+  /// This file is the one at `path`, or will be, by whatever name.
   [[nodiscard]] bool is_at(const std::string &path) const;
   [[nodiscard]] const std::string &option() const noexcept { return option_; }
   /// write() does nothing from now on.
@@ -37,7 +37,7 @@ private:
 
   const std::string option_, path_;
   int fd_ = -1;          ///< -1: no regular file, opened by write(): opening others may wait or act
-  bool created_ = false; ///< by this object, and nothing is written yet
+  std::string new_name_; ///< of a file that did not exist before, and for which fd_ only reserves the space; else ""
   bool kept_ = false;
 };
 

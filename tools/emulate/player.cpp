@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/emulate/player.h"
 
+#include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/server/wire_requests.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 
 namespace cudaq::realtime::tools {
@@ -16,6 +19,23 @@ constexpr std::uint32_t kTurnsPerLook = 256; ///< between two looks for losses
 void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
   for (int byte = 0; byte < 8; ++byte)
     to.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
+}
+
+/// `server`: of the protocol server. In the protocol decode a status of the server is negative.
+const char *status_text(bool server, std::int32_t status) {
+  static constexpr std::array<const char *, qec::kServerStatuses> kTexts = {
+      "OK",
+      "INVALID_DECODER",
+      "BAD_REQUEST",
+      "INTERNAL: no set of errors explains the shot",
+      "NOT_READY: the server ends",
+      "BUSY",
+      "SYNDROMES_DROPPED"};
+  constexpr auto not_ready = static_cast<std::int32_t>(qec::server_status::not_ready);
+  if (status == -not_ready || (server && status > 0 && status < static_cast<std::int32_t>(kTexts.size())))
+    return kTexts[static_cast<std::size_t>(std::abs(status))];
+  return status > 0 && !server ? qec::decode_status_text(static_cast<qec::decode_status>(status))
+                               : cudaq_rpc_status_string(status);
 }
 
 } // namespace
@@ -167,8 +187,7 @@ void player::take(const link_answer &answer, std::uint64_t now) {
 /// The decoding server reports an error until the decoder is reset.
 void player::take_error(stream &s, std::int32_t status) {
   ++result_.bad_status;
-  note(s, status < 0 ? fmt::format("status {}: {}", status, cudaq_rpc_status_string(status))
-                     : fmt::format("status {}", status));
+  note(s, fmt::format("status {}: {}", status, status_text(server_, status)));
   if (server_ && s.at != step::reset)
     s.at = step::reset;
   else

@@ -149,6 +149,13 @@ OFFENCES = {
         ({"docs/changelog.md": CHANGES + "\n### Fixed\n"}, "[Unreleased]: 'Fixed' is empty"),
         ({"docs/changelog.md": CHANGES + "\n## [0.1.0] - 2030-01-31\n\n### Added\n\n- All.\n"}, None),
     ),
+    "tables": (
+        ({"README.md": "| a | b |\n|---|---|\n| `x|y` | z |\n"}, "README.md:3: cells in this row: 3"),
+        ({"README.md": "| a | b |\n|---|---|\n| z |\n"}, "README.md:3: cells in this row: 1"),
+        ({"README.md": "| a | b |\n|---|---|\n| x | y |\nmore\n"}, "README.md:4: cells in this row: 1"),
+        ({"docs/design.md": f"{TEXT}| a | b |\n|---|\n"}, "docs/design.md:3: 1 columns under a head of 2"),
+        ({"README.md": "| a | b |\n|:--|--:|\n| `x\\|y` | |\n\n```\n|---|\na | b | c\n```\n"}, None),
+    ),
     "test_names": (
         ({"docs/testing.md": f"{TEXT}`Call.IsGone`"}, "docs/testing.md: no test has the name `Call.IsGone`"),
         ({"docs/testing.md": f"{TEXT}`Call.Row7_*`"}, "docs/testing.md: no test has the name `Call.Row7_*`"),

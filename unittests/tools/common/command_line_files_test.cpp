@@ -77,6 +77,12 @@ TEST(OutputFiles, Row69_AreNotTheSameFile) {
   const scratch_folder folder;
   const std::string file = (folder.path() / "report").string();
   expect_refused_before_the_work("latency --quick --html " + file + " --json " + file, "this is the file of --json");
+  std::filesystem::remove(file);                                   // the report of the refusal
+  std::filesystem::create_symlink(file, folder.path() / "to_new"); // a file that does not exist yet, by two names
+  expect_refused_before_the_work("latency --quick --json " + (folder.path() / "to_new").string() + " --html " + file,
+                                 "this is the file of --json");
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "to_new")) << "removed";
   std::ofstream(file) << "kept"; // by another name, too
   std::filesystem::create_symlink(file, folder.path() / "link");
   expect_refused_before_the_work("latency --quick --json " + file + " --html " + (folder.path() / "link").string(),

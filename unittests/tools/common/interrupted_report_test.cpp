@@ -108,5 +108,33 @@ TEST(Interrupted, Row69_DecodeWritesThePredictionsOfTheShotsThatItHasRead) {
   EXPECT_EQ(written, read_file(all).substr(0, written.size()));
 }
 
+// The input is a pipe without a writer: the program opens it, and waits, before its first request.
+TEST(Interrupted, Row69_BeforeTheFirstRequestItLeavesNoFile) {
+  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003.dem";
+  for (const int signal : {SIGINT, SIGTERM, SIGKILL}) {
+    const scratch_folder scratch;
+    const std::string in = scratch.path() / "in", err = scratch.path() / "err";
+    ASSERT_EQ(mkfifo(in.c_str(), 0600), 0);
+    std::ofstream(scratch.path() / "kept.html") << "kept";
+    running_program program({"pipeline", "--dem", model, "--in", in, "--in_format", "b8", "--json",
+                             scratch.path() / "new.json", "--trace", scratch.path() / "new.trace", "--html",
+                             scratch.path() / "kept.html"},
+                            err);
+    // It waits for the input as soon as the test can open the other end without waiting.
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+    int writer = -1;
+    while ((writer = open(in.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && program.runs() &&
+           std::chrono::steady_clock::now() < limit)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ASSERT_GE(writer, 0) << read_file(err);
+    program.signal(signal);
+    EXPECT_NE(program.wait(), 0) << "signal " << signal;
+    close(writer);
+    EXPECT_FALSE(std::filesystem::exists(scratch.path() / "new.json")) << "signal " << signal;
+    EXPECT_FALSE(std::filesystem::exists(scratch.path() / "new.trace")) << "signal " << signal;
+    EXPECT_EQ(read_file(scratch.path() / "kept.html"), "kept") << "signal " << signal;
+  }
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools::test

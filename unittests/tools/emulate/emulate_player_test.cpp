@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The streams of `emulate`, against a server that is a function.
+#include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/server/wire_requests.h"
 #include "tools/emulate/player.h"
 
@@ -194,6 +195,23 @@ TEST(Player, CountsWhatIsWrong) {
   EXPECT_EQ(r.bad_status, 40u);
   EXPECT_EQ(r.answered, 0u);
   EXPECT_FALSE(r.notes.empty());
+}
+
+TEST(Player, SaysWhatAStatusOfTheServerMeans) {
+  const auto note = [](const char *protocol, std::int32_t status) {
+    play_bench b(1);
+    b.options.protocol = protocol;
+    b.to.status = status;
+    const play_result r = b.run();
+    return r.notes.empty() ? "" : r.notes.front().substr(r.notes.front().find("status"));
+  };
+  EXPECT_EQ(note("decode", -4), "status -4: NOT_READY: the server ends");
+  EXPECT_EQ(note("decode", 3), std::string("status 3: ") + qec::decode_status_text(qec::decode_status::no_solution));
+  EXPECT_EQ(note("decode", CUDAQ_RPC_ERR_NO_SUCH_FUNCTION),
+            std::string("status -1001: ") + cudaq_rpc_status_string(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION));
+  EXPECT_EQ(note("server", 4), "status 4: NOT_READY: the server ends");
+  EXPECT_EQ(note("server", 6), "status 6: SYNDROMES_DROPPED");
+  EXPECT_EQ(note("server", 7), std::string("status 7: ") + cudaq_rpc_status_string(7));
 }
 
 TEST(Player, GivesUpLostRequestsAndGoesOn) {
