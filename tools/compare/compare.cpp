@@ -91,16 +91,16 @@ std::string verdict_text(std::string_view verdict) {
 
 /// What is judged, and p99. The report has all.
 void print_figures(const output &out, const std::vector<compared_figure> &figures) {
-  out.text("\n{:<52} {:>11} {:>11} {:>7}  {:<18}\n", "", "base", "now", "ratio", "95 % interval");
+  out.text("\n{:<52} {:>11} {:>11} {:>7}  {}\n", "", "base", "now", "ratio", "95 % interval");
   for (const compared_figure &f : figures) {
     if (!f.judged && f.base.what != "p99")
       continue;
     const auto &interval = f.estimate.interval;
-    out.text("{:<52} {:>11} {:>11} {:>7}  {:<18} {}\n",
+    out.text("{:<52} {:>11} {:>11} {:>7}  {:<{}}{}\n",
              fmt::format("{}{}{}", f.base.of, f.base.of.empty() ? "" : " ", f.base.what), figure_text(f.base),
              figure_text(f.now), bound_text(f.estimate.ratio),
              interval ? bound_text(interval->first) + " to " + bound_text(interval->second) : "noise not known",
-             verdict_text(f.verdict));
+             f.judged ? 19 : 0, verdict_text(f.verdict));
   }
 }
 

@@ -25,7 +25,7 @@ struct compared_runs {
 };
 
 struct compared_figure {
-  report_figure base, now; ///< of the first run of each side
+  report_figure base, now; ///< of several runs the geometric mean, or the errors of all
   ratio_estimate estimate; ///< now over base
   std::size_t base_values = 1, now_values = 1;
   bool judged = false;

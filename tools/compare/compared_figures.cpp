@@ -2,6 +2,7 @@
 #include "tools/compare/compare.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -22,6 +23,23 @@ std::vector<report_figure> in_all_runs(const compared_runs &runs, const report_f
   return found;
 }
 
+/// What is shown of one side: its only run, or the geometric mean, or the errors, of all runs.
+report_figure of_all(const std::vector<report_figure> &runs) {
+  report_figure all = runs.front();
+  if (runs.size() == 1)
+    return all;
+  double logarithms = 0, errors = 0, shots = 0;
+  for (const report_figure &f : runs) {
+    logarithms += std::log(f.value);
+    errors += f.errors;
+    shots += f.shots;
+  }
+  all.errors = errors;
+  all.shots = shots;
+  all.value = all.what == "errors" ? errors / shots : std::exp(logarithms / static_cast<double>(runs.size()));
+  return all;
+}
+
 /// The values whose spread is the noise: of the runs, or of the rounds of the only run.
 std::vector<double> values_of(const std::vector<report_figure> &runs) {
   if (runs.size() == 1 && !runs.front().rounds.empty())
@@ -34,15 +52,8 @@ std::vector<double> values_of(const std::vector<report_figure> &runs) {
 
 ratio_estimate estimate(const std::vector<report_figure> &base, const std::vector<report_figure> &now,
                         compared_figure &figure) {
-  if (figure.base.what == "errors") {
-    double errors[2] = {}, shots[2] = {};
-    for (const auto &[side, runs] : {std::pair{0, &base}, std::pair{1, &now}})
-      for (const report_figure &f : *runs) {
-        errors[side] += f.errors;
-        shots[side] += f.shots;
-      }
-    return ratio_of_errors(errors[0], shots[0], errors[1], shots[1]);
-  }
+  if (figure.base.what == "errors")
+    return ratio_of_errors(figure.base.errors, figure.base.shots, figure.now.errors, figure.now.shots);
   const std::vector<double> a = values_of(base), b = values_of(now);
   figure.base_values = a.size();
   figure.now_values = b.size();
@@ -74,7 +85,7 @@ std::vector<compared_figure> compare_runs(const compared_runs &base, const compa
     const auto a = in_all_runs(base, of), b = in_all_runs(now, of);
     if (a.empty() || b.empty() || !has_ratio(a) || !has_ratio(b))
       continue;
-    compared_figure figure{a.front(), b.front(), {}};
+    compared_figure figure{of_all(a), of_all(b), {}};
     figure.estimate = estimate(a, b, figure);
     figure.judged = std::ranges::find(options.judge, of.what) != options.judge.end();
     if (figure.judged)

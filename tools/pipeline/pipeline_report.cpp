@@ -51,9 +51,9 @@ void print_pipeline_header(const output &out, const pipeline_options &o, const q
     out.text("accuracy  {}\n", warning);
   out.text("offline   {} per shot with the engine, {} by the matcher alone\n", format_ns(shots.offline_ns_per_shot()),
            format_ns(shots.matcher_ns_per_shot()));
-  out.text("pipeline  {} workers, {} slots of {} bytes; {}; {} cores\n\n", stages.num_workers, stages.num_slots,
-           stages.slot_size, o.rate == 0 ? "as fast as possible" : format_rate(o.rate) + " shots/s offered",
-           allowed_cores().size());
+  out.text("pipeline  {} worker{}, {} slots of {} bytes; {}; {} cores\n\n", stages.num_workers,
+           stages.num_workers == 1 ? "" : "s", stages.num_slots, stages.slot_size,
+           o.rate == 0 ? "as fast as possible" : format_rate(o.rate) + " shots/s offered", allowed_cores().size());
 }
 
 void print_pipeline_result(const output &out, const qec::decoding_config &config, const pipeline_shots &shots,

@@ -2,6 +2,7 @@
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/common/run_program.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 namespace cudaq::realtime::tools::test {
@@ -107,8 +108,11 @@ TEST_F(Compare, RunsGiveTheNoiseThatOneReportDoesNotHave) {
   EXPECT_EQ(p99.at("values_of_base"), 3);
   EXPECT_NEAR(p99.at("ratio").get<double>(), 1.5, 1e-9);
   EXPECT_TRUE(p99.at("ratio_95_percent").is_array());
+  EXPECT_NEAR(p99.at("base").get<double>(), 2 * std::cbrt(100.0 * 103 * 98), 1e-9) << "the mean, not the first run";
+  EXPECT_NEAR(p99.at("now").get<double>() / p99.at("base").get<double>(), p99.at("ratio").get<double>(), 1e-9);
   const program_result one = run_program("compare " + report("c", {100}) + " " + report("d", {150}));
   EXPECT_EQ(one.exit_code, 1) << "without noise the ratio decides";
+  EXPECT_FALSE(contains(one.out, " \n")) << one.out;
   EXPECT_TRUE(contains(one.out, "noise not known")) << one.out;
 }
 
