@@ -29,6 +29,19 @@ bool write_all(int fd, const std::string &text) {
   return true;
 }
 
+/// Where a chain of symbolic links to a missing file ends; `path` itself if it is no link.
+std::filesystem::path end_of_links(std::filesystem::path path) {
+  constexpr int kMostLinks = 40; // as the kernel
+  std::error_code error;
+  for (int n = 0; n < kMostLinks && std::filesystem::is_symlink(path, error); ++n)
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  return path;
+}
+
+std::filesystem::path folder_of(const std::filesystem::path &path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
 /// All that exist.
 std::vector<output_file *> &output_files() {
   static std::vector<output_file *> files;
@@ -54,14 +67,20 @@ output_file::~output_file() {
   std::erase(output_files(), this);
   if (fd_ >= 0)
     close(fd_);
+  if (state_ == name::made)
+    unlinkat(folder_, file_name_.c_str(), 0);
+  if (folder_ >= 0)
+    close(folder_);
 }
 
 bool output_file::is_at(const std::string &path) const {
-  std::error_code error;
-  if (!new_name_.empty())
-    return std::filesystem::weakly_canonical(path, error) == new_name_ && !error;
   struct stat own {
   }, other{};
+  if (state_ == name::none) {
+    const std::filesystem::path end = end_of_links(path);
+    return end.filename() == file_name_ && fstat(folder_, &own) == 0 && stat(folder_of(end).c_str(), &other) == 0 &&
+           own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+  }
   return fd_ >= 0 && fstat(fd_, &own) == 0 && stat(path.c_str(), &other) == 0 && own.st_dev == other.st_dev &&
          own.st_ino == other.st_ino;
 }
@@ -70,22 +89,64 @@ void output_file::refuse(const std::string &reason) const {
   throw usage_error(fmt::format("{}: cannot write {}: {}", option_, path_, reason));
 }
 
-void output_file::open_regular(bool exists) {
-  fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  if (fd_ < 0)
-    refuse(std::strerror(errno));
-  int problem = 0;
-  // Beyond the end of the file, whose size stays. Not every file system can do that.
-  if (fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, kReservedBytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS)
-    problem = errno;
-  if (!exists) { // the space stays reserved without the name; canonical: path_ may be a link to a file that is missing
-    std::error_code error;
-    new_name_ = std::filesystem::canonical(path_, error);
-    if (error || unlink(new_name_.c_str()) != 0)
-      new_name_.clear();
+void output_file::open_new() {
+  const std::filesystem::path end = end_of_links(path_);
+  file_name_ = end.filename();
+  folder_ = open(folder_of(end).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  struct stat there {};
+  if (folder_ < 0)
+    return;
+  if (fstatat(folder_, file_name_.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0) { // made since the last look
+    errno = EEXIST;
+    return;
   }
-  if (problem != 0)
-    refuse(std::strerror(problem));
+  if (errno != ENOENT)
+    return;
+  // A file without a name gets it from its entry in /proc.
+  if (access("/proc/self/fd", F_OK) == 0)
+    fd_ = openat(folder_, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  else
+    errno = EOPNOTSUPP;
+  state_ = name::none;
+  if (fd_ >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+    return;
+  fd_ = openat(folder_, file_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  state_ = fd_ >= 0 ? name::made : name::kept;
+}
+
+void output_file::open_regular(bool exists) {
+  if (exists)
+    fd_ = open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+  else
+    open_new();
+  // Beyond the end of the file, whose size stays. Not every file system can do that.
+  if (fd_ >= 0 &&
+      (fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, kReservedBytes) == 0 || errno == EOPNOTSUPP || errno == ENOSYS))
+    return;
+  const std::string reason = std::strerror(errno);
+  if (fd_ >= 0)
+    close(fd_);
+  if (state_ == name::made)
+    unlinkat(folder_, file_name_.c_str(), 0);
+  if (folder_ >= 0)
+    close(folder_);
+  refuse(reason);
+}
+
+/// Gives a file without a name its name. Another file that has got this name during the run is replaced.
+bool output_file::give_name() const {
+  const std::string self = fmt::format("/proc/self/fd/{}", fd_);
+  if (linkat(AT_FDCWD, self.c_str(), folder_, file_name_.c_str(), AT_SYMLINK_FOLLOW) == 0)
+    return true;
+  const std::string temporary = fmt::format(".cudaq-realtime-{}-{}", getpid(), fd_);
+  if (errno != EEXIST || linkat(AT_FDCWD, self.c_str(), folder_, temporary.c_str(), AT_SYMLINK_FOLLOW) != 0)
+    return false;
+  if (renameat(folder_, temporary.c_str(), folder_, file_name_.c_str()) == 0)
+    return true;
+  const int reason = errno;
+  unlinkat(folder_, temporary.c_str(), 0);
+  errno = reason;
+  return false;
 }
 
 /// A device, a pipe or a socket.
@@ -109,15 +170,12 @@ void output_file::write(const std::function<void(std::ostream &)> &content) {
   std::ostringstream text;
   content(text);
   const bool regular = fd_ >= 0;
-  int fd = fd_;
-  if (!new_name_.empty() || !regular)
-    fd = open(path_.c_str(), O_WRONLY | O_CLOEXEC | (regular ? O_CREAT : 0), 0666);
-  if (regular && fd != fd_)
-    close(fd_); // what it reserved is free for the new file
-  new_name_.clear();
+  const int fd = regular ? fd_ : open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   bool good = fd >= 0 && (!regular || ftruncate(fd, 0) == 0) && write_all(fd, text.str());
   // The rest of what was reserved is given back.
   good = good && (!regular || ftruncate(fd, static_cast<off_t>(text.str().size())) == 0);
+  good = good && (state_ != name::none || give_name());
+  state_ = name::kept;
   const std::string reason = good ? "" : std::strerror(errno);
   if (fd >= 0)
     good = close(fd) == 0 && good;

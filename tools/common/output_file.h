@@ -10,8 +10,9 @@ namespace cudaq::realtime::tools {
 
 /// Opened before the work and written after it, so that a path that cannot be written wastes no run. On a file system
 /// it also reserves 1 MiB: a disk that is full, or that becomes full during the run, is noticed before the run. What
-/// the file had before stays in it until write(). A new file has no name until then: a program that a signal ends
-/// leaves no empty file.
+/// the file had before stays in it until write(). A new file has no name until it is written, so that a program that a
+/// signal ends leaves no empty file; where the file system has only files with names (NFS), it leaves one. Not noticed
+/// before the run: that its folder becomes read-only, or is removed, during it.
 class output_file {
 public:
   /// `option` named it. Throws usage_error with both names if the file cannot be written, or is another output_file.
@@ -33,11 +34,19 @@ public:
 private:
   [[noreturn]] void refuse(const std::string &reason) const;
   void open_regular(bool exists);
+  void open_new();
+  bool give_name() const;
   void check_other() const;
 
   const std::string option_, path_;
-  int fd_ = -1;          ///< -1: no regular file, opened by write(): opening others may wait or act
-  std::string new_name_; ///< of a file that did not exist before, and for which fd_ only reserves the space; else ""
+  int fd_ = -1;     ///< -1: no regular file, opened by write(): opening others may wait or act
+  int folder_ = -1; ///< of a file that did not exist before
+  std::string file_name_;
+  enum class name {
+    none, ///< a new file, which gets file_name_ when it is written
+    made, ///< a new file that is removed if it is not written
+    kept
+  } state_ = name::kept;
   bool kept_ = false;
 };
 

@@ -150,7 +150,7 @@ json compare_side(const output &out, const compared_runs &base, const compared_r
   out.text("\n{} worse, {} better, {} the same; a difference up to {:g} % is the same\n", n.worse, n.better, n.same,
            100 * o.tolerance);
   if (n.noise_unknown != 0)
-    out.text("The noise of {} figures is not known: give several runs of each side, separated by commas.\n",
+    out.text("Figures whose noise is not known: {}. Give several runs of each side, separated by commas.\n",
              n.noise_unknown);
   json list = json::array();
   for (const compared_figure &f : figures) {

@@ -21,7 +21,7 @@ void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
     to.push_back(static_cast<std::uint8_t>(number >> (8 * byte)));
 }
 
-/// `server`: of the protocol server. In the protocol decode a status of the server is negative.
+/// `server`: of the protocol server. In the protocol decode a status of the server or the router is negative.
 const char *status_text(bool server, std::int32_t status) {
   static constexpr std::array<const char *, qec::kServerStatuses> kTexts = {
       "OK",
@@ -31,9 +31,9 @@ const char *status_text(bool server, std::int32_t status) {
       "NOT_READY: the server ends",
       "BUSY",
       "SYNDROMES_DROPPED"};
-  constexpr auto not_ready = static_cast<std::int32_t>(qec::server_status::not_ready);
-  if (status == -not_ready || (server && status > 0 && status < static_cast<std::int32_t>(kTexts.size())))
-    return kTexts[static_cast<std::size_t>(std::abs(status))];
+  const std::int32_t of_server = server && status > 0 ? status : -status;
+  if (of_server > 0 && of_server < static_cast<std::int32_t>(kTexts.size()))
+    return kTexts[static_cast<std::size_t>(of_server)];
   return status > 0 && !server ? qec::decode_status_text(static_cast<qec::decode_status>(status))
                                : cudaq_rpc_status_string(status);
 }

@@ -122,6 +122,8 @@ std::string route_reader::add_keys(const config_node &at, const std::string &pat
   if (first_is_there || (after != ranges_.end() && after->first <= last))
     return place_of(at) + path + ": decoder " + std::to_string(first_is_there ? first : after->first) +
            " is there twice; each belongs to one node";
+  if (config_->table.keys.size() + (last - first) >= kMostKeys)
+    return place_of(at) + path + ": more than " + std::to_string(kMostKeys) + " decoders in all nodes";
   ranges_.emplace(first, last);
   for (std::uint64_t id = first; id <= last; ++id)
     config_->table.keys.push_back({id, node});
@@ -138,8 +140,6 @@ std::string route_reader::read_range(const config_node &map, const std::string &
   if (to < from || to - from >= kMostKeys)
     return place_of(*last) + path + "last_decoder: \"" + last->text + "\" is not a number from first_decoder to " +
            std::to_string(kMostKeys - 1) + " above it";
-  if (config_->table.keys.size() + (to - from) >= kMostKeys)
-    return place_of(*last) + path + "last_decoder: more than " + std::to_string(kMostKeys) + " decoders in all nodes";
   return add_keys(*first, path + "first_decoder", from, to, index);
 }
 

@@ -81,8 +81,22 @@ TEST(OutputFiles, Row69_AreNotTheSameFile) {
   std::filesystem::create_symlink(file, folder.path() / "to_new"); // a file that does not exist yet, by two names
   expect_refused_before_the_work("latency --quick --json " + (folder.path() / "to_new").string() + " --html " + file,
                                  "this is the file of --json");
-  EXPECT_FALSE(std::filesystem::exists(file));
-  EXPECT_TRUE(std::filesystem::is_symlink(folder.path() / "to_new")) << "removed";
+  const std::string link = (folder.path() / "to_new").string();
+  expect_refused_before_the_work("latency --quick --json " + file + " --html " + link, "this is the file of --json");
+  std::filesystem::remove(file); // the report of the refusal
+  expect_refused_before_the_work("latency --quick --json " + link + " --html " + link, "this is the file of --json");
+  std::filesystem::remove(file);
+  EXPECT_TRUE(std::filesystem::is_symlink(link)) << "removed";
+  const auto here = std::filesystem::current_path(); // names without a folder
+  std::filesystem::current_path(folder.path());
+  expect_refused_before_the_work("latency --quick --json new --html new", "this is the file of --json");
+  std::filesystem::remove("new");
+  expect_refused_before_the_work("latency --quick --json ./new --html new", "this is the file of --json");
+  std::filesystem::remove("new");
+  EXPECT_EQ(run_program("info --json to_new").exit_code, 0);
+  std::filesystem::current_path(here);
+  EXPECT_FALSE(nlohmann::json::parse(read_file(file), nullptr, false).is_discarded()) << "through the link";
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
   std::ofstream(file) << "kept"; // by another name, too
   std::filesystem::create_symlink(file, folder.path() / "link");
   expect_refused_before_the_work("latency --quick --json " + file + " --html " + (folder.path() / "link").string(),

@@ -128,7 +128,8 @@ TEST(Interrupted, Row69_BeforeTheFirstRequestItLeavesNoFile) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     ASSERT_GE(writer, 0) << read_file(err);
     program.signal(signal);
-    EXPECT_NE(program.wait(), 0) << "signal " << signal;
+    EXPECT_EQ(program.wait(), -1) << "signal " << signal;
+    EXPECT_EQ(program.ended_by(), signal);
     close(writer);
     EXPECT_FALSE(std::filesystem::exists(scratch.path() / "new.json")) << "signal " << signal;
     EXPECT_FALSE(std::filesystem::exists(scratch.path() / "new.trace")) << "signal " << signal;

@@ -43,5 +43,11 @@ TEST(ReportReader, FieldsOfAnotherTypeAreNoFigures) {
   EXPECT_EQ(conditions_of(report).front().second, "");
 }
 
+TEST(ReportReader, NothingOfAReportSteersTheTerminal) {
+  const json report = parse_report(kBegin + R"(, "version": "\u001b[2Jx\u007f"})", "x.json");
+  EXPECT_EQ(report.at("version"), "?[2Jx?");
+  EXPECT_THROW((void)parse_report(kBegin + R"(, "a\u001b": 1})", "x.json"), usage_error);
+}
+
 } // namespace
 } // namespace cudaq::realtime::tools

@@ -206,6 +206,9 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
     return r.notes.empty() ? "" : r.notes.front().substr(r.notes.front().find("status"));
   };
   EXPECT_EQ(note("decode", -4), "status -4: NOT_READY: the server ends");
+  EXPECT_EQ(note("decode", -5), "status -5: BUSY");
+  EXPECT_EQ(note("decode", -6), "status -6: SYNDROMES_DROPPED");
+  EXPECT_EQ(note("decode", -7), std::string("status -7: ") + cudaq_rpc_status_string(-7));
   EXPECT_EQ(note("decode", 3), std::string("status 3: ") + qec::decode_status_text(qec::decode_status::no_solution));
   EXPECT_EQ(note("decode", CUDAQ_RPC_ERR_NO_SUCH_FUNCTION),
             std::string("status -1001: ") + cudaq_rpc_status_string(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION));

@@ -43,7 +43,10 @@ TEST_F(Route, NamesThePlaceOfAWrongField) {
   expect_refused("nodes:\n  - {name: a, port: 1, first_decoder: 3, last_decoder: 2}\n", "nodes[0].last_decoder: \"2\"");
   expect_refused("nodes:\n  - {name: a, port: 1, first_decoder: 0, last_decoder: 1048575}\n"
                  "  - {name: b, port: 2, first_decoder: 2000000, last_decoder: 2000000}\n",
-                 "nodes[1].last_decoder: more than 1048576 decoders in all nodes");
+                 "nodes[1].first_decoder: more than 1048576 decoders in all nodes");
+  expect_refused("nodes:\n  - {name: a, port: 1, first_decoder: 0, last_decoder: 1048575}\n"
+                 "  - {name: b, port: 2, decoders: [2000000]}\n",
+                 "nodes[1].decoders: more than 1048576 decoders in all nodes");
   expect_refused("nodes: [{name: a, port: 1}]\nfunctions: [{name: qec_decode, node: b}]\n",
                  "line 2, column 38: functions[0].node: \"b\" is not the name of a node");
   expect_refused("nodes: [{name: a, port: 1}]\nfunctions: [{node: a}]\n", "name or id: one of the two");

@@ -38,7 +38,8 @@ public:
     argv.push_back(nullptr);
     pid_ = fork();
     if (pid_ == 0) {
-      std::signal(SIGPIPE, SIG_DFL); // the test may have inherited that it is ignored
+      for (const int number : {SIGINT, SIGTERM, SIGPIPE}) // the test may have inherited that it is ignored
+        std::signal(number, SIG_DFL);
       dup2(pipe_fds[1], 1);
       const int fd = open(err.c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
       dup2(fd, 2);

@@ -103,7 +103,8 @@ TEST(TopSample, ABoundThatIsNoNumberIsAboveAllOthers) {
 }
 
 TEST(TopSample, APageOfManyDecodersIsReadInOnePass) {
-  constexpr std::uint64_t kDecoders = 200'000; // a search through all of them for each line would take minutes
+  constexpr std::uint64_t kDecoders =
+      200'000; // a search through all of them for each line takes minutes: the test's time limit
   std::string text = "cudaq_server_processed_total 1\n";
   for (std::uint64_t id = 0; id < kDecoders; ++id)
     text += "cudaq_decoder_waiting{decoder=\"" + std::to_string(id) + "\"} 1\n";
