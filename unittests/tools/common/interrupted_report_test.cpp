@@ -131,9 +131,13 @@ TEST(Interrupted, Row69_BeforeTheFirstRequestItLeavesNoFile) {
     EXPECT_EQ(program.wait(), -1) << "signal " << signal;
     EXPECT_EQ(program.ended_by(), signal);
     close(writer);
+    EXPECT_EQ(read_file(scratch.path() / "kept.html"), "kept") << "signal " << signal;
+    const int unnamed = open(scratch.path().c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+    if (unnamed < 0)
+      GTEST_SKIP() << "this file system has only files with names";
+    close(unnamed);
     EXPECT_FALSE(std::filesystem::exists(scratch.path() / "new.json")) << "signal " << signal;
     EXPECT_FALSE(std::filesystem::exists(scratch.path() / "new.trace")) << "signal " << signal;
-    EXPECT_EQ(read_file(scratch.path() / "kept.html"), "kept") << "signal " << signal;
   }
 }
 
