@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/shm/shm_options.h"
 
+#include "lib/transport/provider/option_parser.h"
 #include "lib/transport/shm/shm_attach.h"
 
 #include <charconv>
-#include <string_view>
 
 namespace cudaq::realtime::detail {
 namespace {
@@ -12,52 +12,11 @@ namespace {
 constexpr std::uint64_t kMostSegmentBytes = 1ull << 30;
 constexpr std::uint64_t kMostSlotNumbers = 1ull << 24; // the dispatcher's limit
 
-struct number_option {
-  std::string_view key;
-  std::uint32_t shm_options::*value;
-  std::uint32_t least, most;
-  int base;
-};
-constexpr number_option kNumbers[] = {
-    {"num-slots", &shm_options::num_slots, 1, 65536, 10},  {"slot-size", &shm_options::slot_size, 32, 16777216, 10},
-    {"max-clients", &shm_options::max_clients, 1, 64, 10}, {"mode", &shm_options::mode, 0600, 0777, 8},
-    {"wait-us", &shm_options::wait_us, 0, 10000, 10},
-};
-
-struct switch_option {
-  std::string_view key;
-  bool shm_options::*value;
-};
-constexpr switch_option kSwitches[] = {{"unified", &shm_options::unified},
-                                       {"pinned", &shm_options::pinned},
-                                       {"huge-pages", &shm_options::huge_pages},
-                                       {"lenient", &shm_options::lenient}};
-
-template <class Options>
-const auto *find_key(const Options &options, std::string_view key) {
-  for (const auto &o : options)
-    if (o.key == key)
-      return &o;
-  return static_cast<decltype(&options[0])>(nullptr);
-}
-
-status_or_reason set_number(const number_option &o, std::string_view text, shm_options &out) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, o.base);
-  if (error != std::errc{} || end != text.data() + text.size() || value < o.least || value > o.most)
-    return make_reason(CUDAQ_ERR_INVALID_ARG,
-                       o.base == 8 ? "--%.*s is '%.40s': accepted are %o to %o, octal"
-                                   : "--%.*s is '%.40s': accepted are %u to %u",
-                       static_cast<int>(o.key.size()), o.key.data(), std::string(text).c_str(), o.least, o.most);
-  out.*o.value = value;
+status_or_reason read_mode(const std::string &text, std::uint32_t &mode) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  if (error != std::errc{} || end != text.data() + text.size() || mode < 0600 || mode > 0777)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "--mode '%s': an octal number from 600 to 777 is accepted", text.c_str());
   return {};
-}
-
-status_or_reason unknown(const char *argument) {
-  return make_reason(CUDAQ_ERR_INVALID_ARG,
-                     "'%.80s' is not an option of the provider shm: accepted are --name, --num-slots, --slot-size, "
-                     "--max-clients, --mode, --wait-us, --unified, --pinned, --huge-pages, --lenient",
-                     argument);
 }
 
 /// Rules that need more than one option.
@@ -98,45 +57,22 @@ status_or_reason check_together(shm_options &o) {
 } // namespace
 
 status_or_reason parse_shm_options(int argc, char **argv, shm_options &out) {
-  if (argc < 0 || (argc > 0 && argv == nullptr))
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "argc is %d and argv is %s", argc, argv == nullptr ? "NULL" : "set");
-  for (int i = 0; i < argc; ++i)
-    if (argv[i] == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "argv[%d] is NULL", i);
-  for (int i = argc > 0 && argv[0][0] != '-' ? 1 : 0; i < argc; ++i) {
-    std::string_view key = argv[i];
-    if (!key.starts_with("--")) {
-      if (out.lenient)
-        continue;
-      return unknown(argv[i]);
-    }
-    key.remove_prefix(2);
-    const std::size_t equals = key.find('=');
-    const bool has_value = equals != std::string_view::npos;
-    std::string_view value = has_value ? key.substr(equals + 1) : std::string_view{};
-    key = key.substr(0, equals);
-    if (const switch_option *o = find_key(kSwitches, key)) {
-      if (has_value)
-        return make_reason(CUDAQ_ERR_INVALID_ARG, "'%.80s': --%s takes no value", argv[i], std::string(key).c_str());
-      out.*o->value = true;
-      continue;
-    }
-    const number_option *number = find_key(kNumbers, key);
-    if (number == nullptr && key != "name") {
-      if (out.lenient)
-        continue;
-      return unknown(argv[i]);
-    }
-    if (!has_value) {
-      if (i + 1 == argc)
-        return make_reason(CUDAQ_ERR_INVALID_ARG, "%s needs a value", argv[i]);
-      value = argv[++i];
-    }
-    if (number == nullptr)
-      out.name = value;
-    else if (status_or_reason found = set_number(*number, value, out))
-      return found;
-  }
+  std::string mode;
+  option_parser parser("shm", true);
+  parser.add_choice("--name", {}, out.name);
+  parser.add_number("--num-slots", 1, 65536, out.num_slots);
+  parser.add_number("--slot-size", 32, 16777216, out.slot_size);
+  parser.add_number("--max-clients", 1, 64, out.max_clients);
+  parser.add_choice("--mode", {}, mode);
+  parser.add_number("--wait-us", 0, 10000, out.wait_us);
+  parser.add_flag("--unified", out.unified);
+  parser.add_flag("--pinned", out.pinned);
+  parser.add_flag("--huge-pages", out.huge_pages);
+  if (status_or_reason refused = parser.parse(argc, argv))
+    return refused;
+  if (parser.given("--mode"))
+    if (status_or_reason refused = read_mode(mode, out.mode))
+      return refused;
   return check_together(out);
 }
 

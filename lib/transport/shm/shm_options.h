@@ -16,10 +16,10 @@ struct shm_options {
   std::uint32_t max_clients = 0; ///< 0 until the check: then 1, or 8 with unified
   std::uint32_t mode = 0600;     ///< of the socket
   std::uint32_t wait_us = 0;     ///< longest sleep of the loop; 0: it never sleeps
-  bool unified = false, pinned = false, huge_pages = false, lenient = false;
+  bool unified = false, pinned = false, huge_pages = false;
 };
 
-/// Reads `--key value`, `--key=value` and `--key`. An argv[0] that does not begin with '-' is a program's name.
+/// As option_parser. An argv[0] that does not begin with -- is a program's name.
 status_or_reason parse_shm_options(int argc, char **argv, shm_options &out);
 
 } // namespace cudaq::realtime::detail

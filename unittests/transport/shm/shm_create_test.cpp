@@ -68,14 +68,14 @@ TEST(ShmCreate, ServesOnlyItsShape) {
 
 TEST(ShmCreate, RefusesWrongOptionsWithTheirNames) {
   const std::string name = own_name("wrong");
-  expect_refused({"--name", name, "--nmu-slots=8"}, CUDAQ_ERR_INVALID_ARG, "'--nmu-slots=8' is not an option");
-  expect_refused({"--name", name, "stray"}, CUDAQ_ERR_INVALID_ARG, "'stray' is not an option");
-  expect_refused({"--name", name, "--num-slots=0"}, CUDAQ_ERR_INVALID_ARG, "--num-slots is '0'");
-  expect_refused({"--name", name, "--num-slots=8x"}, CUDAQ_ERR_INVALID_ARG, "accepted are 1 to 65536");
+  expect_refused({"--name", name, "--nmu-slots=8"}, CUDAQ_ERR_INVALID_ARG, "'--nmu-slots=8': the shm provider has no");
+  expect_refused({"--name", name, "stray"}, CUDAQ_ERR_INVALID_ARG, "'stray': the shm provider has no");
+  expect_refused({"--name", name, "--num-slots=0"}, CUDAQ_ERR_INVALID_ARG, "--num-slots '0'");
+  expect_refused({"--name", name, "--num-slots=8x"}, CUDAQ_ERR_INVALID_ARG, "a number from 1 to 65536 is accepted");
   expect_refused({"--name", name, "--slot-size=100"}, CUDAQ_ERR_INVALID_ARG, "multiple of 8");
-  expect_refused({"--name", name, "--slot-size"}, CUDAQ_ERR_INVALID_ARG, "needs a value");
-  expect_refused({"--name", name, "--unified=yes"}, CUDAQ_ERR_INVALID_ARG, "takes no value");
-  expect_refused({"--name", name, "--mode=9"}, CUDAQ_ERR_INVALID_ARG, "600 to 777, octal");
+  expect_refused({"--name", name, "--slot-size"}, CUDAQ_ERR_INVALID_ARG, "--slot-size: the value is missing");
+  expect_refused({"--name", name, "--unified=yes"}, CUDAQ_ERR_INVALID_ARG, "--unified=yes: this option has no value");
+  expect_refused({"--name", name, "--mode=9"}, CUDAQ_ERR_INVALID_ARG, "an octal number from 600 to 777 is accepted");
   expect_refused({"--name", name, "--max-clients=2"}, CUDAQ_ERR_INVALID_ARG, "use --unified");
   expect_refused({"--name", name, "--wait-us=5"}, CUDAQ_ERR_INVALID_ARG, "use --unified");
   expect_refused({"--name", name, "--num-slots=65536", "--slot-size=65536"}, CUDAQ_ERR_INVALID_ARG, "at most");
@@ -144,7 +144,7 @@ TEST(ShmCreate, IsLoadedByTheLibrary) {
   char *argv[] = {words[0].data(), words[1].data(), words[2].data()}, *bad[] = {wrong.data()};
   cudaq_realtime_bridge_handle_t bridge = nullptr;
   EXPECT_EQ(cudaq_bridge_create_from_library(&bridge, CUDAQ_SHM_PROVIDER, 1, bad), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_NE(std::string(cudaq_last_error_message()).find("'--nothing' is not an option"), std::string::npos)
+  EXPECT_NE(std::string(cudaq_last_error_message()).find("'--nothing': the shm provider has no"), std::string::npos)
       << cudaq_last_error_message();
   ASSERT_EQ(cudaq_bridge_create_from_library(&bridge, CUDAQ_SHM_PROVIDER, 3, argv), CUDAQ_OK)
       << cudaq_last_error_message();
