@@ -42,6 +42,14 @@ std::filesystem::path folder_of(const std::filesystem::path &path) {
   return path.has_parent_path() ? path.parent_path() : ".";
 }
 
+/// The file or folder at `path` is the open one.
+bool is_open_at(int fd, const std::filesystem::path &path) {
+  struct stat own {
+  }, other{};
+  return fstat(fd, &own) == 0 && stat(path.c_str(), &other) == 0 && own.st_dev == other.st_dev &&
+         own.st_ino == other.st_ino;
+}
+
 /// All that exist.
 std::vector<output_file *> &output_files() {
   static std::vector<output_file *> files;
@@ -65,6 +73,10 @@ output_file::output_file(std::string option, std::string path) : option_(std::mo
 
 output_file::~output_file() {
   std::erase(output_files(), this);
+  discard();
+}
+
+void output_file::discard() const {
   if (fd_ >= 0)
     close(fd_);
   if (state_ == name::made)
@@ -74,15 +86,10 @@ output_file::~output_file() {
 }
 
 bool output_file::is_at(const std::string &path) const {
-  struct stat own {
-  }, other{};
-  if (state_ == name::none) {
-    const std::filesystem::path end = end_of_links(path);
-    return end.filename() == file_name_ && fstat(folder_, &own) == 0 && stat(folder_of(end).c_str(), &other) == 0 &&
-           own.st_dev == other.st_dev && own.st_ino == other.st_ino;
-  }
-  return fd_ >= 0 && fstat(fd_, &own) == 0 && stat(path.c_str(), &other) == 0 && own.st_dev == other.st_dev &&
-         own.st_ino == other.st_ino;
+  if (state_ != name::none)
+    return fd_ >= 0 && is_open_at(fd_, path);
+  const std::filesystem::path end = end_of_links(path);
+  return end.filename() == file_name_ && is_open_at(folder_, folder_of(end));
 }
 
 void output_file::refuse(const std::string &reason) const {
@@ -124,12 +131,7 @@ void output_file::open_regular(bool exists) {
       (fallocate(fd_, FALLOC_FL_KEEP_SIZE, 0, kReservedBytes) == 0 || errno == EOPNOTSUPP || errno == ENOSYS))
     return;
   const std::string reason = std::strerror(errno);
-  if (fd_ >= 0)
-    close(fd_);
-  if (state_ == name::made)
-    unlinkat(folder_, file_name_.c_str(), 0);
-  if (folder_ >= 0)
-    close(folder_);
+  discard(); // a constructor that throws has no destructor
   refuse(reason);
 }
 

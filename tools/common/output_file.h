@@ -36,6 +36,7 @@ private:
   void open_regular(bool exists);
   void open_new();
   bool give_name() const;
+  void discard() const;
   void check_other() const;
 
   const std::string option_, path_;
