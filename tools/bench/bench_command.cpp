@@ -15,6 +15,7 @@ kernels.
   P1  closed loop, 8 B echo                 P4  throughput in order           P14  idle: an empty poll
   P2  4096 B, one thread's handler          P5  throughput in any order
   P3  4096 B, cooperative kernel            P6  ring in device memory, a kernel acts as the network interface
+  P15 requests in GPU memory, 8 B echo      P16 requests in GPU memory, 4096 B
 
 Examples:
   cudaq-realtime bench device                              all cases, 100000 exchanges of each in 10 repetitions
@@ -38,12 +39,15 @@ Examples:
 
 #ifdef CUDAQ_TOOL_HAS_QEC
 constexpr const char *kBenchPipelineFooter =
-    R"(The time of a request in the QEC pipeline without inference and matching. P11 and P12 need an NVIDIA GPU.
-  P11 latency     P12 rate     P13 decode stage without the matcher
+    R"(The time of a request in the QEC pipeline without inference and matching. Needs an NVIDIA GPU, except P13 and
+P18c.
+  P11  latency                               P17   graphs staged as the specification prints them
+  P12  rate                                  P18   local predecoder on blocks that stay on the GPU
+  P13  decode stage without the matcher      P18c  the same predecoder on the CPU
 
 Examples:
   cudaq-realtime bench pipeline --json pipeline.json --data DIR    d7 to d31; shots in DIR (make_data.py --pipeline)
-  cudaq-realtime bench pipeline --cases P13                        without a GPU)";
+  cudaq-realtime bench pipeline --cases P13 P18c                   without a GPU)";
 
 constexpr const char *kBenchDecodingFooter =
     R"(Shots are sampled from the errors of a detector error model. Every case decodes the same shots: each decoder

@@ -32,9 +32,9 @@ constexpr char kMethod[] =
     "P13: the decode stage from a predecoder's output to the framed answer, with a matcher that returns immediately; "
     "P17: pre-launch hook copies the request to the device, the graph copies it out and signals by a kernel, the CPU "
     "stage polls the flag; its bare floor does the same from one thread; P18: from the clock before the submission to "
-    "the "
-    "begin of the CPU stage, which then has the predecoder's output; its floor: one thread, the same block, no "
-    "pipeline";
+    "the begin of the CPU stage, which then has the predecoder's output; its floor: one thread, the same block, no "
+    "pipeline; P18c: the same with the predecoder on the CPU, in a ring of plain memory; its floor: the predecoder "
+    "alone";
 
 std::vector<std::unique_ptr<gpu::gpu_worker>> copy_workers(const qec::decoding_config &c, std::uint64_t busy_ns) {
   std::vector<std::unique_ptr<gpu::gpu_worker>> workers;
@@ -203,6 +203,8 @@ void add_steps(bench_steps &steps, bench &b, const bench_options &o, const qec::
   const auto set = std::make_shared<const qec::shot_set>(std::move(*loaded));
   on_gpu({"P11c", "P12e"}, [&b, &c, set] { b.local(c, *set); });
   on_gpu({"P18"}, [&b, &c, &o, set] { bench_resident(o, c, *set, b.figures); });
+  if (b.wants("P18c"))
+    steps.all.emplace_back([&b, &c, &o, set] { bench_host_predecoder(o, c, *set, b.figures); });
   if (b.wants("P13"))
     steps.all.emplace_back([&b, &c, set] { b.decode_stage(c, *set); });
 }
@@ -242,7 +244,7 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
   if (has_gpu)
     gpu::require(cudaSetDevice(o.gpu), "cudaSetDevice");
   else
-    steps.skipped.emplace_back("P11, P12, P17 and P18: no CUDA device");
+    steps.skipped.emplace_back("P11, P12, P17 and P18 on the GPU: no CUDA device");
   for (const char *name : {"d7", "d13", "d21", "d31"})
     add_steps(steps, b, o, *qec::find_decoding_config(name), has_gpu, folder);
   const interrupt_guard guard;

@@ -11,6 +11,10 @@ namespace cudaq::realtime::tools {
 void bench_resident(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                     const cudaq::qec::realtime::shot_set &set, figure_list &figures);
 
+/// P18c: the same by host functions on the CPU.
+void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                           const cudaq::qec::realtime::shot_set &set, figure_list &figures);
+
 /// P17: workers staged as the specification prints them.
 void bench_specified_staging(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                              figure_list &figures);

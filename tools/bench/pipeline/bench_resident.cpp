@@ -3,8 +3,11 @@
 #include "tools/bench/pipeline/bench_pipeline_kernels.h"
 
 #include "kernels/qec/gpu_worker.h"
+#include "lib/qec/decoding/predecoder.h"
 
 #include <algorithm>
+#include <memory>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -39,7 +42,86 @@ latency_histogram exchange_with_block(gpu::resident_workers &workers, const qec:
 
 double p50_us(const latency_histogram &latency) { return static_cast<double>(latency.percentile(50)) / 1000; }
 
+struct residual_times {
+  latency_histogram to_cpu_stage, to_answer; ///< of one request at a time
+  std::uint64_t full_ns = 0;                 ///< of all exchanges, as fast as possible
+};
+
+/// A pipeline whose CPU stage has nothing to do, with the predecoders of `stage`.
+residual_times requests_to_residual(const stage_factory &stage, const qec::decoding_config &c, const qec::shot_set &set,
+                                    const bench_options &o, std::uint64_t warm_up, pipe::ring_memory memory) {
+  traffic t(o, kPipelineWorkers, c.slot_size, set.detection_bytes(), memory);
+  residual_times times; // one request at a time: one worker's thread after the other
+  t.start(
+      stage,
+      [&](const pipe::cpu_stage_context &call) -> std::size_t {
+        times.to_cpu_stage.record(now_ns() - t.submitted_at());
+        std::memcpy(call.response_buffer, call.gpu_output, sizeof(qec::predecoder_header));
+        return sizeof(qec::predecoder_header);
+      },
+      &set);
+  t.run(traffic::drive::one_by_one, warm_up);
+  times.to_cpu_stage = {};
+  t.run(traffic::drive::one_by_one, o.exchanges);
+  const latency_histogram one_by_one = times.to_cpu_stage;
+  times.to_answer = t.latency;
+  times.full_ns = t.run(traffic::drive::full, o.exchanges);
+  t.stop();
+  times.to_cpu_stage = one_by_one;
+  return times;
+}
+
+/// A worker's stage on the CPU, with its own predecoder.
+class host_predecoder {
+public:
+  explicit host_predecoder(const qec::shot_set &set) : made_(qec::make_predecoder("local", set.dem_text)) {
+    if (!made_)
+      throw std::runtime_error(made_.error);
+    output_.resize((made_.instance->layout().bytes() + 7) / 8);
+  }
+  pipe::gpu_worker_resources resources() {
+    pipe::gpu_worker_resources r;
+    r.function_id = kBenchPipelineFunction;
+    r.host_stage_fn = [](void *self, pipe::host_stage_call *call) {
+      static_cast<host_predecoder *>(self)->run({static_cast<const std::uint8_t *>(call->payload), call->payload_size});
+      return 0;
+    };
+    r.host_stage_data = this;
+    r.gpu_output = output_.data();
+    r.gpu_output_size = made_.instance->layout().bytes();
+    return r;
+  }
+  void run(std::span<const std::uint8_t> shot) noexcept { static_cast<void>(made_.instance->run(shot, output_)); }
+
+private:
+  qec::predecoder_result made_;
+  std::vector<std::uint64_t> output_;
+};
+
 } // namespace
+
+void bench_host_predecoder(const bench_options &o, const qec::decoding_config &c, const qec::shot_set &set,
+                           figure_list &figures) {
+  std::vector<std::unique_ptr<host_predecoder>> workers;
+  for (int id = 0; id < kPipelineWorkers; ++id)
+    workers.push_back(std::make_unique<host_predecoder>(set));
+  const std::uint64_t warm_up = std::min<std::uint64_t>(2000, o.exchanges);
+  latency_histogram alone;
+  for (std::uint64_t k = 0; k < warm_up + o.exchanges; ++k) {
+    const std::uint64_t begin = now_ns();
+    workers.front()->run(set.detection_row(k % set.shots));
+    if (k >= warm_up)
+      alone.record(now_ns() - begin);
+  }
+  const residual_times times =
+      requests_to_residual([&](int id) { return workers[static_cast<std::size_t>(id)]->resources(); }, c, set, o,
+                           warm_up, pipe::ring_memory::host);
+  const std::string what = fmt::format("{}, on the CPU, {} B", c.name, set.detection_bytes());
+  figures.add("P18cf", what + ": predecoder, no pipeline", alone);
+  figures.add("P18c", what + ": request to residual", times.to_cpu_stage, {}, p50_us(alone));
+  figures.add("P18ca", what + ": request to answer", times.to_answer);
+  figures.add_rate("P18cr", what + ": as fast as possible", o.exchanges, times.full_ns);
+}
 
 void bench_resident(const bench_options &o, const qec::decoding_config &c, const qec::shot_set &set,
                     figure_list &figures) {
@@ -68,28 +150,16 @@ void bench_resident(const bench_options &o, const qec::decoding_config &c, const
   }
   const auto workers =
       gpu::resident_predecoders(kPipelineWorkers, layout, &on_device, qec::local_rule::isolated, c.slot_size, o.gpu);
-  traffic t(o, kPipelineWorkers, c.slot_size, set.detection_bytes());
-  latency_histogram to_cpu_stage; // one request at a time: one worker's thread after the other
-  t.start([&](int id) { return workers->resources(id, kBenchPipelineFunction, nullptr); },
-          [&](const pipe::cpu_stage_context &call) -> std::size_t {
-            to_cpu_stage.record(now_ns() - t.submitted_at());
-            std::memcpy(call.response_buffer, call.gpu_output, sizeof(qec::predecoder_header));
-            return sizeof(qec::predecoder_header);
-          },
-          &set);
-  t.run(traffic::drive::one_by_one, warm_up);
-  to_cpu_stage = {};
-  t.run(traffic::drive::one_by_one, o.exchanges);
-  const latency_histogram one_by_one = to_cpu_stage, answered = t.latency;
-  const std::uint64_t ns = t.run(traffic::drive::full, o.exchanges);
-  t.stop();
+  const residual_times times =
+      requests_to_residual([&](int id) { return workers->resources(id, kBenchPipelineFunction, nullptr); }, c, set, o,
+                           warm_up, pipe::ring_memory::mapped);
   const std::string what = fmt::format("{}, resident, {} B, {}", c.name, set.detection_bytes(), kind);
   figures.add("P18w", what + ": one word of answer, no pipeline", wire);
   figures.add("P18f", what + ": predecoder, no pipeline", block, {}, p50_us(wire));
-  figures.add("P18", what + ": request to residual", one_by_one, c.name == "d13" ? target{9, 6} : target{},
+  figures.add("P18", what + ": request to residual", times.to_cpu_stage, c.name == "d13" ? target{9, 6} : target{},
               p50_us(block));
-  figures.add("P18a", what + ": request to answer", answered);
-  figures.add_rate("P18r", what + ": as fast as possible", o.exchanges, ns);
+  figures.add("P18a", what + ": request to answer", times.to_answer);
+  figures.add_rate("P18r", what + ": as fast as possible", o.exchanges, times.full_ns);
 }
 
 } // namespace cudaq::realtime::tools

@@ -78,9 +78,10 @@ using stage_factory = std::function<pipe::gpu_worker_resources(int)>;
 /// consumer thread.
 class traffic {
 public:
-  traffic(const bench_options &o, int workers, std::size_t slot_size, std::size_t request_bytes)
+  traffic(const bench_options &o, int workers, std::size_t slot_size, std::size_t request_bytes,
+          pipe::ring_memory memory = pipe::ring_memory::mapped)
       : options_(o), request_bytes_(request_bytes), sent_(2 * kPipelineSlots),
-        pipeline_(config(o, workers, slot_size)) {
+        pipeline_(config(o, workers, slot_size, memory)) {
     std::mt19937_64 random(o.seed);
     payload_.resize(request_bytes / 8 + kVariants);
     for (std::uint64_t &word : payload_)
@@ -129,12 +130,13 @@ public:
 private:
   static constexpr std::size_t kVariants = 1024;
 
-  static pipe::pipeline_stage_config config(const bench_options &o, int workers, std::size_t slot_size) {
+  static pipe::pipeline_stage_config config(const bench_options &o, int workers, std::size_t slot_size,
+                                            pipe::ring_memory memory) {
     pipe::pipeline_stage_config c;
     c.num_workers = workers;
     c.num_slots = kPipelineSlots;
     c.slot_size = slot_size;
-    c.memory = pipe::ring_memory::mapped;
+    c.memory = memory;
     c.device_id = o.gpu;
     return c;
   }
