@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/base/error_text.h"
+#include "lib/base/pushed_context.h"
 
 namespace cudaq::realtime::detail {
 
@@ -39,14 +40,25 @@ cudaError_t insist(Call &&call) {
   return error == cudaSuccess || ends_the_context(error) ? error : call();
 }
 
+/// Makes `device` current, unless it is: cudaSetDevice would replace a context that a guard has pushed.
+inline cudaError_t make_current(int device) {
+  int now = -1;
+  const cudaError_t error = cudaGetDevice(&now);
+  return error == cudaSuccess && now != device ? cudaSetDevice(device) : error;
+}
+
 /// Makes `device` current for the guard's lifetime. The destructor makes the caller's device current again, even if
 /// other code has changed the current device in the meantime. During the lifetime the calling thread's capture mode is
 /// relaxed. Otherwise its CUDA calls would invalidate the stream captures of other threads.
+///
+/// cudaSetDevice makes a context on a device that has none, which takes half a second and memory. A new thread's
+/// current device is 0, which the program may not use. So if the caller's device has no context, cudaSetDevice is not
+/// called: the context of `device` is pushed, and later popped (pushed_context.h).
 class device_guard {
 public:
   explicit device_guard(int device) {
     error_ = cudaGetDevice(&before_);
-    if (error_ == cudaSuccess && before_ != device)
+    if (error_ == cudaSuccess && before_ != device && !pushed_.push_unless_used(before_, device))
       error_ = cudaSetDevice(device);
     if (error_ == cudaSuccess)
       relaxed_ = cudaThreadExchangeStreamCaptureMode(&capture_mode_) == cudaSuccess;
@@ -54,9 +66,9 @@ public:
   ~device_guard() {
     if (relaxed_)
       insist([this] { return cudaThreadExchangeStreamCaptureMode(&capture_mode_); });
-    int now = before_;
-    if (before_ >= 0 && (cudaGetDevice(&now) != cudaSuccess || now != before_))
-      insist([this] { return cudaSetDevice(before_); });
+    pushed_.pop();
+    if (before_ >= 0)
+      insist([this] { return make_current(before_); });
   }
   device_guard(const device_guard &) = delete;
   device_guard &operator=(const device_guard &) = delete;
@@ -66,6 +78,7 @@ public:
 private:
   int before_ = -1;
   cudaError_t error_ = cudaSuccess;
+  pushed_context pushed_;
   bool relaxed_ = false;
   cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed; ///< the caller's, if relaxed_
 };

@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <thread>
 
 using namespace cudaq::realtime::test;
@@ -375,9 +376,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGetDriverEntryPointByVersion(const char *, void **symbol, unsigned, unsigned long long,
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **symbol, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult *found) {
   FAULT_POINT(cudaErrorUnknown);
+  *found = cudaDriverEntryPointSymbolNotFound;
+  if (std::string_view(name) != "cuStreamWriteValue64")
+    return cudaSuccess;
   *symbol = reinterpret_cast<void *>(&write_value);
   *found = cudaDriverEntryPointSuccess;
   return cudaSuccess;

@@ -56,7 +56,7 @@ public:
     worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
-    said.error = w.failed = cudaSetDevice(setup_.device_id); // a handler on this thread may have changed the device
+    said.error = w.failed = make_current(setup_.device_id); // a handler on this thread may have changed the device
     if (w.failed)
       return;
     said.error = cudaErrorUnknown; // of a hook

@@ -24,11 +24,12 @@ inline int device_now() {
 }
 
 /// Skips the test if there are fewer than `devices_needed` devices. If the environment variable CUDAQ_REQUIRE_GPU is n,
-/// a test that needs n devices or fewer fails instead. Makes test_device() the current device.
+/// a test that needs n devices or fewer fails instead. Makes `current` the current device.
 class gpu_test : public ::testing::Test {
 protected:
-  explicit gpu_test(int devices_needed = 1) : devices_needed_(devices_needed) {
-    cudaSetDevice(test_device()); // before the members of a fixture are made; SetUp reports the error
+  explicit gpu_test(int devices_needed = 1, int current = test_device())
+      : devices_needed_(devices_needed), current_(current) {
+    cudaSetDevice(current_); // before the members of a fixture are made; SetUp reports the error
   }
 
   void SetUp() override {
@@ -36,7 +37,7 @@ protected:
     const cudaError_t error = cudaGetDeviceCount(&devices);
     const int enough = std::max(devices_needed_, test_device() + 1);
     if (error == cudaSuccess && devices >= enough) {
-      CUDA_ASSERT_OK(cudaSetDevice(test_device()));
+      CUDA_ASSERT_OK(cudaSetDevice(current_));
       return;
     }
     const std::string why = "needs " + std::to_string(enough) + " CUDA device(s), found " + std::to_string(devices) +
@@ -48,7 +49,7 @@ protected:
   }
 
 private:
-  const int devices_needed_;
+  const int devices_needed_, current_;
 };
 
 /// A kernel and how it is launched.
