@@ -23,11 +23,9 @@ struct gpu_roce_provider {
   static status_or_reason context(gpu_roce_bridge &bridge, cudaq_realtime_transport_context_t kind, void *out) {
     if (kind == RING_BUFFER)
       return bridge.ring(*static_cast<cudaq_ringbuffer_t *>(out));
-    if (kind == UNIFIED)
-      return bridge.unified(*static_cast<cudaq_unified_dispatch_ctx_t *>(out));
-    return unknown_context(kind);
+    return bridge.unified(*static_cast<cudaq_unified_dispatch_ctx_t *>(out));
   }
-  static status_or_reason dataplane(gpu_roce_bridge &, cudaq_cpu_dataplane_t *) {
+  static status_or_reason dataplane(gpu_roce_bridge &, cudaq_cpu_dataplane_t &) {
     return {CUDAQ_ERR_UNSUPPORTED, "the unified loop of this provider runs on the GPU"};
   }
 
