@@ -324,6 +324,8 @@ void ucx_worker::state::report_failed() {
 
 std::uint32_t ucx_worker::progress() {
   state &s = *state_;
+  if (s.worker == nullptr)
+    return 0;
   s.work = 0;
   for (int round = 0; round < 16 && ucp_worker_progress(s.worker) != 0; ++round) {
   }
@@ -336,6 +338,8 @@ std::uint32_t ucx_worker::progress() {
 
 bool ucx_worker::flush(std::uint64_t limit_ns) {
   state &s = *state_;
+  if (s.worker == nullptr)
+    return true;
   ucp_request_param_t params{};
   const ucs_status_ptr_t ends = ucp_worker_flush_nbx(s.worker, &params);
   if (!UCS_PTR_IS_PTR(ends))

@@ -47,7 +47,7 @@ public:
             bool introduces);
   /// At once: what was not sent yet may be lost.
   void close(std::uint64_t connection);
-  /// Moves data and calls the events. Returns the work count.
+  /// Moves data and calls the events. Returns the work count. Does nothing if open has failed, and so flush.
   std::uint32_t progress();
   /// Progress until all that was sent has left this process. False: not before the limit.
   bool flush(std::uint64_t limit_ns);
