@@ -47,6 +47,8 @@ CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_
   return &table;
 }
 
+CUDAQ_REALTIME_API bool cudaq_gpu_roce_is_double(void) { return sensor_link::is_double(); }
+
 /* The text of the last entry that failed on this thread. */
 CUDAQ_REALTIME_API const char *cudaq_realtime_get_bridge_error(void) { return last_error_text(); }
 

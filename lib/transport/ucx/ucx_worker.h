@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace cudaq::realtime::detail {
 
@@ -53,6 +54,9 @@ public:
   bool flush(std::uint64_t limit_ns);
   /// UCX's name of the transport that carries the connection's messages, such as posix or tcp; "" if it is not known.
   std::string carrier(std::uint64_t connection);
+  /// What UCX may use, each as TRANSPORT/DEVICE: "tcp/lo". The version of UCX.
+  std::vector<std::string> resources() const;
+  static std::string version();
 
 private:
   struct state;
