@@ -41,12 +41,13 @@ void print_part(const output &out, const std::string &part, const std::vector<fi
 int run_doctor(const doctor_options &o, const output &out) {
   const system_files files(o.root);
   std::vector<std::pair<std::string, std::vector<finding>>> parts;
+  const cuda_probe probe = probe_cuda();
   if (!o.transport.empty()) // first: it may refuse the name
-    parts.emplace_back("transport " + o.transport, check_transport(files, o.transport, o.port));
+    parts.emplace_back("transport " + o.transport, check_transport(files, probe, o.transport, o.port));
   parts.emplace(parts.begin(), "machine", check_machine(files, allowed_cores()));
-  parts.emplace(parts.begin() + 1, "gpu", check_gpu(files, probe_cuda()));
+  parts.emplace(parts.begin() + 1, "gpu", check_gpu(files, probe));
   parts.emplace_back("self-test", check_dispatcher());
-  if (o.transport == "udp" || o.transport == "roce" || o.transport == "shm")
+  if (!o.transport.empty() && o.transport != "cpu_roce")
     for (const finding &f : check_loopback(o.transport))
       parts.back().second.push_back(f);
 

@@ -15,13 +15,22 @@ std::vector<finding> check_machine(const system_files &files, const std::vector<
 std::vector<finding> check_gpu(const system_files &files, const cuda_probe &probe);
 
 /// What the transport needs. Throws usage_error for a transport that has no checks.
-std::vector<finding> check_transport(const system_files &files, const std::string &transport, int port);
+std::vector<finding> check_transport(const system_files &files, const cuda_probe &probe, const std::string &transport,
+                                     int port);
+
+// Parts of it.
+std::vector<finding> network_card_lines(const system_files &files);
+/// RDMA adapters, their ports and GIDs, and the rights.
+std::vector<finding> rdma_lines(const system_files &files);
+std::vector<finding> ucx_lines();
+std::vector<finding> gpu_roce_lines(const system_files &files, const cuda_probe &probe);
 
 /// One request through a ring and a dispatcher of this process. If no answer comes, the line names the step that is
 /// silent.
 std::vector<finding> check_dispatcher();
 
-/// One request through the provider of this name, which must be udp, roce or shm, on this machine.
+/// One request through the provider of this name, which must be udp, roce, shm or ucx, on this machine. For gpu-roce a
+/// line that says what is missing for that.
 std::vector<finding> check_loopback(const std::string &transport);
 
 } // namespace cudaq::realtime::tools

@@ -16,8 +16,10 @@ Examples:
   cudaq-realtime doctor
   cudaq-realtime doctor --transport udp --port 5000
   cudaq-realtime doctor --transport roce --port 4791
+  cudaq-realtime doctor --transport ucx
   cudaq-realtime doctor --json doctor.json)");
-  add_choice(doctor, "--transport", o.transport, "also what this transport needs", {"udp", "roce", "shm", "cpu_roce"});
+  add_choice(doctor, "--transport", o.transport, "also what this transport needs",
+             {"udp", "roce", "shm", "cpu_roce", "gpu-roce", "ucx"});
   doctor.add_option("--port", o.port, "with --transport udp or roce: this UDP port must be free; 0: not checked")
       ->needs("--transport")
       ->check(CLI::Range(0, 65535));

@@ -8,11 +8,11 @@
 #include "lib/transport/udp/udp_wire.h"
 #include "tools/common/clock.h"
 #include "tools/doctor/doctor_checks.h"
+#include "tools/doctor/ucx_request.h"
 #include "tools/services/api_objects.h"
 #include "tools/services/provider_service.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <dlfcn.h>
@@ -22,24 +22,18 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::uint32_t kLoopbackFunction = 0xD0C, kLoopbackId = 1;
-constexpr std::uint64_t kLoopbackLimitNs = 2'000'000'000;
-constexpr std::array<std::uint8_t, 2> kLoopbackPayload = {0x43, 0x51};
+constexpr std::uint32_t kLoopbackId = 1;
+constexpr std::uint64_t kLoopbackLimitNs = 5'000'000'000;
 
-/// A client of one provider. The constructor of each throws api_error.
-class one_request {
-public:
-  virtual ~one_request() = default;
-  virtual bool send() = 0;
-  /// The result that has come; false: none yet.
-  virtual bool receive(std::vector<std::uint8_t> &result) = 0;
-};
+std::uint32_t port_of(const provider_service &service) {
+  return static_cast<std::uint32_t>(std::stoul(endpoint_value(service.endpoint(), "port", "0")));
+}
 
 class datagram_request final : public one_request {
 public:
   datagram_request(const std::string &transport, const provider_service &service) {
     detail::datagram_client_options options;
-    options.port = static_cast<std::uint32_t>(std::stoul(endpoint_value(service.endpoint(), "port", "0")));
+    options.port = port_of(service);
     options.slot_size = service.slot_bytes();
     options.from_any_port = true;
     std::unique_ptr<detail::datagram_wire> wire = detail::make_udp_wire(options.slot_size);
@@ -108,7 +102,19 @@ private:
   cudaq_ringbuffer_t ring_{};
 };
 
-/// Of a provider over datagrams. Its library is loaded already.
+/// Polls `done` until it returns true. False: not within the limit.
+template <class Done>
+bool within_limit(Done &&done) {
+  const std::uint64_t begin = now_ns();
+  while (!done()) {
+    if (now_ns() - begin >= kLoopbackLimitNs)
+      return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+/// If it is a provider over datagrams. Its library is loaded already.
 void count_datagrams(const std::string &library, const std::string &endpoint, hop_counts &counts) {
   void *const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (handle == nullptr)
@@ -145,22 +151,23 @@ finding result_of(const std::string &transport) {
   std::unique_ptr<one_request> client;
   if (transport == "shm")
     client = std::make_unique<shm_request>(name);
+  else if (transport == "ucx")
+    client = make_ucx_request(port_of(service), service.slot_bytes());
   else
     client = std::make_unique<datagram_request>(transport, service);
-  const std::uint64_t begin = now_ns();
   hop_counts counts;
-  counts.sent = client->send();
+  counts.connected = within_limit([&] { return client->connect(); });
+  const std::uint64_t begin = now_ns();
+  counts.sent = counts.connected && client->send();
   std::vector<std::uint8_t> result;
-  bool answered = false;
-  while (!(answered = client->receive(result)) && now_ns() - begin < kLoopbackLimitNs)
-    std::this_thread::yield();
+  const bool answered = counts.sent && within_limit([&] { return client->receive(result); });
   const double took_ns = static_cast<double>(now_ns() - begin);
   const cudaq_dispatcher_stats_t stats = service.stats();
   counts.heartbeat = stats.heartbeat;
   counts.received = stats.received;
   counts.handled = calls->load();
-  if (transport != "shm")
-    count_datagrams(library, service.endpoint(), counts);
+  count_datagrams(library, service.endpoint(), counts);
+  const std::string carrier = client->carrier();
   client.reset();
   if (!service.stop(kLoopbackLimitNs))
     return {wrong.name, wrong.is, "the dispatcher does not stop", wrong.remedy};
@@ -169,7 +176,9 @@ finding result_of(const std::string &transport) {
   if (!std::ranges::equal(result, kLoopbackPayload))
     return {wrong.name, wrong.is, "the answer is wrong", wrong.remedy};
   return {wrong.name, verdict::good,
-          "one request through client, provider and dispatcher and back in " + format_ns(took_ns), ""};
+          fmt::format("one request through client, provider and dispatcher and back in {}{}", format_ns(took_ns),
+                      carrier.empty() ? "" : ", over " + carrier),
+          ""};
 }
 
 } // namespace
@@ -183,6 +192,10 @@ std::int32_t echo_and_count(cudaq_host_call_t *call, void *user) {
 }
 
 std::string silent_hop(const hop_counts &c) {
+  if (!c.connected) // the dispatcher's thread moves the data of a provider that answers
+    return c.heartbeat == 0 ? "the dispatcher's thread does not run"
+                            : "the provider does not answer the client: does UCX_TLS lack tcp, or a firewall block the "
+                              "loopback interface?";
   if (!c.sent)
     return "the client cannot send the request";
   if (c.provider_counts && c.arrived == 0)
@@ -199,6 +212,9 @@ std::string silent_hop(const hop_counts &c) {
 }
 
 std::vector<finding> check_loopback(const std::string &transport) {
+  if (transport == "gpu-roce")
+    return {{"loopback", verdict::warning, "not tested: that needs an RDMA adapter, a GPU, and a peer that sends",
+             "start `serve --transport gpu-roce`, and send from the sensor bridge"}};
   try {
     return {result_of(transport)};
   } catch (const std::exception &e) { // api_error, and usage_error of a provider that cannot be loaded

@@ -4,13 +4,32 @@
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace cudaq::realtime::tools {
 
+inline constexpr std::uint32_t kLoopbackFunction = 0xD0C;
+inline constexpr std::array<std::uint8_t, 2> kLoopbackPayload = {0x43, 0x51};
+
+/// A client of one provider.
+class one_request {
+public:
+  virtual ~one_request() = default;
+  /// Whether it can send. Called until it can.
+  virtual bool connect() { return true; }
+  virtual bool send() = 0;
+  /// The result that has come; false: none yet.
+  virtual bool receive(std::vector<std::uint8_t> &result) = 0;
+  /// What carries the request, for people; "": not known.
+  virtual std::string carrier() { return ""; }
+};
+
 /// What the parts on the way of a request have counted.
 struct hop_counts {
+  bool connected = true;        ///< the provider has answered the client before it sends
   bool sent = false;            ///< the client has given the request to the system
   bool provider_counts = false; ///< the next two are known
   std::uint64_t arrived = 0;    ///< at the provider

@@ -62,6 +62,29 @@ finding busy_poll_line(const system_files &files) {
           "net.core.busy_poll=50 (loopback does not need it)"};
 }
 
+std::vector<finding> shm_lines(const system_files &files) {
+  if (!files.writable("/dev/shm"))
+    return {{"/dev/shm", verdict::wrong, "this process may not create files there",
+             "mount a tmpfs at /dev/shm with mode 1777; in a container: --ipc=host or --shm-size"}};
+  return {{"/dev/shm", verdict::good, "writable", ""}};
+}
+
+std::vector<finding> port_of_rdma(const system_files &files, const std::string &device, const std::string &port) {
+  const std::string at = "/sys/class/infiniband/" + device + "/ports/" + port + "/";
+  const std::string state = files.line(at + "state"), name = device + " port " + port;
+  if (state.find("ACTIVE") == std::string::npos)
+    return {{name, verdict::wrong, "state " + (state.empty() ? "unknown" : state), "check the cable, and ip link"}};
+  int usable = 0;
+  for (const std::string &index : files.names(at + "gid_attrs/types"))
+    usable += files.line(at + "gid_attrs/types/" + index) == "RoCE v2" &&
+              files.line(at + "gids/" + index).find_first_not_of("0:") != std::string::npos;
+  if (usable == 0)
+    return {{name, verdict::wrong, "active, but no RoCE v2 GID", "give its network interface an IPv4 address"}};
+  return {{name, verdict::good, fmt::format("active, {} RoCE v2 GIDs", usable), ""}};
+}
+
+} // namespace
+
 /// Interfaces that have a device: the others are of the system itself.
 std::vector<finding> network_card_lines(const system_files &files) {
   std::vector<finding> lines;
@@ -85,32 +108,12 @@ std::vector<finding> network_card_lines(const system_files &files) {
   return lines;
 }
 
-std::vector<finding> shm_lines(const system_files &files) {
-  if (!files.writable("/dev/shm"))
-    return {{"/dev/shm", verdict::wrong, "this process may not create files there",
-             "mount a tmpfs at /dev/shm with mode 1777; in a container: --ipc=host or --shm-size"}};
-  return {{"/dev/shm", verdict::good, "writable", ""}};
-}
-
-std::vector<finding> port_of_rdma(const system_files &files, const std::string &device, const std::string &port) {
-  const std::string at = "/sys/class/infiniband/" + device + "/ports/" + port + "/";
-  const std::string state = files.line(at + "state"), name = device + " port " + port;
-  if (state.find("ACTIVE") == std::string::npos)
-    return {{name, verdict::wrong, "state " + (state.empty() ? "unknown" : state), "check the cable, and ip link"}};
-  int usable = 0;
-  for (const std::string &index : files.names(at + "gid_attrs/types"))
-    usable += files.line(at + "gid_attrs/types/" + index) == "RoCE v2" &&
-              files.line(at + "gids/" + index).find_first_not_of("0:") != std::string::npos;
-  if (usable == 0)
-    return {{name, verdict::wrong, "active, but no RoCE v2 GID", "give its network interface an IPv4 address"}};
-  return {{name, verdict::good, fmt::format("active, {} RoCE v2 GIDs", usable), ""}};
-}
-
 std::vector<finding> rdma_lines(const system_files &files) {
   const std::vector<std::string> devices = files.names("/sys/class/infiniband");
   if (devices.empty())
     return {{"RDMA devices", verdict::wrong, "none",
-             "load the driver of the network card, or soft-RoCE: rdma link add rxe0 type rxe netdev INTERFACE"}};
+             "load the driver of the network card; without one, cpu_roce also takes soft-RoCE: rdma link add rxe0 type "
+             "rxe netdev INTERFACE"}};
   std::vector<finding> lines;
   for (const std::string &device : devices)
     for (const std::string &port : files.names("/sys/class/infiniband/" + device + "/ports"))
@@ -123,15 +126,18 @@ std::vector<finding> rdma_lines(const system_files &files) {
   return lines;
 }
 
-} // namespace
-
-std::vector<finding> check_transport(const system_files &files, const std::string &transport, int port) {
+std::vector<finding> check_transport(const system_files &files, const cuda_probe &probe, const std::string &transport,
+                                     int port) {
   if (transport == "shm")
     return shm_lines(files);
   if (transport == "cpu_roce")
     return rdma_lines(files);
+  if (transport == "ucx")
+    return ucx_lines();
+  if (transport == "gpu-roce")
+    return gpu_roce_lines(files, probe);
   if (transport != "udp" && transport != "roce")
-    throw usage_error("--transport: \"" + transport + "\" is not one of udp, roce, shm, cpu_roce");
+    throw usage_error("--transport: \"" + transport + "\" is not one of udp, roce, shm, cpu_roce, gpu-roce, ucx");
   std::vector<finding> lines = {receive_buffer_line(files), busy_poll_line(files)};
   for (const finding &f : network_card_lines(files))
     lines.push_back(f);

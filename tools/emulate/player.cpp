@@ -5,7 +5,6 @@
 #include "lib/qec/server/wire_requests.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 
@@ -21,18 +20,15 @@ void put(std::vector<std::uint8_t> &to, std::uint64_t number) {
 }
 
 /// `server`: of the protocol server. In the protocol decode a status of the server or the router is negative.
-const char *status_text(bool server, std::int32_t status) {
-  static constexpr std::array<const char *, qec::kServerStatuses> kTexts = {
-      "OK",
-      "INVALID_DECODER",
-      "BAD_REQUEST",
-      "INTERNAL: no set of errors explains the shot",
-      "NOT_READY: the server ends",
-      "BUSY",
-      "SYNDROMES_DROPPED"};
+std::string status_text(bool server, std::int32_t status) {
   const std::int32_t of_server = server && status > 0 ? status : -status;
-  if (of_server > 0 && of_server < static_cast<std::int32_t>(kTexts.size()))
-    return kTexts[static_cast<std::size_t>(of_server)];
+  if (of_server > 0 && of_server < static_cast<std::int32_t>(qec::kServerStatuses)) {
+    const auto known = static_cast<qec::server_status>(of_server);
+    const char *const meaning = known == qec::server_status::internal    ? ": no set of errors explains the shot"
+                                : known == qec::server_status::not_ready ? ": the server ends"
+                                                                         : "";
+    return std::string(qec::kServerStatusNames[static_cast<std::size_t>(of_server)]) + meaning;
+  }
   return status > 0 && !server ? qec::decode_status_text(static_cast<qec::decode_status>(status))
                                : cudaq_rpc_status_string(status);
 }

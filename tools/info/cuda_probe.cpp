@@ -12,6 +12,7 @@ namespace {
 
 // Constants of cuda.h, which may be missing on the machine that builds this.
 constexpr int kAttributeHostNativeAtomics = 86;
+constexpr int kAttributeDmaBuf = 124;
 constexpr int kAttributeCapabilityMajor = 75;
 constexpr int kAttributeCapabilityMinor = 76;
 constexpr int kNoDevice = 100;
@@ -56,12 +57,14 @@ cuda_device ask_device(const driver &cuda, int ordinal) {
   char name[128] = "";
   if (cuda.get_name(name, sizeof name, handle) == 0)
     d.name = name;
-  int atomics = 0;
+  int atomics = 0, dma_buf = 0;
   cuda.get_attribute(&d.major, kAttributeCapabilityMajor, handle);
   cuda.get_attribute(&d.minor, kAttributeCapabilityMinor, handle);
   cuda.get_attribute(&atomics, kAttributeHostNativeAtomics, handle);
+  cuda.get_attribute(&dma_buf, kAttributeDmaBuf, handle);
   cuda.get_memory(&d.memory_bytes, handle);
   d.host_native_atomics = atomics != 0;
+  d.exports_dma_buf = dma_buf != 0;
   return d;
 }
 

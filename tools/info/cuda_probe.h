@@ -14,6 +14,7 @@ struct cuda_device {
   int minor = 0;
   std::size_t memory_bytes = 0;
   bool host_native_atomics = false;
+  bool exports_dma_buf = false; ///< its memory can be given to a network adapter as a dma-buf
   bool maps_requests = false;   ///< the library makes rings whose requests lie in this device's memory
   std::string mapping_of_those; ///< by which way, or what each way lacks
 };

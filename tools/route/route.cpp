@@ -6,10 +6,10 @@
 #include "tools/common/output_file.h"
 #include "tools/route/route_config.h"
 #include "tools/route/route_counters.h"
-#include "tools/route/ucx_library.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
 #include "tools/services/api_objects.h"
+#include "tools/services/ucx_library.h"
 
 #include <csignal>
 #include <cstring>
@@ -78,7 +78,7 @@ public:
   routing(const route_options &o, route_config config, const output &out)
       : options_(o), out_(out), lines_(out.uses_stdout_for_json() ? stderr : stdout), config_(std::move(config)),
         transport_(provider_library(chosen_transport(o, config_)), chosen_args(o, config_), router_wait(o.wait)),
-        link_(make_ucx_link(link_options())), calls_(transport_.num_slots()),
+        link_(ucx_library("route").make_link(link_options())), calls_(transport_.num_slots()),
         engine_(
             config_.table, complete_limits(config_.limits, transport_.num_slots()), transport_.slot_bytes(), *link_,
             {[this](std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result) {

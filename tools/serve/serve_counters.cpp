@@ -19,8 +19,13 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr const char *kStatusNames[cudaq::qec::realtime::kServerStatuses] = {
-    "ok", "invalid_decoder", "bad_request", "internal", "not_ready", "busy", "syndromes_dropped"};
+/// The label of a status: its name in lower case.
+std::string status_label(std::size_t status) {
+  std::string label(cudaq::qec::realtime::kServerStatusNames[status]);
+  for (char &letter : label)
+    letter = letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+  return label;
+}
 
 void family(std::string &text, const char *name, const char *type, const char *help) {
   text += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
@@ -126,7 +131,7 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
     const auto counts = decoder->counts();
     for (std::size_t i = 0; i < counts.by_status.size(); ++i)
       text += fmt::format("cudaq_decoder_answers_total{{decoder=\"{}\",status=\"{}\"}} {}\n", decoder->limits().id,
-                          kStatusNames[i], counts.by_status[i]);
+                          status_label(i), counts.by_status[i]);
   }
   family(text, "cudaq_decoder_latency_seconds", "histogram", "From a request's arrival at the decoder to its answer.");
   for (const auto &decoder : server.decoders())

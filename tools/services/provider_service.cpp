@@ -17,14 +17,15 @@ namespace cudaq::realtime::tools {
 std::string provider_library(const std::string &name) {
   if (name.find('/') != std::string::npos || name.ends_with(".so"))
     return name;
-  std::string dashes = name;
+  std::string dashes = name, underscores = name;
   std::replace(dashes.begin(), dashes.end(), '_', '-');
+  std::replace(underscores.begin(), underscores.end(), '-', '_');
   std::error_code ignored;
   const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
   for (const std::string &spelling : {dashes, name}) {
     const std::string file = "libcudaq-realtime-bridge-" + spelling + ".so";
     for (const std::string &beside :
-         {std::string("."), std::string(CUDAQ_TOOL_LIBRARY_FOLDER), "../lib/transport/" + name})
+         {std::string("."), std::string(CUDAQ_TOOL_LIBRARY_FOLDER), "../lib/transport/" + underscores})
       if (const auto path = folder / beside / file; std::filesystem::exists(path, ignored))
         return path.lexically_normal();
   }

@@ -3,9 +3,11 @@
 // without padding.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace cudaq::qec::realtime {
 
@@ -31,6 +33,9 @@ enum class server_status : std::int32_t {
   syndromes_dropped = 6
 };
 inline constexpr std::size_t kServerStatuses = 7;
+/// The names of the statuses in documents, messages and, in lower case, the labels of counters.
+inline constexpr std::array<std::string_view, kServerStatuses> kServerStatusNames = {
+    "OK", "INVALID_DECODER", "BAD_REQUEST", "INTERNAL", "NOT_READY", "BUSY", "SYNDROMES_DROPPED"};
 
 enum class wire_function : std::uint8_t { enqueue, get_corrections, reset, one_shot };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/gpu_roce/gpu_roce_bridge.h"
 
+#include "lib/transport/provider/provider_entries.h"
+
 #include <arpa/inet.h>
 #include <cstdio>
 
@@ -67,27 +69,26 @@ status_or_reason gpu_roce_bridge::start_link() {
   return {};
 }
 
-status_or_reason gpu_roce_bridge::need_shape(bool unified) {
+status_or_reason gpu_roce_bridge::prepare(cudaq_realtime_transport_context_t kind) {
   if (options_.forward)
     return {CUDAQ_ERR_UNSUPPORTED, "the provider was created with --forward: the GPU returns each frame, and there is "
                                    "nothing to dispatch"};
-  if (options_.unified != unified)
-    return {CUDAQ_ERR_UNSUPPORTED, unified ? "context_type is UNIFIED: the provider was created without --unified"
-                                           : "context_type is RING_BUFFER: the provider was created with --unified"};
+  if (status_or_reason refused = need_shape(kind, options_.unified))
+    return refused;
   if (link_ends_)
     return {CUDAQ_ERR_STATE, "destroy has been called"};
   return start_link();
 }
 
 status_or_reason gpu_roce_bridge::ring(cudaq_ringbuffer_t &out) {
-  if (status_or_reason failed = need_shape(false))
+  if (status_or_reason failed = prepare(RING_BUFFER))
     return failed;
   out = link_->ring();
   return {};
 }
 
 status_or_reason gpu_roce_bridge::unified(cudaq_unified_dispatch_ctx_t &out) {
-  if (status_or_reason failed = need_shape(true))
+  if (status_or_reason failed = prepare(UNIFIED))
     return failed;
   out = {};
   out.transport_ctx = link_->context();

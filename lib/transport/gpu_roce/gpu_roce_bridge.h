@@ -5,6 +5,7 @@
 // then: the link starts in the first call that needs it, connect or ring or unified, after a peer has sent its numbers.
 #pragma once
 
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "lib/transport/gpu_roce/peer_exchange.h"
 #include "lib/transport/gpu_roce/sensor_link.h"
 
@@ -38,8 +39,8 @@ private:
   status_or_reason start_link();
   status_or_reason start_monitor();
   status_or_reason stop_monitor();
-  /// Starts the link for a context of this shape.
-  status_or_reason need_shape(bool unified);
+  /// Starts the link for a context of this kind.
+  status_or_reason prepare(cudaq_realtime_transport_context_t kind);
 
   const gpu_roce_options options_;
   std::string endpoint_;

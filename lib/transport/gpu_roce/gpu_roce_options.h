@@ -9,6 +9,10 @@
 
 namespace cudaq::realtime::detail {
 
+/// A function that the library exports for programs that load it by name: whether it was built with the test doubles.
+inline constexpr const char *kGpuRoceIsDouble = "cudaq_gpu_roce_is_double";
+using gpu_roce_is_double_fn = bool (*)();
+
 /// The receive queue, the send queue and their completion queues have so many entries (WQE_NUM of the sensor bridge).
 inline constexpr std::uint32_t kQueueEntries = 64;
 /// The number of a page has 12 bits in the immediate.

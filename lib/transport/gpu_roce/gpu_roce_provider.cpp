@@ -23,11 +23,9 @@ struct gpu_roce_provider {
   static status_or_reason context(gpu_roce_bridge &bridge, cudaq_realtime_transport_context_t kind, void *out) {
     if (kind == RING_BUFFER)
       return bridge.ring(*static_cast<cudaq_ringbuffer_t *>(out));
-    if (kind == UNIFIED)
-      return bridge.unified(*static_cast<cudaq_unified_dispatch_ctx_t *>(out));
-    return unknown_context(kind);
+    return bridge.unified(*static_cast<cudaq_unified_dispatch_ctx_t *>(out));
   }
-  static status_or_reason dataplane(gpu_roce_bridge &, cudaq_cpu_dataplane_t *) {
+  static status_or_reason dataplane(gpu_roce_bridge &, cudaq_cpu_dataplane_t &) {
     return {CUDAQ_ERR_UNSUPPORTED, "the unified loop of this provider runs on the GPU"};
   }
 
@@ -48,6 +46,8 @@ CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_
   static cudaq_realtime_bridge_interface_t table = provider_entries<gpu_roce_provider>::table();
   return &table;
 }
+
+CUDAQ_REALTIME_API bool cudaq_gpu_roce_is_double(void) { return sensor_link::is_double(); }
 
 /* The text of the last entry that failed on this thread. */
 CUDAQ_REALTIME_API const char *cudaq_realtime_get_bridge_error(void) { return last_error_text(); }

@@ -32,6 +32,14 @@ private:
 
 } // namespace
 
+bool sensor_link::is_double() {
+#ifdef CUDAQ_GPU_ROCE_DOUBLE
+  return true;
+#else
+  return false;
+#endif
+}
+
 status_or_reason sensor_link::open(const gpu_roce_options &options, const std::string &peer_ip, std::uint32_t remote_qp,
                                    std::unique_ptr<sensor_link> &out) {
   const device_kept kept;

@@ -29,6 +29,9 @@ public:
   static status_or_reason open(const gpu_roce_options &options, const std::string &peer_ip, std::uint32_t remote_qp,
                                std::unique_ptr<sensor_link> &out);
 
+  /// Built with the test double of the sensor bridge's header: no frame moves.
+  static bool is_double();
+
   /// Launches the kernels and watches them until close. Keeps the calling thread busy. Throws what the sensor bridge
   /// throws.
   void monitor();

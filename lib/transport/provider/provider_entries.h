@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The entries of a provider's table as functions of its own class of instances. Providers with a ring or a dataplane of
-// the usual kind derive from provider_instance instead.
+// The entries of a provider's table as functions of its own class of instances. Providers whose ring is in memory of
+// the library take most of them from instance_entries (provider_instance.h).
 #pragma once
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "lib/base/enum_number.h"
 #include "lib/base/error_text.h"
 
 #include <array>
@@ -17,9 +18,25 @@ inline status_or_reason missing(const char *argument) {
   return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", argument);
 }
 
-inline status_or_reason unknown_context(cudaq_realtime_transport_context_t kind) {
-  return make_reason(CUDAQ_ERR_INVALID_ARG, "context_type is %d: accepted are RING_BUFFER (0) and UNIFIED (1)",
-                     static_cast<int>(kind));
+/// Refuses a context of the shape that the instance does not have. `unified`: the shape that it has.
+inline status_or_reason need_shape(cudaq_realtime_transport_context_t kind, bool unified) {
+  if ((kind == UNIFIED) == unified)
+    return {};
+  return make_reason(CUDAQ_ERR_UNSUPPORTED, "context_type %d: this instance has the shape %s; --unified chooses",
+                     static_cast<int>(kind), unified ? "unified (1)" : "ring (0)");
+}
+
+/// The same for get_cpu_dataplane.
+inline status_or_reason need_dataplane(bool unified) {
+  if (unified)
+    return {};
+  return make_reason(CUDAQ_ERR_UNSUPPORTED, "this instance has the shape ring; --unified makes a dataplane");
+}
+
+/// Writes the context of a unified shape whose loop is the host's, with get_cpu_dataplane.
+inline void write_host_driven(void *out) {
+  const cudaq_unified_dispatch_ctx_t host_driven{};
+  std::memcpy(out, &host_driven, sizeof(host_driven));
 }
 
 /// `Provider` has no state:
@@ -27,8 +44,8 @@ inline status_or_reason unknown_context(cudaq_realtime_transport_context_t kind)
 ///   kPrefix                                  before the names of entries in texts: "shm "
 ///   create(argc, argv, unique_ptr &)         makes an instance that is ready
 ///   close(instance &)                        before its destruction; a reason prevents it
-///   context(instance &, kind, void *)        the pointer is not NULL
-///   dataplane(instance &, out)               `out` may be NULL
+///   context(instance &, kind, void *)        the kind is one of the two, the pointer not NULL
+///   dataplane(instance &, cudaq_cpu_dataplane_t &)
 ///   connect(instance &), launch(instance &), disconnect(instance &)
 ///   endpoint(instance &), slots(instance &), slot_bytes(instance &)
 template <class Provider>
@@ -101,6 +118,9 @@ private:
     return with(kName, handle, [&](instance &i) -> status_or_reason {
       if (out == nullptr)
         return missing("out");
+      const int number = number_in(kind);
+      if (number != RING_BUFFER && number != UNIFIED)
+        return make_reason(CUDAQ_ERR_INVALID_ARG, "context_type is %d, allowed: 0 (RING_BUFFER), 1 (UNIFIED)", number);
       return Provider::context(i, kind, out);
     });
   }
@@ -122,7 +142,11 @@ private:
 
   static cudaq_status_t get_cpu_dataplane(handle_type handle, cudaq_cpu_dataplane_t *out) {
     static constexpr auto kName = named("get_cpu_dataplane");
-    return with(kName, handle, [&](instance &i) { return Provider::dataplane(i, out); });
+    return with(kName, handle, [&](instance &i) -> status_or_reason {
+      if (out == nullptr)
+        return missing("out");
+      return Provider::dataplane(i, *out);
+    });
   }
 
   static cudaq_status_t get_endpoint_info(handle_type handle, char *buffer, std::size_t length) {
@@ -132,7 +156,8 @@ private:
         return missing("buffer");
       const std::string &line = Provider::endpoint(i);
       if (length <= line.size())
-        return make_reason(CUDAQ_ERR_INVALID_ARG, "length is %zu: the line needs %zu", length, line.size() + 1);
+        return make_reason(CUDAQ_ERR_INVALID_ARG, "length is %zu: the line needs a buffer of %zu bytes", length,
+                           line.size() + 1);
       std::memcpy(buffer, line.c_str(), line.size() + 1);
       return {};
     });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/provider/provider_instance.h"
 
-#include <cstddef>
 #include <mutex>
 #include <vector>
 
@@ -68,107 +67,35 @@ private:
   std::vector<provider_instance *> instances_;
 };
 
-/// Runs the body of an entry for a handle that is not NULL.
-template <class Body>
-cudaq_status_t entry(const char *function, cudaq_realtime_bridge_handle_t handle, Body &&body) {
-  return guarded(function, [&]() -> status_or_reason {
-    if (handle == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "handle is NULL");
-    return body(*static_cast<provider_instance *>(handle));
-  });
-}
-
-cudaq_status_t destroy(cudaq_realtime_bridge_handle_t handle) {
-  return entry("destroy", handle, [](provider_instance &provider) -> status_or_reason {
-    if (status_or_reason refused = provider.close())
-      return refused;
-    instance_list::get().remove(&provider);
-    const std::unique_ptr<provider_instance> last(&provider);
-    return {};
-  });
-}
-
-cudaq_status_t get_transport_context(cudaq_realtime_bridge_handle_t handle, cudaq_realtime_transport_context_t type,
-                                     void *out) {
-  return entry("get_transport_context", handle, [&](provider_instance &provider) -> status_or_reason {
-    if (out == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "out is NULL");
-    if (type != (provider.unified() ? UNIFIED : RING_BUFFER))
-      return make_reason(CUDAQ_ERR_UNSUPPORTED, "context_type %d: this instance has the shape %s; --unified chooses",
-                         static_cast<int>(type), provider.unified() ? "unified (1)" : "ring (0)");
-    if (provider.unified())
-      *static_cast<cudaq_unified_dispatch_ctx_t *>(out) = {nullptr, nullptr};
-    else
-      std::memcpy(out, &provider.ring(), sizeof(provider.ring()));
-    return {};
-  });
-}
-
-cudaq_status_t connect(cudaq_realtime_bridge_handle_t handle) {
-  return entry("connect", handle, [](provider_instance &provider) { return provider.connect(); });
-}
-
-cudaq_status_t launch(cudaq_realtime_bridge_handle_t handle) {
-  return entry("launch", handle, [](provider_instance &provider) { return provider.launch(); });
-}
-
-cudaq_status_t disconnect(cudaq_realtime_bridge_handle_t handle) {
-  return entry("disconnect", handle, [](provider_instance &provider) { return provider.disconnect(); });
-}
-
-cudaq_status_t get_cpu_dataplane(cudaq_realtime_bridge_handle_t handle, cudaq_cpu_dataplane_t *out) {
-  return entry("get_cpu_dataplane", handle, [&](provider_instance &provider) -> status_or_reason {
-    if (out == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "out is NULL");
-    if (!provider.unified())
-      return make_reason(CUDAQ_ERR_UNSUPPORTED, "this instance has the shape ring; --unified makes a dataplane");
-    *out = provider.dataplane();
-    return {};
-  });
-}
-
-cudaq_status_t get_endpoint_info(cudaq_realtime_bridge_handle_t handle, char *buffer, std::size_t length) {
-  return entry("get_endpoint_info", handle, [&](provider_instance &provider) -> status_or_reason {
-    const std::string &line = provider.endpoint();
-    if (buffer == nullptr || length <= line.size())
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "length %zu: the line needs a buffer of %zu bytes", length,
-                         line.size() + 1);
-    std::memcpy(buffer, line.c_str(), line.size() + 1);
-    return {};
-  });
-}
-
-cudaq_status_t get_ring_geometry(cudaq_realtime_bridge_handle_t handle, std::uint32_t *num_slots,
-                                 std::uint32_t *slot_size) {
-  return entry("get_ring_geometry", handle, [&](provider_instance &provider) -> status_or_reason {
-    if (num_slots == nullptr || slot_size == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "an out pointer is NULL");
-    *num_slots = provider.num_slots();
-    *slot_size = provider.slot_size();
-    return {};
-  });
-}
-
 } // namespace
 
-cudaq_realtime_bridge_interface_t provider_table(cudaq_status_t (*create)(cudaq_realtime_bridge_handle_t *, int,
-                                                                          char **)) {
-  return {CUDAQ_REALTIME_BRIDGE_INTERFACE_VERSION,
-          create,
-          destroy,
-          get_transport_context,
-          connect,
-          launch,
-          disconnect,
-          get_cpu_dataplane,
-          get_endpoint_info,
-          get_ring_geometry,
-          nullptr};
+status_or_reason instance_entries::close(instance &closed) {
+  if (status_or_reason refused = closed.close())
+    return refused;
+  instance_list::get().remove(&closed);
+  return {};
 }
 
-void publish_instance(std::unique_ptr<provider_instance> made, cudaq_realtime_bridge_handle_t *handle) {
+status_or_reason instance_entries::context(instance &asked, cudaq_realtime_transport_context_t kind, void *out) {
+  if (status_or_reason refused = need_shape(kind, asked.unified()))
+    return refused;
+  if (asked.unified())
+    write_host_driven(out);
+  else
+    std::memcpy(out, &asked.ring(), sizeof(asked.ring()));
+  return {};
+}
+
+status_or_reason instance_entries::dataplane(instance &asked, cudaq_cpu_dataplane_t &out) {
+  if (status_or_reason refused = need_dataplane(asked.unified()))
+    return refused;
+  out = asked.dataplane();
+  return {};
+}
+
+std::unique_ptr<provider_instance> publish_instance(std::unique_ptr<provider_instance> made) {
   instance_list::get().add(made.get());
-  *handle = made.release();
+  return made;
 }
 
 status_or_reason visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look) {

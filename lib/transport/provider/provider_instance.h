@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// An instance of a provider: the memory of its ring, its shape, and all entries of the provider's table except
-// `create`. A provider derives its class from it.
+// An instance of a provider: the memory of its ring, its shape, and what the entries of the provider's table do with
+// it, except `create`. A provider derives its class from it.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
-#include "lib/base/error_text.h"
+#include "lib/transport/provider/provider_entries.h"
 
-#include <cstring>
 #include <functional>
-#include <memory>
 
 namespace cudaq::realtime::detail {
 
@@ -51,12 +48,22 @@ private:
   std::uint32_t num_slots_ = 0, slot_size_ = 0;
 };
 
-/// The table of a provider.
-cudaq_realtime_bridge_interface_t provider_table(cudaq_status_t (*create)(cudaq_realtime_bridge_handle_t *, int,
-                                                                          char **));
+/// What provider_entries needs, except kPrefix and create.
+struct instance_entries {
+  using instance = provider_instance;
+  static status_or_reason close(instance &closed);
+  static status_or_reason context(instance &asked, cudaq_realtime_transport_context_t kind, void *out);
+  static status_or_reason dataplane(instance &asked, cudaq_cpu_dataplane_t &out);
+  static status_or_reason connect(instance &called) { return called.connect(); }
+  static status_or_reason launch(instance &called) { return called.launch(); }
+  static status_or_reason disconnect(instance &called) { return called.disconnect(); }
+  static const std::string &endpoint(const instance &asked) { return asked.endpoint(); }
+  static std::uint32_t slots(const instance &asked) { return asked.num_slots(); }
+  static std::uint32_t slot_bytes(const instance &asked) { return asked.slot_size(); }
+};
 
-/// At the end of `create`: the instance belongs to the handle, and is found by its endpoint line.
-void publish_instance(std::unique_ptr<provider_instance> made, cudaq_realtime_bridge_handle_t *handle);
+/// At the end of `create`: the instance is found by its endpoint line until its close.
+std::unique_ptr<provider_instance> publish_instance(std::unique_ptr<provider_instance> made);
 
 /// Calls `look` for the instance with this endpoint line, which is not destroyed meanwhile.
 status_or_reason visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look);

@@ -26,20 +26,20 @@ private:
   const std::shared_ptr<roce_counters> packets_ = std::make_shared<roce_counters>();
 };
 
-cudaq_status_t create(cudaq_realtime_bridge_handle_t *handle, int argc, char **argv) {
-  return guarded("create", [&]() -> status_or_reason {
-    if (handle == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "handle is NULL");
+struct roce_entries : instance_entries {
+  static constexpr char kPrefix[] = "roce ";
+
+  static status_or_reason create(int argc, char **argv, std::unique_ptr<provider_instance> &out) {
     roce_options options;
     if (status_or_reason refused = parse_roce_options(argc, argv, options))
       return refused;
     auto made = std::make_unique<roce_provider>();
     if (status_or_reason refused = made->open_roce(options))
       return refused;
-    publish_instance(std::move(made), handle);
+    out = publish_instance(std::move(made));
     return {};
-  });
-}
+  }
+};
 
 } // namespace
 } // namespace cudaq::realtime::detail
@@ -48,7 +48,7 @@ extern "C" {
 
 CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_interface(void) {
   using namespace cudaq::realtime::detail;
-  static cudaq_realtime_bridge_interface_t table = provider_table(create);
+  static cudaq_realtime_bridge_interface_t table = provider_entries<roce_entries>::table();
   return &table;
 }
 

@@ -21,27 +21,20 @@ struct shm_provider {
   static status_or_reason close(shm_server &) { return {}; }
 
   static status_or_reason context(shm_server &server, cudaq_realtime_transport_context_t kind, void *out) {
-    if (kind != RING_BUFFER && kind != UNIFIED)
-      return unknown_context(kind);
-    if (server.options().unified != (kind == UNIFIED))
-      return {CUDAQ_ERR_UNSUPPORTED, server.options().unified
-                                         ? "context_type is RING_BUFFER: the provider was created with --unified"
-                                         : "context_type is UNIFIED: the provider was created without --unified"};
-    if (kind == RING_BUFFER) {
+    if (status_or_reason refused = need_shape(kind, server.options().unified))
+      return refused;
+    if (kind == UNIFIED) {
+      write_host_driven(out);
+    } else {
       const cudaq_ringbuffer_t ring = server.ring();
       std::memcpy(out, &ring, sizeof(ring));
-    } else {
-      const cudaq_unified_dispatch_ctx_t host_driven{};
-      std::memcpy(out, &host_driven, sizeof(host_driven));
     }
     return {};
   }
-  static status_or_reason dataplane(shm_server &server, cudaq_cpu_dataplane_t *out) {
-    if (out == nullptr)
-      return missing("out");
-    if (!server.options().unified)
-      return {CUDAQ_ERR_UNSUPPORTED, "the provider was created without --unified"};
-    *out = server.dataplane();
+  static status_or_reason dataplane(shm_server &server, cudaq_cpu_dataplane_t &out) {
+    if (status_or_reason refused = need_dataplane(server.options().unified))
+      return refused;
+    out = server.dataplane();
     return {};
   }
 

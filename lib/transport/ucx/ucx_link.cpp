@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The router's link over UCX. `route` takes it from the provider's library at run time: so only this library needs UCX.
+// The router's link over UCX, and what UCX says of the machine. `route` and `doctor` take them from the provider's
+// library at run time: so only this library needs UCX.
 #include "lib/transport/ucx/ucx_link.h"
 
 #include "lib/transport/ucx/ucx_worker.h"
@@ -60,20 +61,15 @@ private:
   ucx_worker worker_;
 };
 
-} // namespace
-} // namespace cudaq::realtime::detail
-
-extern "C" CUDAQ_REALTIME_API cudaq::realtime::detail::node_link *
-cudaq_ucx_make_link(std::uint32_t version, const cudaq::realtime::detail::ucx_link_options *options, char *reason,
-                    std::size_t reason_bytes) {
-  using namespace cudaq::realtime::detail;
+/// Runs a call of the program. True: it has succeeded; else `reason` has the text.
+template <class Call>
+bool call_of_program(std::uint32_t version, char *reason, std::size_t reason_bytes, Call &&call) {
   std::string text;
   try {
     if (version == kUcxLinkVersion) {
-      auto made = std::make_unique<ucx_link>();
-      const status_or_reason refused = made->open(*options);
+      const status_or_reason refused = call();
       if (!refused)
-        return made.release();
+        return true;
       text = refused.text;
     } else {
       text = "the library is of another version than the program";
@@ -84,5 +80,38 @@ cudaq_ucx_make_link(std::uint32_t version, const cudaq::realtime::detail::ucx_li
   const std::size_t bytes = std::min(text.size(), reason_bytes - 1);
   std::memcpy(reason, text.data(), bytes);
   reason[bytes] = '\0';
-  return nullptr;
+  return false;
 }
+
+} // namespace
+} // namespace cudaq::realtime::detail
+
+extern "C" {
+
+CUDAQ_REALTIME_API cudaq::realtime::detail::node_link *
+cudaq_ucx_make_link(std::uint32_t version, const cudaq::realtime::detail::ucx_link_options *options, char *reason,
+                    std::size_t reason_bytes) {
+  using namespace cudaq::realtime::detail;
+  std::unique_ptr<ucx_link> made;
+  return call_of_program(version, reason, reason_bytes,
+                         [&] {
+                           made = std::make_unique<ucx_link>();
+                           return made->open(*options);
+                         })
+             ? made.release()
+             : nullptr;
+}
+
+CUDAQ_REALTIME_API bool cudaq_ucx_describe(std::uint32_t version, cudaq::realtime::detail::ucx_description *out,
+                                           char *reason, std::size_t reason_bytes) {
+  using namespace cudaq::realtime::detail;
+  return call_of_program(version, reason, reason_bytes, [&]() -> status_or_reason {
+    ucx_worker worker;
+    if (status_or_reason refused = worker.open({}, {}))
+      return refused;
+    *out = {ucx_worker::version(), worker.resources()};
+    return {};
+  });
+}
+
+} // extern "C"

@@ -22,17 +22,12 @@ struct ucx_provider {
 
   static status_or_reason context(ucx_node &, cudaq_realtime_transport_context_t kind, void *out) {
     if (kind == RING_BUFFER)
-      return {CUDAQ_ERR_UNSUPPORTED, "context_type is RING_BUFFER: the provider has the unified shape only"};
-    if (kind != UNIFIED)
-      return unknown_context(kind);
-    const cudaq_unified_dispatch_ctx_t host_driven{};
-    std::memcpy(out, &host_driven, sizeof(host_driven));
+      return make_reason(CUDAQ_ERR_UNSUPPORTED, "context_type is RING_BUFFER: the provider has the unified shape only");
+    write_host_driven(out);
     return {};
   }
-  static status_or_reason dataplane(ucx_node &node, cudaq_cpu_dataplane_t *out) {
-    if (out == nullptr)
-      return missing("out");
-    *out = node.dataplane();
+  static status_or_reason dataplane(ucx_node &node, cudaq_cpu_dataplane_t &out) {
+    out = node.dataplane();
     return {};
   }
 

@@ -2,10 +2,10 @@
 #include "lib/transport/ucx/ucx_worker.h"
 
 #include "lib/base/runner.h"
+#include "lib/transport/ucx/ucx_printed.h"
 
 #include <algorithm>
 #include <arpa/inet.h>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -33,19 +33,6 @@ bool to_sockaddr(const std::string &address, std::uint32_t port, sockaddr_in &ou
   out.sin_family = AF_INET;
   out.sin_port = htons(static_cast<std::uint16_t>(port));
   return inet_pton(AF_INET, address.c_str(), &out.sin_addr) == 1;
-}
-
-/// The transport of the lane that carries active messages, from the text of ucp_ep_print_info:
-/// "#  lane[1]:  0:tcp/lo.0 md[0]  -> md[0]/tcp/sysdev[255] rma_bw#0 am am_bw#0 wireup". UCX 1.13 has no other way.
-std::string message_transport(const std::string &text) {
-  for (std::size_t at = text.find("lane["); at != std::string::npos; at = text.find("lane[", at + 1)) {
-    const std::string line = text.substr(at, text.find('\n', at) - at) + " ";
-    const std::size_t slash = line.find('/');
-    const std::size_t colon = line.rfind(':', slash);
-    if (line.find(" am ") != std::string::npos && slash != std::string::npos && colon != std::string::npos)
-      return line.substr(colon + 1, slash - colon - 1);
-  }
-  return "";
 }
 
 } // namespace
@@ -324,6 +311,8 @@ void ucx_worker::state::report_failed() {
 
 std::uint32_t ucx_worker::progress() {
   state &s = *state_;
+  if (s.worker == nullptr)
+    return 0;
   s.work = 0;
   for (int round = 0; round < 16 && ucp_worker_progress(s.worker) != 0; ++round) {
   }
@@ -336,6 +325,8 @@ std::uint32_t ucx_worker::progress() {
 
 bool ucx_worker::flush(std::uint64_t limit_ns) {
   state &s = *state_;
+  if (s.worker == nullptr)
+    return true;
   ucp_request_param_t params{};
   const ucs_status_ptr_t ends = ucp_worker_flush_nbx(s.worker, &params);
   if (!UCS_PTR_IS_PTR(ends))
@@ -352,17 +343,12 @@ std::string ucx_worker::carrier(std::uint64_t id) {
   state::connection *const which = state_->find(id);
   if (which == nullptr || which->failed)
     return "";
-  char *text = nullptr;
-  std::size_t size = 0;
-  std::FILE *const stream = open_memstream(&text, &size);
-  if (stream == nullptr)
-    return "";
-  ucp_ep_print_info(which->endpoint, stream);
-  std::fclose(stream);
-  std::string names = message_transport(std::string(text, size));
-  std::free(text);
-  return names;
+  return message_transport(which->endpoint);
 }
+
+std::vector<std::string> ucx_worker::resources() const { return context_resources(state_->context); }
+
+std::string ucx_worker::version() { return ucp_get_version_string(); }
 
 ucx_worker::~ucx_worker() {
   state &s = *state_;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace cudaq::realtime::detail {
 
@@ -47,12 +48,15 @@ public:
             bool introduces);
   /// At once: what was not sent yet may be lost.
   void close(std::uint64_t connection);
-  /// Moves data and calls the events. Returns the work count.
+  /// Moves data and calls the events. Returns the work count. Does nothing if open has failed, and so flush.
   std::uint32_t progress();
   /// Progress until all that was sent has left this process. False: not before the limit.
   bool flush(std::uint64_t limit_ns);
   /// UCX's name of the transport that carries the connection's messages, such as posix or tcp; "" if it is not known.
   std::string carrier(std::uint64_t connection);
+  /// What UCX may use, each as TRANSPORT/DEVICE: "tcp/lo". The version of UCX.
+  std::vector<std::string> resources() const;
+  static std::string version();
 
 private:
   struct state;

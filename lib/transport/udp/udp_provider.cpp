@@ -6,20 +6,20 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-cudaq_status_t create(cudaq_realtime_bridge_handle_t *handle, int argc, char **argv) {
-  return guarded("create", [&]() -> status_or_reason {
-    if (handle == nullptr)
-      return make_reason(CUDAQ_ERR_INVALID_ARG, "handle is NULL");
+struct udp_entries : instance_entries {
+  static constexpr char kPrefix[] = "udp ";
+
+  static status_or_reason create(int argc, char **argv, std::unique_ptr<provider_instance> &out) {
     datagram_options options;
     if (status_or_reason refused = option_reader(options, false).read(argc, argv))
       return refused;
     auto made = std::make_unique<datagram_provider>();
     if (status_or_reason refused = made->open(options, make_udp_wire(options.slot_size)))
       return refused;
-    publish_instance(std::move(made), handle);
+    out = publish_instance(std::move(made));
     return {};
-  });
-}
+  }
+};
 
 } // namespace
 } // namespace cudaq::realtime::detail
@@ -28,7 +28,7 @@ extern "C" {
 
 CUDAQ_REALTIME_API cudaq_realtime_bridge_interface_t *cudaq_realtime_get_bridge_interface(void) {
   using namespace cudaq::realtime::detail;
-  static cudaq_realtime_bridge_interface_t table = provider_table(create);
+  static cudaq_realtime_bridge_interface_t table = provider_entries<udp_entries>::table();
   return &table;
 }
 

@@ -93,16 +93,11 @@ TEST_P(GraphStage, EachRequestGoesThroughItsGraphOnceOverRestarts) {
         std::memcpy(answer, c.response, sizeof(answer));
       seen.record(c, answer[0] == c.request_id && answer[1] == 1);
     });
-    ASSERT_NO_FATAL_FAILURE(expect_start(p));
-    auto injector = p.create_injector();
     std::vector<std::uint64_t> request(GetParam().bytes / 8);
-    for (std::uint64_t k = 0; k < kRequests; ++k) {
+    ASSERT_NO_FATAL_FAILURE(expect_run(p, seen, [&](std::uint64_t k) {
       std::ranges::fill(request, k);
-      ASSERT_TRUE(submit(injector, request.data(), GetParam().bytes, k)) << p.dump();
-    }
-    expect_stop(p);
-    EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
-    seen.expect_each_once();
+      return std::span(reinterpret_cast<const std::uint8_t *>(request.data()), GetParam().bytes);
+    }));
   }
 }
 

@@ -89,6 +89,32 @@ inline bool submit(pipe::ring_buffer_injector &to, const void *payload, std::siz
   return eventually([&] { return to.try_submit(kDecode, payload, size, id); });
 }
 
+/// Submits requests 0 to n - 1. request(k) returns the bytes of request k.
+template <class Request>
+void submit_all(pipe::realtime_pipeline &p, std::uint64_t n, Request &&request) {
+  auto injector = p.create_injector();
+  for (std::uint64_t k = 0; k < n; ++k) {
+    const std::span<const std::uint8_t> bytes = request(k);
+    ASSERT_TRUE(submit(injector, bytes.data(), bytes.size(), k)) << p.dump();
+  }
+}
+
+/// A whole run: starts the pipeline, submits a request for each element of seen.times, stops. Each must be completed
+/// once, successfully and rightly, and stop must drain the pipeline.
+template <class Request>
+void expect_run(pipe::realtime_pipeline &p, const seen_by_request &seen, Request &&request) {
+  ASSERT_NO_FATAL_FAILURE(expect_start(p));
+  ASSERT_NO_FATAL_FAILURE(submit_all(p, seen.times.size(), request));
+  expect_stop(p);
+  EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
+  seen.expect_each_once();
+}
+
+/// The bytes of a number as a request.
+inline std::span<const std::uint8_t> bytes_of(const std::uint64_t &number) {
+  return {reinterpret_cast<const std::uint8_t *>(&number), sizeof(number)};
+}
+
 /// Plays the owner of an external ring: writes requests 0 to n-1 in order, and takes the answers. request(k) returns
 /// the bytes of request k. right(k, result, result_len) returns whether the result is right. Returns the number of
 /// wrong answers, or n if an answer is missing.
@@ -173,14 +199,12 @@ inline void expect_offline_answers(const pipe::pipeline_stage_config &config, co
   p.set_completion_handler([&](const pipe::completion &c) { // the answer of an external ring goes to its owner
     seen.record(c, external != nullptr ? c.response == nullptr : right(c.request_id, c.response, c.response_size));
   });
-  ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  if (external != nullptr) {
-    EXPECT_EQ(exchange_on_ring(*external, static_cast<std::uint32_t>(config.num_slots), requests, row, right), 0u);
-  } else {
-    auto injector = p.create_injector();
-    for (std::uint64_t k = 0; k < requests; ++k)
-      ASSERT_TRUE(submit(injector, row(k).data(), row(k).size(), k)) << p.dump();
+  if (external == nullptr) {
+    expect_run(p, seen, row);
+    return;
   }
+  ASSERT_NO_FATAL_FAILURE(expect_start(p));
+  EXPECT_EQ(exchange_on_ring(*external, static_cast<std::uint32_t>(config.num_slots), requests, row, right), 0u);
   expect_stop(p);
   EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
   seen.expect_each_once();

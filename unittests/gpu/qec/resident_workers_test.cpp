@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resident workers with a stage of the program: traffic, restarts, and every way in which a block can let a pipeline
-// down.
-#include "unittests/gpu/qec/pipeline_gpu_rig.h"
-#include "unittests/gpu/qec/resident_stages.h"
+// Resident workers with a stage of the program: traffic, restarts, what start refuses. pipeline_gpu_engines_test.cpp
+// has what they have in common with graphs.
+#include "unittests/gpu/qec/resident_rig.h"
 
 #include <optional>
 
@@ -20,55 +19,26 @@ struct ResidentWorkers : gpu_test {
   gpu::resident_launcher add_one(unsigned threads, std::size_t shared_bytes = 0) const {
     return launch_add_one(release->device<int>(), threads, shared_bytes);
   }
-  gpu::resident_config config(int workers) const {
-    gpu::resident_config c;
-    c.num_workers = workers;
-    c.payload_bytes = 8;
-    c.output_bytes = 8;
-    c.device_id = test_device();
-    return c;
-  }
-  /// The CPU stage answers with the block's output.
-  static void wire(pipe::realtime_pipeline &p, const gpu::resident_workers &workers, seen_by_request &seen) {
-    p.set_gpu_stage([&](int id) { return workers.resources(id, kDecode, nullptr); });
-    p.set_cpu_stage([](const pipe::cpu_stage_context &c) {
-      std::memcpy(c.response_buffer, c.gpu_output, c.gpu_output_size);
-      return c.gpu_output_size;
-    });
-    p.set_completion_handler([&](const pipe::completion &c) {
-      std::uint64_t answer = 0;
-      if (c.response_size == sizeof(answer))
-        std::memcpy(&answer, c.response, sizeof(answer));
-      seen.record(c, (answer & UINT32_MAX) == c.request_id + 1);
-    });
-  }
-
   std::optional<gpu::mapped_block> release; ///< the word that stages wait for
 };
 
 TEST_F(ResidentWorkers, AnswerEachRequestOnceOverRestartsAndWithoutABlockLeft) {
   constexpr std::uint64_t kRequests = 20000;
-  gpu::resident_workers workers(config(8), add_one(128));
+  gpu::resident_workers workers(resident_config_of(8), add_one(128));
   for (int run = 0; run < 3; ++run) {
     seen_by_request seen(kRequests);
     pipe::realtime_pipeline p(gpu_pipeline(8, 32, kSlot)); // destroyed before the workers: frees memory of the device
-    wire(p, workers, seen);
-    ASSERT_NO_FATAL_FAILURE(expect_start(p));
-    auto injector = p.create_injector();
-    for (std::uint64_t k = 0; k < kRequests; ++k)
-      ASSERT_TRUE(submit(injector, &k, sizeof(k), k)) << p.dump();
-    expect_stop(p);
-    EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
-    seen.expect_each_once();
+    wire_resident(p, workers, seen);
+    ASSERT_NO_FATAL_FAILURE(expect_run(p, seen, [](const std::uint64_t &k) { return bytes_of(k); }));
     CUDA_EXPECT_OK(cudaDeviceSynchronize()); // returns: no block runs
   }
 }
 
 TEST_F(ResidentWorkers, APayloadLongerThanAMailboxFailsItsRequestOnly) {
-  gpu::resident_workers workers(config(1), add_one(32));
+  gpu::resident_workers workers(resident_config_of(1), add_one(32));
   seen_by_request seen(3);
   pipe::realtime_pipeline p(gpu_pipeline(1, 4, kSlot));
-  wire(p, workers, seen);
+  wire_resident(p, workers, seen);
   ASSERT_NO_FATAL_FAILURE(expect_start(p));
   auto injector = p.create_injector();
   for (std::uint64_t k = 0; k < 3; ++k) {
@@ -80,33 +50,6 @@ TEST_F(ResidentWorkers, APayloadLongerThanAMailboxFailsItsRequestOnly) {
   EXPECT_EQ(seen.last_error, cudaErrorInvalidValue);
 }
 
-TEST_F(ResidentWorkers, AStageThatDoesNotReturnIsReportedAndAwaitedByTheNextStop) {
-  gpu::resident_config slow = config(2);
-  slow.timeout_ns = 100'000'000;
-  gpu::resident_workers workers(slow, add_one(32));
-  seen_by_request seen(2);
-  pipe::pipeline_stage_config c = gpu_pipeline(2, 4, kSlot);
-  c.grace_period_ns = 100'000'000;
-  pipe::realtime_pipeline p(c);
-  wire(p, workers, seen);
-  ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  auto injector = p.create_injector();
-  const std::uint64_t waits = std::uint64_t{1} << 32, good = 1;
-  ASSERT_TRUE(submit(injector, &waits, sizeof(waits), 0));
-  ASSERT_TRUE(submit(injector, &good, sizeof(good), 1));
-  ASSERT_TRUE(eventually([&] { return seen.all == 1; })) << "the other worker goes on";
-  expect_stop(p);
-  EXPECT_FALSE(p.last_stop().drained);
-  EXPECT_NE(p.last_stop().text.find("have not ended"), std::string::npos) << p.last_stop().text;
-  EXPECT_THROW(p.start(), std::logic_error);
-  *release->host<volatile int>() = 1;
-  expect_stop(p);
-  EXPECT_TRUE(p.last_stop().drained) << p.last_stop().text;
-  EXPECT_EQ(seen.all, 2u);
-  ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  expect_stop(p);
-}
-
 TEST_F(ResidentWorkers, BlocksForWhichTheDeviceHasNoRoomAreRefusedByStart) {
   int processors = 0, memory = 0;
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, test_device());
@@ -114,13 +57,13 @@ TEST_F(ResidentWorkers, BlocksForWhichTheDeviceHasNoRoomAreRefusedByStart) {
   struct one {
     one(const gpu::resident_config &c, const gpu::resident_launcher &launch)
         : workers(c, launch), pipeline(gpu_pipeline(1, 4, kSlot)) {
-      wire(pipeline, workers, seen);
+      wire_resident(pipeline, workers, seen);
     }
     gpu::resident_workers workers;
     seen_by_request seen{1};
     pipe::realtime_pipeline pipeline;
   };
-  gpu::resident_config most = config(64);
+  gpu::resident_config most = resident_config_of(64);
   most.timeout_ns = 2'000'000'000;
   // A block of each fills a multiprocessor.
   const auto launch = add_one(32, static_cast<std::size_t>(memory) - 1024);
@@ -142,16 +85,16 @@ TEST_F(ResidentWorkers, BlocksForWhichTheDeviceHasNoRoomAreRefusedByStart) {
 }
 
 TEST_F(ResidentWorkers, BlocksThatNoDeviceHoldsAreRefusedWhenTheyAreMade) {
-  EXPECT_THROW(gpu::resident_workers(config(1), add_one(32, std::size_t{1} << 20)), std::runtime_error);
+  EXPECT_THROW(gpu::resident_workers(resident_config_of(1), add_one(32, std::size_t{1} << 20)), std::runtime_error);
   for (const unsigned threads : {0u, 31u, 2048u})
-    EXPECT_THROW(gpu::resident_workers(config(1), add_one(threads)), std::runtime_error) << threads;
+    EXPECT_THROW(gpu::resident_workers(resident_config_of(1), add_one(threads)), std::runtime_error) << threads;
 }
 
 TEST_F(ResidentWorkers, AnErrorBeforeTheLaunchIsNotTheLaunchs) {
-  gpu::resident_workers workers(config(1), add_one(32));
+  gpu::resident_workers workers(resident_config_of(1), add_one(32));
   seen_by_request seen(1);
   pipe::realtime_pipeline p(gpu_pipeline(1, 4, kSlot));
-  wire(p, workers, seen);
+  wire_resident(p, workers, seen);
   void *none = nullptr;
   EXPECT_NE(cudaMalloc(&none, SIZE_MAX / 2), cudaSuccess); // stays as the thread's last error
   ASSERT_NO_FATAL_FAILURE(expect_start(p));
@@ -161,7 +104,7 @@ TEST_F(ResidentWorkers, AnErrorBeforeTheLaunchIsNotTheLaunchs) {
 
 TEST_F(ResidentWorkers, WrongConfigurationsAreRefusedWithTheField) {
   const auto refused = [&](const char *text, auto &&change) {
-    gpu::resident_config c = config(1);
+    gpu::resident_config c = resident_config_of(1);
     change(c);
     try {
       const gpu::resident_workers workers(c, add_one(32));
@@ -175,31 +118,12 @@ TEST_F(ResidentWorkers, WrongConfigurationsAreRefusedWithTheField) {
   refused("output_bytes is 0", [](auto &c) { c.output_bytes = 0; });
   refused("payload_bytes is", [](auto &c) { c.payload_bytes = SIZE_MAX; });
   refused("memory_kind is 0", [](auto &c) { c.memory_kind = CUDAQ_MEMORY_HOST; });
-  gpu::resident_config nowhere = config(1);
+  gpu::resident_config nowhere = resident_config_of(1);
   nowhere.device_id = 99;
   EXPECT_THROW(gpu::resident_workers(nowhere, add_one(32)), std::runtime_error);
-  const gpu::resident_workers two(config(2), add_one(32));
+  const gpu::resident_workers two(resident_config_of(2), add_one(32));
   EXPECT_THROW(two.resources(2, kDecode, nullptr), std::out_of_range);
   EXPECT_THROW(two.resources(-1, kDecode, nullptr), std::out_of_range);
-}
-
-TEST_F(ResidentWorkers, Row59_AFaultOfABlockIsAnsweredAndNothingHangs) {
-  // After a fault CUDA memory cannot be freed, so nothing is destroyed.
-  auto &workers = *new gpu::resident_workers(config(2), add_one(32));
-  auto &seen = *new seen_by_request(4);
-  auto &p = *new pipe::realtime_pipeline(gpu_pipeline(2, 8, kSlot));
-  wire(p, workers, seen);
-  ASSERT_NO_FATAL_FAILURE(expect_start(p));
-  auto injector = p.create_injector();
-  const std::uint64_t good = 0;
-  ASSERT_TRUE(submit(injector, &good, sizeof(good), 0));
-  ASSERT_TRUE(eventually([&] { return seen.all == 1; }));
-  for (std::uint64_t k = 1; k < 4; ++k)
-    ASSERT_TRUE(submit(injector, &kTrap, sizeof(kTrap), k));
-  EXPECT_TRUE(eventually([&] { return seen.all == 4; })) << p.dump();
-  expect_stop(p);
-  seen.expect_each_once(3);
-  EXPECT_NE(seen.last_error, 0);
 }
 
 } // namespace

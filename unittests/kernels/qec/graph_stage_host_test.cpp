@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs that their worker's own thread launches, without a GPU: functions in place of graphs.
 // unittests/gpu/qec/graph_stage_test.cpp tests them on a GPU.
-#include "cudaq/qec/realtime/graph_stage.h"
-#include "unittests/kernels/qec/adder_rig.h"
+#include "unittests/kernels/qec/graph_adders.h"
 #include "unittests/support/fault_points.h"
-
-#include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <mutex>
 #include <set>
@@ -15,64 +12,7 @@ namespace {
 
 namespace faults = cudaq::realtime::test::faults;
 
-/// A worker: its graph adds one to the word at `input`, which a hook or the stage has put there.
-struct adder {
-  explicit adder(const gpu::graph_stage_config &config) : stage(config) {
-    graph.run = [this] {
-      while (hangs.load())
-        std::this_thread::yield();
-      std::uint64_t word = 0;
-      std::memcpy(&word, stage.input() != nullptr ? stage.input() : &copied, sizeof(word));
-      output = word + 1;
-      cudaq::realtime::detail::store_release(ready, 1);
-    };
-  }
-  gpu_worker_resources resources() {
-    gpu_worker_resources r;
-    r.graph_exec = &graph;
-    r.function_id = kFunction;
-    r.gpu_output = &output;
-    r.gpu_output_size = sizeof(output);
-    r.ready_flag = &ready;
-    r.pre_launch_data = r.post_launch_data = this;
-    if (stage.input() == nullptr)
-      r.pre_launch_fn = [](void *self, void *slot, cudaStream_t stream) {
-        static_cast<adder *>(self)->copy(slot, stream);
-      };
-    return r;
-  }
-  void copy(void *slot, cudaStream_t stream) {
-    EXPECT_NE(stream, nullptr);
-    if (in_hook)
-      in_hook();
-    std::memcpy(&copied, static_cast<std::uint8_t *>(slot) + CUDAQ_RPC_HEADER_SIZE, sizeof(copied));
-  }
-
-  gpu::graph_stage stage;
-  CUgraphExec_st graph;
-  std::atomic<bool> hangs{false};
-  std::function<void()> in_hook;
-  std::uint64_t copied = 0, output = 0;
-  volatile int ready = 0;
-};
-
-class GraphStageOnHost : public testing::Test {
-protected:
-  void make(const gpu::graph_stage_config &config = {}) {
-    for (int id = 0; id < kWorkers; ++id)
-      adders.emplace_back(config);
-  }
-  gpu_worker_resources resources(int id) {
-    adder &a = adders[static_cast<std::size_t>(id)];
-    return a.stage.resources(a.resources());
-  }
-  void TearDown() override {
-    adders.clear();
-    EXPECT_EQ(fake_cuda::violations(), "");
-    EXPECT_EQ(fake_cuda::clean_up(), 0);
-  }
-  std::deque<adder> adders;
-};
+class GraphStageOnHost : public testing::Test, public graph_adders {};
 
 gpu::graph_stage_config with_input() {
   gpu::graph_stage_config c;
@@ -169,27 +109,6 @@ TEST_F(GraphStageOnHost, APostLaunchHookThatThrowsDoesNotMixUpTheNextRequest) {
   r.pipeline.stop();
 }
 
-TEST_F(GraphStageOnHost, AGraphThatHangsIsReportedAndAwaitedByTheNextStop) {
-  gpu::graph_stage_config c;
-  c.timeout_ns = 100'000'000;
-  make(c);
-  adder_rig r([this](int id) { return resources(id); });
-  ASSERT_EQ(r.refusal(), "");
-  for (adder &a : adders)
-    a.hangs = true;
-  auto injector = r.pipeline.create_injector();
-  const std::uint64_t word = 0;
-  injector.submit(kFunction, &word, sizeof(word), 0);
-  EXPECT_TRUE(eventually([&] { return r.pipeline.stats().dispatched == 1; }));
-  r.pipeline.stop();
-  EXPECT_NE(r.pipeline.last_stop().text.find("GPU stages of 1 workers have not ended"), std::string::npos)
-      << r.pipeline.last_stop().text;
-  for (adder &a : adders)
-    a.hangs = false;
-  r.pipeline.stop();
-  EXPECT_TRUE(r.pipeline.last_stop().drained) << r.pipeline.last_stop().text;
-}
-
 TEST_F(GraphStageOnHost, WrongArgumentsAreRefusedWithTheirName) {
   const auto refusal = [](auto &&call) -> std::string {
     try {
@@ -212,10 +131,6 @@ TEST_F(GraphStageOnHost, WrongArgumentsAreRefusedWithTheirName) {
   r.io_ctx = &r;
   EXPECT_NE(refusal([&] { adders.front().stage.resources(r); }).find("io_ctx is set"), std::string::npos);
   EXPECT_NE(refusal([&] { adders.front().stage.resources({}); }).find("graph_exec is NULL"), std::string::npos);
-  adder_rig one([this](int id) { return resources(id); }), same([this](int id) { return resources(id); });
-  ASSERT_EQ(one.refusal(), "");
-  EXPECT_NE(same.refusal().find("it serves a worker already"), std::string::npos);
-  one.pipeline.stop();
 }
 
 } // namespace

@@ -15,6 +15,7 @@ using cudaq::realtime::test::spared;
 struct pipeline_kind {
   const char *name;
   bool graphs, external, cpu_stage;
+  bool two_sides = false; ///< of the external ring: requests and answers in memory of their own
 };
 inline void PrintTo(const pipeline_kind &k, std::ostream *out) { *out << k.name; }
 inline const std::vector<pipeline_kind> kPipelineKinds = {{"HostStages", false, false, true},
@@ -32,7 +33,7 @@ public:
       : kind(of), config(pipeline_rig::small(workers, slots)), generations(static_cast<std::size_t>(slots)) {
     config.grace_period_ns = grace_period_ns;
     if (kind.external)
-      config.external_ringbuffer = &foreign.emplace(static_cast<std::uint32_t>(slots), true).ring;
+      config.external_ringbuffer = &foreign.emplace(static_cast<std::uint32_t>(slots), !kind.two_sides).ring;
     if (kind.graphs)
       graphs.emplace(config, requests);
     else

@@ -171,24 +171,6 @@ struct short_stop {
   pipeline_rig rig;
 };
 
-TEST_P(PipelineExternalRing, WhatStopGivesUpHasACompletionToo) {
-  short_stop s(GetParam(), 4, kSecond / 10);
-  std::atomic<int> deferred{0};
-  s.rig.pipeline->set_cpu_stage([&](const cpu_stage_context &) {
-    ++deferred;
-    return DEFERRED_COMPLETION;
-  });
-  s.rig.pipeline->start();
-  for (std::uint64_t k = 0; k < 4; ++k)
-    ASSERT_TRUE(s.foreign.send(k));
-  ASSERT_TRUE(eventually([&] { return deferred == 4; }));
-  s.rig.pipeline->stop();
-  EXPECT_EQ(s.rig.seen.not_once(), 0u);
-  EXPECT_EQ(s.given_up, 4);
-  for (std::uint64_t k = 0; k < 4; ++k)
-    EXPECT_TRUE(s.foreign.receive(k, CUDAQ_RPC_ERR_SHUTTING_DOWN));
-}
-
 TEST_P(PipelineExternalRing, ACompletionThatIsUnderWayAtTheStopIsWaitedFor) {
   short_stop s(GetParam(), 1, kSecond / 20);
   std::atomic<int> slot{-1};

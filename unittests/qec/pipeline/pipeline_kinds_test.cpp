@@ -169,6 +169,32 @@ TEST_P(PipelineKinds, ResourcesThatContradictThemselvesAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Kinds, PipelineKinds, testing::ValuesIn(kPipelineKinds),
                          [](const auto &i) { return i.param.name; });
 
+/// A CPU stage that defers; on an external ring with both layouts.
+class PipelineDeferringKinds : public testing::TestWithParam<pipeline_kind> {};
+
+TEST_P(PipelineDeferringKinds, DeferredRequestsThatNobodyCompletesAreGivenUpByStop) {
+  any_rig r(GetParam(), kSecond / 10, 1, 4, 4);
+  r.defer_all();
+  r.pipeline().start();
+  for (int k = 0; k < 4; ++k)
+    ASSERT_TRUE(eventually([&] { return r.submit(); }));
+  ASSERT_TRUE(eventually([&] { return r.deferred == 4; }));
+  r.pipeline().stop();
+  r.expect_all_completed(CUDAQ_RPC_ERR_SHUTTING_DOWN);
+  EXPECT_EQ(r.given_up, 4u);
+  EXPECT_EQ(r.pipeline().last_stop().given_up, 4u);
+  for (int slot = 0; slot < 4; ++slot) {
+    EXPECT_FALSE(r.pipeline().complete_deferred(slot, r.generations[static_cast<std::size_t>(slot)], 0, 0));
+    EXPECT_NO_THROW(r.pipeline().complete_deferred(slot)) << "a late decode thread gets no exception";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PipelineDeferringKinds,
+                         testing::Values(kPipelineKinds[0], kPipelineKinds[2], kPipelineKinds[3], kPipelineKinds[5],
+                                         pipeline_kind{"HostStagesTwoSides", false, true, true, true},
+                                         pipeline_kind{"GraphsTwoSides", true, true, true, true}),
+                         [](const auto &i) { return i.param.name; });
+
 /// Completions that come from outside for a request that is not there, while a CPU stage runs. The stage of each
 /// request reports its generation, echoes the request, and waits at the gate if it is closed.
 class PipelineStrayCompletion : public testing::TestWithParam<pipeline_kind> {

@@ -2,7 +2,6 @@
 #include "unittests/qec/pipeline/pipeline_rig.h"
 
 #include <csignal>
-#include <mutex>
 #include <stdexcept>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -158,31 +157,6 @@ TEST(PipelineStop, AllWorkersStuckLeavesNobodyWithoutACompletion) {
   rig.pipeline->stop();
   EXPECT_EQ(rig.seen.not_once(), 0u);
   EXPECT_EQ(rig.pipeline->last_stop().given_up, 8u);
-}
-
-TEST(PipelineStop, DeferredRequestsThatNobodyCompletesAreGivenUp) {
-  pipeline_rig rig(quick(1, 4), 4);
-  std::mutex mutex;
-  std::vector<std::pair<int, std::uint64_t>> open;
-  rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    open.emplace_back(c.origin_slot, c.generation);
-    return DEFERRED_COMPLETION;
-  });
-  rig.pipeline->start();
-  rig.submit_all();
-  EXPECT_TRUE(eventually([&] {
-    const std::lock_guard<std::mutex> lock(mutex);
-    return open.size() == 4;
-  }));
-  rig.pipeline->stop();
-  EXPECT_EQ(rig.seen.not_once(), 0u);
-  EXPECT_EQ(rig.pipeline->last_stop().given_up, 4u);
-  ASSERT_EQ(open.size(), 4u);
-  for (const auto &[slot, generation] : open) {
-    EXPECT_FALSE(rig.pipeline->complete_deferred(slot, generation, 0, 0));
-    EXPECT_NO_THROW(rig.pipeline->complete_deferred(slot)) << "a late decode thread gets no exception";
-  }
 }
 
 TEST(PipelineStop, ACallbackThatDoesNotComeBackIsReported) {

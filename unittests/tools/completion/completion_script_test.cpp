@@ -75,9 +75,9 @@ TEST_F(CompletionScript, OffersOptionsAndValuesInBash) {
   EXPECT_EQ(in_bash("latency --exch"), offered_words{"--exchanges"});
   EXPECT_EQ(in_bash("bench device --cur"), offered_words{"--curves"});
   EXPECT_EQ(in_bash("latency --curv"), offered_words{}) << "an option of another subcommand";
-  EXPECT_EQ(in_bash("doctor --transport ''"), (offered_words{"cpu_roce", "roce", "shm", "udp"}));
-  EXPECT_EQ(in_bash("doctor --transport = u"), offered_words{"udp"}) << "bash divides --transport=u";
-  EXPECT_EQ(in_bash("doctor --transport ="), (offered_words{"cpu_roce", "roce", "shm", "udp"}));
+  EXPECT_EQ(in_bash("doctor --transport ''"), (offered_words{"cpu_roce", "gpu-roce", "roce", "shm", "ucx", "udp"}));
+  EXPECT_EQ(in_bash("doctor --transport = u"), (offered_words{"ucx", "udp"})) << "bash divides --transport=u";
+  EXPECT_EQ(in_bash("doctor --transport ="), (offered_words{"cpu_roce", "gpu-roce", "roce", "shm", "ucx", "udp"}));
   EXPECT_EQ(in_bash("latency --slots ''"), offered_words{}) << "a number";
 }
 
@@ -97,7 +97,7 @@ TEST_F(CompletionScript, OffersTheSameInFish) {
   EXPECT_TRUE(in_fish("latency --exch")[0].starts_with("--exchanges\t"));
   EXPECT_EQ(in_fish("bench dev").size(), 1u);
   const offered_words values = in_fish("doctor --transport ");
-  ASSERT_EQ(values.size(), 4u);
+  ASSERT_EQ(values.size(), 6u);
   EXPECT_TRUE(values[0].starts_with("cpu_roce"));
   EXPECT_EQ(in_fish("latency --curv"), offered_words{});
 }
@@ -113,7 +113,7 @@ TEST_F(CompletionScript, OffersTheSameInZsh) {
   EXPECT_TRUE(has(asked(""), "compdef"));
   EXPECT_TRUE(has(asked("_cudaq-realtime-latency"), "--quick[4000 exchanges in 2 repetitions]"));
   const offered_words doctor = asked("_cudaq-realtime-doctor");
-  EXPECT_TRUE(has(doctor, "--transport=[also what this transport needs]:TEXT:(udp roce shm cpu_roce)"));
+  EXPECT_TRUE(has(doctor, "--transport=[also what this transport needs]:TEXT:(udp roce shm cpu_roce gpu-roce ucx)"));
   EXPECT_TRUE(std::ranges::any_of(doctor, [](const std::string &line) {
     return line.starts_with("--json=[") && line.ends_with("]::\\[FILE\\]:_files");
   }));

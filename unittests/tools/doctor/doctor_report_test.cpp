@@ -1,46 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unittests/tools/common/run_program.h"
-
-#include <gtest/gtest.h>
+#include "unittests/tools/doctor/made_up_machine.h"
 
 namespace cudaq::realtime::tools::test {
 namespace {
-
-/// A folder whose sys, proc and dev describe a made-up machine.
-class made_up_machine {
-public:
-  void file(const std::string &path, const std::string &text) {
-    const auto at = scratch_.path() / path;
-    std::filesystem::create_directories(at.parent_path());
-    std::ofstream(at) << text << "\n";
-  }
-  void link(const std::string &path, const std::string &target) {
-    const auto at = scratch_.path() / path;
-    std::filesystem::create_directories(at.parent_path());
-    std::filesystem::create_symlink(target, at);
-  }
-  /// For all cores of a small machine: this process may be limited to some of them.
-  void each_core(const std::string &path, const std::string &text) {
-    for (int core = 0; core < 64; ++core)
-      file("sys/devices/system/cpu/cpu" + std::to_string(core) + "/" + path, text);
-  }
-  program_result doctor(const std::string &options = "") const {
-    return run_program("doctor --json --root '" + scratch_.path().string() + "' " + options);
-  }
-
-private:
-  const scratch_folder scratch_;
-};
-
-/// "verdict: detail" of a line.
-std::string line_of(const nlohmann::json &report, const std::string &part, const std::string &name) {
-  if (report.is_discarded() || !report.contains("parts") || !report["parts"].contains(part))
-    return "no such part";
-  for (const auto &f : report["parts"][part])
-    if (f.at("name") == name)
-      return f.at("verdict").get<std::string>() + ": " + f.at("detail").get<std::string>();
-  return "no such line";
-}
 
 TEST(Doctor, JudgesThisMachineAndSendsARequestThroughADispatcher) {
   const program_result r = run_program("doctor --json");

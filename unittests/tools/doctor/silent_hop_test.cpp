@@ -9,6 +9,11 @@ namespace {
 // Each part does its work a little later than the one before it.
 TEST(SilentHop, IsTheFirstPartThatDidNothing) {
   hop_counts c;
+  c.connected = false;
+  EXPECT_EQ(silent_hop(c), "the dispatcher's thread does not run");
+  c.heartbeat = 5;
+  EXPECT_NE(silent_hop(c).find("the provider does not answer the client"), std::string::npos);
+  c = {};
   EXPECT_EQ(silent_hop(c), "the client cannot send the request");
   c.sent = true;
   hop_counts known = c;

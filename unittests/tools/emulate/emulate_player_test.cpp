@@ -212,6 +212,9 @@ TEST(Player, SaysWhatAStatusOfTheServerMeans) {
   EXPECT_EQ(note("decode", 3), std::string("status 3: ") + qec::decode_status_text(qec::decode_status::no_solution));
   EXPECT_EQ(note("decode", CUDAQ_RPC_ERR_NO_SUCH_FUNCTION),
             std::string("status -1001: ") + cudaq_rpc_status_string(CUDAQ_RPC_ERR_NO_SUCH_FUNCTION));
+  EXPECT_EQ(note("server", 1), "status 1: INVALID_DECODER");
+  EXPECT_EQ(note("server", 2), "status 2: BAD_REQUEST");
+  EXPECT_EQ(note("server", 3), "status 3: INTERNAL: no set of errors explains the shot");
   EXPECT_EQ(note("server", 4), "status 4: NOT_READY: the server ends");
   EXPECT_EQ(note("server", 6), "status 6: SYNDROMES_DROPPED");
   EXPECT_EQ(note("server", 7), std::string("status 7: ") + cudaq_rpc_status_string(7));

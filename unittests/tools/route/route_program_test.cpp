@@ -58,6 +58,14 @@ TEST_F(Route, NamesThePlaceOfAWrongField) {
   expect_refused("nodes: [{name: a, port: 1}]\ntls: nothing\n", "the transports 'nothing' of UCX");
 }
 
+TEST_F(Route, RefusesAProviderWhoseTransportsUcxDoesNotKnow) {
+  write(folder_.path() / "route.yaml", "nodes: [{name: a, port: 1}]\n");
+  const program_result r = run_program("route --config '" + (folder_.path() / "route.yaml").string() +
+                                       "' --transport ucx -- --port=0 --tls=nothing");
+  EXPECT_EQ(r.exit_code, 2) << "-1: it crashed";
+  EXPECT_TRUE(contains(r.err, "the transports 'nothing' of UCX (--tls, UCX_TLS)")) << r.err;
+}
+
 TEST_F(Route, PrintsItsSchema) {
   const program_result schema = run_program("route --schema");
   EXPECT_EQ(schema.exit_code, 0);

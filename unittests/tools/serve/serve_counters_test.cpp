@@ -47,6 +47,9 @@ TEST_F(Serve, ShowsItsCounters) {
   const std::string text = counters_at(path);
   EXPECT_TRUE(contains(text, "\ncudaq_decoder_requests_total{decoder=\"6\"} 1\n")) << text;
   EXPECT_TRUE(contains(text, "\ncudaq_decoder_answers_total{decoder=\"6\",status=\"ok\"} 1\n")) << text;
+  for (const char *status : {"invalid_decoder", "bad_request", "internal", "not_ready", "busy", "syndromes_dropped"})
+    EXPECT_TRUE(contains(text, "cudaq_decoder_answers_total{decoder=\"6\",status=\"" + std::string(status) + "\"} 0\n"))
+        << text;
   const std::string page = tcp_reader(port).page();
   EXPECT_TRUE(page.starts_with("HTTP/1.1 200 OK\r\n")) << page;
   EXPECT_TRUE(contains(page, "cudaq_decoder_shots_total{decoder=\"6\"} 1\n")) << page;

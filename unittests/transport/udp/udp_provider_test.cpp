@@ -43,7 +43,7 @@ TEST_F(UdpProvider, TellsEndpointAndGeometryAfterCreate) {
   EXPECT_EQ(size, 100u);
   char small[10];
   EXPECT_EQ(library().table->get_endpoint_info(handle, small, sizeof(small)), CUDAQ_ERR_INVALID_ARG);
-  EXPECT_TRUE(refused_with({"length 10", "buffer of"}));
+  EXPECT_TRUE(refused_with({"length is 10", "buffer of"}));
 }
 
 TEST_F(UdpProvider, HasOneShape) {

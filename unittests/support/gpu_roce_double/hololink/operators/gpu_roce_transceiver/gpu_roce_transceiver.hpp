@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cuda_runtime_api.h>
 
+#define CUDAQ_GPU_ROCE_DOUBLE 1 // what is built with this header moves no frame, and says so
+
 enum doca_error { DOCA_SUCCESS = 0, DOCA_ERROR_BAD_STATE = 11 };
 using doca_error_t = doca_error;
 struct doca_gpu_dev_verbs_qp;

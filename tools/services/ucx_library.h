@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library of the provider ucx has for programs: so the program itself does not need UCX.
+#pragma once
+
+#include "lib/transport/ucx/ucx_link.h"
+
+#include <memory>
+
+namespace cudaq::realtime::tools {
+
+/// Loads the library. It stays loaded: UCX has threads. Throws usage_error with what is missing.
+class ucx_library {
+public:
+  /// `user`: what needs it, for the text.
+  explicit ucx_library(const std::string &user);
+  [[nodiscard]] const std::string &path() const noexcept { return path_; }
+
+  /// Both throw usage_error if the library is of another build, or with UCX's reason.
+  std::unique_ptr<detail::node_link> make_link(const detail::ucx_link_options &options) const;
+  detail::ucx_description describe() const;
+
+private:
+  template <class Function>
+  Function function(const char *name) const;
+
+  std::string path_;
+  void *library_;
+};
+
+} // namespace cudaq::realtime::tools
