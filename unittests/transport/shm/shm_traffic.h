@@ -56,7 +56,9 @@ public:
 /// Keeps up to `window` checked requests in the ring. Each answer must be that of its request.
 class checked_traffic {
 public:
-  checked_traffic(shm_client &client, std::uint32_t window) : client_(client), window_(window) {}
+  /// `function_id`: a function of the server that answers as check_traffic and its host counterpart do.
+  checked_traffic(shm_client &client, std::uint32_t window, std::uint32_t function_id = kChecked)
+      : client_(client), window_(window), function_id_(function_id) {}
 
   /// Sends `count` more messages and collects their answers. CUDAQ_ERR_STATE: the server has ended. CUDAQ_ERR_INTERNAL:
   /// `wrong` says what was wrong.
@@ -90,7 +92,7 @@ private:
     const std::uint32_t most = std::min<std::uint32_t>(client_.slot_size - CUDAQ_RPC_HEADER_SIZE, sizeof(payload));
     const std::uint32_t bytes = checked_result_size(sequence + 1, most);
     fill_frame(payload, bytes, sequence, kRequestSalt);
-    client_.send(slot_of(sent_), kChecked, payload, bytes, sequence);
+    client_.send(slot_of(sent_), function_id_, payload, bytes, sequence);
     ++sent_;
   }
   bool collect() {
@@ -102,7 +104,8 @@ private:
     std::uint32_t sequence = 0;
     const bool right = read == CUDAQ_OK && header.status == 0 && header.request_id == expected &&
                        header.ptp_timestamp == std::uint64_t{expected} + 7 &&
-                       intact_frame(result, header.result_len, result_salt(kChecked), sequence) && sequence == expected;
+                       intact_frame(result, header.result_len, result_salt(function_id_), sequence) &&
+                       sequence == expected;
     if (!right)
       wrong = "answer " + std::to_string(answered) + " in slot " + std::to_string(slot) + ": read " +
               std::to_string(read) + ", status " + std::to_string(header.status) + ", request_id " +
@@ -112,7 +115,7 @@ private:
   }
 
   shm_client &client_;
-  std::uint32_t window_;
+  std::uint32_t window_, function_id_;
   std::uint64_t sent_ = 0;
 };
 
