@@ -159,7 +159,10 @@ int call(const std::string &name, std::uint32_t function_id, std::int32_t number
   shm_client client(name);
   if (client.status != CUDAQ_OK)
     return fail(client.text);
-  client.send(0, function_id, &number, sizeof(number), 1);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kPatience);
+  while (!client.try_send(0, function_id, &number, sizeof(number), 1))
+    if (std::chrono::steady_clock::now() > give_up)
+      return fail("slot 0 does not become free");
   const cudaq_status_t status = cudaq_shm_client_wait(client.get, 0, kPatience);
   cudaq_rpc_response_t header{};
   const void *result = nullptr;
