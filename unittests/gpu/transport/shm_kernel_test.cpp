@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel that serves clients of the provider shm in the ring shape. This process is the server. Each client is a
-// process of its own, shm_peer, which uses no CUDA.
+// process of its own, shm_peer, which uses no CUDA. The requests are in pinned memory, or in the memory of the GPU,
+// where the client maps them through Vulkan.
 //
 // CUDAQ_SOAK_MESSAGES: number of messages of the load test.
 #include "unittests/gpu/support/checked_device_functions.h"
@@ -11,13 +12,18 @@ namespace {
 
 constexpr std::uint32_t kFunction = 1; ///< the id of checked function 0
 
-class ShmKernel : public gpu_test {
+class ShmKernel : public gpu_test, public ::testing::WithParamInterface<const char *> {
 protected:
+  static std::vector<std::string> options(const std::string &name, std::uint32_t num_slots) {
+    std::vector<std::string> all{"--name",      name,  "--pinned",   "--num-slots", std::to_string(num_slots),
+                                 "--slot-size", "256", "--requests", GetParam()};
+    if (std::string(GetParam()) == "gpu")
+      all.insert(all.end(), {"--gpu", std::to_string(test_device())});
+    return all;
+  }
   struct session {
     explicit session(const char *subject, std::uint32_t messages, std::uint32_t num_slots = 8)
-        : name(own_name(subject)),
-          provider({"--name", name, "--pinned", "--num-slots", std::to_string(num_slots), "--slot-size", "256"}),
-          functions(1, messages) {
+        : name(own_name(subject)), provider(options(name, num_slots)), functions(1, messages) {
       EXPECT_EQ(provider.status, CUDAQ_OK) << provider.text;
       if (provider.status != CUDAQ_OK)
         return;
@@ -45,7 +51,7 @@ protected:
   }
 };
 
-TEST_F(ShmKernel, AnswersEveryMessageOfAnotherProcess) {
+TEST_P(ShmKernel, AnswersEveryMessageOfAnotherProcess) {
   const std::uint32_t messages = messages_or(100000);
   session s("load", messages);
   ASSERT_NE(s.dispatcher, nullptr);
@@ -67,7 +73,7 @@ TEST_F(ShmKernel, AnswersEveryMessageOfAnotherProcess) {
 }
 
 // Each call is a client of its own: the ring goes from one to the next, and each begins at slot 0.
-TEST_F(ShmKernel, AnswersErrorsAndDropsUnknownFunctions) {
+TEST_P(ShmKernel, AnswersErrorsAndDropsUnknownFunctions) {
   session s("errors", 1, 3);
   ASSERT_NE(s.dispatcher, nullptr);
   ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
@@ -78,7 +84,7 @@ TEST_F(ShmKernel, AnswersErrorsAndDropsUnknownFunctions) {
   EXPECT_TRUE(eventually([&] { return s.dispatcher->stats().dropped_unknown_function == 1; }));
 }
 
-TEST_F(ShmKernel, UnknownFunctionsAreAnsweredIfTheServerWantsIt) {
+TEST_P(ShmKernel, UnknownFunctionsAreAnsweredIfTheServerWantsIt) {
   session s("unknown", 1);
   ASSERT_NE(s.dispatcher, nullptr);
   s.dispatcher->options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
@@ -88,7 +94,7 @@ TEST_F(ShmKernel, UnknownFunctionsAreAnsweredIfTheServerWantsIt) {
 
 // A client is killed with requests and answers in the ring. The next one gets the ring, cleared, and only its own
 // answers.
-TEST_F(ShmKernel, AKilledClientIsReplaced) {
+TEST_P(ShmKernel, AKilledClientIsReplaced) {
   session s("killed", 1u << 22);
   ASSERT_NE(s.dispatcher, nullptr);
   ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
@@ -105,7 +111,7 @@ TEST_F(ShmKernel, AKilledClientIsReplaced) {
   EXPECT_EQ(s.functions.function(0)->corrupt, 0u);
 }
 
-TEST_F(ShmKernel, EndsWithAClientInTheMiddleOfItsRequests) {
+TEST_P(ShmKernel, EndsWithAClientInTheMiddleOfItsRequests) {
   session s("stopped", 1u << 22);
   ASSERT_NE(s.dispatcher, nullptr);
   ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
@@ -117,6 +123,9 @@ TEST_F(ShmKernel, EndsWithAClientInTheMiddleOfItsRequests) {
   EXPECT_EQ(client.line().rfind("GONE ", 0), 0u);
   EXPECT_EQ(client.wait(), 3);
 }
+
+INSTANTIATE_TEST_SUITE_P(Requests, ShmKernel, ::testing::Values("host", "gpu"),
+                         [](const auto &tested) { return std::string(tested.param); });
 
 } // namespace
 } // namespace cudaq::realtime::test
