@@ -2,7 +2,7 @@
 // A GPU that is none, for the processes of shm_gpu_rings_test.cpp: its memory is a file in memory (memfd), which a
 // client maps. It stands in for shm_cuda.cpp in the server and for vulkan_import.cpp in the client. Memory that is
 // pinned needs nothing here, because the "device" is a thread.
-#include "lib/transport/shm/shm_cuda.h"
+#include "unittests/transport/shm/shm_gpu_double.h"
 
 #include <cstring>
 #include <sys/mman.h>
@@ -54,8 +54,12 @@ status_or_reason pin_pages(std::uint8_t *, std::uint64_t) { return {}; }
 void unpin_pages(std::uint8_t *) {}
 
 status_or_reason make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
+#ifdef CUDAQ_TEST_VULKAN_DOUBLE
+  if (device == 1)
+    return test::make_vulkan_double(bytes, out);
+#endif
   if (device != 0)
-    return make_reason(CUDAQ_ERR_UNSUPPORTED, "--requests is gpu: the double is device 0, not %d", device);
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "--requests is gpu: there is no device %d", device);
   out = std::make_unique<double_memory>(bytes);
   return out->host() != nullptr && out->device() != nullptr
              ? status_or_reason{}

@@ -186,6 +186,25 @@ TEST(ShmGpuRings, AClientThatCannotMapTheMemoryIsToldWhy) {
   expect_sends(name, 10, 4); // the ring is free again
 }
 
+// The real client library, on a device of Vulkan: Debian's mesa-vulkan-drivers has one without a GPU.
+TEST(ShmGpuRings, AClientMapsTheMemoryOfAVulkanDevice) {
+  const std::string name = own_name("gpuvulkan");
+  child_process trial({CUDAQ_SHM_GPU_SERVER, name, "--gpu", "1"});
+  const std::string first = trial.line();
+  if (first.rfind("REFUSED", 0) == 0)
+    GTEST_SKIP() << first;
+  trial.kill();
+  gpu_server server(name, {"--gpu", "1", "--num-slots", "5"});
+  for (int round = 0; round < 2; ++round) {
+    peer_client killed({"stream", name, "5", "1"});
+    ASSERT_EQ(killed.line(), "GO");
+    killed.kill();
+    peer_client client({"send", name, kSanitized ? "200" : "2000", "5", "1"});
+    EXPECT_EQ(client.done(), kSanitized ? 200u : 2000u);
+  }
+  server.stop();
+}
+
 /// Answers one request of attach in a way of its own.
 class wrong_server {
 public:
