@@ -109,13 +109,19 @@ status_or_reason shm_memory::make_gpu_part() {
   return {};
 }
 
-/// Its owner word, which is the dispatcher's, stays as it is.
+/// Its owner word, which is the dispatcher's, stays as it is. Words that are right are not written: a dispatcher may be
+/// reading them.
 void shm_memory::write_record(std::uint32_t k) {
   auto *const record = reinterpret_cast<ring_record *>(requests(k) + layout_.tx_flags) - 1;
-  record->magic[0] = kRecordMagic[0], record->magic[1] = kRecordMagic[1];
-  record->self = reinterpret_cast<std::uintptr_t>(record);
-  record->lap_offset = lap_distance(layout_.num_slots);
-  record->requests = reinterpret_cast<std::uintptr_t>(rx_data(k));
+  const auto set = [](std::uint64_t &word, std::uint64_t value) {
+    if (load_relaxed(word) != value)
+      store_relaxed(word, value);
+  };
+  set(record->magic[0], kRecordMagic[0]);
+  set(record->magic[1], kRecordMagic[1]);
+  set(record->self, reinterpret_cast<std::uintptr_t>(record));
+  set(record->lap_offset, lap_distance(layout_.num_slots));
+  set(record->requests, reinterpret_cast<std::uintptr_t>(rx_data(k)));
 }
 
 void shm_memory::unpin(std::uint32_t k) {

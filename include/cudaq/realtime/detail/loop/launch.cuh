@@ -210,7 +210,7 @@ inline void find_laps(slot_ring &ring) {
                                    : nullptr;
   if (record != nullptr) {
     ring.lap_offset = lap_distance(ring.num_slots);
-    ring.rx_alias = record->requests;
+    ring.rx_alias = load_relaxed(record->requests);
   }
 }
 

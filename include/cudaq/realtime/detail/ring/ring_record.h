@@ -60,7 +60,7 @@ inline constexpr std::size_t lap_distance(std::uint32_t num_slots) {
 /// shares the memory may write the record at any time: use lap_distance, not what the record holds.
 inline const ring_record *find_lap_record(const volatile std::uint64_t *tx_flags, std::uint32_t num_slots) {
   const ring_record *const record = find_record(tx_flags);
-  const bool fits = record != nullptr && record->lap_offset == lap_distance(num_slots);
+  const bool fits = record != nullptr && load_relaxed(record->lap_offset) == lap_distance(num_slots);
   return fits ? record : nullptr;
 }
 inline std::size_t lap_offset_of(const volatile std::uint64_t *tx_flags, std::uint32_t num_slots) {
