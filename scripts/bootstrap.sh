@@ -42,6 +42,7 @@ may|cmd:doxygen|doxygen|the interface in the site
 may|venv|python3-venv|the test of the Python package
 may|cmd:abidiff|abigail-tools|the comparison with the released ABI
 may|cmd:spin|spin|the model of the slot protocol
+may|file:/usr/share/vulkan/icd.d|mesa-vulkan-drivers|a Vulkan device without a GPU, for a client of the provider shm
 may|cmd:shellcheck|shellcheck|the check of the shell scripts
 may|cmd:qemu-system-x86_64|qemu-system-x86|the tests of RoCE in a guest with the kernel's soft-RoCE
 may|cmd:busybox|busybox-static|the same: the programs of the guest

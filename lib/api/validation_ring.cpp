@@ -132,7 +132,7 @@ status_or_reason check_staging(const cudaq_ringbuffer_t &r, const cudaq_dispatch
 
 status_or_reason check_requests_are_near(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   const ring_record *const record = find_record(r.tx_flags_host);
-  if (record == nullptr || record->lap_offset == 0)
+  if (record == nullptr || load_relaxed(record->lap_offset) == 0)
     return {};
   if (find_lap_record(r.tx_flags_host, c.num_slots) == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG,

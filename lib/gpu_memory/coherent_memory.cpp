@@ -39,6 +39,8 @@ public:
 status_or_reason map_coherent(const mapping_request &request, mapping_result &out) {
   if (request.nic_registration)
     return lacks("managed memory cannot be registered with a NIC");
+  if (request.exportable)
+    return lacks("managed memory cannot be mapped by another process");
   int direct = 0;
   if (const cudaError_t error =
           cudaDeviceGetAttribute(&direct, cudaDevAttrDirectManagedMemAccessFromHost, request.device))

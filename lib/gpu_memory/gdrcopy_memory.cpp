@@ -79,6 +79,8 @@ private:
 } // namespace
 
 status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out) {
+  if (request.exportable)
+    return lacks("another process cannot map the memory of this one");
   if (access(kDevice, R_OK | W_OK) != 0)
     return lacks("%s (kernel module gdrdrv): %s", kDevice, std::strerror(errno));
   return map_as<gdrcopy_memory>(request, out);

@@ -3,7 +3,7 @@
 // a machine may lack, so all libraries are opened at run time, and each way says what it misses.
 #pragma once
 
-#include "lib/base/error_text.h"
+#include "lib/gpu_memory/exported_memory.h"
 
 #include <memory>
 
@@ -13,6 +13,7 @@ struct mapping_request {
   int device = 0;
   std::size_t bytes = 0;
   bool nic_registration = false; ///< only ways whose memory can be registered with a NIC
+  bool exportable = false;       ///< only ways whose memory another process can map
 };
 
 /// Zeroed memory. The destructor unmaps and frees it; CUDA waits there for all kernels of the device.
@@ -25,6 +26,8 @@ public:
   std::uint8_t *host() const { return host_; }
   std::uint8_t *device() const { return device_; }
   cudaq_mapping_source_t source() const { return source_; }
+  /// A new descriptor of memory that is exportable, and what another process must know of it. The caller closes it.
+  virtual status_or_reason export_to(exported_memory &out, int &descriptor) const;
   int ordering() const { return ordering_; } ///< cudaDevAttrGPUDirectRDMAWritesOrdering
 
 protected:

@@ -26,14 +26,14 @@ vulkan_device::~vulkan_device() {
     of_instance<PFN_vkDestroyInstance>("vkDestroyInstance")(instance_, nullptr);
 }
 
-status_or_reason vulkan_device::open(int cuda_device) {
+status_or_reason vulkan_device::open(const std::uint8_t (&uuid)[16], const char *name) {
   if (!library_.open("libvulkan.so.1"))
     return lacks("libvulkan.so.1 is not installed (Debian: libvulkan1)");
   if (!library_.find(get_, "vkGetInstanceProcAddr"))
     return lacks("libvulkan.so.1 has no vkGetInstanceProcAddr");
   if (status_or_reason refused = make_instance())
     return refused;
-  if (status_or_reason refused = find_gpu(cuda_device))
+  if (status_or_reason refused = find_gpu(uuid, name))
     return refused;
   return make_device();
 }
@@ -59,10 +59,7 @@ status_or_reason vulkan_device::make_instance() {
   return {};
 }
 
-status_or_reason vulkan_device::find_gpu(int cuda_device) {
-  cudaDeviceProp properties{};
-  if (const cudaError_t error = cudaGetDeviceProperties(&properties, cuda_device))
-    return cuda_failed("cudaGetDeviceProperties", error);
+status_or_reason vulkan_device::find_gpu(const std::uint8_t (&uuid)[16], const char *name) {
   const auto list = of_instance<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices");
   std::uint32_t count = 0;
   if (const VkResult result = list(instance_, &count, nullptr))
@@ -78,15 +75,15 @@ status_or_reason vulkan_device::find_gpu(int cuda_device) {
     all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     all.pNext = &id;
     ask(gpus[i], &all);
-    if (all.properties.apiVersion >= VK_API_VERSION_1_1 &&
-        std::memcmp(id.deviceUUID, &properties.uuid, VK_UUID_SIZE) == 0) {
+    if (all.properties.apiVersion >= VK_API_VERSION_1_1 && std::memcmp(id.deviceUUID, uuid, VK_UUID_SIZE) == 0) {
       gpu_ = gpus[i];
+      std::memcpy(ids_.device_uuid, id.deviceUUID, VK_UUID_SIZE);
+      std::memcpy(ids_.driver_uuid, id.driverUUID, VK_UUID_SIZE);
       return {};
     }
   }
-  return lacks(
-      "none of %u Vulkan devices is CUDA device %d; set VK_DRIVER_FILES to the NVIDIA driver's nvidia_icd.json", count,
-      cuda_device);
+  return lacks("none of %u Vulkan devices is %s; set VK_DRIVER_FILES to the NVIDIA driver's nvidia_icd.json", count,
+               name);
 }
 
 status_or_reason vulkan_device::make_device() {
@@ -109,9 +106,14 @@ status_or_reason vulkan_device::make_device() {
   return {};
 }
 
-status_or_reason vulkan_device::allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports) {
+VkPhysicalDeviceMemoryProperties vulkan_device::memory_kinds() const {
   VkPhysicalDeviceMemoryProperties kinds{};
   of_instance<PFN_vkGetPhysicalDeviceMemoryProperties>("vkGetPhysicalDeviceMemoryProperties")(gpu_, &kinds);
+  return kinds;
+}
+
+status_or_reason vulkan_device::allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports) {
+  const VkPhysicalDeviceMemoryProperties kinds = memory_kinds();
   VkExportMemoryAllocateInfo to_cuda{};
   to_cuda.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
   to_cuda.handleTypes = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
@@ -126,12 +128,31 @@ status_or_reason vulkan_device::allocate(std::size_t bytes, VkImportMemoryFdInfo
     ++info.memoryTypeIndex;
   if (info.memoryTypeIndex == kinds.memoryTypeCount)
     return lacks("the device has no memory that the CPU can map (resizable BAR is off?)");
+  return allocate_and_map(info, import);
+}
+
+status_or_reason vulkan_device::import(const exported_memory &memory, VkImportMemoryFdInfoKHR &from) {
+  const VkPhysicalDeviceMemoryProperties kinds = memory_kinds();
+  if (memory.memory_type >= kinds.memoryTypeCount ||
+      (kinds.memoryTypes[memory.memory_type].propertyFlags & kMappedOnDevice) != kMappedOnDevice)
+    return lacks("the device has no memory of type %u that the CPU can map", memory.memory_type);
+  VkMemoryAllocateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
+  info.pNext = &from;
+  info.allocationSize = memory.bytes;
+  info.memoryTypeIndex = memory.memory_type;
+  return allocate_and_map(info, &from);
+}
+
+status_or_reason vulkan_device::allocate_and_map(const VkMemoryAllocateInfo &info, VkImportMemoryFdInfoKHR *import) {
   if (const VkResult result = of_device<PFN_vkAllocateMemory>("vkAllocateMemory")(device_, &info, nullptr, &memory_)) {
     memory_ = VK_NULL_HANDLE;
-    return lacks("vkAllocateMemory of %zu bytes returned %d", bytes, static_cast<int>(result));
+    return lacks("vkAllocateMemory of %llu bytes returned %d", static_cast<unsigned long long>(info.allocationSize),
+                 static_cast<int>(result));
   }
   if (import != nullptr)
     import->fd = -1; // it belongs to Vulkan now
+  ids_.bytes = info.allocationSize, ids_.memory_type = info.memoryTypeIndex;
   void *mapped = nullptr;
   if (const VkResult result = of_device<PFN_vkMapMemory>("vkMapMemory")(device_, memory_, 0, VK_WHOLE_SIZE, 0, &mapped))
     return vulkan_failed("vkMapMemory", result);

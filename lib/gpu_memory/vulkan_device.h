@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Vulkan device on the GPU that CUDA numbers, for memory that both can use.
+// A Vulkan device on a GPU that is named by its UUID, for memory that CUDA or another process uses, too. No CUDA.
 #pragma once
 
-#include "lib/gpu_memory/mapping_ways.h"
+#include "lib/gpu_memory/exported_memory.h"
+#include "lib/gpu_memory/opened_library.h"
 
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>
@@ -16,17 +17,24 @@ public:
   vulkan_device(const vulkan_device &) = delete;
   vulkan_device &operator=(const vulkan_device &) = delete;
 
-  status_or_reason open(int cuda_device);
+  /// `name`: of the device, for the texts.
+  status_or_reason open(const std::uint8_t (&uuid)[16], const char *name);
   /// Allocates memory that the device holds and the CPU can map, and maps it. `import`: NULL, or the memory of CUDA
   /// that it is; its descriptor becomes -1 when Vulkan owns it. `exports`: with a descriptor for CUDA.
   status_or_reason allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports);
+  /// Maps memory that another process has allocated. The descriptor of `from` becomes -1 when Vulkan owns it.
+  status_or_reason import(const exported_memory &memory, VkImportMemoryFdInfoKHR &from);
   /// A new descriptor of the memory; the caller closes it.
   status_or_reason export_descriptor(int &out) const;
   std::uint8_t *mapped() const { return mapped_; }
+  /// The device and, after allocate, the type of its memory.
+  const exported_memory &ids() const { return ids_; }
 
 private:
   status_or_reason make_instance();
-  status_or_reason find_gpu(int cuda_device);
+  status_or_reason find_gpu(const std::uint8_t (&uuid)[16], const char *name);
+  VkPhysicalDeviceMemoryProperties memory_kinds() const;
+  status_or_reason allocate_and_map(const VkMemoryAllocateInfo &info, VkImportMemoryFdInfoKHR *import);
   status_or_reason make_device();
   template <class Function>
   Function of_instance(const char *name) const {
@@ -45,6 +53,7 @@ private:
   VkDevice device_ = VK_NULL_HANDLE;
   VkDeviceMemory memory_ = VK_NULL_HANDLE;
   std::uint8_t *mapped_ = nullptr;
+  exported_memory ids_;
 };
 
 } // namespace cudaq::realtime::detail

@@ -3,8 +3,10 @@
 //
 //   vulkan_memory     Vulkan allocates and maps, CUDA imports: the quicker one
 //   imported_memory   CUDA allocates, Vulkan imports and maps: memory that a NIC's driver can register
+#include "lib/gpu_memory/mapping_ways.h"
 #include "lib/gpu_memory/vulkan_device.h"
 
+#include <cstring>
 #include <cuda.h>
 #include <unistd.h>
 
@@ -15,6 +17,17 @@ constexpr std::size_t kGranularity = std::size_t{2} << 20; // of device memory
 
 constexpr std::size_t whole_pages(std::size_t bytes) {
   return (bytes + kGranularity - 1) / kGranularity * kGranularity;
+}
+
+/// Vulkan's device on the GPU that CUDA numbers.
+status_or_reason open_device(vulkan_device &vulkan, int device) {
+  cudaDeviceProp properties{};
+  if (const cudaError_t error = cudaGetDeviceProperties(&properties, device))
+    return cuda_failed("cudaGetDeviceProperties", error);
+  std::uint8_t uuid[16];
+  static_assert(sizeof(uuid) == sizeof(properties.uuid));
+  std::memcpy(uuid, &properties.uuid, sizeof(uuid));
+  return vulkan.open(uuid, ("CUDA device " + std::to_string(device)).c_str());
 }
 
 class vulkan_memory : public mapped_device_memory {
@@ -29,7 +42,7 @@ public:
 
   status_or_reason map(const mapping_request &request) {
     const std::size_t bytes = whole_pages(request.bytes);
-    if (status_or_reason refused = vulkan_.open(request.device))
+    if (status_or_reason refused = open_device(vulkan_, request.device))
       return refused;
     if (status_or_reason refused = vulkan_.allocate(bytes, nullptr, true))
       return refused;
@@ -50,6 +63,11 @@ public:
     device_ = static_cast<std::uint8_t *>(device);
     host_ = vulkan_.mapped();
     return zero_device_memory(device_, bytes);
+  }
+
+  status_or_reason export_to(exported_memory &out, int &descriptor) const override {
+    out = vulkan_.ids();
+    return vulkan_.export_descriptor(descriptor);
   }
 
 private:
@@ -101,7 +119,7 @@ public:
 
   status_or_reason map(const mapping_request &request) {
     bytes_ = whole_pages(request.bytes);
-    if (status_or_reason refused = vulkan_.open(request.device))
+    if (status_or_reason refused = open_device(vulkan_, request.device))
       return refused;
     if (!driver_.find())
       return lacks("the driver has no calls for memory with a file descriptor");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
+#include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
 #include "tools/common/report.h"
 #include "tools/emulate/links.h"
 #include "tools/services/api_objects.h"
@@ -31,19 +32,28 @@ public:
                       "with --slot-size",
                       o.name, slot_size, payload_bytes + CUDAQ_RPC_HEADER_SIZE));
     }
+    const std::uint32_t kind = cudaq_shm_client_memory_kind(client_);
+    if (kind != CUDAQ_MEMORY_DEVICE_RX)
+      return;
+    where_ += ", requests in GPU memory";
+    if (cudaq_ringbuffer_producer_open_ring(&ring_, num_slots, kind, &producer_) != CUDAQ_OK) {
+      const std::string reason = cudaq_last_error_message();
+      cudaq_shm_client_detach(client_);
+      throw api_error(fmt::format("cudaq_ringbuffer_producer_open_ring: {}", reason));
+    }
   }
-  ~shm_link() override { cudaq_shm_client_detach(client_); }
+  ~shm_link() override {
+    if (producer_ != nullptr)
+      cudaq_ringbuffer_producer_close(producer_);
+    cudaq_shm_client_detach(client_);
+  }
 
   bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
             std::uint64_t timestamp) override {
-    if (slots_[next_].open || cudaq_host_ringbuffer_slot_available(&ring_, next_) != 1)
+    if (slots_[next_].open || !write(id, function_id, payload, timestamp))
       return false;
-    require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_, next_, function_id, payload.data(),
-                                                       static_cast<std::uint32_t>(payload.size()), id, timestamp),
-               "cudaq_host_ringbuffer_write_rpc_request");
     slots_[next_] = {id, true};
     ++open_;
-    cudaq_shm_client_signal(client_, next_);
     next_ = after(next_);
     return true;
   }
@@ -92,6 +102,28 @@ private:
     bool open = false;
   };
 
+  /// Writes and signals a request in slot next_. False: the slot is not free.
+  bool write(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
+             std::uint64_t timestamp) {
+    const auto bytes = static_cast<std::uint32_t>(payload.size());
+    if (producer_ != nullptr) { // the handle claims the slots in the same order, from slot 0
+      std::uint32_t slot = 0, count = 0;
+      require_ok(cudaq_ringbuffer_producer_claim(producer_, 1, &slot, &count), "cudaq_ringbuffer_producer_claim");
+      if (count == 0)
+        return false;
+      require_ok(cudaq_ringbuffer_producer_write(producer_, slot, function_id, payload.data(), bytes, id, timestamp),
+                 "cudaq_ringbuffer_producer_write");
+      require_ok(cudaq_ringbuffer_producer_commit(producer_, slot, 1), "cudaq_ringbuffer_producer_commit");
+      return true;
+    }
+    if (cudaq_host_ringbuffer_slot_available(&ring_, next_) != 1)
+      return false;
+    require_ok(
+        cudaq_host_ringbuffer_write_rpc_request(&ring_, next_, function_id, payload.data(), bytes, id, timestamp),
+        "cudaq_host_ringbuffer_write_rpc_request");
+    cudaq_shm_client_signal(client_, next_);
+    return true;
+  }
   std::uint32_t after(std::uint32_t slot) const { return slot + 1 == slots_.size() ? 0 : slot + 1; }
   /// The slot whose answer the last receive has returned.
   void give_back() {
@@ -104,6 +136,7 @@ private:
   static constexpr std::uint32_t kNone = UINT32_MAX;
   cudaq_shm_client_t *client_ = nullptr;
   cudaq_ringbuffer_t ring_{};
+  cudaq_ringbuffer_producer_t *producer_ = nullptr; ///< with requests in GPU memory: the helpers would read there
   std::vector<slot_state> slots_;
   std::uint32_t next_ = 0, first_ = 0, open_ = 0, read_ = kNone; ///< first_: no open slot is before it
   std::uint64_t unexpected_ = 0;

@@ -30,7 +30,8 @@ BELOW = {
     # The loader, and the providers: libraries of their own, which share nothing.
     "lib/transport/bridge": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/provider": {"lib/base", f"{DETAIL}/base", "include"},  # what the next ones share
-    "lib/transport/shm": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
+    "lib/transport/shm": {"lib/transport/provider", "lib/gpu_memory", "lib/base", f"{DETAIL}/ring", f"{DETAIL}/base",
+                          "include"},
     "lib/transport/datagram": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},  # over UDP
     "lib/transport/roce": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/udp": {"lib/transport/datagram", "lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},

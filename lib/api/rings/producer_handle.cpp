@@ -6,6 +6,7 @@
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
 #include "lib/api/rings/ring_memory.h"
+#include "lib/api/validation.h"
 #include "lib/base/cpu_relax.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 using namespace cudaq::realtime::detail;
 
 struct cudaq_ringbuffer_producer_t {
-  cudaq_ringbuffer_memory_t &memory;
+  cudaq_ringbuffer_memory_t *memory; ///< NULL: the ring of another process
   ring_producer core;
 };
 
@@ -30,6 +31,38 @@ slot_ring view_of(const cudaq_ringbuffer_memory_t &m) {
       with_answers_in_place(host_view(m.ring, m.num_slots, static_cast<std::uint32_t>(m.ring.rx_stride_sz)));
   view.lap_offset = m.record->lap_offset;
   return view;
+}
+
+status_or_reason check_ring_of_process(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint32_t kind) {
+  if (kind == CUDAQ_MEMORY_DEVICE)
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "memory_kind is 2 (device memory): the CPU cannot write the ring; use 3 "
+                                              "(requests in device memory)");
+  if (kind > CUDAQ_MEMORY_DEVICE_RX)
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "memory_kind is %u: accepted are 0 (host), 1 (mapped) and 3 (requests in "
+                       "device memory)",
+                       kind);
+  constexpr std::uint32_t kMostSlots = 1u << 24;
+  if (num_slots == 0 || num_slots > kMostSlots)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "num_slots is %u: accepted are 1 to %u", num_slots, kMostSlots);
+  if (status_or_reason found = check_host_views(ring))
+    return found;
+  if (status_or_reason found = check_alignment(ring, ring_side::host))
+    return found;
+  if (ring.rx_stride_sz < kHeader || ring.rx_stride_sz % 8 != 0)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "ring->rx_stride_sz is %zu: it must be a multiple of 8, at least 24",
+                       ring.rx_stride_sz);
+  if (kind != CUDAQ_MEMORY_DEVICE_RX)
+    return {};
+  if (is_in_place(ring, ring_side::host))
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "the ring is in place, and memory_kind is 3: answers are not in device "
+                                              "memory, so they have an array of their own");
+  if ((reinterpret_cast<std::uintptr_t>(ring.rx_data_host) | ring.rx_stride_sz) % kLineBytes != 0)
+    return make_reason(
+        CUDAQ_ERR_INVALID_ARG,
+        "ring->rx_data_host is %p and rx_stride_sz %zu: with memory_kind 3 both must be multiples of %zu",
+        static_cast<const void *>(ring.rx_data_host), ring.rx_stride_sz, kLineBytes);
+  return {};
 }
 
 /// Writes whole lines, the rest of the last one as zeros: the slot ends at the end of a line.
@@ -109,11 +142,25 @@ cudaq_status_t cudaq_ringbuffer_producer_open(cudaq_ringbuffer_memory_t *memory,
     if (!memory->producers.claim(0, 1))
       return make_reason(CUDAQ_ERR_STATE, "a producer's handle is open on the ring; close it first, or share it");
     try {
-      *out_producer = new cudaq_ringbuffer_producer_t{*memory, ring_producer(view_of(*memory), memory->next_slot)};
+      *out_producer = new cudaq_ringbuffer_producer_t{memory, ring_producer(view_of(*memory), memory->next_slot)};
     } catch (...) {
       memory->producers.store(0);
       throw;
     }
+    return {};
+  });
+}
+
+cudaq_status_t cudaq_ringbuffer_producer_open_ring(const cudaq_ringbuffer_t *ring, uint32_t num_slots,
+                                                   uint32_t memory_kind, cudaq_ringbuffer_producer_t **out_producer) {
+  return guarded(__func__, [&]() -> status_or_reason {
+    if (ring == nullptr || out_producer == nullptr)
+      return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", ring == nullptr ? "ring" : "out_producer");
+    if (status_or_reason found = check_ring_of_process(*ring, num_slots, memory_kind))
+      return found;
+    slot_ring view = with_answers_in_place(host_view(*ring, num_slots, static_cast<std::uint32_t>(ring->rx_stride_sz)));
+    view.lap_offset = memory_kind == CUDAQ_MEMORY_DEVICE_RX ? lap_distance(num_slots) : 0;
+    *out_producer = new cudaq_ringbuffer_producer_t{nullptr, ring_producer(view, 0)};
     return {};
   });
 }
@@ -124,10 +171,12 @@ cudaq_status_t cudaq_ringbuffer_producer_close(cudaq_ringbuffer_producer_t *prod
       return make_reason(CUDAQ_ERR_INVALID_ARG, "producer is NULL");
     if (!producer->core.idle())
       return make_reason(CUDAQ_ERR_STATE, "a slot is claimed; commit it or abort it first");
-    cudaq_ringbuffer_memory_t &memory = producer->memory;
-    memory.next_slot = producer->core.next_slot();
+    cudaq_ringbuffer_memory_t *const memory = producer->memory;
+    if (memory != nullptr)
+      memory->next_slot = producer->core.next_slot();
     delete producer;
-    memory.producers.store(0);
+    if (memory != nullptr)
+      memory->producers.store(0);
     return {};
   });
 }

@@ -49,7 +49,7 @@ namespace {
 
 union control_buffer {
   cmsghdr header;
-  char bytes[CMSG_SPACE(2 * sizeof(int))];
+  char bytes[CMSG_SPACE(kShmMostFiles * sizeof(int))];
 };
 
 } // namespace
@@ -72,7 +72,7 @@ bool send_message(int socket, void *message, std::size_t bytes, const int *files
   return sent == static_cast<ssize_t>(bytes);
 }
 
-bool receive_message(int socket, void *message, std::size_t bytes, file_handle files[2]) {
+std::size_t receive_some(int socket, void *message, std::size_t bytes, std::span<file_handle> files) {
   iovec part{message, bytes};
   msghdr m{};
   m.msg_iov = &part, m.msg_iovlen = 1;
@@ -83,17 +83,20 @@ bool receive_message(int socket, void *message, std::size_t bytes, file_handle f
     got = ::recvmsg(socket, &m, MSG_CMSG_CLOEXEC);
   while (got < 0 && errno == EINTR);
   if (got < 0)
-    return false;
+    return 0;
   for (cmsghdr *head = CMSG_FIRSTHDR(&m); head != nullptr; head = CMSG_NXTHDR(&m, head)) {
     if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
       continue;
-    int fds[2] = {-1, -1};
-    const std::size_t count = std::min<std::size_t>((head->cmsg_len - CMSG_LEN(0)) / sizeof(int), 2);
+    int fds[kShmMostFiles] = {};
+    const std::size_t count = std::min((head->cmsg_len - CMSG_LEN(0)) / sizeof(int), kShmMostFiles);
     std::memcpy(fds, CMSG_DATA(head), count * sizeof(int));
-    for (std::size_t i = 0; i < count; ++i)
-      files[i].reset(fds[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+      file_handle file(fds[i]);
+      if (i < files.size())
+        files[i] = std::move(file);
+    }
   }
-  return got == static_cast<ssize_t>(bytes) && (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0;
+  return (m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 ? static_cast<std::size_t>(got) : 0;
 }
 
 } // namespace cudaq::realtime::detail

@@ -4,10 +4,11 @@
 // is how each side detects the death of the other.
 #pragma once
 
-#include "lib/base/error_text.h"
+#include "lib/gpu_memory/exported_memory.h"
 #include "lib/transport/shm/shm_layout.h"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <sys/un.h>
 
@@ -15,13 +16,16 @@ namespace cudaq::realtime::detail {
 
 inline constexpr std::uint32_t kShmMagic = 0x53514355; // "UCQS" in memory
 inline constexpr std::uint32_t kShmVersion = 1;
+/// Version of the reply for a ring with requests in the memory of a GPU. Only a client that has said so gets it.
+inline constexpr std::uint32_t kShmGpuVersion = 2;
 inline constexpr std::size_t kShmLongestName = 64;
 
 struct shm_attach_request {
   std::uint32_t magic = kShmMagic;
   std::uint32_t version = kShmVersion;
   std::uint32_t rings_me = 0; ///< 1: the client sleeps on its bell, so the server rings it after each answer
-  std::uint32_t reserved = 0;
+  /// The newest version of the reply that the client understands. 0, from a client that does not know the field: 1.
+  std::uint32_t accepts = kShmGpuVersion;
 };
 
 /// With status 0 it carries two files: the segment, and the memory of the server's bell.
@@ -33,6 +37,15 @@ struct shm_attach_reply {
   shm_layout layout;
   char text[192] = {}; ///< the reason of a refusal
 };
+
+/// The reply of version kShmGpuVersion. A third file is the memory of the requests.
+struct shm_gpu_reply {
+  shm_attach_reply reply;
+  exported_memory requests;
+};
+inline constexpr std::size_t kShmMostFiles = 3;
+static_assert(sizeof(shm_attach_request) == 16 && sizeof(shm_layout) == 56 && sizeof(shm_attach_reply) == 264 &&
+              sizeof(shm_gpu_reply) == 312);
 
 /// A file descriptor that is closed at the end of its life.
 class file_handle {
@@ -70,8 +83,13 @@ status_or_reason system_refused(const std::string &call, int error);
 
 /// Sends one message, with `count` files. False: the peer is gone, or does not read.
 bool send_message(int socket, void *message, std::size_t bytes, const int *files = nullptr, std::size_t count = 0);
-/// Receives one message of exactly `bytes` bytes, and up to two files. False: the peer is gone, the message has another
-/// length, or nothing has arrived on a socket that does not block.
-bool receive_message(int socket, void *message, std::size_t bytes, file_handle files[2]);
+/// Receives one message of up to `bytes` bytes, and as many files as `files` has room for; further ones are closed.
+/// Returns its length; 0: the peer is gone, the message is longer, or nothing has arrived on a socket that does not
+/// block.
+std::size_t receive_some(int socket, void *message, std::size_t bytes, std::span<file_handle> files);
+/// The same for a message of exactly `bytes` bytes. False: it has another length.
+inline bool receive_message(int socket, void *message, std::size_t bytes, std::span<file_handle> files) {
+  return receive_some(socket, message, bytes, files) == bytes;
+}
 
 } // namespace cudaq::realtime::detail

@@ -13,6 +13,8 @@ namespace {
 
 /// A connection that has sent no request after this time is closed.
 constexpr std::chrono::seconds kGuestPatience{1};
+/// A posted store arrives within microseconds. A device that another process uses may stop between two stores.
+constexpr std::chrono::seconds kLapPatience{1};
 constexpr int kPauseMs = 10; ///< after the system has refused memory or a descriptor
 
 } // namespace
@@ -91,7 +93,7 @@ void shm_server::serve_guest(guest &g) {
   }
   char text[sizeof(shm_attach_reply::text)];
   if (request.version == kShmVersion)
-    return attach(g, request.rings_me != 0);
+    return attach(g, request);
   std::snprintf(text, sizeof(text), "the server has version %u of the attach protocol, the client %u", kShmVersion,
                 request.version);
   refuse(g, CUDAQ_ERR_UNSUPPORTED, text);
@@ -109,7 +111,11 @@ status_or_reason shm_server::prepare_segment(std::uint32_t k) {
   return memory_.is_mapped(k) ? status_or_reason{} : memory_.map(k);
 }
 
-void shm_server::attach(guest &g, bool rings_me) {
+void shm_server::attach(guest &g, const shm_attach_request &request) {
+  if (options_.requests_on_gpu && request.accepts < kShmGpuVersion)
+    return refuse(g, CUDAQ_ERR_UNSUPPORTED,
+                  "its requests are in the memory of a GPU (--requests gpu), and the client's "
+                  "library is older than that; use a newer one, or --requests host");
   std::uint32_t k = 0;
   while (k < options_.max_clients && dataplane_->phase(k) != ring_phase::idle)
     ++k;
@@ -120,13 +126,21 @@ void shm_server::attach(guest &g, bool rings_me) {
   }
   if (const status_or_reason found = prepare_segment(k))
     return refuse(g, found.status, found.text.c_str());
-  shm_attach_reply reply;
+  shm_gpu_reply whole;
+  shm_attach_reply &reply = whole.reply;
   reply.server_waits = options_.wait_us != 0 ? 1 : 0;
   reply.layout = memory_.layout();
-  const int files[2] = {memory_.file(k), memory_.bell_file()};
+  int files[kShmMostFiles] = {memory_.file(k), memory_.bell_file()};
+  std::size_t bytes = sizeof(reply), count = 2;
+  if (const shm_device_memory *gpu = memory_.gpu()) {
+    reply.version = kShmGpuVersion;
+    whole.requests = gpu->exported();
+    files[count++] = gpu->file();
+    bytes = sizeof(whole);
+  }
   // Open before the reply: the client may signal at once.
-  dataplane_->open(k, rings_me && options_.unified);
-  if (send_message(g.socket.get(), &reply, sizeof(reply), files, 2))
+  dataplane_->open(k, request.rings_me != 0 && options_.unified);
+  if (send_message(g.socket.get(), &whole, bytes, files, count))
     connections_[k] = std::move(g.socket);
   else
     dataplane_->leave(k);
@@ -162,22 +176,24 @@ bool shm_server::rewind(std::uint32_t k) {
     return false;
   memory_.clear(k);
   const shm_layout &at = memory_.layout();
-  std::uint8_t *segment = memory_.requests(k);
   const std::uint32_t last = at.num_slots - 1;
   is_rewinding_ = true;
-  store_release(reinterpret_cast<volatile std::uint64_t *>(segment + at.rx_flags)[last],
-                std::uint64_t{reinterpret_cast<std::uintptr_t>(segment + at.rx_data + last * at.stride)});
+  store_release(memory_.rx_flags(k)[last],
+                std::uint64_t{reinterpret_cast<std::uintptr_t>(memory_.rx_data(k) + last * at.stride)});
+  if (memory_.gpu() != nullptr)
+    fence_posted_stores(); // the flag leaves now
   return true;
 }
 
-/// Ring shape: collects the answers in place of the client that is gone. True if all slots are free.
+/// Ring shape: collects the answers in place of the client that is gone. True if all slots are free, and nothing of the
+/// dispatcher is on its way to them.
 bool shm_server::collect_all(std::uint32_t k) {
-  const shm_layout &at = memory_.layout();
-  auto *rx = reinterpret_cast<volatile std::uint64_t *>(memory_.requests(k) + at.rx_flags);
-  auto *tx = reinterpret_cast<volatile std::uint64_t *>(memory_.requests(k) + at.tx_flags);
+  volatile std::uint64_t *rx = memory_.rx_flags(k), *tx = memory_.tx_flags(k);
+  const bool across_the_bus = memory_.gpu() != nullptr; // a read of rx takes about 1 us
   bool all_free = true;
-  for (std::uint32_t i = 0; i < at.num_slots; ++i) {
-    const std::uint64_t request = load_acquire(rx[i]); // before tx, as the free test
+  for (std::uint32_t i = 0; i < memory_.layout().num_slots; ++i) {
+    const bool looks_at_rx = all_free || !across_the_bus;
+    const std::uint64_t request = looks_at_rx ? load_acquire(rx[i]) : 0; // before tx, as the free test
     const std::uint64_t answer = load_acquire(tx[i]);
     if (request == 0 && answer == 0)
       continue;
@@ -185,7 +201,25 @@ bool shm_server::collect_all(std::uint32_t k) {
     if (answer != 0 && answer != CUDAQ_TX_FLAG_IN_FLIGHT)
       store_release<std::uint64_t>(tx[i], 0);
   }
-  return all_free;
+  if (!all_free)
+    free_since_ = {};
+  return all_free && laps_have_come(k);
+}
+
+/// For a ring whose flags are all 0: no lap of the device is on its way. Laps that do not come are those of a client
+/// that has written into the counts.
+bool shm_server::laps_have_come(std::uint32_t k) {
+  if (memory_.laps_agree(k)) {
+    free_since_ = {};
+    return true;
+  }
+  const auto now = steady_clock::now();
+  if (free_since_ == steady_clock::time_point{})
+    free_since_ = now;
+  if (now - free_since_ < kLapPatience)
+    return false;
+  free_since_ = {};
+  return true;
 }
 
 } // namespace cudaq::realtime::detail

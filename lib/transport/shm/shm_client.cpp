@@ -21,7 +21,8 @@ namespace {
 using clock_type = std::chrono::steady_clock;
 constexpr std::uint64_t kMillisecond = 1000000;
 constexpr std::uint64_t kLongestSleep = 100 * kMillisecond;
-constexpr std::uint64_t kAliveInterval = 10 * kMillisecond; // between looks at the connection while it polls
+constexpr std::uint64_t kAliveInterval = 10 * kMillisecond;   // between looks at the connection while it polls
+constexpr std::uint64_t kFarLookInterval = kMillisecond / 10; // between looks at an rx flag in the memory of a GPU
 constexpr std::uint64_t kReplyPatience = 1000 * kMillisecond;
 void *const kRefused = MAP_FAILED; // NOLINT: the system's name for it is a cast
 
@@ -46,6 +47,7 @@ std::uint64_t nanoseconds(clock_type::duration d) { return static_cast<std::uint
 struct cudaq_shm_client_t {
   file_handle socket;
   mapping segment, bell;
+  std::unique_ptr<imported_mapping> requests; ///< in the memory of a GPU; NULL: they are in the segment
   shm_layout layout;
   cudaq_ringbuffer_t ring{};
   cudaq_shm_client_options_t options{};
@@ -77,13 +79,32 @@ status_or_reason check_options(const cudaq_shm_client_options_t *given, cudaq_sh
 }
 
 /// A server of another build might lay out its ring in another way, and a wrong layout would end in a crash here.
-bool is_plausible(const shm_layout &at, int file) {
+bool is_plausible(const shm_layout &at, int file, bool on_gpu) {
   struct stat found {};
   if (at.num_slots == 0 || at.num_slots > 65536 || at.slot_size < CUDAQ_RPC_HEADER_SIZE || at.slot_size > 1u << 24 ||
       ::fstat(file, &found) != 0 || found.st_size < 0 || static_cast<std::uint64_t>(found.st_size) != at.bytes)
     return false;
-  return at == make_shm_layout(at.num_slots, at.slot_size, shm_page(false)) ||
-         at == make_shm_layout(at.num_slots, at.slot_size, shm_page(true));
+  const auto make = on_gpu ? make_gpu_layout : make_shm_layout;
+  return at == make(at.num_slots, at.slot_size, shm_page(false)) ||
+         at == make(at.num_slots, at.slot_size, shm_page(true));
+}
+
+/// The requests of a ring with --requests gpu.
+status_or_reason map_requests(cudaq_shm_client_t &c, const std::string &name, const shm_gpu_reply &reply,
+                              file_handle &file) {
+  if (!file || reply.requests.bytes < gpu_bytes(reply.reply.layout))
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "the server '%s' sends no memory of a GPU that has the size of its ring",
+                       name.c_str());
+  int descriptor = file.get();
+  const status_or_reason found = map_exported_memory(reply.requests, descriptor, c.requests);
+  if (descriptor < 0)
+    file.release(); // it belongs to Vulkan now
+  if (found)
+    return make_reason(found.status,
+                       "the requests of the server '%s' are in the memory of a GPU (--requests gpu), and this process "
+                       "cannot map it: %s",
+                       name.c_str(), found.text.c_str());
+  return {};
 }
 
 /// CUDAQ_ERR_TIMEOUT: worth another attempt.
@@ -104,28 +125,35 @@ status_or_reason try_attach(cudaq_shm_client_t &c, const std::string &name, cloc
   request.rings_me = c.options.wait_policy == CUDAQ_WAIT_BLOCK ? 1 : 0;
   const auto patience = std::max(deadline, clock_type::now() + std::chrono::nanoseconds(kReplyPatience));
   pollfd reply_ready{socket.get(), POLLIN, 0};
-  shm_attach_reply reply;
-  file_handle files[2];
+  shm_gpu_reply whole;
+  shm_attach_reply &reply = whole.reply;
+  file_handle files[kShmMostFiles];
   bool received = send_message(socket.get(), &request, sizeof(request));
   while (received && ::poll(&reply_ready, 1, 100) == 0)
     if (clock_type::now() >= patience)
       return make_reason(CUDAQ_ERR_TIMEOUT, "the server '%s' does not reply", name.c_str());
-  received = received && receive_message(socket.get(), &reply, sizeof(reply), files);
-  if (!received)
+  const std::size_t bytes = received ? receive_some(socket.get(), &whole, sizeof(whole), files) : 0;
+  if (bytes < sizeof(reply))
     return make_reason(CUDAQ_ERR_TIMEOUT, "the server '%s' closed the connection", name.c_str());
-  if (reply.magic != kShmMagic || reply.version != kShmVersion)
-    return make_reason(CUDAQ_ERR_UNSUPPORTED, "the server '%s' has version %u of the attach protocol, this library %u",
-                       name.c_str(), reply.version, kShmVersion);
+  const bool on_gpu = reply.version == kShmGpuVersion;
+  if (reply.magic != kShmMagic || bytes != (on_gpu ? sizeof(whole) : sizeof(reply)) ||
+      (!on_gpu && reply.version != kShmVersion))
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "the server '%s' has version %u of the attach protocol, this library up to %u", name.c_str(),
+                       reply.version, kShmGpuVersion);
   if (reply.status != CUDAQ_OK) {
     reply.text[sizeof(reply.text) - 1] = 0;
     const bool again = reply.status == CUDAQ_ERR_STATE;
     return make_reason(again ? CUDAQ_ERR_TIMEOUT : static_cast<cudaq_status_t>(reply.status), "server '%s': %s",
                        name.c_str(), reply.text);
   }
-  if (!files[0] || !files[1] || !is_plausible(reply.layout, files[0].get()))
+  if (!files[0] || !files[1] || !is_plausible(reply.layout, files[0].get(), on_gpu))
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "the server '%s' lays out its memory in an unknown way", name.c_str());
   if (!c.segment.map(files[0].get(), reply.layout.bytes) || !c.bell.map(files[1].get(), shm_page(false)))
     return system_refused("mmap of the segment", errno);
+  if (on_gpu)
+    if (status_or_reason found = map_requests(c, name, whole, files[2]))
+      return found;
   c.layout = reply.layout, c.server_waits = reply.server_waits != 0;
   c.socket = std::move(socket);
   return {};
@@ -133,9 +161,10 @@ status_or_reason try_attach(cudaq_shm_client_t &c, const std::string &name, cloc
 
 void make_ring(cudaq_shm_client_t &c) {
   auto *at = static_cast<std::uint8_t *>(c.segment.at);
-  c.ring.rx_flags_host = reinterpret_cast<volatile std::uint64_t *>(at + c.layout.rx_flags);
+  auto *requests = c.requests != nullptr ? c.requests->host() : at;
+  c.ring.rx_flags_host = reinterpret_cast<volatile std::uint64_t *>(requests + c.layout.rx_flags);
   c.ring.tx_flags_host = reinterpret_cast<volatile std::uint64_t *>(at + c.layout.tx_flags);
-  c.ring.rx_data_host = at + c.layout.rx_data, c.ring.tx_data_host = at + c.layout.tx_data;
+  c.ring.rx_data_host = requests + c.layout.rx_data, c.ring.tx_data_host = at + c.layout.tx_data;
   c.ring.rx_stride_sz = c.ring.tx_stride_sz = c.layout.stride;
 }
 
@@ -174,14 +203,17 @@ status_or_reason wait_for_answer(cudaq_shm_client_t &c, std::uint32_t slot, std:
   constexpr int kQuickLooks = 200; // at the tx flag only: a look at rx delays a server that stores to it
   const auto begin = clock_type::now();
   const auto deadline = after(timeout_ns), spin_end = begin + std::chrono::nanoseconds(c.options.spin_ns);
-  auto next_alive = begin + std::chrono::nanoseconds(kAliveInterval);
+  auto next_alive = begin + std::chrono::nanoseconds(kAliveInterval), next_look = begin;
   for (;;) {
     for (int i = 0; i < kQuickLooks; ++i) {
       if (is_answered(c, slot))
         return {};
       cpu_relax();
     }
-    if (is_free(c, slot))
+    const bool looks_at_rx = c.requests == nullptr || clock_type::now() >= next_look; // else across the bus, about 1 us
+    if (looks_at_rx)
+      next_look = clock_type::now() + std::chrono::nanoseconds(kFarLookInterval);
+    if (looks_at_rx && is_free(c, slot))
       return make_reason(CUDAQ_ERR_UNSUPPORTED,
                          "slot %u is free: the server dropped its request (wrong magic, or an unknown function id)",
                          slot);
@@ -241,6 +273,10 @@ cudaq_status_t cudaq_shm_client_ring(const cudaq_shm_client_t *client, cudaq_rin
   });
 }
 
+uint32_t cudaq_shm_client_memory_kind(const cudaq_shm_client_t *client) {
+  return client != nullptr && client->requests != nullptr ? CUDAQ_MEMORY_DEVICE_RX : CUDAQ_MEMORY_HOST;
+}
+
 int cudaq_shm_client_alive(const cudaq_shm_client_t *client) {
   if (client == nullptr)
     return 0;
@@ -253,8 +289,12 @@ void cudaq_shm_client_signal(cudaq_shm_client_t *client, uint32_t slot) {
   if (client == nullptr || slot >= client->layout.num_slots)
     return;
   const cudaq_ringbuffer_t &ring = client->ring;
+  if (client->requests != nullptr)
+    fence_posted_stores(); // the frame before the flag
   store_release<std::uint64_t>(ring.rx_flags_host[slot],
                                reinterpret_cast<std::uint64_t>(ring.rx_data_host + slot * ring.rx_stride_sz));
+  if (client->requests != nullptr)
+    fence_posted_stores(); // the flag leaves now
   if (client->server_waits)
     static_cast<shm_bell *>(client->bell.at)->ring();
 }

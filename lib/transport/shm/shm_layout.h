@@ -15,8 +15,16 @@
 // into the other, so that one base and one stride address the requests of all clients, and another base the answers:
 // client k has the slot numbers from k * span. A window, the part of a range that one client gets, is a multiple of the
 // page and of the stride; here it has 4096 bytes, and span is 16. Only the first 8 numbers of each span are used.
+//
+// With requests in the memory of a GPU (--requests gpu) the rx side is in that memory, and the segment has the laps of
+// docs/ring_protocol.md section 13:
+//
+//      GPU memory: rx_flags | counts | rx_data            segment: head | record | tx_flags | laps | tx_data
+//
+// The tx flags lie where the library looks for a record before them (ring_record.h), by which it finds the laps.
 #pragma once
 
+#include "cudaq/realtime/detail/ring/ring_record.h"
 #include "lib/transport/shm/shm_bell.h"
 
 #include <algorithm>
@@ -64,6 +72,21 @@ inline constexpr shm_layout make_shm_layout(std::uint32_t num_slots, std::uint32
   at.bytes = shm_round_up(at.tx_data + num_slots * at.stride, page);
   return at;
 }
+
+/// The layout with requests in the memory of a GPU: rx_flags and rx_data are offsets in that memory.
+inline constexpr shm_layout make_gpu_layout(std::uint32_t num_slots, std::uint32_t slot_size, std::uint64_t page) {
+  static_assert(kFlagsOffsetInPage >= sizeof(shm_head) + sizeof(ring_record));
+  shm_layout at;
+  at.num_slots = num_slots, at.slot_size = slot_size;
+  at.stride = shm_round_up(slot_size, 64);
+  at.rx_data = 2 * flag_bytes(num_slots);
+  at.tx_flags = kFlagsOffsetInPage;
+  at.tx_data = shm_round_up(at.tx_flags + 2 * flag_bytes(num_slots), page);
+  at.bytes = shm_round_up(at.tx_data + num_slots * at.stride, page);
+  return at;
+}
+/// Bytes of the GPU memory of such a layout.
+inline constexpr std::uint64_t gpu_bytes(const shm_layout &at) { return at.rx_data + at.num_slots * at.stride; }
 
 inline std::uint64_t shm_page(bool huge) {
   return huge ? 2u << 20 : static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));

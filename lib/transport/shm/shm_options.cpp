@@ -38,8 +38,15 @@ status_or_reason check_together(shm_options &o) {
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "--wait-us is %u: in the ring shape the dispatcher's wait policy decides; use --unified",
                        o.wait_us);
+  if (o.requests_on_gpu && o.unified)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "--requests is gpu: in the unified shape a loop on the CPU takes the "
+                                              "requests, across the bus; leave --unified out, and serve with a kernel");
+  if (o.requests_on_gpu && !o.pinned)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "--requests is gpu: the answers are in host memory that the GPU writes; "
+                                              "give --pinned, too");
   const std::uint64_t page = shm_page(o.huge_pages);
-  const shm_layout layout = make_shm_layout(o.num_slots, o.slot_size, page);
+  const shm_layout layout = o.requests_on_gpu ? make_gpu_layout(o.num_slots, o.slot_size, page)
+                                              : make_shm_layout(o.num_slots, o.slot_size, page);
   if (layout.bytes > kMostSegmentBytes)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "--num-slots is %u and --slot-size %u: the memory of one client has %llu bytes, at most %llu",
@@ -57,7 +64,7 @@ status_or_reason check_together(shm_options &o) {
 } // namespace
 
 status_or_reason parse_shm_options(int argc, char **argv, shm_options &out) {
-  std::string mode;
+  std::string mode, requests;
   option_parser parser("shm", true);
   parser.add_choice("--name", {}, out.name);
   parser.add_number("--num-slots", 1, 65536, out.num_slots);
@@ -68,11 +75,17 @@ status_or_reason parse_shm_options(int argc, char **argv, shm_options &out) {
   parser.add_flag("--unified", out.unified);
   parser.add_flag("--pinned", out.pinned);
   parser.add_flag("--huge-pages", out.huge_pages);
+  parser.add_choice("--requests", {"host", "gpu"}, requests);
+  parser.add_number("--gpu", 0, 1023, out.gpu);
   if (status_or_reason refused = parser.parse(argc, argv))
     return refused;
   if (parser.given("--mode"))
     if (status_or_reason refused = read_mode(mode, out.mode))
       return refused;
+  out.requests_on_gpu = requests == "gpu";
+  if (parser.given("--gpu") && !out.requests_on_gpu)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "--gpu is %d: it names the device of --requests gpu, which is not given",
+                       out.gpu);
   return check_together(out);
 }
 

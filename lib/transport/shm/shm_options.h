@@ -16,7 +16,9 @@ struct shm_options {
   std::uint32_t max_clients = 0; ///< 0 until the check: then 1, or 8 with unified
   std::uint32_t mode = 0600;     ///< of the socket
   std::uint32_t wait_us = 0;     ///< longest sleep of the loop; 0: it never sleeps
+  int gpu = 0;                   ///< the device whose memory holds the requests, with requests_on_gpu
   bool unified = false, pinned = false, huge_pages = false;
+  bool requests_on_gpu = false;
 };
 
 /// As option_parser. An argv[0] that does not begin with -- is a program's name.

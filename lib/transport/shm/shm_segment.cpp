@@ -6,9 +6,6 @@
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <sys/mman.h>
-#ifdef CUDAQ_REALTIME_HAS_CUDART
-#include <cuda_runtime_api.h>
-#endif
 
 namespace cudaq::realtime::detail {
 
@@ -52,8 +49,10 @@ shm_memory::~shm_memory() {
 
 status_or_reason shm_memory::reserve(const shm_options &o) {
   huge_ = o.huge_pages, pinned_ = o.pinned;
+  requests_on_gpu_ = o.requests_on_gpu, gpu_number_ = o.gpu;
   page_ = shm_page(huge_);
-  layout_ = make_shm_layout(o.num_slots, o.slot_size, page_);
+  layout_ = requests_on_gpu_ ? make_gpu_layout(o.num_slots, o.slot_size, page_)
+                             : make_shm_layout(o.num_slots, o.slot_size, page_);
   window_ = shm_window(layout_, page_), span_ = shm_span(layout_, page_);
   files_.resize(o.max_clients);
   pinned_parts_.assign(o.max_clients, 0);
@@ -88,44 +87,48 @@ status_or_reason shm_memory::map(std::uint32_t k) {
                         "client in /proc/sys/vm/nr_hugepages, or leave the option out",
                         found.text.c_str(), static_cast<unsigned long long>(layout_.bytes / page_));
   if (!found && pinned_) {
-    found = pin(requests(k), layout_.tx_data);
+    found = pin_pages(requests(k), layout_.tx_data);
     pinned_parts_[k] = found ? 0 : 1;
     if (!found)
-      found = pin(answers(k), layout_.bytes - layout_.tx_data);
+      found = pin_pages(answers(k), layout_.bytes - layout_.tx_data);
     pinned_parts_[k] = static_cast<std::uint8_t>(pinned_parts_[k] + (found ? 0 : 1));
   }
+  if (!found && requests_on_gpu_)
+    found = make_gpu_part();
   if (found)
     unmap(k);
   return found;
 }
 
-status_or_reason shm_memory::pin([[maybe_unused]] std::uint8_t *at, [[maybe_unused]] std::uint64_t bytes) {
-#ifdef CUDAQ_REALTIME_HAS_CUDART
-  cudaError_t error = cudaHostRegister(at, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
-  if (error != cudaSuccess)
-    return make_reason(CUDAQ_ERR_CUDA, "--pinned: cudaHostRegister: %s; leave the option out on a machine without CUDA",
-                       cudaGetErrorString(error));
-  void *device = nullptr;
-  error = cudaHostGetDevicePointer(&device, at, 0);
-  if (error == cudaSuccess && device == at)
-    return {};
-  cudaHostUnregister(at);
-  return make_reason(CUDAQ_ERR_UNSUPPORTED,
-                     "--pinned: the device sees the memory at another address than the host (%s), so one base does "
-                     "not address the slots of all clients",
-                     cudaGetErrorString(error));
-#else
-  return {CUDAQ_ERR_UNSUPPORTED, "--pinned: this build has no CUDA (CUDAQ_REALTIME_ENABLE_CUDA)"};
-#endif
+/// The memory of the requests, and the record by which the library finds the laps. Once: the memory stays.
+status_or_reason shm_memory::make_gpu_part() {
+  if (gpu_ == nullptr)
+    if (status_or_reason found = make_device_memory(gpu_number_, gpu_bytes(layout_), gpu_))
+      return found;
+  write_record(0);
+  return {};
+}
+
+/// Its owner word, which is the dispatcher's, stays as it is. Words that are right are not written: a dispatcher may be
+/// reading them.
+void shm_memory::write_record(std::uint32_t k) {
+  auto *const record = reinterpret_cast<ring_record *>(requests(k) + layout_.tx_flags) - 1;
+  const auto set = [](std::uint64_t &word, std::uint64_t value) {
+    if (load_relaxed(word) != value)
+      store_relaxed(word, value);
+  };
+  set(record->magic[0], kRecordMagic[0]);
+  set(record->magic[1], kRecordMagic[1]);
+  set(record->self, reinterpret_cast<std::uintptr_t>(record));
+  set(record->lap_offset, lap_distance(layout_.num_slots));
+  set(record->requests, reinterpret_cast<std::uintptr_t>(rx_data(k)));
 }
 
 void shm_memory::unpin(std::uint32_t k) {
-#ifdef CUDAQ_REALTIME_HAS_CUDART
   if (pinned_parts_[k] > 0)
-    cudaHostUnregister(requests(k));
+    unpin_pages(requests(k));
   if (pinned_parts_[k] > 1)
-    cudaHostUnregister(answers(k));
-#endif
+    unpin_pages(answers(k));
   pinned_parts_[k] = 0;
 }
 
@@ -145,25 +148,43 @@ void shm_memory::unmap(std::uint32_t k) {
 }
 
 void shm_memory::clear(std::uint32_t k) {
-  std::uint8_t *at = requests(k);
-  std::memset(at, 0, sizeof(shm_head));
-  std::memset(at + layout_.rx_data, 0, layout_.tx_data - layout_.rx_data);
+  std::memset(requests(k), 0, sizeof(shm_head));
+  std::memset(rx_data(k), 0, layout_.num_slots * layout_.stride);
   std::memset(answers(k), 0, layout_.bytes - layout_.tx_data);
+  if (gpu_ != nullptr) {
+    write_record(k);
+    for (volatile std::uint64_t *flags : {tx_flags(k), rx_flags(k)}) // laps and counts
+      for (std::uint32_t i = 0; i < layout_.num_slots; ++i)
+        store_release<std::uint64_t>(flags[lap_distance(layout_.num_slots) + i], 0);
+    fence_posted_stores();
+  }
   // Last: a dispatcher polls the flags all the time, and takes its next request after it has seen these stores.
-  for (const std::uint64_t flags : {layout_.tx_flags, layout_.rx_flags})
+  for (volatile std::uint64_t *flags : {tx_flags(k), rx_flags(k)})
     for (std::uint32_t i = 0; i < layout_.num_slots; ++i)
-      store_release<std::uint64_t>(reinterpret_cast<volatile std::uint64_t *>(at + flags)[i], 0);
+      store_release<std::uint64_t>(flags[i], 0);
+  if (gpu_ != nullptr)
+    fence_posted_stores();
 }
 
 bool shm_memory::has_frames(std::uint32_t k) const {
-  const std::uint8_t *frame = requests(k) + layout_.rx_data;
+  const std::uint8_t *frame = rx_data(k);
   for (std::uint32_t i = 0; i < layout_.num_slots; ++i, frame += layout_.stride) {
-    std::uint64_t first = 0;
+    std::uint64_t first = 0; // of memory of a GPU: a read across the bus, about 1 us
     std::memcpy(&first, frame, sizeof(first));
     if (first != 0)
       return true;
   }
   return false;
+}
+
+bool shm_memory::laps_agree(std::uint32_t k) const {
+  if (gpu_ == nullptr)
+    return true;
+  const std::uint64_t distance = lap_distance(layout_.num_slots);
+  for (std::uint32_t i = 0; i < layout_.num_slots; ++i)
+    if (load_relaxed(rx_flags(k)[distance + i]) != load_acquire(tx_flags(k)[distance + i]))
+      return false;
+  return true;
 }
 
 } // namespace cudaq::realtime::detail

@@ -7,7 +7,7 @@
 // access.
 #pragma once
 
-#include "lib/transport/shm/shm_attach.h"
+#include "lib/transport/shm/shm_cuda.h"
 #include "lib/transport/shm/shm_options.h"
 
 #include <vector>
@@ -23,7 +23,8 @@ public:
 
   /// Reserves the range and makes the bell. Once.
   status_or_reason reserve(const shm_options &options);
-  /// Maps a new segment, filled with 0, for client k. With `pinned`, CUDA gets its pages locked.
+  /// Maps a new segment, filled with 0, for client k. With `pinned`, CUDA gets its pages locked; with `requests_on_gpu`
+  /// the requests get memory of a GPU.
   status_or_reason map(std::uint32_t k);
   /// Returns the segment of client k to the system. No thread may use it.
   void unmap(std::uint32_t k);
@@ -31,6 +32,9 @@ public:
   void clear(std::uint32_t k);
   /// True if the first word of some request is not 0: then client k has written a frame since the last clear.
   bool has_frames(std::uint32_t k) const;
+  /// False: the lap of some slot is not its count. If all flags are 0, then a lap is still on its way, or a client has
+  /// written into the counts. True without laps.
+  bool laps_agree(std::uint32_t k) const;
 
   const shm_layout &layout() const { return layout_; }
   std::uint32_t span() const { return span_; }
@@ -38,13 +42,22 @@ public:
   /// The segment of client k up to its tx_data, and its tx_data.
   std::uint8_t *requests(std::uint32_t k) const { return base_ + k * window_; }
   std::uint8_t *answers(std::uint32_t k) const { return requests(k) + answers_at_; }
+  /// The CPU's addresses of the parts of client k's ring, wherever they are.
+  volatile std::uint64_t *rx_flags(std::uint32_t k) const { return words(request_side(k) + layout_.rx_flags); }
+  volatile std::uint64_t *tx_flags(std::uint32_t k) const { return words(requests(k) + layout_.tx_flags); }
+  std::uint8_t *rx_data(std::uint32_t k) const { return request_side(k) + layout_.rx_data; }
+  /// Not NULL: the requests are in the memory of a GPU. Ring shape only, so there is one client.
+  const shm_device_memory *gpu() const { return gpu_.get(); }
   bool is_mapped(std::uint32_t k) const { return static_cast<bool>(files_[k]); }
   int file(std::uint32_t k) const { return files_[k].get(); }
   shm_bell &bell() const { return *bell_; }
   int bell_file() const { return bell_file_.get(); }
 
 private:
-  status_or_reason pin(std::uint8_t *at, std::uint64_t bytes);
+  static volatile std::uint64_t *words(std::uint8_t *at) { return reinterpret_cast<volatile std::uint64_t *>(at); }
+  std::uint8_t *request_side(std::uint32_t k) const { return gpu_ != nullptr ? gpu_->host() : requests(k); }
+  status_or_reason make_gpu_part();
+  void write_record(std::uint32_t k);
   void unpin(std::uint32_t k);
   void forget(std::uint8_t *at, std::uint64_t bytes);
 
@@ -52,7 +65,9 @@ private:
   std::uint64_t window_ = 0, page_ = 0;
   std::uint64_t answers_at_ = 0; ///< from the first range to the second
   std::uint32_t span_ = 0;
-  bool huge_ = false, pinned_ = false;
+  bool huge_ = false, pinned_ = false, requests_on_gpu_ = false;
+  int gpu_number_ = 0;
+  std::unique_ptr<shm_device_memory> gpu_;
   std::uint8_t *reserved_ = nullptr, *base_ = nullptr;
   std::uint64_t reserved_bytes_ = 0;
   std::vector<file_handle> files_;         ///< by client

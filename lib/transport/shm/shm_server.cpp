@@ -116,15 +116,17 @@ std::string shm_server::endpoint() const {
 
 cudaq_ringbuffer_t shm_server::ring() const {
   const shm_layout &at = memory_.layout();
-  std::uint8_t *segment = memory_.requests(0);
   cudaq_ringbuffer_t r{};
-  r.rx_flags_host = reinterpret_cast<volatile std::uint64_t *>(segment + at.rx_flags);
-  r.tx_flags_host = reinterpret_cast<volatile std::uint64_t *>(segment + at.tx_flags);
-  r.rx_data_host = segment + at.rx_data, r.tx_data_host = memory_.answers(0);
+  r.rx_flags_host = memory_.rx_flags(0), r.tx_flags_host = memory_.tx_flags(0);
+  r.rx_data_host = memory_.rx_data(0), r.tx_data_host = memory_.answers(0);
   r.rx_stride_sz = r.tx_stride_sz = at.stride;
   if (options_.pinned) { // shm_memory has checked that the addresses are equal
     r.rx_flags = r.rx_flags_host, r.tx_flags = r.tx_flags_host;
     r.rx_data = r.rx_data_host, r.tx_data = r.tx_data_host;
+  }
+  if (const shm_device_memory *gpu = memory_.gpu()) {
+    r.rx_flags = reinterpret_cast<volatile std::uint64_t *>(gpu->device() + at.rx_flags);
+    r.rx_data = gpu->device() + at.rx_data;
   }
   return r;
 }

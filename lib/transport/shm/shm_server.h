@@ -58,11 +58,12 @@ private:
   int poll_timeout_ms() const;
   void accept_guests();
   void serve_guest(guest &g);
-  void attach(guest &g, bool rings_me);
+  void attach(guest &g, const shm_attach_request &request);
   void refuse(guest &g, cudaq_status_t status, const char *text);
   status_or_reason prepare_segment(std::uint32_t k);
   void reclaim();
   bool collect_all(std::uint32_t k);
+  bool laps_have_come(std::uint32_t k);
   bool rewind(std::uint32_t k);
   void wake() const;
 
@@ -75,6 +76,7 @@ private:
   // The thread's own:
   std::vector<guest> guests_;
   std::vector<file_handle> connections_; ///< by client
+  steady_clock::time_point free_since_;  ///< when all flags were 0 first, while laps do not agree
   bool is_rewinding_ = false;            ///< ring shape: the last slot has held the frame that moves the cursor
 };
 

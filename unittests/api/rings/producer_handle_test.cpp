@@ -154,6 +154,52 @@ TEST_F(ProducerHandle, WrongArgumentsAreNamed) {
   CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_abort(producer_, slot));
 }
 
+// As a client of another process: it has the addresses only.
+TEST(ProducerHandleOfARing, SendsWithoutTheMemoryObject) {
+  manager_handle manager;
+  const host_ring ring({4, 256, false});
+  host_dispatcher_handle dispatcher(manager.get, ring, std::vector{host_entry("reverse", reverse_handler)},
+                                    host_config(ring.shape()));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher.get));
+  cudaq_ringbuffer_producer_t *producer = nullptr;
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_open_ring(&ring.ring, 4, CUDAQ_MEMORY_HOST, &producer));
+  ring_client client(ring);
+  for (std::uint32_t n = 0; n < 10; ++n) {
+    std::uint32_t slot = 99;
+    CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_send(producer, kReverse, "abc", 3, n, 0, 20000000000u, &slot));
+    EXPECT_EQ(slot, n % 4);
+    EXPECT_EQ(client.collect(slot).result, (std::vector<std::uint8_t>{'c', 'b', 'a'}));
+  }
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_producer_close(producer));
+}
+
+TEST(ProducerHandleOfARing, WrongArgumentsAreNamed) {
+  const host_ring ring({4, 256, false}), in_place({4, 256, true});
+  cudaq_ringbuffer_producer_t *out = nullptr;
+  const auto refused = [&](const cudaq_ringbuffer_t &r, std::uint32_t slots, std::uint32_t kind, const char *words,
+                           cudaq_status_t status = CUDAQ_ERR_INVALID_ARG) {
+    EXPECT_EQ(cudaq_ringbuffer_producer_open_ring(&r, slots, kind, &out), status) << words;
+    EXPECT_TRUE(error_names({words}));
+    EXPECT_EQ(out, nullptr);
+  };
+  EXPECT_EQ(cudaq_ringbuffer_producer_open_ring(nullptr, 4, 0, &out), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"ring is NULL"}));
+  EXPECT_EQ(cudaq_ringbuffer_producer_open_ring(&ring.ring, 4, 0, nullptr), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_TRUE(error_names({"out_producer is NULL"}));
+  refused(ring.ring, 4, CUDAQ_MEMORY_DEVICE, "memory_kind is 2", CUDAQ_ERR_UNSUPPORTED);
+  refused(ring.ring, 4, CUDAQ_MEMORY_AUTO, "memory_kind is 4");
+  refused(ring.ring, 0, CUDAQ_MEMORY_HOST, "num_slots is 0");
+  refused(in_place.ring, 4, CUDAQ_MEMORY_DEVICE_RX, "in place");
+  cudaq_ringbuffer_t wrong = ring.ring;
+  wrong.rx_data_host += 8;
+  refused(wrong, 4, CUDAQ_MEMORY_DEVICE_RX, "rx_data_host");
+  wrong = ring.ring;
+  wrong.rx_stride_sz = 16;
+  refused(wrong, 4, CUDAQ_MEMORY_HOST, "rx_stride_sz is 16");
+  wrong.rx_flags_host = nullptr;
+  refused(wrong, 4, CUDAQ_MEMORY_HOST, "rx_flags_host");
+}
+
 TEST(RingInfo, TellsKindSourceAndReason) {
   const host_ring ring({4, 100, false});
   cudaq_ringbuffer_info_t info{};

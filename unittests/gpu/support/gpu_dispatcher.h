@@ -12,7 +12,7 @@ namespace cudaq::realtime::test {
 /// Function id: the FNV-1a hash of the enumerator's name; k + 1 for checked function k.
 inline std::uint32_t id_of(handler h) {
   static constexpr const char *kNames[] = {"reverse", "flip", "describe",      "own_status", "claims_too_much",
-                                           "count",   "meet", "wait_for_word", "trap"};
+                                           "count",   "meet", "wait_for_word", "echo",       "trap"};
   const auto n = static_cast<std::uint32_t>(h);
   const auto first_checked = static_cast<std::uint32_t>(handler::checked);
   return h < handler::checked ? fnv1a_hash(kNames[n]) : n - first_checked + 1;

@@ -26,6 +26,19 @@ __device__ T read_payload(const void *input) {
   return value;
 }
 
+/// For payloads of whole 8-byte words.
+template <class Threads>
+__device__ int echo(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,
+                    std::uint32_t *result_len) {
+  const auto *in = static_cast<const std::uint64_t *>(input);
+  auto *out = static_cast<std::uint64_t *>(output);
+  const std::uint32_t words = (arg_len < max_result_len ? arg_len : max_result_len) / sizeof(*in);
+  for (std::uint32_t i = Threads::rank(); i < words; i += Threads::count())
+    out[i] = in[i];
+  *result_len = arg_len;
+  return 0;
+}
+
 template <class Threads>
 __device__ int reverse(const void *input, void *output, std::uint32_t arg_len, std::uint32_t max_result_len,
                        std::uint32_t *result_len) {
@@ -154,8 +167,9 @@ __device__ int checked(const void *input, void *output, std::uint32_t arg_len, s
 template <class Threads, std::uint32_t... K>
 __device__ void write_addresses(void **out, std::integer_sequence<std::uint32_t, K...>) {
   const DeviceRPCFunction all[] = {
-      reverse<Threads>, flip<Threads>, describe<Threads>,      own_status<Threads>, claims_too_much<Threads>,
-      count<Threads>,   meet<Threads>, wait_for_word<Threads>, trap<Threads>,       checked<Threads, K>...};
+      reverse<Threads>,      flip<Threads>, describe<Threads>,      own_status<Threads>, claims_too_much<Threads>,
+      count<Threads>,        meet<Threads>, wait_for_word<Threads>, echo<Threads>,       trap<Threads>,
+      checked<Threads, K>...};
   static_assert(sizeof(all) / sizeof(all[0]) == kHandlers);
   for (std::uint32_t h = 0; h < kHandlers; ++h)
     out[h] = reinterpret_cast<void *>(all[h]);

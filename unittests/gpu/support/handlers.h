@@ -21,6 +21,7 @@ enum class handler : std::uint32_t {
   count,           ///< the payload is a device address; adds one to the u32 there and returns the old value
   meet,            ///< takes meet_request; waits until `wanted` calls have come; status 0: they came, 1: time-out
   wait_for_word,   ///< takes wait_request; waits until the word is not 0; status 0: it is not 0, 1: time-out
+  echo,            ///< returns the payload, 8 bytes at a time
   trap,            ///< ends the context with an error
   checked,         ///< the first of kCheckedFunctions handlers that run check_traffic
   end = checked + kCheckedFunctions

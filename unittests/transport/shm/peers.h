@@ -36,7 +36,7 @@ private:
   std::string name_;
   static std::vector<std::string> arguments(const std::string &shape, const std::string &name,
                                             const std::vector<std::string> &options) {
-    std::vector<std::string> a{CUDAQ_SHM_PEER, "server", shape, "--name", name};
+    std::vector<std::string> a{beside_program(CUDAQ_SHM_PEER), "server", shape, "--name", name};
     a.insert(a.end(), options.begin(), options.end());
     return a;
   }
@@ -56,7 +56,7 @@ public:
 
 private:
   static std::vector<std::string> with_program(std::vector<std::string> words) {
-    words.insert(words.begin(), CUDAQ_SHM_PEER);
+    words.insert(words.begin(), beside_program(CUDAQ_SHM_PEER));
     return words;
   }
 };

@@ -3,24 +3,44 @@
  *
  *   shm_example NAME FUNCTION_ID   sends "HAL", prints the answer */
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
+#include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+/* For every kind of ring. Only one with requests in the memory of a GPU needs it. A program keeps its handle open. */
+static cudaq_status_t send_by_handle(const cudaq_shm_client_t *client, const cudaq_ringbuffer_t *ring,
+                                     uint32_t num_slots, uint32_t function_id) {
+  uint32_t slot = 0;
+  cudaq_ringbuffer_producer_t *producer = NULL;
+  const uint32_t kind = cudaq_shm_client_memory_kind(client);
+  cudaq_status_t status = cudaq_ringbuffer_producer_open_ring(ring, num_slots, kind, &producer);
+  if (status == CUDAQ_OK)
+    status = cudaq_ringbuffer_producer_send(producer, function_id, "HAL", 3, 1, 0, 10000000000ull, &slot);
+  if (producer != NULL)
+    cudaq_ringbuffer_producer_close(producer);
+  return status;
+}
+
 static int send_one(const char *name, uint32_t function_id) {
   cudaq_rpc_response_t header;
   const void *result = NULL;
+  uint32_t num_slots = 0;
   cudaq_shm_client_t *client = NULL;
   cudaq_ringbuffer_t ring;
   cudaq_status_t status = cudaq_shm_client_attach(&client, name, 10000000000ull, NULL);
   if (status == CUDAQ_OK)
-    status = cudaq_shm_client_ring(client, &ring, NULL, NULL);
-  if (status == CUDAQ_OK)
-    status = cudaq_host_ringbuffer_write_rpc_request(&ring, 0, function_id, "HAL", 3, 1, 0);
-  if (status == CUDAQ_OK) {
-    cudaq_shm_client_signal(client, 0);
-    status = cudaq_shm_client_wait(client, 0, 10000000000ull);
+    status = cudaq_shm_client_ring(client, &ring, &num_slots, NULL);
+  if (status == CUDAQ_OK && cudaq_shm_client_memory_kind(client) == CUDAQ_MEMORY_DEVICE_RX) {
+    status = send_by_handle(client, &ring, num_slots, function_id);
+  } else {
+    if (status == CUDAQ_OK)
+      status = cudaq_host_ringbuffer_write_rpc_request(&ring, 0, function_id, "HAL", 3, 1, 0);
+    if (status == CUDAQ_OK)
+      cudaq_shm_client_signal(client, 0);
   }
+  if (status == CUDAQ_OK)
+    status = cudaq_shm_client_wait(client, 0, 10000000000ull);
   if (status == CUDAQ_OK)
     status = cudaq_host_ringbuffer_read_rpc_response(&ring, 0, &header, &result);
   if (status == CUDAQ_OK)

@@ -16,54 +16,20 @@
 #include "cudaq/realtime/detail/base/flag_word.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/transport/shm/peers.h"
+#include "unittests/transport/shm/round_trips.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <functional>
-#include <sched.h>
 #include <sys/mman.h>
 
 namespace {
 
 using namespace cudaq::realtime::test;
-using steady = std::chrono::steady_clock;
-
-constexpr std::uint32_t kEcho = cudaq::realtime::fnv1a_hash("echo");
-constexpr std::uint32_t kBytes = 64;
-
 void echo(const void *rx_slot, void *tx_slot, std::size_t) {
-  const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, 0, kBytes, 0, 0};
+  const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, 0, kEchoBytes, 0, 0};
   std::memcpy(tx_slot, &response, sizeof(response));
   std::memcpy(static_cast<std::uint8_t *>(tx_slot) + sizeof(response),
-              static_cast<const std::uint8_t *>(rx_slot) + CUDAQ_RPC_HEADER_SIZE, kBytes);
-}
-
-int cpu(bool last) {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  sched_getaffinity(0, sizeof(usable), &usable);
-  int found = 0;
-  for (int i = 0; i < CPU_SETSIZE; ++i)
-    if (CPU_ISSET(i, &usable)) {
-      found = i;
-      if (!last)
-        break;
-    }
-  return found;
-}
-
-void run_on(int core) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(core, &one);
-  sched_setaffinity(0, sizeof(one), &one);
-}
-
-[[noreturn]] void fail(const std::string &text) {
-  std::fprintf(stderr, "shm_latency: %s\n", text.c_str());
-  std::exit(1);
+              static_cast<const std::uint8_t *>(rx_slot) + CUDAQ_RPC_HEADER_SIZE, kEchoBytes);
 }
 
 /// A dispatcher that echoes, over a ring or a dataplane.
@@ -85,7 +51,7 @@ public:
         cudaq_dispatcher_set_control(dispatcher_, &shutdown_, &processed_) != CUDAQ_OK ||
         cudaq_dispatcher_set_options(dispatcher_, &options) != CUDAQ_OK ||
         cudaq_dispatcher_start(dispatcher_) != CUDAQ_OK)
-      fail(cudaq_last_error_message());
+      end_measurement(cudaq_last_error_message());
   }
   ~echo_dispatcher() {
     cudaq_dispatcher_destroy(dispatcher_);
@@ -108,49 +74,20 @@ int serve(bool unified, const std::string &name) {
     options.push_back("--unified");
   provider_handle provider(options);
   if (provider.status != CUDAQ_OK)
-    fail(provider.text);
+    end_measurement(provider.text);
   std::uint32_t num_slots = 0, slot_size = 0;
   provider.table->get_ring_geometry(provider.handle, &num_slots, &slot_size);
   cudaq_ringbuffer_t ring{};
   const cudaq_cpu_dataplane_t plane = provider.dataplane();
   if (!unified)
     provider.table->get_transport_context(provider.handle, RING_BUFFER, &ring);
-  const echo_dispatcher dispatcher(&ring, unified ? &plane : nullptr, num_slots, cpu(true));
+  const echo_dispatcher dispatcher(&ring, unified ? &plane : nullptr, num_slots, usable_cpu(true));
   std::puts(("READY transport=shm name=" + name).c_str());
   std::fflush(stdout);
   char byte = 0;
   while (::read(0, &byte, 1) > 0) {
   }
   return 0;
-}
-
-using times = std::vector<std::uint32_t>;
-
-void exchange(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint64_t count, times &out) {
-  std::uint8_t payload[kBytes];
-  for (std::uint64_t n = 0; n < count; ++n) {
-    const auto slot = static_cast<std::uint32_t>(n % num_slots);
-    std::memset(payload, static_cast<int>(n * 31 + 7), sizeof(payload));
-    const auto give_up = steady::now() + std::chrono::seconds(20);
-    while (cudaq_host_ringbuffer_slot_available(&ring, slot) != 1)
-      if (steady::now() > give_up)
-        fail("a slot does not become free");
-    cudaq_host_ringbuffer_write_rpc_request(&ring, slot, kEcho, payload, kBytes, static_cast<std::uint32_t>(n), n);
-    const auto begin = steady::now();
-    cudaq_host_ringbuffer_signal_slot(&ring, slot);
-    for (std::uint64_t polls = 0; cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr) == CUDAQ_TX_EMPTY;)
-      if (++polls % (1u << 20) == 0 && steady::now() > give_up)
-        fail("no answer");
-    const auto end = steady::now();
-    cudaq_rpc_response_t header{};
-    const void *result = nullptr;
-    if (cudaq_host_ringbuffer_read_rpc_response(&ring, slot, &header, &result) != CUDAQ_OK ||
-        header.result_len != kBytes || header.request_id != n || std::memcmp(result, payload, kBytes) != 0)
-      fail("a wrong answer");
-    cudaq_host_ringbuffer_clear_slot(&ring, slot);
-    if (n >= count / 10)
-      out.push_back(static_cast<std::uint32_t>((end - begin).count()));
-  }
 }
 
 struct two_flags {
@@ -163,7 +100,7 @@ void flag_round(std::uint64_t count, times &out) {
       ::mmap(nullptr, sizeof(two_flags), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
   const pid_t child = ::fork();
   if (child == 0) {
-    run_on(cpu(true));
+    run_on_cpu(usable_cpu(true));
     const auto give_up = steady::now() + std::chrono::seconds(60);
     for (std::uint64_t n = 1, polls = 0; n <= count; ++n) {
       while (flags->there.load() != n)
@@ -173,14 +110,14 @@ void flag_round(std::uint64_t count, times &out) {
     }
     ::_exit(0);
   }
-  run_on(cpu(false));
+  run_on_cpu(usable_cpu(false));
   const auto give_up = steady::now() + std::chrono::seconds(60);
   for (std::uint64_t n = 1, polls = 0; n <= count; ++n) {
     const auto begin = steady::now();
     flags->there.store(n);
     while (flags->back.load() != n)
       if (++polls % (1u << 20) == 0 && steady::now() > give_up)
-        fail("no flag");
+        end_measurement("no flag");
     const auto end = steady::now();
     if (n >= count / 10)
       out.push_back(static_cast<std::uint32_t>((end - begin).count()));
@@ -193,30 +130,20 @@ void flag_round(std::uint64_t count, times &out) {
 void in_process_round(std::uint64_t count, int other_core, times &out) {
   const host_ring ring;
   const echo_dispatcher dispatcher(&ring.ring, nullptr, 8, other_core);
-  exchange(ring.ring, 8, count, out);
+  round_trips(ring.ring, helper_port{ring.ring, 8}, count, out);
 }
 
 void provider_round(const char *program, const char *shape, std::uint64_t count, times &out) {
   const std::string name = own_name(shape);
   child_process server({program, "serve", shape, "--name", name});
   if (server.line().empty())
-    fail("the server does not start");
+    end_measurement("the server does not start");
   const shm_client client(name);
   if (client.status != CUDAQ_OK)
-    fail(client.text);
-  exchange(client.ring, client.num_slots, count, out);
+    end_measurement(client.text);
+  round_trips(client.ring, helper_port{client.ring, client.num_slots}, count, out);
   server.close_input();
   server.wait();
-}
-
-struct figures {
-  std::uint32_t min, p50, p99, p999, max;
-};
-
-figures sorted(times &t) {
-  std::sort(t.begin(), t.end());
-  const auto at = [&](double q) { return t[static_cast<std::size_t>(q * static_cast<double>(t.size() - 1))]; };
-  return {t.front(), at(0.5), at(0.99), at(0.999), t.back()};
 }
 
 int measure(const char *program, std::uint64_t count, std::uint64_t rounds) {
@@ -224,7 +151,7 @@ int measure(const char *program, std::uint64_t count, std::uint64_t rounds) {
   times t[4];
   cpu_set_t all;
   sched_getaffinity(0, sizeof(all), &all);
-  const int other_core = cpu(true);
+  const int other_core = usable_cpu(true);
   for (std::uint64_t round = 0; round < rounds; ++round) {
     // Processes inherit the CPUs of their parent, so the whole set comes back before a start.
     const auto on_all = [&] { sched_setaffinity(0, sizeof(all), &all); };
@@ -237,11 +164,10 @@ int measure(const char *program, std::uint64_t count, std::uint64_t rounds) {
     }
   }
   figures f[4];
-  std::printf("%-12s %8s %8s %8s %8s %8s   ns, %llu exchanges\n", "64 B", "min", "p50", "p99", "p99.9", "max",
-              static_cast<unsigned long long>(t[0].size()));
+  print_figures_head(t[0].size());
   for (int i = 0; i < 4; ++i) {
     f[i] = sorted(t[i]);
-    std::printf("%-12s %8u %8u %8u %8u %8u\n", names[i], f[i].min, f[i].p50, f[i].p99, f[i].p999, f[i].max);
+    print_figures(names[i], f[i]);
   }
   std::printf("{\"case\": \"P20\", \"flag_p50_ns\": %u, \"in_process_p50_ns\": %u, \"unified_p50_ns\": %u, "
               "\"unified_p99_ns\": %u, \"ring_p50_ns\": %u, \"ring_p99_ns\": %u, \"unified_over_in_process\": %.3f, "

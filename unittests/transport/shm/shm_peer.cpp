@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes of the two-process tests. All but `send` run until their input ends, or until they are killed.
+// The processes of the two-process tests. All but `send` and `call` run until their input ends, or until they are
+// killed.
 //
 //   shm_peer server unified|ring OPTION...   serves with a dispatcher; prints READY and PROCESSED
-//   shm_peer send NAME COUNT WINDOW [block]  exchanges COUNT checked messages; prints DONE
-//   shm_peer stream NAME WINDOW              exchanges checked messages; prints GO after the first, and DONE
+//   shm_peer send NAME COUNT WINDOW [block|FUNCTION]
+//                                            exchanges COUNT checked messages; prints DONE
+//   shm_peer stream NAME WINDOW [FUNCTION]   exchanges checked messages; prints GO after the first, and DONE
+//   shm_peer call NAME FUNCTION NUMBER       one request with an i32; prints ANSWER STATUS LENGTH, or DROPPED
 //   shm_peer scribble NAME SEED              writes random words over all memory that it shares; prints GO
 #include "unittests/support/host_fixture.h"
 #include "unittests/transport/shm/provider_handle.h"
@@ -132,24 +135,46 @@ int report(const checked_traffic &traffic, cudaq_status_t status) {
   return 0;
 }
 
-int send(const std::string &name, std::uint64_t count, std::uint32_t window, bool block) {
+int send(const std::string &name, std::uint64_t count, std::uint32_t window, bool block, std::uint32_t function_id) {
   shm_client client(name, block ? CUDAQ_WAIT_BLOCK : CUDAQ_WAIT_SPIN_YIELD);
   if (client.status != CUDAQ_OK)
     return fail(client.text);
-  checked_traffic traffic(client, window);
+  checked_traffic traffic(client, window, function_id);
   return report(traffic, traffic.exchange(count));
 }
 
-int stream(const std::string &name, std::uint32_t window) {
+int stream(const std::string &name, std::uint32_t window, std::uint32_t function_id) {
   shm_client client(name);
   if (client.status != CUDAQ_OK)
     return fail(client.text);
-  checked_traffic traffic(client, window);
+  checked_traffic traffic(client, window, function_id);
   cudaq_status_t status = traffic.exchange(1);
   say("GO");
   while (status == CUDAQ_OK && !input_ended(0))
     status = traffic.exchange(200);
   return report(traffic, status);
+}
+
+int call(const std::string &name, std::uint32_t function_id, std::int32_t number) {
+  shm_client client(name);
+  if (client.status != CUDAQ_OK)
+    return fail(client.text);
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kPatience);
+  while (!client.try_send(0, function_id, &number, sizeof(number), 1))
+    if (std::chrono::steady_clock::now() > give_up)
+      return fail("slot 0 does not become free");
+  const cudaq_status_t status = cudaq_shm_client_wait(client.get, 0, kPatience);
+  cudaq_rpc_response_t header{};
+  const void *result = nullptr;
+  if (status == CUDAQ_ERR_UNSUPPORTED)
+    say("DROPPED");
+  else if (status != CUDAQ_OK)
+    return fail(cudaq_shm_client_error());
+  else if (cudaq_host_ringbuffer_read_rpc_response(&client.ring, 0, &header, &result) != CUDAQ_OK)
+    return fail(cudaq_last_error_message());
+  else
+    say("ANSWER " + std::to_string(header.status) + " " + std::to_string(header.result_len));
+  return 0;
 }
 
 struct range {
@@ -204,12 +229,16 @@ int scribble(const std::string &name, unsigned seed) {
 
 int main(int argc, char **argv) {
   const std::vector<std::string> a(argv + 1, argv + argc);
+  const auto number_at = [&](std::size_t i) { return static_cast<std::uint32_t>(std::stoul(a[i])); };
   if (a.size() >= 2 && a[0] == "server")
     return server(a[1] == "unified", {a.begin() + 2, a.end()});
   if (a.size() >= 4 && a[0] == "send")
-    return send(a[1], std::stoull(a[2]), static_cast<std::uint32_t>(std::stoul(a[3])), a.size() > 4);
-  if (a.size() == 3 && a[0] == "stream")
-    return stream(a[1], static_cast<std::uint32_t>(std::stoul(a[2])));
+    return send(a[1], std::stoull(a[2]), number_at(3), a.size() > 4 && a[4] == "block",
+                a.size() > 4 && a[4] != "block" ? number_at(4) : kChecked);
+  if (a.size() >= 3 && a[0] == "stream")
+    return stream(a[1], number_at(2), a.size() > 3 ? number_at(3) : kChecked);
+  if (a.size() == 4 && a[0] == "call")
+    return call(a[1], number_at(2), std::stoi(a[3]));
   if (a.size() == 3 && a[0] == "scribble")
     return scribble(a[1], static_cast<unsigned>(std::stoul(a[2])));
   return fail("see the head of shm_peer.cpp");

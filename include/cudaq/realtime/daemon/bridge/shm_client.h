@@ -38,7 +38,8 @@ typedef struct cudaq_shm_client_options_t {
  * only if the result is CUDAQ_OK.
  *   CUDAQ_ERR_INVALID_ARG   a NULL pointer, a wrong name, a wrong option
  *   CUDAQ_ERR_TIMEOUT       there is no such server, or all its rings are in use
- *   CUDAQ_ERR_UNSUPPORTED   the server has another version of the attach protocol
+ *   CUDAQ_ERR_UNSUPPORTED   the server has another version of the attach protocol, or its requests are in the memory
+ *                           of a GPU that this process cannot map
  *   CUDAQ_ERR_INTERNAL      the system refused access or memory
  * cudaq_shm_client_error has the text. */
 CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_attach(cudaq_shm_client_t **out_client, const char *name,
@@ -49,6 +50,12 @@ CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_attach(cudaq_shm_client_t *
 CUDAQ_SHM_CLIENT_API cudaq_status_t cudaq_shm_client_ring(const cudaq_shm_client_t *client,
                                                           cudaq_ringbuffer_t *out_ring, uint32_t *out_num_slots,
                                                           uint32_t *out_slot_size);
+
+/* CUDAQ_MEMORY_HOST, or CUDAQ_MEMORY_DEVICE_RX if the server has the requests in the memory of a GPU (--requests gpu).
+ * The slot helpers are right on both kinds, but on the second one each test for a free slot reads across the bus, about
+ * 1 us. So write it through a producer's handle, which reads nothing there: cudaq_ringbuffer_producer_open_ring of
+ * ring_producer.h, with this kind. Answers are collected as before. */
+CUDAQ_SHM_CLIENT_API uint32_t cudaq_shm_client_memory_kind(const cudaq_shm_client_t *client);
 
 /* 1 while the server lives, 0 after it has ended or has closed the connection. Makes one system call. */
 CUDAQ_SHM_CLIENT_API int cudaq_shm_client_alive(const cudaq_shm_client_t *client);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A producer's handle on a ring of cudaq_ringbuffer_create: finds free slots, writes requests in the way that the
- * ring's memory needs, and signals them in ring order.
+/* A producer's handle on a ring of cudaq_ringbuffer_create, or of another process: finds free slots, writes requests in
+ * the way that the ring's memory needs, and signals them in ring order.
  *
  *   open -> claim -> write, or (frame, write_header) -> commit ... -> close
  *   open -> send ... -> close
@@ -33,6 +33,14 @@ typedef struct cudaq_ringbuffer_producer_t cudaq_ringbuffer_producer_t; /* opaqu
  * CUDAQ_ERR_UNSUPPORTED: the CPU cannot write the ring (CUDAQ_MEMORY_DEVICE). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_open(cudaq_ringbuffer_memory_t *memory,
                                                                  cudaq_ringbuffer_producer_t **out_producer);
+/* The handle of a ring that another process has made, and whose memory this process has mapped, as a client of the
+ * transport shm has it. `memory_kind`: HOST or MAPPED, or DEVICE_RX if the requests are in device memory; then the ring
+ * must be laid out as cudaq_ringbuffer_create does it, with its laps. The first claim is slot 0, and all slots must be
+ * free. The memory must stay until close. Nothing prevents a second handle: the caller has one for each ring.
+ * CUDAQ_ERR_INVALID_ARG: an address, a stride, num_slots or memory_kind. CUDAQ_ERR_UNSUPPORTED: DEVICE. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_open_ring(const cudaq_ringbuffer_t *ring,
+                                                                      uint32_t num_slots, uint32_t memory_kind,
+                                                                      cudaq_ringbuffer_producer_t **out_producer);
 /* CUDAQ_ERR_STATE while a slot is claimed. Not at the same time as another call on the handle. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_close(cudaq_ringbuffer_producer_t *producer);
 

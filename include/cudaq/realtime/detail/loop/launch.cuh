@@ -209,8 +209,8 @@ inline void find_laps(slot_ring &ring) {
       a.type == cudaMemoryTypeHost ? find_lap_record(static_cast<const std::uint64_t *>(a.hostPointer), ring.num_slots)
                                    : nullptr;
   if (record != nullptr) {
-    ring.lap_offset = record->lap_offset;
-    ring.rx_alias = record->requests;
+    ring.lap_offset = lap_distance(ring.num_slots);
+    ring.rx_alias = load_relaxed(record->requests);
   }
 }
 

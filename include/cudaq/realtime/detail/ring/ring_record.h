@@ -50,16 +50,21 @@ inline constexpr std::size_t flag_bytes(std::uint32_t num_slots) {
   return bytes + (bytes % kPageBytes == 0 ? kLines : 0);
 }
 
+/// Words from the flags of a ring to its counts and its laps.
+inline constexpr std::size_t lap_distance(std::uint32_t num_slots) {
+  return flag_bytes(num_slots) / sizeof(std::uint64_t);
+}
+
 /// The record of a ring with requests in device memory, found by its tx flags, given as the host's address of them.
-/// NULL for any other ring. A record whose distance does not fit the ring is not one of the library.
+/// NULL for any other ring. A record whose distance does not fit the ring is not one of the library. A process that
+/// shares the memory may write the record at any time: use lap_distance, not what the record holds.
 inline const ring_record *find_lap_record(const volatile std::uint64_t *tx_flags, std::uint32_t num_slots) {
   const ring_record *const record = find_record(tx_flags);
-  const bool fits = record != nullptr && record->lap_offset == flag_bytes(num_slots) / sizeof(std::uint64_t);
+  const bool fits = record != nullptr && load_relaxed(record->lap_offset) == lap_distance(num_slots);
   return fits ? record : nullptr;
 }
 inline std::size_t lap_offset_of(const volatile std::uint64_t *tx_flags, std::uint32_t num_slots) {
-  const ring_record *const record = find_lap_record(tx_flags, num_slots);
-  return record != nullptr ? record->lap_offset : 0;
+  return find_lap_record(tx_flags, num_slots) != nullptr ? lap_distance(num_slots) : 0;
 }
 
 } // namespace cudaq::realtime::detail
