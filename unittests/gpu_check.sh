@@ -3,7 +3,8 @@
 # Runs everything that needs a GPU, on a machine that needs only a build folder. It builds nothing, and does not need
 # ctest. It prints a table at the end.
 #
-#   gpu_check.sh BUILD [--parts PART,...] [--budget SECONDS] [-j N] [--filter REGEX] [--device D] [--logs DIR]
+#   gpu_check.sh BUILD [--parts PART,...] [--budget SECONDS] [-j N] [--filter REGEX] [--share K/N] [--device D]
+#     [--logs DIR]
 #
 #   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test and BUILD/tools/cudaq-realtime
 #   --parts    of tests, requests, sanitizers, bench, curves, soak, in this order (default: tests,sanitizers,bench)
@@ -12,8 +13,10 @@
 #              benchmarks, quickly; curves: how cost grows; soak: the load tests with CUDAQ_SOAK_MESSAGES messages
 #              each (10^6)
 #   --budget   time for all parts; a test that does not fit is listed as not run (default: 720)
-#   -j         number of GPU tests at a time, except tests that must run alone (default: 4)
+#   -j         number of GPU tests at a time, except tests that must run alone (default: 2; kernels that wait for
+#              requests share a GPU by time slices, so more tests at a time end later)
 #   --filter   only tests whose name (program:Suite.Test) matches this extended regular expression
+#   --share    only every N-th test, from the K-th: for machines with several GPUs, each with its share
 #   --device   the CUDA device that the tests use (default: 0)
 #   --logs     folder for the outputs (default: a folder under TMPDIR)
 #
@@ -42,7 +45,7 @@ soaked=' ([^ ]*/)?(DeviceGraphLatency|HostGraphs|KernelLoad|KernelSharedRing|Sid
 on_other_rings='/(kernel|device_graph)_test '
 
 usage() {
-  sed -n '3,20s/^# \{0,1\}//p' "$0" >&2
+  sed -n '3,21s/^# \{0,1\}//p' "$0" >&2
   exit 64
 }
 
@@ -95,13 +98,14 @@ if [ "${1:-}" = --one ]; then
   exit 0
 fi
 
-build='' parts=tests,sanitizers,bench budget=720 jobs=4 filter=. logs=
+build='' parts=tests,sanitizers,bench budget=720 jobs=2 filter=. share=1/1 logs=
 while [ $# -gt 0 ]; do
   case $1 in
   --parts) parts=${2:?} && shift 2 ;;
   --budget) budget=${2:?} && shift 2 ;;
   -j) jobs=${2:?} && shift 2 ;;
   --filter) filter=${2:?} && shift 2 ;;
+  --share) share=${2:?} && shift 2 ;;
   --device) export CUDAQ_TEST_DEVICE=${2:?} && shift 2 ;;
   --logs) logs=${2:?} && shift 2 ;;
   -*) usage ;;
@@ -110,6 +114,7 @@ while [ $# -gt 0 ]; do
 done
 if [ ! -d "$build" ]; then usage; fi
 case $budget in '' | *[!0-9]*) usage ;; esac
+if ! [[ $share =~ ^[1-9][0-9]*/[1-9][0-9]*$ ]] || [ "${share%/*}" -gt "${share#*/}" ]; then usage; fi
 for part in ${parts//,/ }; do
   case $part in tests | requests | sanitizers | bench | curves | soak) ;; *) usage ;; esac
 done
@@ -148,6 +153,9 @@ run_all() {
   done | xargs -0 -r -n "$((4 + $#))" -P "$at_once" "$self" --one
 }
 
+# Prints the lines of this share.
+of_share() { awk -v k="${share%/*}" -v n="${share#*/}" 'NR % n == k % n' "$@"; }
+
 # Writes the tests of all programs to the files "parallel" and "serial".
 list_all() {
   local program
@@ -167,7 +175,7 @@ run_tests() {
   for list in parallel serial; do
     { awk '{ n = split($1, part, "/"); print part[n] ":" $2, $1, $2 }' "$logs/$list" |
       grep -E "^[^ ]*($filter)" || true; } |
-      cut -d' ' -f2- >"$logs/$list.chosen"
+      cut -d' ' -f2- | of_share >"$logs/$list.chosen"
   done
   run_all "$logs/tests.parallel" "$jobs" <"$logs/parallel.chosen"
   run_all "$logs/tests.serial" 1 <"$logs/serial.chosen"
@@ -227,7 +235,7 @@ if wants tests || wants requests || wants soak; then list_all; fi
 if wants tests; then run_tests; fi
 if wants requests; then
   export CUDAQ_TEST_REQUESTS=device
-  { grep --no-filename -E "$on_other_rings" "$logs/parallel" || true; } | run_all "$logs/requests" "$jobs"
+  { grep --no-filename -E "$on_other_rings" "$logs/parallel" || true; } | of_share | run_all "$logs/requests" "$jobs"
   unset CUDAQ_TEST_REQUESTS
 fi
 if wants sanitizers; then run_sanitizers; fi
@@ -238,7 +246,7 @@ if wants curves; then
 fi
 if wants soak; then
   export CUDAQ_SOAK_MESSAGES=${CUDAQ_SOAK_MESSAGES:-1000000} CUDAQ_CHECK_PATIENCE=10
-  { grep --no-filename -E "$soaked" "$logs/parallel" "$logs/serial" || true; } | run_all "$logs/soak" 1
+  { grep --no-filename -E "$soaked" "$logs/parallel" "$logs/serial" || true; } | of_share | run_all "$logs/soak" 1
 fi
 
 : >"$logs/all"
