@@ -265,7 +265,10 @@ run_phase device_back_end::look() const {
   if (reports_.fault() != cudaSuccess) // other work may still be on the stream, but no kernel serves any more
     return run_phase::faulted;
   const cudaError_t state = stream_state(kernel_stream_);
-  return state == cudaErrorNotReady ? run_phase::going : state == cudaSuccess ? run_phase::ended : run_phase::faulted;
+  if (state == cudaErrorNotReady)
+    return run_phase::going;
+  // Looked at again: the kernel may have posted its fault, and ended, since the first look.
+  return state == cudaSuccess && reports_.fault() == cudaSuccess ? run_phase::ended : run_phase::faulted;
 }
 
 status_or_reason device_back_end::copy_word(void *to, const void *from, std::size_t bytes) const {

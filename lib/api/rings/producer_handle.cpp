@@ -42,9 +42,8 @@ status_or_reason check_ring_of_process(const cudaq_ringbuffer_t &ring, std::uint
                        "memory_kind is %u: accepted are 0 (host), 1 (mapped) and 3 (requests in "
                        "device memory)",
                        kind);
-  constexpr std::uint32_t kMostSlots = 1u << 24;
-  if (num_slots == 0 || num_slots > kMostSlots)
-    return make_reason(CUDAQ_ERR_INVALID_ARG, "num_slots is %u: accepted are 1 to %u", num_slots, kMostSlots);
+  if (num_slots == 0 || num_slots > kMaxSlots)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "num_slots is %u: accepted are 1 to %u", num_slots, kMaxSlots);
   if (status_or_reason found = check_host_views(ring))
     return found;
   if (status_or_reason found = check_alignment(ring, ring_side::host))

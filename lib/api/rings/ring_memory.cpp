@@ -117,8 +117,12 @@ status_or_reason free_block(const cudaq_ringbuffer_memory_t &memory) {
 status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out) {
   void *address = memory.base;
   if (memory.memory_kind != CUDAQ_MEMORY_DEVICE)
-    if (const cudaError_t error = cudaHostGetDevicePointer(&address, memory.base, 0))
-      return cuda_failed("cudaHostGetDevicePointer", error);
+    if (status_or_reason refused = on_device(memory.device_id, [&]() -> status_or_reason {
+          if (const cudaError_t error = cudaHostGetDevicePointer(&address, memory.base, 0))
+            return cuda_failed("cudaHostGetDevicePointer", error);
+          return {};
+        }))
+      return refused;
   out = static_cast<std::uint8_t *>(address);
   return {};
 }

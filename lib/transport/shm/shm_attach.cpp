@@ -77,7 +77,8 @@ std::size_t receive_some(int socket, void *message, std::size_t bytes, std::span
   msghdr m{};
   m.msg_iov = &part, m.msg_iovlen = 1;
   control_buffer control{};
-  m.msg_control = control.bytes, m.msg_controllen = sizeof(control.bytes);
+  // CMSG_LEN, not CMSG_SPACE: in the padding the kernel would pass one descriptor more.
+  m.msg_control = control.bytes, m.msg_controllen = CMSG_LEN(kShmMostFiles * sizeof(int));
   ssize_t got = 0;
   do
     got = ::recvmsg(socket, &m, MSG_CMSG_CLOEXEC);

@@ -136,8 +136,11 @@ status_or_reason try_attach(cudaq_shm_client_t &c, const std::string &name, cloc
   if (bytes < sizeof(reply))
     return make_reason(CUDAQ_ERR_TIMEOUT, "the server '%s' closed the connection", name.c_str());
   const bool on_gpu = reply.version == kShmGpuVersion;
-  if (reply.magic != kShmMagic || bytes != (on_gpu ? sizeof(whole) : sizeof(reply)) ||
-      (!on_gpu && reply.version != kShmVersion))
+  if (reply.magic == kShmMagic && (on_gpu || reply.version == kShmVersion) &&
+      bytes != (on_gpu ? sizeof(whole) : sizeof(reply)))
+    return make_reason(CUDAQ_ERR_UNSUPPORTED,
+                       "the server '%s' replies with %zu bytes, which is not the attach protocol", name.c_str(), bytes);
+  if (reply.magic != kShmMagic || (!on_gpu && reply.version != kShmVersion))
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
                        "the server '%s' has version %u of the attach protocol, this library up to %u", name.c_str(),
                        reply.version, kShmGpuVersion);
@@ -180,7 +183,11 @@ bool is_answered(const cudaq_shm_client_t &c, std::uint32_t slot) {
 }
 
 bool is_free(const cudaq_shm_client_t &c, std::uint32_t slot) {
-  return load_acquire(c.ring.rx_flags_host[slot]) == 0 && load_acquire(c.ring.tx_flags_host[slot]) == 0;
+  if (load_acquire(c.ring.rx_flags_host[slot]) != 0)
+    return false;
+  if (c.requests != nullptr) // write-combining memory, whose loads a later load may pass
+    fence_posted_loads();
+  return load_acquire(c.ring.tx_flags_host[slot]) == 0;
 }
 
 /// One wait between looks at the slot, by the policy.

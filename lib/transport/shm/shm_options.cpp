@@ -47,10 +47,11 @@ status_or_reason check_together(shm_options &o) {
   const std::uint64_t page = shm_page(o.huge_pages);
   const shm_layout layout = o.requests_on_gpu ? make_gpu_layout(o.num_slots, o.slot_size, page)
                                               : make_shm_layout(o.num_slots, o.slot_size, page);
-  if (layout.bytes > kMostSegmentBytes)
+  const std::uint64_t bytes = layout.bytes + (o.requests_on_gpu ? gpu_bytes(layout) : 0);
+  if (bytes > kMostSegmentBytes)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "--num-slots is %u and --slot-size %u: the memory of one client has %llu bytes, at most %llu",
-                       o.num_slots, o.slot_size, static_cast<unsigned long long>(layout.bytes),
+                       o.num_slots, o.slot_size, static_cast<unsigned long long>(bytes),
                        static_cast<unsigned long long>(kMostSegmentBytes));
   if (std::uint64_t{shm_span(layout, page)} * o.max_clients > kMostSlotNumbers)
     return make_reason(CUDAQ_ERR_INVALID_ARG,

@@ -83,15 +83,18 @@ public:
     pipe::gpu_worker_resources r;
     r.function_id = kBenchPipelineFunction;
     r.host_stage_fn = [](void *self, pipe::host_stage_call *call) {
-      static_cast<host_predecoder *>(self)->run({static_cast<const std::uint8_t *>(call->payload), call->payload_size});
-      return 0;
+      const auto shot = std::span(static_cast<const std::uint8_t *>(call->payload), call->payload_size);
+      return static_cast<host_predecoder *>(self)->run(shot) ? 0 : 1;
     };
     r.host_stage_data = this;
     r.gpu_output = output_.data();
     r.gpu_output_size = made_.instance->layout().bytes();
     return r;
   }
-  void run(std::span<const std::uint8_t> shot) noexcept { static_cast<void>(made_.instance->run(shot, output_)); }
+  /// False: the predecoder refused the shot.
+  bool run(std::span<const std::uint8_t> shot) noexcept {
+    return made_.instance->run(shot, output_) == qec::decode_status::ok;
+  }
 
 private:
   qec::predecoder_result made_;
@@ -109,7 +112,8 @@ void bench_host_predecoder(const bench_options &o, const qec::decoding_config &c
   latency_histogram alone;
   for (std::uint64_t k = 0; k < warm_up + o.exchanges; ++k) {
     const std::uint64_t begin = now_ns();
-    workers.front()->run(set.detection_row(k % set.shots));
+    if (!workers.front()->run(set.detection_row(k % set.shots)))
+      throw check_failed("FAILED: the predecoder refused a recorded shot");
     if (k >= warm_up)
       alone.record(now_ns() - begin);
   }

@@ -5,6 +5,10 @@
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <thread>
@@ -117,6 +121,39 @@ TEST(ShmHostile, WrongAttachRequestsAreClosedOrRefused) {
   EXPECT_EQ(reply.status, CUDAQ_ERR_UNSUPPORTED);
   EXPECT_FALSE(files[0]);
   server.stop();
+}
+
+TEST(ShmHostile, AllFilesThatComeWithAMessageAreClosed) {
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator());
+  };
+  for (std::size_t count = 0; count <= 6; ++count) {
+    int pair[2] = {-1, -1};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    const file_handle sender(pair[0]), receiver(pair[1]);
+    char word[8] = "attach", got[8] = {};
+    const std::array<int, 6> files{0, 0, 0, 0, 0, 0};
+    union {
+      cmsghdr header;
+      char bytes[CMSG_SPACE(sizeof(files))];
+    } control{};
+    iovec part{word, sizeof(word)};
+    msghdr m{};
+    m.msg_iov = &part, m.msg_iovlen = 1;
+    if (count != 0) {
+      m.msg_control = control.bytes, m.msg_controllen = CMSG_SPACE(count * sizeof(int));
+      cmsghdr *head = CMSG_FIRSTHDR(&m);
+      head->cmsg_level = SOL_SOCKET, head->cmsg_type = SCM_RIGHTS, head->cmsg_len = CMSG_LEN(count * sizeof(int));
+      std::memcpy(CMSG_DATA(head), files.data(), count * sizeof(int));
+    }
+    ASSERT_EQ(::sendmsg(sender.get(), &m, 0), static_cast<ssize_t>(sizeof(word)));
+    const auto before = open_files();
+    file_handle one[1];
+    const std::size_t bytes = detail::receive_some(receiver.get(), got, sizeof(got), one);
+    EXPECT_EQ(bytes, count <= detail::kShmMostFiles ? sizeof(word) : 0) << count;
+    one[0].reset();
+    EXPECT_EQ(open_files(), before) << count << " files";
+  }
 }
 
 TEST(ShmHostile, SilentConnectionsExpireAndClientsStillAttach) {
