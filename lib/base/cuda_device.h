@@ -53,8 +53,8 @@ inline cudaError_t make_current(int device) {
 ///
 /// cudaSetDevice makes a context on a device that has none, which takes half a second and memory. A new thread's
 /// current device is 0, which the program may not use. So if the caller's device has no context, cudaSetDevice is not
-/// called: the context of `device` is pushed, and later popped (pushed_context.h). If other code has changed the current
-/// device in the meantime, the caller's device gets its context.
+/// called: the context of `device` is pushed, and later popped (pushed_context.h). The caller's device still gets its
+/// context if other code has changed the current device in the meantime.
 class device_guard {
 public:
   explicit device_guard(int device) {

@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* For every kind of ring of a server that does not sleep (--wait-us). Only one with requests in the memory of a GPU needs it. A program keeps its handle open. */
+/* For every kind of ring, if the server does not sleep (--wait-us). Only a ring with requests in the memory of a GPU
+ * needs it. A program keeps its handle open. */
 static cudaq_status_t send_by_handle(const cudaq_shm_client_t *client, const cudaq_ringbuffer_t *ring,
                                      uint32_t num_slots, uint32_t function_id) {
   uint32_t slot = 0;
