@@ -18,10 +18,6 @@ status_or_reason check_ordering(int device, int &ordering) {
 
 } // namespace
 
-status_or_reason mapped_device_memory::export_to(exported_memory &, int &) const {
-  return lacks("memory mapped by %s cannot be mapped by another process", name_of(source_));
-}
-
 status_or_reason zero_device_memory(void *device, std::size_t bytes) {
   return on_own_stream("zeroing the mapped memory", [&](cudaStream_t stream) {
     const cudaError_t error = cudaMemsetAsync(device, 0, bytes, stream);

@@ -16,6 +16,9 @@ struct mapping_request {
   bool exportable = false;       ///< only ways whose memory another process can map
 };
 
+/// Name of a source for users.
+const char *name_of(cudaq_mapping_source_t source);
+
 /// Zeroed memory. The destructor unmaps and frees it; CUDA waits there for all kernels of the device.
 class mapped_device_memory {
 public:
@@ -27,7 +30,10 @@ public:
   std::uint8_t *device() const { return device_; }
   cudaq_mapping_source_t source() const { return source_; }
   /// A new descriptor of memory that is exportable, and what another process must know of it. The caller closes it.
-  virtual status_or_reason export_to(exported_memory &out, int &descriptor) const;
+  virtual status_or_reason export_to(exported_memory & /*out*/, int & /*descriptor*/) const {
+    return make_reason(CUDAQ_ERR_UNSUPPORTED, "memory mapped by %s cannot be mapped by another process",
+                       name_of(source_));
+  }
   int ordering() const { return ordering_; } ///< cudaDevAttrGPUDirectRDMAWritesOrdering
 
 protected:
@@ -40,9 +46,6 @@ private:
   cudaq_mapping_source_t source_;
   int ordering_ = 0;
 };
-
-/// Name of a source for users.
-const char *name_of(cudaq_mapping_source_t source);
 
 /// Tries all ways in order. `why`: what each way before the taken one misses; if none works, the returned reason says
 /// this of all of them.
