@@ -154,7 +154,7 @@ run_all() {
 }
 
 # Prints the lines of this share.
-of_share() { awk -v k="${share%/*}" -v n="${share#*/}" 'NR % n == k % n' "$@"; }
+of_share() { awk -v k="${share%/*}" -v n="${share#*/}" 'NR % n == k % n'; }
 
 # Writes the tests of all programs to the files "parallel" and "serial".
 list_all() {
