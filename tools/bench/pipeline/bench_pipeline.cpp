@@ -135,18 +135,7 @@ public:
 
   /// Measures P13, on the calling thread, without a GPU.
   void decode_stage(const qec::decoding_config &c, const qec::shot_set &set) {
-    class no_matcher final : public qec::decoder {
-    public:
-      no_matcher(std::uint64_t detectors, std::uint64_t observables) : decoder(detectors, observables) {}
-      const char *name() const noexcept override { return "none"; }
-
-    protected:
-      qec::decode_status decode_checked(const std::vector<std::uint64_t> &, std::span<std::uint8_t>,
-                                        qec::decode_details *) noexcept override {
-        return qec::decode_status::ok;
-      }
-    };
-    qec::decode_stage stage(std::make_unique<no_matcher>(set.num_detectors, set.num_observables));
+    qec::decode_stage stage(std::make_unique<no_matcher>(set));
     auto made = qec::make_predecoder("local", set.dem_text);
     if (!made)
       throw std::runtime_error(made.error);

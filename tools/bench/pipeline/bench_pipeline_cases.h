@@ -5,7 +5,22 @@
 #include "lib/qec/decoding/decoding_config.h"
 #include "tools/bench/pipeline/pipeline_traffic.h"
 
+#include "cudaq/qec/decoding/decoder.h"
+
 namespace cudaq::realtime::tools {
+
+/// A matcher that returns immediately.
+class no_matcher final : public cudaq::qec::realtime::decoder {
+public:
+  explicit no_matcher(const cudaq::qec::realtime::shot_set &set) : decoder(set.num_detectors, set.num_observables) {}
+  const char *name() const noexcept override { return "none"; }
+
+protected:
+  cudaq::qec::realtime::decode_status decode_checked(const std::vector<std::uint64_t> &, std::span<std::uint8_t>,
+                                                     cudaq::qec::realtime::decode_details *) noexcept override {
+    return cudaq::qec::realtime::decode_status::ok;
+  }
+};
 
 /// P18: recorded shots through the local predecoder on resident blocks, to the begin of the CPU stage.
 void bench_resident(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,

@@ -3,7 +3,7 @@
 #include "tools/bench/pipeline/bench_pipeline_kernels.h"
 
 #include "kernels/qec/gpu_worker.h"
-#include "lib/qec/decoding/predecoder.h"
+#include "lib/qec/stages/decoding_worker.h"
 
 #include <algorithm>
 #include <memory>
@@ -52,12 +52,16 @@ residual_times requests_to_residual(const stage_factory &stage, const qec::decod
                                     const bench_options &o, std::uint64_t warm_up, pipe::ring_memory memory) {
   traffic t(o, kPipelineWorkers, c.slot_size, set.detection_bytes(), memory);
   residual_times times; // one request at a time: one worker's thread after the other
+  std::atomic<std::uint64_t> refused{0};
   t.start(
       stage,
       [&](const pipe::cpu_stage_context &call) -> std::size_t {
         times.to_cpu_stage.record(now_ns() - t.submitted_at());
-        std::memcpy(call.response_buffer, call.gpu_output, sizeof(qec::predecoder_header));
-        return sizeof(qec::predecoder_header);
+        qec::predecoder_header header;
+        std::memcpy(&header, call.gpu_output, sizeof(header));
+        refused.fetch_add(header.status != 0 ? 1 : 0);
+        std::memcpy(call.response_buffer, &header, sizeof(header));
+        return sizeof(header);
       },
       &set);
   t.run(traffic::drive::one_by_one, warm_up);
@@ -67,59 +71,40 @@ residual_times requests_to_residual(const stage_factory &stage, const qec::decod
   times.to_answer = t.latency;
   times.full_ns = t.run(traffic::drive::full, o.exchanges);
   t.stop();
+  if (refused.load() != 0)
+    throw check_failed(fmt::format("FAILED: the predecoder refused {} recorded shots", refused.load()));
   times.to_cpu_stage = one_by_one;
   return times;
 }
 
-/// A worker's stage on the CPU, with its own predecoder.
-class host_predecoder {
-public:
-  explicit host_predecoder(const qec::shot_set &set) : made_(qec::make_predecoder("local", set.dem_text)) {
-    if (!made_)
-      throw std::runtime_error(made_.error);
-    output_.resize((made_.instance->layout().bytes() + 7) / 8);
-  }
-  pipe::gpu_worker_resources resources() {
-    pipe::gpu_worker_resources r;
-    r.function_id = kBenchPipelineFunction;
-    r.host_stage_fn = [](void *self, pipe::host_stage_call *call) {
-      const auto shot = std::span(static_cast<const std::uint8_t *>(call->payload), call->payload_size);
-      return static_cast<host_predecoder *>(self)->run(shot) ? 0 : 1;
-    };
-    r.host_stage_data = this;
-    r.gpu_output = output_.data();
-    r.gpu_output_size = made_.instance->layout().bytes();
-    return r;
-  }
-  /// False: the predecoder refused the shot.
-  bool run(std::span<const std::uint8_t> shot) noexcept {
-    return made_.instance->run(shot, output_) == qec::decode_status::ok;
-  }
-
-private:
-  qec::predecoder_result made_;
-  std::vector<std::uint64_t> output_;
-};
+std::unique_ptr<qec::predecoder> local_predecoder(const qec::shot_set &set) {
+  auto made = qec::make_predecoder("local", set.dem_text);
+  if (!made)
+    throw std::runtime_error(made.error);
+  return std::move(made.instance);
+}
 
 } // namespace
 
 void bench_host_predecoder(const bench_options &o, const qec::decoding_config &c, const qec::shot_set &set,
                            figure_list &figures) {
-  std::vector<std::unique_ptr<host_predecoder>> workers;
+  std::vector<std::unique_ptr<qec::decoding_worker>> workers;
   for (int id = 0; id < kPipelineWorkers; ++id)
-    workers.push_back(std::make_unique<host_predecoder>(set));
+    workers.push_back(std::make_unique<qec::decoding_worker>(local_predecoder(set), std::make_unique<no_matcher>(set)));
+  const auto without_pipeline = local_predecoder(set);
+  std::vector<std::uint64_t> residual((without_pipeline->layout().bytes() + 7) / 8);
   const std::uint64_t warm_up = std::min<std::uint64_t>(2000, o.exchanges);
   latency_histogram alone;
   for (std::uint64_t k = 0; k < warm_up + o.exchanges; ++k) {
     const std::uint64_t begin = now_ns();
-    if (!workers.front()->run(set.detection_row(k % set.shots)))
+    if (without_pipeline->run(set.detection_row(k % set.shots), residual) != qec::decode_status::ok)
       throw check_failed("FAILED: the predecoder refused a recorded shot");
     if (k >= warm_up)
       alone.record(now_ns() - begin);
   }
-  const residual_times times =
-      requests_to_residual([&](int id) { return workers[static_cast<std::size_t>(id)]->resources(); }, c, set, o,
-                           warm_up, pipe::ring_memory::host);
+  const residual_times times = requests_to_residual(
+      [&](int id) { return workers[static_cast<std::size_t>(id)]->resources(kBenchPipelineFunction); }, c, set, o,
+      warm_up, pipe::ring_memory::host);
   const std::string what = fmt::format("{}, on the CPU, {} B", c.name, set.detection_bytes());
   figures.add("P18cf", what + ": predecoder, no pipeline", alone);
   figures.add("P18c", what + ": request to residual", times.to_cpu_stage, {}, p50_us(alone));

@@ -6,6 +6,12 @@ namespace cudaq::realtime::tools::test {
 namespace {
 
 nlohmann::json judged() { return run_program("doctor --json --transport ucx").json(); }
+/// Of a run that must report something wrong.
+nlohmann::json judged_wrong() {
+  const program_result r = run_program("doctor --json --transport ucx");
+  EXPECT_EQ(r.exit_code, 1) << "-1: it crashed";
+  return r.json();
+}
 std::string line(const nlohmann::json &report, const std::string &name) {
   return line_of(report, name == "loopback" ? "self-test" : "transport ucx", name);
 }
@@ -33,9 +39,7 @@ TEST(DoctorUcx, SaysWhatTheEnvironmentLeavesOut) {
 
 TEST(DoctorUcx, NamesTheSilentPartWhereUcxCannotConnect) {
   const environment_variable without_tcp("UCX_TLS", "posix");
-  const program_result r = run_program("doctor --json --transport ucx");
-  EXPECT_EQ(r.exit_code, 1);
-  const auto j = r.json();
+  const auto j = judged_wrong();
   EXPECT_EQ(line(j, "remote nodes"),
             "wrong: neither tcp nor RDMA, over which UCX connects local nodes, too; UCX_TLS=posix");
   EXPECT_TRUE(contains(line(j, "loopback"), "wrong: the provider does not answer the client")) << line(j, "loopback");
@@ -43,9 +47,7 @@ TEST(DoctorUcx, NamesTheSilentPartWhereUcxCannotConnect) {
 
 TEST(DoctorUcx, ReportsTransportsThatUcxDoesNotKnow) {
   const environment_variable unknown("UCX_TLS", "nothing");
-  const program_result r = run_program("doctor --json --transport ucx");
-  EXPECT_EQ(r.exit_code, 1) << "-1: it crashed";
-  const auto j = r.json();
+  const auto j = judged_wrong();
   EXPECT_TRUE(contains(line(j, "UCX"), "wrong: ")) << line(j, "UCX");
   EXPECT_TRUE(contains(line(j, "UCX"), "the transports")) << line(j, "UCX");
   EXPECT_TRUE(contains(line(j, "loopback"), "wrong: ")) << line(j, "loopback");
