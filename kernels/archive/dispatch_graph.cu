@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph dispatch from the device: the C functions for the scheduler graphs.
+#include "cudaq/realtime/detail/base/entered_device.h"
 #include "kernels/archive/entry_points.cuh"
 #include "kernels/graphs/graph_launch.cuh"
 
@@ -42,26 +43,6 @@ using graph_table = archive_handlers;
 cudaError_t preload_graph_kernels() { return scheduler_graphs::preload<graph_table>(); }
 
 namespace {
-
-/// Makes a device current for its lifetime, then restores the previous one.
-class on_device {
-public:
-  explicit on_device(int device) {
-    if (cudaGetDevice(&before_) == cudaSuccess && before_ != device)
-      cudaSetDevice(device);
-    else
-      before_ = -1;
-  }
-  ~on_device() {
-    if (before_ >= 0)
-      cudaSetDevice(before_);
-  }
-  on_device(const on_device &) = delete;
-  on_device &operator=(const on_device &) = delete;
-
-private:
-  int before_ = -1;
-};
 
 /// Reads a struct that may grow at its end. Fields that an older caller does not have are 0. Structs of a newer caller,
 /// larger than T, are refused, and so are sizes that end inside a field. `wide`: where the fields of 8 bytes begin; all
@@ -252,7 +233,9 @@ cudaError_t cudaq_create_dispatch_graph_regular_peer(volatile uint64_t *rx_flags
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream) {
   if (context == nullptr)
     return cudaErrorInvalidValue;
-  const on_device device(context->device);
+  entered_device device;
+  if (const cudaError_t error = device.enter(context->device))
+    return error;
   scheduler_graphs &schedulers = context->schedulers;
   if (schedulers.running())
     return cudaErrorNotReady;
@@ -271,7 +254,9 @@ cudaError_t cudaq_launch_dispatch_kernel_graph_v2(const cudaq_dispatch_launch_pa
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context) {
   if (context == nullptr)
     return cudaErrorInvalidValue;
-  const on_device device(context->device);
+  entered_device device;
+  if (const cudaError_t error = device.enter(context->device))
+    return error;
   if (!context->schedulers.end_within(std::chrono::nanoseconds(kUsualGraceNs + kEndAfterGraceNs)))
     return cudaErrorNotReady;
   const cudaError_t fault = context->schedulers.fault();

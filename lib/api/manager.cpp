@@ -108,7 +108,11 @@ status_or_reason cudaq_dispatch_manager_t::take_mapped_block(std::size_t bytes, 
       out = block;
       return {};
     }
-  std::map<void *, mapped_block> one{{nullptr, {size, true}}}; // first: pinned memory cannot be freed while kernels run
+  int device = 0;
+  if (const cudaError_t error = cudaGetDevice(&device))
+    return cuda_failed("cudaGetDevice", error);
+  // First: pinned memory cannot be freed while kernels run.
+  std::map<void *, mapped_block> one{{nullptr, {.bytes = size, .device_id = device, .taken = true}}};
   void *fresh = nullptr;
   if (const cudaError_t error = cudaHostAlloc(&fresh, size, cudaHostAllocMapped | cudaHostAllocPortable))
     return cuda_failed("cudaHostAlloc", error);
@@ -173,8 +177,10 @@ cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() {
     const device_guard guard(s.device_id);
     s.destroy(s.made);
   }
-  for (const auto &[block, of] : mapped_blocks)
+  for (const auto &[block, of] : mapped_blocks) {
+    const device_guard guard(of.device_id);
     cudaFreeHost(block);
+  }
 }
 #else
 cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() = default;

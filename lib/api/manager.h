@@ -33,6 +33,7 @@ struct cudaq_dispatch_manager_t {
   std::map<int, std::uint32_t> reserved_blocks; ///< by device: blocks of the caller's own kernels
   struct mapped_block {
     std::size_t bytes = 0;
+    int device_id = 0; ///< the current device when it was allocated
     bool taken = false;
   };
   std::map<void *, mapped_block> mapped_blocks;

@@ -2,8 +2,8 @@
 // Helpers for CUDA runtime calls: errors become reasons, and the caller's current device does not change.
 #pragma once
 
+#include "cudaq/realtime/detail/base/entered_device.h"
 #include "lib/base/error_text.h"
-#include "lib/base/pushed_context.h"
 
 namespace cudaq::realtime::detail {
 
@@ -40,36 +40,18 @@ cudaError_t insist(Call &&call) {
   return error == cudaSuccess || ends_the_context(error) ? error : call();
 }
 
-/// Makes `device` current, unless it is: cudaSetDevice would replace a context that a guard has pushed.
-inline cudaError_t make_current(int device) {
-  int now = -1;
-  const cudaError_t error = cudaGetDevice(&now);
-  return error == cudaSuccess && now != device ? cudaSetDevice(device) : error;
-}
-
 /// Makes `device` current for the guard's lifetime. The destructor makes the caller's device current again, even if
 /// other code has changed the current device in the meantime. During the lifetime the calling thread's capture mode is
 /// relaxed. Otherwise its CUDA calls would invalidate the stream captures of other threads.
-///
-/// cudaSetDevice makes a context on a device that has none, which takes half a second and memory. A new thread's
-/// current device is 0, which the program may not use. So if the caller's device has no context, cudaSetDevice is not
-/// called: the context of `device` is pushed, and later popped (pushed_context.h). The caller's device still gets its
-/// context if other code has changed the current device in the meantime.
 class device_guard {
 public:
-  explicit device_guard(int device) {
-    error_ = cudaGetDevice(&before_);
-    if (error_ == cudaSuccess && before_ != device && !pushed_.push_unless_used(before_, device))
-      error_ = cudaSetDevice(device);
+  explicit device_guard(int device) : error_(device_.enter(device)) {
     if (error_ == cudaSuccess)
       relaxed_ = cudaThreadExchangeStreamCaptureMode(&capture_mode_) == cudaSuccess;
   }
   ~device_guard() {
     if (relaxed_)
       insist([this] { return cudaThreadExchangeStreamCaptureMode(&capture_mode_); });
-    pushed_.pop();
-    if (before_ >= 0)
-      insist([this] { return make_current(before_); });
   }
   device_guard(const device_guard &) = delete;
   device_guard &operator=(const device_guard &) = delete;
@@ -77,9 +59,8 @@ public:
   cudaError_t error() const { return error_; }
 
 private:
-  int before_ = -1;
-  cudaError_t error_ = cudaSuccess;
-  pushed_context pushed_;
+  entered_device device_; ///< first: left last
+  cudaError_t error_;
   bool relaxed_ = false;
   cudaStreamCaptureMode capture_mode_ = cudaStreamCaptureModeRelaxed; ///< the caller's, if relaxed_
 };

@@ -40,6 +40,7 @@ class device_life : public dispatch_script {
 public:
   explicit device_life(const flavour &f) : dispatch_script(f.shared ? 2 : 1, f.words), flavour_(f) {
     ring_options.memory_kind = CUDAQ_MEMORY_MAPPED;
+    ring_options.device_id = 1;
     entry_.function_id = 1;
     entry_.handler.device_fn_ptr = reinterpret_cast<void *>(&no_result);
     if (f.plays == kernel::graphs) {
@@ -51,6 +52,7 @@ public:
     current = this;
   }
   ~device_life() override { current = nullptr; }
+  bool spares_the_first_device() const override { return true; }
 
   std::vector<step> steps() override {
     cudaq_dispatcher_options_t options = sleeping_options();

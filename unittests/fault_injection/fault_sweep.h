@@ -33,6 +33,8 @@ public:
   virtual std::vector<step> steps() = 0;
   /// All that the caller can see and that a failed call must not change.
   virtual std::string snapshot() = 0;
+  /// True: without a fault, no call makes a context on device 0, which is the current device of the test's thread.
+  virtual bool spares_the_first_device() const { return false; }
 };
 
 class fault_sweep {
@@ -88,6 +90,9 @@ private:
         else
           EXPECT_EQ(steps[i].call(), steps[i].expected)
               << steps[i].name << " (step " << i << "): " << cudaq_last_error_message() << "\n after " << where;
+      if (faulty == kNone && now->spares_the_first_device()) {
+        EXPECT_FALSE(fake_cuda::has_context(0));
+      }
     }
     EXPECT_EQ(fake_cuda::violations(), "") << where;
     EXPECT_EQ(fake_cuda::clean_up(), 0) << "CUDA blocks or streams are left " << where;

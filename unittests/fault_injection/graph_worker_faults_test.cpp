@@ -10,6 +10,7 @@ class worker_life : public dispatch_script {
 public:
   worker_life() : dispatch_script(1) {
     ring_options.memory_kind = CUDAQ_MEMORY_MAPPED;
+    ring_options.device_id = 1;
     mailbox_ = static_cast<void **>(fake_cuda::allocate(3 * sizeof(void *), cudaMemoryTypeHost));
     io_ = static_cast<GraphIOContext *>(fake_cuda::allocate(sizeof(GraphIOContext), cudaMemoryTypeHost));
     graphs_[0].run = [this] { answer(mailbox_[0]); };
@@ -31,6 +32,7 @@ public:
     fake_cuda::release(io_);
     fake_cuda::release(mailbox_);
   }
+  bool spares_the_first_device() const override { return true; }
 
   std::vector<step> steps() override {
     cudaq_dispatcher_config_t config = host_config({kSlots, kSlotBytes, false});

@@ -16,7 +16,7 @@ BELOW = {
     f"{DETAIL}/ring": {f"{DETAIL}/base", "include"},
     f"{DETAIL}/kernel_abi": {f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
     f"{DETAIL}/loop": {f"{DETAIL}/kernel_abi", f"{DETAIL}/ring", f"{DETAIL}/base", "include"},
-    "include": set(),
+    "include": {f"{DETAIL}/base"},
     # Device code that is compiled into the program: templates over detail/.
     "include/*.cuh": {DETAIL, "include"},
     "lib/base": {f"{DETAIL}/base", "include"},

@@ -96,15 +96,9 @@ struct world {
 } all;
 
 std::atomic<cudaError_t> lost{cudaSuccess};
-thread_local int current_device = 0;
 thread_local cudaStreamCaptureMode current_mode = cudaStreamCaptureModeGlobal;
 
 std::uintptr_t number(const void *p) { return reinterpret_cast<std::uintptr_t>(p); }
-
-void note_violation(const char *what) {
-  const std::lock_guard lock(all.mutex);
-  all.violations += std::string(what) + "; ";
-}
 
 cudaError_t make_block(void **out, std::size_t bytes, cudaMemoryType kind) {
   void *memory = nullptr;
@@ -115,6 +109,11 @@ cudaError_t make_block(void **out, std::size_t bytes, cudaMemoryType kind) {
   all.blocks[number(memory)] = {bytes, kind, false};
   *out = memory;
   return cudaSuccess;
+}
+
+cudaError_t make_in_context(void **out, std::size_t bytes, cudaMemoryType kind) {
+  fake_cuda::use_context();
+  return make_block(out, bytes, kind);
 }
 
 cudaError_t free_block(void *memory) {
@@ -139,6 +138,7 @@ bool fails(const char *call) { return lost != cudaSuccess || faults::hits(call);
 
 cudaError_t make_stream(cudaStream_t *out, unsigned flags) {
   const exempt_scope inside;
+  fake_cuda::use_context();
   *out = new CUstream_st(flags);
   const std::lock_guard lock(all.mutex);
   all.streams.insert(*out);
@@ -166,6 +166,15 @@ CUresult write_value(CUstream stream, CUdeviceptr address, cuuint64_t value, uns
 } // namespace
 
 namespace cudaq::realtime::test::fake_cuda {
+
+void note_violation(const char *what) {
+  const std::lock_guard lock(all.mutex);
+  all.violations += std::string(what) + "; ";
+}
+
+cudaError_t injected(const char *call) {
+  return lost != cudaSuccess ? lost.load() : faults::hits(call) ? cudaErrorUnknown : cudaSuccess;
+}
 
 void launch(cudaStream_t stream, std::function<void()> body) {
   const exempt_scope inside;
@@ -207,7 +216,7 @@ int clean_up() {
   all.streams.clear();
   all.blocks.clear();
   all.violations.clear();
-  current_device = 0;
+  forget_contexts();
   current_mode = cudaStreamCaptureModeGlobal;
   return left;
 }
@@ -225,18 +234,6 @@ int clean_up() {
 
 extern "C" {
 
-cudaError_t cudaGetDevice(int *out) {
-  FAULT_POINT(cudaErrorUnknown);
-  *out = current_device;
-  return cudaSuccess;
-}
-cudaError_t cudaSetDevice(int device) {
-  FAULT_POINT(cudaErrorUnknown);
-  if (device < 0 || device >= fake_cuda::kDevices)
-    return cudaErrorInvalidDevice;
-  current_device = device;
-  return cudaSuccess;
-}
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
   FAULT_POINT(cudaErrorUnknown);
   std::swap(*mode, current_mode);
@@ -266,14 +263,14 @@ const char *cudaGetErrorString(cudaError_t error) {
 
 cudaError_t cudaHostAlloc(void **out, std::size_t bytes, unsigned) {
   FAULT_POINT(cudaErrorMemoryAllocation);
-  return make_block(out, bytes, cudaMemoryTypeHost);
+  return make_in_context(out, bytes, cudaMemoryTypeHost);
 }
 cudaError_t cudaFreeHost(void *memory) {
   if (fails("cudaFreeHost"))
     return excuse_block(memory);
   const exempt_scope inside;
   if (anything_runs())
-    note_violation("cudaFreeHost waits for a kernel that runs");
+    fake_cuda::note_violation("cudaFreeHost waits for a kernel that runs");
   return free_block(memory);
 }
 cudaError_t cudaHostGetDevicePointer(void **out, void *memory, unsigned) {
@@ -283,19 +280,19 @@ cudaError_t cudaHostGetDevicePointer(void **out, void *memory, unsigned) {
 }
 cudaError_t cudaMallocManaged(void **out, std::size_t bytes, unsigned) {
   FAULT_POINT(cudaErrorMemoryAllocation);
-  return make_block(out, bytes, cudaMemoryTypeManaged);
+  return make_in_context(out, bytes, cudaMemoryTypeManaged);
 }
 cudaError_t cudaFree(void *memory) {
   if (fails("cudaFree"))
     return excuse_block(memory);
   const exempt_scope inside;
   if (anything_runs())
-    note_violation("cudaFree waits for a kernel that runs");
+    fake_cuda::note_violation("cudaFree waits for a kernel that runs");
   return free_block(memory);
 }
 cudaError_t cudaMallocAsync(void **out, std::size_t bytes, cudaStream_t) {
   FAULT_POINT(cudaErrorMemoryAllocation);
-  return make_block(out, bytes, cudaMemoryTypeDevice);
+  return make_in_context(out, bytes, cudaMemoryTypeDevice);
 }
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
   if (fails("cudaFreeAsync"))
@@ -307,7 +304,7 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
 cudaError_t cudaMemcpyAsync(void *to, const void *from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
   FAULT_POINT(cudaErrorUnknown);
   if (!stream->idle())
-    note_violation("a copy is queued after a kernel");
+    fake_cuda::note_violation("a copy is queued after a kernel");
   using cudaq::realtime::detail::store_release;
   if (bytes == sizeof(std::uint32_t)) { // a word that a running kernel reads
     std::uint32_t word = 0;
@@ -352,7 +349,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   }
   const exempt_scope inside;
   if (!stream->idle()) {
-    note_violation("a stream is destroyed while its work runs");
+    fake_cuda::note_violation("a stream is destroyed while its work runs");
     return cudaSuccess;
   }
   const std::lock_guard lock(all.mutex);
@@ -372,18 +369,16 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   FAULT_POINT(cudaErrorUnknown);
   if (!stream->wait())
-    note_violation("cudaStreamSynchronize waits for a kernel that does not end");
+    fake_cuda::note_violation("cudaStreamSynchronize waits for a kernel that does not end");
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **symbol, unsigned, unsigned long long,
                                              cudaDriverEntryPointQueryResult *found) {
   FAULT_POINT(cudaErrorUnknown);
-  *found = cudaDriverEntryPointSymbolNotFound;
-  if (std::string_view(name) != "cuStreamWriteValue64")
-    return cudaSuccess;
-  *symbol = reinterpret_cast<void *>(&write_value);
-  *found = cudaDriverEntryPointSuccess;
+  *symbol = std::string_view(name) == "cuStreamWriteValue64" ? reinterpret_cast<void *>(&write_value)
+                                                             : fake_cuda::context_function(name);
+  *found = *symbol != nullptr ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
   return cudaSuccess;
 }
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) {

@@ -38,10 +38,24 @@ bool device_is_lost();
 /// No stream has work.
 bool idle();
 
+/// True: something has made the context of this device. clean_up ends all contexts.
+bool has_context(int device);
+
 /// What was done that would wait without limit, or corrupt memory, on a device. Empty: nothing.
 std::string violations();
 /// Ends a test: frees all that is left, makes device 0 current, and returns the number of blocks and streams that were
 /// left without a reason. The reason of a block or stream is that the call that frees it was made to fail.
 int clean_up();
+
+// Between the files of the fake runtime.
+void note_violation(const char *what);
+/// The error of this call: of a lost device, or because it was made to fail.
+cudaError_t injected(const char *call);
+/// The calling thread's device. use_context: a call that makes its context, if it has none.
+int current_device();
+void use_context();
+void forget_contexts();
+/// The driver's function of this name, or null.
+void *context_function(const char *name);
 
 } // namespace cudaq::realtime::test::fake_cuda

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/gpu_roce/sensor_link.h"
 
+#include "cudaq/realtime/detail/base/entered_device.h"
+
 #include <cuda_runtime_api.h>
 #include <endian.h>
 #include <hololink/operators/gpu_roce_transceiver/gpu_roce_transceiver.hpp>
@@ -14,22 +16,6 @@ status_or_reason cuda_failed(const char *call, cudaError_t error) {
   return make_reason(CUDAQ_ERR_CUDA, "%s: %s", call, cudaGetErrorString(error));
 }
 
-/// Makes the device current again that was current before.
-class device_kept {
-public:
-  device_kept() : known_(cudaGetDevice(&device_) == cudaSuccess) {}
-  ~device_kept() {
-    if (known_)
-      (void)cudaSetDevice(device_);
-  }
-  device_kept(const device_kept &) = delete;
-  device_kept &operator=(const device_kept &) = delete;
-
-private:
-  int device_ = 0;
-  const bool known_;
-};
-
 } // namespace
 
 bool sensor_link::is_double() {
@@ -42,7 +28,9 @@ bool sensor_link::is_double() {
 
 status_or_reason sensor_link::open(const gpu_roce_options &options, const std::string &peer_ip, std::uint32_t remote_qp,
                                    std::unique_ptr<sensor_link> &out) {
-  const device_kept kept;
+  entered_device device; // the sensor bridge changes the current device
+  if (const cudaError_t error = device.enter(static_cast<int>(options.gpu)))
+    return cuda_failed("making the device current", error);
   std::unique_ptr<sensor_link> link(new sensor_link(options));
   if (status_or_reason failed = link->start(peer_ip, remote_qp))
     return failed;
@@ -107,6 +95,8 @@ status_or_reason sensor_link::make_context() {
 }
 
 sensor_link::~sensor_link() {
+  entered_device device;
+  (void)device.enter(static_cast<int>(options_.gpu));
   delete transceiver_;
   if (context_ != nullptr)
     (void)cudaFreeHost(context_);

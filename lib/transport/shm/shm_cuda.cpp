@@ -43,8 +43,11 @@ private:
 
 } // namespace
 
-status_or_reason pin_pages(std::uint8_t *at, std::uint64_t bytes) {
-  cudaError_t error = cudaHostRegister(at, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
+status_or_reason pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes) {
+  const device_guard guard(device_id);
+  cudaError_t error = guard.error();
+  if (error == cudaSuccess)
+    error = cudaHostRegister(at, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
   if (error != cudaSuccess)
     return make_reason(CUDAQ_ERR_CUDA, "--pinned: cudaHostRegister: %s; leave the option out on a machine without CUDA",
                        cudaGetErrorString(error));
@@ -59,7 +62,10 @@ status_or_reason pin_pages(std::uint8_t *at, std::uint64_t bytes) {
                      cudaGetErrorString(error));
 }
 
-void unpin_pages(std::uint8_t *at) { cudaHostUnregister(at); }
+void unpin_pages(int device_id, std::uint8_t *at) {
+  const device_guard guard(device_id);
+  cudaHostUnregister(at);
+}
 
 status_or_reason make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
   auto memory = std::make_unique<cuda_memory>(device);
@@ -71,10 +77,10 @@ status_or_reason make_device_memory(int device, std::uint64_t bytes, std::unique
 }
 
 #else
-status_or_reason pin_pages(std::uint8_t *, std::uint64_t) {
+status_or_reason pin_pages(int, std::uint8_t *, std::uint64_t) {
   return {CUDAQ_ERR_UNSUPPORTED, "--pinned: this build has no CUDA (CUDAQ_REALTIME_ENABLE_CUDA)"};
 }
-void unpin_pages(std::uint8_t *) {}
+void unpin_pages(int, std::uint8_t *) {}
 status_or_reason make_device_memory(int, std::uint64_t, std::unique_ptr<shm_device_memory> &) {
   return {CUDAQ_ERR_UNSUPPORTED, "--requests is gpu: this build has no CUDA (CUDAQ_REALTIME_ENABLE_CUDA)"};
 }

@@ -10,9 +10,10 @@
 
 namespace cudaq::realtime::detail {
 
-/// Registers pages with CUDA, at the same address for the device. The reasons name --pinned.
-status_or_reason pin_pages(std::uint8_t *at, std::uint64_t bytes);
-void unpin_pages(std::uint8_t *at);
+/// Registers pages with CUDA, at the same address for all devices. The reasons name --pinned. `device_id`: the device
+/// whose context the call uses, and makes if the device has none.
+status_or_reason pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes);
+void unpin_pages(int device_id, std::uint8_t *at);
 
 /// The requests of a ring in the memory of a GPU, zeroed: the addresses for this process's CPU and for its device, and
 /// what a client needs to map the memory. The destructor frees it; CUDA waits there for all kernels of the device.

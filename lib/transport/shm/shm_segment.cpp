@@ -87,10 +87,10 @@ status_or_reason shm_memory::map(std::uint32_t k) {
                         "client in /proc/sys/vm/nr_hugepages, or leave the option out",
                         found.text.c_str(), static_cast<unsigned long long>(layout_.bytes / page_));
   if (!found && pinned_) {
-    found = pin_pages(requests(k), layout_.tx_data);
+    found = pin_pages(gpu_number_, requests(k), layout_.tx_data);
     pinned_parts_[k] = found ? 0 : 1;
     if (!found)
-      found = pin_pages(answers(k), layout_.bytes - layout_.tx_data);
+      found = pin_pages(gpu_number_, answers(k), layout_.bytes - layout_.tx_data);
     pinned_parts_[k] = static_cast<std::uint8_t>(pinned_parts_[k] + (found ? 0 : 1));
   }
   if (!found && requests_on_gpu_)
@@ -126,9 +126,9 @@ void shm_memory::write_record(std::uint32_t k) {
 
 void shm_memory::unpin(std::uint32_t k) {
   if (pinned_parts_[k] > 0)
-    unpin_pages(requests(k));
+    unpin_pages(gpu_number_, requests(k));
   if (pinned_parts_[k] > 1)
-    unpin_pages(answers(k));
+    unpin_pages(gpu_number_, answers(k));
   pinned_parts_[k] = 0;
 }
 

@@ -53,5 +53,38 @@ TEST_F(SecondDeviceOnly, Row10_AGraphDispatcherMakesNoContextOnTheFirst) {
   EXPECT_EQ(device_now(), kSecond);
 }
 
+/// A program that never chooses a device: for its threads the current device is the first.
+TEST(NoDeviceChosen, Row10_RingsOfTheSecondDeviceMakeNoContextOnTheFirst) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) {
+    const char *required = std::getenv("CUDAQ_REQUIRE_GPU");
+    ASSERT_TRUE(required == nullptr || std::atoi(required) < 2) << "found " << devices << " CUDA device(s)";
+    GTEST_SKIP() << "needs 2 CUDA device(s), found " << devices;
+  }
+  std::thread([] {
+    ASSERT_FALSE(has_context(kFirst) || has_context(kSecond)) << "something before the test has used a device";
+    for (const std::uint32_t kind : {CUDAQ_MEMORY_MAPPED, CUDAQ_MEMORY_DEVICE}) {
+      cudaq_ringbuffer_options_t options{};
+      CUDAQ_ASSERT_OK(cudaq_ringbuffer_options_init(&options, sizeof(options)));
+      options.memory_kind = kind, options.device_id = kSecond;
+      cudaq_ringbuffer_memory_t *memory = nullptr;
+      cudaq_ringbuffer_t ring{};
+      CUDAQ_ASSERT_OK(cudaq_ringbuffer_create(&options, &memory, &ring));
+      EXPECT_FALSE(has_context(kFirst));
+      EXPECT_TRUE(has_context(kSecond)) << "the memory of the ring was freed with its context";
+      std::thread([&] { // the memory is still there
+        CUDA_EXPECT_OK(cudaSetDevice(kSecond));
+        std::uint64_t first_flag = 1;
+        CUDA_EXPECT_OK(cudaMemcpy(&first_flag, const_cast<std::uint64_t *>(ring.rx_flags), 8, cudaMemcpyDefault));
+        EXPECT_EQ(first_flag, 0u);
+      })
+          .join();
+      CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
+    }
+    EXPECT_EQ(device_now(), kFirst);
+    EXPECT_FALSE(has_context(kFirst));
+  }).join();
+}
+
 } // namespace
 } // namespace cudaq::realtime::test

@@ -141,6 +141,12 @@ cudaError_t cudaSetDevice(int device) {
   current_device = device;
   return cudaSuccess;
 }
+cudaError_t cudaGetDriverEntryPointByVersion(const char *, void **symbol, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult *found) {
+  *symbol = nullptr;
+  *found = cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int) {
   *value = gpu_roce_double().integrated ? 1 : 0;
   return cuda_result("cudaDeviceGetAttribute");

@@ -55,8 +55,8 @@ private:
 
 } // namespace
 
-status_or_reason pin_pages(std::uint8_t *, std::uint64_t) { return {}; }
-void unpin_pages(std::uint8_t *) {}
+status_or_reason pin_pages(int, std::uint8_t *, std::uint64_t) { return {}; }
+void unpin_pages(int, std::uint8_t *) {}
 
 status_or_reason make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
 #ifdef CUDAQ_TEST_VULKAN_DOUBLE

@@ -312,8 +312,8 @@ TEST(ShmGpuRings, OptionsThatDoNotFitAreNamed) {
   expect_refused({"--requests", "gpu", "--pinned", "--unified"}, "unified shape");
   expect_refused({"--requests", "gpu"}, "give --pinned");
   expect_refused({"--requests", "disk"}, "disk");
-  expect_refused({"--gpu", "1"}, "--requests gpu");
-  expect_refused({"--gpu", "1", "--requests", "host"}, "--requests gpu");
+  expect_refused({"--gpu", "1"}, "--pinned and --requests gpu");
+  expect_refused({"--gpu", "1", "--requests", "host"}, "--pinned and --requests gpu");
 }
 
 TEST(ShmGpuRings, WithoutAGpuCreateSaysSo) {

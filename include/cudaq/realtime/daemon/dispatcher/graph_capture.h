@@ -11,6 +11,7 @@
 #define CUDAQ_REALTIME_GRAPH_CAPTURE_H
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/detail/base/entered_device.h"
 
 #include <cstddef>
 #include <exception>
@@ -92,8 +93,6 @@ public:
       cudaStreamDestroy(stream_);
     if (result_.status != CUDAQ_OK)
       cudaGetLastError(); // clears the error, which is in the result
-    if (device_before_ >= 0)
-      cudaSetDevice(device_before_);
   }
 
   template <class Work>
@@ -129,15 +128,7 @@ private:
                 std::string("graph capture: ") + what + ": " + cudaGetErrorString(error) + " (" +
                     cudaGetErrorName(error) + ")");
   }
-  bool enter(int device) {
-    int now = 0;
-    if (!did("cudaGetDevice", cudaGetDevice(&now)))
-      return false;
-    if (device < 0 || device == now)
-      return true;
-    device_before_ = now;
-    return did("cudaSetDevice", cudaSetDevice(device));
-  }
+  bool enter(int device) { return device < 0 || did("making the device current", device_.enter(device)); }
   cudaError_t end() {
     capturing_ = false;
     return cudaStreamEndCapture(stream_, &graph_);
@@ -179,7 +170,7 @@ private:
   cudaStream_t stream_ = nullptr;
   cudaGraph_t graph_ = nullptr;
   bool capturing_ = false;
-  int device_before_ = -1;
+  realtime::detail::entered_device device_;
 };
 
 } // namespace detail
