@@ -16,7 +16,8 @@ namespace {
 constexpr double kWidth = 760, kHeight = 300;
 constexpr double kLeft = 74, kRight = 736, kTop = 40, kBottom = 246;
 constexpr std::size_t kColours = 4, kBars = 90;
-constexpr double kHalf = 0.5; ///< low end of an axis of counts: below a single request
+constexpr double kCharacter = 7; ///< width of a character, rounded up
+constexpr double kHalf = 0.5;    ///< low end of an axis of counts: below a single request
 
 std::string svg(const std::string &what, double height, const std::string &content) {
   return fmt::format(R"(<div class="plot"><svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg></div>)"
@@ -27,10 +28,13 @@ std::string svg(const std::string &what, double height, const std::string &conte
 /// Grid lines, labels and the title of the horizontal axis.
 std::string horizontal(const plot_axis &x, const std::vector<axis_tick> &ticks, const std::string &title) {
   std::string out;
-  for (const axis_tick &t : ticks)
-    out += fmt::format(R"(<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)"
-                       R"(<text x="{0:.1f}" y="{3}" text-anchor="middle">{4}</text>)",
-                       x.at(t.value), kTop, kBottom, kBottom + 17, html_text(t.label));
+  for (const axis_tick &t : ticks) {
+    const double furthest = kWidth - kCharacter / 2 * static_cast<double>(t.label.size()); // the label is not cut off
+    out +=
+        fmt::format(R"(<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>)"
+                    R"(<text x="{5:.1f}" y="{3}" text-anchor="middle">{4}</text>)",
+                    x.at(t.value), kTop, kBottom, kBottom + 17, html_text(t.label), std::min(x.at(t.value), furthest));
+  }
   return out + fmt::format(R"(<text class="title" x="{}" y="{}" text-anchor="middle">{}</text>)", (kLeft + kRight) / 2,
                            kBottom + 40, html_text(title));
 }

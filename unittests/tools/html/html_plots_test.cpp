@@ -59,6 +59,17 @@ TEST(HtmlPlots, HaveTitlesUnitsAndNames) {
   EXPECT_TRUE(has(percentile_plot({{"one", &h}}), ">90 %</text>"));
 }
 
+TEST(HtmlPlots, Row71_TheLastPercentileIsNotCutOff) {
+  latency_histogram h;
+  for (int n = 0; n < 100000; ++n)
+    h.record(1000);
+  const std::string plot = percentile_plot({{"one", &h}});
+  std::smatch found;
+  ASSERT_TRUE(std::regex_search(plot, found, std::regex(R"re(<text x="([0-9.]+)"[^>]*>99\.999 %</text>)re"))) << plot;
+  constexpr double kHalfOfIt = 26; // eight characters
+  EXPECT_LE(std::stod(found[1]) + kHalfOfIt, 760) << "the width of the drawing";
+}
+
 TEST(HtmlPlots, ShowNothingWithoutValues) {
   const latency_histogram none;
   EXPECT_EQ(histogram_plot({{"none", &none}}), "");
