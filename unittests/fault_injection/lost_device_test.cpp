@@ -34,9 +34,10 @@ cudaError_t launch(const cudaq_dispatch_launch_params_t *p) {
   return cudaSuccess;
 }
 
-/// A kernel on a ring with requests in device memory, and a producer's handle on the ring.
+/// A kernel on a ring, and a producer's handle on the ring.
 struct served_ring {
-  served_ring() : words(static_cast<std::uint64_t *>(fake_cuda::allocate(16, cudaMemoryTypeHost))) {}
+  explicit served_ring(std::uint32_t memory_kind = CUDAQ_MEMORY_DEVICE_RX)
+      : kind(memory_kind), words(static_cast<std::uint64_t *>(fake_cuda::allocate(16, cudaMemoryTypeHost))) {}
 
   cudaq_status_t start() {
     current_flag = reinterpret_cast<volatile int *>(words);
@@ -44,13 +45,12 @@ struct served_ring {
     config.num_slots = kSlots;
     config.slot_size = 64;
     config.threads_per_block = 32;
-    cudaq_function_entry_t entry{};
     entry.function_id = 1;
     entry.handler.device_fn_ptr = this;
     const cudaq_function_table_t table{&entry, 1};
     const cudaq_dispatcher_options_t options = default_options();
     const std::function<cudaq_status_t()> calls[] = {
-        [&] { return make_ring(CUDAQ_MEMORY_DEVICE_RX, memory, ring); },
+        [&] { return make_ring(kind, memory, ring); },
         [&] { return cudaq_ringbuffer_producer_open(memory, &producer); },
         [&] { return cudaq_dispatch_manager_create(&manager); },
         [&] { return cudaq_dispatcher_create(manager, &config, &dispatcher); },
@@ -68,7 +68,17 @@ struct served_ring {
   }
   cudaq_status_t send() { return cudaq_ringbuffer_producer_send(producer, 1, "abc", 3, 7, 0, 0, nullptr); }
 
+  /// Refused because the dispatcher runs. The handle is closed.
+  void expect_kept_by_the_dispatcher() const {
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(cudaq_ringbuffer_destroy(memory), CUDAQ_ERR_STATE);
+      EXPECT_TRUE(error_names({"a dispatcher runs on the ring", "cudaq_dispatcher_stop"}));
+    }
+  }
+
+  std::uint32_t kind;
   std::uint64_t *words;
+  cudaq_function_entry_t entry{}; ///< each start reads it
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
   cudaq_ringbuffer_producer_t *producer = nullptr;
@@ -139,6 +149,34 @@ TEST_F(LostDevice, EndsARunWithoutWaitingAndItsHandleCanBeClosed) {
   fake_cuda::lose_device(cudaSuccess);
   CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(s.memory));
   fake_cuda::release(s.words);
+}
+
+// Before, the call waited for the kernel without limit.
+TEST_F(LostDevice, AKernelThatRunsKeepsItsRingUntilItIsStopped) {
+  if (!has_device_path())
+    GTEST_SKIP() << "this library was built without the CUDA runtime";
+  for (const std::uint32_t kind : {CUDAQ_MEMORY_MAPPED, CUDAQ_MEMORY_DEVICE_RX})
+    for (const bool lost : {false, true}) {
+      served_ring s(kind);
+      CUDAQ_ASSERT_OK(s.start());
+      CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_close(s.producer));
+      if (lost)
+        fake_cuda::lose_device(cudaErrorLaunchFailure);
+      s.expect_kept_by_the_dispatcher();
+      EXPECT_EQ(cudaq_dispatcher_stop(s.dispatcher), lost ? CUDAQ_ERR_CUDA : CUDAQ_OK);
+      if (lost) { // the ring is as before: of a device that comes back it can be served again
+        expect_kept(s.memory);
+        EXPECT_TRUE(eventually(fake_cuda::idle));
+        fake_cuda::lose_device(cudaSuccess);
+        CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(s.dispatcher)); // the fault is reported once
+      }
+      CUDAQ_ASSERT_OK(cudaq_dispatcher_start(s.dispatcher));
+      s.expect_kept_by_the_dispatcher();
+      CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(s.dispatcher));
+      CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(s.memory));
+      CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(s.manager));
+      fake_cuda::release(s.words);
+    }
 }
 
 // The destroy calls in the wrong order: each is refused, and the right one succeeds later.
