@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls of lib/gpu_memory on the CUDA runtime without a GPU. Its devices are coherent unless a test says otherwise.
-// No Vulkan device is one of them. The calls after that are refused.
+// No Vulkan device is one of them: the calls after that are refused.
 #include "unittests/support/fake_cuda.h"
 
 #include "unittests/support/fault_points.h"
+
+#include <cstring>
 
 using namespace cudaq::realtime::test;
 
@@ -27,7 +29,13 @@ extern "C" {
 cudaError_t cudaMemAdvise(const void *, std::size_t, cudaMemoryAdvise, cudaMemLocation) {
   return faults::hits(__func__) ? cudaErrorUnknown : cudaSuccess;
 }
-cudaError_t cudaMalloc(void **, std::size_t) { return cudaErrorNotSupported; }
+cudaError_t cudaMalloc(void **out, std::size_t bytes) {
+  if (fake_cuda::device_is_lost() || faults::hits(__func__))
+    return cudaErrorMemoryAllocation;
+  fake_cuda::use_context();
+  std::memset(*out = fake_cuda::allocate(bytes, cudaMemoryTypeDevice), 0xCD, bytes); // fresh memory is not zero
+  return cudaSuccess;
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *out, int device) {
   if (const cudaError_t error = fake_cuda::injected(__func__))
     return error;
