@@ -72,8 +72,8 @@ status_or_reason end_loop_here(std::unique_ptr<cudaq_dispatcher_t> &dispatcher,
   if (found.status != CUDAQ_ERR_TIMEOUT)
     return found;
   // The graph may still write to the launcher's memory. Freeing that memory would wait for the graph, so it leaks. It
-  // may also write to its slot, so the ring's owner word is kept with it: another dispatcher would answer the slot,
-  // too.
+  // may also write to its slot, so the ring gets no other dispatcher: that would answer the slot, too.
+  manager->leave_claims_to_a_graph();
   (void)dispatcher.release();
   (void)manager.release();
   return make_reason(CUDAQ_ERR_TIMEOUT,

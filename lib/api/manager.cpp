@@ -82,6 +82,11 @@ void cudaq_dispatch_manager_t::unclaim(const void *who) {
   claims.remove(who);
 }
 
+void cudaq_dispatch_manager_t::leave_claims_to_a_graph() {
+  const std::lock_guard lock(mutex);
+  claims.leave_to_a_graph();
+}
+
 std::uint32_t cudaq_dispatch_manager_t::add_resident(const void *who, int device_id, std::uint32_t blocks) {
   const std::lock_guard lock(mutex);
   std::uint64_t others = reserved_blocks.count(device_id) != 0 ? reserved_blocks[device_id] : 0;

@@ -67,6 +67,7 @@ struct cudaq_dispatch_manager_t {
   /// manager owns the ring.
   cudaq::realtime::detail::status_or_reason claim(const void *who, const cudaq::realtime::detail::memory_claim &what);
   void unclaim(const void *who);
+  void leave_claims_to_a_graph();
 
   /// Notes that `who` occupies blocks of a device until remove_resident. Returns the number of blocks that others
   /// occupy there, reserved blocks included.

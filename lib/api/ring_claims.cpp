@@ -89,4 +89,11 @@ void ring_claims::remove(const void *who) {
     owner->store(0);
 }
 
+void ring_claims::leave_to_a_graph() {
+  for (const auto &[who, claim] : claims_)
+    if (claim.owner_word() != nullptr)
+      claim.owner_word()->store(kOwnerLeftAGraph);
+  claims_.clear();
+}
+
 } // namespace cudaq::realtime::detail

@@ -50,6 +50,9 @@ public:
   status_or_reason add(const void *who, const memory_claim &what);
   /// No effect if `who` has no claim.
   void remove(const void *who);
+  /// For a manager that the caller cannot reach afterwards, while a graph may still write to its rings: they can be
+  /// destroyed, which waits for the graph, but have no other dispatcher.
+  void leave_to_a_graph();
 
 private:
   std::map<const void *, memory_claim> claims_;

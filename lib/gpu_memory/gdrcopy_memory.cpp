@@ -9,7 +9,6 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr char kDevice[] = "/dev/gdrdrv";
 constexpr std::size_t kGpuPage = 65536; // GDRCopy pins whole pages of the GPU
 
 /// The part of GDRCopy's interface (gdrapi.h, version 2) that is used here.
@@ -45,13 +44,13 @@ public:
       cudaFree(allocated_);
   }
 
-  status_or_reason map(const mapping_request &request) {
-    if (!library_.open("libgdrapi.so.2"))
-      return lacks("libgdrapi.so.2 is not installed");
+  status_or_reason map(const mapping_request &request, const gdrcopy_files &files) {
+    if (!library_.open(files.library))
+      return lacks("%s is not installed", files.library);
     if (!api_.find(library_))
-      return lacks("libgdrapi.so.2 lacks a function of version 2");
+      return lacks("%s lacks a function of version 2", files.library);
     if ((gdr_ = api_.open()) == nullptr)
-      return lacks("gdr_open failed on %s", kDevice);
+      return lacks("gdr_open failed on %s", files.device);
     bytes_ = (request.bytes + kGpuPage - 1) / kGpuPage * kGpuPage;
     if (const cudaError_t error = cudaMalloc(&allocated_, bytes_ + kGpuPage))
       return cuda_failed("cudaMalloc", error);
@@ -78,12 +77,12 @@ private:
 
 } // namespace
 
-status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out) {
+status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out, const gdrcopy_files &files) {
   if (request.exportable)
     return lacks("another process cannot map the memory of this one");
-  if (access(kDevice, R_OK | W_OK) != 0)
-    return lacks("%s (kernel module gdrdrv): %s", kDevice, std::strerror(errno));
-  return map_as<gdrcopy_memory>(request, out);
+  if (access(files.device, R_OK | W_OK) != 0)
+    return lacks("%s (kernel module gdrdrv): %s", files.device, std::strerror(errno));
+  return map_as<gdrcopy_memory>(request, out, files);
 }
 
 } // namespace cudaq::realtime::detail

@@ -26,6 +26,7 @@ status_or_reason zero_device_memory(void *device, std::size_t bytes) {
 }
 
 status_or_reason map_device_memory(const mapping_request &request, mapping_result &out, std::string &why) {
+  constexpr auto by_gdrcopy = [](const mapping_request &r, mapping_result &o) { return map_by_gdrcopy(r, o, {}); };
   return on_device(request.device, [&]() -> status_or_reason {
     int ordering = 0;
     if (status_or_reason refused = check_ordering(request.device, ordering))
@@ -33,7 +34,7 @@ status_or_reason map_device_memory(const mapping_request &request, mapping_resul
     constexpr struct {
       const char *name;
       status_or_reason (*map)(const mapping_request &, mapping_result &);
-    } ways[] = {{"coherent memory", map_coherent}, {"GDRCopy", map_by_gdrcopy}, {"Vulkan", map_by_vulkan}};
+    } ways[] = {{"coherent memory", map_coherent}, {"GDRCopy", by_gdrcopy}, {"Vulkan", map_by_vulkan}};
     for (const auto &way : ways) {
       const status_or_reason refused = way.map(request, out);
       if (!refused) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to map device memory, each with the same interface. Only the files of this room include this.
+// The ways to map device memory, each with the same interface. Only the files of this room and tests include
+// this.
 #pragma once
 
 #include "lib/base/cuda_device.h"
@@ -10,7 +11,12 @@ namespace cudaq::realtime::detail {
 
 using mapping_result = std::unique_ptr<mapped_device_memory>;
 
-status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out);
+/// Where GDRCopy is. Tests have a library of their own.
+struct gdrcopy_files {
+  const char *device = "/dev/gdrdrv";
+  const char *library = "libgdrapi.so.2";
+};
+status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out, const gdrcopy_files &files);
 /// Memory of Vulkan, imported into CUDA; with nic_registration memory of CUDA, imported into Vulkan. The only way whose
 /// memory another process can map.
 status_or_reason map_by_vulkan(const mapping_request &request, mapping_result &out);
@@ -20,10 +26,10 @@ status_or_reason map_coherent(const mapping_request &request, mapping_result &ou
 status_or_reason zero_device_memory(void *device, std::size_t bytes);
 
 /// Maps memory of this class.
-template <class Memory>
-status_or_reason map_as(const mapping_request &request, mapping_result &out) {
+template <class Memory, class... Values>
+status_or_reason map_as(const mapping_request &request, mapping_result &out, const Values &...values) {
   auto memory = std::make_unique<Memory>();
-  if (status_or_reason refused = memory->map(request))
+  if (status_or_reason refused = memory->map(request, values...))
     return refused;
   out = std::move(memory);
   return {};

@@ -2,82 +2,13 @@
 // Rings when their device is lost, and when the process ends while a kernel serves them: on a CUDA runtime without a
 // GPU, whose device memory the CPU can write.
 #include "unittests/environment/child_process.h"
-#include "unittests/support/fake_cuda.h"
+#include "unittests/fault_injection/served_ring.h"
 #include "unittests/support/sanitized.h"
-
-#include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
 
 #include <cstdlib>
 
 namespace cudaq::realtime::test {
 namespace {
-
-constexpr std::uint32_t kSlots = 4;
-
-cudaq_status_t make_ring(std::uint32_t kind, cudaq_ringbuffer_memory_t *&memory, cudaq_ringbuffer_t &ring) {
-  cudaq_ringbuffer_options_t o;
-  cudaq_ringbuffer_options_init(&o, sizeof(o));
-  o.num_slots = kSlots;
-  o.slot_size = 64;
-  o.memory_kind = kind;
-  return cudaq_ringbuffer_create(&o, &memory, &ring);
-}
-
-volatile int *current_flag = nullptr; ///< launch functions have no user pointer
-
-/// A kernel of the program: it runs until the caller's flag is set, or until the device is lost.
-cudaError_t launch(const cudaq_dispatch_launch_params_t *p) {
-  fake_cuda::launch(p->stream, [flag = current_flag] {
-    while (detail::load_acquire(*flag) == 0 && !fake_cuda::device_is_lost())
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-  });
-  return cudaSuccess;
-}
-
-/// A kernel on a ring with requests in device memory, and a producer's handle on the ring.
-struct served_ring {
-  served_ring() : words(static_cast<std::uint64_t *>(fake_cuda::allocate(16, cudaMemoryTypeHost))) {}
-
-  cudaq_status_t start() {
-    current_flag = reinterpret_cast<volatile int *>(words);
-    cudaq_dispatcher_config_t config{};
-    config.num_slots = kSlots;
-    config.slot_size = 64;
-    config.threads_per_block = 32;
-    cudaq_function_entry_t entry{};
-    entry.function_id = 1;
-    entry.handler.device_fn_ptr = this;
-    const cudaq_function_table_t table{&entry, 1};
-    const cudaq_dispatcher_options_t options = default_options();
-    const std::function<cudaq_status_t()> calls[] = {
-        [&] { return make_ring(CUDAQ_MEMORY_DEVICE_RX, memory, ring); },
-        [&] { return cudaq_ringbuffer_producer_open(memory, &producer); },
-        [&] { return cudaq_dispatch_manager_create(&manager); },
-        [&] { return cudaq_dispatcher_create(manager, &config, &dispatcher); },
-        [&] { return cudaq_dispatcher_set_ringbuffer(dispatcher, &ring); },
-        [&] { return cudaq_dispatcher_set_function_table(dispatcher, &table); },
-        [&] { return cudaq_dispatcher_set_control(dispatcher, current_flag, words + 1); },
-        [&] { return cudaq_dispatcher_set_options(dispatcher, &options); },
-        [&] { return cudaq_dispatcher_set_launch_fn_v2(dispatcher, launch); },
-        [&] { return cudaq_dispatcher_start(dispatcher); },
-        [&] { return send(); }};
-    for (const auto &call : calls)
-      if (const cudaq_status_t status = call(); status != CUDAQ_OK)
-        return status;
-    return CUDAQ_OK;
-  }
-  cudaq_status_t send() { return cudaq_ringbuffer_producer_send(producer, 1, "abc", 3, 7, 0, 0, nullptr); }
-
-  std::uint64_t *words;
-  cudaq_ringbuffer_memory_t *memory = nullptr;
-  cudaq_ringbuffer_t ring{};
-  cudaq_ringbuffer_producer_t *producer = nullptr;
-  cudaq_dispatch_manager_t *manager = nullptr;
-  cudaq_dispatcher_t *dispatcher = nullptr;
-};
-
-bool has_cuda_memory() { return (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) != 0; }
-bool has_device_path() { return (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_DEVICE_PATH) != 0; }
 
 class LostDevice : public ::testing::Test {
 protected:
@@ -139,6 +70,34 @@ TEST_F(LostDevice, EndsARunWithoutWaitingAndItsHandleCanBeClosed) {
   fake_cuda::lose_device(cudaSuccess);
   CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(s.memory));
   fake_cuda::release(s.words);
+}
+
+// Before, the call waited for the kernel without limit.
+TEST_F(LostDevice, AKernelThatRunsKeepsItsRingUntilItIsStopped) {
+  if (!has_device_path())
+    GTEST_SKIP() << "this library was built without the CUDA runtime";
+  for (const std::uint32_t kind : {CUDAQ_MEMORY_MAPPED, CUDAQ_MEMORY_DEVICE_RX})
+    for (const bool lost : {false, true}) {
+      served_ring s(kind);
+      CUDAQ_ASSERT_OK(s.start());
+      CUDAQ_ASSERT_OK(cudaq_ringbuffer_producer_close(s.producer));
+      if (lost)
+        fake_cuda::lose_device(cudaErrorLaunchFailure);
+      s.expect_kept_by_the_dispatcher();
+      EXPECT_EQ(cudaq_dispatcher_stop(s.dispatcher), lost ? CUDAQ_ERR_CUDA : CUDAQ_OK);
+      if (lost) { // the ring is as before: of a device that comes back it can be served again
+        expect_kept(s.memory);
+        EXPECT_TRUE(eventually(fake_cuda::idle));
+        fake_cuda::lose_device(cudaSuccess);
+        CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(s.dispatcher)); // the fault is reported once
+      }
+      CUDAQ_ASSERT_OK(cudaq_dispatcher_start(s.dispatcher));
+      s.expect_kept_by_the_dispatcher();
+      CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(s.dispatcher));
+      CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(s.memory));
+      CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(s.manager));
+      fake_cuda::release(s.words);
+    }
 }
 
 // The destroy calls in the wrong order: each is refused, and the right one succeeds later.

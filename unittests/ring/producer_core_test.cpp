@@ -73,6 +73,30 @@ TEST(RingProducerWithLaps, ALateLapOfAnEarlierRequestIsNotTakenForItsOwn) {
   EXPECT_TRUE(producer.claim(slot));
 }
 
+// A load of rx, or of the device's count, would cross the bus.
+TEST(RingProducerWithLaps, AfterTheFirstLapNothingIsReadFromTheDevice) {
+  lap_ring ring(2, 64, true);
+  ring_producer producer(ring.view, 0);
+  for (std::uint64_t lap = 0; lap < 4; ++lap)
+    for (std::uint32_t expected = 0; expected < 2; ++expected) {
+      volatile std::uint64_t &rx = ring.view.rx_flags[expected];
+      volatile std::uint64_t &count = ring.view.rx_flags[expected + ring.view.lap_offset];
+      const std::uint64_t posted = count;
+      EXPECT_EQ(posted, lap);
+      if (lap != 0) { // what a load would find
+        rx = 0xBAD;
+        count = 0xBAD;
+      }
+      std::uint32_t slot = 9;
+      ASSERT_TRUE(producer.claim(slot)) << "lap " << lap;
+      EXPECT_EQ(slot, expected);
+      count = posted;
+      producer.commit(slot, 1);
+      ring.view.publish(slot);
+      ring.view.collect(slot);
+    }
+}
+
 TEST_P(RingProducer, SignalsInTheOrderOfTheClaims) {
   lap_ring ring(4, 64, GetParam());
   ring_producer producer(ring.view, 3);

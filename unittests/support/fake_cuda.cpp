@@ -86,6 +86,7 @@ struct block {
   std::size_t bytes = 0;
   cudaMemoryType kind = cudaMemoryTypeHost;
   bool excused = false;
+  int device = 0;
 };
 
 struct world {
@@ -106,7 +107,7 @@ cudaError_t make_block(void **out, std::size_t bytes, cudaMemoryType kind) {
     return cudaErrorMemoryAllocation;
   std::memset(memory, 0xCD, bytes); // fresh memory is not zero
   const std::lock_guard lock(all.mutex);
-  all.blocks[number(memory)] = {bytes, kind, false};
+  all.blocks[number(memory)] = {bytes, kind, false, fake_cuda::current_device()};
   *out = memory;
   return cudaSuccess;
 }
@@ -217,6 +218,7 @@ int clean_up() {
   all.blocks.clear();
   all.violations.clear();
   forget_contexts();
+  mapping() = {};
   current_mode = cudaStreamCaptureModeGlobal;
   return left;
 }
@@ -241,10 +243,7 @@ cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *mode) {
 }
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int) {
   FAULT_POINT(cudaErrorUnknown);
-  *value = attribute == cudaDevAttrComputeCapabilityMajor           ? 9
-           : attribute == cudaDevAttrGPUDirectRDMAWritesOrdering    ? 100
-           : attribute == cudaDevAttrDirectManagedMemAccessFromHost ? 1
-                                                                    : 0;
+  *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : fake_cuda::mapping_attribute(attribute);
   return cudaSuccess;
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest) {
@@ -280,7 +279,7 @@ cudaError_t cudaHostGetDevicePointer(void **out, void *memory, unsigned) {
 }
 cudaError_t cudaMallocManaged(void **out, std::size_t bytes, unsigned) {
   FAULT_POINT(cudaErrorMemoryAllocation);
-  return make_in_context(out, bytes, cudaMemoryTypeManaged);
+  return make_in_context(out, bytes, fake_cuda::mapping().kind);
 }
 cudaError_t cudaFree(void *memory) {
   if (fails("cudaFree"))
@@ -329,6 +328,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *out, const void *add
   if (found == all.blocks.begin() || number(address) >= std::prev(found)->first + std::prev(found)->second.bytes)
     return cudaSuccess;
   out->type = std::prev(found)->second.kind;
+  out->device = std::prev(found)->second.device;
   out->devicePointer = const_cast<void *>(address);
   out->hostPointer = out->type == cudaMemoryTypeHost ? out->devicePointer : nullptr;
   return cudaSuccess;

@@ -38,6 +38,15 @@ bool device_is_lost();
 /// No stream has work.
 bool idle();
 
+/// What decides how the CPU can write the devices' memory. clean_up restores these values.
+struct mapping_abilities {
+  int writes_ordering = cudaGPUDirectRDMAWritesOrderingOwner;
+  bool coherent = true; ///< the CPU accesses managed memory on the device directly
+  /// What CUDA calls that memory. cudaMemoryTypeDevice: as if it were mapped in another way.
+  cudaMemoryType kind = cudaMemoryTypeManaged;
+};
+mapping_abilities &mapping();
+
 /// True: something has made the context of this device. clean_up ends all contexts.
 bool has_context(int device);
 
@@ -55,6 +64,7 @@ cudaError_t injected(const char *call);
 int current_device();
 void use_context();
 void forget_contexts();
+int mapping_attribute(cudaDeviceAttr attribute);
 /// The driver's function of this name, or null.
 void *context_function(const char *name);
 

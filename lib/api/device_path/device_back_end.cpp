@@ -197,7 +197,7 @@ status_or_reason device_back_end::prepare_ring(const wiring &w, dispatch_params 
         lap_offset_of(static_cast<const std::uint64_t *>(host_address(w.ring->tx_flags)), config_.num_slots);
   cudaPointerAttributes a{};
   if (p.ring.lap_offset != 0 && cudaPointerGetAttributes(&a, w.ring->rx_data) == cudaSuccess &&
-      a.type == cudaMemoryTypeDevice && a.device != config_.device_id)
+      (a.type == cudaMemoryTypeDevice || a.type == cudaMemoryTypeManaged) && a.device != config_.device_id)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
                        "the ring's requests are in the memory of device %d, and config->device_id is %d: only that "
                        "device sees the CPU's writes to it in order",

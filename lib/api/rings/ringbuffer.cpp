@@ -157,6 +157,26 @@ status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_me
   return {};
 }
 
+/// Takes the ring out of use: no dispatcher can start on it, and no record is found. Refused while one runs.
+status_or_reason close_record(const cudaq_ringbuffer_memory_t &memory) {
+  ring_record *const record = memory.record;
+  if (record == nullptr)
+    return {};
+  const auto own = reinterpret_cast<std::uint64_t>(&memory);
+  if (!record->owner.claim(0, own) && !record->owner.claim(kOwnerLeftAGraph, own))
+    return make_reason(CUDAQ_ERR_STATE, "a dispatcher runs on the ring; call cudaq_dispatcher_stop or "
+                                        "cudaq_dispatcher_destroy for it first");
+  record->self = 0;
+  return {};
+}
+
+void open_record(const cudaq_ringbuffer_memory_t &memory) {
+  if (memory.record == nullptr)
+    return;
+  memory.record->self = reinterpret_cast<std::uint64_t>(memory.record);
+  memory.record->owner.store(0);
+}
+
 cudaq_ringbuffer_info_t info_of(const cudaq_ringbuffer_memory_t &memory) {
   cudaq_ringbuffer_info_t info{};
   info.memory_kind = memory.memory_kind;
@@ -207,9 +227,10 @@ cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory) {
       return make_reason(CUDAQ_ERR_INVALID_ARG, "memory is NULL");
     if (!memory->producers.claim(0, 1))
       return make_reason(CUDAQ_ERR_STATE, "a producer's handle is open on the ring; close it first");
-    if (memory->record != nullptr)
-      memory->record->self = 0; // no record must be found there afterwards
-    if (status_or_reason refused = free_block(*memory)) {
+    status_or_reason refused = close_record(*memory);
+    if (!refused && (refused = free_block(*memory)))
+      open_record(*memory);
+    if (refused) {
       memory->producers.store(0);
       return refused;
     }

@@ -57,12 +57,31 @@ TEST(RingKinds, HugePagesAndNodesBelongToHostMemory) {
   }
 }
 
-// With a device they are made (unittests/gpu/loop/kernel_device_rx_test.cpp).
-TEST(RingKinds, AMachineThatCannotMakeThemSaysWhy) {
-  for (const cudaq_memory_kind_t kind : {CUDAQ_MEMORY_DEVICE_RX, CUDAQ_MEMORY_AUTO})
-    if (create(ring_options(kind)) != CUDAQ_OK) {
+// On a CUDA runtime without a GPU: unittests/fault_injection/mapping_refusals_test.cpp; with one:
+// unittests/gpu/loop/kernel_device_rx_test.cpp.
+TEST(RingKinds, AMachineMakesThemOrSaysWhyNot) {
+  for (const cudaq_memory_kind_t kind : {CUDAQ_MEMORY_DEVICE_RX, CUDAQ_MEMORY_AUTO}) {
+    const cudaq_ringbuffer_options_t o = ring_options(kind);
+    cudaq_ringbuffer_memory_t *memory = nullptr;
+    cudaq_ringbuffer_t ring{};
+    const cudaq_status_t said = cudaq_ringbuffer_create(&o, &memory, &ring);
+    if (said != CUDAQ_OK) {
+      EXPECT_TRUE(said == CUDAQ_ERR_UNSUPPORTED || said == CUDAQ_ERR_CUDA) << said;
       EXPECT_GT(std::strlen(cudaq_last_error_message()), std::strlen("cudaq_ringbuffer_create: ") + 10);
+      EXPECT_EQ(memory, nullptr);
+      continue;
     }
+    cudaq_ringbuffer_info_t info{};
+    info.struct_size = sizeof(info);
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_get_info(memory, &info));
+    const bool in_device = info.memory_kind == CUDAQ_MEMORY_DEVICE_RX;
+    EXPECT_TRUE(in_device || (kind == CUDAQ_MEMORY_AUTO && info.memory_kind == CUDAQ_MEMORY_MAPPED))
+        << info.memory_kind;
+    EXPECT_EQ(in_device, info.mapping_source != CUDAQ_MAPPING_NONE);
+    EXPECT_EQ(in_device, info.writes_ordering >= 100);
+    EXPECT_EQ(std::string(info.reason).find(in_device ? "mapping by " : "mapped memory, because "), 0u) << info.reason;
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
+  }
 }
 
 /// Memory with a record, as cudaq_ringbuffer_create lays it before the tx flags of such a ring.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A second owner of a ring or of a control word is refused, as far as the library can know it.
 #include "cudaq/realtime/detail/ring/ring_record.h"
+#include "lib/api/ring_claims.h"
 #include "unittests/host_dispatcher/traffic.h"
 #include "unittests/support/api_fixture.h"
 
@@ -170,6 +171,91 @@ TEST(RingOwners, Row53_OneControlWordForTwoDispatchersIsRefused) {
   EXPECT_EQ(client.call(kReverse[0].function_id, {7}).result, std::vector<std::uint8_t>{7});
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_control(second->get, &second->shutdown, &second->processed));
   CUDAQ_ASSERT_OK(start(*second));
+}
+
+/// Memory of a ring that the test destroys itself.
+struct loose_ring {
+  loose_ring() {
+    cudaq_ringbuffer_options_t o;
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_options_init(&o, sizeof(o)));
+    o.num_slots = kShape.num_slots;
+    o.slot_size = kShape.slot_size;
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_create(&o, &memory, &ring));
+  }
+  void expect_kept() const {
+    EXPECT_EQ(cudaq_ringbuffer_destroy(memory), CUDAQ_ERR_STATE);
+    EXPECT_TRUE(error_names({"a dispatcher runs on the ring", "cudaq_dispatcher_stop"}));
+  }
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_ringbuffer_t ring{};
+};
+
+// Before, the memory was unmapped below the loop.
+TEST(RingOwners, ARingIsNotDestroyedBeforeItsLastDispatcherStops) {
+  const loose_ring r;
+  const host_ring unused(kShape);
+  const manager_handle manager;
+  const auto alone = make(manager, unused), first = make_shared_host(manager.get, unused),
+             second = make(manager, unused, true);
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_host_handler_v2(
+      second->get, 1, [](cudaq_host_call_t *, void *) { return 0; }, nullptr, nullptr));
+  for (const cudaq_dispatcher_t *d : {alone->get, first->get, second->get})
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(const_cast<cudaq_dispatcher_t *>(d), &r.ring));
+  CUDAQ_ASSERT_OK(start(*alone));
+  r.expect_kept();
+  r.expect_kept();
+  EXPECT_EQ(alone->state(), CUDAQ_DISPATCHER_RUNNING);
+  CUDAQ_ASSERT_OK(stop(*alone));
+  CUDAQ_ASSERT_OK(start(*alone)); // the refused calls have changed nothing
+  store_release(alone->shutdown, 1);
+  EXPECT_TRUE(eventually([&] { return alone->state() == CUDAQ_DISPATCHER_STOPPED; }));
+  r.expect_kept(); // its run is not finished yet
+  CUDAQ_ASSERT_OK(stop(*alone));
+  CUDAQ_ASSERT_OK(start(*first));
+  CUDAQ_ASSERT_OK(start(*second));
+  r.expect_kept();
+  CUDAQ_ASSERT_OK(stop(*first));
+  r.expect_kept();
+  CUDAQ_ASSERT_OK(stop(*second));
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(r.memory));
+}
+
+TEST(RingOwners, AStopThatTimesOutKeepsTheRingAndTheNextOneReleasesIt) {
+  const loose_ring r;
+  gate closed;
+  {
+    bench b(kShape);
+    b.on(kReverse[0].function_id, [&](cudaq_host_call_t &) {
+      closed.pass();
+      return 0;
+    });
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(b.get(), &r.ring));
+    b.start();
+    CUDAQ_ASSERT_OK(cudaq_host_ringbuffer_write_rpc_request(&r.ring, 0, kReverse[0].function_id, nullptr, 0, 1, 0));
+    cudaq_host_ringbuffer_signal_slot(&r.ring, 0);
+    EXPECT_TRUE(eventually([&] { return closed.occupied(); }));
+    EXPECT_EQ(cudaq_dispatcher_stop_timeout(b.get(), ms(20)), CUDAQ_ERR_TIMEOUT);
+    r.expect_kept();
+    closed.open();
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_stop(b.get()));
+    CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(r.memory));
+  }
+}
+
+// White box: of a loop on the caller's thread that has left a graph there is no dispatcher that could be stopped.
+TEST(RingOwners, ARingThatALoopHasLeftToAGraphCanBeDestroyed) {
+  const loose_ring r;
+  const host_ring unused(kShape);
+  const manager_handle manager;
+  const auto other = make(manager, unused);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_ringbuffer(other->get, &r.ring));
+  detail::ring_claims claims;
+  const detail::memory_claim claim(&r.ring, host_config(kShape), nullptr, nullptr, nullptr);
+  EXPECT_FALSE(claims.add(&r, claim));
+  r.expect_kept();
+  claims.leave_to_a_graph();
+  EXPECT_EQ(start(*other), CUDAQ_ERR_STATE);
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(r.memory));
 }
 
 // White box: only memory that the library has made has a record, wherever the flags lie.

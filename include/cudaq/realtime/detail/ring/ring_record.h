@@ -18,11 +18,15 @@ inline constexpr std::size_t kFlagsOffsetInPage = 0x580; ///< of the flags after
 struct alignas(64) ring_record {
   std::uint64_t magic[2];
   std::uint64_t self;               ///< address of this record
-  shared_word<std::uint64_t> owner; ///< manager whose dispatcher runs on the ring; 0: none (lib/api/ring_claims.h)
+  shared_word<std::uint64_t> owner; ///< manager whose dispatcher runs on the ring (lib/api/ring_claims.h); 0: none.
+                                    ///< While the ring is destroyed: the address of its memory object
   std::uint64_t lap_offset;         ///< scoped_slot_ring::lap_offset
   std::uint64_t requests;           ///< the CPU's address of rx_data
 };
 static_assert(sizeof(ring_record) == 64 && kFlagsOffsetInPage >= sizeof(ring_record));
+
+/// An owner that has ended and left a graph which may still write to the ring.
+inline constexpr std::uint64_t kOwnerLeftAGraph = 1;
 
 inline constexpr std::uint64_t kRecordMagic[2] = {0x9D2C5680B1F30E47u, 0x71C6A3E85DF4029Bu};
 
