@@ -99,7 +99,8 @@ round_size size_of_round(const bench_options &options, std::uint32_t slots) {
 }
 
 void check_pipeline_cases(const std::vector<std::string> &names) {
-  refuse_unknown(names, {"P11", "P11a", "P11b", "P11c", "P12", "P12a", "P12b", "P12e", "P13", "P17", "P18", "P18c"});
+  refuse_unknown(names,
+                 {"P11", "P11a", "P11b", "P11c", "P12", "P12a", "P12b", "P12e", "P12f", "P13", "P17", "P18", "P18c"});
 }
 
 } // namespace cudaq::realtime::tools
