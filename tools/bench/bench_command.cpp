@@ -41,7 +41,7 @@ Examples:
 constexpr const char *kBenchPipelineFooter =
     R"(The time of a request in the QEC pipeline without inference and matching. Needs an NVIDIA GPU, except P13 and
 P18c.
-  P11  latency                               P17   graphs staged as the specification prints them
+  P11  latency                               P17   as the specification stages, own and external ring
   P12  rate                                  P18   local predecoder on blocks that stay on the GPU
   P13  decode stage without the matcher      P18c  the same predecoder on the CPU
 

@@ -112,6 +112,8 @@ struct device_parts : service_parts {
     require_ok(cudaq_dispatcher_set_function_table(dispatcher, &view), "cudaq_dispatcher_set_function_table");
     if (!c.graph_contexts.empty())
       launch_graphs(c);
+    else if (c.launch_fn != nullptr)
+      require_ok(cudaq_dispatcher_set_launch_fn_v2(dispatcher, c.launch_fn), "cudaq_dispatcher_set_launch_fn_v2");
     else
       require_ok(cudaq_dispatcher_set_launch_fn(dispatcher, c.kernel == CUDAQ_KERNEL_COOPERATIVE
                                                                 ? &cudaq_launch_dispatch_kernel_cooperative

@@ -70,6 +70,7 @@ struct device_service_config : ring_service_config {
   std::uint32_t functions = 1;
   /// Fills entry number i of the function table, in device memory.
   std::function<cudaError_t(cudaq_function_entry_t *entry, std::uint32_t i, cudaStream_t stream)> fill;
+  cudaq_dispatch_launch_fn_v2_t launch_fn = nullptr; ///< of a kernel of the program; NULL: the archive's `kernel`
   std::vector<void *> graph_contexts; ///< one of each entry; not empty: entries are graphs, launched on the GPU
   cudaq_graph_io_kind_t graph_io_kind = CUDAQ_GRAPH_IO_FORWARDED;
 };

@@ -134,26 +134,6 @@ loop_result run_producer(bench_session &session, const cudaq_ringbuffer_t &ring,
   return result;
 }
 
-bench_rig device_ring_rig(bench_session &session) {
-  mapped_case c = make_mapped_case(session, kSlots, 8);
-  c.service.memory = CUDAQ_MEMORY_DEVICE;
-  c.service.options.ring_peers = CUDAQ_RING_PEERS_SAME_DEVICE; // the producer is a kernel on the same GPU
-  const auto cycles = std::make_shared<gpu_memory>(
-      size_of_round(session.options(), kSlots).exchanges * sizeof(std::uint32_t), session.server().stream());
-  const auto service = std::make_shared<device_service>(with_functions(c.service, c.handler));
-  const auto ring = std::make_shared<bare_ring>(session.options().gpu, kSlots, 64, CUDAQ_MEMORY_DEVICE);
-  bench_rig rig;
-  rig.floor = [&session, ring, cycles] {
-    return floor_round(session, {.kind = floor_kind::device_ping_pong, .slots = kSlots}, *ring,
-                       [&] { return run_producer(session, ring->ring(), kSlots, true, *cycles); });
-  };
-  rig.ours = [&session, service, cycles] {
-    return dispatcher_round(
-        *service, [&] { return run_producer(session, service->ring(), service->num_slots(), false, *cycles); });
-  };
-  return rig;
-}
-
 void record_poll(loop_result &result, double ns, double polls) {
   result.per_exchange.record(static_cast<std::uint64_t>(std::llround(ns / polls)));
   result.exchanges += static_cast<std::uint64_t>(polls);
@@ -269,6 +249,27 @@ floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes) {
                                       : 1024};
 }
 
+bench_rig make_device_ring_rig(bench_session &session, cudaq_dispatch_launch_fn_v2_t launch_fn) {
+  mapped_case c = make_mapped_case(session, kSlots, 8);
+  c.service.memory = CUDAQ_MEMORY_DEVICE;
+  c.service.launch_fn = launch_fn;
+  c.service.options.ring_peers = CUDAQ_RING_PEERS_SAME_DEVICE; // the producer is a kernel on the same GPU
+  const auto cycles = std::make_shared<gpu_memory>(
+      size_of_round(session.options(), kSlots).exchanges * sizeof(std::uint32_t), session.server().stream());
+  const auto service = std::make_shared<device_service>(with_functions(c.service, c.handler));
+  const auto ring = std::make_shared<bare_ring>(session.options().gpu, kSlots, 64, CUDAQ_MEMORY_DEVICE);
+  bench_rig rig;
+  rig.floor = [&session, ring, cycles] {
+    return floor_round(session, {.kind = floor_kind::device_ping_pong, .slots = kSlots}, *ring,
+                       [&] { return run_producer(session, ring->ring(), kSlots, true, *cycles); });
+  };
+  rig.ours = [&session, service, cycles] {
+    return dispatcher_round(
+        *service, [&] { return run_producer(session, service->ring(), service->num_slots(), false, *cycles); });
+  };
+  return rig;
+}
+
 mapped_case make_mapped_case(const bench_session &session, std::uint32_t slots, std::size_t payload_bytes) {
   mapped_case c;
   c.service.device = session.options().gpu;
@@ -351,7 +352,7 @@ bench_rig make_rig(bench_session &session, const bench_case &of) {
   if (id == "P5")
     return throughput_rig(session, 256, true);
   if (id == "P6")
-    return device_ring_rig(session);
+    return make_device_ring_rig(session);
   if (id.starts_with("P15") || id.starts_with("P16"))
     return make_device_rx_rig(session, id);
   return idle_rig(session);

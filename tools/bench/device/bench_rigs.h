@@ -52,6 +52,10 @@ round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c
 round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how,
                           cudaq_memory_kind_t memory = CUDAQ_MEMORY_MAPPED);
 
+/// P6: a ring in device memory, and a kernel that acts as the network interface. `launch_fn`: as in
+/// device_service_config.
+bench_rig make_device_ring_rig(bench_session &session, cudaq_dispatch_launch_fn_v2_t launch_fn = nullptr);
+
 /// A floor of one block that reads and writes a frame of `frame_bytes`.
 floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes);
 

@@ -7,6 +7,9 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -28,12 +31,21 @@ captured_graph for_the_device(const std::function<void(cudaStream_t)> &work) {
   return graph;
 }
 
+/// Also of stores to write-combining memory, which a release store does not order.
+void fence_posted_stores() {
+#if defined(__x86_64__)
+  _mm_sfence();
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 /// The floor: a scheduler of one thread polls a counting flag, launches a child graph, and relaunches itself after
 /// every 100 launches. The child sets the other flag. Written without the library.
 class bare_device_graphs {
 public:
-  /// `frames`: the scheduler reads 32 bytes, and the child sends them back.
-  bare_device_graphs(bool frames, std::uint64_t timeout_ns)
+  /// `frames`: the scheduler reads 32 bytes, and the child sends them back. `memory`: of the request and its flag.
+  bare_device_graphs(bool frames, int device_id, cudaq_memory_kind_t memory, std::uint64_t timeout_ns)
       : timeout_ns_(timeout_ns), state_(sizeof(floor_graph_state), stream_) {
     void *block = nullptr, *device = nullptr;
     require_cuda(cudaHostAlloc(&block, kWords * sizeof(std::uint64_t), cudaHostAllocMapped), "cudaHostAlloc");
@@ -42,11 +54,17 @@ public:
     require_cuda(cudaHostGetDevicePointer(&device, block, 0), "cudaHostGetDevicePointer");
     auto *const words = static_cast<std::uint64_t *>(device);
     begin_.rx_flag = words + kRxFlag;
+    rx_flag_ = words_ + kRxFlag;
+    rx_slot_ = words_ + kRxSlot;
+    begin_.rx_slot = words + kRxSlot;
+    if (memory == CUDAQ_MEMORY_DEVICE_RX)
+      use_device_memory(device_id);
+    if (!frames)
+      begin_.rx_slot = nullptr;
     begin_.tx_flag = words + kTxFlag;
     begin_.stop = reinterpret_cast<const std::uint32_t *>(words + kStop);
-    begin_.rx_slot = frames ? words + kRxSlot : nullptr;
     begin_.tx_slot = words + kTxSlot;
-    words_[kRxSlot] = 1; // not 0: the scheduler ends if it reads only zeros
+    rx_slot_[0] = 1; // not 0: the scheduler ends if it reads only zeros
     auto *const state = state_.as<floor_graph_state>();
     child_ = for_the_device([&](cudaStream_t stream) { launch_floor_child(state, stream); });
     scheduler_ = for_the_device([&](cudaStream_t stream) { launch_floor_scheduler(state, stream); });
@@ -73,10 +91,11 @@ public:
       if (n == config.warm_up)
         begin = now_ns();
       const std::uint64_t payload = random_word(config.seed, n);
-      words_[kRxSlot + kPayloadWord] = payload;
+      if (begin_.rx_slot != nullptr)
+        rx_slot_[kPayloadWord] = payload;
       deadline.restart();
       const std::uint64_t t0 = ticks();
-      word(kRxFlag).store(++sent_, std::memory_order_release);
+      signal(++sent_);
       while (word(kTxFlag).load(std::memory_order_acquire) != sent_)
         deadline.check();
       const auto ns = static_cast<std::uint64_t>(std::llround(scale.ns(ticks() - t0)));
@@ -91,6 +110,22 @@ public:
   }
 
 private:
+  void use_device_memory(int device_id) {
+    in_gpu_memory_ = std::make_unique<bare_ring>(device_id, 1, kSlotBytes, CUDAQ_MEMORY_DEVICE_RX);
+    const cudaq_ringbuffer_t &ring = in_gpu_memory_->ring();
+    begin_.rx_flag = const_cast<std::uint64_t *>(ring.rx_flags);
+    begin_.rx_slot = reinterpret_cast<std::uint64_t *>(ring.rx_data);
+    rx_flag_ = const_cast<std::uint64_t *>(ring.rx_flags_host);
+    rx_slot_ = reinterpret_cast<std::uint64_t *>(ring.rx_data_host);
+  }
+  /// The frame before the flag; the flag leaves at once.
+  void signal(std::uint64_t number) {
+    if (in_gpu_memory_ != nullptr)
+      fence_posted_stores();
+    std::atomic_ref(*rx_flag_).store(number, std::memory_order_release);
+    if (in_gpu_memory_ != nullptr)
+      fence_posted_stores();
+  }
   std::atomic_ref<std::uint64_t> word(word_of at) const { return std::atomic_ref<std::uint64_t>(words_[at]); }
   void start() {
     word(kStop).store(0, std::memory_order_release);
@@ -114,6 +149,9 @@ private:
   gpu_memory state_;
   floor_graph_state begin_{};
   std::uint64_t *words_ = nullptr;
+  std::unique_ptr<bare_ring> in_gpu_memory_; ///< of one slot; null: the request is in words_
+  std::uint64_t *rx_flag_ = nullptr;
+  std::uint64_t *rx_slot_ = nullptr; ///< written only: the CPU must not read GPU memory
   captured_graph child_, scheduler_;
   std::uint64_t sent_ = 0;
   bool running_ = false;
@@ -157,8 +195,8 @@ client_config client_for(bench_session &session) {
   return client;
 }
 
-round_runner bare_rounds(bench_session &session, bool frames) {
-  const auto graphs = std::make_shared<bare_device_graphs>(frames, session.timeout_ns());
+round_runner bare_rounds(bench_session &session, bool frames, cudaq_memory_kind_t memory) {
+  const auto graphs = std::make_shared<bare_device_graphs>(frames, session.options().gpu, memory, session.timeout_ns());
   return [&session, graphs] { return graphs->one_by_one(client_for(session), session.scale()); };
 }
 
@@ -168,8 +206,12 @@ bench_rig make_device_graph_rig(bench_session &session, bool publishes, cudaq_me
   require_cuda(preload_device_graph_bench(), "loading the kernels of P8");
   const auto service = std::make_shared<device_graph_service>(session.options().gpu, publishes, memory);
   bench_rig rig;
-  rig.floor = bare_rounds(session, true);
-  rig.other_floors.emplace_back("device flag, launch, signal: no frame is touched", bare_rounds(session, false));
+  rig.floor = bare_rounds(session, true, memory);
+  rig.other_floors.emplace_back("device flag, launch, signal: no frame is touched",
+                                bare_rounds(session, false, memory));
+  if (memory == CUDAQ_MEMORY_DEVICE_RX)
+    rig.other_floors.emplace_back("the floor of P8a and P8b, in mapped memory",
+                                  bare_rounds(session, true, CUDAQ_MEMORY_MAPPED));
   rig.ours = [&session, service] {
     return dispatcher_round(*service->dispatcher, [&] {
       const request_port port(service->dispatcher->ring(), service->dispatcher->producer());

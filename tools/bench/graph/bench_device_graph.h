@@ -7,7 +7,7 @@
 namespace cudaq::realtime::tools {
 
 /// One request at a time, 8 bytes in each direction. `publishes`: the graph sets the ring's tx flag; otherwise the
-/// scheduler does. `memory`: of the ring; the floor's is mapped.
+/// scheduler does. `memory`: of the ring and of the floor's request.
 bench_rig make_device_graph_rig(bench_session &session, bool publishes, cudaq_memory_kind_t memory);
 
 } // namespace cudaq::realtime::tools

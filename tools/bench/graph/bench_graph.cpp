@@ -21,7 +21,9 @@ constexpr char kMethod[] =
     "the reply; rates: exchanges divided by the wall time of the rounds, latency of every 16th; all payloads are "
     "random, "
     "every reply of the dispatcher is checked; P8: the floor is a scheduler of one thread on the GPU, written without "
-    "the library, that relaunches itself after every 100 launches; other_floors: the same without frames";
+    "the library, that relaunches itself after every 100 launches; other_floors: P8: the same without frames; P7b: two "
+    "graphs with a context each, launched in turn on one stream; P12c: the launches divided among several threads; "
+    "P12d: two graphs on each stream, so that one launch is queued while the other runs";
 
 graph_service_config one_worker(const bench_session &session, std::size_t payload_bytes) {
   graph_service_config c;
@@ -55,11 +57,12 @@ round_runner service_rounds(bench_session &session, const graph_service_config &
   };
 }
 
-round_runner bare_rounds(bench_session &session, const graph_service_config &c, drive how) {
-  const auto graphs = std::make_shared<bare_graphs>(c);
+round_runner bare_rounds(bench_session &session, const graph_service_config &c, drive how,
+                         std::uint32_t per_stream = 1) {
+  const auto graphs = std::make_shared<bare_graphs>(c, per_stream);
   return [&session, c, how, graphs] {
     const client_config client = client_for(session, c, 1);
-    return how == drive::full_ring ? graphs->all_streams(client, session.scale())
+    return how == drive::full_ring ? graphs->all_graphs(client, session.scale())
                                    : graphs->one_by_one(client, session.scale());
   };
 }
@@ -70,6 +73,32 @@ bench_rig rig_of(bench_session &session, const graph_service_config &c, drive ho
   rig.floor = bare_rounds(session, c, how);
   rig.ours = service_rounds(session, c, how);
   return rig;
+}
+
+/// Two graphs on each stream, each with its own context. drive::full_ring: one launch is queued while the other runs.
+round_runner queued_rounds(bench_session &session, graph_service_config c, std::uint32_t streams, drive how) {
+  c.workers = 2 * streams;
+  return bare_rounds(session, c, how, 2);
+}
+
+/// P12d: how much of workers / kernel time a second launch in the queue would give.
+void add_queued_floors(bench_session &session, graph_service_config c, bench_rig &rig) {
+  const std::uint32_t streams = c.workers;
+  rig.other_floors.emplace_back(fmt::format("{} streams, second launch queued", streams),
+                                queued_rounds(session, c, streams, drive::full_ring));
+  rig.other_floors.emplace_back("one stream, second launch queued", queued_rounds(session, c, 1, drive::full_ring));
+  c.workers = 1;
+  rig.other_floors.emplace_back("one stream, one launch at a time", bare_rounds(session, c, drive::full_ring));
+}
+
+/// P12c: the same launches by several threads.
+void add_thread_floors(bench_session &session, const graph_service_config &c, bench_rig &rig) {
+  const auto graphs = std::make_shared<bare_graphs>(c);
+  for (const std::uint32_t threads : {2u, 4u, 8u})
+    rig.other_floors.emplace_back(
+        fmt::format("{} threads, {} streams", threads, c.workers), [&session, c, graphs, threads] {
+          return graphs->all_graphs(client_for(session, c, threads), session.scale(), threads, session.cores());
+        });
 }
 
 bench_rig make_graph_rig(bench_session &session, const bench_case &of) {
@@ -84,11 +113,21 @@ bench_rig make_graph_rig(bench_session &session, const bench_case &of) {
     c = one_worker(session, 4096);
     c.staged = true;
   }
-  if (of.metric == bench_metric::p50_ratio)
-    return rig_of(session, c, drive::one_by_one);
-  c.workers = id == "P12d" ? 8 : 64;
-  c.busy_ns = id == "P12d" ? 70000 : 0;
-  return rig_of(session, c, drive::full_ring);
+  if (of.metric == bench_metric::p50_ratio) {
+    bench_rig rig = rig_of(session, c, drive::one_by_one);
+    if (id == "P7b")
+      rig.other_floors.emplace_back("two graphs in turn, one stream", queued_rounds(session, c, 1, drive::one_by_one));
+    return rig;
+  }
+  const bool is_busy = id == "P12d";
+  c.workers = is_busy ? 8 : 64;
+  c.busy_ns = is_busy ? 70000 : 0;
+  bench_rig rig = rig_of(session, c, drive::full_ring);
+  if (is_busy)
+    add_queued_floors(session, c, rig);
+  else
+    add_thread_floors(session, c, rig);
+  return rig;
 }
 
 bench_curve workers_curve(bench_session &session) {

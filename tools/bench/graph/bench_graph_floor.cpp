@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/graph/bench_graph_floor.h"
 
+#include "tools/common/machine.h"
+
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 #include <cuda.h>
+#include <exception>
+#include <thread>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -19,9 +24,9 @@ std::uint64_t elapsed_ns(const tick_scale &scale, std::uint64_t begin) {
 
 } // namespace
 
-bare_graphs::bare_graphs(const graph_service_config &config)
-    : config_(config), ring_(config.device, config.workers, (config.slot_bytes + 15) / 16 * 16, CUDAQ_MEMORY_MAPPED),
-      graphs_(config) {
+bare_graphs::bare_graphs(const graph_service_config &config, std::uint32_t per_stream)
+    : config_(config), per_stream_(per_stream),
+      ring_(config.device, config.workers, (config.slot_bytes + 15) / 16 * 16, CUDAQ_MEMORY_MAPPED), graphs_(config) {
   void *block = nullptr, *device = nullptr;
   const std::size_t bytes = config.workers * kWordsPerLine * sizeof(std::uint64_t);
   require_cuda(cudaHostAlloc(&block, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
@@ -37,7 +42,8 @@ bare_graphs::bare_graphs(const graph_service_config &config)
     throw gpu_error("the driver has no cuStreamWriteValue64");
   const cudaq_ringbuffer_t &ring = ring_.ring();
   for (std::uint32_t w = 0; w < config.workers; ++w) {
-    streams_.push_back(std::make_unique<gpu_stream>());
+    if (w % per_stream == 0)
+      streams_.push_back(std::make_unique<gpu_stream>());
     auto *const word = static_cast<std::uint64_t *>(device) + w * kWordsPerLine;
     graphs_.context(w) = {ring.rx_data + w * ring.rx_stride_sz, ring.tx_data + w * ring.tx_stride_sz, word, 0,
                           ring.tx_stride_sz};
@@ -52,7 +58,7 @@ bare_graphs::~bare_graphs() {
 }
 
 void bare_graphs::launch(std::uint32_t w, std::uint64_t launch_number) {
-  const cudaStream_t stream = streams_[w]->get();
+  const cudaStream_t stream = streams_[w / per_stream_]->get();
   const cudaq_ringbuffer_t &ring = ring_.ring();
   if (config_.staged)
     require_cuda(cudaMemcpyAsync(graphs_.staged(w), ring.rx_data + w * ring.rx_stride_sz, graphs_.slot_bytes(),
@@ -79,24 +85,25 @@ loop_result bare_graphs::one_by_one(const client_config &config, const tick_scal
   for (std::uint64_t n = 0; n < config.warm_up + config.exchanges; ++n) {
     if (n == config.warm_up)
       begin = now_ns();
+    const auto w = static_cast<std::uint32_t>(n % config_.workers);
     for (std::size_t i = 0; i < payload.size(); ++i)
       payload[i] = random_word(config.seed, n * payload.size() + i);
-    require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_.ring(), 0, kGraphFunctionId, payload.data(),
+    require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_.ring(), w, kGraphFunctionId, payload.data(),
                                                        static_cast<std::uint32_t>(config.payload_bytes),
                                                        static_cast<std::uint32_t>(n), n),
                "cudaq_host_ringbuffer_write_rpc_request");
     const std::uint64_t launch_number = ++launches_;
     deadline.restart();
     const std::uint64_t t0 = ticks();
-    launch(0, launch_number);
-    while (!ended(0, launch_number))
+    launch(w, launch_number);
+    while (!ended(w, launch_number))
       deadline.check();
     const std::uint64_t ns = elapsed_ns(scale, t0);
     if (n >= config.warm_up)
       result.per_exchange.record(ns);
     cudaq_rpc_response_t header;
     const void *reply = nullptr;
-    const bool right = cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), 0, &header, &reply) == CUDAQ_OK &&
+    const bool right = cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), w, &header, &reply) == CUDAQ_OK &&
                        header.status == CUDAQ_RPC_OK && header.request_id == static_cast<std::uint32_t>(n) &&
                        header.result_len == config.payload_bytes &&
                        std::memcmp(reply, payload.data(), config.payload_bytes) == 0;
@@ -107,42 +114,92 @@ loop_result bare_graphs::one_by_one(const client_config &config, const tick_scal
   return result;
 }
 
-loop_result bare_graphs::all_streams(const client_config &config, const tick_scale &scale) {
+void bare_graphs::keep_busy(share &part, const client_config &config, const tick_scale &scale) {
   struct instance {
     std::uint64_t launch_number = 0, n = 0, begin_ticks = 0;
   };
-  loop_result result;
   poll_deadline deadline("bare graphs: none ends", config.timeout_ns, config.share_core);
-  std::vector<instance> all(config_.workers);
+  std::vector<instance> all(part.count);
+  const std::uint64_t total = part.warm_up + part.exchanges;
+  std::uint64_t number = part.first_launch, sent = 0, seen = 0;
+  part.begin_ns = now_ns();
+  for (std::uint32_t k = 0; seen < total; k = k + 1 == part.count ? 0 : k + 1) {
+    instance &i = all[k];
+    if (i.launch_number != 0) {
+      if (!ended(part.first + k, i.launch_number)) {
+        deadline.check();
+        continue;
+      }
+      if (i.n >= part.warm_up && i.n % kTimedEvery == 0)
+        part.latency.record(elapsed_ns(scale, i.begin_ticks));
+      i.launch_number = 0;
+      deadline.restart();
+      if (++seen == part.warm_up)
+        part.begin_ns = now_ns();
+    }
+    if (sent == total)
+      continue;
+    i = {++number, sent++, ticks()};
+    launch(part.first + k, i.launch_number);
+  }
+  part.end_ns = now_ns();
+}
+
+void bare_graphs::keep_busy_by_threads(std::vector<share> &parts, const client_config &config, const tick_scale &scale,
+                                       const std::vector<int> &cores) {
+  std::vector<std::exception_ptr> errors(parts.size());
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < parts.size(); ++t)
+    threads.emplace_back([&, t] {
+      try {
+        if (const std::string why = pin_this_thread(cores.empty() ? -1 : cores[t % cores.size()]); !why.empty())
+          throw usage_error("--cores: cannot pin a client thread to " + why);
+        require_cuda(cudaSetDevice(config_.device), "cudaSetDevice");
+        keep_busy(parts[t], config, scale);
+      } catch (...) {
+        errors[t] = std::current_exception();
+      }
+    });
+  for (std::thread &t : threads)
+    t.join();
+  for (const std::exception_ptr &e : errors)
+    if (e)
+      std::rethrow_exception(e);
+}
+
+loop_result bare_graphs::all_graphs(const client_config &config, const tick_scale &scale, std::uint32_t threads,
+                                    const std::vector<int> &cores) {
   const std::vector<std::uint64_t> payload(config.payload_bytes / sizeof(std::uint64_t), config.seed);
   for (std::uint32_t w = 0; w < config_.workers; ++w)
     require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_.ring(), w, kGraphFunctionId, payload.data(),
                                                        static_cast<std::uint32_t>(config.payload_bytes), w, w),
                "cudaq_host_ringbuffer_write_rpc_request");
-  const std::uint64_t total = config.warm_up + config.exchanges;
-  std::uint64_t begin = now_ns(), sent = 0, seen = 0;
-  for (std::uint32_t w = 0; seen < total; w = w + 1 == config_.workers ? 0 : w + 1) {
-    instance &i = all[w];
-    if (i.launch_number != 0) {
-      if (!ended(w, i.launch_number)) {
-        deadline.check();
-        continue;
-      }
-      if (i.n >= config.warm_up && i.n % kTimedEvery == 0)
-        result.per_exchange.record(elapsed_ns(scale, i.begin_ticks));
-      i.launch_number = 0;
-      deadline.restart();
-      if (++seen == config.warm_up)
-        begin = now_ns();
-    }
-    if (sent == total)
-      continue;
-    i = {++launches_, sent++, ticks()};
-    launch(w, i.launch_number);
+  std::vector<share> parts(threads);
+  const std::uint32_t graphs_each = config_.workers / threads;
+  for (std::uint32_t t = 0; t < threads; ++t) {
+    parts[t] = {.first = t * graphs_each,
+                .count = graphs_each,
+                .warm_up = config.warm_up / threads,
+                .exchanges = (config.exchanges + threads - 1) / threads,
+                .first_launch = launches_};
   }
-  result.wall_ns = now_ns() - begin;
-  result.exchanges = config.exchanges;
-  for (std::uint32_t w = 0; w < config_.workers && w < total; ++w) {
+  launches_ += parts[0].warm_up + parts[0].exchanges;
+  if (threads == 1)
+    keep_busy(parts[0], config, scale);
+  else
+    keep_busy_by_threads(parts, config, scale, cores);
+  loop_result result;
+  std::uint64_t begin = parts[0].begin_ns, end = parts[0].end_ns;
+  for (const share &part : parts) {
+    begin = std::min(begin, part.begin_ns);
+    end = std::max(end, part.end_ns);
+    result.per_exchange.merge(part.latency);
+    result.exchanges += part.exchanges;
+  }
+  result.wall_ns = end - begin;
+  for (std::uint32_t w = 0; w < config_.workers; ++w) {
+    if (w % graphs_each >= parts[0].warm_up + parts[0].exchanges)
+      continue; // it was not launched
     cudaq_rpc_response_t header;
     const void *reply = nullptr;
     result.wrong += cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), w, &header, &reply) == CUDAQ_OK &&

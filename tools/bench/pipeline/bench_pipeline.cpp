@@ -30,11 +30,14 @@ constexpr char kMethod[] =
     "of the configuration's size to mapped memory, the CPU stage answers with their first and last 8 bytes, and the "
     "client checks these; local: recorded shots, the CPU stage answers with the counts of the predecoder's output; "
     "P13: the decode stage from a predecoder's output to the framed answer, with a matcher that returns immediately; "
-    "P17: pre-launch hook copies the request to the device, the graph copies it out and signals by a kernel, the CPU "
-    "stage polls the flag; its bare floor does the same from one thread; P18: from the clock before the submission to "
-    "the begin of the CPU stage, which then has the predecoder's output; its floor: one thread, the same block, no "
-    "pipeline; P18c: the same with the predecoder on the CPU, in a ring of plain memory; its floor: the predecoder "
-    "alone";
+    "P12f: a graph of one warp that copies 8 bytes of mapped memory, launched by its worker's thread; P12fb: the same "
+    "graphs without a pipeline; P17: pre-launch hook copies the request to the device, the graph copies it out and "
+    "signals by a kernel, the CPU "
+    "stage polls the flag; its bare floor does the same from one thread; P17x: an external ring in mapped memory, one "
+    "thread writes the requests and takes the answers in ring order, a time ends when it sees the tx flag; P18: from "
+    "the clock before the submission to the begin of the CPU stage, which then has the predecoder's output; its "
+    "floor: one thread, the same block, no pipeline; P18c: the same with the predecoder on the CPU, in a ring of plain "
+    "memory; its floor: the predecoder alone";
 
 std::vector<std::unique_ptr<gpu::gpu_worker>> copy_workers(const qec::decoding_config &c, std::uint64_t busy_ns) {
   std::vector<std::unique_ptr<gpu::gpu_worker>> workers;
@@ -234,6 +237,8 @@ int run_bench_pipeline(const bench_options &options, const output &out) {
     gpu::require(cudaSetDevice(o.gpu), "cudaSetDevice");
   else
     steps.skipped.emplace_back("P11, P12, P17 and P18 on the GPU: no CUDA device");
+  if (has_gpu && b.wants("P12f"))
+    steps.all.emplace_back([&] { bench_many_workers(o, b.figures); });
   for (const char *name : {"d7", "d13", "d21", "d31"})
     add_steps(steps, b, o, *qec::find_decoding_config(name), has_gpu, folder);
   const interrupt_guard guard;

@@ -30,6 +30,9 @@ void bench_resident(const bench_options &options, const cudaq::qec::realtime::de
 void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                            const cudaq::qec::realtime::shot_set &set, figure_list &figures);
 
+/// P12f: 8 to 64 workers that launch their graphs themselves, and the same launches bare.
+void bench_many_workers(const bench_options &options, figure_list &figures);
+
 /// P17: workers staged as the specification prints them.
 void bench_specified_staging(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                              figure_list &figures);

@@ -17,6 +17,13 @@ __global__ void signal_kernel(volatile int *flag) {
   cuda::atomic_ref<int>(const_cast<int &>(*flag)).store(1, cuda::memory_order_release);
 }
 
+__global__ void word_and_signal_kernel(const std::uint64_t *from, std::uint64_t *to, volatile int *flag) {
+  if (threadIdx.x != 0)
+    return;
+  *to = *from;
+  cuda::atomic_ref<int>(const_cast<int &>(*flag)).store(1, cuda::memory_order_release);
+}
+
 struct first_word {
   __device__ void operator()(const qec::realtime::gpu::resident_request &r) const {
     if (threadIdx.x == 0)
@@ -33,6 +40,12 @@ cudaError_t launch_busy(std::uint64_t ns, cudaStream_t stream) {
 
 cudaError_t launch_signal(volatile int *flag, cudaStream_t stream) {
   signal_kernel<<<1, 1, 0, stream>>>(flag);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_word_and_signal(const std::uint64_t *from, std::uint64_t *to, volatile int *flag,
+                                   cudaStream_t stream) {
+  word_and_signal_kernel<<<1, 32, 0, stream>>>(from, to, flag);
   return cudaGetLastError();
 }
 

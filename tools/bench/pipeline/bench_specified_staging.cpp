@@ -16,6 +16,9 @@ namespace {
 namespace gpu = cudaq::qec::realtime::gpu;
 namespace qec = cudaq::qec::realtime;
 
+std::uint64_t warm_up_of(const bench_options &o) { return std::min<std::uint64_t>(2000, o.exchanges); }
+std::uint64_t exchanges_of(const bench_options &o) { return std::max<std::uint64_t>(8, o.exchanges / 4); }
+
 /// A worker as the specification prints one: the hook copies the request to device memory, the graph copies it to
 /// pinned memory and signals by a kernel, and the CPU stage polls and claims the flag.
 class specified_worker {
@@ -183,14 +186,58 @@ struct bare_work {
   std::deque<specified_worker> workers;
 };
 
+/// Ids of the figures of a variant: the letters after "P17", or after "P17x" on an external ring.
+struct variant {
+  launched_by how;
+  const char *text;
+  char closed, over_bare, full, busy, fraction;
+};
+constexpr variant kVariants[] = {
+    {launched_by::dispatcher, "", 'a', 'b', 'c', 'd', 'e'},
+    {launched_by::worker, ", launched by the worker", 'i', 'j', 'k', 'l', 'm'},
+    {launched_by::worker_that_writes, ", launched by the worker, input written", 'n', 'o', 'p', 'q', 'r'}};
+
+void measure_variant(const bench_options &o, const qec::decoding_config &c, figure_list &figures, const variant &v,
+                     ring_of owner, double bare_us) {
+  const std::uint64_t warm_up = warm_up_of(o), n = exchanges_of(o);
+  const std::size_t bytes = c.int32_input_bytes();
+  const bool is_external = owner == ring_of::client, is_target = c.name == "d13";
+  const auto id = [&](char letter) { return fmt::format("P17{}{}", is_external ? "x" : "", letter); };
+  const std::string what =
+      fmt::format("{}, specified staging, {} B{}{}", c.name, bytes, is_external ? ", external ring" : "", v.text);
+  for (const std::uint64_t busy : {std::uint64_t{0}, kBusyNs}) {
+    std::deque<staged_worker> workers;
+    for (int worker = 0; worker < kPipelineWorkers; ++worker)
+      workers.emplace_back(v.how, bytes, busy, o.gpu);
+    traffic t(o, kPipelineWorkers, c.slot_size, bytes, pipe::ring_memory::mapped, owner);
+    t.start([&](int worker) { return workers[static_cast<std::size_t>(worker)].resources(); },
+            &specified_worker::cpu_stage);
+    if (busy == 0) {
+      t.run(traffic::drive::one_by_one, warm_up);
+      t.run(traffic::drive::one_by_one, n);
+      figures.add(id(v.closed), what + ": closed loop", t.latency, {}, bare_us);
+      figures.add_difference(id(v.over_bare), what + ": closed loop over bare",
+                             static_cast<double>(t.latency.percentile(50)) / 1000 - bare_us,
+                             is_target ? target{2, 1} : target{});
+      figures.add_rate(id(v.full), what + ": as fast as possible", n, t.run(traffic::drive::full, n),
+                       is_target ? target{160e3, 200e3, true} : target{});
+    } else {
+      t.run(traffic::drive::periodic, warm_up);
+      t.run(traffic::drive::periodic, n);
+      figures.add(id(v.busy), what + ", 70 us kernel every 30 us", t.latency);
+      figures.add_fraction(id(v.fraction), what + ", 70 us kernel: fraction of workers / 70 us", n,
+                           t.run(traffic::drive::full, n), is_target ? target{0.85, 0.95, true} : target{});
+    }
+    t.stop();
+  }
+}
+
 } // namespace
 
 void bench_specified_staging(const bench_options &o, const qec::decoding_config &c, figure_list &figures) {
-  const std::uint64_t warm_up = std::min<std::uint64_t>(2000, o.exchanges),
-                      n = std::max<std::uint64_t>(8, o.exchanges / 4);
+  const std::uint64_t warm_up = warm_up_of(o), n = exchanges_of(o);
   const std::size_t bytes = c.int32_input_bytes();
   const std::string what = fmt::format("{}, specified staging, {} B", c.name, bytes);
-  const bool is_target = c.name == "d13";
   double bare_us = 0;
   {
     bare_work bare(bytes, c.slot_size, 0, o);
@@ -201,40 +248,9 @@ void bench_specified_staging(const bench_options &o, const qec::decoding_config 
     figures.add_rate("P17g", what + ": bare, one thread, as fast as possible", n, bare.full(n));
     figures.add_rate("P17h", what + ": bare, a thread for each worker", n, bare.full_threads(n));
   }
-  struct variant {
-    launched_by how;
-    const char *text;
-    const char *closed, *over_bare, *full, *busy, *fraction;
-  };
-  for (const variant &v :
-       {variant{launched_by::dispatcher, "", "P17a", "P17b", "P17c", "P17d", "P17e"},
-        variant{launched_by::worker, ", launched by the worker", "P17i", "P17j", "P17k", "P17l", "P17m"},
-        variant{launched_by::worker_that_writes, ", launched by the worker, input written", "P17n", "P17o", "P17p",
-                "P17q", "P17r"}})
-    for (const std::uint64_t busy : {std::uint64_t{0}, kBusyNs}) {
-      std::deque<staged_worker> workers;
-      for (int id = 0; id < kPipelineWorkers; ++id)
-        workers.emplace_back(v.how, bytes, busy, o.gpu);
-      traffic t(o, kPipelineWorkers, c.slot_size, bytes);
-      t.start([&](int id) { return workers[static_cast<std::size_t>(id)].resources(); }, &specified_worker::cpu_stage);
-      if (busy == 0) {
-        t.run(traffic::drive::one_by_one, warm_up);
-        t.run(traffic::drive::one_by_one, n);
-        figures.add(v.closed, what + v.text + ": closed loop", t.latency, {}, bare_us);
-        figures.add_difference(v.over_bare, what + v.text + ": closed loop over bare",
-                               static_cast<double>(t.latency.percentile(50)) / 1000 - bare_us,
-                               is_target ? target{2, 1} : target{});
-        figures.add_rate(v.full, what + v.text + ": as fast as possible", n, t.run(traffic::drive::full, n),
-                         is_target ? target{160e3, 200e3, true} : target{});
-      } else {
-        t.run(traffic::drive::periodic, warm_up);
-        t.run(traffic::drive::periodic, n);
-        figures.add(v.busy, what + v.text + ", 70 us kernel every 30 us", t.latency);
-        figures.add_fraction(v.fraction, what + v.text + ", 70 us kernel: fraction of workers / 70 us", n,
-                             t.run(traffic::drive::full, n), is_target ? target{0.85, 0.95, true} : target{});
-      }
-      t.stop();
-    }
+  for (const ring_of owner : {ring_of::pipeline, ring_of::client})
+    for (const variant &v : kVariants)
+      measure_variant(o, c, figures, v, owner, bare_us);
 }
 
 } // namespace cudaq::realtime::tools
