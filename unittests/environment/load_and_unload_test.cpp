@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that loads the library by dlopen and unloads it, a thousand times, and threads that outlive the library.
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 #include "unittests/support/sanitized.h"
 
 #include <chrono>
 #include <cstring>
 #include <dlfcn.h>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <gtest/gtest.h>
@@ -15,6 +17,19 @@
 
 namespace cudaq::realtime::test {
 namespace {
+
+constexpr std::uint32_t kFunction = 5;
+
+/// A v1 handler: answers with the payload, each byte plus one.
+void add_one(const void *rx_slot, void *tx_slot, std::size_t) {
+  cudaq_rpc_header_t request;
+  std::memcpy(&request, rx_slot, sizeof(request));
+  const cudaq_rpc_response_t response{CUDAQ_RPC_MAGIC_RESPONSE, 0, request.arg_len, 0, 0};
+  std::memcpy(tx_slot, &response, sizeof(response));
+  for (std::uint32_t i = 0; i < request.arg_len; ++i)
+    static_cast<std::uint8_t *>(tx_slot)[sizeof(response) + i] =
+        static_cast<std::uint8_t>(static_cast<const std::uint8_t *>(rx_slot)[sizeof(request) + i] + 1);
+}
 
 /// The library and the functions that the tests call; no symbol is bound at link time.
 struct loaded_library {
@@ -28,6 +43,20 @@ struct loaded_library {
     bind(ring_init, "cudaq_ringbuffer_options_init");
     bind(ring_create, "cudaq_ringbuffer_create");
     bind(ring_destroy, "cudaq_ringbuffer_destroy");
+    bind(dispatcher_create, "cudaq_dispatcher_create");
+    bind(dispatcher_destroy, "cudaq_dispatcher_destroy");
+    bind(set_ring, "cudaq_dispatcher_set_ringbuffer");
+    bind(set_table, "cudaq_dispatcher_set_function_table");
+    bind(set_control, "cudaq_dispatcher_set_control");
+    bind(options_init, "cudaq_dispatcher_options_init");
+    bind(set_options, "cudaq_dispatcher_set_options");
+    bind(start, "cudaq_dispatcher_start");
+    bind(stop, "cudaq_dispatcher_stop");
+    bind(write_request, "cudaq_host_ringbuffer_write_rpc_request");
+    bind(signal, "cudaq_host_ringbuffer_signal_slot");
+    bind(poll, "cudaq_host_ringbuffer_poll_tx_flag");
+    bind(read_response, "cudaq_host_ringbuffer_read_rpc_response");
+    bind(clear, "cudaq_host_ringbuffer_clear_slot");
   }
   void unload() { EXPECT_EQ(dlclose(handle), 0) << dlerror(); }
 
@@ -56,6 +85,65 @@ struct loaded_library {
     }
   }
 
+  /// A host dispatcher that starts, answers some requests, and stops. pool: handler threads; 0: its own thread.
+  void serve(std::uint32_t pool) const {
+    cudaq_ringbuffer_options_t ring_options;
+    ASSERT_EQ(ring_init(&ring_options, sizeof(ring_options)), CUDAQ_OK);
+    ring_options.num_slots = 4;
+    ring_options.slot_size = 64;
+    cudaq_ringbuffer_memory_t *memory = nullptr;
+    cudaq_ringbuffer_t ring;
+    ASSERT_EQ(ring_create(&ring_options, &memory, &ring), CUDAQ_OK) << last_error();
+    cudaq_dispatcher_config_t config{};
+    config.num_slots = 4;
+    config.slot_size = 64;
+    config.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
+    config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
+    cudaq_function_entry_t entry{};
+    entry.function_id = kFunction;
+    entry.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL;
+    entry.handler.host_fn = add_one;
+    const cudaq_function_table_t table{&entry, 1};
+    volatile int shutdown = 0;
+    std::uint64_t processed = 0;
+    cudaq_dispatcher_options_t options;
+    EXPECT_EQ(options_init(&options, sizeof(options)), CUDAQ_OK);
+    options.wait_policy = CUDAQ_WAIT_SPIN_YIELD;
+    options.handler_pool_size = pool;
+    cudaq_dispatch_manager_t *manager = nullptr;
+    cudaq_dispatcher_t *dispatcher = nullptr;
+    EXPECT_EQ(manager_create(&manager), CUDAQ_OK);
+    ASSERT_EQ(dispatcher_create(manager, &config, &dispatcher), CUDAQ_OK) << last_error();
+    EXPECT_EQ(set_ring(dispatcher, &ring), CUDAQ_OK) << last_error();
+    EXPECT_EQ(set_table(dispatcher, &table), CUDAQ_OK) << last_error();
+    EXPECT_EQ(set_control(dispatcher, &shutdown, &processed), CUDAQ_OK) << last_error();
+    EXPECT_EQ(set_options(dispatcher, &options), CUDAQ_OK) << last_error();
+    ASSERT_EQ(start(dispatcher), CUDAQ_OK) << last_error();
+    for (std::uint32_t n = 0; n < 6; ++n)
+      call(ring, n % 4, n);
+    EXPECT_EQ(stop(dispatcher), CUDAQ_OK) << last_error();
+    EXPECT_EQ(processed, 6u);
+    EXPECT_EQ(dispatcher_destroy(dispatcher), CUDAQ_OK);
+    EXPECT_EQ(manager_destroy(manager), CUDAQ_OK);
+    EXPECT_EQ(ring_destroy(memory), CUDAQ_OK);
+  }
+  void call(const cudaq_ringbuffer_t &ring, std::uint32_t slot, std::uint32_t id) const {
+    const std::uint8_t payload[] = {1, 2, 3};
+    EXPECT_EQ(write_request(&ring, slot, kFunction, payload, sizeof(payload), id, 0), CUDAQ_OK) << last_error();
+    signal(&ring, slot);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (poll(&ring, slot, nullptr) != CUDAQ_TX_READY && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+    cudaq_rpc_response_t header{};
+    const void *result = nullptr;
+    ASSERT_EQ(read_response(&ring, slot, &header, &result), CUDAQ_OK) << last_error();
+    EXPECT_EQ(header.status, 0);
+    EXPECT_EQ(header.request_id, id);
+    ASSERT_EQ(header.result_len, sizeof(payload));
+    EXPECT_EQ(std::memcmp(result, "\2\3\4", sizeof(payload)), 0);
+    clear(&ring, slot);
+  }
+
   void *handle;
   decltype(&cudaq_realtime_version) version = nullptr;
   decltype(&cudaq_last_error_message) last_error = nullptr;
@@ -64,6 +152,20 @@ struct loaded_library {
   decltype(&cudaq_ringbuffer_options_init) ring_init = nullptr;
   decltype(&cudaq_ringbuffer_create) ring_create = nullptr;
   decltype(&cudaq_ringbuffer_destroy) ring_destroy = nullptr;
+  decltype(&cudaq_dispatcher_create) dispatcher_create = nullptr;
+  decltype(&cudaq_dispatcher_destroy) dispatcher_destroy = nullptr;
+  decltype(&cudaq_dispatcher_set_ringbuffer) set_ring = nullptr;
+  decltype(&cudaq_dispatcher_set_function_table) set_table = nullptr;
+  decltype(&cudaq_dispatcher_set_control) set_control = nullptr;
+  decltype(&cudaq_dispatcher_options_init) options_init = nullptr;
+  decltype(&cudaq_dispatcher_set_options) set_options = nullptr;
+  decltype(&cudaq_dispatcher_start) start = nullptr;
+  decltype(&cudaq_dispatcher_stop) stop = nullptr;
+  decltype(&cudaq_host_ringbuffer_write_rpc_request) write_request = nullptr;
+  decltype(&cudaq_host_ringbuffer_signal_slot) signal = nullptr;
+  decltype(&cudaq_host_ringbuffer_poll_tx_flag) poll = nullptr;
+  decltype(&cudaq_host_ringbuffer_read_rpc_response) read_response = nullptr;
+  decltype(&cudaq_host_ringbuffer_clear_slot) clear = nullptr;
 
 private:
   template <class Function>
@@ -80,6 +182,13 @@ bool is_loaded() {
   return handle != nullptr;
 }
 
+std::size_t threads_of_process() {
+  std::size_t n = 0;
+  for ([[maybe_unused]] const auto &task : std::filesystem::directory_iterator("/proc/self/task"))
+    ++n;
+  return n;
+}
+
 std::size_t resident_pages() {
   std::ifstream statm("/proc/self/statm");
   std::size_t all = 0, resident = 0;
@@ -87,13 +196,22 @@ std::size_t resident_pages() {
   return resident;
 }
 
-TEST(LoadAndUnload, AThousandTimesNeedsNoMoreMemory) {
 #if defined(CUDAQ_TEST_EMULATED)
-  constexpr bool keeps_memory = true; // an emulator keeps the code that it has translated
+constexpr bool kKeepsMemory = true; // an emulator keeps the code that it has translated
 #else
-  constexpr bool keeps_memory = kSanitized;
+constexpr bool kKeepsMemory = kSanitized;
 #endif
-  const int times = keeps_memory ? 100 : 1000;
+
+/// At most 1 MB more. Sanitizers and emulators keep memory.
+void expect_no_more_memory_than(std::size_t pages_before) {
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  if (!kKeepsMemory) {
+    EXPECT_LT(resident_pages() * page, pages_before * page + (std::size_t{1} << 20));
+  }
+}
+
+TEST(LoadAndUnload, AThousandTimesNeedsNoMoreMemory) {
+  const int times = kKeepsMemory ? 100 : 1000;
   std::size_t after_some = 0;
   for (int k = 0; k < times; ++k) {
     loaded_library library;
@@ -104,10 +222,24 @@ TEST(LoadAndUnload, AThousandTimesNeedsNoMoreMemory) {
     if (k == times / 10)
       after_some = resident_pages();
   }
-  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  if (!keeps_memory) {
-    EXPECT_LT(resident_pages() * page, after_some * page + (std::size_t{1} << 20));
+  expect_no_more_memory_than(after_some);
+}
+
+// Each round has a library of its own, whose threads have run and ended before it is unloaded.
+TEST(LoadAndUnload, ADispatcherServesInEachLoadedLibrary) {
+  const std::size_t threads_before = threads_of_process();
+  const std::uint32_t rounds = kKeepsMemory ? 20 : 100;
+  std::size_t after_some = 0;
+  for (std::uint32_t k = 0; k < rounds; ++k) {
+    loaded_library library;
+    ASSERT_NO_FATAL_FAILURE(library.serve(k % 3));
+    library.unload();
+    ASSERT_FALSE(is_loaded());
+    if (k == rounds / 10)
+      after_some = resident_pages();
   }
+  EXPECT_EQ(threads_of_process(), threads_before);
+  expect_no_more_memory_than(after_some);
 }
 
 TEST(LoadAndUnload, TheLibraryIsReallyUnloaded) {

@@ -14,8 +14,8 @@ check() { # prefix
 }
 
 check "$installed" || { cat "$scratch.log" && echo "the library's own copy was refused" && exit 1; }
-for file in $headers/cudaq_realtime.h "$lib/libcudaq-realtime.so" "$lib/libcudaq-realtime-dispatch.a" \
-  "$lib/cmake/cudaq-realtime/cudaq-realtime-config.cmake" "${qec[@]}"; do
+for file in $headers/cudaq_realtime.h "$lib/libcudaq-realtime.so" "$lib/libcudaq-realtime.so.0" \
+  "$lib/libcudaq-realtime-dispatch.a" "$lib/cmake/cudaq-realtime/cudaq-realtime-config.cmake" "${qec[@]}"; do
   prefix=$scratch/$(basename "$file")
   mkdir -p "$(dirname "$prefix/$file")"
   echo "a file of another project" >"$prefix/$file"

@@ -209,7 +209,7 @@ void pause_once(cudaq_shm_client_t &c, std::uint32_t slot, clock_type::time_poin
 status_or_reason wait_for_answer(cudaq_shm_client_t &c, std::uint32_t slot, std::uint64_t timeout_ns) {
   constexpr int kQuickLooks = 200; // at the tx flag only: a look at rx delays a server that stores to it
   const auto begin = clock_type::now();
-  const auto deadline = after(timeout_ns), spin_end = begin + std::chrono::nanoseconds(c.options.spin_ns);
+  const auto deadline = after(timeout_ns), spin_end = after(c.options.spin_ns);
   auto next_alive = begin + std::chrono::nanoseconds(kAliveInterval), next_look = begin;
   for (;;) {
     for (int i = 0; i < kQuickLooks; ++i) {

@@ -100,6 +100,27 @@ TEST_F(ProducerHandle, ABatchIsClaimedAndCommittedTogether) {
     EXPECT_EQ(client.collect(i).header.request_id, i);
 }
 
+TEST_F(ProducerHandle, Row44_AHugeTimeoutWaitsForAFreeSlot) {
+  const auto dispatcher = serve();
+  ring_client client(ring_);
+  for (const std::uint64_t timeout :
+       {std::uint64_t{1} << 62, std::uint64_t{INT64_MAX}, std::uint64_t{INT64_MAX} + 1, UINT64_MAX}) {
+    std::vector<std::uint32_t> slots;
+    for (std::uint32_t i = 0; i < 4; ++i)
+      slots.push_back(send({1}, i));
+    cudaq_status_t status = CUDAQ_ERR_INTERNAL;
+    std::uint32_t last = 99;
+    std::thread sender(
+        [&] { status = cudaq_ringbuffer_producer_send(producer_, kReverse, nullptr, 0, 4, 0, timeout, &last); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // the ring is full
+    for (std::uint32_t i = 0; i < 4; ++i)
+      EXPECT_EQ(client.collect(slots[i]).header.request_id, i);
+    sender.join();
+    ASSERT_EQ(status, CUDAQ_OK) << timeout;
+    EXPECT_EQ(client.collect(last).header.request_id, 4u);
+  }
+}
+
 TEST_F(ProducerHandle, OneHandlePerRingAndItsRingStays) {
   cudaq_ringbuffer_producer_t *second = nullptr;
   EXPECT_EQ(cudaq_ringbuffer_producer_open(ring_.memory(), &second), CUDAQ_ERR_STATE);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unittests/gpu/support/handlers.h"
 
+#include "cudaq/realtime/daemon/dispatcher/device_ring.cuh"
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
 #include "unittests/gpu/support/checked_device.cuh"
@@ -191,11 +192,15 @@ __global__ void waiting_kernel(volatile int *shutdown_flag) {
       return;
 }
 
+__global__ void wait_for_answer_kernel(device_ring<> ring, std::uint64_t ns, std::uint32_t *out) {
+  *out = 1 + static_cast<std::uint32_t>(ring.wait_answer(0, device_deadline(ns)));
+}
+
 } // namespace
 
 cudaError_t handler_addresses(bool grid, void **out, cudaStream_t stream) {
-  if (const cudaError_t error =
-          preload_kernels(addresses_kernel<one_thread>, addresses_kernel<whole_grid>, broken_kernel, waiting_kernel))
+  if (const cudaError_t error = preload_kernels(addresses_kernel<one_thread>, addresses_kernel<whole_grid>,
+                                                broken_kernel, waiting_kernel, wait_for_answer_kernel))
     return error;
   void **out_dev = nullptr;
   if (const cudaError_t error = cudaMallocAsync(&out_dev, kHandlers * sizeof(void *), stream))
@@ -221,6 +226,12 @@ cudaError_t preload_other_kernel() { return preload_kernels(other_kernel); }
 
 cudaError_t launch_other_kernel(int *out_dev, cudaStream_t stream) {
   other_kernel<<<1, 1, 0, stream>>>(out_dev);
+  return cudaGetLastError();
+}
+
+cudaError_t launch_wait_for_answer(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint64_t ns,
+                                   std::uint32_t *out_dev, cudaStream_t stream) {
+  wait_for_answer_kernel<<<1, 1, 0, stream>>>(device_ring<>(ring, num_slots), ns, out_dev);
   return cudaGetLastError();
 }
 

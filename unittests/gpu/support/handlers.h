@@ -61,6 +61,11 @@ cudaError_t use_checked_records(checked_record *records_dev, cudaStream_t stream
 cudaError_t preload_other_kernel();
 cudaError_t launch_other_kernel(int *out_dev, cudaStream_t stream);
 
+/// A kernel that waits for the answer in slot 0 until a device_deadline of `ns` has passed. It stores 1 + the state at
+/// its end. It is loaded by handler_addresses or by its first launch.
+cudaError_t launch_wait_for_answer(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint64_t ns,
+                                   std::uint32_t *out_dev, cudaStream_t stream);
+
 /// Launch functions that fail.
 void launch_too_many_threads(volatile uint64_t *, volatile uint64_t *, uint8_t *, uint8_t *, size_t, size_t,
                              cudaq_function_entry_t *, size_t, volatile int *, uint64_t *, size_t, uint32_t, uint32_t,

@@ -42,6 +42,29 @@ TYPED_TEST(WorkerStagesOnHost, AStageThatHangsIsReportedAfterItsTimeLimitAndAwai
   EXPECT_TRUE(r.pipeline.last_stop().drained) << r.pipeline.last_stop().text;
 }
 
+TYPED_TEST(WorkerStagesOnHost, Row44_AHugeTimeLimitWaitsForTheStage) {
+  for (const std::uint64_t limit :
+       {std::uint64_t{1} << 62, std::uint64_t{INT64_MAX}, std::uint64_t{INT64_MAX} + 1, UINT64_MAX}) {
+    TypeParam own;
+    own.make_with_limit(limit);
+    adder_rig r([&](int id) { return own.resources(id); });
+    ASSERT_EQ(r.refusal(), "") << limit;
+    own.hang(true);
+    auto injector = r.pipeline.create_injector();
+    const std::uint64_t hangs = UINT64_MAX;
+    injector.submit(kFunction, &hangs, sizeof(hangs), 1);
+    EXPECT_TRUE(eventually([&] { return r.pipeline.stats().dispatched == 1; }));
+    std::thread opener([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(400)); // the grace period takes 100 ms of them
+      own.hang(false);
+    });
+    r.pipeline.stop();
+    opener.join();
+    EXPECT_EQ(r.pipeline.last_stop().text.find("have not ended"), std::string::npos)
+        << limit << ": " << r.pipeline.last_stop().text;
+  }
+}
+
 TYPED_TEST(WorkerStagesOnHost, AWorkerInUseIsRefusedASecondTime) {
   this->stages.make();
   adder_rig first = this->pipeline(), second = this->pipeline();

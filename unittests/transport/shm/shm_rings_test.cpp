@@ -78,6 +78,44 @@ TEST(ShmRings, OneBaseAddressesTheSlotsOfAllClients) {
     }
 }
 
+// Under the sanitizers an overflow of a sum is an error, too.
+constexpr std::uint64_t kHugeTimes[] = {std::uint64_t{1} << 62, INT64_MAX, std::uint64_t{INT64_MAX} + 1, UINT64_MAX};
+
+TEST(ShmRings, Row44_AHugeTimeoutOfAttachWaitsForTheServer) {
+  for (const std::uint64_t timeout : kHugeTimes) {
+    const std::string name = own_name("rings"); // that of the loop below
+    std::unique_ptr<shm_client> client;
+    std::thread attaches([&] { client = std::make_unique<shm_client>(name, CUDAQ_WAIT_BLOCK, timeout); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50)); // there is no server yet
+    const loop_by_hand loop("1");
+    attaches.join();
+    EXPECT_EQ(client->status, CUDAQ_OK) << timeout << ": " << client->text;
+  }
+}
+
+TEST(ShmRings, Row44_AHugeTimeoutOfWaitWaitsForTheAnswer) {
+  for (const std::uint32_t policy : {CUDAQ_WAIT_SPIN, CUDAQ_WAIT_SPIN_YIELD, CUDAQ_WAIT_BLOCK})
+    for (const std::uint64_t huge : kHugeTimes) {
+      loop_by_hand loop("1");
+      const cudaq_shm_client_options_t options{sizeof(options), policy, huge, 0}; // how long it spins is huge, too
+      cudaq_shm_client_t *client = nullptr;
+      ASSERT_EQ(cudaq_shm_client_attach(&client, loop.name.c_str(), kPatience, &options), CUDAQ_OK);
+      cudaq_ringbuffer_t ring{};
+      ASSERT_EQ(cudaq_shm_client_ring(client, &ring, nullptr, nullptr), CUDAQ_OK);
+      EXPECT_EQ(cudaq_host_ringbuffer_write_rpc_request(&ring, 0, kChecked, nullptr, 0, 5, 0), CUDAQ_OK);
+      cudaq_shm_client_signal(client, 0);
+      cudaq_status_t status = CUDAQ_ERR_INTERNAL;
+      std::thread waits([&] { status = cudaq_shm_client_wait(client, 0, huge); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      std::uint32_t slot = 0;
+      EXPECT_TRUE(loop.poll_until(slot));
+      loop.answer(slot);
+      waits.join();
+      EXPECT_EQ(status, CUDAQ_OK) << "policy " << policy << ", " << huge;
+      cudaq_shm_client_detach(client);
+    }
+}
+
 TEST(ShmRings, ABusyClientDoesNotHoldUpAnotherOne) {
   loop_by_hand loop("2");
   const auto busy = loop.attach(), other = loop.attach();

@@ -15,13 +15,17 @@
 
 namespace cudaq::realtime {
 
-/// A deadline for loops on the device, `ns` nanoseconds from now by the device's clock.
+/// A deadline for loops on the device, `ns` nanoseconds from now by the device's clock. A duration that the clock cannot
+/// add gives a deadline that does not pass.
 class device_deadline {
 public:
-  __device__ explicit device_deadline(std::uint64_t ns) : end_(now() + ns) {}
+  __device__ explicit device_deadline(std::uint64_t ns) : end_(after(now(), ns)) {}
   __device__ bool passed() const { return now() >= end_; }
 
 private:
+  __device__ static std::uint64_t after(std::uint64_t begin, std::uint64_t ns) {
+    return ns < UINT64_MAX - begin ? begin + ns : UINT64_MAX;
+  }
   __device__ static std::uint64_t now() {
     std::uint64_t ns;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
