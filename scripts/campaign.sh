@@ -6,6 +6,7 @@
 #   models   protocol models of more slots, requests and workers           short form: Model.*
 #   soak     the load tests with 10^5 messages for each kind of ring       short form: *Load*, SharedRing*
 #            shared memory between processes: 10^7 messages, 100 kills   short form: ShmTraffic.*, ShmCrash.*
+#            each party of udp, roce and route is killed 100 times      short form: *Killed*, RouteOver.Nodes*
 #   fuzz     each parser, guided by coverage (needs clang)                 short form: Fuzz.*
 #   includes a build in which each source must include what it uses        short form: Headers.*, for the public ones
 #   tidy     clang-tidy on lib and tools                                   no short form
@@ -25,7 +26,7 @@ while [ $# -gt 0 ]; do
       shift $(($# > 1 ? 2 : 1))
       ;;
     -h | --help)
-      sed -n '3,15s/^# \{0,1\}//p' "$0"
+      sed -n '3,16s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
@@ -61,7 +62,10 @@ prepare() {
     soak)
       build release build/release unittests/host_dispatcher/all &&
         build release build/release unittests/shared_ring/all &&
-        build release build/release unittests/transport/shm/all
+        build release build/release unittests/transport/shm/all &&
+        build release build/release unittests/transport/udp/all &&
+        build release build/release unittests/transport/roce/all &&
+        build release build/release unittests/tools/all
       ;;
     fuzz) unittests/fuzz/build.sh . "$logs/libfuzzer" "$jobs" ;;
     includes | tidy) ;;
@@ -74,11 +78,16 @@ run() {
     models)
       timeout "$budget" ctest --test-dir "$logs/models" -L campaign --no-tests=error --output-on-failure -j "$jobs"
       ;;
+    # The route test is built only where UCX is.
     soak) CUDAQ_SOAK_MESSAGES=100000 CUDAQ_TEST_SHM_MESSAGES=10000000 CUDAQ_TEST_SHM_KILLS=100 \
-      timeout "$budget" bash -c \
+      CUDAQ_UDP_KILLS=100 CUDAQ_ROUTE_KILLS=100 timeout "$budget" bash -c \
       "$tests/host_dispatcher/host_dispatcher_test --gtest_filter='*HostDispatcherLoad*' &&
        $tests/shared_ring/shared_ring_test --gtest_filter='*/SharedRing.*' &&
-       $tests/transport/shm/shm_test --gtest_filter='ShmTraffic.*:ShmCrash.*'" ;;
+       $tests/transport/shm/shm_test --gtest_filter='ShmTraffic.*:ShmCrash.*' &&
+       $tests/transport/udp/udp_processes_test --gtest_filter='*Killed*' &&
+       $tests/transport/roce/roce_processes_test --gtest_filter='*Killed*' &&
+       { [ ! -x $tests/tools/tools_route_test ] ||
+         $tests/tools/tools_route_test --gtest_filter='*RouteOver.Nodes*'; }" ;;
     fuzz) unittests/fuzz/run_long.sh "$logs/libfuzzer/unittests/fuzz/fuzzers" "$budget" "$jobs" "$logs/found" ;;
     includes) timeout "$budget" bash -c "$(declare -f build); jobs=$jobs; build release '$logs/includes' all \
       -DCUDAQ_PRECOMPILED_HEADERS=OFF -DCUDAQ_REALTIME_ENABLE_CUDA=OFF" ;;

@@ -1,25 +1,49 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does what a page of docs/tutorials tells its reader to do: tutorial.py PAGE SOURCE PREFIX SCRATCH [NVCC].
+"""Does what a page tells its reader to do: tutorial.py PAGE SOURCE PREFIX SCRATCH [NVCC [HEADING]]. With HEADING only
+what is in this section of the page.
 
 The ```sh blocks of the page run in their order, in one shell that stops at the first error, in the empty folder
-SCRATCH. A ```text block after them must be the end of what they have printed; `...` in it stands for any text. Blocks
-marked `nvcc` need the compiler NVCC, blocks marked `gpu` a GPU: without them the rest of the page is skipped, with the
+SCRATCH. A ```text block after them must be the end of what they have printed; `...` in it stands for any text. A block
+marked `server` is for a terminal of its own: it runs beside the blocks after it, from its READY line on, and gets a
+SIGTERM at the next `server` block or at the end of the page. What it prints up to READY is compared. Blocks marked
+`nvcc` need the compiler NVCC, blocks marked `gpu` a GPU: without them the rest of the page is skipped, with the
 reason. A page without a block that ran fails."""
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 
 page, source, prefix, scratch = (pathlib.Path(p).resolve() for p in sys.argv[1:5])
 nvcc = sys.argv[5] if len(sys.argv) > 5 else ""
+heading = sys.argv[6] if len(sys.argv) > 6 else ""
+END_SERVER = """if [ -n "${terminal:-}" ]; then
+  kill -- "-$terminal"
+  wait "$terminal" || true
+  while kill -0 -- "-$terminal" 2>/dev/null; do sleep 0.1; done
+  terminal=
+  grep -q PROCESSED terminal.txt
+fi
+"""
+START_SERVER = """setsid bash -euo pipefail -c {commands} >terminal.txt &
+terminal=$!
+until grep -qs READY terminal.txt; do kill -0 "$terminal"; sleep 0.1; done
+cat terminal.txt
+"""
 
 
 def blocks():
     """The fenced blocks of the page: language, marks, text."""
-    for head, body in re.findall(r"^```([^\n]*)\n(.*?)^```$", page.read_text(), flags=re.DOTALL | re.MULTILINE):
+    text = page.read_text()
+    if heading:
+        section = re.search(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+        if section is None:
+            sys.exit(f"{page.name} has no section '{heading}'")
+        text = section[1]
+    for head, body in re.findall(r"^```([^\n]*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE):
         words = head.split()
         yield words[0] if words else "", words[1:], body
 
@@ -57,13 +81,15 @@ if shutil.which("pkg-config") is None:
     sys.exit(77)
 shutil.rmtree(scratch, ignore_errors=True)
 scratch.mkdir(parents=True)
-script, expectations, lacking = ["set -euo pipefail\n"], [], None
+script = ["set -euo pipefail\ntrap '[ -z \"${terminal:-}\" ] || kill -9 -- \"-$terminal\"' EXIT\n"]
+expectations, lacking = [], None
 for language, marks, text in blocks():
     if language == "sh":
         lacking = ("no nvcc" if "nvcc" in marks and not nvcc else None) or (gpu_lacking() if "gpu" in marks else None)
         if lacking:
             break
-        script.append(f"echo '=== block {len(expectations)}'\n{text}")
+        commands = END_SERVER + START_SERVER.format(commands=shlex.quote(text)) if "server" in marks else text
+        script.append(f"echo '=== block {len(expectations)}'\n{commands}")
         expectations.append(None)
     elif language == "text" and expectations:
         expectations[-1] = text
@@ -71,6 +97,7 @@ if not expectations:
     print(f"skipped: {lacking}" if lacking else f"{page.name} has no commands")
     sys.exit(77 if lacking else 1)
 
+script.append(END_SERVER)
 ended = subprocess.run(["bash", "-c", "".join(script)], cwd=scratch, env=environment(), text=True,
                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
 print(ended.stdout)

@@ -46,6 +46,7 @@ int main(int argc, char **argv) {
   cudaq_dispatch_manager_t *manager = nullptr;
   cudaq_dispatcher_t *dispatcher = nullptr;
   cudaq_ringbuffer_t ring;
+  cudaq_dispatcher_options_t answering;
   volatile int shutdown = 0;
   std::uint64_t processed = 0;
   config.skip_tx_markers = 1;
@@ -53,6 +54,9 @@ int main(int argc, char **argv) {
   TRY(cudaq_dispatcher_create(manager, &config, &dispatcher));
   TRY(cudaq_bridge_get_transport_context(bridge, RING_BUFFER, &ring));
   TRY(cudaq_dispatcher_set_ringbuffer(dispatcher, &ring));
+  TRY(cudaq_dispatcher_options_init(&answering, sizeof(answering)));
+  answering.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER; // a peer with a wrong id gets a status, not silence
+  TRY(cudaq_dispatcher_set_options(dispatcher, &answering));
   TRY(cudaq_dispatcher_set_host_handler_v2(dispatcher, kIncrement, increment, nullptr, nullptr));
   TRY(cudaq_dispatcher_set_control(dispatcher, &shutdown, &processed));
   TRY(cudaq_dispatcher_start(dispatcher));
@@ -88,20 +92,24 @@ static int play_control_system(const std::string &path) {
   if (fd < 0 || connect(fd, reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0)
     return 1;
   int wrong = 0;
-  for (std::uint32_t id = 1; id <= 100; ++id) {
+  for (std::uint32_t id = 1; id <= 101; ++id) { // the last one is for a function that there is not
     unsigned char request[sizeof(cudaq_rpc_header_t) + 8], answer[256];
     cudaq_rpc_header_t header{};
     header.magic = CUDAQ_RPC_MAGIC_REQUEST;
-    header.function_id = kIncrement;
+    header.function_id = id <= 100 ? kIncrement : 0x0BAD;
     header.arg_len = 8;
     header.request_id = id;
     std::memcpy(request, &header, sizeof(header));
     std::memset(request + sizeof(header), static_cast<int>(id), 8);
-    if (send(fd, request, sizeof(request), 0) < 0 || recv(fd, answer, sizeof(answer), 0) != sizeof(request))
+    if (send(fd, request, sizeof(request), 0) < 0 || recv(fd, answer, sizeof(answer), 0) < ssize_t{sizeof(header)})
       return 1;
     cudaq_rpc_response_t response;
     std::memcpy(&response, answer, sizeof(response));
-    wrong += response.status != 0 || response.request_id != id || answer[sizeof(response)] != id + 1;
+    wrong += response.request_id != id;
+    if (id > 100)
+      wrong += response.status != CUDAQ_RPC_ERR_NO_SUCH_FUNCTION;
+    else
+      wrong += response.status != 0 || response.result_len != 8 || answer[sizeof(response)] != id + 1;
   }
   close(fd);
   return wrong;

@@ -6,7 +6,11 @@
 #include "unittests/tools/trace/trace_events.h"
 #include "unittests/transport/roce/roce_requester.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <regex>
+#include <sstream>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -197,6 +201,60 @@ TEST_P(Times, OfEachRequestAreInTheFileOfIla) {
 INSTANTIATE_TEST_SUITE_P(Shapes, Times,
                          testing::Values(shape{"UdpRing", "udp", CUDAQ_UDP_PROVIDER, "--port=0"},
                                          shape{"ShmUnified", "shm", CUDAQ_SHM_PROVIDER, "--name= --unified"}),
+                         [](const auto &one) { return std::string(one.param.name); });
+
+// Requests that the network loses, and that are not repeated, are in no histogram; page and JSON count them.
+using Reports = TwoTerminals;
+TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
+  realtime::test::lossy_relay relay(static_cast<std::uint32_t>(std::stoul(port_)), {0.02, 0, 0}, 7);
+  const std::filesystem::path json = scratch_.path() / "run.json", html = scratch_.path() / "run.html",
+                              prefix = scratch_.path() / "run";
+  const program_result r = run_program("emulate --timeout 0.3 --config d3 --shots 600 --transport udp --port " +
+                                       std::to_string(relay.port()) + " --json " + json.string() + " --html " +
+                                       html.string() + " --hgrm " + prefix.string());
+  EXPECT_EQ(r.exit_code, 1) << "what is lost is a failed check\n" << r.err;
+  const auto j = nlohmann::json::parse(read_file(json));
+  const std::uint64_t answered = j.at("shots_answered"), lost = j.at("lost");
+  EXPECT_GT(lost, 0u);
+  EXPECT_GT(answered, 0u);
+  EXPECT_EQ(answered + lost, 600u);
+  EXPECT_EQ(j.at("mismatches"), 0);
+
+  const std::string page = read_file(html), link = j.at("link");
+  for (const std::string &part : std::vector<std::string>{
+           "<title>Emulated control system: " + link, "<h1>Emulated control system: " + link, "<h2>Logical errors",
+           "<h2>Latency histogram", "<h2>Latency percentiles", "<h2>Timeline", "round trip of a request",
+           "shot, since due",
+           "600 played, " + std::to_string(answered) + " answered; 600 requests, " + std::to_string(lost) + " lost"})
+    EXPECT_TRUE(contains(page, part)) << part;
+  EXPECT_FALSE(contains(page, "Good: every check passed"));
+  static const std::regex title(R"(class="title"[^>]*>[^<]+<)"), unit(R"(>[0-9.]+ (ns|us|ms|s)<)");
+  std::size_t plots = 0;
+  for (std::size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1), ++plots) {
+    const std::string plot = page.substr(at, page.find("</svg>", at) - at);
+    EXPECT_GE(std::distance(std::sregex_iterator(plot.begin(), plot.end(), title), std::sregex_iterator()), 2)
+        << "an axis has no title: " << plot.substr(0, 200);
+    if (contains(plot, "aria-label=\"latency")) {
+      EXPECT_TRUE(std::regex_search(plot, unit)) << "no unit: " << plot.substr(0, 200);
+    }
+  }
+  EXPECT_EQ(plots, 4u);
+
+  std::istringstream lines(read_file(prefix.string() + ".round_trip.hgrm"));
+  std::uint64_t most = 0;
+  bool total = false;
+  for (std::string line; std::getline(lines, line);) {
+    double value = 0, fraction = 0;
+    unsigned long long count = 0;
+    if (std::sscanf(line.c_str(), " %lf %lf %llu", &value, &fraction, &count) == 3)
+      most = std::max<std::uint64_t>(most, count);
+    total = total || contains(line, "Total count = " + std::to_string(answered) + "]");
+  }
+  EXPECT_EQ(most, answered);
+  EXPECT_TRUE(total) << read_file(prefix.string() + ".round_trip.hgrm");
+}
+INSTANTIATE_TEST_SUITE_P(Shapes, Reports,
+                         testing::Values(shape{"UdpUnified", "udp", CUDAQ_UDP_PROVIDER, "--port=0 --unified"}),
                          [](const auto &one) { return std::string(one.param.name); });
 
 // 2184 detectors do not fit into the 256 bytes that slots have otherwise.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The router over UCX with 1 to 8 servers, each a process: over shared memory and over TCP, while nodes are killed and
 // stopped.
+//
+//   CUDAQ_ROUTE_KILLS=N   nodes that are killed, each while another one is stopped (4)
 #include "unittests/tools/route/routed_servers.h"
+
+#include <cstdlib>
 
 namespace cudaq::realtime::tools::test {
 namespace {
@@ -63,7 +67,8 @@ TEST_P(RouteOver, NodesThatDieAndStopCostOnlyStatuses) {
   checked_streams streams(servers.router_port(), kNodes * kStreamsPerNode, 7);
   streams.run_for(200ms);
   std::mt19937 random(11);
-  for (int round = 0; round < 4; ++round) {
+  const char *const kills = std::getenv("CUDAQ_ROUTE_KILLS");
+  for (int round = 0, rounds = kills == nullptr ? 4 : std::atoi(kills); round < rounds; ++round) {
     const auto node = static_cast<std::uint32_t>(random() % kNodes), other = (node + 1) % kNodes;
     servers.kill(node);
     servers.node(other).signal(SIGSTOP);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `top` beside a running server.
 #include "unittests/tools/common/json_schema.h"
+#include "unittests/tools/common/run_on_terminal.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <cstring>
@@ -53,6 +54,39 @@ TEST_F(Top, ReportsTheRequestsOfEachInterval) {
   }
   EXPECT_GT(seen, 0u);
   EXPECT_LE(seen, sent);
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST_F(Top, ClearsATerminalBeforeEachReadingAndNothingElse) {
+  running_program server(arguments({"--counters", counters()}), err());
+  ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
+  const std::vector<std::string> words{"top", "--counters", counters(), "--interval", "0.1", "--count", "3"};
+  const std::string home_and_clear = "\x1b[H\x1b[J", escape = "\x1b[";
+  const auto starts_of = [](const std::string &part, const std::string &text) {
+    std::vector<std::size_t> all;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+      all.push_back(at);
+    return all;
+  };
+  const terminal_result shown = run_on_terminal(words, {{"TERM", "xterm"}, {"NO_COLOR", ""}});
+  EXPECT_EQ(shown.exit_code, 0) << shown.text;
+  const std::vector<std::size_t> cleared = starts_of(home_and_clear, shown.text);
+  const std::vector<std::size_t> readings = starts_of("requests/s, ", shown.text);
+  ASSERT_EQ(cleared.size(), 3u) << shown.text;
+  ASSERT_EQ(readings.size(), 3u) << shown.text;
+  for (std::size_t n = 0; n < 3; ++n) {
+    EXPECT_LT(cleared[n], readings[n]);
+    EXPECT_TRUE(n == 0 || readings[n - 1] < cleared[n]) << "one reading after each";
+  }
+
+  const terminal_result dumb = run_on_terminal(words, {{"TERM", "dumb"}});
+  EXPECT_EQ(starts_of("requests/s, ", dumb.text).size(), 3u) << dumb.text;
+  EXPECT_FALSE(contains(dumb.text, escape)) << dumb.text;
+  const program_result piped = run_program("top --interval 0.1 --count 3 --counters " + counters());
+  EXPECT_EQ(piped.exit_code, 0) << piped.err;
+  EXPECT_EQ(starts_of("requests/s, ", piped.out).size(), 3u) << piped.out;
+  EXPECT_FALSE(contains(piped.out, escape)) << piped.out;
   server.signal(SIGTERM);
   EXPECT_EQ(server.wait(), 0);
 }

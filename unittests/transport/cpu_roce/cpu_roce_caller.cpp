@@ -7,7 +7,8 @@
 //     port                of the rendezvous. Without it the program is a sensor bridge: it writes the number of its
 //                         queue pair to the file /queue_pair and waits for the file /go with "QP RKEY" of the provider
 //     type, mtu, slots, slot_size, frame_size      as the provider's
-//     plan                all, short, vanish (ends with requests that are not answered), serve (a decoding server)
+//     plan                all, short, vanish (ends with requests that are not answered), killed (has requests open
+//                         until the provider's process ends), serve (a decoding server)
 //     messages            with plan=all
 //     strangers           1: others connect to the rendezvous first
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
@@ -18,6 +19,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <poll.h>
 #include <sched.h>
 #include <set>
 #include <string>
@@ -121,6 +123,12 @@ public:
         return *a;
     std::printf("FAILED: no answer within 30 s, the next id is %u\n", next_id_);
     std::exit(1);
+  }
+  /// Waits until the provider's process has closed the rendezvous.
+  bool provider_ends_within(int ms) {
+    char byte = 0;
+    pollfd entry{rendezvous_, POLLIN, 0};
+    return ::poll(&entry, 1, ms) == 1 && ::recv(rendezvous_, &byte, 1, 0) <= 0;
   }
   void expect_silence() {
     for (const auto end = clock::now() + 300ms; clock::now() < end;)
@@ -360,6 +368,12 @@ int run(int argc, char **argv) {
     for (std::uint32_t i = 0; i < c.slots() / 2; ++i)
       c.send(kIncrement, some_bytes(20, i));
     _exit(0);
+  } else if (plan == "killed") {
+    for (std::uint32_t i = 0; i < c.slots() / 2; ++i)
+      c.send(kHold, {}); // the first one waits in its handler, the others for it
+    c.expect_silence();
+    step("OPEN");
+    CHECK(c.provider_ends_within(120000));
   }
   std::printf("GOOD cpu_roce %s requests=%u\n", plan.c_str(), requests);
   return 0;

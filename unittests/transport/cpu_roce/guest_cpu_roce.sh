@@ -99,6 +99,38 @@ returning() {
   finish peers=11 different=0
 }
 
+# Servers that are killed with requests open, and start again on their port for a new caller.
+killed() {
+  type=$1
+  shift
+  echo "== killed servers, $type $*"
+  start --qp-type="$type" "$@"
+  port=$(value port /server.out)
+  rounds=0
+  while [ $rounds != 5 ]; do
+    : >/open.out
+    /tools/cpu-roce-caller server=$server own=$own type="$type" slots=8 slot_size=256 frame_size=256 plan=killed \
+      port="$port" >/open.out 2>&1 &
+    caller=$!
+    tries=0
+    until grep -q OPEN /open.out || [ $tries = 600 ]; do
+      usleep 100000
+      tries=$((tries + 1))
+    done
+    grep -q OPEN /open.out || fail "no requests were open"
+    kill -9 $served
+    wait $served && fail "the server was not killed"
+    kill $hold
+    wait $caller || fail "the caller of the killed server: $(cat /open.out)"
+    grep -q 'GOOD cpu_roce killed' /open.out || fail "plan killed"
+    start --qp-type="$type" --port="$port" "$@"
+    [ "$(value port /server.out)" = "$port" ] || fail "the port of the server that starts again"
+    call "$type" 256 256 short port="$port"
+    rounds=$((rounds + 1))
+  done
+  finish count="$(value requests /caller.out)" twice=0 peers=1
+}
+
 # The program, as a decoding server.
 serve() {
   echo "== serve"
@@ -127,4 +159,6 @@ bridge
 bridge --unified
 returning uc
 returning rc --unified
+killed uc
+killed rc --unified
 [ $failed = 1 ] || echo "PASSED cpu_roce"

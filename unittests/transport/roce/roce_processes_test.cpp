@@ -3,6 +3,7 @@
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/datagram/datagram_server_process.h"
 #include "unittests/transport/datagram/datagram_traffic.h"
+#include "unittests/transport/datagram/killed_client.h"
 #include "unittests/transport/roce/roce_requester.h"
 
 #include <algorithm>
@@ -223,6 +224,27 @@ TEST_P(RoceProcesses, RecoverWhenTheServerIsKilled) {
     next += 8;
   }
   EXPECT_EQ(count_in(server->stop(), "twice"), 0u);
+}
+
+TEST_P(RoceProcesses, ServeOthersWhenRequestersAreKilled) {
+  datagram_server_process server(CUDAQ_ROCE_PROVIDER,
+                                 with({"--mtu=256", "--slot-size=600", "--replay-window=64", "--max-peers=512"}));
+  const std::uint64_t kills = campaign_kills(4);
+  for (std::uint64_t life = 1; life <= kills; ++life) {
+    roce_requester victim(600, 8, 256);
+    victim.options.window = 8;
+    victim.options.retry_after = 20ms;
+    ASSERT_EQ(victim.open(server.port()), "");
+    kill_while_it_sends(victim.client, life << 20, life % 10 * 500us);
+  }
+  roce_requester requester(600, 8, 256);
+  requester.options.window = 8;
+  requester.options.retry_after = 20ms;
+  ASSERT_EQ(requester.open(server.port()), "");
+  const traffic_result result = send_messages(requester.client, (kills + 1) << 20, 100, 60); // two packets each
+  EXPECT_EQ(result.answered, 100u);
+  EXPECT_EQ(result.wrong + result.executed_twice, 0u);
+  EXPECT_EQ(count_in(server.stop(), "twice"), 0u);
 }
 
 TEST_P(RoceProcesses, ServeARequesterThatStartsAgain) {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that are killed at any moment. Nothing is lost for the others.
 //
-//   CUDAQ_TEST_SHM_KILLS=N   clients that are killed (20), and servers (3; a fifth of N if it is set)
+//   CUDAQ_TEST_SHM_KILLS=N   clients that are killed (20), and servers (3)
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
+#include <memory>
 #include <random>
 #include <thread>
+#include <vector>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -51,25 +53,32 @@ TEST(ShmCrash, TheOneRingOfTheRingShapeSurvivesKilledClients) {
   server.stop();
 }
 
-TEST(ShmCrash, AKilledServerIsNoticedAndItsNameServesAgain) {
-  const std::string name = own_name("server");
-  const std::uint64_t kills = campaign("CUDAQ_TEST_SHM_KILLS", 15) / 5;
-  std::mt19937 random(3);
-  for (std::uint64_t i = 0; i < kills; ++i) {
-    peer_server server("unified", name);
-    peer_client a({"stream", name, "8"}), b({"stream", name, "1"});
-    ASSERT_EQ(a.line(), "GO");
-    ASSERT_EQ(b.line(), "GO");
+/// Kills a server of `shape` again and again, each time with requests of all its `clients` open.
+void kill_servers(const std::string &shape, const std::string &name, unsigned clients, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  for (std::uint64_t i = 0; i < campaign("CUDAQ_TEST_SHM_KILLS", 3); ++i) {
+    peer_server server(shape, name);
+    std::vector<std::unique_ptr<peer_client>> streams;
+    for (unsigned n = 0; n < clients; ++n) {
+      streams.push_back(std::make_unique<peer_client>(std::vector<std::string>{"stream", name, n == 0 ? "8" : "1"}));
+      ASSERT_EQ(streams.back()->line(), "GO") << "kill " << i;
+    }
     std::this_thread::sleep_for(microseconds(random() % 5000));
     server.kill();
-    EXPECT_EQ(a.line().rfind("GONE ", 0), 0u);
-    EXPECT_EQ(b.line().rfind("GONE ", 0), 0u);
-    EXPECT_EQ(a.wait(), 3);
-    EXPECT_EQ(b.wait(), 3);
+    for (const auto &stream : streams) {
+      EXPECT_EQ(stream->line().rfind("GONE ", 0), 0u) << "kill " << i;
+      EXPECT_EQ(stream->wait(), 3);
+    }
   }
-  peer_server next("unified", name);
+  peer_server next(shape, name);
   peer_client client({"send", name, "100", "8"});
   EXPECT_EQ(client.done(), 100u);
+}
+
+TEST(ShmCrash, AKilledServerIsNoticedAndItsNameServesAgain) { kill_servers("unified", own_name("server"), 2, 3); }
+
+TEST(ShmCrash, AKilledServerOfTheRingShapeIsNoticedAndItsNameServesAgain) {
+  kill_servers("ring", own_name("ringserver"), 1, 4); // its one ring has one client at a time
 }
 
 TEST(ShmCrash, AStoppedClientDelaysNoOtherOneAndGoesOn) {

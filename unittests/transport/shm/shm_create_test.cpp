@@ -5,10 +5,13 @@
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_traffic.h"
 
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <vector>
 
 namespace cudaq::realtime::test {
 namespace {
@@ -136,6 +139,50 @@ TEST(ShmCreate, RefusesHugePagesAndPinnedMemoryWithAReasonWhereTheyAreMissing) {
     const provider_handle p({"--name", own_name("memory"), "--unified", option});
     EXPECT_TRUE(p.status == CUDAQ_OK || p.text.find(option) != std::string::npos) << p.text;
   }
+}
+
+/// Each mapping of a segment or of the bell, with its pages, as /proc/self/smaps tells them.
+struct mapped_part {
+  std::uint64_t bytes = 0, page_kb = 0;
+};
+std::vector<mapped_part> mapped_segments() {
+  std::vector<mapped_part> parts;
+  std::ifstream smaps("/proc/self/smaps");
+  bool wanted = false;
+  for (std::string line; std::getline(smaps, line);) {
+    unsigned long long begin = 0, end = 0, kb = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx ", &begin, &end) == 2) {
+      wanted = line.find("memfd:cudaq-realtime-shm") != std::string::npos;
+      if (wanted)
+        parts.push_back({end - begin, 0});
+    } else if (wanted && std::sscanf(line.c_str(), "KernelPageSize: %llu kB", &kb) == 1) {
+      parts.back().page_kb = kb;
+    }
+  }
+  return parts;
+}
+
+TEST(ShmCreate, SegmentsHaveHugePagesWithTheOptionAndOnlyThen) {
+  const std::uint64_t usual_kb = detail::shm_page(false) / 1024;
+  {
+    const provider_handle small({"--name", own_name("smallpages")});
+    ASSERT_EQ(small.status, CUDAQ_OK) << small.text;
+    const std::vector<mapped_part> parts = mapped_segments();
+    EXPECT_GE(parts.size(), 2u) << "the bell, and the ring";
+    for (const mapped_part &part : parts)
+      EXPECT_EQ(part.page_kb, usual_kb);
+  }
+  const provider_handle p({"--name", own_name("hugepages"), "--huge-pages"});
+  if (p.status != CUDAQ_OK)
+    GTEST_SKIP() << p.text;
+  std::uint64_t huge = 0;
+  for (const mapped_part &part : mapped_segments()) {
+    if (part.bytes == detail::shm_page(false))
+      continue; // the bell
+    EXPECT_EQ(part.page_kb, 2048u) << part.bytes << " bytes";
+    huge += part.bytes;
+  }
+  EXPECT_GE(huge, 2 * detail::shm_page(true)) << "requests and answers";
 }
 
 TEST(ShmCreate, IsLoadedByTheLibrary) {

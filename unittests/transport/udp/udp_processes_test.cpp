@@ -4,6 +4,7 @@
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/datagram/datagram_server_process.h"
 #include "unittests/transport/datagram/datagram_traffic.h"
+#include "unittests/transport/datagram/killed_client.h"
 #include "unittests/transport/datagram/lossy_relay.h"
 
 #include <set>
@@ -153,25 +154,9 @@ TEST_P(UdpProcesses, ServeOthersWhenClientsAreKilled) {
   datagram_server_process server(CUDAQ_UDP_PROVIDER, with({"--replay-window=64", "--max-peers=4096"}));
   const std::uint64_t kills = campaign_kills(4);
   for (std::uint64_t life = 1; life <= kills; ++life) {
-    int started[2];
-    ASSERT_EQ(pipe(started), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      detail::datagram_client victim;
-      open(victim, server.port(), 8, 20ms);
-      send_messages(victim, life << 20, 20);
-      const ssize_t told = write(started[1], "1", 1);
-      send_messages(victim, (life << 20) + 20, told == 1 ? 1u << 30 : 0);
-      _exit(0);
-    }
-    char byte = 0;
-    EXPECT_EQ(read(started[0], &byte, 1), 1) << "the client has ended";
-    std::this_thread::sleep_for(std::chrono::microseconds(life % 10 * 500));
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-    close(started[0]);
-    close(started[1]);
+    detail::datagram_client victim;
+    open(victim, server.port(), 8, 20ms);
+    kill_while_it_sends(victim, life << 20, life % 10 * 500us);
   }
   detail::datagram_client client;
   open(client, server.port(), 8, 20ms);

@@ -3,6 +3,10 @@
 #include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/datagram/udp_peer.h"
 
+#include <filesystem>
+#include <fstream>
+#include <sched.h>
+
 namespace cudaq::realtime::test {
 namespace {
 
@@ -131,6 +135,47 @@ TEST_F(UdpProvider, ReturnsNoRequestToALoopAfterDisconnect) {
     EXPECT_EQ(plane.rx_poll(plane.ctx, &slot), CUDAQ_RX_EMPTY);
   EXPECT_EQ(library().table->launch(handle), CUDAQ_OK);
   EXPECT_TRUE(eventually([&] { return plane.rx_poll(plane.ctx, &slot) == CUDAQ_RX_READY; }));
+}
+
+/// The list of cores in /proc of each thread of this process with this name.
+std::vector<std::string> cores_of_threads(const std::string &name) {
+  std::vector<std::string> all;
+  for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string line;
+    std::ifstream comm(task.path() / "comm"), status(task.path() / "status");
+    if (!std::getline(comm, line) || line != name)
+      continue;
+    const std::string key = "Cpus_allowed_list:\t";
+    while (std::getline(status, line))
+      if (line.rfind(key, 0) == 0)
+        all.push_back(line.substr(key.size()));
+  }
+  return all;
+}
+
+TEST_F(UdpProvider, RunsItsThreadOnTheCoreAndNoOtherThread) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  int last = 0;
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &allowed))
+      last = core;
+  if (CPU_COUNT(&allowed) < 2)
+    GTEST_SKIP() << "this process may use one core only: there the option makes no difference";
+  ASSERT_EQ(create({}), CUDAQ_OK);
+  ASSERT_EQ(library().table->launch(handle), CUDAQ_OK) << library().error_text();
+  const std::vector<std::string> anywhere = cores_of_threads("cudaq-udp");
+  ASSERT_EQ(anywhere.size(), 1u);
+  EXPECT_NE(anywhere[0], std::to_string(last)) << "without the option";
+  EXPECT_EQ(library().table->destroy(handle), CUDAQ_OK);
+  handle = nullptr;
+
+  ASSERT_EQ(create({"--core", std::to_string(last)}), CUDAQ_OK);
+  ASSERT_EQ(library().table->launch(handle), CUDAQ_OK) << library().error_text();
+  EXPECT_EQ(cores_of_threads("cudaq-udp"), std::vector<std::string>{std::to_string(last)});
+  cpu_set_t now;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(now), &now), 0);
+  EXPECT_TRUE(CPU_EQUAL(&now, &allowed)) << "the caller's thread stays where it was";
 }
 
 TEST_F(UdpProvider, RefusesACoreThatTheMachineDoesNotHave) {
