@@ -5,7 +5,7 @@
 #include "cudaq/realtime/version.h"
 #include "tools/common/machine.h"
 #include "tools/common/system_files.h"
-#include "tools/info/cuda_probe.h"
+#include "tools/info/gpu_pieces.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
 #include "cudaq/qec/decoding/decoder.h"
 #endif
@@ -17,15 +17,6 @@
 
 namespace cudaq::realtime::tools {
 namespace {
-
-/// One part of the environment. If it is missing: `gives` is what it would allow, and `get` is how to get it.
-struct piece {
-  std::string name;
-  bool present = false;
-  std::string detail;
-  std::string gives;
-  std::string get;
-};
 
 std::string version_text(std::uint32_t v) { return fmt::format("{}.{}.{}", v >> 16, v >> 8 & 0xff, v & 0xff); }
 
@@ -41,43 +32,6 @@ piece pymatching_piece() {
 #else
   p.detail = "this build has no decoders at all: configure with -DCUDAQ_REALTIME_BUILD_QEC=ON";
 #endif
-  return p;
-}
-
-piece driver_piece(const cuda_probe &probe) {
-  piece p{"CUDA driver", probe.driver_found, probe.error,
-          "rings that a GPU can access, and all paths that run "
-          "handlers on a GPU; HOST_CALL does not need it",
-          "install the driver package of your distribution or of NVIDIA, version 580 or newer for CUDA 13"};
-  if (probe.driver_found)
-    p.detail = fmt::format("serves up to CUDA {}{}{}", format_cuda_version(probe.driver_version),
-                           probe.error.empty() ? "" : ", but ", probe.error);
-  return p;
-}
-
-piece devices_piece(const cuda_probe &probe) {
-  piece p{"CUDA devices", !probe.devices.empty(), "",
-          "GPU handlers; compute capability 9.0 or higher for device graph "
-          "dispatch",
-          "a machine with an NVIDIA GPU, visible to this process (in a container: --gpus all)"};
-  for (const cuda_device &d : probe.devices)
-    p.detail += fmt::format("{}{} (compute capability {}.{}, {} GiB{})", p.detail.empty() ? "" : "; ", d.name, d.major,
-                            d.minor, d.memory_bytes >> 30, d.host_native_atomics ? ", host-native atomics" : "");
-  if (probe.devices.empty())
-    p.detail = "none";
-  return p;
-}
-
-piece requests_piece(const cuda_probe &probe) {
-  piece p{"requests in GPU memory", false, "",
-          "rings of the kind CUDAQ_MEMORY_DEVICE_RX: about 1 us less for a request of a CPU to a kernel",
-          "libvulkan1 and the Vulkan part of the driver, or GDRCopy: docs/guide/rings.md"};
-  for (const cuda_device &d : probe.devices) {
-    p.present = p.present || d.maps_requests;
-    p.detail += (p.detail.empty() ? "" : "; ") + d.mapping_of_those;
-  }
-  if (probe.devices.empty())
-    p.detail = "no device";
   return p;
 }
 
