@@ -46,13 +46,19 @@ inline cudaError_t launches_nothing_v2(const cudaq_dispatch_launch_params_t *) {
 inline void launches_nothing_unified(void *, cudaq_function_entry_t *, size_t, volatile int *, uint64_t *,
                                      cudaStream_t) {}
 
-/// A manager, a ring, and a dispatcher with nothing wired.
+/// A manager, a ring, and a dispatcher with nothing wired, under observation.
 struct device_parts {
   explicit device_parts(cudaq_dispatcher_config_t config = device_config())
       : ring({8, 256, false}), view(with_device_view(ring.ring)) {
     CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager.get, &config, &d));
+#if !defined(CUDAQ_TEST_WITHOUT_OBSERVER)
+    observer = std::make_unique<dispatcher_observer>(d, observed_path::device);
+#endif
   }
-  ~device_parts() { CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(d)); }
+  ~device_parts() {
+    observer.reset();
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(d));
+  }
   device_parts(const device_parts &) = delete;
   device_parts &operator=(const device_parts &) = delete;
 
@@ -81,6 +87,7 @@ struct device_parts {
   volatile int flag = 5;
   std::uint64_t stats = 0;
   cudaq_dispatcher_t *d = nullptr;
+  std::unique_ptr<dispatcher_observer> observer;
 };
 
 } // namespace cudaq::realtime::test

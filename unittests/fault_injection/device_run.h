@@ -45,7 +45,7 @@ public:
     config.slot_size = of.ring.slot_size;
     CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager_.get, &config, &get));
 #if !defined(CUDAQ_TEST_WITHOUT_OBSERVER)
-    observer_ = std::make_unique<dispatcher_observer>(get);
+    observer_ = std::make_unique<dispatcher_observer>(get, observed_path::device);
 #endif
     entry_.function_id = kFn;
     entry_.handler.device_fn_ptr = reinterpret_cast<void *>(&handle);

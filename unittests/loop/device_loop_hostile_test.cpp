@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop of the device kernels, run by CPU threads, with a peer that overwrites everything in the ring.
-#include "unittests/loop/loop_host.h"
+#include "unittests/loop/cpu_kernel.h"
 #include "unittests/support/hostile_peer.h"
 
 namespace cudaq::realtime::test {
@@ -28,36 +28,86 @@ struct flavour {
   const char *name;
   ring_shape shape;
   std::uint32_t groups = 1;
+  bool routed = false; ///< a shared ring: a thread of the member routes the requests to the loop
 };
 void PrintTo(const flavour &f, std::ostream *out) { *out << f.name; }
 
 class HostileLoop : public ::testing::TestWithParam<flavour> {};
 
+void count_report(const loop_report &r, cudaq_dispatcher_stats_t &all) {
+  all.responded += r.responded;
+  all.dropped_bad_magic += r.dropped_bad_magic;
+  all.dropped_unknown_function += r.dropped_unknown_function;
+  all.received += r.dispatched + r.refused + r.dropped_bad_magic + r.dropped_unknown_function;
+}
+
+constexpr DeviceRPCFunction kHandlers[] = {watched<1>, watched<2>, watched<3>};
+
+/// Gives a loop the guarded ring and the handlers.
+struct guarded_loop {
+  explicit guarded_loop(const guarded_ring &of) : ring(of) {
+    for (std::size_t i = 0; i < 3; ++i)
+      handlers[i] = reinterpret_cast<std::uint64_t>(kHandlers[i]);
+  }
+  void prepare(loop_host &host) const {
+    host.params.ring = view_of(ring.ring, host_config(ring.shape), ring_side::host);
+    host.params.handlers = handlers;
+  }
+  const guarded_ring &ring;
+  std::uint64_t handlers[3];
+};
+
+template <class End>
+void expect_end(End &&end) {
+  const auto begun = std::chrono::steady_clock::now();
+  end();
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+}
+
 /// Serves the guarded ring with the loop while `body` runs. Returns the sum of the loop's reports.
 template <class Body>
 cudaq_dispatcher_stats_t serve(const guarded_ring &ring, std::uint32_t groups, Body &&body) {
-  static constexpr DeviceRPCFunction kHandlers[] = {watched<1>, watched<2>, watched<3>};
-  const std::uint64_t handlers[] = {reinterpret_cast<std::uint64_t>(kHandlers[0]),
-                                    reinterpret_cast<std::uint64_t>(kHandlers[1]),
-                                    reinterpret_cast<std::uint64_t>(kHandlers[2])};
+  const guarded_loop loop(ring);
   const host_ring unused(ring.shape);
   loop_host host(unused, groups);
-  host.params.ring = view_of(ring.ring, host_config(ring.shape), ring_side::host);
-  host.params.handlers = handlers;
+  loop.prepare(host);
   groups > 1 ? host.start<true>() : host.start<false>();
   body();
-  const auto begun = std::chrono::steady_clock::now();
-  store_release(host.library_word, std::uint32_t{1});
-  host.join();
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(10));
+  expect_end([&] {
+    store_release(host.library_word, std::uint32_t{1});
+    host.join();
+  });
   cudaq_dispatcher_stats_t all{};
-  for (const loop_report &r : host.reports) {
-    all.responded += r.responded;
-    all.dropped_bad_magic += r.dropped_bad_magic;
-    all.dropped_unknown_function += r.dropped_unknown_function;
-    all.received += r.dispatched + r.refused + r.dropped_bad_magic + r.dropped_unknown_function;
-  }
+  for (const loop_report &r : host.reports)
+    count_report(r, all);
   return all;
+}
+
+/// The same on a shared ring whose only member is the loop. Adds what the router dropped.
+template <class Body>
+cudaq_dispatcher_stats_t serve_routed(const guarded_ring &ring, Body &&body) {
+  const guarded_loop loop(ring);
+  const host_ring unused(ring.shape);
+  const manager_handle manager;
+  cpu_kernel kernel(manager, unused, 1, true, 3);
+  kernel.prepare = [&](loop_host &host) { loop.prepare(host); };
+  const status_or_reason refused = kernel.start();
+  EXPECT_FALSE(refused) << refused.text;
+  body();
+  expect_end([&] { kernel.stop(); });
+  const thread_counters &router = kernel.member.counts();
+  cudaq_dispatcher_stats_t all{};
+  all.dropped_bad_magic = router.dropped_bad_magic.value();
+  all.dropped_unknown_function = router.dropped_unknown_function.value();
+  all.dropped_flag_value = router.dropped_flag_value.value();
+  all.received = router.dropped();
+  count_report(kernel.report(), all);
+  return all;
+}
+
+template <class Body>
+cudaq_dispatcher_stats_t serve(const guarded_ring &ring, const flavour &f, Body &&body) {
+  return f.routed ? serve_routed(ring, body) : serve(ring, f.groups, body);
 }
 
 TEST_P(HostileLoop, Row58_GetsTheJudgedHeaderAndNothingPastTheChecks) {
@@ -67,7 +117,7 @@ TEST_P(HostileLoop, Row58_GetsTheJudgedHeaderAndNothingPastTheChecks) {
   const guarded_ring ring(f.shape);
   std::uint64_t writes = 0;
   std::unique_ptr<hostile_peer> peer;
-  const cudaq_dispatcher_stats_t all = serve(ring, f.groups, [&] {
+  const cudaq_dispatcher_stats_t all = serve(ring, f, [&] {
     peer = std::make_unique<hostile_peer>(ring.ring, f.shape, hostile_plan{{1, 2, 3}});
     peer->attack_until([&] { return seen.calls >= 100; });
   }); // the peer still attacks while the loop ends
@@ -76,7 +126,7 @@ TEST_P(HostileLoop, Row58_GetsTheJudgedHeaderAndNothingPastTheChecks) {
   expect_accounts(all, seen, writes);
 
   reinitialise(ring.ring, f.shape);
-  const cudaq_dispatcher_stats_t good = serve(ring, f.groups, [&] {
+  const cudaq_dispatcher_stats_t good = serve(ring, f, [&] {
     expect_good_answers(ring.ring, f.shape, {1, 2, 3}, 64, 8);
   });
   EXPECT_EQ(good.responded, 64u);
@@ -88,7 +138,9 @@ INSTANTIATE_TEST_SUITE_P(Flavours, HostileLoop,
                                            flavour{"InPlace", {8, 256, true}}, flavour{"LongFrames", {4, 4096, false}},
                                            flavour{"ShortSlots", {16, 64, false}},
                                            flavour{"AnyTwoGroups", {16, 256, false}, 2},
-                                           flavour{"AnyInPlace", {15, 64, true}, 2}),
+                                           flavour{"AnyInPlace", {15, 64, true}, 2},
+                                           flavour{"Routed", {8, 256, false}, 1, true},
+                                           flavour{"RoutedInPlace", {15, 64, true}, 1, true}),
                          [](const auto &tested) { return std::string(tested.param.name); });
 
 } // namespace

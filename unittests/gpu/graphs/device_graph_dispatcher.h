@@ -6,7 +6,7 @@
 
 namespace cudaq::realtime::test {
 
-/// Wired, not started. The destructor stops and destroys the dispatcher.
+/// Wired, not started, under observation. The destructor stops and destroys the dispatcher.
 class graph_dispatcher : public dispatcher_view {
 public:
   graph_dispatcher(cudaq_dispatch_manager_t *manager, const host_ring &ring, const graph_set &graphs,
@@ -24,6 +24,9 @@ public:
     config.num_slots = ring.shape().num_slots;
     config.slot_size = ring.shape().slot_size;
     CUDAQ_EXPECT_OK(cudaq_dispatcher_create(manager, &config, &get));
+#if !defined(CUDAQ_TEST_WITHOUT_OBSERVER)
+    observer_ = std::make_unique<dispatcher_observer>(get, observed_path::device);
+#endif
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_ringbuffer(get, &ring.ring));
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(get, &table));
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(get, flag_, stats_word_));
@@ -31,6 +34,7 @@ public:
     set_contexts(contexts, schedulers);
   }
   ~graph_dispatcher() {
+    observer_.reset();
     const call_result destroyed = CUDAQ_RESULT_WITHIN(kDeadline, cudaq_dispatcher_destroy(get));
     if (!fault_expected) {
       EXPECT_EQ(destroyed.status, CUDAQ_OK) << destroyed.text;
@@ -57,6 +61,7 @@ private:
   const std::uint32_t kind_;
   int *flag_;
   std::uint64_t *stats_word_;
+  std::unique_ptr<dispatcher_observer> observer_;
 };
 
 } // namespace cudaq::realtime::test

@@ -33,6 +33,7 @@ void live_on(int device, int current, const kernel_kind &kind) {
     EXPECT_NE(cudaq_dispatcher_start(dispatcher->get), CUDAQ_OK);
     EXPECT_EQ(device_now(), current);
   }
+  dispatcher->end_observation();
   CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher->get));
   EXPECT_EQ(device_now(), current);
   dispatcher->get = nullptr;

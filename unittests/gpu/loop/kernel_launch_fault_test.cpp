@@ -130,6 +130,7 @@ TEST_P(HandlerFault, Row09_TrapIsReportedAndNothingHangs) {
     std::uint64_t processed = 0;
     CUDAQ_EXPECT_OK_WITHIN(kOneSecond, cudaq_dispatcher_get_processed(dispatcher.get, &processed));
     EXPECT_EQ(processed, 1u);
+    dispatcher.end_observation();
     const auto begin = std::chrono::steady_clock::now();
     (void)CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_destroy(dispatcher.get));
     EXPECT_LT(std::chrono::steady_clock::now() - begin, kOneSecond);

@@ -237,6 +237,7 @@ TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
       EXPECT_EQ(client.call(id_of(handler::reverse), some_bytes(4, id), id).header.status,
                 CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
     EXPECT_EQ(CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop(dispatcher.get)).status, CUDAQ_ERR_CUDA);
+    dispatcher.end_observation();
     (void)CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_destroy(dispatcher.get));
     dispatcher.get = nullptr; // destroyed, or leaked because of the fault
   }

@@ -78,7 +78,7 @@ inline gpu_setup setup_of(const kernel_kind &kind, const host_ring &ring) {
   return {kind, ring.shape(), ring.ring, {}};
 }
 
-/// Wired, not started. The destructor stops and destroys the dispatcher.
+/// Wired, not started, under observation. The destructor stops and destroys the dispatcher.
 class gpu_dispatcher : public dispatcher_view {
 public:
   gpu_dispatcher(cudaq_dispatch_manager_t *manager, const gpu_setup &setup)
@@ -94,6 +94,10 @@ public:
     config.num_slots = kind.unified() ? 0 : setup.shape.num_slots;
     config.slot_size = kind.unified() && setup.transport_ctx == nullptr ? 0 : setup.shape.slot_size;
     wired_ = cudaq_dispatcher_create(manager, &config, &get);
+#if !defined(CUDAQ_TEST_WITHOUT_OBSERVER)
+    if (wired_ == CUDAQ_OK)
+      observer_ = std::make_unique<dispatcher_observer>(get, observed_path::device);
+#endif
     if (wired_ == CUDAQ_OK)
       wire();
     else
@@ -104,6 +108,7 @@ public:
   ~gpu_dispatcher() {
     if (get == nullptr)
       return;
+    observer_.reset();
     const call_result destroyed = CUDAQ_RESULT_WITHIN(kDeadline, cudaq_dispatcher_destroy(get));
     if (!fault_expected) {
       EXPECT_EQ(destroyed.status, CUDAQ_OK) << destroyed.text;
@@ -111,6 +116,9 @@ public:
   }
   gpu_dispatcher(const gpu_dispatcher &) = delete;
   gpu_dispatcher &operator=(const gpu_dispatcher &) = delete;
+
+  /// Called before a test destroys the dispatcher by itself.
+  void end_observation() { observer_.reset(); }
 
   /// Sets the options and starts. Also returns the error of an earlier create or set_ringbuffer.
   call_result start(std::chrono::nanoseconds limit = kStartLimit) {
@@ -187,6 +195,7 @@ private:
   cudaq_unified_ring_context_t unified_{};
   cudaq_status_t wired_ = CUDAQ_OK;
   std::string refusal_;
+  std::unique_ptr<dispatcher_observer> observer_;
 };
 
 /// Bytes that depend on `seed`.

@@ -15,8 +15,8 @@
 
 namespace cudaq::realtime {
 
-/// A deadline for loops on the device, `ns` nanoseconds from now by the device's clock. A duration that the clock cannot
-/// add gives a deadline that does not pass.
+/// A deadline for loops on the device, `ns` nanoseconds from now by the device's clock. A duration that the clock
+/// cannot add gives a deadline that does not pass.
 class device_deadline {
 public:
   __device__ explicit device_deadline(std::uint64_t ns) : end_(after(now(), ns)) {}
