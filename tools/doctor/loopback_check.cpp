@@ -122,6 +122,7 @@ void count_datagrams(const std::string &library, const std::string &endpoint, ho
   using function = decltype(&cudaq_udp_get_statistics);
   const auto read = reinterpret_cast<function>(dlsym(handle, "cudaq_udp_get_statistics"));
   cudaq_udp_statistics_t all{};
+  all.struct_size = sizeof all;
   if (read != nullptr && read(endpoint.c_str(), &all) == CUDAQ_OK) {
     counts.provider_counts = true;
     counts.arrived = all.received;
