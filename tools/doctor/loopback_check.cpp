@@ -216,6 +216,9 @@ std::vector<finding> check_loopback(const std::string &transport) {
   if (transport == "gpu-roce")
     return {{"loopback", verdict::warning, "not tested: that needs an RDMA adapter, a GPU, and a peer that sends",
              "start `serve --transport gpu-roce`, and send from the sensor bridge"}};
+  if (transport == "cpu_roce")
+    return {{"loopback", verdict::warning, "not tested: that needs an RDMA adapter, and a peer that sends",
+             "start `serve --transport cpu_roce`, and send from the peer"}};
   try {
     return {result_of(transport)};
   } catch (const std::exception &e) { // api_error, and usage_error of a provider that cannot be loaded
