@@ -47,7 +47,7 @@ int run_doctor(const doctor_options &o, const output &out) {
   parts.emplace(parts.begin(), "machine", check_machine(files, allowed_cores()));
   parts.emplace(parts.begin() + 1, "gpu", check_gpu(files, probe));
   parts.emplace_back("self-test", check_dispatcher());
-  if (!o.transport.empty() && o.transport != "cpu_roce")
+  if (!o.transport.empty())
     for (const finding &f : check_loopback(o.transport))
       parts.back().second.push_back(f);
 

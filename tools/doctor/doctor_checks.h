@@ -23,14 +23,16 @@ std::vector<finding> network_card_lines(const system_files &files);
 /// RDMA adapters, their ports and GIDs, and the rights.
 std::vector<finding> rdma_lines(const system_files &files);
 std::vector<finding> ucx_lines();
+/// Whether a client of this machine can map requests that the provider shm holds in memory of a GPU, for each GPU.
+std::vector<finding> gpu_request_lines(const cuda_probe &probe);
 std::vector<finding> gpu_roce_lines(const system_files &files, const cuda_probe &probe);
 
 /// One request through a ring and a dispatcher of this process. If no answer comes, the line names the step that is
 /// silent.
 std::vector<finding> check_dispatcher();
 
-/// One request through the provider of this name, which must be udp, roce, shm or ucx, on this machine. For gpu-roce a
-/// line that says what is missing for that.
+/// One request through the provider of this name, which must be udp, roce, shm or ucx, on this machine. For cpu_roce
+/// and gpu-roce a line that says what is missing for that.
 std::vector<finding> check_loopback(const std::string &transport);
 
 } // namespace cudaq::realtime::tools

@@ -20,7 +20,9 @@ Examples:
   cudaq-realtime doctor --json doctor.json)");
   add_choice(doctor, "--transport", o.transport, "also what this transport needs",
              {"udp", "roce", "shm", "cpu_roce", "gpu-roce", "ucx"});
-  doctor.add_option("--port", o.port, "with --transport udp or roce: this UDP port must be free; 0: not checked")
+  doctor
+      .add_option("--port", o.port,
+                  "this port must be free: UDP with --transport udp or roce, TCP with cpu_roce or ucx; 0: not checked")
       ->needs("--transport")
       ->check(CLI::Range(0, 65535));
   doctor.add_option("--root", o.root, "folder whose sys, proc and dev are read instead of this machine's")

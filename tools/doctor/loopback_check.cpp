@@ -122,6 +122,7 @@ void count_datagrams(const std::string &library, const std::string &endpoint, ho
   using function = decltype(&cudaq_udp_get_statistics);
   const auto read = reinterpret_cast<function>(dlsym(handle, "cudaq_udp_get_statistics"));
   cudaq_udp_statistics_t all{};
+  all.struct_size = sizeof all;
   if (read != nullptr && read(endpoint.c_str(), &all) == CUDAQ_OK) {
     counts.provider_counts = true;
     counts.arrived = all.received;
@@ -215,6 +216,9 @@ std::vector<finding> check_loopback(const std::string &transport) {
   if (transport == "gpu-roce")
     return {{"loopback", verdict::warning, "not tested: that needs an RDMA adapter, a GPU, and a peer that sends",
              "start `serve --transport gpu-roce`, and send from the sensor bridge"}};
+  if (transport == "cpu_roce")
+    return {{"loopback", verdict::warning, "not tested: that needs an RDMA adapter, and a peer that sends",
+             "start `serve --transport cpu_roce`, and send from the peer"}};
   try {
     return {result_of(transport)};
   } catch (const std::exception &e) { // api_error, and usage_error of a provider that cannot be loaded

@@ -6,14 +6,24 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-/// The socket of a UDP port: its inode in `table`, which is /proc/net/udp or udp6; 0: the port is free.
-unsigned long long inode_of_port(const system_files &files, const std::string &table, int port) {
+/// A socket that keeps others from a port. `state`: that of the socket in its table, as the system writes it; "": any.
+struct port_tables {
+  const char *protocol;
+  const char *tables[2];
+  const char *state;
+};
+constexpr port_tables kUdpTables = {"UDP", {"/proc/net/udp", "/proc/net/udp6"}, ""};
+constexpr port_tables kTcpTables = {"TCP", {"/proc/net/tcp", "/proc/net/tcp6"}, "0A"}; // it listens
+
+/// The inode of such a socket; 0: the port is free.
+unsigned long long inode_of_port(const system_files &files, const char *table, const std::string &state, int port) {
   for (const std::string &l : files.lines(table)) {
     unsigned number = 0;
     unsigned long long inode = 0;
+    char is[3] = "";
     // sl local_address rem_address st queues tr tm->when retrnsmt uid timeout inode
-    if (std::sscanf(l.c_str(), " %*d: %*[0-9A-Fa-f]:%x %*s %*s %*s %*s %*s %*s %*s %llu", &number, &inode) == 2 &&
-        static_cast<int>(number) == port)
+    if (std::sscanf(l.c_str(), " %*d: %*[0-9A-Fa-f]:%x %*s %2s %*s %*s %*s %*s %*s %llu", &number, is, &inode) == 3 &&
+        static_cast<int>(number) == port && (state.empty() || state == is))
       return inode;
   }
   return 0;
@@ -33,10 +43,10 @@ std::string process_with_socket(const system_files &files, unsigned long long in
   return "";
 }
 
-finding port_line(const system_files &files, int port) {
-  const std::string name = fmt::format("UDP port {}", port);
-  for (const char *table : {"/proc/net/udp", "/proc/net/udp6"})
-    if (const unsigned long long inode = inode_of_port(files, table, port); inode != 0) {
+finding port_line(const system_files &files, const port_tables &of, int port) {
+  const std::string name = fmt::format("{} port {}", of.protocol, port);
+  for (const char *table : of.tables)
+    if (const unsigned long long inode = inode_of_port(files, table, of.state, port); inode != 0) {
       const std::string who = process_with_socket(files, inode);
       return {name, verdict::wrong, "taken by " + (who.empty() ? "a process of another user" : "process " + who),
               "end that program, or choose another port; --port 0 takes a free one"};
@@ -126,23 +136,54 @@ std::vector<finding> rdma_lines(const system_files &files) {
   return lines;
 }
 
+std::vector<finding> gpu_request_lines(const cuda_probe &probe) {
+  const std::string remedy = "install libvulkan1 and the Vulkan part of the driver (docs/guide/rings.md), or leave "
+                             "--requests gpu out: the requests are then in pinned memory";
+  if (probe.devices.empty())
+    return {{"requests gpu", verdict::warning, "no client can map them: no GPU that CUDA knows",
+             "leave --requests gpu out: the requests are then in host memory"}};
+  std::vector<finding> lines;
+  for (std::size_t n = 0; n < probe.devices.size(); ++n) {
+    const cuda_device &d = probe.devices[n];
+    const std::string name = fmt::format("requests gpu {}", n);
+    if (!d.maps_requests)
+      lines.push_back({name, verdict::warning, "no client can map them: " + d.mapping_of_those, remedy});
+    else if (d.maps_by_vulkan)
+      lines.push_back({name, verdict::good, "a client can map them: by Vulkan, with memory that processes share", ""});
+    else
+      lines.push_back({name, verdict::warning,
+                       "a client needs Vulkan, which was not tried: here another way was first: " + d.mapping_of_those,
+                       "`serve --transport shm -- --pinned --requests gpu` says whether it works; if not, " + remedy});
+  }
+  return lines;
+}
+
 std::vector<finding> check_transport(const system_files &files, const cuda_probe &probe, const std::string &transport,
                                      int port) {
-  if (transport == "shm")
-    return shm_lines(files);
-  if (transport == "cpu_roce")
-    return rdma_lines(files);
-  if (transport == "ucx")
-    return ucx_lines();
-  if (transport == "gpu-roce")
-    return gpu_roce_lines(files, probe);
-  if (transport != "udp" && transport != "roce")
+  const bool over_udp = transport == "udp" || transport == "roce";
+  std::vector<finding> lines;
+  if (transport == "shm") {
+    lines = shm_lines(files);
+    for (const finding &f : gpu_request_lines(probe))
+      lines.push_back(f);
+  } else if (transport == "cpu_roce") {
+    lines = rdma_lines(files);
+  } else if (transport == "ucx") {
+    lines = ucx_lines();
+  } else if (transport == "gpu-roce") {
+    lines = gpu_roce_lines(files, probe);
+  } else if (over_udp) {
+    lines = {receive_buffer_line(files), busy_poll_line(files)};
+    for (const finding &f : network_card_lines(files))
+      lines.push_back(f);
+  } else {
     throw usage_error("--transport: \"" + transport + "\" is not one of udp, roce, shm, cpu_roce, gpu-roce, ucx");
-  std::vector<finding> lines = {receive_buffer_line(files), busy_poll_line(files)};
-  for (const finding &f : network_card_lines(files))
-    lines.push_back(f);
-  if (port != 0)
-    lines.push_back(port_line(files, port));
+  }
+  if (port == 0)
+    return lines;
+  if (transport == "shm" || transport == "gpu-roce")
+    throw usage_error(fmt::format("--port {}: it has no effect with --transport {}", port, transport));
+  lines.push_back(port_line(files, over_udp ? kUdpTables : kTcpTables, port));
   return lines;
 }
 

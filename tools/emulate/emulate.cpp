@@ -21,6 +21,8 @@ namespace {
 constexpr std::uint32_t kSpins = 200;
 constexpr std::uint32_t kTurnsPerProgress = 1024;
 
+bool over_network(const emulate_options &o) { return o.transport == "udp" || o.transport == "roce"; }
+
 /// wanted: shots to play; 0: as many as there was time for.
 std::vector<std::string> problems_of(const play_result &r, bool interrupted, std::uint64_t wanted) {
   std::vector<std::string> problems;
@@ -109,7 +111,7 @@ qec::shot_set shots_of(const emulate_options &o) {
 }
 
 fpga_options fpga_of(const emulate_options &o) {
-  if (o.transport == "shm")
+  if (!over_network(o))
     throw usage_error("--control-port: an FPGA sends its windows over a network; choose --transport roce or udp");
   fpga_options fpga = o.fpga;
   fpga.transport = o.transport;
@@ -140,7 +142,7 @@ std::vector<std::string> advice(const emulate_options &o, const play_result &r, 
   if (c.other_size != 0)
     return {fmt::format("the server's answers have {} bytes, not {}: give --slot-size {}", c.other_size, o.slot_size,
                         c.other_size)};
-  if (r.stalled && r.answered == 0 && o.transport != "shm")
+  if (r.stalled && r.answered == 0 && over_network(o))
     return {fmt::format("if the server runs, its READY line must say slot_size={}: give the other number to one side "
                         "with --slot-size",
                         o.slot_size)};
@@ -154,13 +156,14 @@ int play_to(const emulate_options &given, const output &out) {
   const qec::shot_set shots = shots_of(o);
   if (o.slot_size == 0)
     o.slot_size = usual_slot_size(shots.num_detectors);
-  if (o.slot_size == 0 && o.transport != "shm")
+  if (o.slot_size == 0 && over_network(o))
     throw usage_error(fmt::format("a shot of {} detectors does not fit into a slot", shots.num_detectors));
   const shot_plan plan(shots, o.sample ? 0 : o.seed);
   const bool check = shots.has_predictions();
   const std::uint32_t streams = player::streams(o);
   const std::size_t bytes = player::payload_bytes(o, shots);
   const std::unique_ptr<link> to = o.transport == "shm"    ? make_shm_link(o, bytes)
+                                   : o.transport == "ring" ? make_ring_link(o, shots, player::id_window(o))
                                    : o.transport == "roce" ? make_roce_link(o, player::id_window(o), bytes)
                                                            : make_udp_link(o, player::id_window(o), bytes);
   out.text("shots         {}: {}\n", shots.name,

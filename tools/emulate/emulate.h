@@ -26,7 +26,7 @@
 namespace cudaq::realtime::tools {
 
 struct emulate_options {
-  std::string transport = "udp"; ///< "udp", "roce" or "shm"
+  std::string transport = "udp"; ///< "udp", "roce", "shm" or "ring"
   std::string address = "127.0.0.1";
   int port = 0;
   std::string name;            ///< of the server's shared memory
@@ -36,6 +36,7 @@ struct emulate_options {
   std::uint32_t rkey = 0x1234;
   std::uint32_t pages = 8;
   std::uint32_t mtu = 4096;
+  std::string decoder = "auto"; ///< ring: the decoder of its service
   std::string protocol = "decode";
   std::vector<std::uint64_t> decoder_ids = {0};
   std::uint32_t window = 8; ///< --protocol decode: requests that are open at the same time

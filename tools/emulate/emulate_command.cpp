@@ -10,8 +10,11 @@ namespace {
 
 constexpr const char *kEmulateFooter =
     R"(Plays recorded syndromes to a server as a control system would, and measures each round trip. The server runs in
-another process: `cudaq-realtime serve`, or any program with a transport (docs/transport/transports.md). Without a
-server: `cudaq-realtime demo` has the ring, the dispatcher and the decoder in its own process.
+another process: `cudaq-realtime serve`, or any program with a transport (docs/transport/transports.md). With
+`--transport ring` no server is needed: ring, dispatcher and decoder are in this process, as in `cudaq-realtime demo`.
+
+Without a server:
+  cudaq-realtime emulate --transport ring --config d3
 
 Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport udp --port 5000
@@ -33,9 +36,9 @@ void add_fpga_options(CLI::App &emulate, fpga_options &fpga) {
     emulate.get_option(option)->needs(port);
   // What a host writes to the registers.
   for (const char *option :
-       {"--address",  "--port",        "--slot-size", "--qp",     "--rkey",  "--pages",  "--name",
-        "--protocol", "--decoder-ids", "--window",    "--config", "--noise", "--shots",  "--duration",
-        "--rate",     "--retry-ms",    "--data",      "--seed",   "--dem",   "--sample", "--trace"})
+       {"--address",     "--port",   "--slot-size", "--qp",     "--rkey",  "--pages",    "--name", "--protocol",
+        "--decoder-ids", "--window", "--config",    "--noise",  "--shots", "--duration", "--rate", "--retry-ms",
+        "--data",        "--seed",   "--dem",       "--sample", "--trace", "--decoder"})
     port->excludes(emulate.get_option(option));
 }
 
@@ -50,8 +53,12 @@ void refuse_what_has_no_effect(CLI::App &emulate, const emulate_options &o) {
     const bool is_fpga = o.fpga.control_port >= 0; // its own refusals say more
     const std::string transport = "--transport " + o.transport;
     refuse(o.transport == "shm" || is_fpga, transport, {"--name"});
-    refuse(o.transport != "shm" || is_fpga, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
+    const bool over_network = o.transport == "udp" || o.transport == "roce";
+    refuse(over_network || is_fpga, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
     refuse(o.transport == "roce" || is_fpga, transport, {"--own-address", "--qp", "--rkey", "--pages", "--mtu"});
+    refuse(o.transport == "ring" || is_fpga, transport, {"--decoder"});
+    if (o.transport == "ring" && o.protocol == "server")
+      throw CLI::ValidationError("--protocol", "--transport ring serves `decode` only: a shot in one request");
     refuse(o.protocol == "server", "--protocol decode", {"--decoder-ids"});
     refuse(o.protocol == "decode", "--protocol server", {"--window"});
     std::vector<std::uint64_t> ids = o.decoder_ids;
@@ -68,7 +75,8 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   emulate_options &o = *options;
   CLI::App &emulate = *program.add_subcommand("emulate", "a control system in software: plays syndromes to a server");
   emulate.footer(kEmulateFooter);
-  add_choice(emulate, "--transport", o.transport, "how requests reach the server", {"udp", "roce", "shm"});
+  add_choice(emulate, "--transport", o.transport, "how requests reach the server; ring: the server is in this process",
+             {"udp", "roce", "shm", "ring"});
   emulate.add_option("--address", o.address, "udp, roce: the server's IP address")->capture_default_str();
   emulate.add_option("--port", o.port, "the server's UDP port; roce: 4791 if it is not given")
       ->check(CLI::Range(1, 65535));
@@ -89,6 +97,7 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
       ->capture_default_str()
       ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}));
   emulate.add_option("--name", o.name, "shm: the name of the server");
+  add_decoder_option(emulate, o.decoder, "ring: the decoder of the server");
   add_choice(emulate, "--protocol", o.protocol, "decode: a shot in one request; server: enqueue and get_corrections",
              {"decode", "server"});
   emulate.add_option("--decoder-ids", o.decoder_ids, "protocol server: decoders of the server, one stream for each")

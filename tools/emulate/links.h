@@ -14,5 +14,9 @@ namespace cudaq::realtime::tools {
 std::unique_ptr<link> make_udp_link(const emulate_options &options, std::uint32_t window, std::size_t payload_bytes);
 std::unique_ptr<link> make_roce_link(const emulate_options &options, std::uint32_t window, std::size_t payload_bytes);
 std::unique_ptr<link> make_shm_link(const emulate_options &options, std::size_t payload_bytes);
+/// A ring of `num_slots` slots in this process, with a dispatcher that decodes these shots. Throws usage_error with the
+/// decoder's reason.
+std::unique_ptr<link> make_ring_link(const emulate_options &options, const cudaq::qec::realtime::shot_set &shots,
+                                     std::uint32_t num_slots);
 
 } // namespace cudaq::realtime::tools

@@ -86,6 +86,7 @@ void try_requests_in_memory(cuda_device &d, int ordinal) {
   cudaq_ringbuffer_info_t info{};
   info.struct_size = sizeof info;
   cudaq_ringbuffer_get_info(memory, &info);
+  d.maps_by_vulkan = info.mapping_source == CUDAQ_MAPPING_VULKAN;
   d.mapping_of_those = fmt::format("{}; writes ordering {}", info.reason, info.writes_ordering);
   cudaq_ringbuffer_destroy(memory);
 }

@@ -16,6 +16,7 @@ struct cuda_device {
   bool host_native_atomics = false;
   bool exports_dma_buf = false; ///< its memory can be given to a network adapter as a dma-buf
   bool maps_requests = false;   ///< the library makes rings whose requests lie in this device's memory
+  bool maps_by_vulkan = false;  ///< by Vulkan, whose memory other processes can map
   std::string mapping_of_those; ///< by which way, or what each way lacks
 };
 

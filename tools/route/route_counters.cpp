@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/route/route_counters.h"
 
+#include "tools/services/transport_counters.h"
+
 #include <fmt/core.h>
 
 namespace cudaq::realtime::tools {
@@ -43,7 +45,7 @@ std::string route_counters_text(const detail::router_engine &engine, const std::
        [](const counts &c) { return c.joins.value(); });
   each("cudaq_router_node_losses_total", "counter", "Sessions that ended.",
        [](const counts &c) { return c.losses.value(); });
-  return text + "# EOF\n";
+  return text + transport_counters_text(transport) + "# EOF\n";
 }
 
 } // namespace cudaq::realtime::tools

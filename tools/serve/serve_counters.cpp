@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/serve/serve_counters.h"
 
-#include "tools/top/counters_reader.h"
-
 #include "tools/common/report.h"
+#include "tools/services/transport_counters.h"
+#include "tools/top/counters_reader.h"
 
 #include <arpa/inet.h>
 #include <cerrno>
@@ -146,8 +146,7 @@ std::string counters_text(const cudaq::qec::realtime::decoding_server &server, c
   one("cudaq_server_processed_total", "counter", "Requests that were answered.", transport.processed());
   one("cudaq_server_in_flight", "gauge", "Requests that were accepted and are not answered.", stats.in_flight);
   one("cudaq_server_dropped_bad_magic_total", "counter", "Frames that are no request.", stats.dropped_bad_magic);
-  text += kEndOfCounters;
-  return text;
+  return text + transport_counters_text(transport) + kEndOfCounters;
 }
 
 counter_listeners::counter_listeners(const std::string &socket_path, int port) {

@@ -67,7 +67,7 @@ std::string provider_service::ready_words(const std::string &own) const {
 
 provider_service::provider_service(const std::string &library, const std::vector<std::string> &args,
                                    cudaq_wait_policy_t wait)
-    : control_(new control_words) {
+    : library_(library), control_(new control_words) {
   try {
     std::vector<std::string> texts = args;
     std::vector<char *> pointers;

@@ -51,6 +51,8 @@ public:
   [[nodiscard]] bool stop(std::uint64_t timeout_ns);
 
   [[nodiscard]] const std::string &endpoint() const noexcept { return endpoint_; }
+  /// As the constructor got it.
+  [[nodiscard]] const std::string &library() const noexcept { return library_; }
   [[nodiscard]] std::uint32_t num_slots() const noexcept { return config_.num_slots; }
   [[nodiscard]] std::uint32_t slot_bytes() const noexcept { return config_.slot_size; }
   [[nodiscard]] const char *shape() const noexcept { return unified_ ? "unified" : "ring"; }
@@ -71,6 +73,7 @@ private:
   cudaq_ringbuffer_t ring_{};
   cudaq_cpu_dataplane_t dataplane_{};
   bool unified_ = false;
+  const std::string library_;
   std::string endpoint_;
   /// The words that the dispatcher reads and writes; left in memory together with it.
   struct control_words {

@@ -63,6 +63,38 @@ TEST(Doctor, NamesTheProcessThatHasThePort) {
   EXPECT_EQ(line_of(m.doctor("--transport udp --port 5001").json(), "transport udp", "UDP port 5001"), "good: free");
 }
 
+// Only a socket that listens keeps others from a TCP port.
+TEST(Doctor, NamesTheProcessThatListensAtATcpPort) {
+  made_up_machine m;
+  const auto row = [](const char *local, const char *state, const char *inode) {
+    return std::string("   0: ") + local + " 00000000:0000 " + state +
+           " 00000000:00000000 00:00000000 00000000     0 " + "       0 " + inode +
+           " 1 0000000000000000 100 0 0 10 0\n";
+  };
+  const std::string head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout "
+                           "inode\n";
+  m.file("proc/net/tcp", head + row("0100007F:1388", "01", "4241") + row("0100007F:1389", "0A", "4242"));
+  m.file("proc/net/tcp6", head + row("00000000000000000000000000000000:138A", "0A", "4243"));
+  m.file("proc/net/udp", head + row("0100007F:138B", "07", "4244"));
+  m.file("proc/777/comm", "other-server");
+  m.link("proc/777/fd/5", "socket:[4242]");
+  for (const std::string transport : {"cpu_roce", "ucx"}) {
+    const auto port = [&](const std::string &number) {
+      const std::string name = "TCP port " + number;
+      return line_of(m.doctor("--transport " + transport + " --port " + number).json(), "transport " + transport, name);
+    };
+    EXPECT_EQ(port("5000"), "good: free") << "a connection is no listener";
+    EXPECT_EQ(port("5001"), "wrong: taken by process 777 (other-server)");
+    EXPECT_EQ(port("5002"), "wrong: taken by a process of another user");
+    EXPECT_EQ(port("5003"), "good: free") << "UDP has ports of its own";
+  }
+}
+
+TEST(Doctor, SaysThatNoRequestWentThroughAnAdapter) {
+  const auto j = run_program("doctor --json --transport cpu_roce").json();
+  EXPECT_TRUE(contains(line_of(j, "self-test", "loopback"), "warning: not tested: that needs an RDMA adapter"));
+}
+
 TEST(Doctor, JudgesThePortsOfRdmaDevices) {
   made_up_machine m;
   const std::string port = "sys/class/infiniband/rxe0/ports/1/";
@@ -110,6 +142,7 @@ TEST(Doctor, RefusesOptionsThatDoNotApply) {
   EXPECT_EQ(run_program("doctor --transport pigeon").exit_code, 2);
   EXPECT_EQ(run_program("doctor --port 5000").exit_code, 2);
   EXPECT_EQ(run_program("doctor --transport udp --port 70000").exit_code, 2);
+  EXPECT_EQ(run_program("doctor --transport shm --port 5000").exit_code, 2);
 }
 
 } // namespace

@@ -139,6 +139,54 @@ INSTANTIATE_TEST_SUITE_P(
                     shape{"RoceRing", "roce", CUDAQ_ROCE_PROVIDER, "--port=0 --peer-port=0 --replay-window=256"}),
     [](const auto &one) { return std::string(one.param.name); });
 
+// Without a second terminal: the server is a dispatcher of the same process.
+TEST(EmulatedRing, GivesTheRecordedPredictions) {
+  const program_result first = run_program("emulate --json --timeout 30 --config d3 --transport ring --shots 3000 "
+                                           "--decoder pymatching");
+  if (contains(first.err, "PyMatching"))
+    GTEST_SKIP() << "this build has no PyMatching";
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const nlohmann::json j = first.json();
+  EXPECT_EQ(json_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA))).problems_of(j),
+            std::vector<std::string>{});
+  EXPECT_EQ(j.at("shots_answered"), 3000);
+  EXPECT_EQ(j.at("mismatches"), 0);
+  EXPECT_EQ(j.at("lost"), 0);
+  EXPECT_TRUE(contains(j.at("link").get<std::string>(), "decoder pymatching")) << j.at("link");
+}
+
+TEST(EmulatedRing, ReportsAWrongAnswer) {
+  const scratch_folder scratch;
+  const std::string dem = scratch.path() / "own.dem", in = scratch.path() / "own.01",
+                    right = scratch.path() / "right.01", wrong = scratch.path() / "wrong.01";
+  std::ofstream(dem) << "error(0.1) D0 L0\nerror(0.1) D1\n";
+  std::ofstream(in) << "10\n01\n11\n";
+  std::ofstream(right) << "1\n0\n1\n";
+  std::ofstream(wrong) << "1\n1\n1\n";
+  const std::string own = "emulate --json --timeout 30 --transport ring --decoder lookup --shots 3 --window 2 --dem " +
+                          dem + " --in " + in + " --predictions ";
+  const program_result good = run_program(own + right);
+  EXPECT_EQ(good.exit_code, 0) << good.err;
+  EXPECT_EQ(good.json().at("mismatches"), 0);
+  const program_result bad = run_program(own + wrong);
+  EXPECT_EQ(bad.exit_code, 1);
+  EXPECT_EQ(bad.json().at("mismatches"), 1);
+}
+
+TEST(EmulatedRing, RefusesOptionsOfAServer) {
+  const auto refused = [](const std::string &options, const std::string &text) {
+    const program_result r = run_program("emulate --transport " + options);
+    EXPECT_EQ(r.exit_code, 2) << options;
+    EXPECT_TRUE(contains(r.err, text)) << r.err;
+  };
+  for (const char *option : {"--port 5000", "--name x", "--retry-ms 5", "--slot-size 512", "--qp 3"})
+    refused(std::string("ring ") + option, "it has no effect with --transport ring");
+  refused("ring --protocol server", "serves `decode` only");
+  refused("ring --control-port 0", "an FPGA sends its windows over a network");
+  refused("udp --port 9 --decoder lookup", "it has no effect with --transport udp");
+  refused("ring --config d13 --decoder lookup", "no decoder for");
+}
+
 using SampledShots = TwoTerminals;
 TEST_P(SampledShots, FailAsOftenAsInABenchOfTheSameDecoderAndSeed) {
   const std::string dem = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.005.dem";

@@ -12,6 +12,7 @@
 //     messages            with plan=all
 //     strangers           1: others connect to the rendezvous first
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "unittests/transport/cpu_roce/bare_echo.h"
 #include "unittests/transport/cpu_roce/rendezvous_call.h"
 #include "unittests/transport/datagram/datagram_service.h"
 #include "unittests/transport/roce/soft_roce/verbs_pair.h"
@@ -293,17 +294,32 @@ std::uint32_t overrun(caller &c) {
   return 2;
 }
 
+void print_times(const char *name, const std::vector<double> &us) {
+  std::printf("%s p50 %.0f us, p99 %.0f us, min %.0f us, %zu rounds, type %s, frames of %s bytes\n", name,
+              us[us.size() / 2], us[us.size() * 99 / 100], us[0], us.size(), words["type"].c_str(),
+              words["frame_size"].c_str());
+}
+
+/// Beside the floor of the same run; the two alternate.
 void round_trips(caller &c, std::uint32_t rounds) {
-  std::vector<double> us;
+  constexpr std::uint32_t kPart = 20, kPayload = 16;
+  bare_echo bare(words["type"] == "rc" ? IBV_QPT_RC : IBV_QPT_UC, number("mtu", 4096), words["own"].c_str(),
+                 words["server"].c_str(), CUDAQ_RPC_HEADER_SIZE + kPayload, number("frame_size", c.slot_size()));
+  std::vector<double> us, floor;
   for (std::uint32_t i = 0; i < rounds; ++i) {
+    if (i % kPart == 0)
+      bare.exchange(kPart, floor);
     const auto begin = clock::now();
-    c.send(kIncrement, some_bytes(16, i));
+    c.send(kIncrement, some_bytes(kPayload, i));
     CHECK(c.wait().header.status == 0);
     us.push_back(std::chrono::duration<double, std::micro>(clock::now() - begin).count());
   }
   std::sort(us.begin(), us.end());
-  std::printf("ROUND TRIP p50 %.0f us, p99 %.0f us, %u rounds, type %s, frames of %s bytes\n", us[rounds / 2],
-              us[rounds * 99 / 100], rounds, words["type"].c_str(), words["frame_size"].c_str());
+  std::sort(floor.begin(), floor.end());
+  print_times("ROUND TRIP", us);
+  print_times("FLOOR", floor);
+  std::printf("RATIO %.2f of p50, %.2f of p99\n", us[us.size() / 2] / floor[floor.size() / 2],
+              us[us.size() * 99 / 100] / floor[floor.size() * 99 / 100]);
 }
 
 void strangers() {

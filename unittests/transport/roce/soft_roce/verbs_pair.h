@@ -58,7 +58,7 @@ static inline struct verbs_pair verbs_open(size_t bytes, uint32_t depth, enum ib
   CHECK((c.domain = ibv_alloc_pd(c.device)) != NULL);
   CHECK((c.buffer = (char *)aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)) != NULL);
   memset(c.buffer, 0, bytes);
-  CHECK((c.memory = ibv_reg_mr(c.domain, c.buffer, bytes, IBV_ACCESS_LOCAL_WRITE)) != NULL);
+  CHECK((c.memory = ibv_reg_mr(c.domain, c.buffer, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)) != NULL);
   CHECK((c.completions = ibv_create_cq(c.device, (int)(2 * depth), NULL, NULL, 0)) != NULL);
   struct ibv_qp_init_attr wanted;
   memset(&wanted, 0, sizeof(wanted));
@@ -72,6 +72,7 @@ static inline struct verbs_pair verbs_open(size_t bytes, uint32_t depth, enum ib
   memset(&a, 0, sizeof(a));
   a.qp_state = IBV_QPS_INIT;
   a.port_num = 1;
+  a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
   CHECK(ibv_modify_qp(c.pair, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS) == 0);
   return c;
 }

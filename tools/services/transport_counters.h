@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The counters of a provider, as Prometheus text. A provider exports them beside its table (udp_provider.h,
+// roce_provider.h, cpu_roce_provider.h), under names that differ between providers.
+#pragma once
+
+#include "tools/services/provider_service.h"
+
+#include <string>
+
+namespace cudaq::realtime::tools {
+
+/// The families cudaq_transport_* of the service's provider; "" if the provider counts nothing. Both shapes.
+std::string transport_counters_text(const provider_service &transport);
+
+} // namespace cudaq::realtime::tools
