@@ -23,7 +23,7 @@ inline void require(cudaError_t error, const char *what) {
 class device_block {
 public:
   device_block() = default;
-  explicit device_block(std::size_t bytes) {
+  explicit device_block(std::size_t bytes) : device_block() { // so that the destructor runs if the body throws
     require(cudaMalloc(&at_, bytes == 0 ? 1 : bytes), "cudaMalloc");
     require(cudaMemset(at_, 0, bytes), "cudaMemset");
   }
@@ -49,7 +49,7 @@ private:
 class mapped_block {
 public:
   mapped_block() = default;
-  explicit mapped_block(std::size_t bytes) {
+  explicit mapped_block(std::size_t bytes) : mapped_block() { // so that the destructor runs if the body throws
     require(cudaHostAlloc(&host_, bytes, cudaHostAllocMapped | cudaHostAllocPortable), "cudaHostAlloc");
     std::memset(host_, 0, bytes);
     require(cudaHostGetDevicePointer(&device_, host_, 0), "cudaHostGetDevicePointer");
@@ -61,7 +61,10 @@ public:
     std::swap(device_, other.device_);
     return *this;
   }
-  ~mapped_block() { cudaFreeHost(host_); }
+  ~mapped_block() {
+    if (host_ != nullptr)
+      cudaFreeHost(host_);
+  }
   template <class T>
   T *host() const {
     return static_cast<T *>(host_);

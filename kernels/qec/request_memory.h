@@ -32,7 +32,10 @@ public:
     if (cudaq_ringbuffer_create(&o, &memory_, &ring) != CUDAQ_OK)
       throw std::runtime_error(owner + ": " + cudaq_last_error_message());
   }
-  ~request_ring() { cudaq_ringbuffer_destroy(memory_); }
+  ~request_ring() {
+    if (cudaq_ringbuffer_destroy(memory_) != CUDAQ_OK) // the ring is then as before
+      cudaq_ringbuffer_destroy(memory_);
+  }
   request_ring(const request_ring &) = delete;
   request_ring &operator=(const request_ring &) = delete;
 

@@ -9,6 +9,7 @@
 #include "unittests/support/fault_points.h"
 
 #include <cstdio>
+#include <set>
 
 namespace cudaq::realtime::test {
 
@@ -51,10 +52,16 @@ public:
     for_all([](const step &s) { return s.name.find("_stop") != none || s.name.find("_destroy") != none; }, 2);
   }
   std::uint64_t faults() const { return faults_; }
-  /// Prints the number of faults. A number below `least` means that calls of the library are no longer intercepted.
-  void expect_at_least(std::uint64_t least) const {
-    std::printf("faults injected: %llu\n", static_cast<unsigned long long>(faults_));
+  /// Prints the number of faults, and the calls that have failed. A number below `least`, or no fault in one of these
+  /// `calls`, means that calls of the library are no longer intercepted.
+  void expect_at_least(std::uint64_t least, const std::vector<std::string> &calls = {"operator new"}) const {
+    std::string text;
+    for (const std::string &call : calls_)
+      text += (text.empty() ? "" : ", ") + call;
+    std::printf("faults injected: %llu, in %s\n", static_cast<unsigned long long>(faults_), text.c_str());
     EXPECT_GE(faults_, least);
+    for (const std::string &call : calls)
+      EXPECT_EQ(calls_.count(call), 1u) << call << " has not failed; the calls that have: " << text;
   }
 
 private:
@@ -104,6 +111,8 @@ private:
       EXPECT_EQ(after.blocks - of_where, before.blocks) << "leaked memory " << where;
     }
     faults_ += fired;
+    if (fired != 0)
+      calls_.insert(faults::last());
     return fired != 0 && failures() < kEnoughFailures;
   }
   static int failures() {
@@ -147,6 +156,7 @@ private:
 
   std::function<std::unique_ptr<script>()> make_;
   std::uint64_t faults_ = 0;
+  std::set<std::string> calls_; ///< that have failed
 };
 
 } // namespace cudaq::realtime::test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host path without graphs: every allocation, thread and placement fails once, in every function of the C API.
+#include "unittests/api/dataplane/fake_provider.h"
 #include "unittests/fault_injection/dispatch_script.h"
 
 namespace cudaq::realtime::test {
@@ -191,6 +192,87 @@ TEST(SharedRingFaults, LeaveTheDispatchersUsableAndLoseNothing) {
   }
 }
 
+/// A dispatcher that receives and sends through a provider.
+class dataplane_life : public dispatch_script {
+public:
+  explicit dataplane_life(std::uint32_t pool) : dispatch_script(1), pool_(pool) {
+    plane_ = provider_.plane;
+    plane_.ctx = this;
+    plane_.rx_poll = [](void *self, std::uint32_t *slot) {
+      const faults::exempt_scope of_the_test;
+      return of(self).plane.rx_poll(&of(self), slot);
+    };
+    plane_.tx_publish = [](void *self, std::uint32_t slot) {
+      const faults::exempt_scope of_the_test;
+      return of(self).plane.tx_publish(&of(self), slot);
+    };
+  }
+  ~dataplane_life() override { EXPECT_EQ(provider_.wrong(), 0) << "a slot was published twice"; }
+
+  std::vector<step> steps() override {
+    cudaq_dispatcher_config_t config = config_of(false);
+    config.kernel_type = CUDAQ_KERNEL_UNIFIED;
+    entry_.function_id = 1;
+    return {make_manager(),
+            make_dispatcher(0, config),
+            set_table(0, {&entry_, 1}),
+            set_control(0),
+            set_options(0, options_of({"", pool_})),
+            refused({"cudaq_dispatcher_set_cpu_dataplane",
+                     [this] { return cudaq_dispatcher_set_cpu_dataplane(members[0].get, nullptr); }},
+                    CUDAQ_ERR_INVALID_ARG),
+            set_plane(),
+            set_plane(),
+            set_limit(0),
+            set_limit(64),
+            start(0),
+            refused(set_plane(), CUDAQ_ERR_STATE),
+            refused(set_limit(0), CUDAQ_ERR_STATE),
+            request(1, CUDAQ_OK),
+            request(99, CUDAQ_ERR_CUDA),
+            stop(0),
+            set_plane(),
+            start(0),
+            request(1, CUDAQ_OK),
+            destroy(0),
+            destroy_manager()};
+  }
+
+private:
+  static fake_provider &of(void *self) { return static_cast<dataplane_life *>(self)->provider_; }
+  step set_plane() {
+    return {"cudaq_dispatcher_set_cpu_dataplane",
+            [this] { return cudaq_dispatcher_set_cpu_dataplane(members[0].get, &plane_); }};
+  }
+  step set_limit(std::uint32_t bytes) {
+    return {"cudaq_dispatcher_set_max_result_bytes",
+            [this, bytes] { return cudaq_dispatcher_set_max_result_bytes(members[0].get, bytes); }};
+  }
+  step request(std::uint32_t function_id, status expected) {
+    return {"a request",
+            [this, function_id] {
+              const faults::exempt_scope client;
+              const answer got = provider_.call(function_id, {1, 2, 3}, 7);
+              return got.header.status == 0 ? CUDAQ_OK : CUDAQ_ERR_CUDA;
+            },
+            promise::serves, expected};
+  }
+
+  const std::uint32_t pool_;
+  fake_provider provider_{{kSlots, kSlotBytes, false}};
+  cudaq_cpu_dataplane_t plane_{};
+  cudaq_function_entry_t entry_ = host_entry("copy", copy_handler);
+};
+
+TEST(DataplaneFaults, LeaveTheDispatcherUsableAndLoseNothing) {
+  for (const std::uint32_t pool : {0u, 2u}) {
+    fault_sweep sweep([pool] { return std::make_unique<dataplane_life>(pool); });
+    sweep.each_call();
+    sweep.pairs_in_the_end();
+    sweep.expect_at_least(20, {"operator new", "pthread_create"});
+  }
+}
+
 /// The loop on the caller's thread. The shutdown flag is set before: the loop ends after its start.
 class own_loop : public dispatch_script {
 public:
@@ -202,14 +284,32 @@ public:
                       return cudaq_host_dispatcher_loop(&config, &ring, &table, nullptr, 0, &options_, members[0].flag,
                                                         members[0].stats);
                     }};
+    const step peer_loop{"cudaq_host_dispatcher_loop", [this] {
+                           {
+                             const faults::exempt_scope of_the_test;
+                             (void)cudaq_dispatcher_stop(nullptr); // another text
+                           }
+                           cudaq_host_dispatcher_loop_peer(&context_);
+                           const faults::exempt_scope of_the_test;
+                           return error_names({"cudaq_host_dispatcher_loop: "}) ? CUDAQ_ERR_INTERNAL : CUDAQ_OK;
+                         }};
     options_ = options_of({"", pool_});
-    return {make_ring(), loop, destroy_ring()};
+    context_.config = config_of(false);
+    context_.function_table = {&entry_, 1};
+    context_.shutdown_flag = const_cast<int *>(members[0].flag);
+    context_.stats_counter = members[0].stats;
+    const step wire{"the wiring of the context", [this] {
+                      context_.ringbuffer = ring;
+                      return CUDAQ_OK;
+                    }};
+    return {make_ring(), loop, wire, peer_loop, destroy_ring()};
   }
 
 private:
   const std::uint32_t pool_;
   cudaq_function_entry_t entry_ = host_entry("copy", copy_handler);
   cudaq_dispatcher_options_t options_{};
+  cudaq_host_dispatch_loop_ctx_t context_{};
 };
 
 TEST(OwnLoopFaults, EndTheLoopBeforeItBegins) {

@@ -73,13 +73,94 @@ public:
             {"cudaq_ringbuffer_producer_open", [this] { return cudaq_ringbuffer_producer_open(memory, &producer_); }},
             {"cudaq_ringbuffer_producer_send",
              [this] { return cudaq_ringbuffer_producer_send(producer_, 1, nullptr, 0, 0, 0, 0, nullptr); }},
-            {"cudaq_ringbuffer_producer_close", [this] { return forget(producer_, cudaq_ringbuffer_producer_close); }},
+            close(CUDAQ_OK),
+            destroy_ring()};
+  }
+
+protected:
+  /// CUDAQ_ERR_STATE: a slot is claimed.
+  step close(status expected) {
+    step s{"cudaq_ringbuffer_producer_close", [this] { return forget(producer_, cudaq_ringbuffer_producer_close); }};
+    return expected == CUDAQ_OK ? s : refused(std::move(s), expected);
+  }
+  cudaq_ringbuffer_producer_t *producer_ = nullptr;
+};
+
+/// The handle of a ring that another process could have made: each way to write a request, and each refusal.
+class opened_ring_life : public producer_life {
+public:
+  opened_ring_life() : producer_life(CUDAQ_MEMORY_HOST) {}
+  std::vector<step> steps() override {
+    return {make_ring(),
+            refused(open(CUDAQ_MEMORY_DEVICE), CUDAQ_ERR_UNSUPPORTED),
+            open(CUDAQ_MEMORY_HOST),
+            refused(write(0), CUDAQ_ERR_INVALID_ARG),
+            claim(3),
+            write(0),
+            {"cudaq_ringbuffer_producer_payload",
+             [this] {
+               void *payload = nullptr;
+               std::size_t bytes = 0;
+               return cudaq_ringbuffer_producer_payload(producer_, 1, &payload, &bytes);
+             }},
+            write_header(1, 8),
+            refused(write_header(1, kSlotBytes), CUDAQ_ERR_INVALID_ARG),
+            refused(commit(0, kSlots + 1), CUDAQ_ERR_INVALID_ARG),
+            commit(0, 2),
+            close(CUDAQ_ERR_STATE),
+            abort(2),
+            refused(abort(2), CUDAQ_ERR_INVALID_ARG),
+            refused({"cudaq_ringbuffer_producer_claim",
+                     [this] { return cudaq_ringbuffer_producer_claim(producer_, 1, nullptr, nullptr); }},
+                    CUDAQ_ERR_INVALID_ARG),
+            send(CUDAQ_OK),
+            send(CUDAQ_ERR_TIMEOUT),
+            close(CUDAQ_OK),
             destroy_ring()};
   }
 
 private:
-  cudaq_ringbuffer_producer_t *producer_ = nullptr;
+  step open(std::uint32_t kind) {
+    return {"cudaq_ringbuffer_producer_open_ring",
+            [this, kind] { return cudaq_ringbuffer_producer_open_ring(&ring, kSlots, kind, &producer_); }};
+  }
+  step claim(std::uint32_t slots) {
+    return {"cudaq_ringbuffer_producer_claim", [this, slots] {
+              std::uint32_t first = 0, count = 0;
+              const status said = cudaq_ringbuffer_producer_claim(producer_, slots, &first, &count);
+              return said != CUDAQ_OK || count == slots ? said : CUDAQ_ERR_TIMEOUT;
+            }};
+  }
+  step write(std::uint32_t slot) {
+    return {"cudaq_ringbuffer_producer_write",
+            [this, slot] { return cudaq_ringbuffer_producer_write(producer_, slot, 1, "1234", 4, 0, 0); }};
+  }
+  step write_header(std::uint32_t slot, std::uint32_t bytes) {
+    return {"cudaq_ringbuffer_producer_write_header",
+            [this, slot, bytes] { return cudaq_ringbuffer_producer_write_header(producer_, slot, 1, bytes, 0, 0); }};
+  }
+  step commit(std::uint32_t slot, std::uint32_t count) {
+    return {"cudaq_ringbuffer_producer_commit",
+            [this, slot, count] { return cudaq_ringbuffer_producer_commit(producer_, slot, count); }};
+  }
+  step abort(std::uint32_t slot) {
+    return {"cudaq_ringbuffer_producer_abort",
+            [this, slot] { return cudaq_ringbuffer_producer_abort(producer_, slot); }};
+  }
+  /// CUDAQ_ERR_TIMEOUT: the ring is full.
+  step send(status expected) {
+    step s{"cudaq_ringbuffer_producer_send",
+           [this] { return cudaq_ringbuffer_producer_send(producer_, 1, nullptr, 0, 0, 0, 0, nullptr); }};
+    return expected == CUDAQ_OK ? s : refused(std::move(s), expected);
+  }
 };
+
+TEST(ProducerFaults, CostNoSlotOfARing) {
+  fault_sweep sweep([] { return std::make_unique<opened_ring_life>(); });
+  sweep.each_call();
+  sweep.pairs_in_the_end();
+  sweep.expect_at_least(8);
+}
 
 TEST_F(RingFaults, CostNoRequestsInDeviceMemory) {
   if (!has_cuda_memory())

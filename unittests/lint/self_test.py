@@ -52,6 +52,8 @@ TREE = {
     "lib/api/status.cpp": STATUS,
     "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
     "docs/testing.md": f"{TEXT}`Call.Works`\n",
+    "lib/cudaq-realtime.map": f"/* {SPDX} */\nN {{\n  global:\n    cudaq_start;\n    cudaq_loop_spec;\n}};\n",
+    "unittests/fault_injection/start_test.cpp": CODE + "auto a = cudaq_start(), b = cudaq_loop();\n",
     "unittests/base/text_test.cpp": CODE + "TEST(Call, Works) {}\n",
 }
 
@@ -108,6 +110,15 @@ OFFENCES = {
         ({"unittests/api/builtin_test.cpp": CODE + "int i = __atomic_load_n(&j, 2);\n"},
          "unittests/api/builtin_test.cpp:2: '__atomic_load_n'"),
         ({"unittests/api/own_test.cpp": CODE + "std::atomic<int> own; // not __atomic_load_n\n"}, None),
+    ),
+    "fault_names": (
+        ({"unittests/fault_injection/start_test.cpp": CODE + "auto b = cudaq_loop(); // not cudaq_start\n"},
+         "lib/cudaq-realtime.map: cudaq_start is in no test of unittests/fault_injection/"),
+        ({"unittests/fault_injection/start_test.cpp": CODE + 'auto a = cudaq_start("cudaq_loop");\n'},
+         "lib/cudaq-realtime.map: cudaq_loop_spec is in no test"),
+        ({"unittests/fault_injection/more_test.cpp": CODE + "auto v = cudaq_realtime_version();\n"},
+         "lib/cudaq-realtime.map: cudaq_realtime_version is in EXEMPT"),
+        ({"lib/cudaq-realtime.map": f"/* {SPDX} */\nN {{\n  global:\n    cudaq_status_string;\n}};\n"}, None),
     ),
     "threads": (
         ({"lib/base/more.cpp": CODE + "std::thread t;\n"}, "lib/base/more.cpp:2: 'std::thread'"),

@@ -19,7 +19,7 @@
 namespace cudaq::realtime::test::faults {
 namespace {
 
-/// A loop that waits for a device makes any number of CUDA calls. Only the first ones of each name count, so that the
+/// A loop that waits for a device makes any number of CUDA calls, of the runtime and of the driver. Only the first ones of each name count, so that the
 /// numbers of the other calls do not depend on the time.
 constexpr std::uint32_t kCudaCallsThatCount = 12;
 
@@ -109,7 +109,7 @@ bool hits(const char *what) noexcept {
     return false;
   const guard hold;
   point &p = point_of(what);
-  if (!armed.load() || (++p.since_arm > kCudaCallsThatCount && std::strncmp(what, "cuda", 4) == 0))
+  if (!armed.load() || (++p.since_arm > kCudaCallsThatCount && std::strncmp(what, "cu", 2) == 0))
     return false;
   if (++calls < first_call || calls > last_call)
     return false;

@@ -89,7 +89,10 @@ private:
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
 
   struct free_memory {
-    void operator()(cudaq_ringbuffer_memory_t *memory) const noexcept { cudaq_ringbuffer_destroy(memory); }
+    void operator()(cudaq_ringbuffer_memory_t *memory) const noexcept {
+      if (cudaq_ringbuffer_destroy(memory) != CUDAQ_OK) // the ring is then as before
+        cudaq_ringbuffer_destroy(memory);
+    }
   };
 
   // In this order: the largest part is allocated first.

@@ -57,17 +57,26 @@ public:
 
   graph_adders() = default;
   ~graph_adders() {
-    adders.clear();
+    end();
     EXPECT_EQ(fake_cuda::violations(), "");
     EXPECT_EQ(fake_cuda::clean_up(), 0);
   }
   graph_adders(const graph_adders &) = delete;
   graph_adders &operator=(const graph_adders &) = delete;
 
-  void make(const gpu::graph_stage_config &config = {}) {
-    for (int id = 0; id < kWorkers; ++id)
+  void make(const gpu::graph_stage_config &config = {}, int workers = kWorkers) {
+    for (int id = 0; id < workers; ++id)
       adders.emplace_back(config);
   }
+  /// On this device, each with memory for its input.
+  void make_with_input(int workers, int device_id) {
+    gpu::graph_stage_config c;
+    c.input_bytes = sizeof(std::uint64_t);
+    c.input_memory = CUDAQ_MEMORY_MAPPED;
+    c.device_id = device_id;
+    make(c, workers);
+  }
+  void end() { adders.clear(); }
   void make_with_limit(std::uint64_t timeout_ns) {
     gpu::graph_stage_config c;
     c.timeout_ns = timeout_ns;

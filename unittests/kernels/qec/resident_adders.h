@@ -82,7 +82,7 @@ public:
   resident_adders() = default;
   ~resident_adders() {
     blocks.hang = false;
-    workers.reset();
+    end();
     EXPECT_TRUE(eventually([&] { return blocks.alive == 0; }));
     EXPECT_EQ(fake_cuda::violations(), "");
     EXPECT_EQ(fake_cuda::clean_up(), kept);
@@ -93,6 +93,12 @@ public:
   void make(const gpu::resident_config &config = config_of(kWorkers)) {
     workers = std::make_unique<gpu::resident_workers>(config, blocks.launcher());
   }
+  void make_with_input(int number, int device_id) {
+    gpu::resident_config c = config_of(number);
+    c.device_id = device_id;
+    make(c);
+  }
+  void end() { workers.reset(); }
   void make_with_limit(std::uint64_t timeout_ns) {
     gpu::resident_config c = config_of(kWorkers);
     c.timeout_ns = timeout_ns;
