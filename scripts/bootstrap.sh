@@ -32,7 +32,7 @@ must|cmd:python3|python3|the checks of layout, symbols, layers and style
 may|cmd:clang++|clang|header tests with a second compiler, and the fuzzers
 may|libfuzzer|libclang-rt-dev|the fuzzers: the runtime libraries of clang's sanitizers and of libFuzzer
 may|cmd:clang-format|clang-format|the format check
-may|cmd:ld.mold|mold|linking test programs quickly
+may|cmd:ld.lld|lld|linking test programs quickly
 may|cmd:pkg-config|pkg-config|the consumer tests through pkg-config
 may|cmd:dpkg-shlibdeps|dpkg-dev|the test of the Debian packages
 may|cmd:file|file|the test of the Debian packages
