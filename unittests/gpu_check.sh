@@ -6,12 +6,13 @@
 #   gpu_check.sh BUILD [--parts PART,...] [--budget SECONDS] [-j N] [--filter REGEX] [--share K/N] [--device D]
 #     [--logs DIR]
 #
-#   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test and BUILD/tools/cudaq-realtime
+#   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test, BUILD/tools/cudaq-realtime, and the examples
+#              for a GPU, which BUILD/docs/examples/gpu_examples lists
 #   --parts    of tests, requests, sanitizers, bench, curves, soak, in this order (default: tests,sanitizers,bench)
-#              tests: all tests; requests: those of the kernels again, on rings with requests in device memory (shared
-#              rings refuse them); sanitizers: some small tests under compute-sanitizer; bench: every case of the
-#              benchmarks, quickly; curves: how cost grows; soak: the load tests with CUDAQ_SOAK_MESSAGES messages
-#              each (10^6)
+#              tests: all tests, and the examples (status 0: passed; 77, no GPU was found: failed); requests: those
+#              of the kernels again, on rings with requests in device memory (shared rings refuse them); sanitizers:
+#              some small tests under compute-sanitizer; bench: every case of the benchmarks, quickly; curves: how
+#              cost grows; soak: the load tests with CUDAQ_SOAK_MESSAGES messages each (10^6)
 #   --budget   time for all parts; a test that does not fit is listed as not run (default: 720)
 #   -j         number of GPU tests at a time, except tests that must run alone (default: 2; kernels that wait for
 #              requests share a GPU by time slices, so more tests at a time end later)
@@ -45,7 +46,7 @@ soaked=' ([^ ]*/)?(DeviceGraphLatency|HostGraphs|KernelLoad|KernelSharedRing|Sid
 on_other_rings='/(kernel|device_graph)_test '
 
 usage() {
-  sed -n '3,21s/^# \{0,1\}//p' "$0" >&2
+  sed -n '3,22s/^# \{0,1\}//p' "$0" >&2
   exit 64
 }
 
@@ -92,11 +93,32 @@ run_one() {
   echo "$verdict $name $text" >"$result"
 }
 
-if [ "${1:-}" = --one ]; then
-  shift
-  run_one "$@"
-  exit 0
-fi
+# Runs one example: gpu_check.sh --example RESULT_FILE LOG PROGRAM. Writes the same as run_one. An example that is
+# skipped has found no GPU, which is a failure here.
+run_example() {
+  local result=$1 log=$2 program=$3 limit=60 status=0 text verdict
+  local name=${program##*/}
+  if [ "$(left)" -lt "$limit" ]; then limit=$(left); fi
+  if [ "$limit" -lt 5 ]; then
+    echo "notrun $name no time left" >"$result"
+    return
+  fi
+  CUDAQ_REQUIRE_GPU=${CUDAQ_REQUIRE_GPU:-1} timeout -k 2 "$((limit - 2))" "$program" </dev/null >"$log" 2>&1 ||
+    status=$?
+  text="exit status $status: $(tail -n 1 "$log" | cut -c1-200)"
+  case $status in
+  0) verdict=passed text= ;;
+  124 | 137) verdict=failed text="did not end within $((limit - 2)) s" ;;
+  77) if [ "${CUDAQ_REQUIRE_GPU:-1}" = 0 ]; then verdict=skipped; else verdict=failed; fi ;;
+  *) verdict=failed ;;
+  esac
+  echo "$verdict $name $text" >"$result"
+}
+
+case ${1:-} in
+--one) shift && run_one "$@" && exit 0 ;;
+--example) shift && run_example "$@" && exit 0 ;;
+esac
 
 build='' parts=tests,sanitizers,bench budget=720 jobs=2 filter=. share=1/1 logs=
 while [ $# -gt 0 ]; do
@@ -181,6 +203,22 @@ run_tests() {
   run_all "$logs/tests.serial" 1 <"$logs/serial.chosen"
 }
 
+# Runs the examples, one at a time: some of them use the whole GPU.
+run_examples() {
+  local list="$build/docs/examples/gpu_examples" folder="$logs/examples" name n=0
+  mkdir -p "$folder"
+  if [ ! -f "$list" ]; then
+    echo "notrun examples $list does not exist" >"$folder/0000.result"
+    return
+  fi
+  { grep -E "$filter" "$list" || true; } | of_share >"$folder/chosen"
+  while read -r name; do
+    n=$((n + 1))
+    "$self" --example "$(printf '%s/%04d.result' "$folder" $n)" "$(printf '%s/%04d.log' "$folder" $n)" \
+      "$build/docs/examples/$name"
+  done <"$folder/chosen"
+}
+
 run_sanitizers() {
   local checker tool
   checker=$(command -v compute-sanitizer || ls /usr/local/cuda/bin/compute-sanitizer 2>/dev/null || true)
@@ -232,7 +270,10 @@ row() {
 }
 
 if wants tests || wants requests || wants soak; then list_all; fi
-if wants tests; then run_tests; fi
+if wants tests; then
+  run_tests
+  run_examples
+fi
 if wants requests; then
   export CUDAQ_TEST_REQUESTS=device
   { grep --no-filename -E "$on_other_rings" "$logs/parallel" || true; } | of_share | run_all "$logs/requests" "$jobs"
@@ -252,7 +293,10 @@ fi
 : >"$logs/all"
 table=$(
   printf '%-22s %8s %8s %8s %8s\n' '' passed failed skipped 'not run'
-  if wants tests; then row tests "$logs/tests.parallel" "$logs/tests.serial"; fi
+  if wants tests; then
+    row tests "$logs/tests.parallel" "$logs/tests.serial"
+    row examples "$logs/examples"
+  fi
   if wants requests; then row requests "$logs/requests"; fi
   for tool in "${tools[@]}"; do
     if wants sanitizers; then row "$tool" "$logs/sanitizer.$tool"; fi

@@ -255,8 +255,8 @@ cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context) 
   if (context == nullptr)
     return cudaErrorInvalidValue;
   entered_device device;
-  if (const cudaError_t error = device.enter(context->device))
-    return error;
+  if (device.enter(context->device) != cudaSuccess && device.enter(context->device) != cudaSuccess)
+    return cudaErrorNotReady; // any other error says that the context is freed
   if (!context->schedulers.end_within(std::chrono::nanoseconds(kUsualGraceNs + kEndAfterGraceNs)))
     return cudaErrorNotReady;
   const cudaError_t fault = context->schedulers.fault();

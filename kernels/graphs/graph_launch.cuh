@@ -131,13 +131,11 @@ public:
     return true;
   }
   bool running() {
-    const auto busy = [](cudaStream_t stream) {
-      return stream != nullptr && cudaStreamQuery(stream) == cudaErrorNotReady;
-    };
     if (!busy(untracked_))
       untracked_ = nullptr;
-    return untracked_ != nullptr || (end_ != nullptr && cudaEventQuery(end_) == cudaErrorNotReady) || busy(own_) ||
-           std::any_of(members().begin(), members().end(), [&](const member &m) { return busy(m.stream); });
+    return untracked_ != nullptr || (end_ != nullptr && goes_on([this] { return cudaEventQuery(end_); })) ||
+           busy(own_) ||
+           std::any_of(members().begin(), members().end(), [](const member &m) { return busy(m.stream); });
   }
 
   template <class Handlers>
@@ -162,6 +160,19 @@ private:
     cudaEvent_t end = nullptr;     ///< on this stream, after the member
   };
 
+  /// Queries at most three times while they return an error: a single error may concern the query alone, and
+  /// a scheduler that is taken for ended goes on to use its memory.
+  template <class Query>
+  static bool goes_on(Query &&query) {
+    constexpr int kQueries = 3;
+    cudaError_t found = query();
+    for (int n = 1; n < kQueries && found != cudaSuccess && found != cudaErrorNotReady; ++n)
+      found = query();
+    return found == cudaErrorNotReady;
+  }
+  static bool busy(cudaStream_t stream) {
+    return stream != nullptr && goes_on([stream] { return cudaStreamQuery(stream); });
+  }
   std::vector<member> &members() { return members_[params_.dispatch.device_scope ? 1 : 0]; }
   template <class Handlers>
   static void *kernel_for(const graph_plan &plan) {

@@ -54,7 +54,7 @@ public:
   std::uint64_t faults() const { return faults_; }
   /// Prints the number of faults, and the calls that have failed. A number below `least`, or no fault in one of these
   /// `calls`, means that calls of the library are no longer intercepted.
-  void expect_at_least(std::uint64_t least, const std::vector<std::string> &calls = {"operator new"}) const {
+  void expect_at_least(std::uint64_t least, const std::vector<std::string> &calls) const {
     std::string text;
     for (const std::string &call : calls_)
       text += (text.empty() ? "" : ", ") + call;

@@ -19,8 +19,8 @@
 namespace cudaq::realtime::test::faults {
 namespace {
 
-/// A loop that waits for a device makes any number of CUDA calls, of the runtime and of the driver. Only the first ones of each name count, so that the
-/// numbers of the other calls do not depend on the time.
+/// A loop that waits for a device makes any number of CUDA calls, of the runtime and of the driver. Only the first ones
+/// of each name count, so that the numbers of the other calls do not depend on the time.
 constexpr std::uint32_t kCudaCallsThatCount = 12;
 
 struct point {

@@ -435,10 +435,10 @@ cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *
  * If no scheduler can launch anything any more, the run ends by itself: it first answers the requests that it accepted.
  * The next call of this function or of cudaq_destroy_dispatch_graph returns the reason, once. */
 cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, cudaStream_t stream);
-/* Stops the scheduler first if it runs, as *shutdown_flag does; the flag is not changed. cudaErrorNotReady: it did not
- * end within 6 s, because a graph still runs; nothing is freed, and the call may be repeated. Any other error is the
- * error of the last run; the context is freed. The call waits for all kernels that run on the device: the CUDA runtime
- * does so when it destroys a graph for launches from the device. */
+/* Stops the scheduler first if it runs, as *shutdown_flag does; the flag is not changed. cudaErrorNotReady: a graph
+ * still runs after 6 s, or the context's device cannot be made current; nothing is freed, and the call may be repeated.
+ * Any other error is the error of the last run; the context is freed. The call waits for all kernels that run on the
+ * device: the CUDA runtime does so when it destroys a graph for launches from the device. */
 cudaError_t cudaq_destroy_dispatch_graph(cudaq_dispatch_graph_context *context);
 
 /* The same scheduler, started by a dispatcher: config.dispatch_mode is CUDAQ_DISPATCH_GRAPH_LAUNCH, the launch function
