@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Figures of docs/scale.md: what the router costs for each request, and rates and round trips against the number of
-// nodes, on one machine. Usage: route_figures REQUESTS [ROUNDS]. Each line names what it measures. The requests are
-// reset_decoder (8 bytes), so that decoding takes no time. core_us: time on the cores of all threads of the server, or
-// of the router, for each request; other programs disturb it less than the other figures.
+// nodes, on one machine. Usage: route_figures REQUESTS [ROUNDS] [--json FILE]. Each line names what it measures; the
+// file has the same figures. The requests are reset_decoder (8 bytes), so that decoding takes no time. core_us: time on
+// the cores of all threads of the server, or of the router, for each request; other programs disturb it less than the
+// other figures.
 //
 //   rules      request_router alone: submit, and the node's answer, without network. Floor: the two messages copied
 //   direct     a server over udp, without a router: the floor of the next lines
 //   routed     route over udp, and 1 to 8 servers over UCX; one request at a time, and 64 at a time over all streams
 #include "lib/transport/route/request_router.h"
+#include "unittests/support/figures_file.h"
 #include "unittests/tools/route/routed_servers.h"
 
 #include <fmt/core.h>
@@ -17,6 +19,15 @@ namespace {
 
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
+
+/// The figures of all rounds.
+struct measured_rounds {
+  realtime::test::figures_file file;
+  int round = 0;
+  void add(const std::string &row, realtime::test::figures_file::numbers values) {
+    file.add(fmt::format("{} round={}", row, round), std::move(values));
+  }
+};
 
 double ns_each(clock::duration time, std::uint64_t count) {
   return std::chrono::duration<double, std::nano>(time).count() / static_cast<double>(count);
@@ -47,7 +58,7 @@ std::span<const std::uint8_t> bytes_of(const Header &header) {
   return {reinterpret_cast<const std::uint8_t *>(&header), sizeof header};
 }
 
-void measure_rules(std::uint64_t requests, std::uint32_t keys) {
+void measure_rules(measured_rounds &all, std::uint64_t requests, std::uint32_t keys) {
   silent_port port;
   detail::route_table table;
   table.num_nodes = 1;
@@ -91,6 +102,7 @@ void measure_rules(std::uint64_t requests, std::uint32_t keys) {
     least_floor = std::min(least_floor, ns_each(clock::now() - middle, kBlock));
   }
   fmt::print("rules keys={} ns={:.0f} floor_ns={:.1f} answers={}\n", keys, least, least_floor, port.answers);
+  all.add(fmt::format("rules keys={}", keys), {{"ns", least}, {"floor_ns", least_floor}});
 }
 
 /// Nanoseconds that all threads of a process have had on a core.
@@ -105,8 +117,8 @@ std::uint64_t core_ns(pid_t pid) {
 }
 
 /// `open`: requests at the same time, spread over the streams.
-void measure_requests(const std::string &what, std::uint32_t port, std::uint32_t streams, std::uint64_t requests,
-                      std::uint32_t open, pid_t server) {
+void measure_requests(measured_rounds &all, const std::string &what, std::uint32_t port, std::uint32_t streams,
+                      std::uint64_t requests, std::uint32_t open, pid_t server) {
   detail::datagram_client client;
   detail::datagram_client_options options;
   options.port = port;
@@ -142,9 +154,14 @@ void measure_requests(const std::string &what, std::uint32_t port, std::uint32_t
              static_cast<double>(requests) / seconds, took[took.size() / 2], took[took.size() * 99 / 100], core * 1e-3,
              bad);
   std::fflush(stdout);
+  all.add(fmt::format("{} open={}", what, open), {{"per_second", static_cast<double>(requests) / seconds},
+                                                  {"p50_us", took[took.size() / 2]},
+                                                  {"p99_us", took[took.size() * 99 / 100]},
+                                                  {"core_us", core * 1e-3},
+                                                  {"bad", static_cast<double>(bad)}});
 }
 
-void measure_direct(const std::filesystem::path &folder, std::uint64_t requests) {
+void measure_direct(measured_rounds &all, const std::filesystem::path &folder, std::uint64_t requests) {
   std::string text = "decoders:\n";
   for (int id = 0; id < 4; ++id)
     text += "  - id: " + std::to_string(id) + "\n    type: lookup\n    dem: |\n" + model(0);
@@ -154,16 +171,16 @@ void measure_direct(const std::filesystem::path &folder, std::uint64_t requests)
                          folder / "stderr");
   const auto port = static_cast<std::uint32_t>(number_in(server.line(), "port"));
   for (const std::uint32_t open : {1u, 64u})
-    measure_requests("direct", port, 4, requests, open, server.pid());
+    measure_requests(all, "direct", port, 4, requests, open, server.pid());
 }
 
-void measure_routed(const std::filesystem::path &folder, std::uint32_t nodes, const std::string &tls,
-                    std::uint64_t requests) {
+void measure_routed(measured_rounds &all, const std::filesystem::path &folder, std::uint32_t nodes,
+                    const std::string &tls, std::uint64_t requests) {
   routed_servers servers(folder, nodes, tls);
   servers.start_router("lost_after_ms: 30000\nanswer_limit_ms: 60000\n");
   const std::string carrier = servers.wait_joined().begin()->second;
   for (const std::uint32_t open : {1u, 64u})
-    measure_requests(fmt::format("routed carrier={} nodes={}", carrier, nodes), servers.router_port(),
+    measure_requests(all, fmt::format("routed carrier={} nodes={}", carrier, nodes), servers.router_port(),
                      nodes * kStreamsPerNode, requests, open, servers.router().pid());
 }
 
@@ -172,15 +189,31 @@ void measure_routed(const std::filesystem::path &folder, std::uint32_t nodes, co
 
 int main(int argc, char **argv) {
   using namespace cudaq::realtime::tools::test;
-  const std::uint64_t requests = argc > 1 ? std::stoull(argv[1]) : 20000;
-  const int rounds = argc > 2 ? std::stoi(argv[2]) : 1;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  std::string json;
+  if (const auto at = std::find(words.begin(), words.end(), "--json"); at != words.end()) {
+    if (at + 1 == words.end()) {
+      fmt::print(stderr, "--json: a file is missing\n");
+      return 2;
+    }
+    json = at[1];
+    words.erase(at, at + 2);
+  }
+  const std::uint64_t requests = !words.empty() ? std::stoull(words[0]) : 20000;
+  const int rounds = words.size() > 1 ? std::stoi(words[1]) : 1;
+  measured_rounds all;
   for (int round = 0; round < rounds; ++round) {
+    all.round = round;
     const scratch_folder folder;
     for (const std::uint32_t keys : {16u, 1000u})
-      measure_rules(requests * 10, keys);
-    measure_direct(folder.path(), requests);
+      measure_rules(all, requests * 10, keys);
+    measure_direct(all, folder.path(), requests);
     for (const char *const tls : {"posix,tcp", "tcp"})
       for (const std::uint32_t nodes : {1u, 2u, 4u, 8u})
-        measure_routed(folder.path(), nodes, tls, requests);
+        measure_routed(all, folder.path(), nodes, tls, requests);
+  }
+  if (!json.empty() && !all.file.write(json, fmt::format("route_figures {} {}", requests, rounds))) {
+    fmt::print(stderr, "--json {}: it cannot be written\n", json);
+    return 3;
   }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The round trip of a request over loopback, beside that of a plain socket which sends back what it receives. Cases and
 // floor alternate. The test checks answers, not times: it prints the figures. CUDAQ_UDP_EXCHANGES sets the exchanges of
-// each case, and then all threads spin, each on a core of its own.
+// each case, and then all threads spin, each on a core of its own. CUDAQ_UDP_JSON is a file for the figures.
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "unittests/support/figures_file.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/datagram/udp_peer.h"
 
@@ -206,7 +207,15 @@ TEST(UdpRoundTrip, IsPrintedBesideThatOfAPlainSocket) {
     if (p.has_ring)
       measure<served>(p, ring, false);
   }
+  figures_file file;
   const auto print = [&](const char *name, figures &f) {
+    file.add(name, {{"exchanges", static_cast<double>(f.us.size())},
+                    {"min_us", f.percentile(0)},
+                    {"p50_us", f.percentile(0.5)},
+                    {"p99_us", f.percentile(0.99)},
+                    {"p99.9_us", f.percentile(0.999)},
+                    {"max_us", f.percentile(1)},
+                    {"p50_over_floor", f.percentile(0.5) / floor.percentile(0.5)}});
     std::printf("%-12s %7zu exchanges of %u bytes: p50 %8.2f us, p99 %8.2f us, %5.2f times the floor's p50\n", name,
                 f.us.size(), kDatagram, f.percentile(0.5), f.percentile(0.99),
                 f.percentile(0.5) / floor.percentile(0.5));
@@ -215,6 +224,10 @@ TEST(UdpRoundTrip, IsPrintedBesideThatOfAPlainSocket) {
   print("unified", unified);
   if (p.has_ring)
     print("ring", ring);
+  if (const char *const path = std::getenv("CUDAQ_UDP_JSON"); path != nullptr) {
+    EXPECT_TRUE(file.write(path, "CUDAQ_UDP_EXCHANGES=" + std::to_string(p.exchanges) + " udp_round_trip_test"))
+        << path << " cannot be written";
+  }
 }
 
 } // namespace
