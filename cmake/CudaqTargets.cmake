@@ -127,9 +127,10 @@ add_library(cudaq-library-headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}
 target_link_libraries(cudaq-library-headers PRIVATE cudaq-options)
 cudaq_compile_headers(cudaq-library-headers ${CUDAQ_STANDARD_HEADERS})
 
-# cudaq_quick_link(<target>...): links programs with lld, if it is installed. It is used for tests, which are linked again
-# after each change. What is installed is linked with the compiler's default linker. Not mold: its version in Debian 12
-# (1.10) has made programs that do not start, because of where its read-only data begins, and did not end for some inputs.
+# cudaq_quick_link(<target>...): links programs with lld, if it is installed. It is used for tests, which are linked
+# again after each change. What is installed is linked with the compiler's default linker. Not mold: its version in
+# Debian 12 (1.10) has made programs that do not start, because of where its read-only data begins, and did not end for
+# some inputs.
 find_program(CUDAQ_QUICK_LINKER NAMES ld.lld)
 mark_as_advanced(CUDAQ_QUICK_LINKER)
 function(cudaq_quick_link)

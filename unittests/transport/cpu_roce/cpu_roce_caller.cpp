@@ -9,8 +9,7 @@
 //     type, mtu, slots, slot_size, frame_size      as the provider's
 //     plan                all, short, vanish (ends with requests that are not answered), killed (has requests open
 //                         until the provider's process ends), serve (a decoding server)
-//     messages            with plan=all
-//     strangers           1: others connect to the rendezvous first
+//     messages (plan=all), strangers (1: others connect to the rendezvous first)
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "unittests/transport/cpu_roce/bare_echo.h"
 #include "unittests/transport/cpu_roce/rendezvous_call.h"
