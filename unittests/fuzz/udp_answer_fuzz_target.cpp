@@ -225,7 +225,7 @@ bytes answer_of(fuzz_input &input, std::uint32_t id) {
   if ((shape & 4) != 0)
     header.result_len = kSlot - kHeader - 2 + (shape >> 5 & 3); // around the end of the slot
   if ((shape & 8) != 0)
-    header.request_id += input.take<std::int8_t>();
+    header.request_id += static_cast<std::uint32_t>(input.take<std::int8_t>());
   if ((shape & 16) != 0)
     header.magic = input.take<std::uint32_t>();
   bytes frame(kSlot);
