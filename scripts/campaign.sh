@@ -6,7 +6,7 @@
 #   models   protocol models of more slots, requests and workers           short form: Model.*
 #   soak     the load tests with 10^5 messages for each kind of ring       short form: *Load*, SharedRing*
 #            shared memory between processes: 10^7 messages, 100 kills   short form: ShmTraffic.*, ShmCrash.*
-#            each party of udp, roce and route is killed 100 times      short form: *Killed*, RouteOver.Nodes*
+#            100 kills of each party of udp and roce, and of nodes        short form: *Killed*, RouteOver.Nodes*
 #   fuzz     each parser, guided by coverage (needs clang)                 short form: Fuzz.*
 #   includes a build in which each source must include what it uses        short form: Headers.*, for the public ones
 #   tidy     clang-tidy on lib and tools                                   no short form
@@ -86,7 +86,7 @@ run() {
        $tests/transport/shm/shm_test --gtest_filter='ShmTraffic.*:ShmCrash.*' &&
        $tests/transport/udp/udp_processes_test --gtest_filter='*Killed*' &&
        $tests/transport/roce/roce_processes_test --gtest_filter='*Killed*' &&
-       { [ ! -x $tests/tools/tools_route_test ] ||
+       { [ ! -x $tests/tools/tools_route_test ] && echo 'skipped: the nodes of route, without UCX' ||
          $tests/tools/tools_route_test --gtest_filter='*RouteOver.Nodes*'; }" ;;
     fuzz) unittests/fuzz/run_long.sh "$logs/libfuzzer/unittests/fuzz/fuzzers" "$budget" "$jobs" "$logs/found" ;;
     includes) timeout "$budget" bash -c "$(declare -f build); jobs=$jobs; build release '$logs/includes' all \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The providers roce and cpu_roce with the kernel's soft-RoCE, in a guest. No RDMA adapter and no rights are needed: the
-# guest is emulated by QEMU, and takes about a minute.
+# guest is emulated by QEMU, and takes one minute for roce, and several for cpu_roce.
 #
 #   test_roce.sh [roce|cpu_roce|all] [BUILD]      all, and the folder build/release of this tree
 #
@@ -76,10 +76,10 @@ for module in crc32_generic udp_tunnel ip6_udp_tunnel configfs ib_core ib_uverbs
 done
 install -m 755 "$here/guest_init.sh" "$guest/init"
 (cd "$guest" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd.gz"
-timeout "${CUDAQ_ROCE_LIMIT:-580}" \
+timeout "${CUDAQ_ROCE_LIMIT:-1150}" \
   qemu-system-x86_64 -accel tcg -cpu max -m 1024 -smp 2 -nographic -no-reboot -nic none \
   -kernel "$kernel"/boot/vmlinuz-* -initrd "$work/initrd.gz" \
-  -append "console=ttyS0 quiet panic=-1 messages=${CUDAQ_ROCE_MESSAGES:-10000}" \
+  -append "console=ttyS0 quiet panic=-1 messages=${CUDAQ_ROCE_MESSAGES:-1000}" \
   </dev/null 2>&1 | stdbuf -oL tr -d '\r' | tee "$work/console" | grep --line-buffered -v '^PACKET ' || true
 [[ -z ${CUDAQ_ROCE_GOLDEN:-} ]] || python3 "$here/soft_roce_golden.py" "$work/console" "$CUDAQ_ROCE_GOLDEN"
 for finished in roce cpu_roce; do

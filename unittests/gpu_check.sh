@@ -40,7 +40,8 @@ sanitized=(
 )
 tools=(memcheck racecheck initcheck)
 # The tests whose length CUDAQ_SOAK_MESSAGES sets.
-soaked=' ([^ ]*/)?(DeviceGraphLatency|HostGraphs|KernelLoad|KernelSharedRing|SideBySide)\.|Row15_GraphsAndDeviceCalls'
+soaked=' ([^ ]*/)?(DeviceGraphLatency|HostGraphs|KernelLoad|KernelSharedRing|SideBySide)\.|DeviceRxMemory\.Soak'
+soaked+='|Row15_GraphsAndDeviceCalls'
 
 # The tests that the part `requests` repeats.
 on_other_rings='/(kernel|device_graph)_test '
@@ -116,8 +117,8 @@ run_example() {
 }
 
 case ${1:-} in
---one) shift && run_one "$@" && exit 0 ;;
---example) shift && run_example "$@" && exit 0 ;;
+--one) shift; run_one "$@"; exit 0 ;;
+--example) shift; run_example "$@"; exit 0 ;;
 esac
 
 build='' parts=tests,sanitizers,bench budget=720 jobs=2 filter=. share=1/1 logs=

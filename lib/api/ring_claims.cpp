@@ -71,6 +71,8 @@ status_or_reason ring_claims::add(const void *who, const memory_claim &what) {
   if (owner == nullptr || owner->claim(0, address_of(this)) || owner->load() == address_of(this))
     return {};
   claims_.erase(who);
+  if (owner->load() == kOwnerLeftAGraph)
+    return make_reason(CUDAQ_ERR_STATE, "a graph that a loop has left may still write to the ring; make another ring");
   return make_reason(CUDAQ_ERR_STATE,
                      "the ring belongs to a running dispatcher of another manager; stop that one first. Dispatchers "
                      "that share a ring must have the same manager");

@@ -50,8 +50,8 @@ public:
   status_or_reason add(const void *who, const memory_claim &what);
   /// No effect if `who` has no claim.
   void remove(const void *who);
-  /// For a manager that the caller cannot reach afterwards, while a graph may still write to its rings: they can be
-  /// destroyed, which waits for the graph, but have no other dispatcher.
+  /// For a manager that the caller cannot reach afterwards, while a graph may still write to its rings: they get
+  /// no other dispatcher, and can be destroyed if CUDA frees their memory, which waits for the graph.
   void leave_to_a_graph();
 
 private:

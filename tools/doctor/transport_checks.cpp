@@ -11,9 +11,10 @@ struct port_tables {
   const char *protocol;
   const char *tables[2];
   const char *state;
+  const char *free; ///< what it means that no socket is found
 };
-constexpr port_tables kUdpTables = {"UDP", {"/proc/net/udp", "/proc/net/udp6"}, ""};
-constexpr port_tables kTcpTables = {"TCP", {"/proc/net/tcp", "/proc/net/tcp6"}, "0A"}; // it listens
+constexpr port_tables kUdpTables = {"UDP", {"/proc/net/udp", "/proc/net/udp6"}, "", "free"};
+constexpr port_tables kTcpTables = {"TCP", {"/proc/net/tcp", "/proc/net/tcp6"}, "0A", "no program listens at it"};
 
 /// The inode of such a socket; 0: the port is free.
 unsigned long long inode_of_port(const system_files &files, const char *table, const std::string &state, int port) {
@@ -51,7 +52,7 @@ finding port_line(const system_files &files, const port_tables &of, int port) {
       return {name, verdict::wrong, "taken by " + (who.empty() ? "a process of another user" : "process " + who),
               "end that program, or choose another port; --port 0 takes a free one"};
     }
-  return {name, verdict::good, "free", ""};
+  return {name, verdict::good, of.free, ""};
 }
 
 finding receive_buffer_line(const system_files &files) {
@@ -153,7 +154,7 @@ std::vector<finding> gpu_request_lines(const cuda_probe &probe) {
     else
       lines.push_back({name, verdict::warning,
                        "a client needs Vulkan, which was not tried: here another way was first: " + d.mapping_of_those,
-                       "`serve --transport shm -- --pinned --requests gpu` says whether it works; if not, " + remedy});
+                       remedy});
   }
   return lines;
 }

@@ -17,13 +17,15 @@ HELPERS, HANDLE = "lib/api/rings/slot_helpers.cpp", "lib/ring/producer_core.h"
 FLAG_WORD = "include/cudaq/realtime/detail/base/flag_word.h"
 SIGNAL = "view_of(*rb).signal(slot_idx);\n"
 FENCE = "fence_posted_stores();"
-MUTANTS = {  # name: (source, text in it, its replacement)
-    "helper_without_fence_before_the_flag": (HELPERS, f"  {FENCE}\n  {SIGNAL}", f"  {SIGNAL}"),
-    "helper_without_fence_after_the_flag": (HELPERS, f"  {SIGNAL}  {FENCE}\n", f"  {SIGNAL}"),
+HELPER, COMMIT, LINE = "cudaq_host_ringbuffer_signal_slot", "probe_commit", "probe_store_line"
+MUTANTS = {  # name: (source, text in it, its replacement, the function in which the check must find it)
+    "helper_without_fence_before_the_flag": (HELPERS, f"  {FENCE}\n  {SIGNAL}", f"  {SIGNAL}", HELPER),
+    "helper_without_fence_after_the_flag": (HELPERS, f"  {SIGNAL}  {FENCE}\n", f"  {SIGNAL}", HELPER),
     "handle_without_fence_before_the_flag": (
-        HANDLE, f"{FENCE} // another thread may signal them as soon as they are marked", ";"),
-    "handle_without_fence_after_the_flag": (HANDLE, f"{FENCE} // the flag leaves now, and before the next one", ";"),
-    "line_through_the_caches": (FLAG_WORD, "_mm_stream_si128(", "_mm_store_si128("),
+        HANDLE, f"{FENCE} // another thread may signal them as soon as they are marked", ";", COMMIT),
+    "handle_without_fence_after_the_flag": (
+        HANDLE, f"{FENCE} // the flag leaves now, and before the next one", ";", COMMIT),
+    "line_through_the_caches": (FLAG_WORD, "_mm_stream_si128(", "_mm_store_si128(", LINE),
 }
 # The instructions that count, by machine. A letter for each: F fence, S store of a shared word, A the addition by which
 # one thread becomes the one that signals, L store past the caches.
@@ -34,9 +36,9 @@ EVENTS = {
 }
 # What the letters of each function must look like.
 EXPECTED = {
-    "cudaq_host_ringbuffer_signal_slot": (r"FSF", "a fence, the store of the flag, a fence"),
-    "probe_commit": (r"FS+A.*SF.*", "a fence, the mark, the addition; the store of the flag, a fence"),
-    "probe_store_line": (r"L+", "stores past the caches"),
+    HELPER: (r"FSF", "a fence, the store of the flag, a fence"),
+    COMMIT: (r"FS+A.*SF.*", "a fence, the mark, the addition; the store of the flag, a fence"),
+    LINE: (r"L+", "stores past the caches"),
 }
 
 
@@ -52,7 +54,7 @@ def letters(machine, body):
 def problems_in(machine, assembly):
     problems = []
     for function, (wanted, in_words) in EXPECTED.items():
-        if function == "probe_store_line" and machine != "x86_64":
+        if function == LINE and machine != "x86_64":
             continue  # ordinary stores: aarch64 has no others that combine
         start = re.search(rf"^{function}:", assembly, flags=re.M)
         body = assembly[start.end():] if start else ""
@@ -65,7 +67,7 @@ def problems_in(machine, assembly):
 
 def copy_with_error(mutant, root, folder):
     """A folder that has the source of this mutant where the root has the right one."""
-    path, text, replacement = MUTANTS[mutant]
+    path, text, replacement, _ = MUTANTS[mutant]
     with open(os.path.join(root, path)) as file:
         source = file.read()
     if text not in source:
@@ -91,7 +93,7 @@ def main(arguments):
         problems = problems_in(machine, file.read())
     if mutant:
         print("\n".join(problems) or f"the check does not find the mutant {mutant}")
-        sys.exit(not problems)
+        sys.exit(not problems or any(not p.startswith(f"{MUTANTS[mutant][3]}:") for p in problems))
     print("\n".join(problems) or f"{machine}: the stores of producers are fenced")
     sys.exit(bool(problems))
 

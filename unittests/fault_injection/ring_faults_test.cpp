@@ -2,6 +2,8 @@
 // Ring memory of each kind, the small functions of the C API, and a check of the injection itself.
 #include "unittests/fault_injection/dispatch_script.h"
 
+#include "cudaq/realtime/detail/ring/ring_record.h"
+
 namespace cudaq::realtime::test {
 namespace {
 
@@ -46,6 +48,24 @@ TEST_F(RingFaults, CostNoMappedMemoryOfAnotherDevice) {
   options_.device_id = 1;
   expect_no_loss(15, {"operator new", "cudaGetDevice", "cudaSetDevice", "cuCtxPushCurrent", "cudaHostAlloc",
                       "cudaHostGetDevicePointer", "cudaFreeHost"});
+}
+
+/// CUDA frees this memory only when no graph runs on the device any more.
+TEST_F(RingFaults, AMappedRingThatALoopHasLeftToAGraphIsFreedAtTheSecondAttempt) {
+  if (!has_cuda_memory())
+    GTEST_SKIP() << "this library was built without the CUDA runtime";
+  options_.memory_kind = CUDAQ_MEMORY_MAPPED;
+  cudaq_ringbuffer_memory_t *memory = nullptr;
+  cudaq_ringbuffer_t ring{};
+  options_.num_slots = kSlots, options_.slot_size = kSlotBytes;
+  CUDAQ_ASSERT_OK(cudaq_ringbuffer_create(&options_, &memory, &ring));
+  detail::find_record(ring.rx_flags_host)->owner.store(detail::kOwnerLeftAGraph);
+  fake_cuda::lose_device(cudaErrorUnknown);
+  EXPECT_EQ(cudaq_ringbuffer_destroy(memory), CUDAQ_ERR_CUDA);
+  EXPECT_EQ(detail::find_record(ring.rx_flags_host)->owner.load(), detail::kOwnerLeftAGraph) << "as before";
+  fake_cuda::lose_device(cudaSuccess);
+  CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
+  fake_cuda::clean_up();
 }
 
 TEST_F(RingFaults, CostNoDeviceMemory) {

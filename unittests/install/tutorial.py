@@ -28,7 +28,8 @@ END_SERVER = """if [ -n "${terminal:-}" ]; then
   grep -q PROCESSED terminal.txt
 fi
 """
-START_SERVER = """setsid bash -euo pipefail -c {commands} >terminal.txt &
+START_SERVER = """rm -f terminal.txt
+setsid bash -euo pipefail -c {commands} >terminal.txt &
 terminal=$!
 until grep -qs READY terminal.txt; do kill -0 "$terminal"; sleep 0.1; done
 cat terminal.txt

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Each function that libcudaq-realtime exports is called by a test of unittests/fault_injection, which makes the calls
+"""Each function that libcudaq-realtime exports is named in unittests/fault_injection, whose tests make the calls
 in it fail. The headers bind X to X_spec: a test that calls X tests X_spec."""
 import pathlib
 import re

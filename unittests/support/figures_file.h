@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON file of figures, as docs/performance has one for each of its rows: command, date, machine, and rows of numbers
+// A JSON file of figures for docs/performance: command, date, machine, and rows of numbers
 // whose names have the unit.
 #pragma once
 
@@ -28,7 +28,7 @@ public:
       text += (r == 0 ? "\n  \"" : ",\n  \"") + escaped(rows_[r].first) + "\": {";
       for (std::size_t n = 0; n < rows_[r].second.size(); ++n) {
         char number[64];
-        std::snprintf(number, sizeof number, "%.6g", rows_[r].second[n].second);
+        std::snprintf(number, sizeof number, "%.9g", rows_[r].second[n].second);
         text += (n == 0 ? "\"" : ", \"") + escaped(rows_[r].second[n].first) + "\": " + number;
       }
       text += "}";

@@ -157,24 +157,32 @@ status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_me
   return {};
 }
 
-/// Takes the ring out of use: no dispatcher can start on it, and no record is found. Refused while one runs.
-status_or_reason close_record(const cudaq_ringbuffer_memory_t &memory) {
+/// Takes the ring out of use: its record is not found any more, also if the memory is used again. Refused while a
+/// dispatcher runs. `owner`: out: what open_record() restores.
+status_or_reason close_record(const cudaq_ringbuffer_memory_t &memory, std::uint64_t &owner) {
   ring_record *const record = memory.record;
   if (record == nullptr)
     return {};
   const auto own = reinterpret_cast<std::uint64_t>(&memory);
-  if (!record->owner.claim(0, own) && !record->owner.claim(kOwnerLeftAGraph, own))
-    return make_reason(CUDAQ_ERR_STATE, "a dispatcher runs on the ring; call cudaq_dispatcher_stop or "
-                                        "cudaq_dispatcher_destroy for it first");
+  owner = 0;
+  if (!record->owner.claim(0, own)) {
+    owner = kOwnerLeftAGraph;
+    if (record->owner.load() != kOwnerLeftAGraph)
+      return make_reason(CUDAQ_ERR_STATE, "a dispatcher runs on the ring; call cudaq_dispatcher_stop or "
+                                          "cudaq_dispatcher_destroy for it first");
+    if (memory.memory_kind == CUDAQ_MEMORY_HOST) // other memory is freed by CUDA, which waits for the graph
+      return make_reason(CUDAQ_ERR_STATE, "a graph that a loop has left may still write to the ring; its memory stays");
+  }
   record->self = 0;
   return {};
 }
 
-void open_record(const cudaq_ringbuffer_memory_t &memory) {
+/// The memory could not be freed: the ring is as before.
+void open_record(const cudaq_ringbuffer_memory_t &memory, std::uint64_t owner) {
   if (memory.record == nullptr)
     return;
   memory.record->self = reinterpret_cast<std::uint64_t>(memory.record);
-  memory.record->owner.store(0);
+  memory.record->owner.store(owner);
 }
 
 cudaq_ringbuffer_info_t info_of(const cudaq_ringbuffer_memory_t &memory) {
@@ -227,9 +235,10 @@ cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory) {
       return make_reason(CUDAQ_ERR_INVALID_ARG, "memory is NULL");
     if (!memory->producers.claim(0, 1))
       return make_reason(CUDAQ_ERR_STATE, "a producer's handle is open on the ring; close it first");
-    status_or_reason refused = close_record(*memory);
+    std::uint64_t owner = 0;
+    status_or_reason refused = close_record(*memory, owner);
     if (!refused && (refused = free_block(*memory)))
-      open_record(*memory);
+      open_record(*memory, owner);
     if (refused) {
       memory->producers.store(0);
       return refused;

@@ -4,6 +4,8 @@
 #ifdef CUDAQ_REALTIME_HAS_CUDART
 #include "lib/base/cuda_device.h"
 #include "lib/gpu_memory/mapped_device_memory.h"
+
+#include <optional>
 #endif
 
 namespace cudaq::realtime::detail {
@@ -44,8 +46,10 @@ private:
 } // namespace
 
 status_or_reason pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes) {
-  const device_guard guard(device_id);
-  cudaError_t error = guard.error();
+  std::optional<device_guard> guard;
+  if (device_id >= 0)
+    guard.emplace(device_id);
+  cudaError_t error = guard ? guard->error() : cudaSuccess;
   if (error == cudaSuccess)
     error = cudaHostRegister(at, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable);
   if (error != cudaSuccess)
@@ -63,7 +67,9 @@ status_or_reason pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes)
 }
 
 void unpin_pages(int device_id, std::uint8_t *at) {
-  const device_guard guard(device_id);
+  std::optional<device_guard> guard;
+  if (device_id >= 0)
+    guard.emplace(device_id);
   cudaHostUnregister(at);
 }
 

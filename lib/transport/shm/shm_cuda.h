@@ -11,7 +11,7 @@
 namespace cudaq::realtime::detail {
 
 /// Registers pages with CUDA, at the same address for all devices. The reasons name --pinned. `device_id`: the device
-/// whose context the call uses, and makes if the device has none.
+/// whose context the call uses, and makes if the device has none; -1: the calling thread's.
 status_or_reason pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes);
 void unpin_pages(int device_id, std::uint8_t *at);
 

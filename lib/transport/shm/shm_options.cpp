@@ -84,7 +84,8 @@ status_or_reason parse_shm_options(int argc, char **argv, shm_options &out) {
     if (status_or_reason refused = read_mode(mode, out.mode))
       return refused;
   out.requests_on_gpu = requests == "gpu";
-  if (parser.given("--gpu") && !out.pinned && !out.requests_on_gpu)
+  out.gpu_given = parser.given("--gpu");
+  if (out.gpu_given && !out.pinned && !out.requests_on_gpu)
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "--gpu is %d: it names the device of --pinned and --requests gpu, which "
                        "are not given",

@@ -19,6 +19,7 @@ struct shm_options {
   int gpu = 0;                   ///< the device whose memory holds the requests, with requests_on_gpu
   bool unified = false, pinned = false, huge_pages = false;
   bool requests_on_gpu = false;
+  bool gpu_given = false; ///< without it, pages are pinned in the context of the calling thread's device
 };
 
 /// As option_parser. An argv[0] that does not begin with -- is a program's name.

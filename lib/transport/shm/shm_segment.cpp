@@ -50,6 +50,7 @@ shm_memory::~shm_memory() {
 status_or_reason shm_memory::reserve(const shm_options &o) {
   huge_ = o.huge_pages, pinned_ = o.pinned;
   requests_on_gpu_ = o.requests_on_gpu, gpu_number_ = o.gpu;
+  pinning_gpu_ = o.gpu_given || o.requests_on_gpu ? o.gpu : -1;
   page_ = shm_page(huge_);
   layout_ = requests_on_gpu_ ? make_gpu_layout(o.num_slots, o.slot_size, page_)
                              : make_shm_layout(o.num_slots, o.slot_size, page_);
@@ -87,10 +88,10 @@ status_or_reason shm_memory::map(std::uint32_t k) {
                         "client in /proc/sys/vm/nr_hugepages, or leave the option out",
                         found.text.c_str(), static_cast<unsigned long long>(layout_.bytes / page_));
   if (!found && pinned_) {
-    found = pin_pages(gpu_number_, requests(k), layout_.tx_data);
+    found = pin_pages(pinning_gpu_, requests(k), layout_.tx_data);
     pinned_parts_[k] = found ? 0 : 1;
     if (!found)
-      found = pin_pages(gpu_number_, answers(k), layout_.bytes - layout_.tx_data);
+      found = pin_pages(pinning_gpu_, answers(k), layout_.bytes - layout_.tx_data);
     pinned_parts_[k] = static_cast<std::uint8_t>(pinned_parts_[k] + (found ? 0 : 1));
   }
   if (!found && requests_on_gpu_)
@@ -126,9 +127,9 @@ void shm_memory::write_record(std::uint32_t k) {
 
 void shm_memory::unpin(std::uint32_t k) {
   if (pinned_parts_[k] > 0)
-    unpin_pages(gpu_number_, requests(k));
+    unpin_pages(pinning_gpu_, requests(k));
   if (pinned_parts_[k] > 1)
-    unpin_pages(gpu_number_, answers(k));
+    unpin_pages(pinning_gpu_, answers(k));
   pinned_parts_[k] = 0;
 }
 

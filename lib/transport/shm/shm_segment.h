@@ -67,6 +67,7 @@ private:
   std::uint32_t span_ = 0;
   bool huge_ = false, pinned_ = false, requests_on_gpu_ = false;
   int gpu_number_ = 0;
+  int pinning_gpu_ = -1; ///< of pin_pages
   std::unique_ptr<shm_device_memory> gpu_;
   std::uint8_t *reserved_ = nullptr, *base_ = nullptr;
   std::uint64_t reserved_bytes_ = 0;

@@ -189,14 +189,13 @@ loop_result bare_graphs::all_graphs(const client_config &config, const tick_scal
   else
     keep_busy_by_threads(parts, config, scale, cores);
   loop_result result;
-  std::uint64_t begin = parts[0].begin_ns, end = parts[0].end_ns;
+  double per_ns = 0; // the sum of the threads' rates: each measures from the end of its own warm-up
   for (const share &part : parts) {
-    begin = std::min(begin, part.begin_ns);
-    end = std::max(end, part.end_ns);
+    per_ns += static_cast<double>(part.exchanges) / static_cast<double>(part.end_ns - part.begin_ns);
     result.per_exchange.merge(part.latency);
     result.exchanges += part.exchanges;
   }
-  result.wall_ns = end - begin;
+  result.wall_ns = static_cast<std::uint64_t>(static_cast<double>(result.exchanges) / per_ns);
   for (std::uint32_t w = 0; w < config_.workers; ++w) {
     if (w % graphs_each >= parts[0].warm_up + parts[0].exchanges)
       continue; // it was not launched

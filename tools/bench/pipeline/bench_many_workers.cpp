@@ -11,6 +11,7 @@
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
 
 #include <algorithm>
+#include <barrier>
 #include <deque>
 #include <exception>
 #include <thread>
@@ -106,11 +107,14 @@ std::uint64_t bare_launches(std::deque<small_graph> &graphs, std::size_t threads
   const bool shares_core = threads > allowed_cores().size();
   std::vector<std::exception_ptr> errors(threads);
   std::vector<std::thread> running;
-  const std::uint64_t begin = now_ns();
+  std::uint64_t begin = 0;
+  std::barrier start(static_cast<std::ptrdiff_t>(threads), [&begin]() noexcept { begin = now_ns(); });
   for (std::size_t t = 0; t < threads; ++t)
     running.emplace_back([&, t] {
+      const cudaError_t error = cudaSetDevice(o.gpu);
+      start.arrive_and_wait();
       try {
-        gpu::require(cudaSetDevice(o.gpu), "cudaSetDevice");
+        gpu::require(error, "cudaSetDevice");
         keep_busy(graphs, t * each, each, launches / threads, shares_core, o);
       } catch (...) {
         errors[t] = std::current_exception();

@@ -243,7 +243,7 @@ TEST(RingOwners, AStopThatTimesOutKeepsTheRingAndTheNextOneReleasesIt) {
 }
 
 // White box: of a loop on the caller's thread that has left a graph there is no dispatcher that could be stopped.
-TEST(RingOwners, ARingThatALoopHasLeftToAGraphCanBeDestroyed) {
+TEST(RingOwners, ARingThatALoopHasLeftToAGraphStays) {
   const loose_ring r;
   const host_ring unused(kShape);
   const manager_handle manager;
@@ -255,6 +255,10 @@ TEST(RingOwners, ARingThatALoopHasLeftToAGraphCanBeDestroyed) {
   r.expect_kept();
   claims.leave_to_a_graph();
   EXPECT_EQ(start(*other), CUDAQ_ERR_STATE);
+  EXPECT_TRUE(error_names({"a graph that a loop has left", "make another ring"}));
+  EXPECT_EQ(cudaq_ringbuffer_destroy(r.memory), CUDAQ_ERR_STATE);
+  EXPECT_TRUE(error_names({"a graph that a loop has left", "its memory stays"}));
+  detail::find_record(r.ring.rx_flags_host)->owner.store(0); // the graph has ended
   CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(r.memory));
 }
 

@@ -159,7 +159,8 @@ protected:
     const long before = cuda_objects();
     std::string where;
     {
-      graph_dispatcher dispatcher(manager_.get, *ring_, *graphs_, 2);
+      const manager_handle manager; // keeps the schedulers of its dispatchers
+      graph_dispatcher dispatcher(manager.get, *ring_, *graphs_, 2);
       if (second) {
         dispatcher.expect_start();
         serve();
@@ -181,7 +182,6 @@ protected:
     EXPECT_EQ(cuda_objects(), before) << "something is lost after a fault in " << where;
     return !where.empty();
   }
-  manager_handle manager_;
 };
 
 TEST_F(DeviceGraphDispatcherFaults, OfTheLaunchFunctionCostNothingAndStartCanBeRepeated) {

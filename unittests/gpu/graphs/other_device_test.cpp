@@ -66,7 +66,7 @@ TEST(NoDeviceChosen, Row10_RingsOfTheSecondDeviceMakeNoContextOnTheFirst) {
     for (const std::uint32_t kind : {CUDAQ_MEMORY_MAPPED, CUDAQ_MEMORY_DEVICE}) {
       cudaq_ringbuffer_options_t options{};
       CUDAQ_ASSERT_OK(cudaq_ringbuffer_options_init(&options, sizeof(options)));
-      options.memory_kind = kind, options.device_id = kSecond;
+      options.memory_kind = kind, options.device_id = kSecond, options.num_slots = 4, options.slot_size = 128;
       cudaq_ringbuffer_memory_t *memory = nullptr;
       cudaq_ringbuffer_t ring{};
       CUDAQ_ASSERT_OK(cudaq_ringbuffer_create(&options, &memory, &ring));

@@ -19,7 +19,11 @@ protected:
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       detail::store_release(ring.ring.tx_flags_host[0], std::uint64_t{4096}); // no error, and not in flight
     }
-    CUDA_EXPECT_OK(stream.wait());
+    const cudaError_t ended = stream.wait();
+    if (ended != cudaSuccess) { // memory cannot be freed while the kernel waits
+      std::fprintf(stderr, "the kernel waits on after its answer: %s; the process ends\n", cudaGetErrorName(ended));
+      std::_Exit(1);
+    }
     return found.download()[0];
   }
 };

@@ -54,11 +54,16 @@ TYPED_TEST(WorkerStagesOnHost, Row44_AHugeTimeLimitWaitsForTheStage) {
     const std::uint64_t hangs = UINT64_MAX;
     injector.submit(kFunction, &hangs, sizeof(hangs), 1);
     EXPECT_TRUE(eventually([&] { return r.pipeline.stats().dispatched == 1; }));
-    std::thread opener([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(400)); // the grace period takes 100 ms of them
+    std::atomic<bool> ends{false};
+    std::thread opener([&] { // 300 ms after the call of stop(); the grace period takes 100 ms of them
+      EXPECT_TRUE(eventually([&] { return ends.load(); }));
+      std::this_thread::sleep_for(std::chrono::milliseconds(300));
       own.hang(false);
     });
+    const auto begin = std::chrono::steady_clock::now();
+    ends = true;
     r.pipeline.stop();
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(250)) << "it did not wait";
     opener.join();
     EXPECT_EQ(r.pipeline.last_stop().text.find("have not ended"), std::string::npos)
         << limit << ": " << r.pipeline.last_stop().text;

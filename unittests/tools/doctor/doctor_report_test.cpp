@@ -83,10 +83,10 @@ TEST(Doctor, NamesTheProcessThatListensAtATcpPort) {
       const std::string name = "TCP port " + number;
       return line_of(m.doctor("--transport " + transport + " --port " + number).json(), "transport " + transport, name);
     };
-    EXPECT_EQ(port("5000"), "good: free") << "a connection is no listener";
+    EXPECT_EQ(port("5000"), "good: no program listens at it") << "a connection is no listener";
     EXPECT_EQ(port("5001"), "wrong: taken by process 777 (other-server)");
     EXPECT_EQ(port("5002"), "wrong: taken by a process of another user");
-    EXPECT_EQ(port("5003"), "good: free") << "UDP has ports of its own";
+    EXPECT_EQ(port("5003"), "good: no program listens at it") << "UDP has ports of its own";
   }
 }
 

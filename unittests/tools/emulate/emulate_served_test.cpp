@@ -143,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(EmulatedRing, GivesTheRecordedPredictions) {
   const program_result first = run_program("emulate --json --timeout 30 --config d3 --transport ring --shots 3000 "
                                            "--decoder pymatching");
-  if (contains(first.err, "PyMatching"))
+  if (first.exit_code == 2 && contains(first.err, "PyMatching"))
     GTEST_SKIP() << "this build has no PyMatching";
   ASSERT_EQ(first.exit_code, 0) << first.err;
   const nlohmann::json j = first.json();
@@ -257,9 +257,9 @@ TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
   realtime::test::lossy_relay relay(static_cast<std::uint32_t>(std::stoul(port_)), {0.02, 0, 0}, 7);
   const std::filesystem::path json = scratch_.path() / "run.json", html = scratch_.path() / "run.html",
                               prefix = scratch_.path() / "run";
-  const program_result r = run_program("emulate --timeout 0.3 --config d3 --shots 600 --transport udp --port " +
-                                       std::to_string(relay.port()) + " --json " + json.string() + " --html " +
-                                       html.string() + " --hgrm " + prefix.string());
+  const program_result r =
+      run_program("emulate --timeout 1 --config d3 --shots 600 --transport udp --port " + std::to_string(relay.port()) +
+                  " --json " + json.string() + " --html " + html.string() + " --hgrm " + prefix.string());
   EXPECT_EQ(r.exit_code, 1) << "what is lost is a failed check\n" << r.err;
   const auto j = nlohmann::json::parse(read_file(json));
   const std::uint64_t answered = j.at("shots_answered"), lost = j.at("lost");

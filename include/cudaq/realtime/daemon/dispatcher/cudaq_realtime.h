@@ -657,8 +657,9 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_get_info(const cudaq_ringbuffer_memory_t *memory,
                                                             cudaq_ringbuffer_info_t *out_info);
 /* CUDAQ_ERR_STATE, and the ring stays: a producer's handle is open, or a dispatcher was started on the ring and not
- * stopped (not noticed for CUDAQ_MEMORY_DEVICE, nor for a ring without its host addresses). Memory that the CPU and a
- * device share is freed by a CUDA call that waits for all kernels of the device: end kernels without limit first. */
+ * stopped (not noticed for CUDAQ_MEMORY_DEVICE, nor for a ring without its host addresses). After any other error the
+ * ring is as before. A dispatcher that is still wired to a destroyed ring must not be started. Memory that the CPU and
+ * a device share is freed by a CUDA call that waits for all kernels of the device: end kernels without limit first. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory);
 
 /* ----------------------------------------------------------- slot helpers -- */
