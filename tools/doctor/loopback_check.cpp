@@ -11,11 +11,11 @@
 #include "tools/doctor/ucx_request.h"
 #include "tools/services/api_objects.h"
 #include "tools/services/provider_service.h"
+#include "tools/services/provider_statistics.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <dlfcn.h>
 #include <thread>
 #include <unistd.h>
 
@@ -116,19 +116,12 @@ bool within_limit(Done &&done) {
 
 /// If it is a provider over datagrams. Its library is loaded already.
 void count_datagrams(const std::string &library, const std::string &endpoint, hop_counts &counts) {
-  void *const handle = dlopen(library.c_str(), RTLD_NOW | RTLD_NOLOAD);
-  if (handle == nullptr)
+  const auto all = provider_statistics(library).read<cudaq_udp_statistics_t>("cudaq_udp_get_statistics", endpoint);
+  if (!all)
     return;
-  using function = decltype(&cudaq_udp_get_statistics);
-  const auto read = reinterpret_cast<function>(dlsym(handle, "cudaq_udp_get_statistics"));
-  cudaq_udp_statistics_t all{};
-  all.struct_size = sizeof all;
-  if (read != nullptr && read(endpoint.c_str(), &all) == CUDAQ_OK) {
-    counts.provider_counts = true;
-    counts.arrived = all.received;
-    counts.accepted = all.accepted;
-  }
-  dlclose(handle);
+  counts.provider_counts = true;
+  counts.arrived = all->received;
+  counts.accepted = all->accepted;
 }
 
 finding result_of(const std::string &transport) {

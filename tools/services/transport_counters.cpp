@@ -4,8 +4,8 @@
 #include "cudaq/realtime/daemon/bridge/cpu_roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"
+#include "tools/services/provider_statistics.h"
 
-#include <dlfcn.h>
 #include <fmt/core.h>
 #include <span>
 
@@ -101,13 +101,10 @@ constexpr counter_row<adapter_statistics> kAdapterRows[] = {
 
 /// The text of the rows, if the library exports the function and it knows the instance.
 template <class Statistics>
-std::string rows_text(void *library, const char *function, const std::string &endpoint,
+std::string rows_text(const provider_statistics &library, const char *function, const std::string &endpoint,
                       std::span<const counter_row<Statistics>> rows) {
-  using reader = cudaq_status_t (*)(const char *, Statistics *);
-  const auto read = reinterpret_cast<reader>(dlsym(library, function));
-  Statistics all{};
-  all.struct_size = sizeof all;
-  if (read == nullptr || read(endpoint.c_str(), &all) != CUDAQ_OK)
+  const std::optional<Statistics> all = library.read<Statistics>(function, endpoint);
+  if (!all)
     return "";
   const std::string transport = endpoint_value(endpoint, "transport", "unnamed");
   std::string text, family;
@@ -121,7 +118,7 @@ std::string rows_text(void *library, const char *function, const std::string &en
     if (!label.empty() && label.find('=') == std::string::npos)
       label = "reason=\"" + label + "\"";
     text += fmt::format("{}{{transport=\"{}\"{}{}}} {}\n", name, transport, label.empty() ? "" : ",", label,
-                        all.*(row.value));
+                        (*all).*(row.value));
   }
   return text;
 }
@@ -129,15 +126,11 @@ std::string rows_text(void *library, const char *function, const std::string &en
 } // namespace
 
 std::string transport_counters_text(const provider_service &transport) {
-  void *const library = dlopen(transport.library().c_str(), RTLD_NOW | RTLD_NOLOAD); // it is loaded already
-  if (library == nullptr)
-    return "";
+  const provider_statistics library(transport.library());
   const std::string &endpoint = transport.endpoint();
-  std::string text = rows_text<udp_statistics>(library, "cudaq_udp_get_statistics", endpoint, kRequestRows) +
-                     rows_text<roce_statistics>(library, "cudaq_roce_get_statistics", endpoint, kPacketRows) +
-                     rows_text<adapter_statistics>(library, "cudaq_cpu_roce_get_statistics", endpoint, kAdapterRows);
-  dlclose(library);
-  return text;
+  return rows_text<udp_statistics>(library, "cudaq_udp_get_statistics", endpoint, kRequestRows) +
+         rows_text<roce_statistics>(library, "cudaq_roce_get_statistics", endpoint, kPacketRows) +
+         rows_text<adapter_statistics>(library, "cudaq_cpu_roce_get_statistics", endpoint, kAdapterRows);
 }
 
 } // namespace cudaq::realtime::tools
