@@ -28,20 +28,20 @@ set -euo pipefail
 # Small tests, one for each kind of kernel: a sanitizer makes a kernel tens of times slower.
 sanitized=(
   'kernel_test:Kinds/FifoOrder.FindsRequestsBehindEmptySlots/Fifo32'
-  'kernel_test:Kinds/KernelErrors.Row08_AnswersLengthsBeyondTheSlot/Fifo32'
-  'kernel_test:Kinds/KernelErrors.Row08_AnswersResultsBeyondTheSlot/Any4x64'
-  'kernel_test:Kinds/KernelErrors.Row07_MixesErrorsAndGoodRequests/Unified'
-  'kernel_test:Flavours/KernelRoundTrip.Row26_KeepsItsPromisesToHandlers/Fifo128_Mapped'
+  'kernel_test:Kinds/KernelErrors.AnswersLengthsBeyondTheSlot/Fifo32'
+  'kernel_test:Kinds/KernelErrors.AnswersResultsBeyondTheSlot/Any4x64'
+  'kernel_test:Kinds/KernelErrors.MixesErrorsAndGoodRequests/Unified'
+  'kernel_test:Flavours/KernelRoundTrip.KeepsItsPromisesToHandlers/Fifo128_Mapped'
   'kernel_test:Flavours/KernelRoundTrip.HandlersMaySynchroniseTheirThreads/Cooperative1x128_Mapped'
   'kernel_test:Flavours/KernelRoundTrip.HandlersMaySynchroniseTheirThreads/Cooperative4x64_Mapped'
   'kernel_test:Flavours/KernelRoundTrip.PassesOnTheHandlersStatus/Any4x64_Device'
-  'kernel_test:Flavours/KernelHostile.Row58_GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt/Regular'
-  'kernel_test:Flavours/KernelHostile.Row58_GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt/CooperativeGrid'
+  'kernel_test:Flavours/KernelHostile.GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt/Regular'
+  'kernel_test:Flavours/KernelHostile.GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt/CooperativeGrid'
 )
 tools=(memcheck racecheck initcheck)
 # The tests whose length CUDAQ_SOAK_MESSAGES sets.
 soaked=' ([^ ]*/)?(DeviceGraphLatency|HostGraphs|KernelLoad|KernelSharedRing|SideBySide)\.|DeviceRxMemory\.Soak'
-soaked+='|Row15_GraphsAndDeviceCalls'
+soaked+='|GraphsAndDeviceCalls'
 
 # The tests that the part `requests` repeats.
 on_other_rings='/(kernel|device_graph)_test '

@@ -27,7 +27,7 @@
 // Faults: of a device, of the graph schedulers, and of a thread that a handler has ended by pthread_exit.
 //
 // The phase and the number of the run are one word: a reader that is late does not write into the next run. So all
-// readers together see only the transitions above, which Row48_StateObserver checks.
+// readers together see only the transitions above, which StateObserver checks.
 //
 // destroy is allowed in every state.
 //

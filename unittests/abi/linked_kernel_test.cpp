@@ -13,7 +13,8 @@ cudaq_launch_unified_dispatch_device_peer(void *, size_t, cudaq_function_entry_t
 namespace cudaq::realtime::test {
 namespace {
 
-TEST(LinkedKernel, Row65_ANullLauncherIsTheKernelOfTheProgram) {
+// Known failure 65.
+TEST(LinkedKernel, ANullLauncherIsTheKernelOfTheProgram) {
   if ((cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_DEVICE_PATH) == 0)
     GTEST_SKIP() << "this build has no device path";
   cudaq_dispatch_manager_t *manager = nullptr;

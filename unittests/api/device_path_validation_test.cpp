@@ -8,7 +8,8 @@ namespace {
 using config_t = cudaq_dispatcher_config_t;
 using ring_t = cudaq_ringbuffer_t;
 
-TEST(Row24_NoCuda, DevicePathIsRefusedByALibraryWithoutTheRuntime) {
+// Known failure 24.
+TEST(NoCuda, DevicePathIsRefusedByALibraryWithoutTheRuntime) {
   if (has_device_path())
     GTEST_SKIP() << "this library was built with the CUDA runtime";
   manager_handle manager;
@@ -25,9 +26,9 @@ protected:
       GTEST_SKIP() << "this library was built without the CUDA runtime";
   }
 };
-class Row08_DeviceConfig : public device_path_rules {};
-class Row08_DeviceRing : public device_path_rules {};
-class Row08_DeviceOptions : public device_path_rules {};
+class DeviceConfigRules : public device_path_rules {};
+class DeviceRingRules : public device_path_rules {};
+class DeviceOptionRules : public device_path_rules {};
 
 void expect_config_refused(const std::function<void(config_t &)> &spoil, cudaq_status_t status,
                            const std::vector<std::string> &words) {
@@ -40,7 +41,8 @@ void expect_config_refused(const std::function<void(config_t &)> &spoil, cudaq_s
   EXPECT_EQ(d, nullptr);
 }
 
-TEST_F(Row08_DeviceConfig, RefusesAUnifiedKernelOnASharedRing) {
+// Known failure 8.
+TEST_F(DeviceConfigRules, RefusesAUnifiedKernelOnASharedRing) {
   expect_config_refused(
       [](config_t &c) {
         c.shared_ring_mode = 1;
@@ -49,7 +51,7 @@ TEST_F(Row08_DeviceConfig, RefusesAUnifiedKernelOnASharedRing) {
       CUDAQ_ERR_UNSUPPORTED, {"config->shared_ring_mode is 1", "config->kernel_type is 2 (unified)"});
 }
 
-TEST_F(Row08_DeviceConfig, RefusesWhatIsWrong) {
+TEST_F(DeviceConfigRules, RefusesWhatIsWrong) {
   expect_config_refused([](config_t &c) { c.dispatch_mode = CUDAQ_DISPATCH_HOST_CALL; }, CUDAQ_ERR_INVALID_ARG,
                         {"config->dispatch_mode is 2", "config->dispatch_path is 0"});
   expect_config_refused([](config_t &c) { c.threads_per_block = 1025; }, CUDAQ_ERR_INVALID_ARG,
@@ -66,7 +68,7 @@ TEST_F(Row08_DeviceConfig, RefusesWhatIsWrong) {
         CUDAQ_ERR_INVALID_ARG, {"config->num_slots is 0"});
 }
 
-TEST_F(Row08_DeviceConfig, AcceptsEveryKernelTypeAndAUnifiedOneWithoutSlots) {
+TEST_F(DeviceConfigRules, AcceptsEveryKernelTypeAndAUnifiedOneWithoutSlots) {
   for (const cudaq_kernel_type_t kernel : {CUDAQ_KERNEL_REGULAR, CUDAQ_KERNEL_COOPERATIVE, CUDAQ_KERNEL_UNIFIED}) {
     config_t config = device_config(kernel == CUDAQ_KERNEL_UNIFIED ? ring_shape{0, 0} : ring_shape{8, 256});
     config.kernel_type = kernel;
@@ -89,7 +91,8 @@ void expect_ring_refused(const std::function<void(ring_t &, config_t &)> &spoil,
   EXPECT_TRUE(error_names(words));
 }
 
-TEST_F(Row08_DeviceRing, RefusesMissingAndMisalignedArrays) {
+// Known failure 8.
+TEST_F(DeviceRingRules, RefusesMissingAndMisalignedArrays) {
   expect_ring_refused([](ring_t &r, config_t &) { r.rx_flags = nullptr; }, {"ringbuffer->rx_flags is NULL", "device"});
   expect_ring_refused([](ring_t &r, config_t &) { r.tx_flags = nullptr; }, {"ringbuffer->tx_flags is NULL"});
   expect_ring_refused([](ring_t &r, config_t &) { r.rx_data = nullptr; }, {"ringbuffer->rx_data is NULL"});
@@ -102,7 +105,7 @@ TEST_F(Row08_DeviceRing, RefusesMissingAndMisalignedArrays) {
                       {"ringbuffer->rx_flags", "not a multiple of 8"});
 }
 
-TEST_F(Row08_DeviceRing, RefusesStridesThatTheHostPathRefuses) {
+TEST_F(DeviceRingRules, RefusesStridesThatTheHostPathRefuses) {
   expect_ring_refused([](ring_t &r, config_t &) { r.rx_stride_sz = 16; }, {"rx_stride_sz is 16"});
   expect_ring_refused([](ring_t &r, config_t &) { r.tx_stride_sz = 260; }, {"tx_stride_sz is 260", "multiple of 8"});
   expect_ring_refused([](ring_t &, config_t &c) { c.slot_size = 257; }, {"rx_stride_sz is 256", "slot_size 257"});
@@ -115,14 +118,14 @@ TEST_F(Row08_DeviceRing, RefusesStridesThatTheHostPathRefuses) {
       {"tx_stride_sz is 128", "in place"});
 }
 
-TEST_F(Row08_DeviceRing, RefusesOverlapOfDeviceAddresses) {
+TEST_F(DeviceRingRules, RefusesOverlapOfDeviceAddresses) {
   expect_ring_refused([](ring_t &r, config_t &) { r.tx_data = r.rx_data + 256; }, {"rx_data and tx_data overlap"});
   expect_ring_refused([](ring_t &r, config_t &) { r.tx_flags = r.rx_flags + 7; }, {"rx_flags and tx_flags overlap"});
   expect_ring_refused([](ring_t &r, config_t &) { r.tx_data = reinterpret_cast<std::uint8_t *>(~std::uintptr_t{7}); },
                       {"tx_data reaches beyond the address space"});
 }
 
-TEST_F(Row08_DeviceRing, RefusesASharedRingThatTheHostDoesNotSee) {
+TEST_F(DeviceRingRules, RefusesASharedRingThatTheHostDoesNotSee) {
   using array = std::uint8_t *ring_t::*;
   const host_ring memory({8, 256, false});
   config_t config = device_config(memory.shape());
@@ -151,7 +154,7 @@ TEST_F(Row08_DeviceRing, RefusesASharedRingThatTheHostDoesNotSee) {
   refused(r, {"ringbuffer->rx_data_host", "not a multiple of 8"});
 }
 
-TEST_F(Row08_DeviceRing, InPlaceEndsAtWhatAKernelCanStage) {
+TEST_F(DeviceRingRules, InPlaceEndsAtWhatAKernelCanStage) {
   host_ring memory({2, 16640, true}); // with a stride of 16640
   ring_t ring = with_device_view(memory.ring);
   ring.tx_data = ring.rx_data;
@@ -185,7 +188,8 @@ void expect_options_refused(const config_t &config, const std::function<void(cud
   }
 }
 
-TEST_F(Row08_DeviceOptions, RefusesAtStartWhatAKernelCannotDo) {
+// Known failure 8.
+TEST_F(DeviceOptionRules, RefusesAtStartWhatAKernelCannotDo) {
   using options_t = cudaq_dispatcher_options_t;
   config_t cooperative = device_config();
   cooperative.kernel_type = CUDAQ_KERNEL_COOPERATIVE;

@@ -118,14 +118,15 @@ bool serves(cudaq_dispatch_manager_t *manager, const geometry &g) {
   return said == CUDAQ_OK;
 }
 
-TEST(Row27_Geometry, EveryStrideFrom16To1024IsRefusedOrServed) {
+// Known failure 27.
+TEST(Geometry, EveryStrideFrom16To1024IsRefusedOrServed) {
   manager_handle manager;
   for (std::size_t stride = 16; stride <= 1024; ++stride)
     for (const bool in_place : {false, true})
       EXPECT_EQ(serves(manager.get, {stride, stride, 0, 0, 0, in_place}), stride >= 24 && stride % 8 == 0) << stride;
 }
 
-TEST(Row27_Geometry, UnequalStridesUseTheSmaller) {
+TEST(Geometry, UnequalStridesUseTheSmaller) {
   manager_handle manager;
   for (std::size_t stride = 24; stride <= 1024; stride += 200) {
     EXPECT_TRUE(serves(manager.get, {stride, 1024, 0, 0, 0, false})) << stride;
@@ -133,14 +134,14 @@ TEST(Row27_Geometry, UnequalStridesUseTheSmaller) {
   }
 }
 
-TEST(Row27_Geometry, EverySlotSizeBelowTheStrideLeavesTheRestOfItAlone) {
+TEST(Geometry, EverySlotSizeBelowTheStrideLeavesTheRestOfItAlone) {
   manager_handle manager;
   for (std::size_t slot = 1; slot <= 160; ++slot)
     for (const bool in_place : {false, true})
       EXPECT_EQ(serves(manager.get, {152, 152, slot, 0, 0, in_place}), slot >= 24 && slot <= 152) << slot;
 }
 
-TEST(Row27_Geometry, EveryOffsetOfTheDataArraysIsRefusedOrServed) {
+TEST(Geometry, EveryOffsetOfTheDataArraysIsRefusedOrServed) {
   manager_handle manager;
   for (std::size_t offset = 0; offset < kRoom; ++offset) {
     EXPECT_EQ(serves(manager.get, {72, 72, 0, offset, 0, false}), offset % 8 == 0) << offset;

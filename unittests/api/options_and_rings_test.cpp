@@ -11,7 +11,8 @@
 namespace cudaq::realtime::test {
 namespace {
 
-TEST(Row25_StructSize, NewerCallersAreRefusedWithBothSizes) {
+// Known failure 25.
+TEST(StructSize, NewerCallersAreRefusedWithBothSizes) {
   bench b;
   const auto too_large = static_cast<std::uint32_t>(sizeof(cudaq_dispatcher_options_t) + 8);
   std::vector<std::uint8_t> room(512, 0xEE);
@@ -36,7 +37,7 @@ TEST(Row25_StructSize, NewerCallersAreRefusedWithBothSizes) {
   }
 }
 
-TEST(Row25_StructSize, OlderCallersGetAndGiveTheFrontPart) {
+TEST(StructSize, OlderCallersGetAndGiveTheFrontPart) {
   bench b({4, 64, false}, {host_entry("reverse", reverse_handler)});
   // The size in a header that ended before handler_pool_size. The memory after that size holds no options.
   const auto old = static_cast<std::uint32_t>(offsetof(cudaq_dispatcher_options_t, handler_pool_size));
@@ -64,7 +65,7 @@ TEST(Row25_StructSize, OlderCallersGetAndGiveTheFrontPart) {
   }
 }
 
-TEST(Row25_StructSize, InitGivesTheDocumentedDefaults) {
+TEST(StructSize, InitGivesTheDocumentedDefaults) {
   cudaq_dispatcher_options_t o;
   std::memset(&o, 0xEE, sizeof(o));
   CUDAQ_ASSERT_OK(cudaq_dispatcher_options_init(&o, sizeof(o)));
@@ -80,7 +81,8 @@ TEST(Row25_StructSize, InitGivesTheDocumentedDefaults) {
   EXPECT_EQ(o.grace_period_ns, 5000000000u);
 }
 
-TEST(Row08_Options, EachRuleNamesItsField) {
+// Known failure 8.
+TEST(OptionRules, EachRuleNamesItsField) {
   bench b;
   const auto refused = [&](const char *field, auto &&spoil) {
     cudaq_dispatcher_options_t o = default_options();
@@ -111,7 +113,7 @@ TEST(Row08_Options, EachRuleNamesItsField) {
   refused("realtime_priority is -1", [](auto &o) { o.realtime_priority = -1; });
 }
 
-TEST(Row08_Options, LargeValuesAreNamedAsTheyWereGiven) {
+TEST(OptionRules, LargeValuesAreNamedAsTheyWereGiven) {
   bench b;
   cudaq_dispatcher_options_t o = default_options();
   o.wait_policy = CUDAQ_WAIT_BLOCK;
@@ -120,7 +122,8 @@ TEST(Row08_Options, LargeValuesAreNamedAsTheyWereGiven) {
   EXPECT_TRUE(error_names({"block_interval_ns is 18446744073709551615"}));
 }
 
-TEST(Row29_Options, PlacementThatTheSystemRefusesIsAnErrorOfStart) {
+// Known failure 29.
+TEST(Options, PlacementThatTheSystemRefusesIsAnErrorOfStart) {
   const auto refused = [](const char *words, auto &&spoil) {
     bench b({4, 64, false}, {host_entry("reverse", reverse_handler)});
     spoil(b.options);
@@ -171,7 +174,8 @@ void expect_ring_refused(const ring_request &r, std::initializer_list<cudaq_stat
   EXPECT_EQ(ring.rx_flags_host, nullptr);
 }
 
-TEST(Row08_RingMemory, EachRuleNamesItsField) {
+// Known failure 8.
+TEST(RingMemory, EachRuleNamesItsField) {
   const auto bad = {CUDAQ_ERR_INVALID_ARG};
   expect_ring_refused({.kind = 5}, bad, "memory_kind is 5");
   expect_ring_refused({.num_slots = 0}, bad, "num_slots is 0");
@@ -187,7 +191,7 @@ TEST(Row08_RingMemory, EachRuleNamesItsField) {
   expect_ring_refused({.num_slots = 1u << 24, .slot_size = 0xFFFFFFC0}, {CUDAQ_ERR_INTERNAL}, "no memory for a ring");
 }
 
-TEST(Row08_RingMemory, HostRingIsZeroedAlignedAndWhole) {
+TEST(RingMemory, HostRingIsZeroedAlignedAndWhole) {
   for (const std::uint32_t slots : {1u, 3u, 1000u})
     for (const std::uint32_t size : {24u, 25u, 64u, 65u, 4096u})
       for (const std::uint32_t in_place : {0u, 1u}) {
@@ -210,7 +214,8 @@ TEST(Row08_RingMemory, HostRingIsZeroedAlignedAndWhole) {
       }
 }
 
-TEST(Row24_RingMemory, CudaKindsSucceedOrSayWhyNot) {
+// Known failure 24.
+TEST(RingMemory, CudaKindsSucceedOrSayWhyNot) {
   for (const std::uint32_t kind : {CUDAQ_MEMORY_MAPPED, CUDAQ_MEMORY_DEVICE})
     for (const int device : {0, 1000}) {
       cudaq_ringbuffer_memory_t *memory = nullptr;
@@ -230,7 +235,8 @@ TEST(Row24_RingMemory, CudaKindsSucceedOrSayWhyNot) {
     }
 }
 
-TEST(Row29_RingMemory, PagesLieOnTheNodeAskedFor) {
+// Known failure 29.
+TEST(RingMemory, PagesLieOnTheNodeAskedFor) {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
   if (make_ring({.num_slots = 64, .slot_size = 4096, .node = 0}, memory, ring) != CUDAQ_OK) {
@@ -247,7 +253,7 @@ TEST(Row29_RingMemory, PagesLieOnTheNodeAskedFor) {
   EXPECT_EQ(status, 0) << "the node of the page, or the kernel's error";
 }
 
-TEST(Row29_RingMemory, HugePagesServeOrAreRefusedWithAHint) {
+TEST(RingMemory, HugePagesServeOrAreRefusedWithAHint) {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
   const cudaq_status_t said = make_ring({.num_slots = 3, .slot_size = 65, .hugepages = 1}, memory, ring);
@@ -278,7 +284,8 @@ TEST(DumpState, IsCutOffAndTerminatedAtEveryLength) {
 
 // The header lists what dump_state prints: state, options as applied, counters, flags of every slot that is not free,
 // and what each thread does.
-TEST(DumpState, SaysWhatTheHeaderPromisesRow13) {
+// Known failure 13.
+TEST(DumpState, SaysWhatTheHeaderPromises) {
   bench b({2, 64, false}, {host_entry("reverse", reverse_handler)});
   b.options.handler_pool_size = 2;
   b.options.wait_policy = CUDAQ_WAIT_BLOCK;

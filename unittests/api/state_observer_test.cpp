@@ -14,7 +14,7 @@ struct flavour {
   std::uint32_t wait_policy;
 };
 
-class Row48_StateObserver : public ::testing::TestWithParam<flavour> {
+class StateObserver : public ::testing::TestWithParam<flavour> {
 protected:
   static cudaq_dispatcher_config_t config() {
     cudaq_dispatcher_config_t c = host_config({});
@@ -45,7 +45,8 @@ protected:
   std::uint32_t slot = 0;
 };
 
-TEST_P(Row48_StateObserver, SeesLegalStepsWhileRunsStartAndStop) {
+// Known failure 48.
+TEST_P(StateObserver, SeesLegalStepsWhileRunsStartAndStop) {
   closed.open();
   watch.restarts = true;
   for (std::uint32_t round = 0; round < 20; ++round) {
@@ -60,7 +61,7 @@ TEST_P(Row48_StateObserver, SeesLegalStepsWhileRunsStartAndStop) {
   EXPECT_EQ(processed(), 20u);
 }
 
-TEST_P(Row48_StateObserver, SeesStoppingFromAStopThatTimesOutUntilOneSucceeds) {
+TEST_P(StateObserver, SeesStoppingFromAStopThatTimesOutUntilOneSucceeds) {
   start_and_get_stuck();
   EXPECT_EQ(cudaq_dispatcher_stop_timeout(b.get(), ms(50)), CUDAQ_ERR_TIMEOUT);
   EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_STOPPING);
@@ -82,7 +83,7 @@ TEST_P(Row48_StateObserver, SeesStoppingFromAStopThatTimesOutUntilOneSucceeds) {
   EXPECT_EQ(watch.seen(), expected);
 }
 
-TEST_P(Row48_StateObserver, SeesNoStoppedAfterTheCallersFlagBeforeTheHandlerIsBack) {
+TEST_P(StateObserver, SeesNoStoppedAfterTheCallersFlagBeforeTheHandlerIsBack) {
   start_and_get_stuck();
   store_release(b.dispatcher->shutdown, 1);
   const bool has_threads = GetParam().pool != 0; // without a pool the loop itself is in the handler: still running
@@ -98,7 +99,7 @@ TEST_P(Row48_StateObserver, SeesNoStoppedAfterTheCallersFlagBeforeTheHandlerIsBa
   EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_STOPPED);
 }
 
-TEST_P(Row48_StateObserver, SeesARestartAfterTheCallersFlag) {
+TEST_P(StateObserver, SeesARestartAfterTheCallersFlag) {
   closed.open();
   watch.restarts = true;
   for (std::uint32_t round = 0; round < 10; ++round) {
@@ -110,7 +111,7 @@ TEST_P(Row48_StateObserver, SeesARestartAfterTheCallersFlag) {
   }
 }
 
-TEST_P(Row48_StateObserver, SeesNothingOfAStartThatFails) {
+TEST_P(StateObserver, SeesNothingOfAStartThatFails) {
   cudaq_dispatcher_options_t bad = b.options;
   bad.dispatcher_core = 1 << 20;
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(b.get(), &bad));
@@ -127,7 +128,7 @@ TEST_P(Row48_StateObserver, SeesNothingOfAStartThatFails) {
   EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_STOPPED);
 }
 
-TEST_P(Row48_StateObserver, SeesStoppingAfterADestroyThatIsRefused) {
+TEST_P(StateObserver, SeesStoppingAfterADestroyThatIsRefused) {
   b.options.grace_period_ns = ms(30);
   start_and_get_stuck();
   EXPECT_EQ(cudaq_dispatcher_destroy(b.get()), CUDAQ_ERR_TIMEOUT);
@@ -137,7 +138,7 @@ TEST_P(Row48_StateObserver, SeesStoppingAfterADestroyThatIsRefused) {
   EXPECT_TRUE(watch.sees(CUDAQ_DISPATCHER_STOPPED));
 }
 
-TEST_P(Row48_StateObserver, SeesStoppingWhileADeferredRequestIsOpen) {
+TEST_P(StateObserver, SeesStoppingWhileADeferredRequestIsOpen) {
   cudaq_host_call_t kept{};
   std::atomic<bool> deferred{false};
   b.on(kFn, [&](cudaq_host_call_t &call) {
@@ -157,7 +158,8 @@ TEST_P(Row48_StateObserver, SeesStoppingWhileADeferredRequestIsOpen) {
   watch.end();
 }
 
-TEST_P(Row48_StateObserver, Row49_SeesProcessedStandStillWhenAStopTimesOut) {
+// Known failures 48, 49.
+TEST_P(StateObserver, SeesProcessedStandStillWhenAStopTimesOut) {
   closed.open();
   b.start();
   ASSERT_TRUE(watch.sees(CUDAQ_DISPATCHER_RUNNING));
@@ -175,7 +177,7 @@ TEST_P(Row48_StateObserver, Row49_SeesProcessedStandStillWhenAStopTimesOut) {
   EXPECT_EQ(detail::load_relaxed(b.dispatcher->processed), 3u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Paths, Row48_StateObserver,
+INSTANTIATE_TEST_SUITE_P(Paths, StateObserver,
                          ::testing::Values(flavour{"Inline", 0, false, CUDAQ_WAIT_SPIN_YIELD},
                                            flavour{"Pool", 2, false, CUDAQ_WAIT_SPIN_YIELD},
                                            flavour{"PoolBlock", 2, false, CUDAQ_WAIT_BLOCK},

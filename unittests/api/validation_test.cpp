@@ -13,9 +13,10 @@ struct refusal {
 };
 void PrintTo(const refusal &r, std::ostream *out) { *out << r.name; }
 
-class Row08_Config : public ::testing::TestWithParam<refusal> {};
+class ConfigRules : public ::testing::TestWithParam<refusal> {};
 
-TEST_P(Row08_Config, IsRefusedWithTheFieldNamed) {
+// Known failure 8.
+TEST_P(ConfigRules, IsRefusedWithTheFieldNamed) {
   manager_handle manager;
   cudaq_dispatcher_config_t config = host_config({});
   GetParam().spoil(config);
@@ -34,7 +35,7 @@ void set_raw(Enum &field, int value) {
 using config_t = cudaq_dispatcher_config_t;
 
 INSTANTIATE_TEST_SUITE_P(
-    Rules, Row08_Config,
+    Rules, ConfigRules,
     ::testing::Values(
         refusal{"ZeroSlots", [](config_t &c) { c.num_slots = 0; }, CUDAQ_ERR_INVALID_ARG, {"config->num_slots is 0"}},
         refusal{"TooManySlots",
@@ -88,9 +89,10 @@ struct ring_refusal {
 };
 void PrintTo(const ring_refusal &r, std::ostream *out) { *out << r.name; }
 
-class Row08_Ring : public ::testing::TestWithParam<ring_refusal> {};
+class RingRules : public ::testing::TestWithParam<ring_refusal> {};
 
-TEST_P(Row08_Ring, IsRefusedWithTheFieldNamed) {
+// Known failure 8.
+TEST_P(RingRules, IsRefusedWithTheFieldNamed) {
   host_ring memory({8, 256, false});
   manager_handle manager;
   cudaq_dispatcher_config_t config = host_config(memory.shape());
@@ -111,7 +113,7 @@ std::uint8_t *bytes(volatile std::uint64_t *p) {
 volatile std::uint64_t *flags(std::uint8_t *p) { return reinterpret_cast<volatile std::uint64_t *>(p); }
 
 INSTANTIATE_TEST_SUITE_P(
-    Rules, Row08_Ring,
+    Rules, RingRules,
     ::testing::Values(
         ring_refusal{"NoRxFlags", [](ring_t &r, config_t &) { r.rx_flags_host = nullptr; }, {"rx_flags_host is NULL"}},
         ring_refusal{"NoTxFlags", [](ring_t &r, config_t &) { r.tx_flags_host = nullptr; }, {"tx_flags_host is NULL"}},
@@ -187,7 +189,8 @@ cudaq_function_entry_t graph_entry(std::uint32_t id, std::uint64_t key) {
   return e;
 }
 
-TEST(Row08_Table, RefusesNullHandlerBadModeAndBadSchemaCounts) {
+// Known failure 8.
+TEST(TableRules, RefusesNullHandlerBadModeAndBadSchemaCounts) {
   const cudaq_function_entry_t good = host_entry("a", reverse_handler);
   expect_table_refused({good, host_entry("b", nullptr)}, {"table->entries[1].handler.host_fn is NULL"});
   cudaq_function_entry_t bad = good;
@@ -201,7 +204,7 @@ TEST(Row08_Table, RefusesNullHandlerBadModeAndBadSchemaCounts) {
   expect_table_refused({bad}, {"schema.num_results is 255", "at most 4"});
 }
 
-TEST(Row08_Table, RefusesDuplicatesAndMixedModes) {
+TEST(TableRules, RefusesDuplicatesAndMixedModes) {
   const cudaq_function_entry_t good = host_entry("a", reverse_handler);
   expect_table_refused({good, host_entry("b", reverse_handler), good}, {"entries", "0", "2", "same routing key"});
   cudaq_function_entry_t keyed = good;
@@ -212,14 +215,14 @@ TEST(Row08_Table, RefusesDuplicatesAndMixedModes) {
   expect_table_refused({graph_entry(1, 5), mixed}, {"0x00000001", "different dispatch modes"});
 }
 
-TEST(Row08_Table, RefusesNullEntriesWithACount) {
+TEST(TableRules, RefusesNullEntriesWithACount) {
   bench b;
   const cudaq_function_table_t table{nullptr, 3};
   EXPECT_EQ(cudaq_dispatcher_set_function_table(b.get(), &table), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"table->entries is NULL", "count is 3"}));
 }
 
-TEST(Row08_Table, RefusesAV2HandlerWhoseIdTheTableCarriesToo) {
+TEST(TableRules, RefusesAV2HandlerWhoseIdTheTableCarriesToo) {
   bench b({4, 128, false}, {host_entry("a", reverse_handler)});
   b.on(fnv1a_hash("a"), [](cudaq_host_call_t &) { return 0; });
   EXPECT_EQ(cudaq_dispatcher_start(b.get()), CUDAQ_ERR_INVALID_ARG);
@@ -229,7 +232,7 @@ TEST(Row08_Table, RefusesAV2HandlerWhoseIdTheTableCarriesToo) {
   EXPECT_EQ(b.client.call(fnv1a_hash("a"), {7}).header.status, 0);
 }
 
-TEST(Row08_Table, RefusesAV2HandlerWithABadSchema) {
+TEST(TableRules, RefusesAV2HandlerWithABadSchema) {
   bench b;
   cudaq_handler_schema_t schema{};
   schema.num_results = 5;
@@ -238,7 +241,7 @@ TEST(Row08_Table, RefusesAV2HandlerWithABadSchema) {
   EXPECT_TRUE(error_names({"schema.num_results is 5"}));
 }
 
-TEST(Row08_Table, IsASnapshotTakenAtStart) {
+TEST(TableRules, IsASnapshotTakenAtStart) {
   std::vector<cudaq_function_entry_t> entries{host_entry("a", reverse_handler)};
   bench b;
   const cudaq_function_table_t table{entries.data(), 1};
@@ -248,7 +251,8 @@ TEST(Row08_Table, IsASnapshotTakenAtStart) {
   EXPECT_EQ(b.client.call(fnv1a_hash("a"), {1, 2}).result, (std::vector<std::uint8_t>{2, 1}));
 }
 
-TEST(Row08_Loop, SizesThatDoNotFitAreRefusedByTheCxxForm) {
+// Known failure 8.
+TEST(Loop, SizesThatDoNotFitAreRefusedByTheCxxForm) {
   host_ring ring({4, 128, false});
   volatile int flag = 1;
   std::uint64_t stats = 0;

@@ -9,13 +9,14 @@ namespace {
 
 constexpr std::uint64_t kDay = 86400ull * 1000000000u;
 
-TEST(Deadline, Row44_SaturatesWhereASumWouldOverflow) {
+// Known failure 44.
+TEST(Deadline, SaturatesWhereASumWouldOverflow) {
   for (const std::uint64_t ns : {std::uint64_t{INT64_MAX} - 1, std::uint64_t{INT64_MAX}, std::uint64_t{INT64_MAX} + 1,
                                  UINT64_MAX - 1, UINT64_MAX})
     EXPECT_EQ(deadline_after(ns), steady_clock::time_point::max()) << ns;
 }
 
-TEST(Deadline, Row44_LiesExactlyAfterNowForDurationsThatFit) {
+TEST(Deadline, LiesExactlyAfterNowForDurationsThatFit) {
   for (const std::uint64_t ns : {std::uint64_t{0}, std::uint64_t{1}, kDay, std::uint64_t{1} << 62}) {
     const auto before = steady_clock::now();
     const auto deadline = deadline_after(ns);

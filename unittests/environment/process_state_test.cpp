@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes without standard streams, without a working directory, with a small stack limit, with signals blocked. No
-// driver: Row24_NoCuda.
+// driver: NoCuda.
 #include "unittests/environment/child_process.h"
 
 #include <cstdlib>

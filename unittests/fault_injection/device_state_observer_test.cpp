@@ -7,7 +7,7 @@
 namespace cudaq::realtime::test {
 namespace {
 
-class Row48_DeviceStateObserver : public device_run_test, public ::testing::WithParamInterface<device_run_shape> {
+class DeviceStateObserver : public device_run_test, public ::testing::WithParamInterface<device_run_shape> {
 protected:
   void SetUp() override {
     device_run_test::SetUp();
@@ -36,7 +36,8 @@ protected:
   std::uint32_t slot = 0;
 };
 
-TEST_P(Row48_DeviceStateObserver, SeesLegalStepsWhileRunsStartAndStop) {
+// Known failure 48.
+TEST_P(DeviceStateObserver, SeesLegalStepsWhileRunsStartAndStop) {
   run->closed.open();
   watch->restarts = true;
   for (std::uint32_t round = 0; round < 20; ++round) {
@@ -52,7 +53,7 @@ TEST_P(Row48_DeviceStateObserver, SeesLegalStepsWhileRunsStartAndStop) {
   EXPECT_EQ(processed, 20u);
 }
 
-TEST_P(Row48_DeviceStateObserver, SeesStoppingFromAStopThatTimesOutUntilOneSucceeds) {
+TEST_P(DeviceStateObserver, SeesStoppingFromAStopThatTimesOutUntilOneSucceeds) {
   ASSERT_NO_FATAL_FAILURE(start_and_get_stuck());
   EXPECT_EQ(cudaq_dispatcher_stop_timeout(run->get, ms(50)), CUDAQ_ERR_TIMEOUT);
   EXPECT_EQ(run->state(), CUDAQ_DISPATCHER_STOPPING);
@@ -70,7 +71,7 @@ TEST_P(Row48_DeviceStateObserver, SeesStoppingFromAStopThatTimesOutUntilOneSucce
   EXPECT_EQ(watch->seen(), expected);
 }
 
-TEST_P(Row48_DeviceStateObserver, SeesNoStoppedAfterTheCallersFlagBeforeTheHandlerIsBack) {
+TEST_P(DeviceStateObserver, SeesNoStoppedAfterTheCallersFlagBeforeTheHandlerIsBack) {
   ASSERT_NO_FATAL_FAILURE(start_and_get_stuck());
   store_release(run->shutdown, 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -81,7 +82,7 @@ TEST_P(Row48_DeviceStateObserver, SeesNoStoppedAfterTheCallersFlagBeforeTheHandl
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(run->get));
 }
 
-TEST_P(Row48_DeviceStateObserver, SeesNothingOfAStartThatFails) {
+TEST_P(DeviceStateObserver, SeesNothingOfAStartThatFails) {
   run->launch_fails = true;
   for (int n = 0; n < 5; ++n)
     EXPECT_EQ(run->start(), CUDAQ_ERR_CUDA);
@@ -94,7 +95,7 @@ TEST_P(Row48_DeviceStateObserver, SeesNothingOfAStartThatFails) {
   ASSERT_TRUE(watch->sees(CUDAQ_DISPATCHER_STOPPED));
 }
 
-TEST_P(Row48_DeviceStateObserver, SeesFailedWhenTheDeviceIsLostUntilTheNextRun) {
+TEST_P(DeviceStateObserver, SeesFailedWhenTheDeviceIsLostUntilTheNextRun) {
   run->closed.open();
   watch->restarts = true;
   ASSERT_NO_FATAL_FAILURE(start());
@@ -112,7 +113,7 @@ TEST_P(Row48_DeviceStateObserver, SeesFailedWhenTheDeviceIsLostUntilTheNextRun) 
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(run->get));
 }
 
-INSTANTIATE_TEST_SUITE_P(Flavours, Row48_DeviceStateObserver,
+INSTANTIATE_TEST_SUITE_P(Flavours, DeviceStateObserver,
                          ::testing::Values(device_run_shape{"Fifo"},
                                            device_run_shape{"Any", CUDAQ_ORDERING_ANY, 1, 64, {64, 256, false}}),
                          [](const auto &tested) { return std::string(tested.param.name); });

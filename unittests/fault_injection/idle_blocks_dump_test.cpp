@@ -25,17 +25,18 @@ protected:
   }
 };
 
-TEST_F(IdleBlocks, Row72_DumpStateNamesTheBlocksOfAFifoRun) {
+// Known failure 72.
+TEST_F(IdleBlocks, DumpStateNamesTheBlocksOfAFifoRun) {
   const std::string text = dump_of({"", CUDAQ_ORDERING_FIFO, 8, 32});
   EXPECT_TRUE(has_line(text, "7 of 8 blocks are not launched: ordering FIFO")) << text;
 }
 
-TEST_F(IdleBlocks, Row72_DumpStateNamesTheWarpsOfAnAnyRun) {
+TEST_F(IdleBlocks, DumpStateNamesTheWarpsOfAnAnyRun) {
   const std::string text = dump_of({"", CUDAQ_ORDERING_ANY, 8, 32, {64, 256, false}});
   EXPECT_TRUE(has_line(text, "6 of 8 warps are not launched: a ring of 64 slots keeps 2 busy")) << text;
 }
 
-TEST_F(IdleBlocks, Row72_DumpStateSaysNothingWhenAllBlocksAreUsed) {
+TEST_F(IdleBlocks, DumpStateSaysNothingWhenAllBlocksAreUsed) {
   for (const device_run_shape &all_used :
        {device_run_shape{}, device_run_shape{"", CUDAQ_ORDERING_ANY, 2, 32, {64, 256, false}}}) {
     const std::string text = dump_of(all_used);

@@ -16,9 +16,10 @@ struct flavour {
 };
 void PrintTo(const flavour &f, std::ostream *out) { *out << f.name; }
 
-class Row08_HeaderFuzz : public ::testing::TestWithParam<flavour> {};
+class HeaderFuzz : public ::testing::TestWithParam<flavour> {};
 
-TEST_P(Row08_HeaderFuzz, NeverLeavesTheSlotAndAnswersOnce) {
+// Known failure 8.
+TEST_P(HeaderFuzz, NeverLeavesTheSlotAndAnswersOnce) {
   const flavour &f = GetParam();
   header_fuzz fuzz(f.slots, f.slot_size, f.stride, f.in_place, f.strict, f.answer);
   std::mt19937_64 random(2026);
@@ -43,7 +44,7 @@ TEST_P(Row08_HeaderFuzz, NeverLeavesTheSlotAndAnswersOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Flavours, Row08_HeaderFuzz,
+INSTANTIATE_TEST_SUITE_P(Flavours, HeaderFuzz,
                          ::testing::Values(flavour{"OneSlot", 1, 64, 64, false, false, false},
                                            flavour{"HeaderOnly", 3, 24, 24, false, false, true},
                                            flavour{"HeaderOnlyInPlace", 2, 24, 64, true, false, true},

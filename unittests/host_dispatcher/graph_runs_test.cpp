@@ -50,7 +50,8 @@ TEST_F(GraphRun, HooksStandAroundTheLaunchAndGetTheirDataAndTheSlot) {
   EXPECT_EQ(what.slot[1], rig.ring.rx_slot(0));
 }
 
-TEST_F(GraphRun, Row17_APostLaunchHookThatThrowsDoesNotUndoTheLaunch) {
+// Known failure 17.
+TEST_F(GraphRun, APostLaunchHookThatThrowsDoesNotUndoTheLaunch) {
   for (cudaq_host_worker_t &w : plan.workers)
     w.post_launch_fn = [](void *, void *, cudaStream_t) { throw 1; };
   for (const bool markers : {true, false}) {
@@ -149,7 +150,8 @@ TEST_F(GraphRun, TheDriverIsNotAskedAboutAFailedLaunchInEveryTurn) {
   EXPECT_TRUE(eventually([&] { return rig.look(0) == CUDAQ_TX_ERROR; }));
 }
 
-TEST_F(GraphRun, Row12_StopWaitsForWhatAHookHasQueuedAndSaysSo) {
+// Known failure 12.
+TEST_F(GraphRun, StopWaitsForWhatAHookHasQueuedAndSaysSo) {
   graph_rig rig(plan);
   ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(50)));
@@ -159,7 +161,8 @@ TEST_F(GraphRun, Row12_StopWaitsForWhatAHookHasQueuedAndSaysSo) {
   EXPECT_EQ(rig.look(0), CUDAQ_TX_ERROR);
 }
 
-TEST_F(GraphRun, Row09_AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
+// Known failure 9.
+TEST_F(GraphRun, AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
   graph_rig rig(plan);
   ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
   rig.device->trap();
@@ -168,7 +171,8 @@ TEST_F(GraphRun, Row09_AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
   EXPECT_EQ(error, kFakeError);
 }
 
-TEST_F(GraphRun, Row34_WhatTheLibraryAnswersNobodyElseCan) {
+// Known failure 34.
+TEST_F(GraphRun, WhatTheLibraryAnswersNobodyElseCan) {
   graph_rig rig(plan);
   rig.device->hold(true);
   rig.send(0, 2, 5, 1);
@@ -183,7 +187,7 @@ TEST_F(GraphRun, Row34_WhatTheLibraryAnswersNobodyElseCan) {
   expect_answer(rig, 0, 0);
 }
 
-TEST_F(GraphRun, Row12_ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
+TEST_F(GraphRun, ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
   graph_rig rig(plan);
   std::atomic<int> ready{0};
   const auto answer = rig.device->ready;
@@ -226,7 +230,7 @@ TEST_F(GraphRun, RunsFollowEachOtherOnTheSameRing) {
   EXPECT_EQ(rig.stats().responded, 100u);
 }
 
-TEST_F(GraphRun, Row12_StopWaitsForTheCallerWhoHasAWorker) {
+TEST_F(GraphRun, StopWaitsForTheCallerWhoHasAWorker) {
   graph_rig rig(plan);
   std::atomic<bool> go_on{false}, waits{false};
   rig.device->ready = [&](std::uint32_t worker) {
@@ -251,7 +255,7 @@ TEST_F(GraphRun, Row12_StopWaitsForTheCallerWhoHasAWorker) {
   EXPECT_FALSE(rig.dispatcher.check_restart());
 }
 
-TEST_F(GraphRun, Row12_ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
+TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
   plan.own_thread = false;
   plan.grace_period_ns = 100'000'000;
   graph_rig rig(plan);
@@ -274,7 +278,7 @@ TEST_F(GraphRun, Row12_ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
   expect_answer(rig, 0, 0);
 }
 
-TEST_F(GraphRun, Row09_AFaultBehindTheLoopsEndIsSeenByStop) {
+TEST_F(GraphRun, AFaultBehindTheLoopsEndIsSeenByStop) {
   plan.own_thread = false;
   plan.grace_period_ns = 50'000'000;
   graph_rig rig(plan);
@@ -292,7 +296,7 @@ TEST_F(GraphRun, Row09_AFaultBehindTheLoopsEndIsSeenByStop) {
   EXPECT_EQ(error, kFakeError);
 }
 
-TEST_F(GraphRun, Row09_AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
+TEST_F(GraphRun, AFaultDoesNotAnswerASlotThatWasAnsweredAndRefilled) {
   plan.workers[1].completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
   graph_rig rig(plan);
   spin_gate gate;

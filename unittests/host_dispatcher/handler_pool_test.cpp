@@ -117,7 +117,8 @@ std::vector<std::uint32_t> every(std::uint32_t step, std::uint32_t from, std::ui
 
 // A quick handler while a 10 ms handler runs. With four free cores its p99 must be below 50 us. Elsewhere the test only
 // checks that the quick requests do not wait for the slow ones.
-TEST_F(HandlerPool, Row19_KeepsASlowHandlerFromHoldingUpAQuickOne) {
+// Known failure 19.
+TEST_F(HandlerPool, KeepsASlowHandlerFromHoldingUpAQuickOne) {
   constexpr std::uint32_t kPairs = 150;
   make({512, 64, false}, 2);
   std::vector<std::uint32_t> slow_order, quick_order;
@@ -145,7 +146,7 @@ TEST_F(HandlerPool, Row19_KeepsASlowHandlerFromHoldingUpAQuickOne) {
   EXPECT_LT(us[kPairs * 99 / 100], 50);
 }
 
-TEST_F(HandlerPool, Row19_OfSizeZeroServesInSlotOrderBehindASlowHandler) {
+TEST_F(HandlerPool, OfSizeZeroServesInSlotOrderBehindASlowHandler) {
   constexpr std::uint32_t kPairs = 20;
   make({64, 64, false}, 0);
   std::vector<std::uint32_t> order;

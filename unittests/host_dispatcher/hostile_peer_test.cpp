@@ -139,7 +139,8 @@ void expect_stop(const host_dispatcher_handle &dispatcher) {
 
 class HostilePeer : public ::testing::TestWithParam<flavour> {};
 
-TEST_P(HostilePeer, Row58_GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt) {
+// Known failure 58.
+TEST_P(HostilePeer, GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt) {
   const flavour &f = GetParam();
   const guarded_ring ring({8, 256, f.in_place});
   const host_ring unused(ring.shape);
@@ -185,7 +186,8 @@ INSTANTIATE_TEST_SUITE_P(
                       flavour{"DeferredPoolWithoutMarkersInPlace", true, true, 2, false, true, true}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
-TEST(HostilePeerOfTwo, Row58_GetsNothingPastTheRouterOfASharedRing) {
+// Known failure 58.
+TEST(HostilePeerOfTwo, GetsNothingPastTheRouterOfASharedRing) {
   const guarded_ring ring({8, 256, false});
   const host_ring unused(ring.shape);
   watched_handlers handlers(ring);

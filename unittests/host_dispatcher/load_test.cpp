@@ -27,7 +27,8 @@ std::uint32_t messages(const flavour &f) {
 
 class HostDispatcherLoad : public ::testing::TestWithParam<flavour> {};
 
-TEST_P(HostDispatcherLoad, Row02_Row36_LosesDoublesTearsAndReordersNothing) {
+// Known failures 2, 36.
+TEST_P(HostDispatcherLoad, LosesDoublesTearsAndReordersNothing) {
   const flavour &f = GetParam();
   host_ring ring(f.shape);
   manager_handle manager;

@@ -69,7 +69,8 @@ std::string name_of_shape(const ::testing::TestParamInfo<ring_shape> &tested) {
   return std::to_string(tested.param.num_slots) + "x" + std::to_string(tested.param.slot_size);
 }
 
-TEST_P(DeviceLoopHooks, Row02_LosesDoublesTearsAndReordersNothing) {
+// Known failure 2.
+TEST_P(DeviceLoopHooks, LosesDoublesTearsAndReordersNothing) {
   traffic_plan plan = traffic_for(functions, fewer_if_sanitized(GetParam().num_slots < 8 ? 5000 : 20000));
   start();
   traffic load(ring, plan);
@@ -85,7 +86,8 @@ TEST_P(DeviceLoopHooks, Row02_LosesDoublesTearsAndReordersNothing) {
   EXPECT_EQ(r.fault, 0u);
 }
 
-TEST_P(DeviceLoopHooks, Row01_AStopUnderLoadPublishesEveryFrameThatItTook) {
+// Known failure 1.
+TEST_P(DeviceLoopHooks, AStopUnderLoadPublishesEveryFrameThatItTook) {
   for (int runs = 0; runs < 20; ++runs) {
     host.reports[0] = {};
     context.next = 0;
@@ -157,7 +159,8 @@ TEST_F(OneHookRing, ARequestWithoutAnAnswerGivesItsFrameBackWithAHeaderOfZeros) 
   EXPECT_EQ(host.processed, 2u);
 }
 
-TEST_F(OneHookRing, Row01_EndsWhileItWaitsAndNeedsOnlyTheCallersFlag) {
+// Known failure 1.
+TEST_F(OneHookRing, EndsWhileItWaitsAndNeedsOnlyTheCallersFlag) {
   start();
   ASSERT_TRUE(eventually([&] { return load_relaxed(host.reports[0].heartbeat) != 0; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(20)); // by now it waits

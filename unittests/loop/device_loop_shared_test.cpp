@@ -34,7 +34,8 @@ struct flavour {
 
 class DeviceLoopShared : public ::testing::TestWithParam<flavour> {};
 
-TEST_P(DeviceLoopShared, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
+// Known failure 14.
+TEST_P(DeviceLoopShared, AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
   const flavour &f = GetParam();
   const host_ring ring(f.shape);
   const manager_handle manager;
@@ -79,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
                       flavour{"SequencesComeRound", {8, 128, false}, 1, 0, false, true, ring_inbox::kLast - 3}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
-TEST(DeviceLoopShared, Row14_StopsAndRestartsInTraffic) {
+TEST(DeviceLoopShared, StopsAndRestartsInTraffic) {
   const host_ring ring({8, 128, false});
   const manager_handle manager;
   checked_functions functions(2 * kEach, fewer_if_sanitized(100000));
@@ -109,7 +110,7 @@ TEST(DeviceLoopShared, Row14_StopsAndRestartsInTraffic) {
 }
 
 // A host dispatcher does not route while it runs a handler, so the thread of the kernel's member must route.
-TEST(DeviceLoopShared, Row14_ServesOnWhileTheHostDispatcherIsStuckInAHandler) {
+TEST(DeviceLoopShared, ServesOnWhileTheHostDispatcherIsStuckInAHandler) {
   const host_ring ring({8, 128, false});
   const manager_handle manager;
   checked_functions functions(2 * kEach, 100);
@@ -134,7 +135,7 @@ TEST(DeviceLoopShared, Row14_ServesOnWhileTheHostDispatcherIsStuckInAHandler) {
   client.collect(stuck);
 }
 
-TEST(DeviceLoopShared, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultOwner) {
+TEST(DeviceLoopShared, EndedByTheCallersFlagLeavesItsRequestsToTheDefaultOwner) {
   const host_ring ring({4, 128, false});
   const manager_handle manager;
   checked_functions functions(2 * kEach, 100);
@@ -152,7 +153,7 @@ TEST(DeviceLoopShared, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultO
 
 // A request away from the cursor waits until the router checks the whole ring. A router that sleeps must do so at each
 // wake-up.
-TEST(DeviceLoopShared, Row14_ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
+TEST(DeviceLoopShared, ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
   const host_ring ring({16, 128, false});
   const manager_handle manager;
   checked_functions functions(kEach, 100);
@@ -183,7 +184,8 @@ protected:
   }
 };
 
-TEST_F(LeavingLoop, Row14_LeavesOthersAndBadFramesInPlaceAndSeesTheirRefill) {
+// Known failure 14.
+TEST_F(LeavingLoop, LeavesOthersAndBadFramesInPlaceAndSeesTheirRefill) {
   const host_ring ring({4, 128, false});
   checked_functions functions(kEach, 100);
   loop_host host(ring, 1, 1, kEach);
@@ -215,7 +217,7 @@ TEST_F(LeavingLoop, Row14_LeavesOthersAndBadFramesInPlaceAndSeesTheirRefill) {
 }
 
 // Two such loops share a ring, and each leaves the other's requests in place. No order is promised.
-TEST_F(LeavingLoop, Row14_TwoOfThemAnswerEveryRequestOnce) {
+TEST_F(LeavingLoop, TwoOfThemAnswerEveryRequestOnce) {
   for (const ring_shape &shape : {ring_shape{2, 128, false}, ring_shape{64, 128, false}}) {
     const host_ring ring(shape);
     checked_functions functions(2 * kEach, fewer_if_sanitized(50000));

@@ -15,7 +15,8 @@ struct flavour {
 
 class DeviceLoopOnHost : public ::testing::TestWithParam<flavour> {};
 
-TEST_P(DeviceLoopOnHost, Row02_LosesDoublesTearsAndReordersNothing) {
+// Known failure 2.
+TEST_P(DeviceLoopOnHost, LosesDoublesTearsAndReordersNothing) {
   const flavour &f = GetParam();
   host_ring ring(f.shape);
   traffic_plan plan;
@@ -54,7 +55,8 @@ INSTANTIATE_TEST_SUITE_P(
                       flavour{"AnyThreeTeamsRandomSlots", {64, 1024, false}, 3, true}),
     [](const auto &tested) { return std::string(tested.param.name); });
 
-TEST(DeviceLoopStop, Row01_TheCallersOwnFlagEndsIt) {
+// Known failure 1.
+TEST(DeviceLoopStop, TheCallersOwnFlagEndsIt) {
   host_ring ring({4, 64, false});
   loop_host host(ring, 1);
   host.start<false>();

@@ -35,7 +35,8 @@ const bytes kRequestHeader{0x52, 0x51, 0x55, 0x43, 0x78, 0x56, 0x34, 0x12, 0x08,
 const bytes kResponseHeader{0x53, 0x51, 0x55, 0x43, 0xFE, 0xFF, 0xFF, 0xFF, 0x05, 0x00, 0x00, 0x00,
                             0x0D, 0x0C, 0x0B, 0x0A, 0xEF, 0xCD, 0xAB, 0x89, 0x67, 0x45, 0x23, 0x01};
 
-TEST(Row39_Frame, RequestHeaderHasTheBytesOfTheTable) {
+// Known failure 39.
+TEST(Frame, RequestHeaderHasTheBytesOfTheTable) {
   alignas(8) std::uint8_t slot[24];
   write_header(slot, request{CUDAQ_RPC_MAGIC_REQUEST, 0x12345678, 8, 0x0A0B0C0D, 0x0123456789ABCDEFull});
   EXPECT_EQ(slot_bytes(slot, 24), kRequestHeader);
@@ -47,7 +48,7 @@ TEST(Row39_Frame, RequestHeaderHasTheBytesOfTheTable) {
   EXPECT_EQ(back.ptp_timestamp, 0x0123456789ABCDEFull);
 }
 
-TEST(Row39_Frame, ResponseHeaderHasTheBytesOfTheTable) {
+TEST(Frame, ResponseHeaderHasTheBytesOfTheTable) {
   alignas(8) std::uint8_t slot[24];
   write_header(slot, response{CUDAQ_RPC_MAGIC_RESPONSE, -2, 5, 0x0A0B0C0D, 0x0123456789ABCDEFull});
   EXPECT_EQ(slot_bytes(slot, 24), kResponseHeader);
@@ -57,7 +58,7 @@ TEST(Row39_Frame, ResponseHeaderHasTheBytesOfTheTable) {
   EXPECT_EQ(back.ptp_timestamp, 0x0123456789ABCDEFull);
 }
 
-TEST(Row39_Frame, PublicPackedStructsReadTheSameBytes) {
+TEST(Frame, PublicPackedStructsReadTheSameBytes) {
   cudaq_rpc_header_t request_c;
   RPCHeader request_cxx;
   std::memcpy(&request_c, kRequestHeader.data(), 24);
@@ -77,7 +78,7 @@ TEST(Row39_Frame, PublicPackedStructsReadTheSameBytes) {
   EXPECT_EQ(status_cxx, -2);
 }
 
-TEST(Row39_Frame, ResponseEchoesIdAndTimestampOfItsRequest) {
+TEST(Frame, ResponseEchoesIdAndTimestampOfItsRequest) {
   alignas(8) std::uint8_t slot[24];
   detail::write_response(slot, {CUDAQ_RPC_MAGIC_REQUEST, 1, 2, 0xFFFFFFFF, 0x8000000000000001ull},
                          CUDAQ_RPC_ERR_SCHEMA_MISMATCH, 0);
@@ -86,7 +87,7 @@ TEST(Row39_Frame, ResponseEchoesIdAndTimestampOfItsRequest) {
 }
 
 // Example 1 of docs/message_protocol.md: an int32 count and a float threshold.
-TEST(Row39_Frame, RequestOfIntAndFloatHasTheBytesOfTheExample) {
+TEST(Frame, RequestOfIntAndFloatHasTheBytesOfTheExample) {
   const bytes payload = payload_of({{0x05, 0, 0, 0}, {0, 0, 0xC0, 0x3F}}); // 5, 1.5f
   EXPECT_EQ(written_request(0x12345678, payload, 0x0A0B0C0D, 0x0123456789ABCDEFull),
             payload_of({kRequestHeader, payload}));
@@ -95,7 +96,7 @@ TEST(Row39_Frame, RequestOfIntAndFloatHasTheBytesOfTheExample) {
 }
 
 // Example 2: 128 packed bits and their number. The arguments begin at bytes 24 and 40.
-TEST(Row39_Frame, RequestOfPackedBitsHasTheBytesOfTheExample) {
+TEST(Frame, RequestOfPackedBitsHasTheBytesOfTheExample) {
   cudaq_handler_schema_t schema{};
   schema.num_args = 2;
   schema.args[0] = make_type_desc(TYPE_BIT_PACKED, 128);
@@ -115,7 +116,7 @@ TEST(Row39_Frame, RequestOfPackedBitsHasTheBytesOfTheExample) {
 }
 
 // The two response examples: a correction byte, and a correction byte with a float, without padding.
-TEST(Row39_Frame, ResponsesHaveTheBytesOfTheExamples) {
+TEST(Frame, ResponsesHaveTheBytesOfTheExamples) {
   host_ring ring({2, 64, false});
   const bytes one{0x53, 0x51, 0x55, 0x43, 0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0x03};
   const bytes two{0x53, 0x51, 0x55, 0x43, 0, 0, 0, 0, 5, 0,    0, 0, 8,    0,   0,
@@ -136,12 +137,13 @@ TEST(Row39_Frame, ResponsesHaveTheBytesOfTheExamples) {
   EXPECT_EQ(confidence, 0.75f);
 }
 
-TEST(Row39_Frame, SentinelsHaveTheirValues) {
+TEST(Frame, SentinelsHaveTheirValues) {
   EXPECT_EQ(CUDAQ_TX_FLAG_IN_FLIGHT, 0xEEEEEEEEEEEEEEEEull);
   EXPECT_EQ(CUDAQ_TX_FLAG_ERROR_TAG << CUDAQ_TX_FLAG_ERROR_SHIFT, 0xDEAD000000000000ull);
 }
 
-TEST(Row39_Types, HaveTheIdsOfTheTableAndSizes) {
+// Known failure 39.
+TEST(Types, HaveTheIdsOfTheTableAndSizes) {
   const struct {
     std::uint8_t id, want;
     std::uint32_t element;
@@ -158,7 +160,8 @@ TEST(Row39_Types, HaveTheIdsOfTheTableAndSizes) {
   EXPECT_EQ(make_type_desc(TYPE_BIT_PACKED, 0xFFFFFFFFu).size_bytes, 0x20000000u);
 }
 
-TEST(Row39_Fnv1a, HasTheVectorsOfItsReference) {
+// Known failure 39.
+TEST(Fnv1a, HasTheVectorsOfItsReference) {
   EXPECT_EQ(fnv1a_hash(""), 0x811c9dc5u);
   EXPECT_EQ(fnv1a_hash("a"), 0xe40c292cu);
   EXPECT_EQ(fnv1a_hash("b"), 0xe70c2de5u);

@@ -100,7 +100,8 @@ TEST(FunctionIndex, FindsIdsThatAllFallIntoOneBucket) {
   expect_finds_all(ids);
 }
 
-TEST(FunctionIndex, ExactKeyWinsAndKeyZeroServesTheRestRow15) {
+// Known failure 15.
+TEST(FunctionIndex, ExactKeyWinsAndKeyZeroServesTheRest) {
   const std::vector<cudaq_function_entry_t> entries{graph(9, 0), graph(9, 1), graph(9, ~0ull), graph(9, 2), host(8)};
   function_index index;
   ASSERT_EQ(index.build(entries.data(), 5).what, function_index::problem::none);

@@ -87,12 +87,13 @@ TEST_F(Judge, TestsFieldsInTheOrderInWhichTheyBecomeTrustworthy) {
   EXPECT_EQ(of(frame(1, 0), 8).what, verdict::serve);
 }
 
-TEST_F(Judge, Row39_ZeroedSchemaPassesEveryLength) {
+// Known failure 39.
+TEST_F(Judge, ZeroedSchemaPassesEveryLength) {
   for (const std::uint32_t length : {0u, 1u, 40u})
     EXPECT_EQ(checked({}, length), 0);
 }
 
-TEST_F(Judge, Row39_FixedArgumentsMustFillTheLengthExactly) {
+TEST_F(Judge, FixedArgumentsMustFillTheLengthExactly) {
   cudaq_handler_schema_t s{};
   s.num_args = 3;
   s.args[0] = make_type_desc(TYPE_INT32, 1);
@@ -105,7 +106,7 @@ TEST_F(Judge, Row39_FixedArgumentsMustFillTheLengthExactly) {
 }
 
 // The schema of qec_decode: a variable number of packed detection events, then their count.
-TEST_F(Judge, Row39_VariableArgumentLeavesALowerBound) {
+TEST_F(Judge, VariableArgumentLeavesALowerBound) {
   cudaq_handler_schema_t s{};
   s.num_args = 2;
   s.args[0] = {TYPE_BIT_PACKED, {}, 0, 0};
@@ -114,7 +115,7 @@ TEST_F(Judge, Row39_VariableArgumentLeavesALowerBound) {
     EXPECT_EQ(checked(s, length), length >= 4 ? 0 : CUDAQ_RPC_ERR_SCHEMA_MISMATCH) << length;
 }
 
-TEST_F(Judge, Row39_FourBitReadoutsPassWithHalfAsManyBytes) {
+TEST_F(Judge, FourBitReadoutsPassWithHalfAsManyBytes) {
   cudaq_handler_schema_t s{};
   s.num_args = 1;
   s.args[0] = {TYPE_ARRAY_UINT8, {}, 9, 17}; // 17 readouts, two per byte
@@ -122,7 +123,7 @@ TEST_F(Judge, Row39_FourBitReadoutsPassWithHalfAsManyBytes) {
   EXPECT_EQ(checked(s, 17), CUDAQ_RPC_ERR_SCHEMA_MISMATCH);
 }
 
-TEST_F(Judge, Row39_SizesThatNoSlotCanHoldNeverMatch) {
+TEST_F(Judge, SizesThatNoSlotCanHoldNeverMatch) {
   cudaq_handler_schema_t s{};
   s.num_args = 2;
   s.args[0] = s.args[1] = {TYPE_ARRAY_UINT8, {}, 0x80000000u, 0x80000000u};

@@ -33,7 +33,8 @@ protected:
 };
 
 // Before, one call walked all slots. A call that looked at more slots than it may would find the request earlier.
-TEST_F(IdleCost, Row52_OneLookReadsABoundedNumberOfSlots) {
+// Known failure 52.
+TEST_F(IdleCost, OneLookReadsABoundedNumberOfSlots) {
   for (const std::uint32_t slot : {1u, 127u, 128u, 129u, 5000u, kManySlots - 1}) {
     jobs->cursor.set(0);
     jobs->restart_resync();
@@ -46,7 +47,7 @@ TEST_F(IdleCost, Row52_OneLookReadsABoundedNumberOfSlots) {
   }
 }
 
-TEST_F(IdleCost, Row52_FindsARequestThatComesWhileItLooks) {
+TEST_F(IdleCost, FindsARequestThatComesWhileItLooks) {
   EXPECT_EQ(calls_until_found(128, 10), 0u); // the slots up to 1280 were empty
   jobs->ring.signal(700);
   const std::uint32_t lap = kManySlots / 128;
@@ -57,7 +58,7 @@ TEST_F(IdleCost, Row52_FindsARequestThatComesWhileItLooks) {
 }
 
 // The second look begins at the cursor, also if both looks take many calls.
-TEST_F(IdleCost, Row52_ServesAnEarlierRequestThatComesBetweenTheLooks) {
+TEST_F(IdleCost, ServesAnEarlierRequestThatComesBetweenTheLooks) {
   jobs->ring.signal(5000);
   EXPECT_EQ(calls_until_found(128, 40), 0u); // the first look has ended: 40 * 128 > 5000
   jobs->ring.signal(3000);
@@ -65,7 +66,7 @@ TEST_F(IdleCost, Row52_ServesAnEarlierRequestThatComesBetweenTheLooks) {
   EXPECT_EQ(jobs->cursor.peek(), 3000u);
 }
 
-TEST_F(IdleCost, Row52_BeginsAgainAfterTheCursorHasMoved) {
+TEST_F(IdleCost, BeginsAgainAfterTheCursorHasMoved) {
   jobs->ring.signal(5000);
   EXPECT_EQ(calls_until_found(128, 40), 0u);
   jobs->ring.release_rx(5000); // another request was served meanwhile, and this one with it: a lap
@@ -74,7 +75,7 @@ TEST_F(IdleCost, Row52_BeginsAgainAfterTheCursorHasMoved) {
   EXPECT_EQ(jobs->cursor.peek(), 0u);
 }
 
-TEST_F(IdleCost, Row52_WaitsAtASlotInFlightHoweverFarAway) {
+TEST_F(IdleCost, WaitsAtASlotInFlightHoweverFarAway) {
   jobs->ring.signal(4000);
   (*jobs)[3000].state.enter(job_phase::deferred);
   EXPECT_EQ(calls_until_found(128, 2 * kManySlots / 128), 0u);
@@ -127,7 +128,7 @@ void write_request(job_table &jobs, std::uint32_t slot, std::uint32_t function_i
 }
 
 // Before, every attach and every remove walked the ring: it asked about each job that any member was given.
-TEST_F(IdleCost, Row52_AMemberThatLeavesDoesNotLookAtTheJobsOfOthers) {
+TEST_F(IdleCost, AMemberThatLeavesDoesNotLookAtTheJobsOfOthers) {
   ring_router router(jobs);
   counting_member busy(*jobs, 1), other(*jobs, 2);
   detail::thread_counters counts;
@@ -145,7 +146,7 @@ TEST_F(IdleCost, Row52_AMemberThatLeavesDoesNotLookAtTheJobsOfOthers) {
   EXPECT_EQ(busy.questions, 0u);
 }
 
-TEST_F(IdleCost, Row52_ParkedRequestsAreHandedOutOldestFirst) {
+TEST_F(IdleCost, ParkedRequestsAreHandedOutOldestFirst) {
   ring_router router(jobs);
   counting_member reader(*jobs, 1), late(*jobs, 2);
   detail::thread_counters counts;

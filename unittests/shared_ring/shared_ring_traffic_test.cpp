@@ -27,7 +27,8 @@ std::uint32_t messages(const flavour &f) {
 
 class SharedRing : public ::testing::TestWithParam<flavour> {};
 
-TEST_P(SharedRing, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
+// Known failure 14.
+TEST_P(SharedRing, AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
   const flavour &f = GetParam();
   host_ring ring(f.shape);
   manager_handle manager;

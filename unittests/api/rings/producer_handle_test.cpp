@@ -100,7 +100,8 @@ TEST_F(ProducerHandle, ABatchIsClaimedAndCommittedTogether) {
     EXPECT_EQ(client.collect(i).header.request_id, i);
 }
 
-TEST_F(ProducerHandle, Row44_AHugeTimeoutWaitsForAFreeSlot) {
+// Known failure 44.
+TEST_F(ProducerHandle, AHugeTimeoutWaitsForAFreeSlot) {
   const auto dispatcher = serve();
   ring_client client(ring_);
   for (const std::uint64_t timeout :

@@ -8,7 +8,8 @@ namespace {
 
 class DeviceGraphHostile : public device_graph_test {};
 
-TEST_F(DeviceGraphHostile, Row58_GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt) {
+// Known failure 58.
+TEST_F(DeviceGraphHostile, GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt) {
   manager_handle manager;
   const host_ring ring({16, 256, false}, CUDAQ_MEMORY_MAPPED);
   const graph_set graphs({graph_of(100), graph_of(101), call_of(1)}, 256, 1000);

@@ -9,15 +9,14 @@ class DeviceGraph : public device_graph_test {};
 
 TEST_F(DeviceGraph, AnswersOneRequest) { run_mixed({4, 256, false}, {graph_of(100)}, 1, 1); }
 
-TEST_F(DeviceGraph, Row03_GoesOnBeyondTheLaunchLimitWithOneScheduler) {
+// Known failure 3.
+TEST_F(DeviceGraph, GoesOnBeyondTheLaunchLimitWithOneScheduler) {
   scheduler_options alone;
   alone.members = 1;
   run_mixed({4, 256, false}, {graph_of(100)}, 1000, 1, alone);
 }
 
-TEST_F(DeviceGraph, Row03_GoesOnBeyondTheLaunchLimitInRotation) {
-  run_mixed({4, 256, false}, {graph_of(100)}, 5000, 1);
-}
+TEST_F(DeviceGraph, GoesOnBeyondTheLaunchLimitInRotation) { run_mixed({4, 256, false}, {graph_of(100)}, 5000, 1); }
 
 TEST_F(DeviceGraph, ServesWithOneContextOneAtATime) {
   scheduler_options o;
@@ -31,7 +30,8 @@ TEST_F(DeviceGraph, LetsGraphsPublishByThemselves) {
   run_mixed({8, 256, false}, {graph_of(100), graph_of(101), call_of(1)}, 20000, 8, o);
 }
 
-TEST_F(DeviceGraph, Row15_GraphsAndDeviceCallsInOneTableWithRoutingKeys) {
+// Known failure 15.
+TEST_F(DeviceGraph, GraphsAndDeviceCallsInOneTableWithRoutingKeys) {
   run_mixed({64, 256, false}, {graph_of(100, 1), graph_of(100, 2), graph_of(101), call_of(1), call_of(2)},
             messages_or(100000), 64);
 }

@@ -22,7 +22,8 @@ void PrintTo(const flavour &f, std::ostream *out) { *out << f.name; }
 
 class HostGraphs : public gpu_test, public ::testing::WithParamInterface<flavour> {};
 
-TEST_P(HostGraphs, Row03_Row04_AnswerEveryRequestOnceAndWhole) {
+// Known failures 3, 4.
+TEST_P(HostGraphs, AnswerEveryRequestOnceAndWhole) {
   const flavour &f = GetParam();
   const std::uint32_t messages = messages_or(f.messages);
   const host_ring ring(f.shape, CUDAQ_MEMORY_MAPPED);

@@ -34,7 +34,8 @@ void spoil_stream(void *user, void *, cudaStream_t stream) {
   cudaGetLastError();
 }
 
-TEST_F(GraphFault, Row07_ALaunchErrorFailsItsOwnRequestAndTheWorkerIsMadeAnew) {
+// Known failure 7.
+TEST_F(GraphFault, ALaunchErrorFailsItsOwnRequestAndTheWorkerIsMadeAnew) {
   for (const bool markers : {true, false}) {
     const host_ring ring({8, 128, false}, CUDAQ_MEMORY_MAPPED);
     graph_plan plan;
@@ -66,7 +67,8 @@ TEST_F(GraphFault, Row07_ALaunchErrorFailsItsOwnRequestAndTheWorkerIsMadeAnew) {
   }
 }
 
-TEST_F(GraphFault, Row17_HooksThatThrow) {
+// Known failure 17.
+TEST_F(GraphFault, HooksThatThrow) {
   const host_ring ring({8, 128, false}, CUDAQ_MEMORY_MAPPED);
   graph_plan plan;
   plan.shape = ring.shape();
@@ -116,7 +118,8 @@ TEST_F(GraphFault, StartRefusesARingThatNoGraphCanRead) {
 
 class GraphTrap : public GraphFault, public ::testing::WithParamInterface<std::uint32_t> {};
 
-TEST_P(GraphTrap, Row09_ATrapFailsWhatIsPendingAndWhatComesAndStopReturns) {
+// Known failure 9.
+TEST_P(GraphTrap, ATrapFailsWhatIsPendingAndWhatComesAndStopReturns) {
   auto *ring = new host_ring({8, 128, false}, CUDAQ_MEMORY_MAPPED); // after a fault nothing can be freed
   graph_plan plan;
   plan.shape = ring->shape();

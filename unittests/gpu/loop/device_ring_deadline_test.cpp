@@ -28,13 +28,14 @@ protected:
   }
 };
 
-TEST_F(DeviceRingDeadline, Row44_AHugeDurationWaitsForTheAnswer) {
+// Known failure 44.
+TEST_F(DeviceRingDeadline, AHugeDurationWaitsForTheAnswer) {
   for (const std::uint64_t ns :
        {std::uint64_t{1} << 62, std::uint64_t{INT64_MAX}, std::uint64_t{INT64_MAX} + 1, UINT64_MAX - 1, UINT64_MAX})
     EXPECT_EQ(state_after(ns, true), 1u + CUDAQ_TX_READY) << ns;
 }
 
-TEST_F(DeviceRingDeadline, Row44_AShortDurationEndsWithoutAnAnswer) {
+TEST_F(DeviceRingDeadline, AShortDurationEndsWithoutAnAnswer) {
   for (const std::uint64_t ns : {0u, 1u, 1'000'000u})
     EXPECT_EQ(state_after(ns, false), 1u + CUDAQ_TX_EMPTY) << ns;
 }

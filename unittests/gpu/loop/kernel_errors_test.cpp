@@ -71,20 +71,21 @@ protected:
   std::array<std::uint64_t, CUDAQ_RPC_ERROR_COUNT> errors_{};
 };
 
-TEST_P(KernelErrors, Row07_DropsUnknownFunctionsAndCountsThem) {
+// Known failure 7.
+TEST_P(KernelErrors, DropsUnknownFunctionsAndCountsThem) {
   ASSERT_NO_FATAL_FAILURE(start());
   for (std::uint32_t n = 0; n < 5; ++n)
     expect_dropped(gpu_client::header(kUnknownId + n, 16, n), 0, &cudaq_dispatcher_stats_t::dropped_unknown_function);
   EXPECT_TRUE(eventually([&] { return dispatcher_->processed() == 10; })); // dropped or answered
 }
 
-TEST_P(KernelErrors, Row07_AnswersUnknownFunctionsIfAsked) {
+TEST_P(KernelErrors, AnswersUnknownFunctionsIfAsked) {
   ASSERT_NO_FATAL_FAILURE(start([](auto &options) { options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER; }));
   expect_answered(gpu_client::header(kUnknownId, 16, 5), some_bytes(16, 5), CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
   expect_answered(gpu_client::header(0, 0, 6), {}, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
 }
 
-TEST_P(KernelErrors, Row07_AnswersOrRefusesEntriesOfAnotherMode) {
+TEST_P(KernelErrors, AnswersOrRefusesEntriesOfAnotherMode) {
   if (GetParam().unified()) { // start refuses such an entry
     setup_.entries = all_handlers(kFifo32);
     dispatcher_ = std::make_unique<gpu_dispatcher>(manager_.get, setup_);
@@ -97,7 +98,7 @@ TEST_P(KernelErrors, Row07_AnswersOrRefusesEntriesOfAnotherMode) {
   expect_answered(gpu_client::header(kHostOnlyId, 8, 7), some_bytes(8, 7), CUDAQ_RPC_ERR_MODE_NOT_SERVED);
 }
 
-TEST_P(KernelErrors, Row07_DropsFramesWithoutMagicAndCountsThem) {
+TEST_P(KernelErrors, DropsFramesWithoutMagicAndCountsThem) {
   ASSERT_NO_FATAL_FAILURE(start());
   for (const std::uint32_t magic : {0u, 0x43555153u, 0x52515543u, 0xffffffffu}) {
     cudaq_rpc_header_t header = header_of(handler::reverse, 16);
@@ -106,7 +107,8 @@ TEST_P(KernelErrors, Row07_DropsFramesWithoutMagicAndCountsThem) {
   }
 }
 
-TEST_P(KernelErrors, Row08_AnswersLengthsBeyondTheSlot) {
+// Known failure 8.
+TEST_P(KernelErrors, AnswersLengthsBeyondTheSlot) {
   ASSERT_NO_FATAL_FAILURE(start());
   for (const std::uint32_t claimed :
        {kMost + 1, kSlotSize, 4096u, 0x7fffffffu, 0x80000000u, 0xffffffe8u, 0xffffffffu}) {
@@ -116,12 +118,12 @@ TEST_P(KernelErrors, Row08_AnswersLengthsBeyondTheSlot) {
   }
 }
 
-TEST_P(KernelErrors, Row08_AnswersResultsBeyondTheSlot) {
+TEST_P(KernelErrors, AnswersResultsBeyondTheSlot) {
   ASSERT_NO_FATAL_FAILURE(start());
   expect_answered(header_of(handler::claims_too_much, 4), some_bytes(4, 1), CUDAQ_RPC_ERR_RESULT_TOO_LARGE);
 }
 
-TEST_P(KernelErrors, Row07_PassesOnTheHandlersOwnErrors) {
+TEST_P(KernelErrors, PassesOnTheHandlersOwnErrors) {
   ASSERT_NO_FATAL_FAILURE(start());
   for (const std::int32_t status : {3, -3}) {
     const answer got = client_->call(id_of(handler::own_status), bytes_of(status), 12);
@@ -132,7 +134,7 @@ TEST_P(KernelErrors, Row07_PassesOnTheHandlersOwnErrors) {
 }
 
 // The value of an rx flag is never used as an address.
-TEST_P(KernelErrors, Row08_ServesAnyFlagValueAndCountsTheUnexpected) {
+TEST_P(KernelErrors, ServesAnyFlagValueAndCountsTheUnexpected) {
   ASSERT_NO_FATAL_FAILURE(start());
   std::uint64_t unexpected = 0;
   for (const std::uint64_t flag : {std::uint64_t{1}, std::uint64_t{0xdead0000}, ~std::uint64_t{0}}) {
@@ -152,14 +154,14 @@ TEST_P(KernelErrors, Row08_ServesAnyFlagValueAndCountsTheUnexpected) {
   EXPECT_EQ(dispatcher_->stats().dropped_flag_value, 0u);
 }
 
-TEST_P(KernelErrors, Row08_DropsUnexpectedFlagValuesIfStrict) {
+TEST_P(KernelErrors, DropsUnexpectedFlagValuesIfStrict) {
   ASSERT_NO_FATAL_FAILURE(start([](auto &options) { options.strict_flag_values = 1; }));
   for (const std::uint64_t flag : {std::uint64_t{1}, ~std::uint64_t{0}})
     expect_dropped(header_of(handler::reverse, 16), flag, &cudaq_dispatcher_stats_t::dropped_flag_value);
 }
 
 // The schema is checked only if the options request it.
-TEST_P(KernelErrors, Row07_AnswersSizesThatContradictTheSchemaIfAsked) {
+TEST_P(KernelErrors, AnswersSizesThatContradictTheSchemaIfAsked) {
   setup_.entries = all_handlers(GetParam());
   cudaq_handler_schema_t &args = setup_.entries[static_cast<std::size_t>(handler::reverse)].schema;
   args.num_args = 1;
@@ -184,7 +186,7 @@ TEST_P(KernelErrors, Row07_AnswersSizesThatContradictTheSchemaIfAsked) {
 }
 
 // Many requests at the same time, some of them wrong. Each is answered in its own slot.
-TEST_P(KernelErrors, Row07_MixesErrorsAndGoodRequests) {
+TEST_P(KernelErrors, MixesErrorsAndGoodRequests) {
   const auto put = [&](std::uint32_t n) { // every second request claims to be longer than a slot
     const cudaq_rpc_header_t header = header_of(handler::reverse, n % 2 == 0 ? 16 : kMost + 1, n);
     client_->put(header, some_bytes(16, n));

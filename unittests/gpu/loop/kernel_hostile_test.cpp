@@ -16,7 +16,8 @@ void PrintTo(const flavour &f, std::ostream *out) { *out << f.name; }
 
 class KernelHostile : public gpu_test, public ::testing::WithParamInterface<flavour> {};
 
-TEST_P(KernelHostile, Row58_GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt) {
+// Known failure 58.
+TEST_P(KernelHostile, GetsNothingPastTheChecksAndGoodRequestsAreServedAfterIt) {
   const flavour &f = GetParam();
   manager_handle manager;
   const host_ring ring(f.shape, CUDAQ_MEMORY_MAPPED);

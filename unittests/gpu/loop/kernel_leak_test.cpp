@@ -41,7 +41,8 @@ struct holdings {
 
 class KernelLeak : public gpu_test, public ::testing::WithParamInterface<kernel_kind> {};
 
-TEST_P(KernelLeak, Row12_AThousandStartsAndStopsLeaveNothingBehind) {
+// Known failure 12.
+TEST_P(KernelLeak, AThousandStartsAndStopsLeaveNothingBehind) {
   manager_handle manager;
   host_ring ring({3, 256, false}, CUDAQ_MEMORY_MAPPED);
   gpu_dispatcher dispatcher(manager.get, setup_of(GetParam(), ring));
@@ -61,7 +62,7 @@ TEST_P(KernelLeak, Row12_AThousandStartsAndStopsLeaveNothingBehind) {
   EXPECT_EQ(dispatcher.processed(), 102u);
 }
 
-TEST_P(KernelLeak, Row12_DispatchersMadeAnewLeaveNothingBehind) {
+TEST_P(KernelLeak, DispatchersMadeAnewLeaveNothingBehind) {
   manager_handle manager;
   host_ring ring({3, 256, false}, CUDAQ_MEMORY_MAPPED);
   holdings before;

@@ -28,7 +28,8 @@ void PrintTo(const flavour &f, std::ostream *out) { *out << f.name; }
 
 class KernelSharedRing : public gpu_test, public ::testing::WithParamInterface<flavour> {};
 
-TEST_P(KernelSharedRing, Row14_AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
+// Known failure 14.
+TEST_P(KernelSharedRing, AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
   const flavour &f = GetParam();
   const std::uint32_t messages = messages_or(f.messages);
   const auto of_kernels = static_cast<std::uint32_t>(f.kernels.size()) * kEach;
@@ -101,7 +102,8 @@ protected:
   std::unique_ptr<checked_device_functions> functions_;
 };
 
-TEST_F(KernelSharedRingMember, Row14_IsRefusedAFunctionThatAnotherServes) {
+// Known failure 14.
+TEST_F(KernelSharedRingMember, IsRefusedAFunctionThatAnotherServes) {
   gpu_dispatcher first(manager_->get, shared_setup(kFifo32, *ring_, 0));
   gpu_dispatcher same(manager_->get, shared_setup(kCooperative1x128, *ring_, 1));
   ASSERT_NO_FATAL_FAILURE(first.expect_start());
@@ -114,7 +116,7 @@ TEST_F(KernelSharedRingMember, Row14_IsRefusedAFunctionThatAnotherServes) {
   EXPECT_NE(std::strstr(cudaq_last_error_message(), "0x00000001"), nullptr) << cudaq_last_error_message();
 }
 
-TEST_F(KernelSharedRingMember, Row14_AndAKernelWithoutTheModeExcludeEachOther) {
+TEST_F(KernelSharedRingMember, AndAKernelWithoutTheModeExcludeEachOther) {
   gpu_dispatcher shared(manager_->get, shared_setup(kFifo32, *ring_, 0));
   gpu_dispatcher alone(manager_->get, setup_of(kFifo32, *ring_));
   ASSERT_NO_FATAL_FAILURE(shared.expect_start());
@@ -134,7 +136,7 @@ void launch_and_tell(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, u
                     num_slots, blocks, threads, stream);
 }
 
-TEST_F(KernelSharedRingMember, Row14_OfTheProgramIsRefused) {
+TEST_F(KernelSharedRingMember, OfTheProgramIsRefused) {
   gpu_dispatcher dispatcher(manager_->get, shared_setup(kFifo32, *ring_, 0));
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_launch_fn(dispatcher.get, launch_and_tell));
   const call_result refused = dispatcher.start();
@@ -144,7 +146,7 @@ TEST_F(KernelSharedRingMember, Row14_OfTheProgramIsRefused) {
   EXPECT_NE(refused.text.find("launched no kernel of the library"), std::string::npos) << refused.text;
 }
 
-TEST_F(KernelSharedRingMember, Row14_StopsAndRestartsInTraffic) {
+TEST_F(KernelSharedRingMember, StopsAndRestartsInTraffic) {
   const auto host = make_shared_host(manager_->get, *ring_, 0,
                                      false); // not a default owner: that one would answer while the kernel is stopped
   checked_function on_host(kFirstHostId, 100000);
@@ -168,7 +170,7 @@ TEST_F(KernelSharedRingMember, Row14_StopsAndRestartsInTraffic) {
   load.expect_clean();
 }
 
-TEST_F(KernelSharedRingMember, Row14_EndedByTheCallersFlagLeavesItsRequestsToTheDefaultOwner) {
+TEST_F(KernelSharedRingMember, EndedByTheCallersFlagLeavesItsRequestsToTheDefaultOwner) {
   const auto host = make_shared_host(manager_->get, *ring_);
   gpu_dispatcher kernel(manager_->get, shared_setup(kFifo32, *ring_, 0));
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(host->get));
@@ -182,7 +184,7 @@ TEST_F(KernelSharedRingMember, Row14_EndedByTheCallersFlagLeavesItsRequestsToThe
 }
 
 // cudaq_dispatch_kernel_set_shared_ring_mode is used for launches without a dispatcher.
-TEST_F(KernelSharedRingMember, Row14_LaunchedDirectlyLeavesOthersRequestsInPlace) {
+TEST_F(KernelSharedRingMember, LaunchedDirectlyLeavesOthersRequestsInPlace) {
   int occupancy = 0;
   CUDA_ASSERT_OK(cudaq_dispatch_kernel_query_occupancy(&occupancy, 32)); // this call loads the kernels
   const cudaq_ringbuffer_t &r = ring_->ring;
@@ -216,7 +218,8 @@ TEST_F(KernelSharedRingMember, Row14_LaunchedDirectlyLeavesOthersRequestsInPlace
 class KernelSharedRingFault : public gpu_test {};
 
 // Nothing is freed, because the device cannot be used any more.
-TEST_F(KernelSharedRingFault, Row09_Row14_LeavesItsRequestsToTheDefaultOwner) {
+// Known failures 9, 14.
+TEST_F(KernelSharedRingFault, LeavesItsRequestsToTheDefaultOwner) {
   cudaq_dispatch_manager_t *manager = nullptr;
   CUDAQ_ASSERT_OK(cudaq_dispatch_manager_create(&manager));
   auto *ring = new host_ring({4, 256, false}, CUDAQ_MEMORY_MAPPED); // never freed
@@ -285,7 +288,8 @@ private:
 class KernelSharedRingViews : public gpu_test {};
 
 // As existing programs do: the kernel's struct has device pointers only, the host dispatcher's has host pointers only.
-TEST_F(KernelSharedRingViews, Row61_AKernelAndAHostDispatcherShareARingEachWithItsOwnView) {
+// Known failure 61.
+TEST_F(KernelSharedRingViews, AKernelAndAHostDispatcherShareARingEachWithItsOwnView) {
   for (const bool registered : {false, true}) {
     constexpr std::uint32_t kSlots = 16, kMessages = 2000;
     const host_ring shape({kSlots, 256, false}, CUDAQ_MEMORY_MAPPED); // only its geometry is used
@@ -333,7 +337,7 @@ TEST_F(KernelSharedRingViews, Row61_AKernelAndAHostDispatcherShareARingEachWithI
   }
 }
 
-TEST_F(KernelSharedRingViews, Row61_ARingInDeviceMemoryIsRefusedWithTheArrayAndTheReason) {
+TEST_F(KernelSharedRingViews, ARingInDeviceMemoryIsRefusedWithTheArrayAndTheReason) {
   const host_ring shape({4, 256, false}, CUDAQ_MEMORY_MAPPED);
   const device_array<std::uint64_t> flags(4);
   const manager_handle manager;

@@ -59,7 +59,8 @@ void run_together(const std::vector<neighbour> &neighbours, std::uint32_t messag
   dispatchers.clear();
 }
 
-TEST_F(SideBySide, Row11_TwoRegularTwoCooperativeAndAUnifiedDispatcherDoNotMix) {
+// Known failure 11.
+TEST_F(SideBySide, TwoRegularTwoCooperativeAndAUnifiedDispatcherDoNotMix) {
   run_together({{kFifo32, {64, 128, false}},
                 {kAny4x64, {128, 64, false}},
                 {kCooperative1x128, {64, 256, true}},
@@ -69,7 +70,7 @@ TEST_F(SideBySide, Row11_TwoRegularTwoCooperativeAndAUnifiedDispatcherDoNotMix) 
 }
 
 // Two dispatchers of the same kind would share module-wide state, if there were any.
-TEST_F(SideBySide, Row11_TwinsDoNotMix) {
+TEST_F(SideBySide, TwinsDoNotMix) {
   for (const kernel_kind &kind : each_kind()) {
     SCOPED_TRACE(kind.name);
     ASSERT_NO_FATAL_FAILURE(run_together({{kind, {3, 128, false}}, {kind, {64, 256, false}}}, messages_or(5000)));
@@ -77,7 +78,8 @@ TEST_F(SideBySide, Row11_TwinsDoNotMix) {
 }
 
 // One dispatcher stops and starts again while the others serve.
-TEST_F(SideBySide, Row11_Row12_StoppingOneLeavesTheOthersAlone) {
+// Known failures 11, 12.
+TEST_F(SideBySide, StoppingOneLeavesTheOthersAlone) {
   manager_handle manager;
   std::vector<std::unique_ptr<host_ring>> rings;
   std::vector<std::unique_ptr<gpu_dispatcher>> dispatchers;

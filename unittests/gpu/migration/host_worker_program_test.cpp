@@ -95,7 +95,8 @@ protected:
   cudaGraphExec_t graphs[kWorkers] = {};
 };
 
-TEST_F(WorkerProgram, Row65_AThreadAnswersAndSetsTheBitOfTheIdleMask) {
+// Known failure 65.
+TEST_F(WorkerProgram, AThreadAnswersAndSetsTheBitOfTheIdleMask) {
   for (std::size_t w = 0; w < kWorkers; ++w)
     CUDA_ASSERT_OK(make_mailbox_graph(mailbox->dev + w, output->dev + w, ready->dev + w, streams[w], &graphs[w]));
   std::atomic<std::uint64_t> idle_mask{(1u << kWorkers) - 1};
@@ -129,7 +130,7 @@ TEST_F(WorkerProgram, Row65_AThreadAnswersAndSetsTheBitOfTheIdleMask) {
   EXPECT_EQ(idle_mask.load(), (1u << kWorkers) - 1);
 }
 
-TEST_F(WorkerProgram, Row65_AGraphFindsItsContextInTheMailboxAndPublishes) {
+TEST_F(WorkerProgram, AGraphFindsItsContextInTheMailboxAndPublishes) {
   make_context_graphs();
   cudaq_host_dispatch_loop_ctx_t ctx{};
   ctx.io_ctxs_host = contexts->host;
@@ -137,7 +138,8 @@ TEST_F(WorkerProgram, Row65_AGraphFindsItsContextInTheMailboxAndPublishes) {
   run(ctx);
 }
 
-TEST_F(WorkerProgram, Row64_ADispatcherWithAMailboxOfContexts) {
+// Known failure 64.
+TEST_F(WorkerProgram, ADispatcherWithAMailboxOfContexts) {
   make_context_graphs();
   std::vector<cudaq_host_worker_t> workers(kWorkers);
   for (std::size_t w = 0; w < kWorkers; ++w) {

@@ -23,7 +23,8 @@ protected:
   }
 };
 
-TEST_F(ServiceProgram, Row64_ADecoderServiceFromAPathAnswersInTheFrame) {
+// Known failure 64.
+TEST_F(ServiceProgram, ADecoderServiceFromAPathAnswersInTheFrame) {
   pinned_ring ring;
   pinned<void *> mailbox;
   cudaq::qec::AIDecoderService service("passthrough:64", mailbox.dev);
@@ -44,7 +45,7 @@ TEST_F(ServiceProgram, Row64_ADecoderServiceFromAPathAnswersInTheFrame) {
   }
 }
 
-TEST_F(ServiceProgram, Row64_APredecoderServiceFromAPathHandsJobsToTheCpu) {
+TEST_F(ServiceProgram, APredecoderServiceFromAPathHandsJobsToTheCpu) {
   pinned_ring ring;
   pinned<void *> mailbox;
   cudaq::qec::AIPreDecoderService service("passthrough:64", mailbox.dev, 4);
@@ -65,7 +66,7 @@ TEST_F(ServiceProgram, Row64_APredecoderServiceFromAPathHandsJobsToTheCpu) {
   }
 }
 
-TEST_F(ServiceProgram, Row64_AModelThatCannotBeOpenedThrowsWithItsPath) {
+TEST_F(ServiceProgram, AModelThatCannotBeOpenedThrowsWithItsPath) {
   pinned<void *> mailbox;
   try {
     cudaq::qec::AIDecoderService service("/does/not/exist.onnx", mailbox.dev);

@@ -103,7 +103,8 @@ protected:
   manager_handle manager_;
 };
 
-TEST_F(AiServiceAsDeviceGraph, Row23_EveryRequestHasItsOwnAnswer) { serve({4, 2048, false}, 1, 3000); }
+// Known failure 23.
+TEST_F(AiServiceAsDeviceGraph, EveryRequestHasItsOwnAnswer) { serve({4, 2048, false}, 1, 3000); }
 TEST_F(AiServiceAsDeviceGraph, ServesInPlace) { serve({4, 2048, true}, 1, 3000); }
 TEST_F(AiServiceAsDeviceGraph, APoolOfServicesServesSideBySide) { serve({16, 2048, false}, 4, 5000); }
 

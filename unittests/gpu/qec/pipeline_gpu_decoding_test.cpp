@@ -108,7 +108,8 @@ protected:
   PipelineOnTwoGpus() : gpu_test(2) {}
 };
 
-TEST_F(PipelineOnTwoGpus, Row10_PipelinesOfBothAnswerAsOffline) {
+// Known failure 10.
+TEST_F(PipelineOnTwoGpus, PipelinesOfBothAnswerAsOffline) {
   const qec::shot_set set = recorded("surface_z_d7_p0.005");
   const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
                                       static_cast<std::uint32_t>(set.num_observables)};

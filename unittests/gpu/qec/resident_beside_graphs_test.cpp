@@ -85,7 +85,8 @@ private:
 
 class ResidentBesideGraphs : public gpu_test {};
 
-TEST_F(ResidentBesideGraphs, Row05_Row06_AllServeAndTheResidentBlocksStopFirst) {
+// Known failures 5, 6.
+TEST_F(ResidentBesideGraphs, AllServeAndTheResidentBlocksStopFirst) {
   three_engines all;
   ASSERT_NO_FATAL_FAILURE(all.start_resident());
   ASSERT_NO_FATAL_FAILURE(all.serve_by_resident());
@@ -100,7 +101,7 @@ TEST_F(ResidentBesideGraphs, Row05_Row06_AllServeAndTheResidentBlocksStopFirst) 
   all.expect_all_answered();
 }
 
-TEST_F(ResidentBesideGraphs, Row05_Row06_AllServeAndTheResidentBlocksStopLast) {
+TEST_F(ResidentBesideGraphs, AllServeAndTheResidentBlocksStopLast) {
   three_engines all;
   ASSERT_NO_FATAL_FAILURE(all.start_resident());
   ASSERT_NO_FATAL_FAILURE(all.start_others());

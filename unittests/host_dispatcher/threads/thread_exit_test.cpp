@@ -46,7 +46,8 @@ protected:
   bench b{{}, table(), config()};
 };
 
-TEST_P(ThreadExit, Row55_OfAHandlerAnswersItsRequestAndFailsTheRun) {
+// Known failure 55.
+TEST_P(ThreadExit, OfAHandlerAnswersItsRequestAndFailsTheRun) {
   for (std::uint32_t round = 1; round <= 2; ++round) {
     b.start();
     EXPECT_EQ(b.client.call(kOther, {1, 2}, 1).header.status, 0);
@@ -72,7 +73,7 @@ TEST_P(ThreadExit, Row55_OfAHandlerAnswersItsRequestAndFailsTheRun) {
 }
 
 // Every request that was accepted gets an answer. The others stay in their slots for the next run.
-TEST_P(ThreadExit, Row55_LeavesNoAcceptedRequestWithoutAnAnswer) {
+TEST_P(ThreadExit, LeavesNoAcceptedRequestWithoutAnAnswer) {
   for (std::uint32_t id = 0; id < 7; ++id)
     b.client.send(id == 2 ? kFn : kOther, {1}, id);
   b.start();
@@ -97,7 +98,7 @@ TEST_P(ThreadExit, Row55_LeavesNoAcceptedRequestWithoutAnAnswer) {
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.get()));
 }
 
-TEST_P(ThreadExit, Row55_IsReportedByDestroyOnlyAsAnEndedRun) {
+TEST_P(ThreadExit, IsReportedByDestroyOnlyAsAnEndedRun) {
   b.start();
   EXPECT_EQ(b.client.call(kFn, {}, 2).header.status, CUDAQ_RPC_ERR_HANDLER_THREW);
 } // the fixture's destroy must return CUDAQ_OK
@@ -110,7 +111,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &tested) { return std::string(tested.param.name); });
 
 // The handler has given its job to another thread before it ends its own.
-TEST(ThreadExitOfDeferredJobs, Row55_AnswersTheJobOnce) {
+// Known failure 55.
+TEST(ThreadExitOfDeferredJobs, AnswersTheJobOnce) {
   for (const std::uint32_t pool : {0u, 1u}) {
     bench b;
     cudaq_host_job_t job{};
@@ -135,7 +137,8 @@ TEST(ThreadExitOfDeferredJobs, Row55_AnswersTheJobOnce) {
   }
 }
 
-TEST(ThreadExitInLoop, Row55_EndsTheCallersThreadAfterItsRequestsAreAnswered) {
+// Known failure 55.
+TEST(ThreadExitInLoop, EndsTheCallersThreadAfterItsRequestsAreAnswered) {
   for (const std::uint32_t pool : {0u, 2u}) {
     host_ring ring({4, 64, false});
     cudaq_function_entry_t entries[] = {host_entry("exit", exit_v1), host_entry("reverse", reverse_handler)};
@@ -162,7 +165,8 @@ TEST(ThreadExitInLoop, Row55_EndsTheCallersThreadAfterItsRequestsAreAnswered) {
 }
 
 // All calls that wait or may make system calls.
-TEST(Cancellation, Row55_TakesEffectAfterTheCallAndNotInIt) {
+// Known failure 55.
+TEST(Cancellation, TakesEffectAfterTheCallAndNotInIt) {
   gate closed;
   bench b;
   b.on(kFn, [&](cudaq_host_call_t &) { return closed.pass(), 0; });
@@ -203,7 +207,7 @@ TEST(Cancellation, Row55_TakesEffectAfterTheCallAndNotInIt) {
 }
 
 // A handler passes its thread on to code that cancels it.
-TEST(Cancellation, Row55_OfALibraryThreadHasNoEffect) {
+TEST(Cancellation, OfALibraryThreadHasNoEffect) {
   for (const std::uint32_t pool : {0u, 1u}) {
     bench b;
     b.options.handler_pool_size = pool;

@@ -27,7 +27,8 @@ std::uint64_t blocked_by(pid_t tid) {
   return 0;
 }
 
-TEST(ThreadSignals, Row46_RunNoHandlerOnDispatcherAndPoolThreads) {
+// Known failure 46.
+TEST(ThreadSignals, RunNoHandlerOnDispatcherAndPoolThreads) {
   for (const std::uint32_t policy : {CUDAQ_WAIT_SPIN_YIELD, CUDAQ_WAIT_BLOCK}) {
     const host_ring ring({8, 64, false});
     manager_handle manager;
@@ -47,7 +48,7 @@ TEST(ThreadSignals, Row46_RunNoHandlerOnDispatcherAndPoolThreads) {
   }
 }
 
-TEST(ThreadSignals, Row46_LeaveTheSynchronousOnesUnblocked) {
+TEST(ThreadSignals, LeaveTheSynchronousOnesUnblocked) {
   const host_ring ring({8, 64, false});
   manager_handle manager;
   host_dispatcher_handle dispatcher(manager.get, ring, {}, host_config(ring.shape()));

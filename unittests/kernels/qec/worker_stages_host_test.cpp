@@ -42,7 +42,8 @@ TYPED_TEST(WorkerStagesOnHost, AStageThatHangsIsReportedAfterItsTimeLimitAndAwai
   EXPECT_TRUE(r.pipeline.last_stop().drained) << r.pipeline.last_stop().text;
 }
 
-TYPED_TEST(WorkerStagesOnHost, Row44_AHugeTimeLimitWaitsForTheStage) {
+// Known failure 44.
+TYPED_TEST(WorkerStagesOnHost, AHugeTimeLimitWaitsForTheStage) {
   for (const std::uint64_t limit :
        {std::uint64_t{1} << 62, std::uint64_t{INT64_MAX}, std::uint64_t{INT64_MAX} + 1, UINT64_MAX}) {
     TypeParam own;

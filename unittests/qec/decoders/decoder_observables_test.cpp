@@ -34,7 +34,8 @@ chains make_chains(std::uint64_t num_observables) {
 
 class DecoderObservables : public testing::TestWithParam<std::string> {};
 
-TEST_P(DecoderObservables, Row33_EachOfManyObservablesComesBackInItsOwnBit) {
+// Known failure 33.
+TEST_P(DecoderObservables, EachOfManyObservablesComesBackInItsOwnBit) {
   for (const std::uint64_t num_observables : {1U, 31U, 32U, 33U, 64U, 65U}) {
     const chains made = make_chains(num_observables);
     const auto with = make_or_throw(GetParam(), made.dem);
@@ -45,7 +46,7 @@ TEST_P(DecoderObservables, Row33_EachOfManyObservablesComesBackInItsOwnBit) {
   }
 }
 
-TEST_P(DecoderObservables, Row33_SeveralObservablesAtOnceAllComeBack) {
+TEST_P(DecoderObservables, SeveralObservablesAtOnceAllComeBack) {
   for (const std::uint64_t num_observables : {31U, 32U, 33U, 64U, 65U}) {
     const chains made = make_chains(num_observables);
     const auto with = make_or_throw(GetParam(), made.dem);
@@ -61,7 +62,7 @@ TEST_P(DecoderObservables, Row33_SeveralObservablesAtOnceAllComeBack) {
   }
 }
 
-TEST_P(DecoderObservables, Row33_ParallelEdgesMergeAsIndependentErrors) {
+TEST_P(DecoderObservables, ParallelEdgesMergeAsIndependentErrors) {
   // D0 and D1 fire. Either one edge of p = 0.1 explains it, or two errors at the boundary of p = 0.2 each, one with L0.
   // Log-odds: 2.2 for the edge, 2.8 for the two errors, so the decoder chooses the edge.
   const std::string boundary = "error(0.2) D0 L0\nerror(0.2) D1\n";
@@ -72,14 +73,14 @@ TEST_P(DecoderObservables, Row33_ParallelEdgesMergeAsIndependentErrors) {
             bits(1, {}));
 }
 
-TEST_P(DecoderObservables, Row33_ParallelBoundaryEdgesKeepTheirObservable) {
+TEST_P(DecoderObservables, ParallelBoundaryEdgesKeepTheirObservable) {
   const std::string dem = "error(0.01) D0 L1\nerror(0.01) D0 L1\nerror(0.01) D0 D1\nerror(0.01) D1 L0\n";
   const auto with = make_or_throw(GetParam(), dem);
   EXPECT_EQ(decode(*with, {0}).observables, bits(2, {1}));
   EXPECT_EQ(decode(*with, {1}).observables, bits(2, {0}));
 }
 
-TEST_P(DecoderObservables, Row33_ParallelEdgesTakeTheLikeliestObservables) {
+TEST_P(DecoderObservables, ParallelEdgesTakeTheLikeliestObservables) {
   // Only codes of distance 2 or less have such errors. Both orders, at the boundary and between two detectors.
   for (const char *dem : {"error(0.01) D0 L0\nerror(0.1) D0 L1\n", "error(0.1) D0 L1\nerror(0.01) D0 L0\n"})
     EXPECT_EQ(decode(*make_or_throw(GetParam(), dem), {0}).observables, bits(2, {1})) << dem;

@@ -32,7 +32,8 @@ namespace {
 
 class DecoderOutOfMemory : public testing::TestWithParam<std::string> {};
 
-TEST_P(DecoderOutOfMemory, Row17_EveryFailedAllocationCostsOneShotOnly) {
+// Known failure 17.
+TEST_P(DecoderOutOfMemory, EveryFailedAllocationCostsOneShotOnly) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "a matcher that ran out of memory is leaked on purpose, and the leak checker reports it";
 #endif

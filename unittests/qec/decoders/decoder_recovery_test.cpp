@@ -28,7 +28,8 @@ protected:
   std::unique_ptr<decoder> with_ = make_or_throw(GetParam(), kRing);
 };
 
-TEST_P(DecoderRecovery, Row17_OddParityWithoutBoundaryThenAGoodSyndrome) {
+// Known failure 17.
+TEST_P(DecoderRecovery, OddParityWithoutBoundaryThenAGoodSyndrome) {
   for (int lap = 0; lap < 3; ++lap) {
     expect_bad_shot({0}, decode_status::no_solution);
     expect_good_shots();
@@ -37,7 +38,7 @@ TEST_P(DecoderRecovery, Row17_OddParityWithoutBoundaryThenAGoodSyndrome) {
   }
 }
 
-TEST_P(DecoderRecovery, Row17_OutOfRangeIndexThenAGoodSyndrome) {
+TEST_P(DecoderRecovery, OutOfRangeIndexThenAGoodSyndrome) {
   for (const std::uint64_t bad : {std::uint64_t{6}, std::uint64_t{7}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
     expect_bad_shot({0, bad}, decode_status::bad_detector_index);
     expect_bad_shot({bad, 0, 1}, decode_status::bad_detector_index);
@@ -45,25 +46,25 @@ TEST_P(DecoderRecovery, Row17_OutOfRangeIndexThenAGoodSyndrome) {
   }
 }
 
-TEST_P(DecoderRecovery, Row17_ErrorErrorThenCorrectOnOneInstance) {
+TEST_P(DecoderRecovery, ErrorErrorThenCorrectOnOneInstance) {
   expect_bad_shot({2}, decode_status::no_solution);
   expect_bad_shot({1, 99}, decode_status::bad_detector_index);
   expect_bad_shot({3, 0, 3}, decode_status::duplicate_detector_index);
   expect_good_shots();
 }
 
-TEST_P(DecoderRecovery, Row17_EventAtADetectorWithoutErrorsHasNoSolution) {
+TEST_P(DecoderRecovery, EventAtADetectorWithoutErrorsHasNoSolution) {
   expect_bad_shot({5}, decode_status::no_solution);
   expect_good_shots();
 }
 
-TEST_P(DecoderRecovery, Row17_EmptyAnswerAreaIsAnErrorNotACrash) {
+TEST_P(DecoderRecovery, EmptyAnswerAreaIsAnErrorNotACrash) {
   const std::vector<std::uint64_t> events{0, 1};
   EXPECT_EQ(with_->decode(events, {}), decode_status::buffer_too_small);
   expect_good_shots();
 }
 
-TEST_P(DecoderRecovery, Row17_ManyFailuresAmongRealShotsChangeNoAnswer) {
+TEST_P(DecoderRecovery, ManyFailuresAmongRealShotsChangeNoAnswer) {
   const shot_set set = load_committed(shot_set_name(3, "0.005"));
   const auto disturbed = make_or_throw(GetParam(), set.dem_text);
   const auto quiet = make_or_throw(GetParam(), set.dem_text);
@@ -79,7 +80,7 @@ TEST_P(DecoderRecovery, Row17_ManyFailuresAmongRealShotsChangeNoAnswer) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, DecoderRecovery, testing::ValuesIn(all_decoder_kinds()), kind_name);
 
-TEST(DecoderRecovery, Row17_OddParityAbove64ObservablesThenAGoodSyndrome) {
+TEST(DecoderRecovery, OddParityAbove64ObservablesThenAGoodSyndrome) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const auto with = make_or_throw("pymatching", "error(0.1) D0 D1 L69\nerror(0.1) D1 D2\nerror(0.1) D2 D0\n");
   for (int lap = 0; lap < 3; ++lap) {

@@ -23,14 +23,15 @@ std::vector<random_error> random_multigraph(std::mt19937 &random) {
   return result;
 }
 
-TEST(MatchingLeastWeight, Row42_IsReachedByVariantsOnBothSidesOfOneHalf) {
+// Known failure 42.
+TEST(MatchingLeastWeight, IsReachedByVariantsOnBothSidesOfOneHalf) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   std::mt19937 random(42);
   for (int model = 0; model < 200 && !testing::Test::HasFailure(); ++model)
     expect_least("pymatching", random_multigraph(random));
 }
 
-TEST(MatchingLeastWeight, Row42_IsReachedByRandomGraphsLikelierThanNot) {
+TEST(MatchingLeastWeight, IsReachedByRandomGraphsLikelierThanNot) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   std::mt19937 random(5);
   for (int model = 0; model < 60 && !testing::Test::HasFailure(); ++model)
@@ -39,7 +40,7 @@ TEST(MatchingLeastWeight, Row42_IsReachedByRandomGraphsLikelierThanNot) {
 
 // Weights -2.2, 1.1 and 3.9. Without events the least set is the first and the second error, with both events it is the
 // first alone.
-TEST(MatchingLeastWeight, Row42_UsesTwoVariantsOfOneEdge) {
+TEST(MatchingLeastWeight, UsesTwoVariantsOfOneEdge) {
   for (const std::string &kind : decoder_kinds()) {
     const auto with = make_or_throw(kind, "error(0.9) D0 D1 L0\nerror(0.25) D0 D1 L1\nerror(0.02) D0 D1 L2\n");
     EXPECT_EQ(decode(*with, {}).observables, bits(3, {0, 1})) << kind;
@@ -47,7 +48,7 @@ TEST(MatchingLeastWeight, Row42_UsesTwoVariantsOfOneEdge) {
   }
 }
 
-TEST(MatchingLeastWeight, Row42_HoldsAboveSixtyFourObservables) {
+TEST(MatchingLeastWeight, HoldsAboveSixtyFourObservables) {
   for (const std::string &kind : decoder_kinds()) {
     const auto with = make_or_throw(kind, "error(0.9) D0 D1 L0 L70\nerror(0.25) D0 D1 L1\nerror(0.1) D0 L69\n");
     EXPECT_EQ(decode(*with, {}).observables, bits(71, {0, 1, 70})) << kind;
@@ -57,7 +58,7 @@ TEST(MatchingLeastWeight, Row42_HoldsAboveSixtyFourObservables) {
 }
 
 // Errors without detectors are in the least set if they are likelier than not. They merge, too: 0.6 twice is 0.48.
-TEST(MatchingLeastWeight, Row42_FlipsObservablesOfLikelyErrorsWithoutDetectors) {
+TEST(MatchingLeastWeight, FlipsObservablesOfLikelyErrorsWithoutDetectors) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const auto with = make_or_throw("pymatching", "error(0.1) D0\nerror(0.9) L0 L1\nerror(1) L1\nerror(0.4) L2\n"
                                                 "error(0.6) L3\nerror(0.6) L3\nerror(1) L4\nerror(1) L4\n");
@@ -65,7 +66,8 @@ TEST(MatchingLeastWeight, Row42_FlipsObservablesOfLikelyErrorsWithoutDetectors) 
   EXPECT_EQ(decode(*with, {0}).observables, bits(5, {0}));
 }
 
-TEST(MatchingLeastWeight, Row43_KeepsErrorsAsRareAsTheSmallestDouble) {
+// Known failure 43.
+TEST(MatchingLeastWeight, KeepsErrorsAsRareAsTheSmallestDouble) {
   for (const std::string &kind : decoder_kinds()) {
     const auto with = make_or_throw(kind, "error(5e-324) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D1\n");
     EXPECT_EQ(decode(*with, {0}).observables, bits(1, {})) << kind;

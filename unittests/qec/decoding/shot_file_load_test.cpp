@@ -65,7 +65,8 @@ TEST_F(ShotFile, RefusesAMissingFile) {
   }
 }
 
-TEST_F(ShotFile, Row68_ASetWithoutAMetaHasItsSizesFromTheModel) {
+// Known failure 68.
+TEST_F(ShotFile, ASetWithoutAMetaHasItsSizesFromTheModel) {
   fs::remove(folder_ / "set.meta");
   auto set = load_shot_set(folder_, "set");
   ASSERT_TRUE(set) << set.error;

@@ -45,7 +45,8 @@ protected:
   }
 };
 
-TEST_P(PipelineExternalRing, Row20_ProducerAndConsumerOutsideGetEveryAnswerOnce) {
+// Known failure 20.
+TEST_P(PipelineExternalRing, ProducerAndConsumerOutsideGetEveryAnswerOnce) {
   foreign_ring foreign(8, GetParam());
   pipeline_rig rig(config(foreign, 2), 2000);
   std::atomic<std::uint64_t> failed{0};
@@ -214,7 +215,7 @@ TEST_P(PipelineExternalRing, AWorkerThatAnswersAfterTheStopsDeadlineIsWaitedFor)
   EXPECT_EQ(s.given_up, 1);
 }
 
-TEST_P(PipelineExternalRing, Row20_StagesThatFailAreAnswersAndCompletions) {
+TEST_P(PipelineExternalRing, StagesThatFailAreAnswersAndCompletions) {
   foreign_ring foreign(8, GetParam());
   pipeline_rig rig(config(foreign, 2));
   std::vector<std::atomic<int>> times(301);

@@ -70,7 +70,8 @@ protected:
   request_result last;
 };
 
-TEST_F(PipelineFailures, Row34_AStageThatFailsIsAFailedCompletionAndTheWorkerGoesOn) {
+// Known failure 34.
+TEST_F(PipelineFailures, AStageThatFailsIsAFailedCompletionAndTheWorkerGoesOn) {
   rig.pipeline->set_gpu_stage([&](int id) {
     gpu_worker_resources r = rig.resources(id);
     r.host_stage_fn = &copy_worker::copy_or_fail;
@@ -90,7 +91,7 @@ TEST_F(PipelineFailures, Row34_AStageThatFailsIsAFailedCompletionAndTheWorkerGoe
   EXPECT_NE(rig.pipeline->dump().find("2 GPU stage"), std::string::npos) << rig.pipeline->dump();
 }
 
-TEST_F(PipelineFailures, Row34_AFlagThatAFailedStageLeftIsNotTakenForTheNextRequests) {
+TEST_F(PipelineFailures, AFlagThatAFailedStageLeftIsNotTakenForTheNextRequests) {
   asynchronous_stage stage{rig.workers[0]};
   std::atomic<int> cpu_stages{0};
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
@@ -114,7 +115,7 @@ TEST_F(PipelineFailures, Row34_AFlagThatAFailedStageLeftIsNotTakenForTheNextRequ
   EXPECT_EQ(last.response, payload);
 }
 
-TEST_F(PipelineFailures, Row34_AHookThatThrowsAfterTheLaunchLeavesTheWorkerToItsStage) {
+TEST_F(PipelineFailures, AHookThatThrowsAfterTheLaunchLeavesTheWorkerToItsStage) {
   asynchronous_stage stage{rig.workers[0]};
   static std::atomic<bool> throws{false};
   throws = true;
@@ -141,7 +142,8 @@ TEST_F(PipelineFailures, Row34_AHookThatThrowsAfterTheLaunchLeavesTheWorkerToIts
   EXPECT_EQ(last.response, payload);
 }
 
-TEST_F(PipelineFailures, Row17_ACpuStageThatThrowsIsAnErrorAnswer) {
+// Known failure 17.
+TEST_F(PipelineFailures, ACpuStageThatThrowsIsAnErrorAnswer) {
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     std::uint64_t k = 0;
     std::memcpy(&k, c.gpu_output, sizeof(k));
@@ -195,7 +197,8 @@ TEST_F(PipelineFailures, ACompletionHandlerThatThrowsLosesNothing) {
   EXPECT_NE(rig.pipeline->dump().find("10 completion handler"), std::string::npos) << rig.pipeline->dump();
 }
 
-TEST_F(PipelineFailures, Row47_AHeaderOfTheCpuStagesOwnCarriesItsStatusIfTheStageSaysSo) {
+// Known failure 47.
+TEST_F(PipelineFailures, AHeaderOfTheCpuStagesOwnCarriesItsStatusIfTheStageSaysSo) {
   int where = 0;
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     auto *result = static_cast<std::uint8_t *>(c.response_buffer);
@@ -241,14 +244,14 @@ struct forged_result {
   std::array<std::uint8_t, 64> bytes{};
 };
 
-TEST_F(PipelineFailures, Row47_AResultThatLooksLikeAFrameIsData) {
+TEST_F(PipelineFailures, AResultThatLooksLikeAFrameIsData) {
   const forged_result forged;
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) { return forged.write(c.response_buffer); });
   rig.pipeline->start();
   forged.expect_data(one(1));
 }
 
-TEST_F(PipelineFailures, Row47_AResultOfAHostStageThatLooksLikeAFrameIsData) {
+TEST_F(PipelineFailures, AResultOfAHostStageThatLooksLikeAFrameIsData) {
   const forged_result forged;
   rig.pipeline->set_cpu_stage({});
   rig.pipeline->set_gpu_stage([&](int) {
@@ -266,7 +269,7 @@ TEST_F(PipelineFailures, Row47_AResultOfAHostStageThatLooksLikeAFrameIsData) {
 }
 
 /// On an in-place ring the bytes before response_buffer belong to the request, and its producer can write them.
-TEST_F(PipelineFailures, Row47_AHeaderBeforeTheBufferThatTheStageDoesNotClaimIsIgnored) {
+TEST_F(PipelineFailures, AHeaderBeforeTheBufferThatTheStageDoesNotClaimIsIgnored) {
   const forged_result forged;
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {
     std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - 24, forged.bytes.data(), 24);
@@ -276,7 +279,8 @@ TEST_F(PipelineFailures, Row47_AHeaderBeforeTheBufferThatTheStageDoesNotClaimIsI
   forged.expect_data(one(1));
 }
 
-TEST(PipelinePausedWorker, Row34_AnswersTheRequestThatItTook) {
+// Known failure 34.
+TEST(PipelinePausedWorker, AnswersTheRequestThatItTook) {
   pipeline_rig rig(pipeline_rig::small(2, 4), 40);
   std::atomic<copy_worker *> paused{nullptr}; // has taken its request; its output is not ready yet
   struct stage {

@@ -19,7 +19,8 @@ protected:
   }
 };
 
-TEST_P(PipelineGracePeriod, Row44_WaitsForAllSubmittedRequests) {
+// Known failure 44.
+TEST_P(PipelineGracePeriod, WaitsForAllSubmittedRequests) {
   pipeline_rig rig(config(), 8);
   rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
@@ -30,7 +31,7 @@ TEST_P(PipelineGracePeriod, Row44_WaitsForAllSubmittedRequests) {
   EXPECT_TRUE(rig.pipeline->last_stop().drained) << rig.pipeline->last_stop().text;
 }
 
-TEST_P(PipelineGracePeriod, Row44_WaitsForDeferredRequestsOfAnExternalRing) {
+TEST_P(PipelineGracePeriod, WaitsForDeferredRequestsOfAnExternalRing) {
   foreign_ring foreign(8, true);
   pipeline_stage_config with_ring = config();
   with_ring.external_ringbuffer = &foreign.ring;
@@ -76,7 +77,8 @@ std::uint64_t peak_memory_kib() {
   return 0;
 }
 
-TEST(PipelineLimits, Row50_CountsBeyondTheirLimitAreRefusedAtOnceAndTakeNoMemory) {
+// Known failure 50.
+TEST(PipelineLimits, CountsBeyondTheirLimitAreRefusedAtOnceAndTakeNoMemory) {
   constexpr int kMostSlots = 1 << 24; // as of the C API
   foreign_ring foreign(8, true);
   const std::uint64_t before = peak_memory_kib();
@@ -109,7 +111,7 @@ TEST(PipelineLimits, Row50_CountsBeyondTheirLimitAreRefusedAtOnceAndTakeNoMemory
   EXPECT_LT(peak_memory_kib() - before, 64u * 1024) << "10^8 slots took 6 GB";
 }
 
-TEST(PipelineLimits, Row50_ARingThatDoesNotFitIntoMemoryIsRefusedBeforeAnythingElseIsAllocated) {
+TEST(PipelineLimits, ARingThatDoesNotFitIntoMemoryIsRefusedBeforeAnythingElseIsAllocated) {
   pipeline_stage_config c = pipeline_rig::small();
   c.num_slots = 1 << 24;
   c.slot_size = std::size_t{1} << 30; // 2^54 bytes: more than an address space

@@ -48,7 +48,8 @@ void expect_all_answered(pipeline_rig &rig, statuses &seen) {
   EXPECT_NE(rig.pipeline->dump().find("has ended its thread"), std::string::npos);
 }
 
-TEST(PipelineThreadExit, Row55_OfAHostStageAnswersAllRequests) {
+// Known failure 55.
+TEST(PipelineThreadExit, OfAHostStageAnswersAllRequests) {
   for (const int workers : {1, 3}) {
     pipeline_rig rig(pipeline_rig::small(workers), kRequests);
     rig.pipeline->set_gpu_stage([&](int id) {
@@ -65,7 +66,7 @@ TEST(PipelineThreadExit, Row55_OfAHostStageAnswersAllRequests) {
   }
 }
 
-TEST(PipelineThreadExit, Row55_OfACpuStageAnswersAllRequests) {
+TEST(PipelineThreadExit, OfACpuStageAnswersAllRequests) {
   for (const int workers : {1, 3}) {
     pipeline_rig rig(pipeline_rig::small(workers), kRequests);
     rig.pipeline->set_cpu_stage([](const cpu_stage_context &c) { return echo_or_exit(c); });
@@ -74,7 +75,7 @@ TEST(PipelineThreadExit, Row55_OfACpuStageAnswersAllRequests) {
   }
 }
 
-TEST(PipelineThreadExit, Row55_OfTheCompletionHandlerLeavesNoSlotOccupied) {
+TEST(PipelineThreadExit, OfTheCompletionHandlerLeavesNoSlotOccupied) {
   pipeline_rig rig(pipeline_rig::small(), kRequests);
   std::atomic<int> calls{0};
   rig.pipeline->set_completion_handler([&](const completion &) {
@@ -93,7 +94,8 @@ TEST(PipelineThreadExit, Row55_OfTheCompletionHandlerLeavesNoSlotOccupied) {
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
-TEST(PipelineSignals, Row46_RunNoHandlerOnWorkersAndConsumer) {
+// Known failure 46.
+TEST(PipelineSignals, RunNoHandlerOnWorkersAndConsumer) {
   for (const wait_policy wait : {wait_policy::spin_yield, wait_policy::block}) {
     pipeline_stage_config config = pipeline_rig::small();
     config.wait = wait;
@@ -107,7 +109,8 @@ TEST(PipelineSignals, Row46_RunNoHandlerOnWorkersAndConsumer) {
   }
 }
 
-TEST(PipelineCancellation, Row55_OfAStopTakesEffectAfterIt) {
+// Known failure 55.
+TEST(PipelineCancellation, OfAStopTakesEffectAfterIt) {
   pipeline_rig rig(pipeline_rig::small(), 1);
   std::atomic<bool> inside{false}, go{false};
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {

@@ -82,7 +82,8 @@ TEST(PipelineTraffic, RequestIdsKeepTheir64Bits) {
   CUDAQ_EXPECT_ALL_GOOD(rig);
 }
 
-TEST(PipelineTraffic, Row19_ASlowRequestHoldsUpNobody) {
+// Known failure 19.
+TEST(PipelineTraffic, ASlowRequestHoldsUpNobody) {
   pipeline_rig rig(pipeline_rig::small(2, 8), 300);
   std::atomic<bool> held{true};
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {

@@ -74,7 +74,8 @@ protected:
   void SetUp() override { CUDAQ_SKIP_WITHOUT_PYMATCHING(); }
 };
 
-TEST_P(PredecoderGate, Row40_Row41_IsolatedCorrectsWhatTheMatcherCorrects) {
+// Known failures 40, 41.
+TEST_P(PredecoderGate, IsolatedCorrectsWhatTheMatcherCorrects) {
   const auto &[distance, weights, unlikely] = GetParam();
   gate_model model(distance, weights, unlikely);
   if (distance == 5) {

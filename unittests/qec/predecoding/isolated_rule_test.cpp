@@ -98,7 +98,8 @@ TEST(IsolatedRule, DistancesAreWeights) {
   EXPECT_EQ(light.left({3, 4, 7}), (detectors{3, 4, 7}));
 }
 
-TEST(IsolatedRule, Row41_EdgesThatAreTooUnlikelyAreNotSeen) {
+// Known failure 41.
+TEST(IsolatedRule, EdgesThatAreTooUnlikelyAreNotSeen) {
   rule_on without(row(8)), with(row(8, "error(1e-9) D0 D5\nerror(1e-9) D3 D7 L0\nerror(1e-9) D2\nerror(1e-9) D4 D6\n"));
   for (std::uint32_t syndrome = 0; syndrome < 256; ++syndrome) {
     detectors fired;
@@ -109,7 +110,7 @@ TEST(IsolatedRule, Row41_EdgesThatAreTooUnlikelyAreNotSeen) {
   }
 }
 
-TEST(IsolatedRule, Row41_NothingIsMatchedInAPartWithAWeightThatIsNotPositive) {
+TEST(IsolatedRule, NothingIsMatchedInAPartWithAWeightThatIsNotPositive) {
   rule_on with(row(8, "error(0.6) D5 D6\nerror(0.1) D8 D9\n"));
   EXPECT_EQ(with.left({0, 2, 3}), (detectors{0, 2, 3}));
   EXPECT_EQ(with.left({8, 9}), detectors{}) << "another part";
@@ -130,12 +131,12 @@ TEST(IsolatedRule, APartWithoutALogicalOperatorHasNoLimit) {
   EXPECT_EQ(with.left({0, 1, 2, 3}), (detectors{0, 1, 2, 3})) << "still no detector may have two partners";
 }
 
-TEST(IsolatedRule, Row41_TheEndsOfAnUnlikelyErrorAreLeftToTheMatcherThatMayUseIt) {
+TEST(IsolatedRule, TheEndsOfAnUnlikelyErrorAreLeftToTheMatcherThatMayUseIt) {
   EXPECT_EQ(rule_on(row(10)).left({0, 7}), (detectors{7}));
   EXPECT_EQ(rule_on(row(10, "error(1e-7) D0 D7\n")).left({0, 7}), (detectors{0, 7}));
 }
 
-TEST(IsolatedRule, Row41_ManyErrorsOfTheLeastProbabilityAreNotLeftOutInPart) {
+TEST(IsolatedRule, ManyErrorsOfTheLeastProbabilityAreNotLeftOutInPart) {
   // 2000 rows, each with one error that is less likely than the others. All of these are 1 of 100 errors, two of them
   // are fewer than 1 of 100,000.
   std::string dem;
@@ -145,7 +146,7 @@ TEST(IsolatedRule, Row41_ManyErrorsOfTheLeastProbabilityAreNotLeftOutInPart) {
   EXPECT_EQ(std::count(rule.view().steps, rule.view().steps + rule.view().edge_first[20000], edge_step::ignored), 0);
 }
 
-TEST(IsolatedRule, Row41_AnUnlikelyErrorThatWouldMakeALogicalOperatorBringsTheLimitBack) {
+TEST(IsolatedRule, AnUnlikelyErrorThatWouldMakeALogicalOperatorBringsTheLimitBack) {
   // D10 to D19 are a row without a boundary and without an observable: every match is right. With an error of 1e-9
   // between D12 and D17, matching D14 with D15 makes the matcher take that error for D12 and D17, which flips L0. Alone
   // it takes the four errors D12-D13-D14 and D15-D16-D17, which are likelier.

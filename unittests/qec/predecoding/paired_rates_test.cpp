@@ -41,7 +41,8 @@ paired_count count_failures(const std::string &dem, std::uint32_t errors, std::u
 
 // At p = 0.001 a d7 shot fails once in 100,000, most of those with 4 to 8 errors. Shots with exactly 8 errors show the
 // same ratio in seconds.
-TEST(PairedRates, Row40_TheDefaultRuleFailsNotMoreOftenThanTheMatcherAlone) {
+// Known failure 40.
+TEST(PairedRates, TheDefaultRuleFailsNotMoreOftenThanTheMatcherAlone) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const gate_model d7(7, "uniform", 0);
   const paired_count count = count_failures(d7.dem(), kErrors, kShots);
@@ -54,7 +55,8 @@ TEST(PairedRates, Row40_TheDefaultRuleFailsNotMoreOftenThanTheMatcherAlone) {
 
 // An edge of 1e-9 weighs as much as four typical errors. (d - 1) / 2 errors and a pair weigh about as much at d5, and
 // more at d7. So the rule must leave events to the matcher that it could match without those edges.
-TEST(PairedRates, Row41_UnlikelyEdgesDoNotChangeAccuracy) {
+// Known failure 41.
+TEST(PairedRates, UnlikelyEdgesDoNotChangeAccuracy) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   for (const int distance : {5, 7}) {
     const gate_model model(distance, "uniform", 0), more(distance, "uniform", 2000);
@@ -67,7 +69,7 @@ TEST(PairedRates, Row41_UnlikelyEdgesDoNotChangeAccuracy) {
   }
 }
 
-TEST(PairedRates, Row41_NoiseOfOneKindIsDecodedAsTheMatcherAloneDecodesIt) {
+TEST(PairedRates, NoiseOfOneKindIsDecodedAsTheMatcherAloneDecodesIt) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   for (const char *noise : {"data", "measurement"}) {
     const gate_model d7(7, noise, 0);

@@ -18,7 +18,8 @@ TEST(PredecoderChoice, SaysWhatItMeasured) {
   EXPECT_NE(choice.reason.find("us a shot"), std::string::npos) << choice.reason;
 }
 
-TEST(PredecoderChoice, Row41_NothingIsGainedWhereNothingIsMatched) {
+// Known failure 41.
+TEST(PredecoderChoice, NothingIsGainedWhereNothingIsMatched) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   // A negative weight: the rule matches nothing, so it only costs time. Other programs of the machine disturb a
   // measurement of 50 ms now and then: one of three must be undisturbed.

@@ -32,7 +32,8 @@ void send_shots(decoding_server &server, std::uint64_t id, const rt::shared_word
   }
 }
 
-TEST(ServerReload, Row35_LosesNoRequestInManySwapsUnderLoad) {
+// Known failure 35.
+TEST(ServerReload, LosesNoRequestInManySwapsUnderLoad) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
   constexpr unsigned kSwaps = 100;
 #else

@@ -165,7 +165,8 @@ TEST(AiDecoderService, BindsByNameAndAnswersInTheFrame) {
   EXPECT_EQ(device->graphs, 0);
 }
 
-TEST(AiDecoderService, Row23_APayloadOfAnotherSizeThanTheInputIsRefusedAndTheNextIsRight) {
+// Known failure 23.
+TEST(AiDecoderService, APayloadOfAnotherSizeThanTheInputIsRefusedAndTheNextIsRight) {
   over_fakes<ai_decoder_service> with;
   with.service.capture_graph();
   for (std::uint32_t values : {7u, 6u, 8u, 6u, 5u, 0u, 6u}) {
@@ -295,7 +296,8 @@ TEST(AiPreDecoderService, DepthIsHonouredAndAFullQueueLosesNothing) {
 }
 
 // Launches, polls and releases in random order; the entries of the queue are compared with a model.
-TEST(AiPreDecoderService, Row23_RandomLaunchesPollsAndReleasesFollowTheModel) {
+// Known failure 23.
+TEST(AiPreDecoderService, RandomLaunchesPollsAndReleasesFollowTheModel) {
   for (int depth : {1, 2, 5}) {
     over_fakes<ai_predecoder_service> with(depth);
     ai_predecoder_service &service = with.service;

@@ -102,7 +102,8 @@ TEST_F(EngineFiles, AModelIsBuiltOnceAndThenLoaded) {
   EXPECT_EQ(cached()[0].filename().string().rfind("d7.fake-10.3.0.26.sm90.GPU_A.", 0), 0u) << cached()[0];
 }
 
-TEST_F(EngineFiles, Row32_AnotherVersionGpuOrModelHasAnEngineOfItsOwn) {
+// Known failure 32.
+TEST_F(EngineFiles, AnotherVersionGpuOrModelHasAnEngineOfItsOwn) {
   open();
   maker_.version_ = "fake-10.4.0.1";
   EXPECT_EQ(loaded(open()), "fake-10.4.0.1model A");
@@ -122,7 +123,7 @@ TEST_F(EngineFiles, TheModelIsNotWrittenOver) {
   EXPECT_EQ(loaded(open()), "fake-10.3.0.26model A");
 }
 
-TEST_F(EngineFiles, Row32_ASavedEngineOfAnotherVersionIsRebuiltWhateverItsName) {
+TEST_F(EngineFiles, ASavedEngineOfAnotherVersionIsRebuiltWhateverItsName) {
   const engine_files files{path("d7.onnx"), path("d7.engine")}; // the same engine file for all
   open_engine(maker_, files);
   maker_.version_ = "fake-11.0.0.1";
@@ -132,7 +133,7 @@ TEST_F(EngineFiles, Row32_ASavedEngineOfAnotherVersionIsRebuiltWhateverItsName) 
   EXPECT_EQ(open_engine(maker_, files).source, engine_source::saved) << "the file was replaced";
 }
 
-TEST_F(EngineFiles, Row32_ADamagedSavedEngineIsRebuilt) {
+TEST_F(EngineFiles, ADamagedSavedEngineIsRebuilt) {
   open();
   const auto good = read_file(cached()[0].string());
   ASSERT_TRUE(good) << good.error;
@@ -158,7 +159,7 @@ TEST_F(EngineFiles, Row32_ADamagedSavedEngineIsRebuilt) {
   expect_rebuilt({'t', 'r', 't'}, "not a saved engine");
 }
 
-TEST_F(EngineFiles, Row32_ASavedEngineThatCannotBeLoadedNowIsLeftForTheNextTime) {
+TEST_F(EngineFiles, ASavedEngineThatCannotBeLoadedNowIsLeftForTheNextTime) {
   open();
   const fs::path file = cached()[0];
   const auto before = fs::last_write_time(file) - std::chrono::hours(1);
@@ -171,7 +172,7 @@ TEST_F(EngineFiles, Row32_ASavedEngineThatCannotBeLoadedNowIsLeftForTheNextTime)
   EXPECT_EQ(open().source, engine_source::saved);
 }
 
-TEST_F(EngineFiles, Row32_WithoutTheModelAnotherVersionOrGpuIsRefused) {
+TEST_F(EngineFiles, WithoutTheModelAnotherVersionOrGpuIsRefused) {
   open_engine(maker_, {path("d7.onnx"), path("kept.engine")});
   EXPECT_EQ(open("kept.engine").source, engine_source::file);
   EXPECT_EQ(loaded(open("kept.engine")), "fake-10.3.0.26model A");
@@ -206,7 +207,7 @@ TEST_F(EngineFiles, WhereNothingCanBeSavedTheEngineIsStillThere) {
   EXPECT_EQ(open_engine(maker_, {path("d7.onnx"), ""}).note, "");
 }
 
-TEST_F(EngineFiles, Row32_SideBySideEveryReaderSeesAWholeFile) {
+TEST_F(EngineFiles, SideBySideEveryReaderSeesAWholeFile) {
   std::vector<std::thread> writers;
   for (int w = 0; w < 3; ++w)
     writers.emplace_back([&, w] {
@@ -224,7 +225,8 @@ TEST_F(EngineFiles, Row32_SideBySideEveryReaderSeesAWholeFile) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 3) << "only the model, the cache and the file itself";
 }
 
-TEST(TensorShapes, Row32_TheBatchIsPinnedToOneAndNothingElseMayBeOpen) {
+// Known failure 32.
+TEST(TensorShapes, TheBatchIsPinnedToOneAndNothingElseMayBeOpen) {
   using shape = std::vector<std::int64_t>;
   EXPECT_EQ(pinned_shape("x", shape{-1, 72, 7}), (shape{1, 72, 7}));
   EXPECT_EQ(pinned_shape("x", shape{4, 72}), (shape{4, 72})) << "fixed by the model";

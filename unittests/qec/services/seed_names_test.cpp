@@ -38,7 +38,8 @@ static_assert(std::is_constructible_v<AIPreDecoderService, const char *, void **
 static_assert(std::is_constructible_v<AIPreDecoderService, const std::string &, void **, int>);
 static_assert(std::is_constructible_v<AIPreDecoderService, const std::string &, void **, int, const std::string &>);
 
-TEST(SeedNames, Row64_TheQueueOfAPredecoderHasDeviceAddresses) {
+// Known failure 64.
+TEST(SeedNames, TheQueueOfAPredecoderHasDeviceAddresses) {
   const int *(AIPreDecoderService::*const index)() const = &AIPreDecoderService::get_device_queue_idx;
   const volatile int *(AIPreDecoderService::*const ready)() const = &AIPreDecoderService::get_device_ready_flags;
   EXPECT_NE(index, nullptr);

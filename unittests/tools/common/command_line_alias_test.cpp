@@ -25,7 +25,8 @@ nlohmann::json expect_note(const std::string &arguments, const std::string &note
 
 bool has_decoders() { return run_program("demo --help").exit_code == 0; }
 
-TEST(OldNames, Row69_RoundsAreRepeats) {
+// Known failure 69.
+TEST(OldNames, RoundsAreRepeats) {
   const auto old = expect_note("latency --exchanges 4000 --rounds 3",
                                "cudaq-realtime latency: --rounds is an old name; write --repeats 3\n");
   EXPECT_EQ(old.at("cases").at(0).at("round_p50_ns").size(), 3u);
@@ -34,7 +35,7 @@ TEST(OldNames, Row69_RoundsAreRepeats) {
   expect_note("bench idle --rounds 2", "bench idle: --rounds is an old name; write --repeats 2");
 }
 
-TEST(OldNames, Row69_CoresOfLatencyAreTheCoresOfItsThreads) {
+TEST(OldNames, CoresOfLatencyAreTheCoresOfItsThreads) {
   const auto cores = run_good_program("info --json").at("machine").at("allowed_cores");
   const int a = cores.front(), b = cores.back();
   const std::string text = "--core-producer " + std::to_string(a) + " --core-dispatcher " + std::to_string(b);
@@ -51,7 +52,7 @@ TEST(OldNames, Row69_CoresOfLatencyAreTheCoresOfItsThreads) {
   EXPECT_EQ(one.at("client_core") == a, cores.size() == 1);
 }
 
-TEST(OldNames, Row69_ACadenceIsARateAndADistanceAConfiguration) {
+TEST(OldNames, ACadenceIsARateAndADistanceAConfiguration) {
   if (!has_decoders())
     GTEST_SKIP() << "this build has no decoders";
   const auto old =
@@ -69,7 +70,7 @@ TEST(OldNames, Row69_ACadenceIsARateAndADistanceAConfiguration) {
             10000);
 }
 
-TEST(OldNames, Row69_AnEngineIsAPredecoder) {
+TEST(OldNames, AnEngineIsAPredecoder) {
   if (!has_decoders())
     GTEST_SKIP() << "this build has no decoders";
   const auto old =
@@ -78,7 +79,7 @@ TEST(OldNames, Row69_AnEngineIsAPredecoder) {
   expect_note("pipeline" + own_shots() + "--workers 0", "--workers 0 is an old form; write --workers auto\n");
 }
 
-TEST(OldNames, Row69_AreRefusedTogetherWithTheNewOnes) {
+TEST(OldNames, AreRefusedTogetherWithTheNewOnes) {
   for (const std::string arguments :
        {"latency --rounds 2 --repeats 2", "latency --cores 0,1 --core-dispatcher 0", "demo --distance 3 --config d3",
         "demo --cadence-us 5 --rate 5", "pipeline --engine local --predecoder local",
@@ -93,7 +94,7 @@ TEST(OldNames, Row69_AreRefusedTogetherWithTheNewOnes) {
 }
 
 // Rows of the page: | `old` | `new` | `command`, `command` |
-TEST(OldNames, Row69_AreThoseOfThePage) {
+TEST(OldNames, AreThoseOfThePage) {
   static const std::regex row(R"(^\| `(--[a-z-]+)[^`]*` \| `[^|]*\|([^|]*)\|$)"), word("`([a-z ]+)`");
   std::istringstream lines(read_file(CUDAQ_COMMAND_LINE_PAGE));
   std::smatch found;

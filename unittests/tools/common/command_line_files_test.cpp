@@ -17,7 +17,8 @@ void expect_refused_before_the_work(const std::string &arguments, const std::str
 
 bool has_decoders() { return run_program("demo --help").exit_code == 0; }
 
-TEST(OutputFiles, Row69_AreOpenedBeforeTheWork) {
+// Known failure 69.
+TEST(OutputFiles, AreOpenedBeforeTheWork) {
   for (const std::string option : {"--json", "--html", "--hgrm"}) {
     expect_refused_before_the_work("latency --quick " + option + " /nonexistent/report",
                                    option + ": cannot write /nonexistent/report");
@@ -33,14 +34,14 @@ TEST(OutputFiles, Row69_AreOpenedBeforeTheWork) {
   EXPECT_EQ(left, 1u) << "a run that is refused leaves no new file";
 }
 
-TEST(OutputFiles, Row69_AFullDiskIsNoticedBeforeTheWork) {
+TEST(OutputFiles, AFullDiskIsNoticedBeforeTheWork) {
   if (!std::filesystem::exists("/dev/full"))
     GTEST_SKIP() << "this system has no /dev/full";
   for (const std::string option : {"--json", "--html"})
     expect_refused_before_the_work("latency --quick " + option + " /dev/full", option + ": cannot write /dev/full: No");
 }
 
-TEST(OutputFiles, Row69_AFullFileSystemIsNoticedBeforeTheWork) {
+TEST(OutputFiles, AFullFileSystemIsNoticedBeforeTheWork) {
   const scratch_folder folder;
   const std::string inside = (folder.path() / "small").string(), out = (folder.path() / "out").string();
   std::filesystem::create_directory(inside);
@@ -58,7 +59,7 @@ TEST(OutputFiles, Row69_AFullFileSystemIsNoticedBeforeTheWork) {
   EXPECT_FALSE(contains(text, "HOST_CALL")) << "it has measured: " << text;
 }
 
-TEST(OutputFiles, Row69_KeepTheirContentUntilTheReportIsWritten) {
+TEST(OutputFiles, KeepTheirContentUntilTheReportIsWritten) {
   const scratch_folder folder;
   const std::string file = (folder.path() / "report.html").string();
   std::ofstream(file) << "kept";
@@ -73,7 +74,7 @@ TEST(OutputFiles, Row69_KeepTheirContentUntilTheReportIsWritten) {
   EXPECT_FALSE(nlohmann::json::parse(read_file(json), nullptr, false).is_discarded());
 }
 
-TEST(OutputFiles, Row69_AreNotTheSameFile) {
+TEST(OutputFiles, AreNotTheSameFile) {
   const scratch_folder folder;
   const std::string file = (folder.path() / "report").string();
   expect_refused_before_the_work("latency --quick --html " + file + " --json " + file, "this is the file of --json");
@@ -108,7 +109,8 @@ TEST(OutputFiles, Row69_AreNotTheSameFile) {
   }
 }
 
-TEST(Cores, Row69_AreRefusedBeforeTheWorkIfTheyDoNotExist) {
+// Known failure 69.
+TEST(Cores, AreRefusedBeforeTheWorkIfTheyDoNotExist) {
   const auto expect_refused = [](const std::string &command, const std::vector<std::string> &threads) {
     for (const std::string &thread : threads)
       expect_refused_before_the_work(command + " --core-" + thread + " 4000",
@@ -127,7 +129,7 @@ TEST(Cores, Row69_AreRefusedBeforeTheWorkIfTheyDoNotExist) {
                                  "--core-workers: a thread cannot run on core");
 }
 
-TEST(Cores, Row69_ARefusalIsInTheReport) {
+TEST(Cores, ARefusalIsInTheReport) {
   const scratch_folder folder;
   const std::string file = (folder.path() / "report.json").string();
   EXPECT_EQ(run_program("latency --quick --core-producer 4000 --json " + file).exit_code, 2);
@@ -137,7 +139,8 @@ TEST(Cores, Row69_ARefusalIsInTheReport) {
   EXPECT_TRUE(contains(report.at("error").get<std::string>(), "core 4000"));
 }
 
-TEST(Duration, Row69_ReplacesTheShotsOfEachSubcommand) {
+// Known failure 69.
+TEST(Duration, ReplacesTheShotsOfEachSubcommand) {
   if (!has_decoders())
     GTEST_SKIP() << "this build has no decoders";
   const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
@@ -156,7 +159,8 @@ TEST(Duration, Row69_ReplacesTheShotsOfEachSubcommand) {
     EXPECT_EQ(run_program(command + " --shots 5 --duration 1").exit_code, 2) << command;
 }
 
-TEST(OwnShots, Row69_MayHaveTheirObservablesAppended) {
+// Known failure 69.
+TEST(OwnShots, MayHaveTheirObservablesAppended) {
   if (!has_decoders())
     GTEST_SKIP() << "this build has no decoders";
   // 24 detectors and an observable: a shot of the file has 4 bytes, of which the last has one bit.

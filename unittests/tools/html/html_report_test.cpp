@@ -65,7 +65,8 @@ private:
   static inline std::vector<written_page> *pages_ = nullptr;
 };
 
-TEST_F(HtmlReport, Row71_HasMachineVersionDateCommandAndItsParts) {
+// Known failure 71.
+TEST_F(HtmlReport, HasMachineVersionDateCommandAndItsParts) {
   for (const written_page &p : pages()) {
     for (const std::string &heading : p.headings)
       EXPECT_TRUE(contains(p.text, "<h2>" + heading)) << p.arguments << ": " << heading;
@@ -77,7 +78,7 @@ TEST_F(HtmlReport, Row71_HasMachineVersionDateCommandAndItsParts) {
   }
 }
 
-TEST_F(HtmlReport, Row71_AxesHaveTitlesAndUnits) {
+TEST_F(HtmlReport, AxesHaveTitlesAndUnits) {
   static const std::regex title(R"(class="title"[^>]*>[^<]+<)"), unit(R"(>[0-9.]+ (ns|us|ms|s)<)");
   for (const written_page &p : pages()) {
     std::size_t plots = 0;
@@ -95,7 +96,7 @@ TEST_F(HtmlReport, Row71_AxesHaveTitlesAndUnits) {
   }
 }
 
-TEST_F(HtmlReport, Row71_NeedsNothingElse) {
+TEST_F(HtmlReport, NeedsNothingElse) {
   for (const written_page &p : pages())
     for (const char *part : {"http:", "https:", "src=", "href=", "url(", "@import", "<script", "<link"})
       EXPECT_FALSE(contains(p.text, part)) << p.arguments << ": " << part;
@@ -121,7 +122,8 @@ TEST_F(HtmlReport, ClosesEachOfItsTags) {
   }
 }
 
-TEST_F(HtmlReport, Row69_IsRefusedBeforeTheWork) {
+// Known failure 69.
+TEST_F(HtmlReport, IsRefusedBeforeTheWork) {
   const program_result r = run_program("latency --quick --html /nonexistent/report.html");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, "--html: cannot write /nonexistent/report.html")) << r.err;
@@ -204,7 +206,8 @@ protected:
   }
 };
 
-TEST_F(HtmlReportInABrowser, Row71_NothingIsCutOffAtAnyWidthInLightAndDark) {
+// Known failure 71.
+TEST_F(HtmlReportInABrowser, NothingIsCutOffAtAnyWidthInLightAndDark) {
   std::string frames;
   std::size_t count = 0;
   for (const written_page &p : pages()) {
@@ -231,7 +234,7 @@ TEST_F(HtmlReportInABrowser, Row71_NothingIsCutOffAtAnyWidthInLightAndDark) {
   }
 }
 
-TEST_F(HtmlReportInABrowser, Row71_CanBePrintedAndPhotographed) {
+TEST_F(HtmlReportInABrowser, CanBePrintedAndPhotographed) {
   for (const written_page &p : pages()) {
     if (!p.arguments.starts_with("compare") && !p.arguments.starts_with("pipeline"))
       continue; // the others have the same parts

@@ -81,7 +81,8 @@ TEST(ShmRings, OneBaseAddressesTheSlotsOfAllClients) {
 // Under the sanitizers an overflow of a sum is an error, too.
 constexpr std::uint64_t kHugeTimes[] = {std::uint64_t{1} << 62, INT64_MAX, std::uint64_t{INT64_MAX} + 1, UINT64_MAX};
 
-TEST(ShmRings, Row44_AHugeTimeoutOfAttachWaitsForTheServer) {
+// Known failure 44.
+TEST(ShmRings, AHugeTimeoutOfAttachWaitsForTheServer) {
   for (const std::uint64_t timeout : kHugeTimes) {
     const std::string name = own_name("rings"); // that of the loop below
     std::unique_ptr<shm_client> client;
@@ -93,7 +94,7 @@ TEST(ShmRings, Row44_AHugeTimeoutOfAttachWaitsForTheServer) {
   }
 }
 
-TEST(ShmRings, Row44_AHugeTimeoutOfWaitWaitsForTheAnswer) {
+TEST(ShmRings, AHugeTimeoutOfWaitWaitsForTheAnswer) {
   for (const std::uint32_t policy : {CUDAQ_WAIT_SPIN, CUDAQ_WAIT_SPIN_YIELD, CUDAQ_WAIT_BLOCK})
     for (const std::uint64_t huge : kHugeTimes) {
       loop_by_hand loop("1");
