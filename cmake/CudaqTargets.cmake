@@ -18,6 +18,23 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYP
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
 endif()
 find_package(Threads REQUIRED)
+
+# If ccache is installed, it keeps every object, of the project and of others, by the content of what was compiled. Paths
+# below the source folder are compared as relative paths, so that a clone in another folder finds the objects of this
+# one. The sloppiness is what ccache needs for precompiled headers: it looks at the content of headers, not at their
+# times, and the definitions of a precompiled header are the same for all its users (cudaq_use_headers).
+find_program(CUDAQ_CCACHE NAMES ccache)
+mark_as_advanced(CUDAQ_CCACHE)
+if(CUDAQ_CCACHE AND PROJECT_IS_TOP_LEVEL)
+  set(_ccache "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${CUDAQ_CCACHE}")
+  foreach(_language IN ITEMS C CXX CUDA)
+    if(NOT DEFINED CMAKE_${_language}_COMPILER_LAUNCHER)
+      set(CMAKE_${_language}_COMPILER_LAUNCHER "${_ccache}")
+    endif()
+  endforeach()
+  add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fpch-preprocess>)
+endif()
 # -g1: line numbers for back traces, but no variables. Variables double the compile time. A debugger needs the build
 # type Debug.
 add_compile_options("$<$<AND:$<CONFIG:RelWithDebInfo>,$<COMPILE_LANGUAGE:C,CXX>>:-g1>")
@@ -141,17 +158,8 @@ function(cudaq_quick_link)
   endif()
 endfunction()
 
-# cudaq_third_party(<target>): options for code of other projects (GoogleTest, PyMatching, Stim). It rarely changes, but
-# each build variant compiles it. If ccache is installed, it keeps the objects outside the build folder and finds them
-# by the content of the sources.
-find_program(CUDAQ_CCACHE NAMES ccache)
-mark_as_advanced(CUDAQ_CCACHE)
+# cudaq_third_party(<target>): options for code of other projects (GoogleTest, PyMatching, Stim).
 function(cudaq_third_party target)
   target_compile_options(${target} PRIVATE -w -g0 $<$<BOOL:${CUDAQ_SANITIZER}>:-O1>
                          $<$<STREQUAL:${CUDAQ_SANITIZER},address>:-fno-sanitize=undefined>)
-  if(CUDAQ_CCACHE)
-    # With relative paths, all build folders use the same objects.
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER
-      "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_BINARY_DIR};CCACHE_NOHASHDIR=1;${CUDAQ_CCACHE}")
-  endif()
 endfunction()
