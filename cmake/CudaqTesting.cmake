@@ -4,7 +4,9 @@
 #   cudaq_add_test(NAME <target> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
 #                  [TIMEOUT <seconds>] [PROCESSORS <n>] [RUN_SERIAL])
 #     A GoogleTest program; every TEST in it is one ctest entry. The program gets no arguments of the caller: a test
-#     finds its data through compile definitions.
+#     finds its files through the macros of cudaq_test_paths.
+#   cudaq_test_paths(<target> <macro> <path> [<macro> <path>...])
+#     A macro for each file or folder that a test program needs: unittests/support/program_paths.h.
 #   cudaq_add_script_test(NAME <name> COMMAND <program> <argument>... [LABELS ...] [TIMEOUT ...] [PROCESSORS ...]
 #                  [RUN_SERIAL] [FIXTURES_SETUP <f>] [FIXTURES_REQUIRED <f>])
 #     Any other program as a test. Exit status 77 means skipped; the last line of its output is then the reason.
@@ -97,6 +99,19 @@ set_tests_properties(${@arg_NAME@_TESTS} PROPERTIES LABELS "@labels@" TIMEOUT @a
   RUN_SERIAL "@arg_RUN_SERIAL@" ENVIRONMENT "@_test_environment@")
 ]])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
+endfunction()
+
+function(cudaq_test_paths target)
+  set(scope PRIVATE)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    set(scope INTERFACE)
+  endif()
+  while(ARGN)
+    list(POP_FRONT ARGN macro path)
+    set(path "$<PATH:RELATIVE_PATH,${path},$<TARGET_PROPERTY:BINARY_DIR>>")
+    target_compile_definitions(${target} ${scope} "${macro}=cudaq::realtime::test::test_path<\"${path}\">()")
+  endwhile()
 endfunction()
 
 function(cudaq_add_gpu_test)
