@@ -55,6 +55,7 @@ TREE = {
     "lib/cudaq-realtime.map": f"/* {SPDX} */\nN {{\n  global:\n    cudaq_start;\n    cudaq_loop_spec;\n}};\n",
     "unittests/fault_injection/start_test.cpp": CODE + "auto a = cudaq_start(), b = cudaq_loop();\n",
     "unittests/base/text_test.cpp": CODE + "TEST(Call, Works) {}\n",
+    "docs/performance/report.json": '{"p50": 2}\n',
 }
 
 # Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
@@ -173,6 +174,14 @@ OFFENCES = {
         ({"docs/testing.md": f"{TEXT}`Call.Works`, `Two/Call.Wo*`, `lib/base/text.h`, `Script.*Row_*`, `a.b`",
           "unittests/api/call_test.cpp": CODE + "TEST_P(Call, Works) {}\nINSTANTIATE_TEST_SUITE_P(Two, Call, all);\n",
           "unittests/api/CMakeLists.txt": SCRIPT + "add_test(NAME Script.${kind}Row_1)\n"}, None),
+    ),
+    "figures": (
+        ({"docs/performance/long.json": '{"cases": [{"p50": 2, "histogram": [[1, 1]]}]}\n'},
+         "docs/performance/long.json: not in the stored form"),
+        ({"docs/performance/one_line.json": '{"cases": [{"p50": 2}, {"p50": 3}]}\n'},
+         "docs/performance/one_line.json: not in the stored form"),
+        ({"docs/performance/stored.json":
+          '{\n "cases": [\n  {"p50": 2, "rounds": [1, 3]},\n  {"p50": 3}\n ]\n}\n'}, None),
     ),
     "errors": (
         ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "slot %u "\n  "is gone");\n'},
