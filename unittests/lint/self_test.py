@@ -18,6 +18,7 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 CODE, SCRIPT, TEXT = f"// {SPDX}\n", f"# {SPDX}\n", f"<!-- {SPDX} -->\n"
 REALTIME = "include/cudaq/realtime"
 FLAG_WORD = f"{REALTIME}/detail/base/flag_word.h"
+FAILURES = "docs/guide/known_failures.md"
 C_API = f"{REALTIME}/daemon/dispatcher/cudaq_realtime.h"
 
 
@@ -52,9 +53,10 @@ TREE = {
     "lib/api/status.cpp": STATUS,
     "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
     "docs/testing.md": f"{TEXT}`Call.Works`\n",
+    FAILURES: f"{TEXT}| 1 | wrong | `Call.*` |\n| 2 | slow | no test: needs hardware |\n",
     "lib/cudaq-realtime.map": f"/* {SPDX} */\nN {{\n  global:\n    cudaq_start;\n    cudaq_loop_spec;\n}};\n",
     "unittests/fault_injection/start_test.cpp": CODE + "auto a = cudaq_start(), b = cudaq_loop();\n",
-    "unittests/base/text_test.cpp": CODE + "TEST(Call, Works) {}\n",
+    "unittests/base/text_test.cpp": CODE + "// Known failure 1.\nTEST(Call, Works) {}\n",
 }
 
 # Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
@@ -173,6 +175,19 @@ OFFENCES = {
         ({"docs/testing.md": f"{TEXT}`Call.Works`, `Two/Call.Wo*`, `lib/base/text.h`, `Script.*Row_*`, `a.b`",
           "unittests/api/call_test.cpp": CODE + "TEST_P(Call, Works) {}\nINSTANTIATE_TEST_SUITE_P(Two, Call, all);\n",
           "unittests/api/CMakeLists.txt": SCRIPT + "add_test(NAME Script.${kind}Row_1)\n"}, None),
+    ),
+    "known_failures": (
+        ({"unittests/base/more_test.cpp": CODE + "// Known failure 1.\nTEST_P(More, Works) {}\n"},
+         f"{FAILURES}: scripts/known_failures.py was not run after the tests changed: | 1 | wrong |"),
+        ({"unittests/base/text_test.cpp": CODE + "TEST(Call, Works) {}\n"}, f"{FAILURES}: failure 1 has no test"),
+        ({FAILURES: f"{TEXT}| 1 | wrong | `Call.*` |\n| 2 | slow | |\n"}, f"{FAILURES}: failure 2 has no test; write"),
+        ({FAILURES: f"{TEXT}| 2 | slow | no test: needs hardware |\n"}, f"{FAILURES}: no row 1, which the comment"),
+        ({"unittests/base/form_test.cpp": CODE + "// Known failure 1\nTEST(Call, Ends) {}\n"}, "form_test.cpp:2: no"),
+        ({"unittests/base/lost_test.cpp": CODE + "// Known failure 1.\nint i;\n"}, "lost_test.cpp:2: no test follows"),
+        ({FAILURES: f"{TEXT}| 1 | wrong | `A.*`, `Call.*`, `Two.*` |\n| 2 | slow | `A.*`, `Model.Ring.*` |\n",
+          "unittests/api/CMakeLists.txt": SCRIPT + "# Known failures 1, 2.\ncudaq_add_script_test(NAME A.${b})\n"
+                                                   "# Known failure 2.\nmodel_test(Ring Ends ring.pml pass)\n",
+          "unittests/base/two_test.cpp": CODE + "// Known failure 1.\n// Why.\nTYPED_TEST(Two, Works) {}\n"}, None),
     ),
     "errors": (
         ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "slot %u "\n  "is gone");\n'},
