@@ -60,7 +60,7 @@ TREE = {
 }
 
 # Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
-# files are allowed, and the check must pass.
+# files are allowed, and the check must pass; it also passes with a warning.
 OFFENCES = {
     "layers": (
         ({"lib/base/up.cpp": CODE + '\n#include "lib/api/call.h"\n', "lib/api/call.h": CODE},
@@ -80,18 +80,18 @@ OFFENCES = {
         ({"lib/api/down.cpp": including("lib/base/text.h")}, None),
     ),
     "small": (
-        ({"lib/base/long.cpp": lines(CODE, 401)}, "lib/base/long.cpp: 401 lines, at most 400"),
-        ({"scripts/long.sh": lines(SCRIPT, 401)}, "scripts/long.sh: 401 lines, at most 400"),
-        ({"cmake/Long.cmake": lines(SCRIPT, 401)}, "cmake/Long.cmake: 401 lines, at most 400"),
-        ({"unittests/lint/long.py": lines(SCRIPT, 401)}, "unittests/lint/long.py: 401 lines, at most 400"),
-        ({"include/cudaq/realtime/long.h": lines(CODE, 401)}, "include/cudaq/realtime/long.h: 401 lines, at most 400"),
+        ({"lib/base/long.cpp": lines(CODE, 601)}, "lib/base/long.cpp: 601 lines, at most 600"),
+        ({"scripts/long.sh": lines(SCRIPT, 601)}, "scripts/long.sh: 601 lines, at most 600"),
+        ({"cmake/Long.cmake": lines(SCRIPT, 601)}, "cmake/Long.cmake: 601 lines, at most 600"),
+        ({"unittests/lint/long.py": lines(SCRIPT, 601)}, "unittests/lint/long.py: 601 lines, at most 600"),
+        ({"include/cudaq/realtime/long.h": lines(CODE, 601)}, "include/cudaq/realtime/long.h: 601 lines, at most 600"),
+        ({"lib/base/long.cpp": lines(CODE, 401)}, "warning: lib/base/long.cpp: 401 lines, more than 400"),
         ({C_API: lines(CODE, 701)}, f"{C_API}: 701 lines, at most 700"),
-        ({"unittests/model/long.pml": lines(CODE, 601)}, "unittests/model/long.pml: 601 lines, at most 600"),
         ({"lib/base/open.cpp": CODE + "// TO" "DO: more\n"}, "lib/base/open.cpp:2: unfinished"),
         ({"lib/base/blank.cpp": CODE + "int i; \n"}, "lib/base/blank.cpp:2: blanks"),
         ({"lib/base/tab.cpp": CODE + "\tint i;\n"}, "lib/base/tab.cpp:2: a tab"),
         ({"lib/base/cut.cpp": CODE + "int i;"}, "lib/base/cut.cpp: must end with one newline"),
-        ({"lib/base/long.cpp": lines(CODE, 400), C_API: lines(CODE, 700), "unittests/model/long.pml": lines(CODE, 600),
+        ({"lib/base/long.cpp": lines(CODE, 600), C_API: lines(CODE, 700), "unittests/model/long.pml": lines(CODE, 600),
           "docs/long.md": lines(TEXT, 2000), "unittests/abi/long.abi": lines(TEXT, 2000)}, None),
     ),
     "folders": (
@@ -286,7 +286,8 @@ def test_files(check, root):
     failed = run(check, root, status=0)
     for files, text in OFFENCES[check]:
         write(root, files)
-        failed += run(check, root, status=1 if text else 0, text=text or "")
+        passes = not text or text.startswith("warning: ")
+        failed += run(check, root, status=0 if passes else 1, text=text or "")
         restore(root, files)
     return failed
 
