@@ -59,7 +59,7 @@ inline constexpr auto kGraphScope = thread_scope_device; ///< scheduler, poller 
 template <class Launcher>
 class graph_scheduler_state {
 public:
-  // CUDA refuses a launch while the graph's last run ends, and if the graph was never uploaded. Since the first refusal:
+  // CUDA refuses a launch while the graph's last run ends, or if the graph was never uploaded. Since the first refusal:
   static constexpr std::uint64_t kFreshNs = 2000;        ///< less: the launch is tried again at once
   static constexpr std::uint64_t kRetryNs = 2000000;     ///< more, and the graph has never run: the launch fails
   static constexpr std::uint64_t kBusyNs = 1000000000;   ///< more, and the graph has run: the launch fails
