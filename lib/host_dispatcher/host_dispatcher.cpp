@@ -515,7 +515,7 @@ bool host_dispatcher::finish(steady_clock::time_point deadline) {
   if (!wait_until(deadline, [this] { return !graphs_.runs(); }))
     return false;
   graphs_.settle(counters_[kLoopCounters]);
-  // The loop's thread has ended, so this thread may send what is answered now.
+  // The loop's thread has ended, so this thread may send the answers that are complete now.
   const auto idle = [this] {
     if (!has_dataplane())
       return !has_jobs();
