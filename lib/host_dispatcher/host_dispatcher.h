@@ -19,8 +19,8 @@
 //   owns        The cursor (on a shared ring: while it has the router role), graph_path, counters_[kLoopCounters].
 //   waits       wait_for_go() until all threads run and the ring is joined; idle_strategy after a turn without work.
 //   ends        When stop_seen() is true after a turn: it closes the intake, serves the accepted requests and drains
-//               the graphs. On a shared ring it then waits until its deferred jobs are answered, or until request_stop, and
-//               leaves the ring if no job is open.
+//               the graphs. On a shared ring it then waits until its deferred jobs are answered, or until request_stop,
+//               and leaves the ring if no job is open.
 // pool threads, "cudaq-pool-0" and so on, options.handler_pool_size of them
 //   started by  start(), before the dispatcher thread.
 //   owns        The request that it has popped; with FIFO ordering also that function's queue; its counters_ entry.
