@@ -29,7 +29,7 @@ struct completion {
 /// Adapter(context, storage) opens the queues. Its functions:
 ///   bool poll(index, completion &)     true: completion `index` is there, and all of its frame can be read
 ///   std::uint32_t queue_shifted()
-///   void send(send_request &, index)   all writes to the answer before the call are in what is sent
+///   void send(send_request &, index)   the sent frame has all writes to the answer before the call
 ///   void repost(index)                 posts receive request `index`
 ///   void finish_send()                 the send request of the last send may change
 template <class Adapter>

@@ -69,8 +69,8 @@
 //                                             sets its completion word
 //
 // Streams (graph_launch.cuh): the caller's stream has the root graph, or member 0, and the event of the run's end. With
-// own_streams each other member has a stream. own_ is for what must not wait for the caller's stream: the stop word,
-// the copy of the fault word, freeing memory.
+// own_streams each other member has a stream. own_ is for operations that must not wait for the caller's
+// stream: the stop word, the copy of the fault word, freeing memory.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/dispatch_body.cuh"

@@ -8,7 +8,7 @@
 //   3  which neighbours of each event have fired          an event per small team and step
 //   4  events that may be matched -> their own list       an event per thread and step
 //   5  distance from these to the nearest other event     an event per team and step
-//   6  each event decided, from what steps 3 and 5 found  an event per thread and step
+//   6  each event decided, from results of steps 3 and 5  an event per thread and step
 //   7  residual words -> dense form, list -> sparse       as step 2
 //
 // On a device a load of the graph takes a fraction of a microsecond, and a decision on its own is a chain of ten such

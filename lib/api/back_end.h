@@ -34,7 +34,7 @@ struct wiring {
   std::optional<cudaq_ringbuffer_t> ring; ///< with a dataplane: its slots, and flags of the library
   std::optional<cudaq_cpu_dataplane_t> dataplane;
   std::shared_ptr<std::vector<std::uint64_t>> dataplane_flags; ///< the rx flags, then the tx flags of `ring`
-  std::uint32_t max_result_bytes = 0;                          ///< 0: what a slot holds
+  std::uint32_t max_result_bytes = 0;                          ///< 0: as many as a slot holds
   std::optional<cudaq_function_table_t> table;
   std::vector<v2_handler> v2;
   std::vector<cudaq_host_worker_t> workers;

@@ -63,7 +63,7 @@
 // note_taken counts each flag that is not the slot's address. Without strict_flag_values such a request is served: the
 // value of the flag is never dereferenced.
 //
-// The Server does what differs between dispatchers. It provides
+// The Server has the parts that differ between dispatchers. It provides
 //   bool     no_job(i)                        The slot has no accepted request that is still to be answered. Called
 //                                             before the rx flag is read. The thread that answers clears rx first and
 //                                             closes the job after that. If the flag were read first, this thread could

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the dispatchers of a ring keep privately about it: the cursor, and the job in each slot. All members of a shared
+// The private state of the dispatchers of a ring: the cursor, and the job in each slot. All members of a shared
 // ring use one table. The router role (ring_router.h) decides which of them reads the next slot.
 #pragma once
 

@@ -123,8 +123,8 @@ public:
   void announce_queue_pair() const;
   /// Returns when the program must end.
   void run(signal_events &signals);
-  /// Answers what was taken, refuses what comes now, and stops. False: a decoder did not end in time, and may still use
-  /// this object.
+  /// Answers the requests that were taken, refuses new ones, and stops. False: a decoder did not end in time, and may
+  /// still use this object.
   [[nodiscard]] bool drain();
   int report(const std::string &problem) const;
   /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.

@@ -133,7 +133,7 @@ private:
     bool own_stream = false;
     bool blocking = false;            ///< its stream and the legacy stream wait for each other
     cudaError_t failed = cudaSuccess; ///< error of its last launch
-    void *mail = nullptr;             ///< what the mailbox gets; NULL: the address of the slot
+    void *mail = nullptr;             ///< the value for the mailbox; NULL: the address of the slot
   };
 
   /// Any thread; it does not need a current device. Clears the thread's last CUDA error.

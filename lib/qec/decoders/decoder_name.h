@@ -28,7 +28,7 @@ public:
   [[nodiscard]] double real(std::string_view key, double otherwise, double lowest, double highest);
   [[nodiscard]] bool flag(std::string_view key) { return number(key, 0, 0, 1) != 0; }
 
-  /// What is wrong: the first bad value, or an unknown setting with the list of the known ones. "": nothing.
+  /// The fault: the first bad value, or an unknown setting with the list of the known ones. "": nothing.
   [[nodiscard]] std::string error() const;
   /// The settings that were not asked for. A plug-in gets them.
   [[nodiscard]] list rest() const;

@@ -29,7 +29,7 @@ public:
   bool release(int worker, bool ended) noexcept override;
 
 private:
-  /// The dispatcher's thread calls the hooks; `launched` publishes what they write for the worker's thread.
+  /// The dispatcher's thread calls the hooks; `launched` publishes their writes to the worker's thread.
   struct alignas(64) worker {
     worker(graph_engine &of, int number, const experimental::gpu_worker_resources &with)
         : engine(of), id(number), resources(with) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stop: close, drain, stop the dispatcher, end the threads, report what is left. docs/pipeline.md has the order and the
-// reasons.
+// Stop: close, drain, stop the dispatcher, end the threads, report requests that are left. docs/pipeline.md has the
+// order and the reasons.
 #include "lib/qec/pipeline/pipeline_core.h"
 #include "lib/qec/pipeline/pipeline_thread.h"
 

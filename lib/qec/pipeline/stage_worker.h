@@ -87,7 +87,7 @@ public:
   /// The worker has no request. Called on the worker's thread.
   bool idle() const { return phase_ == phase::idle || phase_ == phase::abandoned; }
 
-  /// For reports: what the worker does, in slot().
+  /// For reports: the present activity of the worker, in slot().
   enum class activity : std::uint32_t { idle, gpu_stage, waiting, cpu_stage };
   activity doing() const { return static_cast<activity>(doing_.peek()); }
   std::uint32_t slot() const { return slot_seen_.peek(); }

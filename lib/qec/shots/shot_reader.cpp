@@ -131,7 +131,7 @@ struct shot_reader::input {
   }
 
   [[noreturn]] void fail(std::uint64_t shot, const std::string &why) {
-    // What stopped the file is the reason, not what the decoder made of it.
+    // A read error comes first: the fault that the format's reader has found is only its consequence.
     if (error != 0)
       throw shot_file_error(name + ": cannot be read: " + std::strerror(error));
     const off_t at = ftello(file);

@@ -150,7 +150,7 @@ std::optional<std::uint32_t> cpu_roce_exchange::poll() {
   return {};
 }
 
-/// Takes what has completed.
+/// Takes the completions of the queue pair.
 void cpu_roce_exchange::reap() {
   std::array<rdma_completion, 16> done;
   const std::uint32_t n = pair_->poll(done);
@@ -231,7 +231,7 @@ void cpu_roce_exchange::mark_overwritten(std::uint32_t slot) {
   counters_.overwritten.bump();
 }
 
-/// What is no request is not answered.
+/// Answers a request with a status. A frame that is no request is not answered.
 void cpu_roce_exchange::refuse(const cudaq_rpc_header_t &header, std::int32_t status) {
   if (header.magic != CUDAQ_RPC_MAGIC_REQUEST)
     return;

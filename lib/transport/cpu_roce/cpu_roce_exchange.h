@@ -39,7 +39,7 @@ public:
   std::uint8_t *rx_slot(std::uint32_t slot) const { return ring_.rx_data_host + slot * ring_.rx_stride_sz; }
   volatile std::uint64_t &rx_flag(std::uint32_t slot) const { return ring_.rx_flags_host[slot]; }
   volatile std::uint64_t &tx_flag(std::uint32_t slot) const { return ring_.tx_flags_host[slot]; }
-  /// What the port must register, and how much is posted at most.
+  /// The memory that the port must register, and the most requests that are posted at a time.
   rdma_memory memory();
   std::uint32_t most_receives() const { return options_.receives(); }
   std::uint32_t most_sends() const { return 2 * options_.num_slots + kRefusals; }

@@ -20,8 +20,9 @@ public:
 
   /// poll returns requests again.
   void launch();
-  /// From now on poll returns no request: what has arrived stays here. Sends the answers that wait, because after the
-  /// end of the loop no other call does. CUDAQ_ERR_TIMEOUT: the system had no room for all of them within 100 ms.
+  /// From now on poll returns no request: requests that have arrived stay in the ring. Sends the answers that wait,
+  /// because after the end of the loop no other call does. CUDAQ_ERR_TIMEOUT: the system had no room for all of them
+  /// within 100 ms.
   status_or_reason disconnect();
 
 private:

@@ -46,7 +46,8 @@ public:
   /// Judges the frame that ends with datagram i; call it once for each datagram, in their order. True: the frame is
   /// accepted, and lies complete in the slot. Otherwise it is dropped, or its answer is queued.
   bool take(std::uint32_t i, std::uint32_t slot);
-  /// Sends the answers that `take` has queued. What the system has no room for is dropped: the peer can ask again.
+  /// Sends the answers that `take` has queued. An answer that the system has no room for is dropped: the peer can send
+  /// its request again.
   void send_refusals();
   /// With --busy-reply: receives while no slot is free, and answers. Returns the number of datagrams.
   std::uint32_t refuse();

@@ -51,8 +51,8 @@ public:
   /// The frame must stay as it is until flush. At most slot_size bytes, and at most kUdpBatch frames.
   virtual void add(const udp_address &to, std::span<std::uint8_t> frame) = 0;
   struct result {
-    std::uint32_t done = 0;   ///< the first so many are sent, or refused; the system has no room for the others now
-    std::uint32_t failed = 0; ///< of them, refused
+    std::uint32_t done = 0;   ///< the first `done` frames were sent or refused; for the others the system has no room
+    std::uint32_t failed = 0; ///< of these `done` frames, those that were refused
   };
   /// Sends, and empties the batch.
   virtual result flush(const udp_socket &socket) = 0;

@@ -48,7 +48,7 @@ public:
   receive_batch(const receive_batch &) = delete;
   receive_batch &operator=(const receive_batch &) = delete;
 
-  /// Receives what has arrived, at most `most` datagrams. -1: the system reported an error.
+  /// Receives the datagrams that have arrived, at most `most`. -1: the system reported an error.
   int receive(const udp_socket &socket, std::uint32_t most);
 
   std::span<const std::uint8_t> bytes(std::uint32_t i) const {

@@ -13,8 +13,8 @@
 namespace cudaq::realtime::detail {
 
 /// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. An unknown option is refused,
-/// or ignored if --lenient is among them. The reason names the option, its value, and what is accepted; what the
-/// options are read into is then unspecified.
+/// or ignored if --lenient is among them. The reason names the option, its value, and what is accepted; the
+/// destinations of the options are then unspecified.
 class option_parser {
 public:
   /// `provider`: its name, for the texts. `after_program_name`: argv[0] may be the name of the program, and is then

@@ -11,7 +11,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-/// What the receiver and the senders of a wire share.
+/// The state that the receiver and the senders of a wire share.
 struct roce_connections {
   roce_connections(const roce_wire_options &o, roce_counters &c)
       : options(o), counters(c), peers(o.max_peers, o.peer_timeout), psn_to_send(o.max_peers),
@@ -132,7 +132,7 @@ public:
       frames_[i].packets_until = num_packets_;
     }
     const result sent = send_messages(socket, {messages_.data(), num_packets_});
-    // A frame of which some packets found no room is made again, with new numbers: the peer drops what has arrived.
+    // If only part of a frame was sent, it is rebuilt with new PSNs; the peer drops the packets that it has already.
     result r;
     for (std::uint32_t packet = 0; r.done < count_ && frames_[r.done].packets_until <= sent.done; ++r.done) {
       bool refused = false;

@@ -28,7 +28,7 @@ node_sessions::session *node_sessions::find(std::uint64_t epoch) {
   return found == sessions_.end() ? nullptr : &*found;
 }
 
-// What was taken stays in its slot until its answer, which finds no session.
+// A request that was taken stays in its slot until its answer, which then finds no session.
 void node_sessions::end(std::size_t index) {
   const std::uint64_t epoch = sessions_[index].epoch;
   sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(index));

@@ -97,7 +97,7 @@ void ucx_node::disconnect() {
   if (said_bye_ || !sessions_)
     return;
   said_bye_ = true;
-  move(true); // what has arrived is answered, too
+  move(true); // requests that have arrived are answered, too
   sessions_->close();
   worker_.flush(kFlushNs);
 }

@@ -29,7 +29,8 @@ public:
   cudaq_rx_status_t poll(std::uint32_t &slot);
   status_or_reason publish(std::uint32_t slot);
   void launch();
-  /// Answers what was not taken, says bye, and sends what waits. From now on poll returns no request.
+  /// Answers the requests that were not taken, says bye, and sends waiting messages. From now on poll returns no
+  /// request.
   void disconnect();
 
 private:

@@ -97,7 +97,7 @@ rule_graph make_rule_graph(const std::vector<weighted_edge> &all, std::uint32_t 
   return made;
 }
 
-/// A part of the graph: its detectors, whether it has a boundary, and what its edges flip.
+/// A part of the graph: its detectors, whether it has a boundary, and the observables that its edges flip.
 struct part_of_graph {
   std::vector<std::uint32_t> detectors;
   std::vector<std::uint32_t> observables;

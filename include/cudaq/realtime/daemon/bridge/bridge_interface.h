@@ -11,7 +11,7 @@
  *
  * Rules for a provider. All entries are called from one thread at a time for each handle, except that disconnect may
  * come from another thread while connect waits, or just before connect begins; connect should then return. connect runs
- * on a thread of the loader: what belongs to a thread (the current CUDA device) is not what it was in create. Strings
+ * on a thread of the loader: state of a thread, such as the current CUDA device, differs from that in create. Strings
  * are UTF-8 and end with 0. An entry must not throw. A provider may be loaded into a process more than once and must
  * not assume that it is alone. */
 #ifndef CUDAQ_REALTIME_BRIDGE_INTERFACE_H

@@ -298,13 +298,13 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_spec(cudaq
                                                                            cudaq_unified_launch_spec_fn_t launch_fn,
                                                                            void *transport_ctx);
 /* Host path with CUDAQ_KERNEL_UNIFIED: the dispatcher's loop receives and sends through a provider of a transport.
- * cpu_dataplane is a const cudaq_cpu_dataplane_t * (daemon/bridge/bridge_interface.h). It is copied; what it points to
+ * cpu_dataplane is a const cudaq_cpu_dataplane_t * (daemon/bridge/bridge_interface.h). It is copied; ctx and ring
  * must stay until destroy. It replaces the ring: config.num_slots and slot_size are those of the provider's slots. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_cpu_dataplane(cudaq_dispatcher_t *dispatcher,
                                                                      const void *cpu_dataplane);
 /* Host path: a transport whose answers are shorter than a slot. Longer results are answered
  * CUDAQ_RPC_ERR_RESULT_TOO_LARGE, and handlers find the limit in max_result_len. Bytes without the 24 bytes of the
- * header; 0, the default: what a slot holds, which is also the limit of larger numbers. */
+ * header; 0, the default, and larger numbers: as many bytes as a slot holds. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_max_result_bytes(cudaq_dispatcher_t *dispatcher, uint32_t bytes);
 /* Declares that `blocks` blocks of the caller's own kernels stay resident on a device while dispatchers of the manager
  * run. start then refuses a cooperative grid that does not fit on the device together with them. 0 revokes the

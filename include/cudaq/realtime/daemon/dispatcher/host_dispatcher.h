@@ -125,7 +125,7 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *disp
  * returned.
  *
  * grace_period_ns limits only the wait for deferred requests and for graphs. When it ends, requests that still wait for
- * a worker are answered SHUTTING_DOWN. A graph that still runs is left alone (CUDAQ_ERR_TIMEOUT): what it uses must
+ * a worker are answered SHUTTING_DOWN. A graph that still runs is left alone (CUDAQ_ERR_TIMEOUT): its memory must
  * stay, and a little memory of the library stays allocated with it. The graph may still write to its slot, so a ring of
  * cudaq_ringbuffer_create refuses every later dispatcher: destroy it when the graph has ended, and create another one.
  *
