@@ -82,9 +82,9 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
   };
   const scope inside(this, &state);
   if (unified()) {
-    if (w.unified.peer_fn != nullptr)
-      w.unified.peer_fn(w.unified.transport_ctx, config_.slot_size, w.table->entries, w.table->count, w.shutdown_flag,
-                        w.stats, kernel_stream_);
+    if (w.unified.upstream_fn != nullptr)
+      w.unified.upstream_fn(w.unified.transport_ctx, config_.slot_size, w.table->entries, w.table->count,
+                            w.shutdown_flag, w.stats, kernel_stream_);
     else
       w.unified.spec_fn(w.unified.transport_ctx, w.table->entries, w.table->count, w.shutdown_flag, w.stats,
                         kernel_stream_);

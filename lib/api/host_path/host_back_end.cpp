@@ -2,7 +2,7 @@
 #include "lib/api/host_path/host_back_end.h"
 
 #include "lib/api/host_path/host_workers.h"
-#include "lib/api/host_path/peer_launcher.h"
+#include "lib/api/host_path/upstream_launcher.h"
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
 #include "lib/api/host_path/cuda_graph_launcher.h"
 #include "lib/base/cuda_device.h"
@@ -67,7 +67,7 @@ status_or_reason host_back_end::make_launcher(const wiring &w, host_setup &setup
       {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers, contexts},
       setup.launcher);
   if (!made && w.words.any())
-    setup.launcher = std::make_shared<peer_launcher>(std::move(setup.launcher), w.words);
+    setup.launcher = std::make_shared<upstream_launcher>(std::move(setup.launcher), w.words);
   return made;
 #else
   return make_reason(CUDAQ_ERR_UNSUPPORTED, "graph workers: this library was built without the CUDA runtime");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the peer interface: a launcher that also writes the caller's words. Programs without these words have the
+// For the upstream interface: a launcher that also writes the caller's words. Programs without these words have the
 // launcher alone.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace cudaq::realtime::detail {
 
-class peer_launcher final : public graph_launcher {
+class upstream_launcher final : public graph_launcher {
 public:
-  peer_launcher(std::shared_ptr<graph_launcher> launcher, const peer_words &words)
+  upstream_launcher(std::shared_ptr<graph_launcher> launcher, const upstream_words &words)
       : inner_(std::move(launcher)), words_(words) {}
 
   void run_on_device(const std::function<void()> &body) override { inner_->run_on_device(body); }
@@ -21,7 +21,7 @@ public:
     if (words_.slot_tags != nullptr)
       words_.slot_tags[worker] = static_cast<int>(slot);
     struct at_end { // also if a hook ends the thread
-      const peer_words &words;
+      const upstream_words &words;
       const launch_result &said;
       ~at_end() {
         if (said.error == 0 && words.live_dispatched != nullptr)
@@ -38,7 +38,7 @@ public:
 
 private:
   std::shared_ptr<graph_launcher> inner_;
-  const peer_words words_;
+  const upstream_words words_;
 };
 
 } // namespace cudaq::realtime::detail
