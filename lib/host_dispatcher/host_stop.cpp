@@ -4,8 +4,8 @@
 
 namespace cudaq::realtime::detail {
 
-void host_dispatcher::close_intake(rest of_the_queued) {
-  const bool refuse = of_the_queued == rest::refused;
+void host_dispatcher::close_intake(queued_policy policy) {
+  const bool refuse = policy == queued_policy::refused;
   thread_counters &here = counters_[kLoopCounters];
   if (shared())
     setup_.router->begin_leaving(*this);
