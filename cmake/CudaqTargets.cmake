@@ -19,9 +19,9 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYP
 endif()
 find_package(Threads REQUIRED)
 
-# If ccache is installed, it keeps every object, of the project and of others, by the content of what was compiled. Paths
-# below the source folder are compared as relative paths, so that a clone in another folder finds the objects of this
-# one. The sloppiness is what ccache needs for precompiled headers: it looks at the content of headers, not at their
+# If ccache is installed, it keeps every object, of the project and of others, by the content of what was compiled.
+# Paths below the source folder are compared as relative paths, so that a clone in another folder finds the objects of
+# this one. The sloppiness is what ccache needs for precompiled headers: it compares the content of headers, not their
 # times, and the definitions of a precompiled header are the same for all its users (cudaq_use_headers).
 find_program(CUDAQ_CCACHE NAMES ccache)
 mark_as_advanced(CUDAQ_CCACHE)

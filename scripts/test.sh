@@ -33,14 +33,14 @@ default_rooms() { # variant
 }
 
 # Makes one test tree of folders below build/. The variant's prefix makes the names of the tests unique.
-test_variants() { # samples or whole, ctest options
-  local sweeps=$1 variant rooms targets folders=()
+test_variants() { # default or all, ctest options
+  local extent=$1 variant rooms targets folders=()
   shift
   scripts/bootstrap.sh test "${variants[@]}"
   for variant in "${variants[@]}"; do
     configure "$variant"
     rooms=() targets=(all)
-    if [ "$sweeps" = samples ]; then
+    if [ "$extent" = default ]; then
       mapfile -t rooms < <(default_rooms "$variant")
     fi
     echo "== $variant: ${rooms[*]:-everything}"
@@ -54,7 +54,8 @@ test_variants() { # samples or whole, ctest options
   done
   local tests times=$PWD/build/processor_times
   tests=$(printf 'subdirs("%s")\n' "${folders[@]}")
-  if [ "$sweeps" = whole ]; then
+  if [ "$extent" = all ]; then
+    export CUDAQ_TEST_WHOLE=1
     : >"$times"
     tests="set(CUDAQ_PROCESSOR_TIMES \"$times\")
 include(\"$PWD/unittests/processor_time/measured_tests.cmake\")
@@ -62,7 +63,6 @@ $tests
 cudaq_check_processor_times()"
   fi
   echo "$tests" >build/CTestTestfile.cmake
-  export CUDAQ_TEST_SWEEPS=$sweeps
   exec ctest --test-dir build "${ctest_options[@]}" "$@"
 }
 
@@ -114,12 +114,12 @@ case ${1:-} in
     ;;
   --variants)
     read -ra variants <<<"${2:?the names of variants}"
-    test_variants whole "${@:3}"
+    test_variants all "${@:3}"
     ;;
   --all)
-    test_variants whole "${@:2}"
+    test_variants all "${@:2}"
     ;;
   *)
-    test_variants samples "$@"
+    test_variants default "$@"
     ;;
 esac

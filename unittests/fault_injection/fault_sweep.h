@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a script of calls of the C API once for each fault: in run n of a step the n-th call of the step that can fail
 // does fail. The runs of a step end when no fault fires. After the step the script goes on without faults, so each run
-// also shows that the objects can still be used. A sample (unittests/support/sweep.h) has every fifth fault of every
-// third step.
+// also shows that the objects can still be used. Where code is slow, a sample has every fifth fault of every third step.
 #pragma once
 
 #include "unittests/support/api_fixture.h"
 #include "unittests/support/fake_cuda.h"
 #include "unittests/support/fault_points.h"
-#include "unittests/support/sweep.h"
+#include "unittests/support/test_scale.h"
 
 #include <cstdio>
 #include <set>
@@ -61,9 +60,10 @@ public:
     for (const std::string &call : calls_)
       text += (text.empty() ? "" : ", ") + call;
     std::printf("faults injected: %llu, in %s\n", static_cast<unsigned long long>(faults_), text.c_str());
-    EXPECT_GE(faults_, whole_or_sample(least, least / 30));
+    EXPECT_GE(faults_, samples_where_slow() ? least / 30 : least);
     for (const std::string &call : calls)
-      EXPECT_TRUE(sampled() || calls_.count(call) == 1u) << call << " has not failed; the calls that have: " << text;
+      EXPECT_TRUE(samples_where_slow() || calls_.count(call) == 1u)
+          << call << " has not failed; the calls that have: " << text;
   }
 
 private:
@@ -71,8 +71,8 @@ private:
   void for_all(Chosen &&chosen, std::uint64_t width) {
     run(kNone, 0, 0); // what is made once in a process is made here
     const std::vector<bool> wanted = choose(chosen);
-    for (std::size_t k = 0; k < wanted.size(); k += whole_or_sample(1u, 3u))
-      for (std::uint64_t n = 1; wanted[k] && run(k, n, width); n += whole_or_sample(1u, 5u))
+    for (std::size_t k = 0; k < wanted.size(); k += samples_where_slow() ? 3 : 1)
+      for (std::uint64_t n = 1; wanted[k] && run(k, n, width); n += samples_where_slow() ? 5 : 1)
         ASSERT_LT(n, 5000u) << "step " << k;
   }
   template <class Chosen>

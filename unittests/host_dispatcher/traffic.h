@@ -5,7 +5,7 @@
 
 #include "unittests/support/checked_payload.h"
 #include "unittests/support/host_fixture.h"
-#include "unittests/support/sweep.h"
+#include "unittests/support/test_scale.h"
 
 #include <atomic>
 #include <cstdlib>

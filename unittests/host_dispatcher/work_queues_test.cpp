@@ -54,6 +54,7 @@ void push_and_pop(poppers who, std::uint32_t queues, std::uint32_t slots, int nu
   EXPECT_TRUE(work.empty());
 }
 
+// Known failure 52.
 TEST(WorkQueues, HandEachItemToOneThread) { push_and_pop(poppers::any, 1, 16, 3); }
 TEST(WorkQueues, HandEachItemToOneThreadWithOneSlot) { push_and_pop(poppers::any, 1, 1, 3); }
 TEST(WorkQueues, KeepTheOrderOfEachQueueAndOneThreadInIt) { push_and_pop(poppers::one_per_queue, 5, 7, 3); }

@@ -7,6 +7,7 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
+// Known failure 35.
 TEST_F(Serve, DrainsRequestsThatItHasTaken) {
   running_program server(arguments(), err());
   ASSERT_NE(server.line(), "") << read_file(err());
