@@ -24,7 +24,7 @@ NOT_WRITTEN_BY_HAND = {
     "unittests/data/own/*.stim": "written by Stim",
     "unittests/qec/predecoding/models/*.dem": "written by unittests/qec/predecoding/make_models.py",
     "unittests/data/*.meta": "written by unittests/data/make_data.py",
-    "unittests/fuzz/corpus/*.input": "inputs of fuzz targets; a fuzzer writes them",
+    "unittests/fuzz/corpus/*.tar.gz": "inputs of fuzz targets; a fuzzer writes them",
     "docs/performance/*.json": "figures, written by the program",
     "LICENSE": "a legal text, word for word",
     "*.png": "a picture",
