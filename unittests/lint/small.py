@@ -22,7 +22,6 @@ NOT_WRITTEN_BY_HAND = {
     "unittests/data/*.dem": "written by Stim",
     "unittests/data/own/*.*.*": "recorded shots",
     "unittests/data/own/*.stim": "written by Stim",
-    "unittests/qec/predecoding/models/*.dem": "written by unittests/qec/predecoding/make_models.py",
     "unittests/data/*.meta": "written by unittests/data/make_data.py",
     "unittests/fuzz/corpus/*.tar.gz": "inputs of fuzz targets; a fuzzer writes them",
     "docs/performance/*.json": "figures, written by the program",
