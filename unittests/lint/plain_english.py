@@ -49,7 +49,7 @@ NOT_WRITTEN_BY_HAND = {
     "unittests/data/own/*.stim": "written by Stim",
     "unittests/data/*.meta": "written by make_data.py",
     "unittests/data/*.b8": "recorded shots",
-    "unittests/fuzz/corpus/*.input": "inputs of fuzz targets",
+    "unittests/fuzz/corpus/*.tar.gz": "inputs of fuzz targets",
     "unittests/data/*.01": "recorded shots",
     "unittests/qec/server/golden/frames.txt": "written by make_frames.py",
     "unittests/transport/roce/golden/*.txt": "written by programs",
