@@ -42,14 +42,14 @@ TEST_P(UpstreamWords, EveryRequestIsAnsweredOnceThroughTheMaskOfTheCaller) {
   graph_rig rig(plan);
   rig.device->ready = [&](std::uint32_t worker) { answer(rig, worker); };
   std::vector<std::unique_ptr<checked_function>> functions;
-  functions.push_back(std::make_unique<checked_function>(1, fewer_if_sanitized(kMessages)));
+  functions.push_back(std::make_unique<checked_function>(1, load_size(kMessages)));
   checked_function::v1_by_id[1] = functions[0].get();
-  traffic t(rig.ring, traffic_for(functions, fewer_if_sanitized(kMessages)));
+  traffic t(rig.ring, traffic_for(functions, load_size(kMessages)));
   t.run();
   t.expect_clean(false, false);
   EXPECT_TRUE(rig.stop());
   const cudaq_dispatcher_stats_t stats = rig.stats();
-  EXPECT_EQ(stats.responded, fewer_if_sanitized(kMessages));
+  EXPECT_EQ(stats.responded, load_size(kMessages));
   EXPECT_EQ(stats.in_flight, 0u);
   EXPECT_EQ(live_dispatched.load(), stats.launches);
   EXPECT_EQ(idle_mask.load(), (1u << kWorkers) - 1) << "all workers are free at the end";

@@ -48,7 +48,7 @@ void produce(producer_core &producer, std::uint32_t id, std::uint32_t messages,
 // Known failure 2.
 TEST_P(DeviceLoopWithLaps, AHandleSharedByTwoThreadsLosesNothing) {
   const flavour &f = GetParam();
-  const std::uint32_t messages = fewer_if_sanitized(20000);
+  const std::uint32_t messages = load_size(20000);
   lap_ring laps(f.num_slots, f.slot_size, true);
   const host_ring shape_only({f.num_slots, f.slot_size, false});
   std::vector<std::unique_ptr<checked_function>> functions;

@@ -5,7 +5,7 @@
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/support/lap_ring.h"
-#include "unittests/support/sanitized.h"
+#include "unittests/support/test_scale.h"
 
 #include <atomic>
 
@@ -139,7 +139,7 @@ constexpr std::chrono::seconds kMostWait = 4 * kLongEnough;
 /// Threads that share a handle, and a dispatcher that answers, or drops every fifth request. No request is sent after
 /// kLongEnough.
 void share_one_handle(std::uint32_t slots, bool with_laps, std::uint32_t threads) {
-  const std::uint32_t each = kSanitized ? 2000 : 20000;
+  const std::uint32_t each = load_size(20000);
   lap_ring ring(slots, 64, with_laps);
   producer_core producer(ring.view, 0);
   std::atomic<std::uint64_t> sum{0}, sent{0}, sum_sent{0};

@@ -24,7 +24,7 @@ TEST_P(GraphScheduler, LosesDoublesTearsAndReordersNothing) {
   const flavour &f = GetParam();
   const host_ring ring(f.shape);
   traffic_plan plan;
-  plan.messages = fewer_if_sanitized(5000);
+  plan.messages = load_size(5000);
   plan.unknown_of_100 = 2;
   std::vector<std::unique_ptr<checked_function>> functions;
   for (std::uint32_t id = 1; id <= 3; ++id) {

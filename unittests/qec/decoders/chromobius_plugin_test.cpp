@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plug-in for Chromobius against the answers of its Python package (unittests/data/make_chromobius_data.py).
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/support/program_paths.h"
 
 #include <fstream>
 #include <iterator>

@@ -3,6 +3,7 @@
 
 #include "unittests/qec/predecoding/surface_code_graph.h"
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/support/program_paths.h"
 
 #include <algorithm>
 #include <sstream>

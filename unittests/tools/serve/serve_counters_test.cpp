@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live counters, and readers that do not behave.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <arpa/inet.h>
