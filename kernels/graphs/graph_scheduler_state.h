@@ -59,10 +59,10 @@ inline constexpr auto kGraphScope = thread_scope_device; ///< scheduler, poller 
 template <class Launcher>
 class graph_scheduler_state {
 public:
-  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< then a refused exec that was launched before fails
-  static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< after this time another execution tries the launch
-  static constexpr std::uint64_t kRetryNs = 2000000;     ///< then one never launched fails: probably not uploaded
-  static constexpr std::uint64_t kFreshNs = 2000;        ///< so soon after a first refusal the graph may just end
+  static constexpr std::uint64_t kBusyNs = 1000000000;          ///< then a refused exec that was launched before fails
+  static constexpr std::uint64_t kTryElsewhereNs = kBusyNs / 4; ///< after this time another execution tries the launch
+  static constexpr std::uint64_t kRetryNs = 2000000; ///< then one never launched fails: probably not uploaded
+  static constexpr std::uint64_t kFreshNs = 2000;    ///< so soon after a first refusal the graph may just end
   /// Longest pause between two attempts; shorter ones are half of the time since the first refusal.
   static constexpr std::uint64_t kMostPauseNs = 1000000;
 
@@ -183,8 +183,8 @@ public:
           Group::ballot(i < v_.num_graphs && phase_of(v_.graphs[i]) == graph_phase::completed);
       found += count_bits(completed);
       if (Group::lane() == 0)
-        for (std::uint32_t rest = completed; rest != 0; rest &= rest - 1)
-          complete(first + lowest_bit(rest));
+        for (std::uint32_t remaining = completed; remaining != 0; remaining &= remaining - 1)
+          complete(first + lowest_bit(remaining));
     }
     if (Group::lane() == 0)
       v_.state.collected += found;
@@ -228,7 +228,7 @@ private:
     if (pool.refused_since == 0)
       pool.refused_since = now;
     const std::uint64_t refused = now > pool.refused_since ? now - pool.refused_since : 0; // clocks of members differ
-    s.doubt |= refused >= kDoubtNs;
+    s.doubt |= refused >= kTryElsewhereNs;
     if (pool.taken == 0 && refused >= (proven != 0 ? kBusyNs : kRetryNs)) {
       pool.next_try = 0; // the next request of the pool may fail without this wait
       return start_result::failed;

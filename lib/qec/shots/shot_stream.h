@@ -39,7 +39,7 @@ public:
   bool read(std::span<std::uint8_t> detectors, std::span<std::uint8_t> observables);
 
   /// After `stop_requested` returns true, read() returns false as at the end of the file, even while it waits for a
-  /// pipe. A shot that is then incomplete is left out. read() calls `stop_requested`, while it waits about every 100 ms.
+  /// pipe. A shot that is then incomplete is left out. read() calls `stop_requested`; while it waits, every 100 ms.
   void stop_when(std::function<bool()> stop_requested) noexcept;
 
   /// Shots that were read.
