@@ -251,7 +251,7 @@ TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBe
   says.refuses = {1};
   accept(1, 1);
   EXPECT_FALSE(scheduler->spent());
-  says.now += tested::kDoubtNs;
+  says.now += tested::kTryElsewhereNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_TRUE(scheduler->spent());
   EXPECT_TRUE(scheduler->may_relaunch());
@@ -259,7 +259,7 @@ TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBe
   EXPECT_FALSE(scheduler->spent());
   complete(1);
   scheduler->begin_execution();
-  says.now += tested::kDoubtNs;
+  says.now += tested::kTryElsewhereNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_FALSE(scheduler->spent()) << "an execution without a launch has all its launches left";
   says.refuses.clear();

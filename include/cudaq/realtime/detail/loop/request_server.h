@@ -20,7 +20,7 @@ protected:
         counters_(counts_of(handlers, workspace), report, params.caller_stats, Handlers::kDefers), in_(workspace.in),
         out_(workspace.out), staged_out_(transport.slot_size() <= workspace.staging_bytes) {
     const std::uint32_t whole = transport.slot_size() & ~15u, brief = whole < kLookBytes ? whole : kLookBytes;
-    brief_end_ = transport.wide() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
+    brief_end_ = transport.aligned16() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
   }
 
   /// The outcome of one request.
@@ -34,11 +34,11 @@ protected:
   };
 
   /// True if the request is valid and for the same function as the last one. Most requests are.
-  CUDAQ_REALTIME_HOST_DEVICE bool is_plain(const request &r, bool expected, std::uint32_t end) const {
+  CUDAQ_REALTIME_HOST_DEVICE bool matches_cached(const request &r, bool expected, std::uint32_t end) const {
     return r.function_id == known_id_ && r.arg_len < end && r.magic == CUDAQ_RPC_MAGIC_REQUEST && expected;
   }
   CUDAQ_REALTIME_HOST_DEVICE judgement judge(const request &r, bool expected, const std::uint8_t *payload) {
-    if (likely(is_plain(r, expected, known_end_)))
+    if (likely(matches_cached(r, expected, known_end_)))
       return {verdict::serve, CUDAQ_RPC_OK, known_route_};
     const judgement j = handlers_.judge(r, expected, transport_.max_payload(), payload, p_.rules);
     if (j.what == verdict::serve && !p_.rules.check_schema && !by_key(j.route)) {
@@ -46,27 +46,27 @@ protected:
       known_route_ = j.route;
       known_callee_ = handlers_.callee(j.route);
       known_end_ = transport_.max_payload() + 1;
-      plain_end_ = staged_out_ ? known_end_ : 0;
+      cached_end_ = staged_out_ ? known_end_ : 0;
     }
     return j;
   }
 
-  static constexpr std::uint32_t kNotPlain = ~0u;
+  static constexpr std::uint32_t kNotCached = ~0u;
 
-  /// Lane 0 answers the message at the cursor, publication included, if it is plain: the short form of serve_alone.
-  /// `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotPlain if nothing was done; else the length
-  /// of the answer frame at out_, which the group has to copy and publish.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_plain(const message &m, const request &r, bool expected,
-                                                        std::uint32_t fetched) {
-    if (unlikely(!is_plain(r, expected, plain_end_)))
-      return kNotPlain;
+  /// Lane 0 answers the message at the cursor, publication included, if it matches_cached: the short form of
+  /// serve_alone. `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotCached if nothing was done;
+  /// else the length of the answer frame at out_, which the group has to copy and publish.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_cached(const message &m, const request &r, bool expected,
+                                                         std::uint32_t fetched) {
+    if (unlikely(!matches_cached(r, expected, cached_end_)))
+      return kNotCached;
     if (defers(known_route_)) {
       accept(m, known_route_);
       counters_.count_accepted(true);
       return 0;
     }
     if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched))
-      return kNotPlain;
+      return kNotCached;
     if (Handlers::kDefers) // only here: nothing is posted before a launch
       counters_.post_busy(transport_.number(m));
     // The length is stored before the result, where the frame's header goes later: one load reads the length and the
@@ -184,8 +184,8 @@ protected:
       if (needed > fetched) { // the copy is in whole words; the stride of a slot is a multiple of them
         in = needed <= workspace_.staging_bytes ? in_ : transport_.request(m);
         if (in == in_) {
-          helpers_.fetch(in_, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
-                         transport_.wide());
+          helpers_.fetch(in_, transport_.request(m), transport_.aligned16() ? round16(needed) : (needed + 7) & ~7u,
+                         transport_.aligned16());
           Group::sync();
           if (Group::lane() == 0) // the header that was judged: the slot's may be another one by now
             write_header(in_, r);
@@ -203,7 +203,7 @@ protected:
       write_response(out, r, o.status, result_len);
     Group::sync();
     if (staged_out_)
-      helpers_.copy(transport_.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport_.wide());
+      helpers_.copy(transport_.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport_.aligned16());
     Group::sync();
     return o;
   }
@@ -264,10 +264,10 @@ private:
 
   using callee_type = decltype(std::declval<const Handlers &>().callee(0));
 
-  std::uint32_t uncounted_ = 0; ///< plain answers that are not counted yet
+  std::uint32_t uncounted_ = 0; ///< answers of answer_cached that are not counted yet
   // The function served last. known_end_: its valid requests have a smaller arg_len; 0: no such function yet.
-  // plain_end_: the same for requests that answer_plain serves.
-  std::uint32_t known_id_ = 0, known_end_ = 0, plain_end_ = 0, known_route_ = function_index_view::kNone;
+  // cached_end_: the same for requests that answer_cached serves.
+  std::uint32_t known_id_ = 0, known_end_ = 0, cached_end_ = 0, known_route_ = function_index_view::kNone;
   callee_type known_callee_ = {};
 };
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cooperative dispatch kernel of the archive: all threads of the grid run each handler of the function table.
-#include "kernels/archive/entry_points.cuh"
+#include "kernels/entry_points/entry_points.cuh"
 
 cudaError_t cudaq::realtime::detail::preload_cooperative_kernels() {
-  return preload_dispatch_kernel<CooperativeKernel, archive_handlers>();
+  return preload_dispatch_kernel<CooperativeKernel, entry_point_handlers>();
 }
 
 extern "C" {
 
 cudaError_t cudaq_launch_dispatch_kernel_cooperative_v2(const cudaq_dispatch_launch_params_t *params) {
-  return cudaq::realtime::detail::launch_archive_kernel<cudaq::realtime::CooperativeKernel>(params);
+  return cudaq::realtime::detail::launch_entry_point<cudaq::realtime::CooperativeKernel>(params);
 }
 
 void cudaq_launch_dispatch_kernel_cooperative(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
@@ -23,7 +23,7 @@ void cudaq_launch_dispatch_kernel_cooperative(volatile uint64_t *rx_flags, volat
   const auto params =
       make_launch_params(rx_flags, tx_flags, rx_data, tx_data, rx_stride_sz, tx_stride_sz, function_table, func_count,
                          shutdown_flag, stats, num_slots, num_blocks, threads_per_block, stream);
-  (void)launch_archive_kernel<CooperativeKernel>(&params, default_sharing());
+  (void)launch_entry_point<CooperativeKernel>(&params, default_sharing());
 }
 
 cudaError_t cudaq_dispatch_kernel_cooperative_query_occupancy(int *out_blocks, uint32_t threads_per_block) {

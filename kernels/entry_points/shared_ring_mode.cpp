@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The archive's only process-wide setting, as the specification requires. Dispatchers do not read it.
-#include "kernels/archive/shared_ring_mode.h"
+#include "kernels/entry_points/shared_ring_mode.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 

@@ -2,7 +2,7 @@
 // The unified kernel: one kernel receives, dispatches and sends, through a transport that it drives itself. The
 // transport here is a ring with flags, so that unified mode can be used and tested without a NIC. For a NIC, write
 // device hooks (dispatch_hooks.cu).
-#include "kernels/archive/entry_points.cuh"
+#include "kernels/entry_points/entry_points.cuh"
 
 namespace cudaq::realtime::detail {
 cudaError_t preload_unified_kernels() { return preload_dispatch_kernel<RegularKernel, table_handlers>(); }
@@ -26,7 +26,7 @@ extern "C" void cudaq_launch_unified_ring_kernel(void *transport_ctx, cudaq_func
   const cudaq_ringbuffer_t &r = context.ring;
   const std::size_t smaller = r.rx_stride_sz < r.tx_stride_sz ? r.rx_stride_sz : r.tx_stride_sz;
   const std::uint32_t slot_size = context.slot_size != 0 ? context.slot_size : static_cast<std::uint32_t>(smaller);
-  if (const cudaError_t error = preload_archive()) {
+  if (const cudaError_t error = preload_entry_points()) {
     (void)report(error, "loading the kernels: %s", cudaGetErrorString(error));
     return;
   }

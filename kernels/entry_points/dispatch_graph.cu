@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph dispatch from the device: the C functions for the scheduler graphs.
 #include "cudaq/realtime/detail/base/entered_device.h"
-#include "kernels/archive/entry_points.cuh"
+#include "kernels/entry_points/entry_points.cuh"
 #include "kernels/graphs/graph_launch.cuh"
 
 #include <chrono>
@@ -35,7 +35,7 @@ struct graph_table : table_handlers {
   static constexpr bool kCallsFunctions = false;
 };
 #else
-using graph_table = archive_handlers;
+using graph_table = entry_point_handlers;
 #endif
 
 } // namespace
@@ -45,20 +45,20 @@ cudaError_t preload_graph_kernels() { return scheduler_graphs::preload<graph_tab
 namespace {
 
 /// Reads a struct that may grow at its end. Fields that an older caller does not have are 0. Structs of a newer caller,
-/// larger than T, are refused, and so are sizes that end inside a field. `wide`: where the fields of 8 bytes begin; all
-/// fields before have 4 bytes.
+/// larger than T, are refused, and so are sizes that end inside a field. `eight_bytes_from`: where the
+/// fields of 8 bytes begin; all fields before have 4 bytes.
 template <class T>
-bool read_sized(const T *given, T &into, std::size_t wide) {
+bool read_sized(const T *given, T &into, std::size_t eight_bytes_from) {
   if (given == nullptr || given->struct_size == 0 || given->struct_size > sizeof(T) || given->struct_size % 4 != 0 ||
-      (given->struct_size > wide && given->struct_size % 8 != 0))
+      (given->struct_size > eight_bytes_from && given->struct_size % 8 != 0))
     return false;
   std::memcpy(&into, given, given->struct_size);
   into.struct_size = sizeof(T);
   return true;
 }
 
-constexpr std::size_t kWideInParams = offsetof(cudaq_dispatch_graph_params_t, launch);
-constexpr std::size_t kWideInLaunch = offsetof(cudaq_dispatch_launch_params_t, rx_flags);
+constexpr std::size_t kEightBytesInParams = offsetof(cudaq_dispatch_graph_params_t, launch);
+constexpr std::size_t kEightBytesInLaunch = offsetof(cudaq_dispatch_launch_params_t, rx_flags);
 
 constexpr std::uint8_t kSchedulerModes = 1u << CUDAQ_DISPATCH_DEVICE_CALL | 1u << CUDAQ_DISPATCH_GRAPH_LAUNCH;
 
@@ -112,7 +112,7 @@ cudaError_t create(const cudaq_dispatch_graph_params_t &p, const cudaq_dispatch_
   int device = 0;
   if (const cudaError_t refused = check_device(report, device))
     return refused;
-  if (const cudaError_t error = preload_archive())
+  if (const cudaError_t error = preload_entry_points())
     return error;
   auto context = std::make_unique<cudaq_dispatch_graph_context>();
   context->device = device;
@@ -140,7 +140,7 @@ cudaError_t launch_for_dispatcher(const cudaq_dispatch_launch_params_t &p) {
   int device = 0;
   if (const cudaError_t refused = check_device(report, device))
     return refused;
-  if (const cudaError_t error = preload_archive())
+  if (const cudaError_t error = preload_entry_points())
     return report(error, "loading the kernels");
   graph_launch_state &g = state->graphs;
   graph_plan plan;
@@ -187,8 +187,8 @@ cudaError_t cudaq_create_dispatch_graph_v2(const cudaq_dispatch_graph_params_t *
     *out_context = nullptr;
   cudaq_dispatch_graph_params_t p{};
   cudaq_dispatch_launch_params_t launch{};
-  if (out_context == nullptr || !read_sized(params, p, kWideInParams) || !read_sized(p.launch, launch, kWideInLaunch) ||
-      launch.state != nullptr)
+  if (out_context == nullptr || !read_sized(params, p, kEightBytesInParams) ||
+      !read_sized(p.launch, launch, kEightBytesInLaunch) || launch.state != nullptr)
     return cudaErrorInvalidValue;
   return guarded([&] { return create(p, launch, out_context); });
 }
@@ -244,7 +244,7 @@ cudaError_t cudaq_launch_dispatch_graph(cudaq_dispatch_graph_context *context, c
 
 cudaError_t cudaq_launch_dispatch_kernel_graph_v2(const cudaq_dispatch_launch_params_t *params) {
   cudaq_dispatch_launch_params_t p{};
-  if (!read_sized(params, p, kWideInLaunch))
+  if (!read_sized(params, p, kEightBytesInLaunch))
     return cudaErrorInvalidValue;
   return guarded([&] { return launch_for_dispatcher(p); });
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The regular dispatch kernel of the archive: one thread runs the handlers of the function table.
-#include "kernels/archive/entry_points.cuh"
+#include "kernels/entry_points/entry_points.cuh"
 
 cudaError_t cudaq::realtime::detail::preload_regular_kernels() {
-  return preload_dispatch_kernel<RegularKernel, archive_handlers>();
+  return preload_dispatch_kernel<RegularKernel, entry_point_handlers>();
 }
 
 extern "C" {
 
 cudaError_t cudaq_launch_dispatch_kernel_regular_v2(const cudaq_dispatch_launch_params_t *params) {
-  return cudaq::realtime::detail::launch_archive_kernel<cudaq::realtime::RegularKernel>(params);
+  return cudaq::realtime::detail::launch_entry_point<cudaq::realtime::RegularKernel>(params);
 }
 
 void cudaq_launch_dispatch_kernel_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data,
@@ -22,7 +22,7 @@ void cudaq_launch_dispatch_kernel_regular(volatile uint64_t *rx_flags, volatile 
   const auto params =
       make_launch_params(rx_flags, tx_flags, rx_data, tx_data, rx_stride_sz, tx_stride_sz, function_table, func_count,
                          shutdown_flag, stats, num_slots, num_blocks, threads_per_block, stream);
-  (void)launch_archive_kernel<RegularKernel>(&params, default_sharing());
+  (void)launch_entry_point<RegularKernel>(&params, default_sharing());
 }
 
 cudaError_t cudaq_dispatch_kernel_query_occupancy(int *out_blocks, uint32_t threads_per_block) {

@@ -4,7 +4,7 @@
 #include "cudaq/realtime/daemon/bridge/device_transport.cuh"
 #include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 #include "cudaq/realtime/detail/loop/hook_transport.h"
-#include "kernels/archive/entry_points.cuh"
+#include "kernels/entry_points/entry_points.cuh"
 
 namespace cudaq::realtime::detail {
 namespace {
@@ -23,10 +23,11 @@ struct linked_hooks {
 
 struct hooked {
   using transport = hook_transport<warp_thread_group, linked_hooks>;
-  static constexpr std::uint32_t kBytesBehind = sizeof(transport::shared_state);
+  static constexpr std::uint32_t kTrailingBytes = sizeof(transport::shared_state);
   static_assert(alignof(transport::shared_state) == CUDAQ_DEV_TRANSPORT_STORAGE_ALIGN);
-  __device__ static transport open(const dispatch_params &p, std::uint8_t *behind) {
-    return {*reinterpret_cast<transport::shared_state *>(behind), p.transport_ctx, p.caller_shutdown, p.ring.slot_size};
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *trailing) {
+    return {*reinterpret_cast<transport::shared_state *>(trailing), p.transport_ctx, p.caller_shutdown,
+            p.ring.slot_size};
   }
 };
 
@@ -54,7 +55,7 @@ cudaError_t launch_hooks_kernel(const dispatch_params &params, cudaStream_t stre
   void *arguments[] = {&copy};
   report.will_hold(1);
   return report(cudaLaunchKernel(reinterpret_cast<const void *>(dispatch_hooks_kernel), dim3(1), dim3(threads),
-                                 arguments, kernel_memory(params.ring.slot_size, 1) + hooked::kBytesBehind, stream),
+                                 arguments, kernel_memory(params.ring.slot_size, 1) + hooked::kTrailingBytes, stream),
                 "launch of a block of %u threads failed", threads);
 }
 
@@ -84,7 +85,7 @@ extern "C" void cudaq_launch_unified_dispatch_device_upstream(void *transport_ct
   const launch_report report{state};
   if (check(transport_ctx, tx_stride_sz, shutdown_flag, report) != cudaSuccess)
     return;
-  if (const cudaError_t error = preload_archive()) {
+  if (const cudaError_t error = preload_entry_points()) {
     (void)report(error, "loading the kernels: %s", cudaGetErrorString(error));
     return;
   }
