@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of cudaq-realtime: each subcommand declares its options in its own folder.
+#include "tools/command_line/commands.h"
 #include "tools/command_line/refusal.h"
-#include "tools/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -9,7 +9,7 @@ thread_local const host_dispatcher *serving_for = nullptr;
 /// Sets serving_for for its lifetime.
 class serving {
 public:
-  explicit serving(const host_dispatcher *whom) : outer_(serving_for) { serving_for = whom; }
+  explicit serving(const host_dispatcher *dispatcher) : outer_(serving_for) { serving_for = dispatcher; }
   ~serving() { serving_for = outer_; }
   serving(const serving &) = delete;
   serving &operator=(const serving &) = delete;
@@ -38,9 +38,9 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   rules.check_schema = o.check_schema != 0;
   rules.strict_flag_values = o.strict_flag_values != 0;
   const slot_ring &ring = setup.jobs->ring;
-  const std::uint32_t most =
+  const std::uint32_t max_result_len =
       setup.max_result_bytes == 0 ? ring.max_payload() : std::min(ring.max_payload(), setup.max_result_bytes);
-  if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules, most))
+  if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules, max_result_len))
     return refused;
   graphs_.reset(setup.workers, handlers_.index(), *setup.jobs, o, setup.launcher, setup.idle_mask);
   responder_.prepare(setup.markers);
@@ -57,7 +57,7 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
     counters_used_.set(counters_now);
   queued_ = pool || setup.shared_ring;
   tracks_jobs_.store(queued_ || handlers_.may_defer() ? 1 : 0);
-  max_result_len_.set(most);
+  max_result_len_.set(max_result_len);
   if (setup_.jobs != setup.jobs) // the last reference to the table of an earlier run may go
     forget_ring();
   if (setup.dataplane)
@@ -152,10 +152,10 @@ void host_dispatcher::loop() {
     try {
       run_loop([this] { return turn(); }, [this] { return stop_seen(); },
                idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
-      close_intake(rest::served);
+      close_intake(queued_policy::served);
     } catch (abi::__forced_unwind &) { // pthread_exit in a handler or a hook
       note_exit(counters_[kLoopCounters]);
-      close_intake(rest::refused);
+      close_intake(queued_policy::refused);
       end_loop();
       throw;
     }
@@ -370,7 +370,7 @@ void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
   job_table &jobs = *setup_.jobs;
   job_record &record = jobs[slot];
   const std::uint64_t generation = record.state.generation();
-  const handler_result said{true, record.what.status, 0};
+  const handler_result response{true, record.what.status, 0};
   if (record.what.what == verdict::serve) {
     record.state.enter(job_phase::running); // before the handler runs: it may hand the job to other threads
     handler_result answer;
@@ -384,7 +384,7 @@ void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
     responder_.handler_returned(jobs, slot, generation, answer, here);
     return;
   }
-  responder_.publish(jobs, slot, said, here);
+  responder_.publish(jobs, slot, response, here);
 }
 
 // Any thread of the program may call it at any time.
@@ -425,8 +425,8 @@ status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job,
 
 // How a run ends: the intake closes, the accepted requests are answered, the threads are joined.
 
-void host_dispatcher::close_intake(rest of_the_queued) {
-  const bool refuse = of_the_queued == rest::refused;
+void host_dispatcher::close_intake(queued_policy policy) {
+  const bool refuse = policy == queued_policy::refused;
   thread_counters &here = counters_[kLoopCounters];
   if (shared())
     setup_.router->begin_leaving(*this);

@@ -168,8 +168,8 @@ private:
   std::string describe_options() const;
   void write_record(job_record &record, const request &r, const judgement &what, bool marked);
   void run_job(std::uint32_t slot, thread_counters &here);
-  enum class rest { served, refused };
-  void close_intake(rest of_the_queued);
+  enum class queued_policy { served, refused };
+  void close_intake(queued_policy policy);
   std::uint32_t refuse_queued(thread_counters &here);
   void serve_pool(thread_counters &here);
   handler_result serve_here(std::uint32_t i, const request &r, std::uint32_t route, thread_counters &here);

@@ -2,13 +2,13 @@
 #include "tools/route/route.h"
 
 #include "lib/qec/server/server_config.h"
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/output_file.h"
 #include "tools/route/route_config.h"
 #include "tools/route/route_counters.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
-#include "tools/services/api_objects.h"
 #include "tools/services/ucx_library.h"
 
 #include <csignal>

@@ -3,11 +3,11 @@
 
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/server_config.h"
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/output_file.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
-#include "tools/services/api_objects.h"
 #include "tools/services/slot_size.h"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 // stop() ends them. ring(), num_slots() and the reading calls may be used by any thread meanwhile.
 #pragma once
 
-#include "tools/services/api_objects.h"
+#include "tools/common/api_objects.h"
 
 #include <cstdint>
 #include <memory>

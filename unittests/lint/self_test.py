@@ -57,6 +57,7 @@ TREE = {
     "lib/cudaq-realtime.map": f"/* {SPDX} */\nN {{\n  global:\n    cudaq_start;\n    cudaq_loop_spec;\n}};\n",
     "unittests/fault_injection/start_test.cpp": CODE + "auto a = cudaq_start(), b = cudaq_loop();\n",
     "unittests/base/text_test.cpp": CODE + "// Known failure 1.\nTEST(Call, Works) {}\n",
+    "docs/performance/report.json": '{"p50": 2}\n',
 }
 
 # Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
@@ -76,6 +77,13 @@ OFFENCES = {
         ({"lib/base/tested.h": CODE, "unittests/base/tested_test.cpp": including("lib/base/tested.h")},
          "lib/base/tested.h: only tests include this header"),
         ({"lib/base/lost.cpp": including("lib/base/gone.h")}, "lib/base/lost.cpp:2: lib/base/gone.h is not a file"),
+        ({"tools/demo/a.h": including("tools/serve/b.h"), "tools/serve/b.h": including("tools/top/c.h"),
+          "tools/top/c.h": including("tools/demo/a.h")},
+         "tools/demo: a circle of includes: tools/demo -> tools/serve -> tools/top -> tools/demo"),
+        ({"tools/html/up.h": including("tools/services/call.h"), "tools/services/call.h": including("lib/base/text.h")},
+         "tools/html/up.h:2: tools/html must not include tools/services"),
+        ({"tools/demo/a.h": including("tools/demo/b.h", "tools/common/c.h"), "tools/demo/b.h": CODE,
+          "tools/common/c.h": CODE, "tools/main.cpp": including("tools/demo/a.h")}, None),
         ({"lib/base/comment.cpp": CODE + '// #include "lib/api/call.h"\n'}, None),
         ({"lib/api/down.cpp": including("lib/base/text.h")}, None),
     ),
@@ -175,6 +183,14 @@ OFFENCES = {
         ({"docs/testing.md": f"{TEXT}`Call.Works`, `Two/Call.Wo*`, `lib/base/text.h`, `Script.*Row_*`, `a.b`",
           "unittests/api/call_test.cpp": CODE + "TEST_P(Call, Works) {}\nINSTANTIATE_TEST_SUITE_P(Two, Call, all);\n",
           "unittests/api/CMakeLists.txt": SCRIPT + "add_test(NAME Script.${kind}Row_1)\n"}, None),
+    ),
+    "figures": (
+        ({"docs/performance/long.json": '{"cases": [{"p50": 2, "histogram": [[1, 1]]}]}\n'},
+         "docs/performance/long.json: not in the stored form"),
+        ({"docs/performance/one_line.json": '{"cases": [{"p50": 2}, {"p50": 3}]}\n'},
+         "docs/performance/one_line.json: not in the stored form"),
+        ({"docs/performance/stored.json":
+          '{\n "cases": [\n  {"p50": 2, "rounds": [1, 3]},\n  {"p50": 3}\n ]\n}\n'}, None),
     ),
     "known_failures": (
         ({"unittests/base/more_test.cpp": CODE + "// Known failure 1.\nTEST_P(More, Works) {}\n"},

@@ -25,7 +25,7 @@ protected:
 
 /// One thread's function. Its requests and answers are checked by their content. Stops early at `end`. `sent` counts
 /// the requests of all threads.
-void produce(ring_producer &producer, std::uint32_t id, std::uint32_t messages,
+void produce(producer_core &producer, std::uint32_t id, std::uint32_t messages,
              std::chrono::steady_clock::time_point end, std::uint32_t room, std::atomic<std::uint32_t> &sent,
              std::atomic<std::uint32_t> &dropped, const std::function<bool(std::uint32_t)> &is_dropped,
              std::uint32_t unknown_id) {
@@ -61,7 +61,7 @@ TEST_P(DeviceLoopWithLaps, AHandleSharedByTwoThreadsLosesNothing) {
   host.params.rules.answer_unknown = false;
   f.groups > 1 ? host.start<true>() : host.start<false>();
 
-  ring_producer producer(laps.view, 0);
+  producer_core producer(laps.view, 0);
   std::atomic<std::uint32_t> sent{0}, dropped{0};
   std::atomic<bool> finished{false};
   std::uint32_t collected = 0, corrupt = 0;

@@ -274,7 +274,7 @@ status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_
     return cuda_failed("clearing shutdown_flag", error);
   }
   // From here to the end of the start nothing may throw: a kernel may run.
-  cudaError_t said = cudaSuccess;
+  cudaError_t error = cudaSuccess;
   status_or_reason threw;
   const auto take_over = [&] { // whatever the launch function has launched
     own_kernel_.store(state.taken == 0);
@@ -284,7 +284,7 @@ status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_
     take_made(state.graphs);
   };
   try {
-    said = call_launch_fn(w, state);
+    error = call_launch_fn(w, state);
   } catch (abi::__forced_unwind &) { // pthread_exit in the launch function: start does not return
     take_over();
     (void)end_failed_launch({CUDAQ_ERR_INTERNAL, ""});
@@ -292,29 +292,29 @@ status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_
   } catch (...) {
     threw = make_reason(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
   }
-  if (said == cudaSuccess)
-    said = static_cast<cudaError_t>(state.error);
+  if (error == cudaSuccess)
+    error = static_cast<cudaError_t>(state.error);
   take_over();
   if (threw)
     return end_failed_launch(threw);
-  if (said == cudaSuccess && shared() && state.taken == 0)
+  if (error == cudaSuccess && shared() && state.taken == 0)
     return end_failed_launch(make_reason(CUDAQ_ERR_UNSUPPORTED,
                                          "config->shared_ring_mode is %u: the launch function launched no kernel of "
                                          "the library; another kernel would take the requests of other dispatchers",
                                          config_.shared_ring_mode));
-  if (said == cudaSuccess && launches_graphs() && !state.graphs.launched)
+  if (error == cudaSuccess && launches_graphs() && !state.graphs.launched)
     return end_failed_launch(make_reason(CUDAQ_ERR_UNSUPPORTED,
                                          "config->dispatch_mode is 1 (graph launch): the launch function launched no "
                                          "graph scheduler; use cudaq_launch_dispatch_kernel_graph_v2"));
-  if (said == cudaSuccess)
+  if (error == cudaSuccess)
     return prove_running(state);
   state.text[sizeof(state.text) - 1] = '\0';
-  return end_failed_launch(make_reason(said == cudaErrorCooperativeLaunchTooLarge ? CUDAQ_ERR_INVALID_ARG
-                                       : said == cudaErrorNotSupported            ? CUDAQ_ERR_UNSUPPORTED
-                                                                                  : CUDAQ_ERR_CUDA,
+  return end_failed_launch(make_reason(error == cudaErrorCooperativeLaunchTooLarge ? CUDAQ_ERR_INVALID_ARG
+                                       : error == cudaErrorNotSupported            ? CUDAQ_ERR_UNSUPPORTED
+                                                                                   : CUDAQ_ERR_CUDA,
                                        "launch of the dispatch kernel: %s (%s)",
-                                       state.text[0] != '\0' ? state.text : cudaGetErrorString(said),
-                                       cudaGetErrorName(said)));
+                                       state.text[0] != '\0' ? state.text : cudaGetErrorString(error),
+                                       cudaGetErrorName(error)));
 }
 
 cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state) {
@@ -330,9 +330,9 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
   };
   const scope inside(this, &state);
   if (unified()) {
-    if (w.unified.peer_fn != nullptr)
-      w.unified.peer_fn(w.unified.transport_ctx, config_.slot_size, w.table->entries, w.table->count, w.shutdown_flag,
-                        w.stats, kernel_stream_);
+    if (w.unified.upstream_fn != nullptr)
+      w.unified.upstream_fn(w.unified.transport_ctx, config_.slot_size, w.table->entries, w.table->count,
+                            w.shutdown_flag, w.stats, kernel_stream_);
     else
       w.unified.spec_fn(w.unified.transport_ctx, w.table->entries, w.table->count, w.shutdown_flag, w.stats,
                         kernel_stream_);

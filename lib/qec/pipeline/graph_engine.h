@@ -47,7 +47,7 @@ private:
   static void before_launch(void *self, void *slot_dev, cudaStream_t stream);
   static void after_launch(void *self, void *slot_dev, cudaStream_t stream);
   void arm(worker &w, const void *slot_dev);
-  void tell_failed(worker &w, std::uint64_t open);
+  void report_failed(worker &w, std::uint64_t open);
   bool has_job(const worker &w, cudaq_host_job_t &job) const;
 
   pipeline_ring &ring_;

@@ -10,7 +10,7 @@
 namespace cudaq::realtime::detail {
 
 /// One thread calls poll and publish, and another one may call launch and disconnect meanwhile. A slot is free, ready
-/// (received, waits for poll), lent to the loop, or waits to be sent because the system had no room.
+/// (received, waits for poll), taken by the loop, or waits to be sent because the system had no room.
 class datagram_dataplane {
 public:
   explicit datagram_dataplane(datagram_exchange &exchange);
@@ -42,7 +42,7 @@ private:
   shared_word<std::uint32_t> stopped_; ///< a stop_phase; one who holds mutex_ again and again starves the others
   std::vector<std::uint32_t> free_;    ///< taken from the end
   std::vector<std::uint32_t> ready_;   ///< in the order of arrival, from next_ready_ on
-  std::vector<std::uint32_t> lent_;    ///< in no order
+  std::vector<std::uint32_t> taken_;   ///< in no order
   std::vector<std::uint32_t> waiting_; ///< in the order of publish
   std::size_t next_ready_ = 0;
   std::uint32_t empty_polls_ = 0;

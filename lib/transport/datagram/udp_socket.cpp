@@ -113,8 +113,8 @@ receive_batch::receive_batch(std::span<iovec, kUdpBatch> parts) : parts_(parts) 
   }
 }
 
-int receive_batch::receive(const udp_socket &socket, std::uint32_t most) {
-  const int n = recvmmsg(socket.fd(), messages_.data(), most, MSG_DONTWAIT, nullptr);
+int receive_batch::receive(const udp_socket &socket, std::uint32_t max_count) {
+  const int n = recvmmsg(socket.fd(), messages_.data(), max_count, MSG_DONTWAIT, nullptr);
   if (n < 0)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
   for (int i = 0; i < n; ++i) {

@@ -42,9 +42,9 @@ public:
     for (std::uint32_t i = 0; i < kUdpBatch; ++i)
       parts_[i] = {packets_.data() + std::size_t{i} * kLargestPacket, kLargestPacket};
   }
-  int receive(const udp_socket &socket, std::uint32_t most) override {
+  int receive(const udp_socket &socket, std::uint32_t max_count) override {
     now_ = std::chrono::steady_clock::now();
-    return batch_.receive(socket, most);
+    return batch_.receive(socket, max_count);
   }
   received_frame frame(std::uint32_t i) override {
     shared_.counters.packets.bump();

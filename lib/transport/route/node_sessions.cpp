@@ -138,9 +138,9 @@ void node_sessions::received(std::uint64_t connection, std::span<const std::uint
 }
 
 void node_sessions::take_request(session &owner, const route_header &header, std::span<const std::uint8_t> payload) {
-  const std::size_t most = limits_.slot_size - sizeof(cudaq_rpc_header_t);
+  const std::size_t max_payload = limits_.slot_size - sizeof(cudaq_rpc_header_t);
   // A router that keeps to its credits never gets here with one of these.
-  if (!owner.welcomed || header.slot >= owner.credits || owner.busy[header.slot] || payload.size() > most ||
+  if (!owner.welcomed || header.slot >= owner.credits || owner.busy[header.slot] || payload.size() > max_payload ||
       free_.empty())
     return counters_.strays.bump();
   const std::uint32_t slot = free_.back();

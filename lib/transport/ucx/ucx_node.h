@@ -44,7 +44,7 @@ private:
   cudaq_ringbuffer_t ring_{};
   std::mutex mutex_;
   shared_word<std::uint32_t> stopped_; ///< poll leaves the mutex to disconnect
-  bool said_bye_ = false;
+  bool bye_sent_ = false;
   std::uint32_t empty_polls_ = 0;
   node_sessions::time now_{};
   std::unique_ptr<node_sessions> sessions_;

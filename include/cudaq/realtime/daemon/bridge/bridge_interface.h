@@ -65,7 +65,7 @@ typedef enum cudaq_rx_dev_status_t {
  *   launch_fn NULL, transport_ctx NULL   the loop runs on the CPU: get_cpu_dataplane
  *   launch_fn NULL, transport_ctx set    device memory for the unified kernel that is linked with the provider's hooks
  *   launch_fn set                        the provider's own kernel: cudaq_dispatcher_set_unified_launch
- * launch_fn has 7 arguments (cudaq_unified_launch_peer_fn_t), whatever CUDAQ_REALTIME_PEER_INTERFACE is. */
+ * launch_fn has 7 arguments (cudaq_unified_launch_upstream_fn_t), whatever CUDAQ_REALTIME_UPSTREAM_INTERFACE is. */
 
 /* ---------------------------------------------------- the provider's table -- */
 

@@ -33,7 +33,7 @@
 #endif
 
 /* Three names have two forms: that of the specification, which is the default, and that of the newer interface of the
- * existing system (the peer). The forms are ..._spec and ..._peer; peer_interface.h binds the name to one of them. */
+ * existing system ("upstream"). The forms are ..._spec and ..._upstream; upstream_interface.h binds the name to one. */
 
 #ifdef __cplusplus
 extern "C" {
@@ -205,15 +205,15 @@ typedef struct cudaq_dispatch_launch_params_t {
   void *state; /* opaque state of the dispatcher that starts the kernel; NULL: no dispatcher */
 } cudaq_dispatch_launch_params_t;
 typedef cudaError_t (*cudaq_dispatch_launch_fn_v2_t)(const cudaq_dispatch_launch_params_t *params);
-/* A launch function of a unified kernel. The peer's form has the bytes of a response slot as second argument. */
+/* A launch function of a unified kernel. The upstream form has the bytes of a response slot as second argument. */
 typedef void (*cudaq_unified_launch_spec_fn_t)(void *transport_ctx, cudaq_function_entry_t *function_table,
                                                size_t func_count, volatile int *shutdown_flag, uint64_t *stats,
                                                cudaStream_t stream);
-typedef void (*cudaq_unified_launch_peer_fn_t)(void *transport_ctx, size_t tx_stride_sz,
-                                               cudaq_function_entry_t *function_table, size_t func_count,
-                                               volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
-#if defined(CUDAQ_REALTIME_PEER_INTERFACE)
-typedef cudaq_unified_launch_peer_fn_t cudaq_unified_launch_fn_t;
+typedef void (*cudaq_unified_launch_upstream_fn_t)(void *transport_ctx, size_t tx_stride_sz,
+                                                   cudaq_function_entry_t *function_table, size_t func_count,
+                                                   volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
+#if defined(CUDAQ_REALTIME_UPSTREAM_INTERFACE)
+typedef cudaq_unified_launch_upstream_fn_t cudaq_unified_launch_fn_t;
 #else
 typedef cudaq_unified_launch_spec_fn_t cudaq_unified_launch_fn_t;
 #endif
@@ -293,7 +293,7 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn(cudaq_dispatche
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
                                                                     cudaq_dispatch_launch_fn_v2_t launch_fn);
 /* CUDAQ_KERNEL_UNIFIED: the launch function and its transport context, which must live until destroy. Such a dispatcher
- * has no ring. The last call of this function or of its other form counts (peer_interface.h). */
+ * has no ring. The last call of this function or of its other form counts (upstream_interface.h). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_spec(cudaq_dispatcher_t *dispatcher,
                                                                            cudaq_unified_launch_spec_fn_t launch_fn,
                                                                            void *transport_ctx);
@@ -694,7 +694,7 @@ CUDAQ_REALTIME_API void cudaq_host_ringbuffer_clear_slot(const cudaq_ringbuffer_
 }
 #endif
 
-#include "cudaq/realtime/daemon/dispatcher/peer_interface.h"
 #include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
+#include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 
 #endif

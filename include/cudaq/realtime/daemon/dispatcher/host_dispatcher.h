@@ -135,8 +135,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_dispatcher_loop_spec(
     const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer, const cudaq_function_table_t *table,
     const cudaq_host_worker_t *workers, size_t num_workers, const cudaq_dispatcher_options_t *options,
     volatile int *shutdown_flag, uint64_t *stats);
-/* The name of the specification; with CUDAQ_REALTIME_PEER_INTERFACE it is another function (peer_interface.h). */
-#if !defined(CUDAQ_REALTIME_PEER_INTERFACE)
+/* The name of the specification; with CUDAQ_REALTIME_UPSTREAM_INTERFACE another function (upstream_interface.h). */
+#if !defined(CUDAQ_REALTIME_UPSTREAM_INTERFACE)
 cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer,
                                           const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
                                           size_t num_workers, const cudaq_dispatcher_options_t *options,

@@ -5,7 +5,7 @@
 
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoding/decoding_config.h"
-#include "tools/common/command.h"
+#include "tools/command_line/command.h"
 #include "tools/common/machine.h"
 #include "tools/common/measured_case.h"
 #include "tools/shots/own_data.h"
