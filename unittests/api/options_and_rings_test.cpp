@@ -236,7 +236,7 @@ TEST(RingMemory, CudaKindsSucceedOrSayWhyNot) {
 }
 
 // Known failure 29.
-TEST(RingMemory, PagesLieOnTheNodeAskedFor) {
+TEST(RingMemory, PagesLieOnTheRequestedNode) {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
   if (make_ring({.num_slots = 64, .slot_size = 4096, .node = 0}, memory, ring) != CUDAQ_OK) {

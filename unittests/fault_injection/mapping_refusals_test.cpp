@@ -59,7 +59,7 @@ TEST_F(MappingRefusals, ADeviceThatDoesNotOrderWritesIsRefused) {
   expect_auto_makes_mapped_memory({"does not order writes from outside"});
 }
 
-TEST_F(MappingRefusals, AMachineWithoutAWayIsToldWhatEachWayLacks) {
+TEST_F(MappingRefusals, TheRefusalNamesTheReasonOfEachWay) {
   for (const char *name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) // else drivers of this machine are loaded
     setenv(name, "/nonexistent.json", 1);
   const std::vector<std::string> coherent = {"coherent memory: the CPU cannot access memory of this device directly"};

@@ -122,7 +122,7 @@ TEST_F(GraphRun, AFailedLaunchDoesNotReplaceAnAnswerThatCameBefore) {
   EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_LAUNCH_FAILED), 0u);
 }
 
-TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUpNobody) {
+TEST_F(GraphRun, AFailedLaunchIsAnsweredAfterTheWorkOfItsHookAndDelaysNoOther) {
   graph_rig rig(plan);
   ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
   rig.send(1, 1, 5, 2);
@@ -138,7 +138,7 @@ TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUp
 }
 
 // One query of the driver takes a large part of the time of a request.
-TEST_F(GraphRun, TheDriverIsNotAskedAboutAFailedLaunchInEveryTurn) {
+TEST_F(GraphRun, TheDriverIsNotQueriedAboutAFailedLaunchInEveryTurn) {
   graph_rig rig(plan);
   ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
   const auto begin = std::chrono::steady_clock::now();
@@ -172,7 +172,7 @@ TEST_F(GraphRun, AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
 }
 
 // Known failure 34.
-TEST_F(GraphRun, WhatTheLibraryAnswersNobodyElseCan) {
+TEST_F(GraphRun, TheCallerCannotCompleteAJobThatTheLibraryAnswers) {
   graph_rig rig(plan);
   rig.device->hold(true);
   rig.send(0, 2, 5, 1);
@@ -187,7 +187,7 @@ TEST_F(GraphRun, WhatTheLibraryAnswersNobodyElseCan) {
   expect_answer(rig, 0, 0);
 }
 
-TEST_F(GraphRun, ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
+TEST_F(GraphRun, ANewRunIsRefusedUntilTheCallerHasReleasedEveryWorker) {
   graph_rig rig(plan);
   std::atomic<int> ready{0};
   const auto answer = rig.device->ready;
@@ -278,7 +278,7 @@ TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
   expect_answer(rig, 0, 0);
 }
 
-TEST_F(GraphRun, AFaultBehindTheLoopsEndIsSeenByStop) {
+TEST_F(GraphRun, AFaultAfterTheEndOfTheLoopIsSeenByStop) {
   plan.own_thread = false;
   plan.grace_period_ns = 50'000'000;
   graph_rig rig(plan);

@@ -251,7 +251,7 @@ end_poll:
   :: entry[at] / 8 == sequence ->
     s = entry[at] % 8;
     serve(KERNEL);
-#ifdef MUTANT_TOLD_BEFORE_RX
+#ifdef MUTANT_REPORTED_BEFORE_RX
     answers[s] = sequence;
     clear_rx(s);
 #else

@@ -222,7 +222,7 @@ TEST(ProducerHandleOfARing, WrongArgumentsAreNamed) {
   refused(wrong, 4, CUDAQ_MEMORY_HOST, "rx_flags_host");
 }
 
-TEST(RingInfo, TellsKindSourceAndReason) {
+TEST(RingInfo, ReportsKindSourceAndReason) {
   const host_ring ring({4, 100, false});
   cudaq_ringbuffer_info_t info{};
   info.struct_size = sizeof(info);

@@ -96,7 +96,7 @@ TEST(SlotHelperRules, FramesThatAreNoResponseAreNotHandedOut) {
   EXPECT_EQ(result, nullptr);
 }
 
-TEST(SlotHelperRules, PollTellsSentinelsFromAddresses) {
+TEST(SlotHelperRules, PollDistinguishesSentinelsFromAddresses) {
   host_ring ring({1, 64, false});
   volatile std::uint64_t &tx = ring.ring.tx_flags_host[0];
   const auto poll = [&](std::uint64_t flag, int &error) {

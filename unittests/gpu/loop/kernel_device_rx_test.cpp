@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, DeviceRx, ::testing::ValuesIn(each_kind()), name
 
 class DeviceRxMemory : public gpu_test {};
 
-TEST_F(DeviceRxMemory, TellsItsSourceAndItsOrdering) {
+TEST_F(DeviceRxMemory, ReportsItsSourceAndItsOrdering) {
   const host_ring ring({4, 64, false}, CUDAQ_MEMORY_DEVICE_RX);
   const cudaq_ringbuffer_info_t info = info_of(ring);
   EXPECT_EQ(info.memory_kind, CUDAQ_MEMORY_DEVICE_RX);

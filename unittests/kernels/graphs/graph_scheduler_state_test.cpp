@@ -289,7 +289,7 @@ TEST_F(GraphSchedulerState, WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether)
   EXPECT_EQ(state().in_flight, 1u);
 }
 
-TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFailure) {
+TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsLateIsNoFailure) {
   make(1);
   accept(0, 1);
   complete(0);

@@ -27,7 +27,7 @@ protected:
 };
 
 // Known failure 19.
-TEST_F(PipelineGraphsOnAnExternalRing, AHandlerThatIsFarBehindDoesNotHoldUpLaunchesThatFail) {
+TEST_F(PipelineGraphsOnAnExternalRing, AHandlerThatIsLateDoesNotHoldUpLaunchesThatFail) {
   constexpr std::uint32_t kRequests = 1500; // more than fit into the queue of completions
   graph_rig g(config_);
   g.fake.launch_fails = [](int) { return true; };

@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PipelineKinds, testing::ValuesIn(kPipelineKinds)
 /// A CPU stage that defers; on an external ring with both layouts.
 class PipelineDeferringKinds : public testing::TestWithParam<pipeline_kind> {};
 
-TEST_P(PipelineDeferringKinds, DeferredRequestsThatNobodyCompletesAreGivenUpByStop) {
+TEST_P(PipelineDeferringKinds, DeferredRequestsThatAreNotCompletedAreGivenUpByStop) {
   any_rig r(GetParam(), kSecond / 10, 1, 4, 4);
   r.defer_all();
   r.pipeline().start();

@@ -241,7 +241,7 @@ TEST(PipelineDeviceStages, AStartWhoseStageDoesNotBeginEndsTheOnesThatHaveBegunA
   EXPECT_TRUE(rig.pipeline->last_stop().drained);
 }
 
-TEST(PipelineDeviceStages, AStageThatDoesNotEndIsReportedAndAskedAgainByTheNextStop) {
+TEST(PipelineDeviceStages, AStageThatDoesNotEndIsReportedAndEndedByTheNextStop) {
   pipeline_rig rig(pipeline_rig::small(2));
   device_stages stages(rig, 2);
   stages.all[0].ends = false;

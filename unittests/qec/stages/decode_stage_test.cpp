@@ -82,7 +82,7 @@ TEST_P(DecodeStage, ObservablesAtTheBoundariesOfWords) {
 }
 
 // Known failure 17.
-TEST_P(DecodeStage, ErrorsAreToldAndTheNextShotDecodesRight) {
+TEST_P(DecodeStage, ErrorsAreReportedAndTheNextShotDecodesRight) {
   // D2 and D3 are a component without a boundary.
   decode_stage stage(make_or_throw(GetParam(), "error(0.1) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D2 D3 L0\n"));
   const predecoder_layout layout = stage.layout();

@@ -166,7 +166,7 @@ TEST_F(Top, CtrlCBeforeTheFirstReadingIsAReportToo) {
   }
 }
 
-TEST_F(Top, EndsWhenNobodyReadsItsOutput) {
+TEST_F(Top, EndsWhenItsOutputIsClosed) {
   running_program server(arguments({"--counters", counters()}), err());
   ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
   const std::string command =

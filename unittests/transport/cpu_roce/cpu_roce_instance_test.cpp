@@ -58,7 +58,7 @@ struct CpuRoceInstance : ::testing::Test {
   std::vector<int> open;
 };
 
-TEST_F(CpuRoceInstance, TellsWhereACallerConnects) {
+TEST_F(CpuRoceInstance, ReportsWhereACallerConnects) {
   start();
   const std::string &line = instance->endpoint();
   EXPECT_EQ(line, "transport=cpu_roce port=" + std::to_string(port) +
@@ -95,7 +95,7 @@ TEST_F(CpuRoceInstance, ADisconnectCancelsConnectAndNamesTheLastRefusal) {
   EXPECT_EQ(instance->connect().status, CUDAQ_ERR_STATE) << "disconnect may come first";
 }
 
-TEST_F(CpuRoceInstance, StrangersDelayNobody) {
+TEST_F(CpuRoceInstance, StrangersDelayNoPeer) {
   start();
   connect_in_the_background();
   for (int i = 0; i < 12; ++i)

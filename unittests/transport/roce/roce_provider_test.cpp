@@ -61,7 +61,7 @@ TEST(RoceOptions, AreRefusedWithATextThatNamesOptionAndValue) {
   }
 }
 
-TEST(RoceProvider, TellsWhereAPeerWrites) {
+TEST(RoceProvider, ReportsWhereAPeerWrites) {
   ASSERT_NE(library().table, nullptr) << library().error;
   cudaq_realtime_bridge_handle_t handle = nullptr;
   ASSERT_EQ(library().create({"--port=0", "--qp=0xABC", "--rkey=9", "--mtu=1024"}, handle), CUDAQ_OK)

@@ -141,7 +141,7 @@ TEST(RequestRouter, ARequestBeforeTheAnswerOfTheResetKeepsTheStreamLost) {
 }
 
 // The same while the reset waits for a credit: whichever of the two is in the queue, a request was left out after it.
-TEST(RequestRouter, ARequestRefusedBehindAQueuedResetKeepsTheStreamLost) {
+TEST(RequestRouter, ARequestRefusedAfterAQueuedResetKeepsTheStreamLost) {
   for (const bool queued_before_the_loss : {false, true}) {
     route_world world(1, [](router_limits &limits) {
       limits.most_credits = 2;
