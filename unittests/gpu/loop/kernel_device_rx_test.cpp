@@ -31,11 +31,11 @@ public:
 
   bool send(std::uint32_t function_id, const std::vector<std::uint8_t> &payload, std::uint32_t id,
             std::uint32_t &slot) const {
-    const cudaq_status_t said =
+    const cudaq_status_t status =
         cudaq_ringbuffer_producer_send(get, function_id, payload.data(), static_cast<std::uint32_t>(payload.size()), id,
                                        gpu_client::timestamp_of(id), 20000000000u, &slot);
-    EXPECT_EQ(said, CUDAQ_OK) << cudaq_last_error_message();
-    return said == CUDAQ_OK;
+    EXPECT_EQ(status, CUDAQ_OK) << cudaq_last_error_message();
+    return status == CUDAQ_OK;
   }
 
   cudaq_ringbuffer_producer_t *get = nullptr;

@@ -116,7 +116,7 @@ TEST_F(Top, SaysWhenTheServerHasEnded) {
   EXPECT_TRUE(contains(read_file(folder_.path() / "top_err"), counters())) << read_file(folder_.path() / "top_err");
 }
 
-/// A socket that is listened on, and on which nothing is said.
+/// A socket that accepts connections and sends nothing.
 class silent_listener {
 public:
   silent_listener(const std::string &path, int backlog) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

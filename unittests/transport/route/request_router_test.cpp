@@ -160,7 +160,7 @@ TEST(RequestRouter, ARequestRefusedAfterAQueuedResetKeepsTheStreamLost) {
     }
     world.submit(kAdd, 1); // the second credit
     const std::uint32_t early = queued_before_the_loss ? world.submit(kResetKey, 0) : 0;
-    const std::uint32_t behind = queued_before_the_loss ? world.submit(kAdd, 0) : 0;
+    const std::uint32_t queued_after = queued_before_the_loss ? world.submit(kAdd, 0) : 0;
     for (int i = 0; i < 10; ++i) {
       world.now += 10ms;
       world.nodes[0]->receive(world.now);
@@ -168,7 +168,7 @@ TEST(RequestRouter, ARequestRefusedAfterAQueuedResetKeepsTheStreamLost) {
       world.router->tick(world.now);
     }
     const std::uint32_t reset = queued_before_the_loss ? early : world.submit(kResetKey, 0);
-    const std::uint32_t refused = queued_before_the_loss ? behind : world.submit(kAdd, 0);
+    const std::uint32_t refused = queued_before_the_loss ? queued_after : world.submit(kAdd, 0);
     // Both credits come back in one turn, so the request after the reset meets a key that is still lost.
     world.nodes[0]->take_all();
     world.nodes[0]->execute_one();
