@@ -38,14 +38,14 @@ public:
 
   void run_on_device(const std::function<void()> &body) override { body(); }
   void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number,
-              detail::launch_result &said) override {
+              detail::launch_result &result) override {
     const cudaq_host_worker_t &w = workers_[worker];
-    said.hook_threw = !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr);
-    if (said.hook_threw)
+    result.hook_threw = !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr);
+    if (result.hook_threw)
       return;
-    said.error = enqueue({worker, slot, launch_number});
-    if (said.error == 0)
-      said.hook_threw = !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr);
+    result.error = enqueue({worker, slot, launch_number});
+    if (result.error == 0)
+      result.hook_threw = !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr);
   }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return done_[worker].word; }
   int recover(std::uint32_t worker) override {

@@ -113,7 +113,7 @@ TEST_F(DeviceMember, IsGivenItsRequestsInOrderAndNoOthers) {
 }
 
 // A slot belongs to the device until the device's word reports the answer, even if the slot is free or filled again.
-TEST_F(DeviceMember, KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
+TEST_F(DeviceMember, KeepsItsSlotUntilItHasReportedItsAnswerAndThenTheRefillIsSeen) {
   played_device other(router, {7});
   ASSERT_FALSE(router->attach(device.member));
   ASSERT_FALSE(router->attach(other.member));
@@ -189,7 +189,7 @@ TEST_F(DeviceMember, OwnsWhatItServesInItsModeOnly) {
   EXPECT_EQ(other.take(), -1);
 }
 
-TEST_F(DeviceMember, ThatIsGoneLeavesItsRequestsToTheDefaultOwner) {
+TEST_F(DeviceMember, ThatWasRemovedLeavesItsRequestsToTheDefaultOwner) {
   played_device owner(router, {7}, true);
   ASSERT_FALSE(router->attach(device.member));
   ASSERT_FALSE(router->attach(owner.member));

@@ -48,7 +48,7 @@ const finding *line_named(const std::vector<finding> &lines, const std::string &
   return nullptr;
 }
 
-TEST(DoctorGpuLines, TellHowRequestsGetIntoTheMemoryOfEachGpu) {
+TEST(DoctorGpuLines, SayHowRequestsGetIntoTheMemoryOfEachGpu) {
   const made_up_root root(false);
   const std::vector<finding> lines = check_gpu(root.files(), two_gpus());
   const finding *const first = line_named(lines, "requests in memory of GPU 0");

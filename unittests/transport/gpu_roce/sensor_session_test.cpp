@@ -13,7 +13,7 @@ namespace {
 
 using namespace detail;
 
-/// What the adapter will report, and what was asked of it, in order: "send 0", "repost 64".
+/// The reports that the adapter will give, and the calls that it got, in order: "send 0", "repost 64".
 struct adapter_script {
   std::deque<queue_entry> completions;
   std::uint32_t looks = 0, shutdown_after = 0; ///< 0: never
