@@ -140,8 +140,8 @@ function(cudaq_use_headers target owner)
   endif()
 endfunction()
 # cudaq_compile_together(<target> <count>): compiles so many sources of the target in one unit, all of them if it is 0.
-# Called after the target has its sources. CMake's UNITY_BUILD is not used, because its units have the path of the clone:
-# no other clone would find their objects in the cache of ccache.
+# Called after the target has its sources. CMake's UNITY_BUILD is not used, because its units have the path of the
+# clone: no other clone would find their objects in the cache of ccache.
 function(cudaq_compile_together target count)
   if(NOT CUDAQ_PRECOMPILED_HEADERS)
     return()
@@ -153,11 +153,13 @@ function(cudaq_compile_together target count)
   set(number 0)
   while(sources)
     list(LENGTH sources left)
+    set(together ${sources})
+    set(rest "")
     if(count GREATER 0 AND count LESS left)
-      set(left ${count})
+      list(SUBLIST sources 0 ${count} together)
+      list(SUBLIST sources ${count} -1 rest)
     endif()
-    list(SUBLIST sources 0 ${left} together)
-    list(SUBLIST sources ${left} -1 sources)
+    set(sources ${rest})
     set(text "")
     foreach(source IN LISTS together)
       cmake_path(ABSOLUTE_PATH source NORMALIZE)
