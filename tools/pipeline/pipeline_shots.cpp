@@ -7,40 +7,12 @@
 #include "tools/common/terminal.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <numeric>
 #include <random>
 
 namespace cudaq::realtime::tools {
-
-double paired_errors::ratio() const noexcept { return static_cast<double>(with) / static_cast<double>(without); }
-
-paired_errors::interval paired_errors::ratio_interval() const noexcept {
-  const double a = static_cast<double>(with), b = static_cast<double>(without);
-  const double deviation = std::sqrt(static_cast<double>(only_with + only_without) / (a * b));
-  constexpr double kTwoSided95 = 1.959964;
-  return {ratio() * std::exp(-kTwoSided95 * deviation), ratio() * std::exp(kTwoSided95 * deviation)};
-}
-
-qec::shot_set load_config_shots(const qec::decoding_config &config, const std::string &noise,
-                                const std::string &folder) {
-  const std::string name = config.shot_set_name(noise);
-  auto loaded = qec::load_shot_set(folder, name);
-  if (!loaded) {
-    const auto names = qec::list_shot_sets(folder);
-    throw usage_error(
-        fmt::format("{}\nsets in {}: {}\nsets of all configurations: make_data.py --pipeline FOLDER --noise {} (it is "
-                    "beside the recorded sets), then --data FOLDER",
-                    loaded.error, folder, fmt::join(names, ", "), noise));
-  }
-  const qec::shot_set &set = *loaded;
-  if (set.shots == 0 || set.num_detectors != config.num_detectors())
-    throw usage_error(fmt::format("{}: {} shots of {} detectors; {} has {} detectors", name, set.shots,
-                                  set.num_detectors, config.name, config.num_detectors()));
-  return std::move(*loaded);
-}
 
 pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::string decoder, qec::local_rule rule,
                                std::uint64_t seed)
@@ -56,12 +28,6 @@ pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::str
     rule_ = qec::local_rule::isolated;
   }
   decode_offline();
-}
-
-qec::local_rule local_rule_named(const std::string &name) {
-  return name == "plain"     ? qec::local_rule::plain
-         : name == "guarded" ? qec::local_rule::guarded
-                             : qec::local_rule::isolated;
 }
 
 std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine) const {
@@ -84,16 +50,16 @@ void pipeline_shots::decode_offline() {
       display.show(shot, now_ns());
     const auto row = shots_.detection_row(shot);
     const auto answer = std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
-    qec::decode_status said{}, said_alone{};
+    qec::decode_status status{}, status_alone{};
     const std::uint64_t begin = now_ns();
-    with->decode(row, answer, said);
+    with->decode(row, answer, status);
     const std::uint64_t middle = now_ns();
-    without->decode(row, alone, said_alone);
+    without->decode(row, alone, status_alone);
     matcher_ns_ += now_ns() - middle;
     offline_ns_ += middle - begin;
-    if (said != qec::decode_status::ok || said_alone != qec::decode_status::ok)
+    if (status != qec::decode_status::ok || status_alone != qec::decode_status::ok)
       throw usage_error(fmt::format("{}: shot {} cannot be decoded: {}", shots_.name, shot,
-                                    qec::decode_status_text(said != qec::decode_status::ok ? said : said_alone)));
+                                    qec::decode_status_text(status != qec::decode_status::ok ? status : status_alone)));
     qec::predecoder_header header;
     std::memcpy(&header, with->predecoded().data(), sizeof(header));
     input_events_ += header.input_events;

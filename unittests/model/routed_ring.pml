@@ -166,7 +166,7 @@ active proctype router() {
   byte sequence;
   byte position;
   bit leaving;
-  bit gone;
+  bit has_left;
 end_poll:
   do
   :: inbox ? s ->
@@ -189,7 +189,7 @@ end_wait:
     :: inbox ? s -> goto serve_one
 #ifdef LEAVES
     :: !leaving -> goto leave
-    :: leaving && !gone && ended -> goto take_back
+    :: leaving && !has_left && ended -> goto take_back
 #endif
     fi;
 #endif
@@ -204,7 +204,7 @@ end_wait:
     if
     :: function_of[s] == ORPHAN -> atomic { clear_rx(s); g_served[id] = 1; g_closed++; phase[s] = OPEN }
     :: function_of[s] == KERNEL && !leaving -> give(s)
-    :: function_of[s] == KERNEL && leaving && !gone -> phase[s] = PARKED
+    :: function_of[s] == KERNEL && leaving && !has_left -> phase[s] = PARKED
     :: else -> atomic { phase[s] = QUEUED; assert(nfull(inbox)); inbox ! s } // S4
     fi;
     cursor = (cursor + 1) % NSLOTS
@@ -214,9 +214,9 @@ leave:
     leaving = 1;
     told_to_end = 1
 #ifdef MUTANT_TAKES_BACK_EARLY
-  :: leaving && !gone ->
+  :: leaving && !has_left ->
 #else
-  :: leaving && !gone && ended ->
+  :: leaving && !has_left && ended ->
 #endif
 take_back:
     n = 0;
@@ -235,7 +235,7 @@ take_back:
       n++
     :: else -> break
     od;
-    gone = 1
+    has_left = 1
 #endif
   od
 }
@@ -251,7 +251,7 @@ end_poll:
   :: entry[at] / 8 == sequence ->
     s = entry[at] % 8;
     serve(KERNEL);
-#ifdef MUTANT_TOLD_BEFORE_RX
+#ifdef MUTANT_REPORTED_BEFORE_RX
     answers[s] = sequence;
     clear_rx(s);
 #else

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "unittests/support/api_fixture.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/double_script.h"
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
@@ -12,7 +13,7 @@
 namespace cudaq::realtime::test {
 
 inline std::string double_library(const std::string &name) {
-  return std::string(CUDAQ_TEST_DOUBLES "/libbridge_") + name + ".so";
+  return std::string(CUDAQ_TEST_DOUBLES) + "/libbridge_" + name + ".so";
 }
 
 inline std::string script_option(const double_script &script) {
@@ -43,8 +44,8 @@ public:
     if (handle == nullptr)
       return;
     script.released = true;
-    const auto gone = [this] { return cudaq_bridge_destroy(handle) != CUDAQ_ERR_STATE; };
-    EXPECT_TRUE(eventually(gone)) << cudaq_last_error_message();
+    const auto destroyed = [this] { return cudaq_bridge_destroy(handle) != CUDAQ_ERR_STATE; };
+    EXPECT_TRUE(eventually(destroyed)) << cudaq_last_error_message();
     EXPECT_EQ(script.overlaps.load(), 0);
   }
   double_bridge(const double_bridge &) = delete;

@@ -24,7 +24,7 @@ struct blocks_of_a_test {
   std::atomic<bool> room{true};  ///< the device has room for the blocks
   std::atomic<bool> quit{false}; ///< blocks end when they see a request
   std::atomic<int> served{0};
-  cudaError_t said = cudaSuccess;
+  cudaError_t launch_error = cudaSuccess;
 
   gpu::resident_launcher launcher() {
     return [this](const gpu::resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) {
@@ -61,7 +61,7 @@ struct blocks_of_a_test {
         for (std::thread &t : threads)
           t.join();
       });
-      return said;
+      return launch_error;
     };
   }
 };

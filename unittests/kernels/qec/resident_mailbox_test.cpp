@@ -28,12 +28,12 @@ public:
       if (mine)
         of.any_ = true;
       sync();
-      const bool said = of.any_;
+      const bool result = of.any_;
       sync();
       if (number == 0)
         of.any_ = false;
       sync();
-      return said;
+      return result;
     }
   };
   /// Runs the block's loop on threads of its own, which end() joins.

@@ -52,7 +52,7 @@ private:
   struct sigaction before_ {};
 };
 
-TEST(PipelineSlowInjector, NobodyElseGetsItsSlot) {
+TEST(PipelineSlowInjector, NoOtherInjectorGetsItsSlot) {
   pipeline_rig rig(pipeline_rig::small(1, 2), 2);
   held_payload slow(payload_of(rig.first_id, 8));
   std::thread injecting([&] {

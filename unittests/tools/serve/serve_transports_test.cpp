@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorded shots through the server over each transport, every answer against the recorded prediction.
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/serve/served_program.h"
 
 #include <arpa/inet.h>
@@ -82,7 +83,7 @@ protected:
 };
 
 /// Programs for sensor bridges wait for these lines.
-TEST_F(ServeOver, TellsTheNumbersOfItsQueuePair) {
+TEST_F(ServeOver, ReportsTheNumbersOfItsQueuePair) {
   const std::vector<std::vector<std::string>> servers = {
       {"roce", "0x11", "0x1234", "--port=0", "--peer-port=0"},
 #ifdef CUDAQ_GPU_ROCE_ON_DOUBLE

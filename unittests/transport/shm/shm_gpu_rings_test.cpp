@@ -3,6 +3,7 @@
 // (shm_gpu_double.cpp), and what the real libraries refuse. On a GPU: unittests/gpu/transport.
 #include "lib/transport/shm/shm_attach.h"
 #include "unittests/support/host_fixture.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"
@@ -201,7 +202,7 @@ private:
   std::string before_[2];
 };
 
-TEST(ShmGpuRings, AClientThatCannotMapTheMemoryIsToldWhy) {
+TEST(ShmGpuRings, AClientThatCannotMapTheMemoryGetsTheReason) {
   const without_vulkan here;
   const std::string name = own_name("gpureal");
   gpu_server server(name);

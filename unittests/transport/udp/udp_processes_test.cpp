@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client and a server in two processes. The parameter is the provider's shape.
 #include "lib/transport/udp/udp_wire.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/datagram/datagram_server_process.h"
 #include "unittests/transport/datagram/datagram_traffic.h"
@@ -205,7 +206,7 @@ TEST_P(UdpProcesses, ExecuteEachMessageOnceOverALossyNetwork) {
               static_cast<unsigned long long>(client.unexpected()));
 }
 
-TEST(UdpProcess, TellsThroughTheLoaderWhyItWasRefused) {
+TEST(UdpProcess, ReportsThroughTheLoaderWhyItWasRefused) {
   const std::string program = std::string(CUDAQ_DATAGRAM_SERVER) + " " + CUDAQ_UDP_PROVIDER + " --slot-size 5 2>&1";
   FILE *const output = popen(program.c_str(), "r");
   ASSERT_NE(output, nullptr);

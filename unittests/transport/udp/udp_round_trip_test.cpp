@@ -4,6 +4,7 @@
 // each case, and then all threads spin, each on a core of its own. CUDAQ_UDP_JSON is a file for the figures.
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/support/figures_file.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/datagram/udp_peer.h"
 
@@ -22,9 +23,9 @@ constexpr std::uint32_t kEcho = fnv1a_hash("echo");
 
 /// Whether this run measures, and where its threads run.
 struct plan {
-  const char *told = std::getenv("CUDAQ_UDP_EXCHANGES");
-  bool measures = told != nullptr;
-  int exchanges = measures ? std::atoi(told) : 200;
+  const char *setting = std::getenv("CUDAQ_UDP_EXCHANGES");
+  bool measures = setting != nullptr;
+  int exchanges = measures ? std::atoi(setting) : 200;
   int cores = static_cast<int>(std::thread::hardware_concurrency());
   bool pinned = measures && cores >= 2;
   bool has_ring = !measures || cores >= 3; ///< three threads that spin need three cores

@@ -19,8 +19,8 @@
 //                                   lane 0 has the whole header. During the read: the addresses of slot 6; is the flag
 //                                   the slot's own address; report.busy = 5 + 1; the count of the last answer; clock.
 //                                   If the last poll_control is kBusyCycles ago, it runs now: the handler may take long
-//   judge       answer_plain        is_plain: valid magic, expected flag, known function id: no search for the handler
-//   call        answer_plain        lane 0 calls the handler: it reads in_ + 24 and writes one byte, 01, to out_ + 24
+//   judge       answer_cached       matches_cached: valid magic, expected flag, known function id: no search
+//   call        answer_cached       lane 0 calls the handler: it reads in_ + 24 and writes one byte, 01, to out_ + 24
 //   answer      write_brief         lane 0 stores two 16-byte words to 7f2000001140:
 //                                     43555153 00000000 00000001 0000002a  magic, status, result_len, request id
 //                                     00000000 00000000 xxxxxx01 xxxxxxxx  timestamp, result (x: not defined)
@@ -105,7 +105,7 @@ public:
         return served + serve_batch(single, there, mine);
       } else {
         counters_.count_now();
-        look_ = few_at(transport_.cursor());
+        look_ = sector_window(transport_.cursor());
         if (Transport::kWaits)
           control_.stop();
         if (control_.stopped() || ++empty == kIdlePolls)
@@ -166,9 +166,9 @@ private:
 
   // The three bodies that serve requests. `fetched`: bytes of the frame that the fetch has copied to the workspace.
   //
-  //                   serve_front, answer_plain      serve_in_order, serve_some      serve_side_by_side
+  //                   serve_front, answer_cached     serve_in_order, serve_some      serve_side_by_side
   //   ordering        FIFO                           FIFO                            ANY
-  //   runs when       one slot is ready              several are, or answer_plain    any slots are ready
+  //   runs when       one slot is ready              several are, or answer_cached   any slots are ready
   //                                                  has not taken the request
   //   handler run by  lane 0                         lane 0, one by one              lane k, all at the same time
   //   frame longer    left to serve_in_order         serve_together: the group       serve_together, after the lanes
@@ -184,9 +184,9 @@ private:
   // --- FIFO: the message at the cursor ---
 
   /// Number of messages of a small look from `cursor` on: all flags of a memory sector cost as much as one.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t few_at(std::uint32_t cursor) const {
-    const std::uint32_t few = kSectorFlags - cursor % kSectorFlags;
-    return few < transport_.window() ? few : transport_.window();
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t sector_window(std::uint32_t cursor) const {
+    const std::uint32_t in_sector = kSectorFlags - cursor % kSectorFlags;
+    return in_sector < transport_.window() ? in_sector : transport_.window();
   }
 
   /// Fetches and serves one request. Work that takes time is done during the fetch. Returns false if a stop is
@@ -194,8 +194,8 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE bool serve_front(const message &mine) {
     bool expected = true, late = false;
     Group::sync(); // all lanes have read the last request
-    const request r = front_.fetch(server_.in(), transport_.front(mine).request, transport_.wide(), helpers_, [&] {
-      look_ = few_at(transport_.precompute_next());
+    const request r = front_.fetch(server_.in(), transport_.front(mine).request, transport_.aligned16(), helpers_, [&] {
+      look_ = sector_window(transport_.precompute_next());
       expected = transport_.expected(mine);
       if (!Handlers::kDefers && Group::lane() == 0)
         counters_.post_busy(transport_.number(mine));
@@ -223,18 +223,18 @@ private:
       publish_front(o.answered(), mine);
       count(o, expected);
     } else {
-      std::uint32_t rest = server::kNotPlain;
+      std::uint32_t long_bytes = server::kNotCached;
       if (Group::lane() == 0)
-        rest = server_.answer_plain(transport_, counters_, mine, r, expected, front_.bytes());
-      if (unlikely(Group::ballot(Group::lane() == 0 && (rest != 0 || !front_.expects(r.arg_len))) != 0)) {
-        rest = Group::from(rest, 0);
+        long_bytes = server_.answer_cached(transport_, counters_, mine, r, expected, front_.bytes());
+      if (unlikely(Group::ballot(Group::lane() == 0 && (long_bytes != 0 || !front_.expects(r.arg_len))) != 0)) {
+        long_bytes = Group::from(long_bytes, 0);
         left_bytes_ = front_.bytes();
         front_.expect(Group::from(r.arg_len, 0), transport_, workspace_.staging_bytes);
-        if (rest == server::kNotPlain)
+        if (long_bytes == server::kNotCached)
           return false;
-        if (rest != 0) {
+        if (long_bytes != 0) {
           Group::sync();
-          helpers_.copy(transport_.front(mine).response, server_.out(), rest, transport_.wide());
+          helpers_.copy(transport_.front(mine).response, server_.out(), long_bytes, transport_.aligned16());
           publish_front(true, mine);
         }
       }
@@ -262,7 +262,7 @@ private:
     }
     const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? server_.in() : workspace_.requests);
     transport_.advance(served);
-    look_ = single ? few_at(transport_.cursor()) : transport_.window(); // after a batch: more are probably ready
+    look_ = single ? sector_window(transport_.cursor()) : transport_.window(); // after a batch: more are probably ready
     return served;
   }
 
@@ -330,7 +330,8 @@ private:
     now = Group::from(now, 0);
     if (unlikely(now.long_bytes != 0)) {
       Group::sync();
-      helpers_.copy(transport_.response(transport_.at(now.done - 1)), server_.out(), now.long_bytes, transport_.wide());
+      helpers_.copy(transport_.response(transport_.at(now.done - 1)), server_.out(), now.long_bytes,
+                    transport_.aligned16());
       Group::sync();
     }
     return now;
@@ -361,24 +362,25 @@ private:
     const std::uint32_t plain =
         Group::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);
     counters_.count_served(count_bits(plain));
-    for (std::uint32_t odd = done & ~plain; odd != 0; odd &= odd - 1) {
-      const served_request its = Group::from(o, lowest_bit(odd));
-      counters_.count(its.what, Group::from(expected, lowest_bit(odd)), its.status);
+    for (std::uint32_t exception_mask = done & ~plain; exception_mask != 0; exception_mask &= exception_mask - 1) {
+      const served_request value = Group::from(o, lowest_bit(exception_mask));
+      counters_.count(value.what, Group::from(expected, lowest_bit(exception_mask)), value.status);
     }
-    for (std::uint32_t tall = Group::ballot(taken && o.long_bytes != 0); tall != 0; tall &= tall - 1) {
-      const std::uint32_t k = lowest_bit(tall);
+    for (std::uint32_t long_mask = Group::ballot(taken && o.long_bytes != 0); long_mask != 0;
+         long_mask &= long_mask - 1) {
+      const std::uint32_t k = lowest_bit(long_mask);
       Group::sync();
       helpers_.copy(transport_.response(Group::from(mine, k)), workspace_.out + k * workspace_.out_pitch,
-                    Group::from(o.long_bytes, k), transport_.wide());
+                    Group::from(o.long_bytes, k), transport_.aligned16());
     }
     publish(done, Group::ballot(taken && o.answered()), mine);
-    for (std::uint32_t rest = left; rest != 0 && !stop_requested(); rest &= rest - 1) {
-      const std::uint32_t k = lowest_bit(rest);
+    for (std::uint32_t remaining = left; remaining != 0 && !stop_requested(); remaining &= remaining - 1) {
+      const std::uint32_t k = lowest_bit(remaining);
       const bool as_expected = Group::from(expected, k);
-      const served_request its =
+      const served_request value =
           server_.serve_together(transport_, counters_, Group::from(mine, k), as_expected, fetched_frame(k), fetched);
-      count(its, as_expected);
-      publish(1u << k, std::uint32_t{its.answered()} << k, mine);
+      count(value, as_expected);
+      publish(1u << k, std::uint32_t{value.answered()} << k, mine);
     }
   }
 

@@ -84,19 +84,19 @@ public:
 
   /// True if `cycles` have passed since the last poll_control. A clock that has stepped back counts as overdue.
   CUDAQ_REALTIME_HOST_DEVICE bool overdue(long long cycles) const {
-    return static_cast<unsigned long long>(clock() - kept_) >= static_cast<unsigned long long>(cycles);
+    return static_cast<unsigned long long>(clock() - last_control_poll_) >= static_cast<unsigned long long>(cycles);
   }
 
   /// Posts counters and heartbeat, and reads the shutdown words.
   CUDAQ_REALTIME_HOST_DEVICE void poll_control(const Transport &transport, counters &counts) {
-    kept_ = clock();
+    last_control_poll_ = clock();
     counts.post(kAny ? first_look_ : transport.cursor(), polls_);
-    const bool ask_caller = static_cast<unsigned long long>(kept_ - asked_) >=
-                            kCallerCycles; // the caller's shutdown word may be across the bus
-    asked_ = ask_caller ? kept_ : asked_;
+    const bool poll_caller = static_cast<unsigned long long>(last_control_poll_ - last_caller_poll_) >=
+                             kCallerCycles; // the caller's shutdown word may be across the bus
+    last_caller_poll_ = poll_caller ? last_control_poll_ : last_caller_poll_;
     bool stop = false;
     if (Group::lane() == 0)
-      stop = load_acquire(*p_.library_shutdown) != 0 || (ask_caller && load_acquire(*p_.caller_shutdown) != 0);
+      stop = load_acquire(*p_.library_shutdown) != 0 || (poll_caller && load_acquire(*p_.caller_shutdown) != 0);
     stopped_ = Group::ballot(stop) != 0 || stopped_; // a stop is not taken back
   }
   /// poll_control() if it is due, between slow requests of one look. Returns true if a stop is requested: requests that
@@ -124,8 +124,8 @@ private:
     polls_ = handlers_.polls();
     stopped_ = handlers_.stop_requested();
     counts.post_relaunches();
-    if (!handlers_.asks_caller()) // not in every execution: the caller's shutdown word may be across the bus
-      asked_ = clock();
+    if (!handlers_.polls_caller()) // not in every execution: the caller's shutdown word may be across the bus
+      last_caller_poll_ = clock();
   }
   /// Answers the requests that no graph answers any more: waiting ones, if no graph can be launched or the grace period
   /// of a stop is over; after the grace period also those of graphs that have ended without their signal.
@@ -178,7 +178,8 @@ private:
   const std::uint32_t first_look_;
   std::uint64_t polls_ = 0;
   bool stopped_ = false;
-  long long kept_ = 0, asked_ = 0; ///< clock() of the last poll_control; of the last read of the caller's word
+  long long last_control_poll_ = 0,
+            last_caller_poll_ = 0; ///< clock() of the last poll_control; of the last read of the caller's word
 };
 
 } // namespace cudaq::realtime::detail

@@ -42,19 +42,19 @@ template <class Group>
 struct no_helpers {
   static constexpr bool kAllThreadsCall = false;
   CUDAQ_REALTIME_HOST_DEVICE static void copy(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
-                                              bool wide) {
-    copy_bytes(to, from, bytes, wide, Group::lane(), Group::kWidth);
+                                              bool aligned16) {
+    copy_bytes(to, from, bytes, aligned16, Group::lane(), Group::kWidth);
   }
   /// The same from a slot, a whole number of words.
   CUDAQ_REALTIME_HOST_DEVICE static void fetch(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes,
-                                               bool wide) {
-    copy_request(to, slot, bytes, wide, Group::lane(), Group::kWidth);
+                                               bool aligned16) {
+    copy_request(to, slot, bytes, aligned16, Group::lane(), Group::kWidth);
   }
   template <class Meanwhile>
   CUDAQ_REALTIME_HOST_DEVICE static void fetch_while(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes,
-                                                     bool wide, Meanwhile &&meanwhile) {
+                                                     bool aligned16, Meanwhile &&meanwhile) {
     meanwhile();
-    fetch(to, slot, bytes, wide);
+    fetch(to, slot, bytes, aligned16);
   }
   CUDAQ_REALTIME_HOST_DEVICE static std::uint8_t *out(std::uint8_t *staged) { return staged; }
   template <class Handlers>

@@ -20,7 +20,7 @@ public:
       : p_(params), workspace_(workspace), handlers_(handlers), helpers_(helpers), in_(workspace.in),
         out_(workspace.out), staged_out_(transport.slot_size() <= workspace.staging_bytes) {
     const std::uint32_t whole = transport.slot_size() & ~15u, brief = whole < kLookBytes ? whole : kLookBytes;
-    brief_end_ = transport.wide() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
+    brief_end_ = transport.aligned16() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
   }
 
   /// The outcome of one request.
@@ -39,22 +39,22 @@ public:
   /// Answers are staged in the workspace, not in the slot.
   CUDAQ_REALTIME_HOST_DEVICE bool stages_answers() const { return staged_out_; }
 
-  static constexpr std::uint32_t kNotPlain = ~0u;
+  static constexpr std::uint32_t kNotCached = ~0u;
 
-  /// Lane 0 answers the message at the cursor, publication included, if it is plain: the short form of serve_alone.
-  /// `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotPlain if nothing was done; else the length
-  /// of the answer frame at out_, which the group has to copy and publish.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_plain(const Transport &transport, counters &counts, const message &m,
-                                                        const request &r, bool expected, std::uint32_t fetched) {
-    if (unlikely(!is_plain(r, expected, plain_end_)))
-      return kNotPlain;
+  /// Lane 0 answers the message at the cursor, publication included, if it matches_cached: the short form of
+  /// serve_alone. `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotCached if nothing was done;
+  /// else the length of the answer frame at out_, which the group has to copy and publish.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_cached(const Transport &transport, counters &counts, const message &m,
+                                                         const request &r, bool expected, std::uint32_t fetched) {
+    if (unlikely(!matches_cached(r, expected, cached_end_)))
+      return kNotCached;
     if (defers(known_route_)) {
       accept(transport, m, known_route_);
       counts.count_accepted(true);
       return 0;
     }
     if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched))
-      return kNotPlain;
+      return kNotCached;
     if (Handlers::kDefers) // only here: nothing is posted before a launch
       counts.post_busy(transport.number(m));
     // The length is stored before the result, where the frame's header goes later: one load reads the length and the
@@ -155,8 +155,8 @@ public:
       if (needed > fetched) { // the copy is in whole words; the stride of a slot is a multiple of them
         in = needed <= workspace_.staging_bytes ? in_ : transport.request(m);
         if (in == in_) {
-          helpers_.fetch(in_, transport.request(m), transport.wide() ? round16(needed) : (needed + 7) & ~7u,
-                         transport.wide());
+          helpers_.fetch(in_, transport.request(m), transport.aligned16() ? round16(needed) : (needed + 7) & ~7u,
+                         transport.aligned16());
           Group::sync();
           if (Group::lane() == 0) // the header that was judged: the slot's may be another one by now
             write_header(in_, r);
@@ -174,19 +174,19 @@ public:
       write_response(out, r, o.status, result_len);
     Group::sync();
     if (staged_out_)
-      helpers_.copy(transport.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport.wide());
+      helpers_.copy(transport.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport.aligned16());
     Group::sync();
     return o;
   }
 
 private:
   /// True if the request is valid and for the same function as the last one. Most requests are.
-  CUDAQ_REALTIME_HOST_DEVICE bool is_plain(const request &r, bool expected, std::uint32_t end) const {
+  CUDAQ_REALTIME_HOST_DEVICE bool matches_cached(const request &r, bool expected, std::uint32_t end) const {
     return r.function_id == known_id_ && r.arg_len < end && r.magic == CUDAQ_RPC_MAGIC_REQUEST && expected;
   }
   CUDAQ_REALTIME_HOST_DEVICE judgement judge(const request &r, bool expected, const std::uint8_t *payload,
                                              std::uint32_t max_payload) {
-    if (likely(is_plain(r, expected, known_end_)))
+    if (likely(matches_cached(r, expected, known_end_)))
       return {verdict::serve, CUDAQ_RPC_OK, known_route_};
     const judgement j = handlers_.judge(r, expected, max_payload, payload, p_.rules);
     if (j.what == verdict::serve && !p_.rules.check_schema && !by_key(j.route)) {
@@ -194,7 +194,7 @@ private:
       known_route_ = j.route;
       known_callee_ = handlers_.callee(j.route);
       known_end_ = max_payload + 1;
-      plain_end_ = staged_out_ ? known_end_ : 0;
+      cached_end_ = staged_out_ ? known_end_ : 0;
     }
     return j;
   }
@@ -255,8 +255,8 @@ private:
   const bool staged_out_;
   std::uint32_t brief_end_; ///< shorter results go with the header, in whole words inside the slot
   // The function served last. known_end_: its valid requests have a smaller arg_len; 0: no such function yet.
-  // plain_end_: the same for requests that answer_plain serves.
-  std::uint32_t known_id_ = 0, known_end_ = 0, plain_end_ = 0, known_route_ = function_index_view::kNone;
+  // cached_end_: the same for requests that answer_cached serves.
+  std::uint32_t known_id_ = 0, known_end_ = 0, cached_end_ = 0, known_route_ = function_index_view::kNone;
   callee_type known_callee_ = {};
 };
 
