@@ -84,4 +84,14 @@ struct loop_workspace {
   std::uint32_t result_len[32];
 };
 
+/// The counts of a loop. If its handlers answer later, all its executions share them.
+template <class Handlers>
+CUDAQ_REALTIME_HOST_DEVICE loop_report &counts_of([[maybe_unused]] const Handlers &handlers,
+                                                  [[maybe_unused]] loop_workspace &workspace) {
+  if constexpr (Handlers::kDefers)
+    return handlers.counts();
+  else
+    return workspace.counts;
+}
+
 } // namespace cudaq::realtime::detail
