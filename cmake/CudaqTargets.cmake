@@ -19,9 +19,9 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYP
 endif()
 find_package(Threads REQUIRED)
 
-# If ccache is installed, it keeps every object, of the project and of others, by the content of what was compiled. Paths
-# below the source folder are compared as relative paths, so that a clone in another folder finds the objects of this
-# one. The sloppiness is what ccache needs for precompiled headers: it looks at the content of headers, not at their
+# If ccache is installed, it keeps every object, of the project and of others, by the content of what was compiled.
+# Paths below the source folder are compared as relative paths, so that a clone in another folder finds the objects of
+# this one. The sloppiness is what ccache needs for precompiled headers: it compares the content of headers, not their
 # times, and the definitions of a precompiled header are the same for all its users (cudaq_use_headers).
 find_program(CUDAQ_CCACHE NAMES ccache)
 mark_as_advanced(CUDAQ_CCACHE)
@@ -138,6 +138,36 @@ function(cudaq_use_headers target owner)
   if(CUDAQ_PRECOMPILED_HEADERS)
     target_precompile_headers(${target} REUSE_FROM ${owner})
   endif()
+endfunction()
+# cudaq_compile_together(<target> <count>): compiles so many sources of the target in one unit, all of them if it is 0.
+# Called after the target has its sources. CMake's UNITY_BUILD is not used, because its units have the path of the clone:
+# no other clone would find their objects in the cache of ccache.
+function(cudaq_compile_together target count)
+  if(NOT CUDAQ_PRECOMPILED_HEADERS)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "^[^$]*\\.cpp$")
+  set_source_files_properties(${sources} PROPERTIES HEADER_FILE_ONLY ON)
+  set(unit "${CMAKE_CURRENT_BINARY_DIR}/${target}_unit")
+  set(number 0)
+  while(sources)
+    list(LENGTH sources left)
+    if(count GREATER 0 AND count LESS left)
+      set(left ${count})
+    endif()
+    list(SUBLIST sources 0 ${left} together)
+    list(SUBLIST sources ${left} -1 sources)
+    set(text "")
+    foreach(source IN LISTS together)
+      cmake_path(ABSOLUTE_PATH source NORMALIZE)
+      cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
+      string(APPEND text "#include \"${source}\"\n")
+    endforeach()
+    file(CONFIGURE OUTPUT "${unit}_${number}.cpp" CONTENT "${text}" @ONLY)
+    target_sources(${target} PRIVATE "${unit}_${number}.cpp")
+    math(EXPR number "${number} + 1")
+  endwhile()
 endfunction()
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/empty.cpp" CONTENT "")
 add_library(cudaq-library-headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/empty.cpp")

@@ -2,9 +2,11 @@
 # GoogleTest, and the functions that declare the tests of the project.
 #
 #   cudaq_add_test(NAME <target> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
-#                  [TIMEOUT <seconds>] [PROCESSORS <n>] [RUN_SERIAL])
+#                  [TIMEOUT <seconds>] [PROCESSORS <n>] [RUN_SERIAL <regex>])
 #     A GoogleTest program; every TEST in it is one ctest entry. The program gets no arguments of the caller: a test
-#     finds its data through compile definitions.
+#     finds its files through the macros of cudaq_test_paths.
+#   cudaq_test_paths(<target> <macro> <path> [<macro> <path>...])
+#     A macro for each file or folder that a test program needs: unittests/support/program_paths.h.
 #   cudaq_add_script_test(NAME <name> COMMAND <program> <argument>... [LABELS ...] [TIMEOUT ...] [PROCESSORS ...]
 #                  [RUN_SERIAL] [FIXTURES_SETUP <f>] [FIXTURES_REQUIRED <f>])
 #     Any other program as a test. Exit status 77 means skipped; the last line of its output is then the reason.
@@ -15,7 +17,9 @@
 #     unittests/gpu_check.sh, which runs the tests without ctest.
 #
 # PROCESSORS is the number of cores that a test keeps busy: ctest -j starts the test when so many cores are free.
-# RUN_SERIAL is for tests that check times: no other test runs at the same time.
+# RUN_SERIAL is for tests that check times: no other test runs at the same time. For a GoogleTest program it is followed
+# by a regular expression of the names of its tests. On a machine without a GPU, GPU tests do not run alone: they are
+# skipped.
 include(GoogleTest)
 
 set(CUDAQ_TEST_PREFIX "" CACHE STRING "Prefix of all test names; it names the build variant")
@@ -71,7 +75,7 @@ macro(_cudaq_test_properties)
 endmacro()
 
 function(cudaq_add_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS" "SOURCES;LIBS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;TIMEOUT;PROCESSORS;RUN_SERIAL" "SOURCES;LIBS;LABELS")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_NAME OR NOT arg_SOURCES)
     message(FATAL_ERROR "cudaq_add_test: NAME and SOURCES are required; unknown arguments: '${arg_UNPARSED_ARGUMENTS}'")
   endif()
@@ -94,16 +98,38 @@ function(cudaq_add_test)
   set(file "${CMAKE_CURRENT_BINARY_DIR}/${arg_NAME}_properties.cmake")
   file(CONFIGURE OUTPUT "${file}" @ONLY CONTENT [[
 set_tests_properties(${@arg_NAME@_TESTS} PROPERTIES LABELS "@labels@" TIMEOUT @arg_TIMEOUT@ PROCESSORS @arg_PROCESSORS@
-  RUN_SERIAL "@arg_RUN_SERIAL@" ENVIRONMENT "@_test_environment@")
+  ENVIRONMENT "@_test_environment@")
+set(alone "@arg_RUN_SERIAL@")
+if("@labels@" MATCHES "gpu" AND NOT EXISTS "/dev/nvidiactl" AND NOT DEFINED ENV{CUDAQ_REQUIRE_GPU})
+  set(alone "")
+endif()
+foreach(test IN LISTS @arg_NAME@_TESTS)
+  if(alone AND test MATCHES "${alone}")
+    set_tests_properties("${test}" PROPERTIES RUN_SERIAL TRUE)
+  endif()
+endforeach()
 ]])
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${file}")
+endfunction()
+
+function(cudaq_test_paths target)
+  set(scope PRIVATE)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "INTERFACE_LIBRARY")
+    set(scope INTERFACE)
+  endif()
+  while(ARGN)
+    list(POP_FRONT ARGN macro path)
+    set(path "$<PATH:RELATIVE_PATH,${path},$<TARGET_PROPERTY:BINARY_DIR>>")
+    target_compile_definitions(${target} ${scope} "${macro}=cudaq::realtime::test::test_path<\"${path}\">()")
+  endwhile()
 endfunction()
 
 function(cudaq_add_gpu_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "RUN_SERIAL" "NAME;TIMEOUT;PROCESSORS" "SOURCES;LIBS;LABELS")
   set(serial "")
   if(arg_RUN_SERIAL)
-    set(serial RUN_SERIAL)
+    set(serial RUN_SERIAL ".")
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds variants and runs their tests in one ctest run:
-#   scripts/test.sh [ctest option...]                               all variants, all tests
-#   scripts/test.sh --variants "release tsan" [ctest option...]     these variants, all of their tests
+#   scripts/test.sh [ctest option...]                               release: all tests; the other variants: the rooms that
+#                                                                   their presets name, with long sweeps cut to samples
+#   scripts/test.sh --all [ctest option...]                         all variants, all tests, whole sweeps
+#   scripts/test.sh --variants "release tsan" [ctest option...]     the same for these variants
 #   scripts/test.sh --quick [room...] [ctest option...]             release only, only these rooms of unittests/
+# --all and --variants also fail if a test takes too much processor time: see unittests/long_tests.txt.
 # --quick is for a change in progress. It builds only what the tests of these rooms need, in build/release. Without a
 # room it takes all rooms except abi, codegen, fuzz, gpu, headers, install and model.
 # Installs missing packages. A second run compiles only what has changed. CUDAQ_JOBS: parallel jobs (all cores).
@@ -24,16 +27,42 @@ build() { # variant, targets
   echo "   built after $SECONDS s"
 }
 
-test_all() {
+# The rooms of a variant's default run, from its preset. No output: all of them, and the examples of the documents.
+default_rooms() { # variant
+  sed -n 's/^CUDAQ_TEST_DEFAULT_ROOMS:[A-Z]*=\(..*\)/\1/p' "build/$1/CMakeCache.txt" | tr ';' '\n'
+}
+
+# Makes one test tree of folders below build/. The variant's prefix makes the names of the tests unique.
+test_variants() { # default or all, ctest options
+  local extent=$1 variant rooms targets folders=()
+  shift
   scripts/bootstrap.sh test "${variants[@]}"
-  local variant
   for variant in "${variants[@]}"; do
-    echo "== $variant"
     configure "$variant"
-    build "$variant" all
+    rooms=() targets=(all)
+    if [ "$extent" = default ]; then
+      mapfile -t rooms < <(default_rooms "$variant")
+    fi
+    echo "== $variant: ${rooms[*]:-everything}"
+    if [ ${#rooms[@]} -eq 0 ]; then
+      folders+=("$variant")
+    else
+      mapfile -t targets < <(printf 'unittests/%s/all\n' "${rooms[@]}")
+      folders+=("${rooms[@]/#/$variant/unittests/}")
+    fi
+    build "$variant" "${targets[@]}"
   done
-  # One test tree with a folder for each variant. The variant's prefix makes the names of the tests unique.
-  echo "subdirs(${variants[*]})" >build/CTestTestfile.cmake
+  local tests times=$PWD/build/processor_times
+  tests=$(printf 'subdirs("%s")\n' "${folders[@]}")
+  if [ "$extent" = all ]; then
+    export CUDAQ_TEST_WHOLE=1
+    : >"$times"
+    tests="set(CUDAQ_PROCESSOR_TIMES \"$times\")
+include(\"$PWD/unittests/processor_time/measured_tests.cmake\")
+$tests
+cudaq_check_processor_times()"
+  fi
+  echo "$tests" >build/CTestTestfile.cmake
   exec ctest --test-dir build "${ctest_options[@]}" "$@"
 }
 
@@ -85,9 +114,12 @@ case ${1:-} in
     ;;
   --variants)
     read -ra variants <<<"${2:?the names of variants}"
-    test_all "${@:3}"
+    test_variants all "${@:3}"
+    ;;
+  --all)
+    test_variants all "${@:2}"
     ;;
   *)
-    test_all "$@"
+    test_variants default "$@"
     ;;
 esac

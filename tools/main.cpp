@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of cudaq-realtime: each subcommand declares its options in its own folder.
+#include "tools/command_line/commands.h"
 #include "tools/command_line/refusal.h"
-#include "tools/commands.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -132,7 +132,7 @@ int parse_and_run(int argc, char **argv) {
   return run_chosen(chosen, tools::output(chosen.output));
 }
 
-/// What stdout could not take is lost, so `status` must not be good then.
+/// Output that stdout could not take is lost, so `status` must then be an error.
 int with_all_written(int status) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
     return status;

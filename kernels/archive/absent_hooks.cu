@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device hooks for programs that define none: nvlink links every member of an archive, so the names must exist. nvcc
 // makes inline functions weak symbols, which a program's hooks replace. This is a file of its own, because the compiler
-// may use what it knows of a weak function in the file where it is.
+// may inline a weak function in the file that defines it.
 #include "cudaq/realtime/daemon/bridge/device_transport.cuh"
 
 #define CUDAQ_ABSENT extern "C" __device__ __attribute__((used)) inline

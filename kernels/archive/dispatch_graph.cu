@@ -214,13 +214,11 @@ cudaError_t cudaq_create_dispatch_graph_regular_spec(volatile uint64_t *rx_flags
   });
 }
 
-cudaError_t cudaq_create_dispatch_graph_regular_peer(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
-                                                     uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
-                                                     size_t tx_stride_sz, cudaq_function_entry_t *function_table,
-                                                     size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
-                                                     uint64_t *stats, size_t num_slots, uint32_t num_blocks,
-                                                     uint32_t threads_per_block, cudaGraphExec_t triggered_graph_exec,
-                                                     cudaStream_t stream, cudaq_dispatch_graph_context **out_context) {
+cudaError_t cudaq_create_dispatch_graph_regular_upstream(
+    volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+    size_t tx_stride_sz, cudaq_function_entry_t *function_table, size_t func_count, void *graph_io_ctx,
+    volatile int *shutdown_flag, uint64_t *stats, size_t num_slots, uint32_t num_blocks, uint32_t threads_per_block,
+    cudaGraphExec_t triggered_graph_exec, cudaStream_t stream, cudaq_dispatch_graph_context **out_context) {
   if (out_context != nullptr)
     *out_context = nullptr;
   if (triggered_graph_exec != nullptr)

@@ -2,7 +2,7 @@
 // The unified kernel over the device hooks of a transport. The hooks are defined by the program, or by
 // absent_hooks.cu; the device link decides.
 #include "cudaq/realtime/daemon/bridge/device_transport.cuh"
-#include "cudaq/realtime/daemon/dispatcher/peer_interface.h"
+#include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 #include "cudaq/realtime/detail/loop/hook_transport.h"
 #include "kernels/archive/entry_points.cuh"
 
@@ -73,10 +73,10 @@ cudaError_t preload_hook_kernels() {
 
 } // namespace cudaq::realtime::detail
 
-extern "C" void cudaq_launch_unified_dispatch_device_peer(void *transport_ctx, size_t tx_stride_sz,
-                                                          cudaq_function_entry_t *function_table, size_t func_count,
-                                                          volatile int *shutdown_flag, uint64_t *stats,
-                                                          cudaStream_t stream) {
+extern "C" void cudaq_launch_unified_dispatch_device_upstream(void *transport_ctx, size_t tx_stride_sz,
+                                                              cudaq_function_entry_t *function_table, size_t func_count,
+                                                              volatile int *shutdown_flag, uint64_t *stats,
+                                                              cudaStream_t stream) {
   using namespace cudaq::realtime::detail;
   cudaq_dispatch_launch_state_t *state = nullptr;
   if (state_of(cudaq_dispatch_launch_state(), state) != cudaSuccess)

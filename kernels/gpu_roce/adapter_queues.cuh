@@ -22,7 +22,7 @@ public:
 
   /// The adapter writes the entries round and round, and inverts the owner bit with each lap. So the bit tells whether
   /// an entry is of this lap: no other word needs to be read before it.
-  __device__ bool poll(std::uint64_t index, completion &out) {
+  __device__ bool poll(std::uint64_t index, queue_entry &out) {
     std::uint8_t *const entry = entries_ + (index & (num_entries_ - 1)) * kEntryBytes;
     const std::uint32_t last =
         big_endian(doca_gpu_dev_verbs_load_relaxed_sys_global(reinterpret_cast<std::uint32_t *>(entry + kLastWordAt)));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device hooks of the provider gpu-roce: libcudaq-realtime-gpu-roce-hooks.a. A program links it beside the archive
-// of the dispatch kernels. docs/transport/gpu_roce.md says what of it has run.
+// of the dispatch kernels. docs/transport/gpu_roce.md says which parts have run on hardware.
 #include "cudaq/realtime/daemon/bridge/device_transport.cuh"
 #include "kernels/gpu_roce/adapter_queues.cuh"
 

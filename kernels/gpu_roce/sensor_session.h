@@ -21,15 +21,15 @@
 namespace cudaq::realtime::detail {
 
 /// What the receive queue reports about a frame.
-struct completion {
+struct queue_entry {
   std::uint32_t opcode;
   std::uint32_t immediate;
 };
 
 /// Adapter(context, storage) opens the queues. Its functions:
-///   bool poll(index, completion &)     true: completion `index` is there, and all of its frame can be read
+///   bool poll(index, queue_entry &)     true: completion `index` is there, and all of its frame can be read
 ///   std::uint32_t queue_shifted()
-///   void send(send_request &, index)   all writes to the answer before the call are in what is sent
+///   void send(send_request &, index)   the sent frame has all writes to the answer before the call
 ///   void repost(index)                 posts receive request `index`
 ///   void finish_send()                 the send request of the last send may change
 template <class Adapter>
@@ -49,7 +49,7 @@ public:
       // The flag may be across the bus.
       if (looks % kLooksPerShutdown == 0 && load_relaxed(*shutdown_) != 0)
         return false;
-      completion c;
+      queue_entry c;
       if (!adapter_.poll(context_.received, c))
         continue;
       if (c.opcode != kWriteWithImmediate)

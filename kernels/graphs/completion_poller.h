@@ -44,7 +44,7 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE bool completes(graph_instance &g, const std::uint64_t &end, job &of) {
     constexpr auto kInFlight = static_cast<std::uint32_t>(graph_phase::in_flight);
     // An acquire empties the cache of the multiprocessor, which the scheduler needs for launches. So relaxed loads look
-    // first, and acquire loads confirm what they find.
+    // first, and acquire loads confirm them.
     if (load_relaxed(g.phase) != kInFlight || load_relaxed(end) != load_relaxed(g.launch_number))
       return false;
     if (load_acquire<std::uint32_t, kGraphScope>(g.phase) != kInFlight ||

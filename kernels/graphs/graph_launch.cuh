@@ -96,7 +96,7 @@ public:
       cudaStreamWaitEvent(own_, begin_, 0); // after the words that let them serve
       tell(1, own_);
     }
-    if (cudaEventRecord(end_, stream) != cudaSuccess) // what is on the stream may still write into the block
+    if (cudaEventRecord(end_, stream) != cudaSuccess) // work on the stream may still write into the block
       untracked_ = stream;
     return error;
   }

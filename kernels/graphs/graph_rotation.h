@@ -72,7 +72,7 @@ public:
     store_relaxed(words_.execution[number_], execution);
   }
   /// Whether the graphs that an execution of this run has launched have ended. A member comes back when all graphs that
-  /// it has launched have ended, with or without a signal. What they wrote is visible then.
+  /// it has launched have ended, with or without a signal. Their writes are visible then.
   CUDAQ_REALTIME_HOST_DEVICE launched_graphs launched_by(std::uint32_t execution) const {
     std::uint32_t m = 0;
     while (m < members_ && load_relaxed(words_.execution[m]) != execution)

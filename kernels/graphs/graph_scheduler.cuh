@@ -69,8 +69,8 @@
 //                                             sets its completion word
 //
 // Streams (graph_launch.cuh): the caller's stream has the root graph, or member 0, and the event of the run's end. With
-// own_streams each other member has a stream. own_ is for what must not wait for the caller's stream: the stop word,
-// the copy of the fault word, freeing memory.
+// own_streams each other member has a stream. own_ is for operations that must not wait for the caller's
+// stream: the stop word, the copy of the fault word, freeing memory.
 #pragma once
 
 #include "cudaq/realtime/detail/loop/dispatch_body.cuh"
@@ -95,7 +95,7 @@ struct device_launcher {
 
 /// Shared memory of a scheduler: after that of the loop, before the image.
 struct alignas(128) scheduler_block {
-  graph_rotation::call said;
+  graph_rotation::call call;
   std::uint32_t poller_ends;
 };
 
@@ -133,21 +133,21 @@ __device__ execution_result serve_execution(const graph_params &p, std::uint8_t 
 template <class Handlers, thread_scope Scope>
 __device__ void serve_graphs(const graph_params &p, std::uint8_t *memory) {
   const auto table = Handlers::prepare(p.dispatch, reinterpret_cast<block_memory *>(memory)->index);
-  std::uint8_t *const behind = memory + round_line(kernel_memory(p.dispatch.ring.slot_size, 1));
-  auto &shared = *reinterpret_cast<scheduler_block *>(behind);
+  std::uint8_t *const trailing = memory + round_line(kernel_memory(p.dispatch.ring.slot_size, 1));
+  auto &shared = *reinterpret_cast<scheduler_block *>(trailing);
   auto &words = *reinterpret_cast<graph_rotation_words *>(p.block + p.layout.rotation);
   const graph_rotation rotation(words, p.dispatch.reports->fault, p.number, p.members);
   if (threadIdx.x == 0) {
     rotation.arrive();
-    while ((shared.said = rotation.look()) == graph_rotation::call::wait) {
+    while ((shared.call = rotation.look()) == graph_rotation::call::wait) {
     }
     shared.poller_ends = 0;
   }
   __syncthreads();
-  if (shared.said == graph_rotation::call::leave)
+  if (shared.call == graph_rotation::call::leave)
     return;
   const bool copied = p.layout.shared();
-  std::uint8_t *const image = copied ? behind + sizeof(scheduler_block) : p.block;
+  std::uint8_t *const image = copied ? trailing + sizeof(scheduler_block) : p.block;
   if (copied)
     copy_image(image, p.block, p.layout.image_bytes);
   const graph_state_view view(p.layout, image, p.block);

@@ -59,11 +59,12 @@ inline constexpr auto kGraphScope = thread_scope_device; ///< scheduler, poller 
 template <class Launcher>
 class graph_scheduler_state {
 public:
-  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< then a refused exec that was launched before fails
-  static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< after this time another execution tries the launch
-  static constexpr std::uint64_t kRetryNs = 2000000;     ///< then one never launched fails: probably not uploaded
-  static constexpr std::uint64_t kFreshNs = 2000;        ///< so soon after a first refusal the graph may just end
-  /// Longest pause between two attempts; shorter ones are half of the time since the first refusal.
+  // CUDA refuses a launch while the graph's last run ends, or if the graph was never uploaded. Since the first refusal:
+  static constexpr std::uint64_t kFreshNs = 2000;        ///< less: the launch is tried again at once
+  static constexpr std::uint64_t kRetryNs = 2000000;     ///< more, and the graph has never run: the launch fails
+  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< more, and the graph has run: the launch fails
+  static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< more: another execution of the scheduler tries the launch
+  /// Longest pause between two attempts. A pause is half of the time since the first refusal, and at most this.
   static constexpr std::uint64_t kMostPauseNs = 1000000;
 
   CUDAQ_REALTIME_HOST_DEVICE graph_scheduler_state(const graph_state_view &view, const slot_ring &ring,
@@ -170,7 +171,7 @@ public:
   /// A request waits, an instance is idle, and this execution may launch.
   CUDAQ_REALTIME_HOST_DEVICE bool anything_to_try() const { return v_.state.waiting != 0 && may_launch(); }
   /// Something has completed since the last collect.
-  CUDAQ_REALTIME_HOST_DEVICE bool anything_completed() const { // collect orders what it takes
+  CUDAQ_REALTIME_HOST_DEVICE bool anything_completed() const { // relaxed: collect() has the acquire
     return load_relaxed(v_.state.completed) != v_.state.collected;
   }
   /// Makes completed instances idle. Returns their number to every lane.

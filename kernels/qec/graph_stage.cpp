@@ -117,8 +117,8 @@ private:
   }
   /// Not 0: the context has ended, and no graph runs any more.
   int error() const {
-    const cudaError_t said = state_of_stream();
-    return cudaq::realtime::detail::ends_the_context(said) ? said : 0;
+    const cudaError_t state = state_of_stream();
+    return cudaq::realtime::detail::ends_the_context(state) ? state : 0;
   }
 
   const graph_stage_config config_;

@@ -8,7 +8,7 @@
 //   3  which neighbours of each event have fired          an event per small team and step
 //   4  events that may be matched -> their own list       an event per thread and step
 //   5  distance from these to the nearest other event     an event per team and step
-//   6  each event decided, from what steps 3 and 5 found  an event per thread and step
+//   6  each event decided, from results of steps 3 and 5  an event per thread and step
 //   7  residual words -> dense form, list -> sparse       as step 2
 //
 // On a device a load of the graph takes a fraction of a microsecond, and a decision on its own is a chain of ten such
@@ -152,13 +152,14 @@ CUDAQ_QEC_HOST_DEVICE decode_status load_shot(const Group &group, const predecod
 
 template <class Group>
 CUDAQ_QEC_HOST_DEVICE void apply(const Group &group, const predecode_job &job, const predecode_scratch &s,
-                                 std::uint32_t detector, const local_decision &said) {
-  if (said.matched)
+                                 std::uint32_t detector, const local_decision &decision) {
+  if (decision.matched)
     group.clear_bits(halves(s.residual)[detector / 32], 1u << detector % 32);
-  if (!said.toggles)
+  if (!decision.toggles)
     return;
   group.add(*s.matched, 1);
-  for (std::uint32_t i = job.graph.list_first[said.observables]; i < job.graph.list_first[said.observables + 1]; ++i) {
+  for (std::uint32_t i = job.graph.list_first[decision.observables]; i < job.graph.list_first[decision.observables + 1];
+       ++i) {
     const std::uint32_t observable = job.graph.lists[i];
     group.flip_bits(halves(s.frame)[observable / 32], 1u << observable % 32);
   }

@@ -40,10 +40,10 @@ public:
   request_ring &operator=(const request_ring &) = delete;
 
   cudaq_ringbuffer_info_t info() const {
-    cudaq_ringbuffer_info_t said{};
-    said.struct_size = sizeof(said);
-    cudaq_ringbuffer_get_info(memory_, &said);
-    return said;
+    cudaq_ringbuffer_info_t info{};
+    info.struct_size = sizeof(info);
+    cudaq_ringbuffer_get_info(memory_, &info);
+    return info;
   }
   /// False: the payload does not fit.
   bool write(std::uint32_t slot, const void *payload, std::size_t bytes) const {

@@ -188,9 +188,9 @@ private:
   /// 0: the blocks run. Any thread.
   static int error_of(void *data) {
     impl &self = static_cast<worker *>(data)->of;
-    const cudaError_t said = self.kernel();
-    if (said != cudaErrorNotReady)
-      self.failed_.store(said == cudaSuccess ? cudaErrorLaunchFailure : said); // cudaSuccess: they have ended
+    const cudaError_t state = self.kernel();
+    if (state != cudaErrorNotReady)
+      self.failed_.store(state == cudaSuccess ? cudaErrorLaunchFailure : state); // cudaSuccess: they have ended
     return self.failed_.load();
   }
 

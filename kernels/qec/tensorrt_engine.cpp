@@ -53,8 +53,8 @@ private:
 };
 
 [[noreturn]] void fail(error_log &log, const std::string &what) {
-  const std::string said = log.take();
-  throw std::runtime_error("TensorRT: " + what + (said.empty() ? "" : ": " + said));
+  const std::string logged = log.take();
+  throw std::runtime_error("TensorRT: " + what + (logged.empty() ? "" : ": " + logged));
 }
 void require(bool ok, error_log &log, const std::string &what) {
   if (!ok)

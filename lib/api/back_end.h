@@ -16,13 +16,13 @@ namespace cudaq::realtime::detail {
 /// The launch function of a unified kernel, in one of its two forms, and its transport context.
 struct unified_launch {
   cudaq_unified_launch_spec_fn_t spec_fn = nullptr;
-  cudaq_unified_launch_peer_fn_t peer_fn = nullptr;
+  cudaq_unified_launch_upstream_fn_t upstream_fn = nullptr;
   void *transport_ctx = nullptr;
-  bool none() const { return spec_fn == nullptr && peer_fn == nullptr; }
+  bool none() const { return spec_fn == nullptr && upstream_fn == nullptr; }
 };
 
-/// Words of the caller that the loop of the peer interface writes; NULL: not wanted (peer_interface.h).
-struct peer_words {
+/// Words of the caller that the loop of the upstream interface writes; NULL: not wanted (upstream_interface.h).
+struct upstream_words {
   shared_word<std::uint64_t> *idle_mask = nullptr;
   shared_word<std::uint64_t> *live_dispatched = nullptr;
   int *slot_tags = nullptr;
@@ -34,12 +34,12 @@ struct wiring {
   std::optional<cudaq_ringbuffer_t> ring; ///< with a dataplane: its slots, and flags of the library
   std::optional<cudaq_cpu_dataplane_t> dataplane;
   std::shared_ptr<std::vector<std::uint64_t>> dataplane_flags; ///< the rx flags, then the tx flags of `ring`
-  std::uint32_t max_result_bytes = 0;                          ///< 0: what a slot holds
+  std::uint32_t max_result_bytes = 0;                          ///< 0: as many as a slot holds
   std::optional<cudaq_function_table_t> table;
   std::vector<v2_handler> v2;
   std::vector<cudaq_host_worker_t> workers;
   void **mailbox = nullptr;
-  peer_words words; ///< of a loop on the thread of the caller
+  upstream_words words; ///< of a loop on the thread of the caller
   cudaq_dispatcher_options_t options{};
   cudaq_dispatch_launch_fn_t launch_fn = nullptr; ///< at most one of launch_fn and launch_fn_v2 is set
   cudaq_dispatch_launch_fn_v2_t launch_fn_v2 = nullptr;

@@ -82,7 +82,7 @@ struct cudaq_dispatcher_t {
   status_or_reason set_graph_io(const cudaq_dispatch_graph_io_t &given);
   status_or_reason set_unified_launch(const cudaq::realtime::detail::unified_launch &given);
   /// For a run by run_here.
-  void set_peer_words(const cudaq::realtime::detail::peer_words &words) { wiring_.words = words; }
+  void set_upstream_words(const cudaq::realtime::detail::upstream_words &words) { wiring_.words = words; }
 
   status_or_reason start();
   /// Starts a run of the host path, and runs its loop on the calling thread instead of a thread of the library.

@@ -125,7 +125,7 @@ status_or_reason run_loop_here(const host_loop &what) {
     found = dispatcher->set_mailbox(what.mailbox);
   if (!found)
     found = dispatcher->set_control(what.shutdown_flag, what.stats);
-  dispatcher->set_peer_words(what.words);
+  dispatcher->set_upstream_words(what.words);
   if (found)
     return found;
   try {

@@ -16,7 +16,7 @@ struct host_loop {
   volatile int *shutdown_flag = nullptr;
   std::uint64_t *stats = nullptr;
   void **mailbox = nullptr;
-  peer_words words;
+  upstream_words words;
 };
 
 /// Returns when the shutdown flag is set and the run is over, or with the reason why it did not begin.

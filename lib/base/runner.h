@@ -22,7 +22,7 @@ public:
   idle_strategy(cudaq_wait_policy_t policy, std::uint64_t block_interval_ns)
       : policy_(policy), block_interval_ns_(block_interval_ns) {}
 
-  /// `work`: what the turn returned.
+  /// `work`: the work count that the turn returned.
   void after_turn(std::uint32_t work) {
     if (work != 0) {
       empty_turns_ = 0;

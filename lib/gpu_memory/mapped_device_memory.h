@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device memory that the CPU can write through a mapping. There are several ways to get one. Each needs something that
-// a machine may lack, so all libraries are opened at run time, and each way says what it misses.
+// a machine may lack, so all libraries are opened at run time, and each way says why it failed.
 #pragma once
 
 #include "lib/gpu_memory/exported_memory.h"
@@ -29,7 +29,8 @@ public:
   std::uint8_t *host() const { return host_; }
   std::uint8_t *device() const { return device_; }
   cudaq_mapping_source_t source() const { return source_; }
-  /// A new descriptor of memory that is exportable, and what another process must know of it. The caller closes it.
+  /// A new descriptor of memory that is exportable, and its record for another process. The caller closes the
+  /// descriptor.
   virtual status_or_reason export_to(exported_memory & /*out*/, int & /*descriptor*/) const {
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "memory mapped by %s cannot be mapped by another process",
                        name_of(source_));
@@ -47,7 +48,7 @@ private:
   int ordering_ = 0;
 };
 
-/// Tries all ways in order. `why`: what each way before the taken one misses; if none works, the returned reason says
+/// Tries all ways in order. `why`: why the ways before the taken one failed; if none works, the returned reason says
 /// this of all of them.
 status_or_reason map_device_memory(const mapping_request &request, std::unique_ptr<mapped_device_memory> &out,
                                    std::string &why);

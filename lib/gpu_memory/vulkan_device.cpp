@@ -67,14 +67,14 @@ status_or_reason vulkan_device::find_gpu(const std::uint8_t (&uuid)[16], const c
   std::vector<VkPhysicalDevice> gpus(count);
   if (const VkResult result = list(instance_, &count, gpus.data()); result < 0)
     return vulkan_failed("vkEnumeratePhysicalDevices", result);
-  const auto ask = of_instance<PFN_vkGetPhysicalDeviceProperties2>("vkGetPhysicalDeviceProperties2");
+  const auto get_properties = of_instance<PFN_vkGetPhysicalDeviceProperties2>("vkGetPhysicalDeviceProperties2");
   for (std::uint32_t i = 0; i < count; ++i) {
     VkPhysicalDeviceIDProperties id{};
     id.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES;
     VkPhysicalDeviceProperties2 all{};
     all.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2;
     all.pNext = &id;
-    ask(gpus[i], &all);
+    get_properties(gpus[i], &all);
     if (all.properties.apiVersion >= VK_API_VERSION_1_1 && std::memcmp(id.deviceUUID, uuid, VK_UUID_SIZE) == 0) {
       gpu_ = gpus[i];
       std::memcpy(ids_.device_uuid, id.deviceUUID, VK_UUID_SIZE);

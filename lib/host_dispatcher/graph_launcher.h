@@ -41,8 +41,8 @@ public:
   /// Launches the worker's graph, with its hooks, for the request in `slot`. If the worker's completion is not
   /// CALLER_PUBLISHES, done_word(worker) becomes `launch_number` after the end of the graph; the graph's writes are
   /// visible then. A pre-launch hook that throws prevents the launch. A post-launch hook that throws does not undo it.
-  /// If a hook calls pthread_exit, a forced unwinding leaves this function. `said` has the result in this case, too.
-  virtual void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &said) = 0;
+  /// If a hook calls pthread_exit, a forced unwinding leaves this function. `result` has the result in this case, too.
+  virtual void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) = 0;
   virtual const volatile std::uint64_t &done_word(std::uint32_t worker) const = 0;
 
   // Off the hot path.

@@ -27,7 +27,7 @@ std::uint32_t graph_path::turn(thread_counters &here) {
   std::uint32_t work = 0;
   if (workers_.busy())
     work += collect_ended(here);
-  if (workers_.failed() && steady_clock::now() >= ask_failed_)
+  if (workers_.failed() && steady_clock::now() >= next_failed_look_)
     work += answer_failed_launches(here);
   if (workers_.backlog()) {
     if (fault() != 0)
@@ -58,10 +58,10 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
     ring.mark_in_flight(what.slot);
   const std::uint64_t launch_number = workers_.begin(what.worker, {generation, what.slot, record.req.request_id});
   here.enter(what.slot, record.req.function_id); // the hooks are the caller's code
-  launch_result said;
+  launch_result result;
   const auto pass_on = [&] {
-    if (said.error != 0) {
-      workers_.fail(what.worker, said.error);
+    if (result.error != 0) {
+      workers_.fail(what.worker, result.error);
       return;
     }
     here.launches.bump();
@@ -72,16 +72,16 @@ void graph_path::launch(const graph_workers::start &what, thread_counters &here)
     responder_.handler_returned(*jobs_, what.slot, generation, {false}, here);
   };
   try {
-    workers_.launcher().launch(what.worker, what.slot, launch_number, said);
+    workers_.launcher().launch(what.worker, what.slot, launch_number, result);
   } catch (abi::__forced_unwind &) { // a hook has called pthread_exit: drain sees to it that the request is answered
     pass_on();
     throw;
   }
   here.leave();
-  if (said.hook_threw)
+  if (result.hook_threw)
     here.hook_failures.bump();
   pass_on();
-  if (said.error != 0)
+  if (result.error != 0)
     answer_failed_launches(here);
 }
 
@@ -101,7 +101,7 @@ std::uint32_t graph_path::answer_failed_launches(thread_counters &here) {
   if (stuck != 0)
     fail_all(stuck, here);
   if (workers_.failed())
-    ask_failed_ = steady_clock::now() + kPeriod;
+    next_failed_look_ = steady_clock::now() + kPeriod;
   return count;
 }
 
@@ -199,7 +199,7 @@ void graph_path::drain(bool own_thread, thread_counters &here) {
       },
       [&] {
         const bool late = give_up_.load() != 0;
-        return !backlog() && (!workers_.lent() || late) && (!workers_.running() || (late && !own_thread));
+        return !backlog() && (!workers_.held_by_caller() || late) && (!workers_.running() || (late && !own_thread));
       },
       idle_);
 }
@@ -226,7 +226,7 @@ status_or_reason graph_path::check_restart() const {
     return {};
   return make_reason(
       CUDAQ_ERR_STATE,
-      "graph worker %d is lent to the caller since the last run: release it with cudaq_host_release_worker first",
+      "graph worker %d is held by the caller since the last run: release it with cudaq_host_release_worker first",
       std::countr_zero(kept));
 }
 

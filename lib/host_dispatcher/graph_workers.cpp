@@ -35,14 +35,14 @@ void graph_workers::reset(const std::vector<cudaq_host_worker_t> &workers, const
   idle_ = idle_mask != nullptr ? idle_mask : &own_idle_;
   own_idle_.store(size() == kMaxGraphWorkers ? ~std::uint64_t{0} : bit(size()) - 1);
   started_ = pushed_.value();
-  running_ = lent_ = failed_ = 0;
+  running_ = held_by_caller_ = failed_ = 0;
   first_queue_ = 0;
 }
 
 // The queues take turns in having the first choice of an idle worker.
 bool graph_workers::next_start(start &out) {
   // A released worker is used again only after collect has handled the release.
-  const std::uint64_t idle = idle_->load() & ~(lent_ | failed_);
+  const std::uint64_t idle = idle_->load() & ~(held_by_caller_ | failed_);
   if (idle == 0)
     return false;
   for (std::size_t n = 0; n < queues_.size(); ++n) {
@@ -74,21 +74,21 @@ bool graph_workers::next_to_fail(std::uint32_t &slot) {
 
 std::uint64_t graph_workers::begin(std::uint32_t worker, const cudaq_host_job_t &job) {
   idle_->clear_bits(bit(worker));
-  (specs_[worker].completion == CUDAQ_WORKER_CALLER_PUBLISHES ? lent_ : running_) |= bit(worker);
+  (specs_[worker].completion == CUDAQ_WORKER_CALLER_PUBLISHES ? held_by_caller_ : running_) |= bit(worker);
   records_[worker].begin(job, ++launches_);
   return launches_;
 }
 
 void graph_workers::fail(std::uint32_t worker, int error) {
   running_ &= ~bit(worker);
-  lent_ &= ~bit(worker);
+  held_by_caller_ &= ~bit(worker);
   failed_ |= bit(worker);
   errors_[worker] = error;
 }
 
 void graph_workers::end(std::uint32_t worker) {
   running_ &= ~bit(worker);
-  lent_ &= ~bit(worker);
+  held_by_caller_ &= ~bit(worker);
   failed_ &= ~bit(worker);
   records_[worker].end();
   idle_->raise_bits(bit(worker));

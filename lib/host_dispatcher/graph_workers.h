@@ -79,8 +79,8 @@ public:
   /// A failed launch has left a worker, which is not idle yet.
   bool failed() const { return failed_ != 0; }
   /// A worker is busy that the caller frees.
-  bool lent() const { return lent_ != 0; }
-  bool busy() const { return running() || lent(); }
+  bool held_by_caller() const { return held_by_caller_ != 0; }
+  bool busy() const { return running() || held_by_caller(); }
 
   struct start {
     std::uint32_t slot = 0;
@@ -129,12 +129,12 @@ public:
   /// After the loss of the device: calls ended(worker, job) for every busy worker. They are not used again.
   template <class Ended>
   void abandon(Ended &&ended) {
-    for (std::uint64_t left = running_ | lent_; left != 0; left &= left - 1) {
+    for (std::uint64_t left = running_ | held_by_caller_; left != 0; left &= left - 1) {
       const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
       ended(w, job(w));
       records_[w].end();
     }
-    running_ = lent_ = 0;
+    running_ = held_by_caller_ = 0;
   }
 
   // --- any thread ---
@@ -144,7 +144,7 @@ public:
     return (idle_->load() & bit(worker)) == 0 && records_[worker].read(out);
   }
   /// Workers that the caller has not released, as bits. Not during a run.
-  std::uint64_t kept_by_caller() const { return has_own_mask() ? lent_ & ~idle_->load() : 0; }
+  std::uint64_t kept_by_caller() const { return has_own_mask() ? held_by_caller_ & ~idle_->load() : 0; }
   std::uint64_t idle_mask() const { return idle_->load(); }
   /// False: the caller frees workers through its own word, and has no handle to complete requests.
   bool has_own_mask() const { return idle_ == &own_idle_; }
@@ -168,12 +168,12 @@ private:
   bool has_head(queue &q) { return q.head != kNone || q.waiting.pop(*jobs_, q.head); }
   template <class Ended>
   std::uint32_t collect_released(Ended &ended) {
-    if (lent_ == 0)
+    if (held_by_caller_ == 0)
       return 0;
     std::uint32_t count = 0;
-    for (std::uint64_t left = lent_ & idle_->load(); left != 0; left &= left - 1) {
+    for (std::uint64_t left = held_by_caller_ & idle_->load(); left != 0; left &= left - 1) {
       const auto w = static_cast<std::uint32_t>(std::countr_zero(left));
-      lent_ &= ~bit(w);
+      held_by_caller_ &= ~bit(w);
       ended(w, job(w));
       records_[w].end();
       ++count;
@@ -197,10 +197,10 @@ private:
   alignas(128) counter pushed_;
 
   // Only for the dispatcher's thread.
-  std::uint64_t started_ = 0; ///< how many of the pushed requests were taken from the queues
-  std::uint64_t running_ = 0; ///< bits: workers whose done word is awaited
-  std::uint64_t lent_ = 0;    ///< bits: busy workers that the caller frees
-  std::uint64_t failed_ = 0;  ///< bits: workers whose launch has failed
+  std::uint64_t started_ = 0;        ///< how many of the pushed requests were taken from the queues
+  std::uint64_t running_ = 0;        ///< bits: workers whose done word is awaited
+  std::uint64_t held_by_caller_ = 0; ///< bits: busy workers that the caller frees
+  std::uint64_t failed_ = 0;         ///< bits: workers whose launch has failed
   std::array<int, kMaxGraphWorkers> errors_{};
   std::uint64_t launches_ = 0; ///< number of the last launch; not reset between runs: an old done word never matches
   std::uint32_t first_queue_ = 0;

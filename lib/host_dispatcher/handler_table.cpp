@@ -102,17 +102,17 @@ handler_result handler_table::run(const slot_ring &ring, std::uint32_t slot, con
   const handler &h = handlers_[route];
   if (h.v1 == nullptr && h.v2 == nullptr) // a graph without a worker
     return {true, CUDAQ_RPC_ERR_WORKER_UNAVAILABLE, 0};
-  handler_result said;
+  handler_result response;
   here.enter(slot, r.function_id);
   try {
-    said = h.v2 != nullptr ? run_v2(ring, slot, r, h, generation, here) : run_v1(ring, slot, h);
+    response = h.v2 != nullptr ? run_v2(ring, slot, r, h, generation, here) : run_v1(ring, slot, h);
   } catch (abi::__forced_unwind &) { // here.leave() is left to the caller, which reads the function from it
     throw;
   } catch (...) {
-    said = {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0};
+    response = {true, CUDAQ_RPC_ERR_HANDLER_THREW, 0};
   }
   here.leave();
-  return said;
+  return response;
 }
 
 handler_result handler_table::run_v1(const slot_ring &ring, std::uint32_t slot, const handler &h) const {

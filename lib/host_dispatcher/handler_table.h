@@ -50,14 +50,15 @@ public:
 
   /// Replaces an answer that the slots or the schema do not allow by a protocol error. Each answer of a handler is
   /// checked here once, before its publication.
-  handler_result checked(std::uint32_t route, const handler_result &said) const {
-    if (said.result_len > max_result_len_)
+  handler_result checked(std::uint32_t route, const handler_result &response) const {
+    if (response.result_len > max_result_len_)
       return {true, CUDAQ_RPC_ERR_RESULT_TOO_LARGE, 0};
-    if (is_protocol_status(said.status)) // from a completion, or from the library
-      return {true, said.status, 0};
-    if (rules_.check_schema && said.status == CUDAQ_RPC_OK && contradicts_results(view_.routes[route], said.result_len))
+    if (is_protocol_status(response.status)) // from a completion, or from the library
+      return {true, response.status, 0};
+    if (rules_.check_schema && response.status == CUDAQ_RPC_OK &&
+        contradicts_results(view_.routes[route], response.result_len))
       return {true, CUDAQ_RPC_ERR_SCHEMA_MISMATCH, 0};
-    return said;
+    return response;
   }
 
 private:

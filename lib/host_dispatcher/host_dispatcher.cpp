@@ -9,7 +9,7 @@ thread_local const host_dispatcher *serving_for = nullptr;
 /// Sets serving_for for its lifetime.
 class serving {
 public:
-  explicit serving(const host_dispatcher *whom) : outer_(serving_for) { serving_for = whom; }
+  explicit serving(const host_dispatcher *dispatcher) : outer_(serving_for) { serving_for = dispatcher; }
   ~serving() { serving_for = outer_; }
   serving(const serving &) = delete;
   serving &operator=(const serving &) = delete;
@@ -38,9 +38,9 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   rules.check_schema = o.check_schema != 0;
   rules.strict_flag_values = o.strict_flag_values != 0;
   const slot_ring &ring = setup.jobs->ring;
-  const std::uint32_t most =
+  const std::uint32_t max_result_len =
       setup.max_result_bytes == 0 ? ring.max_payload() : std::min(ring.max_payload(), setup.max_result_bytes);
-  if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules, most))
+  if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules, max_result_len))
     return refused;
   graphs_.reset(setup.workers, handlers_.index(), *setup.jobs, o, setup.launcher, setup.idle_mask);
   responder_.prepare(setup.markers);
@@ -57,7 +57,7 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
     counters_used_.set(counters_now);
   queued_ = pool || setup.shared_ring;
   tracks_jobs_.store(queued_ || handlers_.may_defer() ? 1 : 0);
-  max_result_len_.set(most);
+  max_result_len_.set(max_result_len);
   if (setup_.jobs != setup.jobs) // the last reference to the table of an earlier run may go
     forget_ring();
   if (setup.dataplane)
@@ -152,10 +152,10 @@ void host_dispatcher::loop() {
     try {
       run_loop([this] { return turn(); }, [this] { return stop_seen(); },
                idle_strategy(static_cast<cudaq_wait_policy_t>(o.wait_policy), o.block_interval_ns));
-      close_intake(rest::served);
+      close_intake(queued_policy::served);
     } catch (abi::__forced_unwind &) { // pthread_exit in a handler or a hook
       note_exit(counters_[kLoopCounters]);
-      close_intake(rest::refused);
+      close_intake(queued_policy::refused);
       end_loop();
       throw;
     }
@@ -370,7 +370,7 @@ void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
   job_table &jobs = *setup_.jobs;
   job_record &record = jobs[slot];
   const std::uint64_t generation = record.state.generation();
-  const handler_result said{true, record.what.status, 0};
+  const handler_result response{true, record.what.status, 0};
   if (record.what.what == verdict::serve) {
     record.state.enter(job_phase::running); // before the handler runs: it may hand the job to other threads
     handler_result answer;
@@ -384,7 +384,192 @@ void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
     responder_.handler_returned(jobs, slot, generation, answer, here);
     return;
   }
-  responder_.publish(jobs, slot, said, here);
+  responder_.publish(jobs, slot, response, here);
+}
+
+// Any thread of the program may call it at any time.
+status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
+                                                    std::uint32_t result_len) {
+  const used_jobs::use jobs(jobs_);
+  if (!jobs && max_result_len_.peek() == 0)
+    return make_reason(CUDAQ_ERR_STATE, "the dispatcher was never started: it has no jobs");
+  if (!jobs)
+    return make_reason(CUDAQ_ERR_STATE,
+                       "the job of request %u in slot %u was completed already: the dispatcher is wired to another "
+                       "ring since",
+                       job.request_id, job.slot);
+  if (job.slot >= jobs->num_slots)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "job->slot is %u; the ring has %u slots", job.slot, jobs->num_slots);
+  if (result_len > max_result_len_.peek())
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "result_len is %u; a slot holds at most %u result bytes", result_len,
+                       max_result_len_.peek());
+  if (status == CUDAQ_HOST_CALL_DEFERRED)
+    return make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "status is CUDAQ_HOST_CALL_DEFERRED: a completion cannot defer; pass the final status");
+  // Only these words of the record are read before the claim: the slot may have another request by now.
+  const job_record &record = (*jobs)[job.slot];
+  const job_state::snapshot seen = record.state.look();
+  if (seen.generation == job.generation && record.owner.peek() != this)
+    return make_reason(CUDAQ_ERR_INVALID_ARG, "the job of request %u in slot %u belongs to another dispatcher",
+                       job.request_id, job.slot);
+  if (seen.generation == job.generation && record.library_answers.peek())
+    return make_reason(CUDAQ_ERR_STATE,
+                       "the job of request %u in slot %u belongs to a graph worker whose completion is not "
+                       "CALLER_PUBLISHES: the library completes it",
+                       job.request_id, job.slot);
+  if (!responder_.complete(*jobs, job.slot, job.generation, {true, status, result_len}))
+    return make_reason(CUDAQ_ERR_STATE, "the job of request %u in slot %u was completed already", job.request_id,
+                       job.slot);
+  return {};
+}
+
+// How a run ends: the intake closes, the accepted requests are answered, the threads are joined.
+
+void host_dispatcher::close_intake(queued_policy policy) {
+  const bool refuse = policy == queued_policy::refused;
+  thread_counters &here = counters_[kLoopCounters];
+  if (shared())
+    setup_.router->begin_leaving(*this);
+  intake_closed_.store(1);
+  if (setup_.options.handler_pool_size == 0)
+    while ((refuse ? refuse_queued(here) : serve_queued(here)) != 0) {
+    }
+  if (refuse)
+    graphs_.give_up();
+  graphs_.drain(own_thread_, here);
+  store_relaxed(*setup_.stats, stats_value());
+}
+
+/// Answers one request of the queues SHUTTING_DOWN. Returns its work count.
+std::uint32_t host_dispatcher::refuse_queued(thread_counters &here) {
+  work_queues::item item;
+  if (!queues_.pop(0, item))
+    return 0;
+  responder_.publish(*setup_.jobs, item.slot, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, here);
+  queues_.done(item);
+  return 1;
+}
+
+/// A handler or a hook on the calling thread has called pthread_exit: the run ends. The first one is named.
+void host_dispatcher::note_exit(thread_counters &here) {
+  if (const std::uint64_t call = here.busy.peek()) {
+    exited_in_.claim(0, (call >> 32) + 1);
+    here.leave();
+  }
+  request_stop();
+}
+
+status_or_reason host_dispatcher::exit_reason() const {
+  const std::uint64_t function = exited_in_.load();
+  if (function == 0)
+    return {};
+  return make_reason(
+      CUDAQ_ERR_INTERNAL,
+      "the handler of function 0x%08x has ended its thread (pthread_exit or pthread_cancel), and so the run; "
+      "a handler must return",
+      static_cast<std::uint32_t>(function - 1));
+}
+
+// The dispatcher's threads end after their last publication. `responded` is read first: if the sums are equal then, no
+// request was open when it was read.
+bool host_dispatcher::ended() const {
+  if (!loop_ended() || !thread_.ended())
+    return false;
+  for (const loop_thread &t : pool_)
+    if (!t.ended())
+      return false;
+  std::uint64_t responded = 0, accepted = 0;
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    responded += counters_[l].responded.value();
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    accepted += counters_[l].dispatched.value() + counters_[l].refused.value();
+  // A thread that completes a deferred job counts its answer before it publishes it, and closes the job after that.
+  return responded == accepted && (tracks_jobs_.load() == 0 || jobs_opened_minus_closed() == jobs_base_.load());
+}
+
+void host_dispatcher::leave_ring() {
+  if (shared())
+    setup_.router->remove(*this);
+}
+
+bool host_dispatcher::finish(steady_clock::time_point deadline) {
+  const auto join_all = [this](steady_clock::time_point until) {
+    bool joined = thread_.join_until(until);
+    for (loop_thread &t : pool_)
+      joined = joined && t.join_until(until);
+    return joined;
+  };
+  threads_run_.store(1);
+  if (!join_all(deadline)) {
+    graphs_.give_up();
+    if (in_handler())
+      return false;
+    // No handler is late. Threads may sleep for their block interval, or may be preempted: wait a little longer.
+    const bool sleeps = setup_.options.wait_policy == CUDAQ_WAIT_BLOCK;
+    const std::uint64_t nap_ns = 200000000u + (sleeps ? 2 * setup_.options.block_interval_ns : 0);
+    if (!join_all(deadline_after(nap_ns)))
+      return false;
+  }
+  threads_run_.store(0);
+  // A running graph reads and writes its slot: its request is not answered before the graph has ended.
+  if (!wait_until(deadline, [this] { return !graphs_.runs(); }))
+    return false;
+  graphs_.settle(counters_[kLoopCounters]);
+  // The loop's thread has ended, so this thread may send the answers that are complete now.
+  const auto idle = [this] {
+    if (!has_dataplane())
+      return !has_jobs();
+    dataplane_.send(counters_[kLoopCounters]);
+    return !dataplane_.holds_any();
+  };
+  if (setup_.jobs && !wait_until(deadline, idle)) {
+    give_up_deferred_jobs();
+    // The remaining jobs are being published by the threads that completed them, which run no handlers.
+    if (!wait_until(steady_clock::now() + std::chrono::seconds(1), idle))
+      return false;
+  }
+  if (setup_.stats != nullptr)
+    store_relaxed(*setup_.stats, stats_value());
+  return true;
+}
+
+bool host_dispatcher::in_handler() const {
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    if (counters_[l].busy.peek() != 0)
+      return true;
+  return false;
+}
+
+/// True if a job of this dispatcher is not answered, or its answer is not published yet. Counted, because a ring may
+/// have many slots. Only after the intake is closed.
+bool host_dispatcher::has_jobs() const {
+  return tracks_jobs_.peek() != 0 && jobs_opened_minus_closed() != jobs_base_.load();
+}
+
+// Read in this order, the result is never too small while no job is opened. Requests of a run without job records are
+// never closed: jobs_base_ holds them.
+std::uint64_t host_dispatcher::jobs_opened_minus_closed() const {
+  std::uint64_t closed = 0, opened = 0;
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    closed += counters_[l].closed.value();
+  for (std::uint32_t l = 0; l < counters_used_.peek(); ++l)
+    opened += counters_[l].dispatched.value() + counters_[l].refused.value();
+  return opened - closed;
+}
+
+// Only deferred jobs can be open here: all threads that run handlers have ended.
+void host_dispatcher::give_up_deferred_jobs() {
+  job_table &jobs = *setup_.jobs;
+  for (std::uint32_t i = 0; i < jobs.num_slots; ++i) {
+    const job_record &record = jobs[i];
+    const job_state::snapshot seen = record.state.look(); // read before the owner: a later job has another generation
+    if (seen.phase != job_phase::deferred || record.owner.peek() != this)
+      continue;
+    if (record.marked && responder_.answered_elsewhere(jobs, i)) // tx is set, but the caller did not release the worker
+      responder_.close_answered(jobs, {seen.generation, i, record.req.request_id}, counters_[kSharedCounters]);
+    else
+      responder_.complete(jobs, i, seen.generation, {true, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0});
+  }
 }
 
 void host_dispatcher::forget_ring() {

@@ -18,9 +18,9 @@
 //   started by  start(true). After start(false) the caller's thread runs loop() itself (cudaq_host_dispatcher_loop).
 //   owns        The cursor (on a shared ring: while it has the router role), graph_path, counters_[kLoopCounters].
 //   waits       wait_for_go() until all threads run and the ring is joined; idle_strategy after a turn without work.
-//   ends        When stop_seen() is true after a turn: it closes the intake, serves what was accepted and drains the
-//               graphs. On a shared ring it then waits until its deferred jobs are answered, or until request_stop, and
-//               leaves the ring if no job is open.
+//   ends        When stop_seen() is true after a turn: it closes the intake, serves the accepted requests and drains
+//               the graphs. On a shared ring it then waits until its deferred jobs are answered, or until request_stop,
+//               and leaves the ring if no job is open.
 // pool threads, "cudaq-pool-0" and so on, options.handler_pool_size of them
 //   started by  start(), before the dispatcher thread.
 //   owns        The request that it has popped; with FIFO ordering also that function's queue; its counters_ entry.
@@ -64,7 +64,7 @@ struct host_setup {
   std::shared_ptr<graph_launcher> launcher; ///< if there are workers
   cudaq_dispatcher_options_t options{};
   std::optional<cudaq_cpu_dataplane_t> dataplane; ///< jobs->ring then has flags of the library's own
-  std::uint32_t max_result_bytes = 0;             ///< 0: what a slot holds
+  std::uint32_t max_result_bytes = 0;             ///< 0: as many as a slot holds
   bool shared_ring = false;
   bool markers = true;
   volatile int *shutdown_flag = nullptr;
@@ -80,8 +80,8 @@ public:
   status_or_reason prepare(host_setup setup);
   /// Starts the threads. with_thread false: only the pool; the caller runs `loop` itself. On failure no thread runs.
   status_or_reason start(bool with_thread);
-  /// Takes turns until the shutdown flag is set or request_stop is called, then closes the intake and serves what was
-  /// accepted.
+  /// Takes turns until the shutdown flag is set or request_stop is called, then closes the intake and serves the
+  /// accepted requests.
   void loop();
   void request_stop() { stop_.store(1); }
   /// Waits until the threads have ended and all accepted requests are answered. Deferred requests that are open at the
@@ -168,8 +168,8 @@ private:
   std::string describe_options() const;
   void write_record(job_record &record, const request &r, const judgement &what, bool marked);
   void run_job(std::uint32_t slot, thread_counters &here);
-  enum class rest { served, refused };
-  void close_intake(rest of_the_queued);
+  enum class queued_policy { served, refused };
+  void close_intake(queued_policy policy);
   std::uint32_t refuse_queued(thread_counters &here);
   void serve_pool(thread_counters &here);
   handler_result serve_here(std::uint32_t i, const request &r, std::uint32_t route, thread_counters &here);
@@ -194,7 +194,7 @@ private:
   bool queued_ = false;                                          ///< requests go through the queues
   bool own_thread_ = false;                                      ///< the loop runs on thread_
   shared_word<std::uint32_t> tracks_jobs_; ///< 1: slots use job records; 0: a request is answered within its turn
-  shared_word<std::uint64_t> stats_base_;  ///< what *stats held before this dispatcher counted
+  shared_word<std::uint64_t> stats_base_;  ///< value of *stats before this dispatcher counted
   shared_word<std::uint64_t> jobs_base_;   ///< jobs_opened_minus_closed() at prepare, when no job was open
 
   loop_thread thread_;

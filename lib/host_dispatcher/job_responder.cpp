@@ -3,46 +3,47 @@
 
 namespace cudaq::realtime::detail {
 
-void job_responder::handler_returned(job_table &jobs, std::uint32_t slot, std::uint64_t generation, handler_result said,
-                                     thread_counters &here) const {
+void job_responder::handler_returned(job_table &jobs, std::uint32_t slot, std::uint64_t generation,
+                                     handler_result response, thread_counters &here) const {
   job_record &record = jobs[slot];
   // A completion that came while the handler ran wins over the handler's return value, because it was accepted.
-  if (record.state.claim(generation, job_phase::running, said.now ? job_phase::completing : job_phase::deferred)) {
-    if (!said.now)
+  if (record.state.claim(generation, job_phase::running, response.now ? job_phase::completing : job_phase::deferred)) {
+    if (!response.now)
       return;
-  } else if (record.state.claim(generation, job_phase::early, job_phase::passed_on)) {
+  } else if (record.state.claim(generation, job_phase::early, job_phase::completer_publishes)) {
     return;
   } else {
-    said = record.early;
+    response = record.early;
   }
-  publish(jobs, slot, said, here);
+  publish(jobs, slot, response, here);
 }
 
 bool job_responder::complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation,
-                             const handler_result &said) const {
+                             const handler_result &response) const {
   job_record &record = jobs[slot];
   job_state &state = record.state;
   bool mine = state.claim(generation, job_phase::deferred, job_phase::completing);
   if (!mine && state.claim(generation, job_phase::running, job_phase::early)) {
-    record.early = said;
-    if (state.claim(generation, job_phase::early, job_phase::left))
+    record.early = response;
+    if (state.claim(generation, job_phase::early, job_phase::completion_stored))
       return true;
     // The claim failed: the handler has returned in the meantime.
-    mine = state.claim(generation, job_phase::passed_on, job_phase::completing);
+    mine = state.claim(generation, job_phase::completer_publishes, job_phase::completing);
   } else if (!mine) { // the handler may have deferred between the two claims
     mine = state.claim(generation, job_phase::deferred, job_phase::completing);
   }
   if (mine)
-    publish(jobs, slot, said, completion_counters_);
+    publish(jobs, slot, response, completion_counters_);
   return mine;
 }
 
-void job_responder::publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts) const {
+void job_responder::publish(job_table &jobs, std::uint32_t slot, handler_result response,
+                            thread_counters &counts) const {
   job_record &record = jobs[slot];
   if (record.what.what == verdict::serve)
-    said = handlers_.checked(record.what.route, said);
-  counts.count_response(said.status);
-  publish_answer(jobs.ring, slot, record.req, said, {record.marked, markers_ ? record.cuda_error : 0});
+    response = handlers_.checked(record.what.route, response);
+  counts.count_response(response.status);
+  publish_answer(jobs.ring, slot, record.req, response, {record.marked, markers_ ? record.cuda_error : 0});
   record.state.finish();
   counts.count(counts.closed);
 }

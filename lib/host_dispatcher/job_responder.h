@@ -17,14 +17,14 @@ public:
   void prepare(bool markers) { markers_ = markers; }
   bool markers() const { return markers_; }
 
-  /// The handler, or the launch, of a job in phase running has returned `said`. For the thread that ran it.
-  void handler_returned(job_table &jobs, std::uint32_t slot, std::uint64_t generation, handler_result said,
+  /// The handler, or the launch, of a job in phase running has returned `response`. For the thread that ran it.
+  void handler_returned(job_table &jobs, std::uint32_t slot, std::uint64_t generation, handler_result response,
                         thread_counters &here) const;
   /// Answers a job from any thread. False: the slot has another job, or this job was answered already.
-  bool complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation, const handler_result &said) const;
+  bool complete(job_table &jobs, std::uint32_t slot, std::uint64_t generation, const handler_result &response) const;
   /// Publishes the answer of a job that no other thread may answer: it waits for a thread or a worker, or the calling
   /// thread has claimed it.
-  void publish(job_table &jobs, std::uint32_t slot, handler_result said, thread_counters &counts) const;
+  void publish(job_table &jobs, std::uint32_t slot, handler_result response, thread_counters &counts) const;
 
   /// True if the graph or the caller has set the tx flag of a job in flight. Always false without markers: it cannot be
   /// detected then.

@@ -80,7 +80,7 @@ struct graph_job {
   std::uint32_t route;
 };
 
-/// What a stop has found about graphs, for the host: posted by the scheduler. In mapped memory if there is a
+/// The findings of a stop about graphs, for the host: the scheduler posts them. In mapped memory if there is a
 /// dispatcher, else in the block.
 struct alignas(16) graph_report {
   std::uint64_t silent;       ///< graphs that have ended without their signal

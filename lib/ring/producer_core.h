@@ -26,10 +26,10 @@
 
 namespace cudaq::realtime::detail {
 
-class ring_producer {
+class producer_core {
 public:
   /// `ring`: the CPU's view. With laps, rx_flags[lap_offset] is the device's count.
-  ring_producer(const slot_ring &ring, std::uint32_t first_slot)
+  producer_core(const slot_ring &ring, std::uint32_t first_slot)
       : ring_(ring), first_slot_(first_slot), state_(ring.num_slots), given_back_(ring.num_slots) {}
 
   std::uint32_t num_slots() const { return ring_.num_slots; }
@@ -46,15 +46,15 @@ public:
     claim(1, slot, count);
     return count == 1;
   }
-  /// Claims up to `most` slots that are free, from the next one on. `count`: how many.
-  void claim(std::uint32_t most, std::uint32_t &slot, std::uint32_t &count) {
-    most = most < ring_.num_slots ? most : ring_.num_slots;
+  /// Claims up to `max_count` slots that are free, from the next one on. `count`: how many.
+  void claim(std::uint32_t max_count, std::uint32_t &slot, std::uint32_t &count) {
+    max_count = max_count < ring_.num_slots ? max_count : ring_.num_slots;
     for (;;) {
       const std::uint64_t p = claimed_.load();
       slot = slot_of(p);
-      for (count = 0; count < most && is_free(p + count); ++count) {
+      for (count = 0; count < max_count && is_free(p + count); ++count) {
       }
-      if (count == 0 && (most == 0 || claimed_.load() == p))
+      if (count == 0 && (max_count == 0 || claimed_.load() == p))
         return;
       if (count == 0 || !claimed_.claim(p, p + count))
         continue; // another thread has claimed the slot

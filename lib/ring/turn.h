@@ -48,9 +48,9 @@
 //              cudaq_host_complete_deferred publishes. rx stays 0x10140 until then, unless a pool has cleared it.
 //              job_table.h has the case that the completion comes while the handler runs.
 //   graph      accept queues the job. graph_path::launch stores tx = IN_FLIGHT, launches, then stores rx = 0; without
-//              markers rx stays set. After the end of the graph (of a lent worker: after its release) comes
+//              markers rx stays set. After the end of the graph (if the caller releases the worker: after that) comes
 //              graph_path::graph_ended. If the graph or the caller has set tx, it only counts the response, clears rx
-//              (if still set) and closes the job. Otherwise it publishes. But the answer of a lent worker is published
+//              (if still set) and closes the job. Otherwise it publishes. But the answer of such a worker is published
 //              by the thread that calls cudaq_host_complete_deferred.
 //
 // Refused, without a call of the handler
@@ -63,7 +63,7 @@
 // note_taken counts each flag that is not the slot's address. Without strict_flag_values such a request is served: the
 // value of the flag is never dereferenced.
 //
-// The Server does what differs between dispatchers. It provides
+// The Server has the parts that differ between dispatchers. It provides
 //   bool     no_job(i)                        The slot has no accepted request that is still to be answered. Called
 //                                             before the rx flag is read. The thread that answers clears rx first and
 //                                             closes the job after that. If the flag were read first, this thread could
@@ -105,14 +105,14 @@ struct publication {
 };
 
 /// Publishes an answer; every answer that the host writes passes here. Writes the response header (or, instead of it,
-/// the error sentinel), sets the tx flag, then clears the rx flag if it is still set. Status and length in `said` are
-/// final: the answer of a handler is checked once, before this call.
+/// the error sentinel), sets the tx flag, then clears the rx flag if it is still set. Status and length in `response`
+/// are final: the answer of a handler is checked once, before this call.
 CUDAQ_REALTIME_HOST_DEVICE inline void publish_answer(const slot_ring &ring, std::uint32_t i, const request &r,
-                                                      const handler_result &said, const publication &how = {}) {
+                                                      const handler_result &response, const publication &how = {}) {
   if (how.cuda_error != 0) {
     ring.publish_error(i, how.cuda_error);
   } else {
-    write_response(ring.tx_slot(i), r, said.status, said.result_len);
+    write_response(ring.tx_slot(i), r, response.status, response.result_len);
     ring.publish_tx(i);
   }
   if (!how.rx_released)

@@ -25,7 +25,7 @@ void device_member::prepare(setup s) {
 status_or_reason device_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
                                      std::uint64_t block_interval_ns, std::function<bool()> ended) {
   ended_ = std::move(ended);
-  asked_ = steady_clock::now();
+  last_query_ = steady_clock::now();
   may_sleep_ = policy == CUDAQ_WAIT_BLOCK;
   status_or_reason refused = thread_.start("cudaq-route", placement, [this, policy, block_interval_ns] {
     run_loop([this] { return turn(); }, [this] { return stop_seen(); }, idle_strategy(policy, block_interval_ns));
@@ -58,12 +58,12 @@ std::uint32_t device_member::turn() {
 bool device_member::stop_seen() {
   if (stop_.load() != 0)
     return true;
-  if (++turns_ % kAskTurns != 0 && !asleep())
+  if (++turns_ % kQueryTurns != 0 && !asleep())
     return false;
   const steady_clock::time_point now = steady_clock::now();
-  if (joined_.load() == 0 || now - asked_ < kAskInterval)
+  if (joined_.load() == 0 || now - last_query_ < kQueryInterval)
     return false;
-  asked_ = now;
+  last_query_ = now;
   if (!ended_())
     return false;
   setup_.router->begin_leaving(*this);

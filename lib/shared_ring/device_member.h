@@ -65,8 +65,8 @@ public:
 private:
   static constexpr std::uint32_t kBatch = 32;        ///< slots per turn at most
   static constexpr std::uint32_t kResyncTurns = 256; ///< empty turns between two looks over the ring, unless asleep
-  static constexpr std::uint32_t kAskTurns = 16;     ///< turns between looks at the clock, unless asleep
-  static constexpr auto kAskInterval = std::chrono::milliseconds(1); ///< between two calls of `ended`
+  static constexpr std::uint32_t kQueryTurns = 16;   ///< turns between looks at the clock, unless asleep
+  static constexpr auto kQueryInterval = std::chrono::milliseconds(1); ///< between two calls of `ended`
 
   std::uint32_t turn();
   bool stop_seen();
@@ -88,7 +88,7 @@ private:
 
   // Only for the thread.
   std::function<bool()> ended_;
-  steady_clock::time_point asked_;
+  steady_clock::time_point last_query_;
   std::uint32_t empty_turns_ = 0, turns_ = 0;
   bool may_sleep_ = false;
 };

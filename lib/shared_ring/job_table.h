@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the dispatchers of a ring keep privately about it: the cursor, and the job in each slot. All members of a shared
+// The private state of the dispatchers of a ring: the cursor, and the job in each slot. All members of a shared
 // ring use one table. The router role (ring_router.h) decides which of them reads the next slot.
 #pragma once
 
@@ -15,24 +15,24 @@ namespace cudaq::realtime::detail {
 ///
 ///   open -> queued -> running -> completing -> (published by the thread that ran the handler) -> open
 ///                     running -> deferred -> completing -> (published by the completer) -> open
-///                     running -> early -> left -> (published by the thread that ran the handler) -> open
-///                                early -> passed_on -> completing -> (published by the completer) -> open
+///                     running -> early -> completion_stored -> (published by the thread that ran the handler) -> open
+///                                early -> completer_publishes -> completing -> (published by the completer) -> open
 ///
 /// Lines 3 and 4: a completion comes while the handler still runs. The handler may still read its payload, and the
 /// producer may refill an answered slot. Therefore the completer stores the answer in the record (early), and it is
-/// published after the handler has returned. If the answer is stored by then (left), the thread that ran the handler
-/// publishes it. If not (passed_on), the completer does.
+/// published after the handler has returned. If the answer is stored by then (completion_stored), the thread that ran
+/// the handler publishes it. If not (completer_publishes), the completer does.
 enum class job_phase : std::uint32_t {
-  open,       ///< no job
-  queued,     ///< accepted, waits for a thread
-  running,    ///< its handler runs
-  deferred,   ///< its handler has returned without an answer; the thread that claims the job answers
-  early,      ///< a completion is being stored while the handler runs
-  left,       ///< the completion is stored; the handler still runs
-  passed_on,  ///< the handler has returned while the completion was being stored
-  completing, ///< claimed; the answer is being published
-  parked,     ///< shared ring: no present dispatcher owns it; left in its slot
-  given,      ///< shared ring: handed to a dispatcher on a device, whose answers word shows when it is answered
+  open,                ///< no job
+  queued,              ///< accepted, waits for a thread
+  running,             ///< its handler runs
+  deferred,            ///< its handler has returned without an answer; the thread that claims the job answers
+  early,               ///< a completion is being stored while the handler runs
+  completion_stored,   ///< the completion is stored; the handler still runs
+  completer_publishes, ///< the handler has returned while the completion was being stored
+  completing,          ///< claimed; the answer is being published
+  parked,              ///< shared ring: no present dispatcher owns it; left in its slot
+  given,               ///< shared ring: handed to a kernel; its answers word shows the answer
 };
 
 /// Phase and generation in one word, so that a completion claims exactly the job that it names.

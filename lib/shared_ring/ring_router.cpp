@@ -19,7 +19,7 @@ ring_router::control_role::~control_role() { router_.role_.store(0); }
 /// default owner receives them.
 ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
   ring_member *fallback = nullptr, *knows = nullptr;
-  for (const seat &s : seats_) {
+  for (const member_entry &s : members_) {
     if (s.member == nullptr)
       continue;
     if (s.member->owns(function_id))
@@ -35,8 +35,8 @@ ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
 status_or_reason ring_router::attach(ring_member &member) {
   const control_role role(*this);
   status_or_reason refused;
-  seat *place = nullptr;
-  for (seat &s : seats_) {
+  member_entry *place = nullptr;
+  for (member_entry &s : members_) {
     if (s.member == nullptr) {
       place = place ? place : &s;
       continue;
@@ -90,13 +90,13 @@ void ring_router::hand_out_parked() {
 
 void ring_router::begin_leaving(const ring_member &member) {
   const control_role role(*this);
-  for (seat &s : seats_)
+  for (member_entry &s : members_)
     s.leaving = s.leaving || s.member == &member;
 }
 
 void ring_router::remove(const ring_member &member) {
   const control_role role(*this);
-  for (seat &s : seats_)
+  for (member_entry &s : members_)
     if (s.member == &member)
       s = {};
   if (member.was_given_jobs())

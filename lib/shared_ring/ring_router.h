@@ -51,7 +51,7 @@ private:
   private:
     ring_router &router_;
   };
-  struct seat {
+  struct member_entry {
     ring_member *member = nullptr;
     bool leaving = false;
   };
@@ -69,7 +69,7 @@ private:
   // change the members. A thread that finds it taken continues with its own work. No thread waits for it on the hot
   // path.
   shared_word<std::uint32_t> role_;
-  std::array<seat, kMaxMembers> seats_{};
+  std::array<member_entry, kMaxMembers> members_{};
   static constexpr std::uint32_t kNoSlot = 0xFFFFFFFFu;
   std::uint32_t busy_slot_ = kNoSlot; ///< slot at the cursor whose last answer is not collected: it is counted once
   std::uint32_t parked_ = 0;          ///< jobs in phase parked

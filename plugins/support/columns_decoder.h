@@ -16,19 +16,19 @@
 namespace cudaq::qec::plugins {
 
 /// The value of a setting, a whole number. Throws std::invalid_argument.
-inline int whole_number(const cudaq_qec_decoder_setting_t &setting, int least, int most) {
+inline int whole_number(const cudaq_qec_decoder_setting_t &setting, int lowest, int highest) {
   int value = 0;
   const char *end = setting.value + std::strlen(setting.value);
   const auto [stop, code] = std::from_chars(setting.value, end, value);
-  if (code != std::errc{} || stop != end || value < least || value > most)
+  if (code != std::errc{} || stop != end || value < lowest || value > highest)
     throw std::invalid_argument(std::string(setting.key) + "=" + setting.value + ": it must be a whole number from " +
-                                std::to_string(least) + " to " + std::to_string(most));
+                                std::to_string(lowest) + " to " + std::to_string(highest));
   return value;
 }
 
 /// Solver: a class with
 ///   struct options { explicit options(const cudaq_qec_decoder_model_t &); };   throws std::invalid_argument
-///   Solver(const error_columns &, std::size_t rank, const options &);          there is at least one column
+///   Solver(const error_columns &, std::size_t rank, const options &);          there is at lowest one column
 ///   void solve(const std::vector<std::uint8_t> &syndrome, std::vector<std::size_t> &columns);
 /// solve gets a syndrome that is not 0 and that some set of columns causes. It adds the columns of its answer; this
 /// class checks that they cause the syndrome. After an exception the solver is made again.

@@ -50,8 +50,9 @@ inline void flip_observables(const std::vector<std::uint32_t> &observables, std:
 
 /// Throws std::invalid_argument.
 inline error_columns read_columns(const cudaq_qec_decoder_model_t &model) {
-  constexpr std::uint64_t most = 1U << 24; // the decoders' indices are int, and some arrays have a byte per detector
-  if (model.num_detectors > most || model.num_observables > most)
+  constexpr std::uint64_t max_count =
+      1U << 24; // the decoders' indices are int, and some arrays have a byte per detector
+  if (model.num_detectors > max_count || model.num_observables > max_count)
     throw std::invalid_argument("at most 16777216 detectors and observables");
   error_columns out;
   out.num_detectors = static_cast<std::size_t>(model.num_detectors);
@@ -82,7 +83,7 @@ inline error_columns read_columns(const cudaq_qec_decoder_model_t &model) {
     if (rare > 0 && !of.first.empty())
       out.columns.push_back({of.first, of.second, rare});
   }
-  if (out.columns.size() > most)
+  if (out.columns.size() > max_count)
     throw std::invalid_argument("at most 16777216 different errors");
   return out;
 }

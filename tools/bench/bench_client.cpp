@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/bench/bench_client.h"
 
+#include "tools/common/api_objects.h"
 #include "tools/common/machine.h"
 #include "tools/common/report.h"
-#include "tools/services/api_objects.h"
 
 #include <algorithm>
 #include <atomic>

@@ -2,8 +2,8 @@
 // `bench` and its subcommands: device, graph, pipeline, decoding, idle.
 #include "tools/bench/bench.h"
 #include "tools/bench/decoding/bench_decoding.h"
-#include "tools/commands.h"
-#include "tools/common/command_options.h"
+#include "tools/command_line/command_options.h"
+#include "tools/command_line/commands.h"
 
 namespace cudaq::realtime::tools {
 namespace {

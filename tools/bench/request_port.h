@@ -2,7 +2,7 @@
 // How a client of the benchmark puts a request into a ring. One thread uses a port.
 #pragma once
 
-#include "tools/services/api_objects.h"
+#include "tools/common/api_objects.h"
 
 #include <cstdint>
 #include <span>

@@ -15,7 +15,7 @@ namespace cudaq::realtime::tools {
 /// An option, or an argument without a name.
 struct option_model {
   std::vector<std::string> names;   ///< as typed: "--json"; of an argument: its name in the help, "REPORT"
-  std::string value;                ///< what follows: "FILE"; "" for a flag
+  std::string value;                ///< the kind of its value: "FILE"; "" for a flag
   std::vector<std::string> choices; ///< the only values; empty: others are possible
   std::string limits;               ///< "0 to 255"; "" if there are none
   std::string standard;             ///< the value without the option, "" if the help text describes it
@@ -31,7 +31,7 @@ struct option_model {
 struct command_model {
   std::string name; ///< words after the program's name: "bench device"; "" for the program itself
   std::string text; ///< one line
-  std::string more; ///< what the help has after the options: explanations and examples
+  std::string more; ///< the text of the help after the options: explanations and examples
   std::vector<option_model> options;
   std::vector<command_model> commands;
 };

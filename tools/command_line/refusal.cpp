@@ -85,7 +85,7 @@ refusal explain(const CLI::App &program, const CLI::ParseError &error) {
   const auto is = [&error](CLI::ExitCodes code) { return error.get_exit_code() == static_cast<int>(code); };
   const bool required = is(CLI::ExitCodes::RequiredError);
   std::string reason = with_old_name(*last, error.what());
-  if (!word.empty() && (required || is(CLI::ExitCodes::ExtrasError))) // a misspelt name may be what is required
+  if (!word.empty() && (required || is(CLI::ExitCodes::ExtrasError))) // the misspelt name may be the required option
     reason = word.starts_with('-') ? unknown_option(model, command, word) : unknown_word(command, word);
   else if (required && !command.commands.empty())
     reason = missing_subcommand(command);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a command line cannot be parsed, as one message that names what was probably meant.
+// Why a command line cannot be parsed, as one message that names the word that was probably meant.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the measuring loops have in common: payloads that can be checked, deadlines, and the result of a loop.
+// The parts that the measuring loops share: payloads that can be checked, deadlines, and the result of a loop.
 #pragma once
 
 #include "tools/common/clock.h"

@@ -42,7 +42,7 @@ std::string pin_this_thread(int core);
 /// Throws usage_error with `option` if this process cannot run on `core`. A negative core is not checked. Call it
 /// before the work.
 void require_core(const char *option, int core);
-/// The same for all threads of a run with so many workers.
+/// The same for all threads of a run with `workers` workers.
 void require_cores(const thread_cores &cores, int workers);
 
 /// Number of involuntary context switches of the calling thread so far.

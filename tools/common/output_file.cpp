@@ -174,7 +174,7 @@ void output_file::write(const std::function<void(std::ostream &)> &content) {
   const bool regular = fd_ >= 0;
   const int fd = regular ? fd_ : open(path_.c_str(), O_WRONLY | O_CLOEXEC);
   bool good = fd >= 0 && (!regular || ftruncate(fd, 0) == 0) && write_all(fd, text.str());
-  // The rest of what was reserved is given back.
+  // The reserved space that was not used is given back.
   good = good && (!regular || ftruncate(fd, static_cast<off_t>(text.str().size())) == 0);
   good = good && (state_ != name::none || give_name());
   state_ = name::kept;

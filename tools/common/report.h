@@ -83,7 +83,7 @@ using html_writer = std::function<std::string(const json &report)>;
 /// Where a subcommand's result goes. Used by one thread.
 class output {
 public:
-  /// With --json or --html it reads what the report says of the machine: create it before a thread is pinned.
+  /// With --json or --html it reads the facts of the machine for the report: create it before a thread is pinned.
   explicit output(output_options options);
   ~output();
   output(const output &) = delete;
@@ -108,8 +108,8 @@ public:
 
   /// The end of every subcommand. Writes the report if --json was given: the fields that every report has
   /// (docs/command_line.md), then those of `body`. Without a `problem` it returns kExitOk. Otherwise it prints the
-  /// problem to stderr and returns `status`. With --html it also writes what `html` makes of the report. Throws
-  /// usage_error if a file cannot be written.
+  /// problem to stderr and returns `status`. With --html it also writes the page that `html` makes of the report.
+  /// Throws usage_error if a file cannot be written.
   int finish(json body, const std::string &problem = "", int status = kExitCheckFailed, bool interrupted = false,
              const html_writer &html = {}) const;
   /// The end of a subcommand that has thrown: prints `reason` to stderr, and writes a report without measurements,

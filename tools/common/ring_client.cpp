@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/ring_client.h"
 
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
-#include "tools/services/api_objects.h"
 
 #include <fmt/core.h>
 

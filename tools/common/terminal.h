@@ -16,15 +16,15 @@ namespace cudaq::realtime::tools {
 /// About ten rows on a logarithmic scale, one bar each; the tail above p99.9 is one row of its own. "" without data.
 std::string draw_histogram(const latency_histogram &histogram);
 
-/// A loop that decodes shots asks for the time, and shows its progress, after so many.
+/// Number of shots after which a decoding loop reads the clock and shows its progress.
 inline constexpr std::uint32_t kShotsPerProgress = 16;
 
-/// What a run has to do.
+/// The work of a run.
 struct progress_plan {
   std::string label;             ///< "pass 1"
-  const char *unit = "shots";    ///< what is counted
+  const char *unit = "shots";    ///< the unit of the count
   std::uint64_t total = 0;       ///< 0: not known in advance
-  std::uint64_t duration_ns = 0; ///< > 0: the run ends after this time, whatever is done
+  std::uint64_t duration_ns = 0; ///< > 0: the run ends after this time, however many are done
 };
 
 /// "pass 1: 45 %, 9000 of 20000 shots, 12.3 k/s, 2 s left". `rate`: per second.

@@ -222,7 +222,7 @@ private:
   std::uint64_t shots_ = 0, logical_errors_ = 0, differences_ = 0, wall_ns_ = 0;
 };
 
-/// The answers would replace what is read.
+/// True if the answers would replace the file that is read.
 bool is_same_file(const std::string &a, const std::string &b) {
   std::error_code ignored;
   return std::filesystem::is_regular_file(a, ignored) && std::filesystem::equivalent(a, b, ignored);

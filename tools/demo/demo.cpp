@@ -200,7 +200,7 @@ int run_demo(const demo_options &options, const output &out, const decode_place 
   shot_plan plan(shots, o.seed);
   // One decoder for each thread that may run handlers: the pool's threads and the dispatcher's thread.
   const auto decoders = std::make_shared<decode_service>(o.decoder, shots, static_cast<std::uint32_t>(o.workers) + 1);
-  // Own predictions are what the user expects of this decoder.
+  // Predictions of the user are the expected answers of this decoder.
   const bool other_decoder = !o.data.given() && std::string(decoders->decoder_name()) != "pymatching";
   plan.decode_offline(*decoders, other_decoder || !shots.has_predictions());
   print_header(out, o, setup, plan, *decoders, place);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks whether this machine is ready for realtime decoding, line by line, with what to do about each defect.
+// Checks whether this machine is ready for realtime decoding, line by line, with the remedy for each defect.
 #pragma once
 
 #include "tools/common/report.h"
@@ -13,7 +13,7 @@ namespace cudaq::realtime::tools {
 enum class verdict : std::uint8_t {
   good,
   warning, ///< it works, but slower or with longer tails
-  wrong,   ///< what was asked for cannot work
+  wrong,   ///< the requested check or transport cannot work
 };
 
 /// One line of the report.

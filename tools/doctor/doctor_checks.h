@@ -14,7 +14,7 @@ std::vector<finding> check_machine(const system_files &files, const std::vector<
 /// Driver, devices, permissions, and the ways to map memory of a GPU.
 std::vector<finding> check_gpu(const system_files &files, const cuda_probe &probe);
 
-/// What the transport needs. Throws usage_error for a transport that has no checks.
+/// The requirements of the transport. Throws usage_error for a transport that has no checks.
 std::vector<finding> check_transport(const system_files &files, const cuda_probe &probe, const std::string &transport,
                                      int port);
 
@@ -32,7 +32,7 @@ std::vector<finding> gpu_roce_lines(const system_files &files, const cuda_probe 
 std::vector<finding> check_dispatcher();
 
 /// One request through the provider of this name, which must be udp, roce, shm or ucx, on this machine. For cpu_roce
-/// and gpu-roce a line that says what is missing for that.
+/// and gpu-roce a line that names the missing part.
 std::vector<finding> check_loopback(const std::string &transport);
 
 } // namespace cudaq::realtime::tools

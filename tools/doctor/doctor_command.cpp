@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/commands.h"
-#include "tools/common/command_options.h"
+#include "tools/command_line/command_options.h"
+#include "tools/command_line/commands.h"
 #include "tools/doctor/doctor.h"
 
 namespace cudaq::realtime::tools {

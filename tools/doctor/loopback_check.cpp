@@ -6,10 +6,10 @@
 #include "lib/transport/datagram/datagram_client.h"
 #include "lib/transport/roce/roce_wire.h"
 #include "lib/transport/udp/udp_wire.h"
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/doctor/doctor_checks.h"
 #include "tools/doctor/ucx_request.h"
-#include "tools/services/api_objects.h"
 #include "tools/services/provider_service.h"
 #include "tools/services/provider_statistics.h"
 

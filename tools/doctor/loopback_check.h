@@ -23,11 +23,11 @@ public:
   virtual bool send() = 0;
   /// The result that has come; false: none yet.
   virtual bool receive(std::vector<std::uint8_t> &result) = 0;
-  /// What carries the request, for people; "": not known.
+  /// The transport that carries the request, for people; "": not known.
   virtual std::string carrier() { return ""; }
 };
 
-/// What the parts on the way of a request have counted.
+/// The counts of the parts on the way of a request.
 struct hop_counts {
   bool connected = true;        ///< the provider has answered the client before it sends
   bool sent = false;            ///< the client has given the request to the system

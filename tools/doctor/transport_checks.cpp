@@ -11,7 +11,7 @@ struct port_tables {
   const char *protocol;
   const char *tables[2];
   const char *state;
-  const char *free; ///< what it means that no socket is found
+  const char *free; ///< the meaning if no socket is found
 };
 constexpr port_tables kUdpTables = {"UDP", {"/proc/net/udp", "/proc/net/udp6"}, "", "free"};
 constexpr port_tables kTcpTables = {"TCP", {"/proc/net/tcp", "/proc/net/tcp6"}, "0A", "no program listens at it"};

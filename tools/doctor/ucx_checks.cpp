@@ -28,7 +28,7 @@ std::vector<std::string> those_of(const std::vector<std::string> &resources, con
   return {found.begin(), found.end()};
 }
 
-/// What the environment leaves out.
+/// The variables of the environment with which UCX chooses transports and devices, each after "; ".
 std::string chosen_by_environment() {
   std::string text;
   for (const char *const name : {"UCX_TLS", "UCX_NET_DEVICES"})

@@ -3,8 +3,8 @@
 #include "lib/transport/datagram/udp_socket.h"
 #include "lib/transport/roce/roce_wire.h"
 #include "lib/transport/udp/udp_wire.h"
+#include "tools/common/api_objects.h"
 #include "tools/emulate/links.h"
-#include "tools/services/api_objects.h"
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -137,7 +137,7 @@ std::string emulate_html(const json &report, const play_result &r, const shot_pl
   return page.text(report);
 }
 
-/// What to change if answers did not come.
+/// Advice if answers did not come.
 std::vector<std::string> advice(const emulate_options &o, const play_result &r, const link_counters &c) {
   if (c.other_size != 0)
     return {fmt::format("the server's answers have {} bytes, not {}: give --slot-size {}", c.other_size, o.slot_size,

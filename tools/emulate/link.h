@@ -16,7 +16,7 @@ struct link_answer {
   std::span<const std::uint8_t> result; ///< valid until the next call of receive
 };
 
-/// What happened on the way, as far as the client sees it.
+/// The events on the way, as far as the client sees them.
 struct link_counters {
   std::uint64_t repeated = 0;   ///< requests that were sent again because no answer came
   std::uint64_t unexpected = 0; ///< answers to no open request

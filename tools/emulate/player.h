@@ -5,9 +5,9 @@
 #include "tools/common/latency_histogram.h"
 #include "tools/common/run_timeline.h"
 #include "tools/emulate/emulate.h"
-#include "tools/emulate/exchange_record.h"
 #include "tools/emulate/link.h"
 #include "tools/shots/shot_plan.h"
+#include "tools/trace/exchange_record.h"
 #include "tools/trace/run_trace.h"
 
 #include <cstdint>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
 #include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
+#include "tools/common/api_objects.h"
 #include "tools/common/report.h"
 #include "tools/emulate/links.h"
 #include "tools/emulate/slot_link.h"
-#include "tools/services/api_objects.h"
 
 namespace cudaq::realtime::tools {
 namespace {

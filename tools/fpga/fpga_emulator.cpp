@@ -2,11 +2,11 @@
 #include "tools/fpga/fpga_emulator.h"
 
 #include "lib/transport/datagram/udp_socket.h"
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/fpga/fpga_player.h"
 #include "tools/html/html_page.h"
-#include "tools/services/api_objects.h"
 
 #include <array>
 #include <chrono>

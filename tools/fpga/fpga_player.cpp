@@ -2,7 +2,7 @@
 #include "tools/fpga/fpga_player.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
-#include "tools/services/api_objects.h"
+#include "tools/common/api_objects.h"
 
 #include <algorithm>
 #include <cstddef>

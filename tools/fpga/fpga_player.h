@@ -7,9 +7,9 @@
 #pragma once
 
 #include "tools/common/latency_histogram.h"
-#include "tools/emulate/exchange_record.h"
 #include "tools/fpga/fpga_registers.h"
 #include "tools/fpga/frame_port.h"
+#include "tools/trace/exchange_record.h"
 
 #include <functional>
 #include <string>

@@ -5,7 +5,7 @@
 #include "lib/transport/roce/roce_packet.h"
 #include "lib/transport/roce/roce_wire.h"
 #include "lib/transport/udp/udp_wire.h"
-#include "tools/services/api_objects.h"
+#include "tools/common/api_objects.h"
 
 #include <fmt/format.h>
 #include <vector>

@@ -17,7 +17,7 @@ struct cuda_device {
   bool exports_dma_buf = false; ///< its memory can be given to a network adapter as a dma-buf
   bool maps_requests = false;   ///< the library makes rings whose requests lie in this device's memory
   bool maps_by_vulkan = false;  ///< by Vulkan, whose memory other processes can map
-  std::string mapping_of_those; ///< by which way, or what each way lacks
+  std::string mapping_of_those; ///< the way of the mapping, or why each way failed
 };
 
 struct cuda_probe {
@@ -27,7 +27,7 @@ struct cuda_probe {
   std::vector<cuda_device> devices;
 };
 
-/// Loads libcuda.so.1 and queries it. Never throws; `error` holds what is missing.
+/// Loads libcuda.so.1 and queries it. Never throws; `error` names the missing part.
 cuda_probe probe_cuda();
 
 } // namespace cudaq::realtime::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `info` says of the GPUs of a machine.
+// The lines of `info` about the GPUs of a machine.
 #pragma once
 
 #include "tools/info/cuda_probe.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this build and this machine can do, and how to get what is missing.
+// The abilities of this build and this machine, and how to get the missing ones.
 #pragma once
 
 #include "tools/common/report.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/latency/latency_client.h"
 
-#include "tools/services/api_objects.h"
+#include "tools/common/api_objects.h"
 
 #include <algorithm>
 #include <chrono>

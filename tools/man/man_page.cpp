@@ -12,8 +12,8 @@ namespace {
 // Lines of the help that are headings of a page.
 constexpr const char *kExamples = "Examples:", *kExitStatus = "Exit status:";
 
-/// What roff would change or read as a request is escaped. A dash of the text stays an ASCII dash, so that options can
-/// be copied out of the page.
+/// Escapes characters that roff would change or read as a request. A dash of the text stays an ASCII dash, so that
+/// options can be copied out of the page.
 std::string escaped(const std::string &text) {
   std::string out;
   bool at_line_start = true;

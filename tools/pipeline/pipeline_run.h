@@ -29,7 +29,7 @@ namespace cudaq::realtime::tools {
 
 struct pipeline_options {
   std::string config = "d7";
-  std::string engine = "passthrough"; ///< predecoder; "auto" is replaced by what choose_predecoder() says
+  std::string engine = "passthrough"; ///< predecoder; "auto" is replaced by the choice of choose_predecoder()
   std::string rule = "isolated";      ///< of the local engine
   std::string device = "cpu";         ///< where the engine runs
   int gpu = 0;
@@ -85,12 +85,12 @@ using gpu_stage_maker = std::unique_ptr<gpu_stage> (*)(const pipeline_options &o
                                                        int workers, std::size_t slot_size);
 
 /// Sends the shots through a pipeline and checks each answer. `gpu` and `trace` may be null; they must outlive the
-/// call. Throws usage_error if a core cannot be used, and what the pipeline throws.
+/// call. Throws usage_error if a core cannot be used, and the exceptions of the pipeline.
 pipeline_result run_shots(const pipeline_options &options,
                           const cudaq::qec::realtime::experimental::pipeline_stage_config &config,
                           const pipeline_shots &shots, gpu_stage *gpu, run_trace *trace);
 
-/// Returns an exit_code. Throws usage_error, and what the pipeline throws.
+/// Returns an exit_code. Throws usage_error, and the exceptions of the pipeline.
 int run_pipeline(const pipeline_options &options, const output &out, gpu_stage_maker make_gpu_stage);
 
 } // namespace cudaq::realtime::tools

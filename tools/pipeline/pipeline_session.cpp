@@ -39,7 +39,7 @@ pipe::pipeline_stage_config stage_config(const pipeline_options &o, const qec::d
   return c;
 }
 
-/// Own shots: what is not known of the code is 0. A slot has room for the larger of request and response.
+/// Own shots: numbers of the code that are not known are 0. A slot has room for the larger of request and response.
 qec::decoding_config own_config(const pipeline_shots &shots) {
   const std::size_t payload = std::max(shots.shots().detection_bytes(), shots.response_bytes());
   constexpr std::size_t kCacheLine = 64; // as in the named configurations, slots are whole lines

@@ -2,13 +2,13 @@
 #include "tools/playback/playback.h"
 
 #include "lib/transport/datagram/udp_socket.h"
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
-#include "tools/emulate/exchange_record.h"
 #include "tools/fpga/control_client.h"
 #include "tools/fpga/fpga_registers.h"
 #include "tools/playback/played_messages.h"
-#include "tools/services/api_objects.h"
+#include "tools/trace/exchange_record.h"
 
 #include <algorithm>
 #include <cmath>

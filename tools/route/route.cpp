@@ -2,13 +2,13 @@
 #include "tools/route/route.h"
 
 #include "lib/qec/server/server_config.h"
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/output_file.h"
 #include "tools/route/route_config.h"
 #include "tools/route/route_counters.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
-#include "tools/services/api_objects.h"
 #include "tools/services/ucx_library.h"
 
 #include <csignal>
@@ -150,7 +150,7 @@ std::int32_t routing::handle(cudaq_host_call_t *call, void *self) noexcept {
   const std::span payload(static_cast<const std::uint8_t *>(call->payload), call->payload_len);
   if (r.engine_.submit(call->job.slot, call->function_id, payload, call->ptp_timestamp))
     return CUDAQ_HOST_CALL_DEFERRED;
-  return CUDAQ_RPC_ERR_BAD_ARG_LEN; // no slot has so many bytes
+  return CUDAQ_RPC_ERR_BAD_ARG_LEN; // the payload does not fit into a message
 }
 
 void routing::complete(std::uint32_t entry, std::int32_t status, std::span<const std::uint8_t> result) {

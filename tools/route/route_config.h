@@ -33,7 +33,7 @@ struct route_config {
 /// The bits of the nodes that are drained.
 [[nodiscard]] std::uint64_t drained_nodes(const route_config &config);
 
-/// "": only `drain` of nodes differs. Else what a running router cannot change.
+/// "": only `drain` of nodes differs. Else the first difference that a running router cannot take.
 [[nodiscard]] std::string fixed_difference(const route_config &now, const route_config &wanted);
 
 [[nodiscard]] std::string route_json_schema();

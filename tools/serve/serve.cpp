@@ -3,11 +3,11 @@
 
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/server_config.h"
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/output_file.h"
 #include "tools/serve/serve_counters.h"
 #include "tools/serve/serve_signals.h"
-#include "tools/services/api_objects.h"
 #include "tools/services/slot_size.h"
 
 #include <algorithm>
@@ -123,8 +123,8 @@ public:
   void announce_queue_pair() const;
   /// Returns when the program must end.
   void run(signal_events &signals);
-  /// Answers what was taken, refuses what comes now, and stops. False: a decoder did not end in time, and may still use
-  /// this object.
+  /// Answers the requests that were taken, refuses new ones, and stops. False: a decoder did not end in time, and may
+  /// still use this object.
   [[nodiscard]] bool drain();
   int report(const std::string &problem) const;
   /// Reports, and ends the program while a decoder works: nothing that it uses is destroyed.

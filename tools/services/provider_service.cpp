@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/services/provider_service.h"
 
+#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/report.h"
-#include "tools/services/api_objects.h"
 
 #include <algorithm>
 #include <charconv>
@@ -185,7 +185,7 @@ bool provider_service::stop(std::uint64_t timeout_ns) {
   if (stopped == CUDAQ_ERR_TIMEOUT)
     return false;
   require_ok(stopped, "cudaq_dispatcher_stop_timeout");
-  flush(kFlushNs); // what arrives meanwhile stays without an answer, as after a disconnect
+  flush(kFlushNs); // requests that arrive meanwhile get no answer, as after a disconnect
   require_ok(cudaq_bridge_disconnect(bridge_), "cudaq_bridge_disconnect");
   return true;
 }

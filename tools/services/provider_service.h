@@ -19,7 +19,7 @@ std::string provider_library(const std::string &name);
 /// The value of `key` in a line of key=value words; `otherwise` if the line has no such key.
 std::string endpoint_value(const std::string &endpoint, const std::string &key, const std::string &otherwise);
 
-/// What the scripts of a sensor bridge read its numbers from, if the line has them; else "".
+/// The lines from which scripts of a sensor bridge read its numbers, if `endpoint` has these; else "".
 std::string bridge_banner(const std::string &endpoint);
 
 /// Owns an instance of a provider, a manager and a dispatcher. One thread calls everything.
@@ -46,8 +46,8 @@ public:
   /// Waits until all slots of a ring are free, so that the provider has sent every answer. False: not before the
   /// deadline. Always true with a provider that has no ring.
   bool flush(std::uint64_t timeout_ns);
-  /// Stops the dispatcher, which answers what it has accepted, then the provider. False: a handler has not returned
-  /// within this time; then nothing is disconnected, and what the handlers use must stay. Throws api_error.
+  /// Stops the dispatcher, which answers its accepted requests, then the provider. False: a handler has not returned
+  /// within this time; then nothing is disconnected, and the objects of the handlers must stay. Throws api_error.
   [[nodiscard]] bool stop(std::uint64_t timeout_ns);
 
   [[nodiscard]] const std::string &endpoint() const noexcept { return endpoint_; }

@@ -5,7 +5,7 @@
 // stop() ends them. ring(), num_slots() and the reading calls may be used by any thread meanwhile.
 #pragma once
 
-#include "tools/services/api_objects.h"
+#include "tools/common/api_objects.h"
 
 #include <cstdint>
 #include <memory>
@@ -40,8 +40,8 @@ struct service_parts {
   /// The same with shutdown_flag and processed as control words: for the host path.
   void create_dispatcher(const ring_service_config &config, const cudaq_dispatcher_config_t &dispatcher_config);
 
-  /// Stops the dispatcher and frees what was created. Returns false, and frees nothing, if a handler or a kernel still
-  /// runs.
+  /// Stops the dispatcher and frees the ring and the dispatcher. Returns false, and frees nothing, if a handler or a
+  /// kernel still runs.
   bool release() noexcept;
   /// Called after release() has returned false, before everything is left in memory.
   virtual void still_running() noexcept {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library of the provider ucx has for programs: so the program itself does not need UCX.
+// The functions of the provider ucx for programs. They are loaded, so the program itself does not need UCX.
 #pragma once
 
 #include "lib/transport/ucx/ucx_link.h"
@@ -8,10 +8,10 @@
 
 namespace cudaq::realtime::tools {
 
-/// Loads the library. It stays loaded: UCX has threads. Throws usage_error with what is missing.
+/// Loads the library. It stays loaded: UCX has threads. Throws usage_error that names the missing part.
 class ucx_library {
 public:
-  /// `user`: what needs it, for the text.
+  /// `user`: the subcommand that needs it, for the text.
   explicit ucx_library(const std::string &user);
   [[nodiscard]] const std::string &path() const noexcept { return path_; }
 

@@ -25,7 +25,7 @@ struct shot_rows {
   std::vector<std::uint8_t> detections, observables;
 };
 
-/// All shots of a file. `bits`: what each shot must hold.
+/// All shots of a file. `bits`: the numbers of bits that each shot must have.
 shot_rows read_rows(const shot_source &source, const char *option, qec::shot_bits bits) {
   if (source.path == "-")
     throw usage_error(fmt::format("{} -: this subcommand repeats the shots, so it needs a file", option));

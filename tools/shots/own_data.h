@@ -37,7 +37,7 @@ std::string read_dem_file(const std::string &path);
 qec::shot_set load_own_shots(const own_data &data);
 
 /// Part of a text report: "d=3, 3 rounds, p=0.005, 1000 recorded shots, repeated; 24 detectors = 3 bytes per request".
-/// What is not known of the set is left out.
+/// Facts of the set that are not known are left out.
 std::string describe(const qec::shot_set &shots);
 
 /// Errors of independent trials.

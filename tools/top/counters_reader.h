@@ -18,7 +18,7 @@ struct counted_decoder {
   double latency_sum_ns = 0;
 };
 
-/// What a server shows at one moment.
+/// The counters of a server at one moment.
 struct server_counters {
   std::uint64_t processed = 0, in_flight = 0, strays = 0, bad_magic = 0, reloads = 0;
   std::vector<counted_decoder> decoders;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has happened between two readings of a server's counters, for people and for programs.
+// The difference of two readings of a server's counters, for people and for programs.
 #pragma once
 
 #include "tools/common/report.h"

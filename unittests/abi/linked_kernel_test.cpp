@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared library finds the unified kernel's launch function in the program: it is a weak reference. This program
 // has one of its own instead of the archive's.
-#define CUDAQ_REALTIME_PEER_INTERFACE
+#define CUDAQ_REALTIME_UPSTREAM_INTERFACE
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 
 #include <gtest/gtest.h>
 
 extern "C" __attribute__((visibility("default"))) void
-cudaq_launch_unified_dispatch_device_peer(void *, size_t, cudaq_function_entry_t *, size_t, volatile int *, uint64_t *,
-                                          cudaStream_t) {}
+cudaq_launch_unified_dispatch_device_upstream(void *, size_t, cudaq_function_entry_t *, size_t, volatile int *,
+                                              uint64_t *, cudaStream_t) {}
 
 namespace cudaq::realtime::test {
 namespace {

@@ -20,7 +20,7 @@ def code(path):
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     text = re.sub(r"//[^\n]*", " ", text)
     text = re.sub(r"\\\n", " ", text)
-    # A name that a header binds to the symbol of another function is not a symbol (peer_interface.h).
+    # A name that a header binds to the symbol of another function is not a symbol (upstream_interface.h).
     text = re.sub(r"^\w[^;{}]*\bCUDAQ_REALTIME_BOUND_TO\([^;]*;", " ", text, flags=re.M)
     return re.sub(r"^[ \t]*#.*$", " ", text, flags=re.M)
 

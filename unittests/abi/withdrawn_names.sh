@@ -33,7 +33,7 @@ if "$compiler" "$scratch/foreign.o" "${shared[@]}" -o "$scratch/foreign" 2>"$scr
 fi
 grep -m1 "undefined reference to .$name'" "$scratch/foreign.log"
 
-for form in "" -DCUDAQ_REALTIME_PEER_INTERFACE; do
+for form in "" -DCUDAQ_REALTIME_UPSTREAM_INTERFACE; do
   {
     echo '#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"'
     echo "void (*pointer)(void) = (void (*)(void))$name;"
@@ -49,11 +49,11 @@ for form in "" -DCUDAQ_REALTIME_PEER_INTERFACE; do
   "$compiler" -std=c11 -Wall -Werror $form "-I$include" "-isystem$cuda" -c "$scratch/own.c" \
     -o "$scratch/own.o"
   if [[ $name == cudaq_launch_unified_dispatch_device ]]; then # in the archive, which only nvcc can link
-    nm -u "$scratch/own.o" | grep -w "${name}_peer"
-    nm --defined-only "${@: -1}" 2>/dev/null | grep -w "T ${name}_peer"
+    nm -u "$scratch/own.o" | grep -w "${name}_upstream"
+    nm --defined-only "${@: -1}" 2>/dev/null | grep -w "T ${name}_upstream"
     continue
   fi
   "$compiler" "$scratch/own.o" "${shared[@]}" -o "$scratch/own"
   "$scratch/own"
-  nm -u "$scratch/own.o" | grep "${name}_$([ -z "$form" ] && echo spec || echo peer)"
+  nm -u "$scratch/own.o" | grep "${name}_$([ -z "$form" ] && echo spec || echo upstream)"
 done

@@ -6,7 +6,7 @@
 
 namespace probe = cudaq::realtime::detail;
 
-extern "C" __attribute__((flatten)) void probe_commit(probe::ring_producer &producer, std::uint32_t slot) {
+extern "C" __attribute__((flatten)) void probe_commit(probe::producer_core &producer, std::uint32_t slot) {
   if (!producer.with_laps())
     __builtin_unreachable(); // without laps there is no fence
   producer.commit(slot, 1);

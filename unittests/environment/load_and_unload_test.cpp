@@ -2,6 +2,7 @@
 // A program that loads the library by dlopen and unloads it, a thousand times, and threads that outlive the library.
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/support/sanitized.h"
 
 #include <chrono>

@@ -2,6 +2,7 @@
 // A program may set any locale. Numbers in models, shot files and options have a point in all of them.
 #include "lib/qec/decoding/dem.h"
 #include "lib/qec/decoding/shot_file.h"
+#include "unittests/support/program_paths.h"
 
 #include <clocale>
 #include <cstdio>
@@ -91,7 +92,8 @@ TEST(Locale, ChangesNoOptionOfTheProgram) {
   if (!german.made())
     GTEST_SKIP() << "localedef cannot make a locale here (Debian: libc-bin)";
   const auto refusal = [](const std::string &arguments) {
-    std::FILE *const output = popen(("timeout 40 '" CUDAQ_TOOL_PATH "' " + arguments + " 2>&1").c_str(), "r");
+    std::FILE *const output =
+        popen(("timeout 40 '" + std::string(CUDAQ_TOOL_PATH) + "' " + arguments + " 2>&1").c_str(), "r");
     std::string text;
     for (int c; (c = std::fgetc(output)) != EOF;)
       text += static_cast<char>(c);

@@ -72,7 +72,7 @@ protected:
     const cudaq_function_table_t table{nullptr, 0};
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(d, &table));
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(d, reinterpret_cast<volatile int *>(words), words + 1));
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch_peer(d, launch, &from));
+    CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch_upstream(d, launch, &from));
     cudaq_dispatcher_options_t options = default_options();
     options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
     CUDAQ_EXPECT_OK(cudaq_dispatcher_set_options(d, &options));

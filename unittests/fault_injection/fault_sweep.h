@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a script of calls of the C API once for each fault: in run n of a step the n-th call of the step that can fail
 // does fail. The runs of a step end when no fault fires. After the step the script goes on without faults, so each run
-// also shows that the objects can still be used.
+// also shows that the objects can still be used. Where code is slow, a sample has every fifth fault of every third step.
 #pragma once
 
 #include "unittests/support/api_fixture.h"
 #include "unittests/support/fake_cuda.h"
 #include "unittests/support/fault_points.h"
+#include "unittests/support/test_scale.h"
 
 #include <cstdio>
 #include <set>
@@ -53,15 +54,16 @@ public:
   }
   std::uint64_t faults() const { return faults_; }
   /// Prints the number of faults, and the calls that have failed. A number below `least`, or no fault in one of these
-  /// `calls`, means that calls of the library are no longer intercepted.
+  /// `calls`, means that calls of the library are no longer intercepted. A sample need not have each of the calls.
   void expect_at_least(std::uint64_t least, const std::vector<std::string> &calls) const {
     std::string text;
     for (const std::string &call : calls_)
       text += (text.empty() ? "" : ", ") + call;
     std::printf("faults injected: %llu, in %s\n", static_cast<unsigned long long>(faults_), text.c_str());
-    EXPECT_GE(faults_, least);
+    EXPECT_GE(faults_, samples_where_slow() ? least / 30 : least);
     for (const std::string &call : calls)
-      EXPECT_EQ(calls_.count(call), 1u) << call << " has not failed; the calls that have: " << text;
+      EXPECT_TRUE(samples_where_slow() || calls_.count(call) == 1u)
+          << call << " has not failed; the calls that have: " << text;
   }
 
 private:
@@ -69,8 +71,8 @@ private:
   void for_all(Chosen &&chosen, std::uint64_t width) {
     run(kNone, 0, 0); // what is made once in a process is made here
     const std::vector<bool> wanted = choose(chosen);
-    for (std::size_t k = 0; k < wanted.size(); ++k)
-      for (std::uint64_t n = 1; wanted[k] && run(k, n, width); ++n)
+    for (std::size_t k = 0; k < wanted.size(); k += samples_where_slow() ? 3 : 1)
+      for (std::uint64_t n = 1; wanted[k] && run(k, n, width); n += samples_where_slow() ? 5 : 1)
         ASSERT_LT(n, 5000u) << "step " << k;
   }
   template <class Chosen>

@@ -5,6 +5,7 @@
 #include "unittests/support/fake_cuda.h"
 #include "unittests/support/fault_points.h"
 #include "unittests/support/gdrcopy_double/gdrcopy_double.h"
+#include "unittests/support/program_paths.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

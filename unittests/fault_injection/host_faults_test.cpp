@@ -287,15 +287,15 @@ public:
                       return cudaq_host_dispatcher_loop(&config, &ring, &table, nullptr, 0, &options_, members[0].flag,
                                                         members[0].stats);
                     }};
-    const step peer_loop{"cudaq_host_dispatcher_loop", [this] {
-                           {
-                             const faults::exempt_scope of_the_test;
-                             (void)cudaq_dispatcher_stop(nullptr); // another text
-                           }
-                           cudaq_host_dispatcher_loop_peer(&context_);
-                           const faults::exempt_scope of_the_test;
-                           return error_names({"cudaq_host_dispatcher_loop: "}) ? CUDAQ_ERR_INTERNAL : CUDAQ_OK;
-                         }};
+    const step upstream_loop{"cudaq_host_dispatcher_loop", [this] {
+                               {
+                                 const faults::exempt_scope of_the_test;
+                                 (void)cudaq_dispatcher_stop(nullptr); // another text
+                               }
+                               cudaq_host_dispatcher_loop_upstream(&context_);
+                               const faults::exempt_scope of_the_test;
+                               return error_names({"cudaq_host_dispatcher_loop: "}) ? CUDAQ_ERR_INTERNAL : CUDAQ_OK;
+                             }};
     options_ = options_of({"", pool_});
     context_.config = config_of(false);
     context_.function_table = {&entry_, 1};
@@ -305,7 +305,7 @@ public:
                       context_.ringbuffer = ring;
                       return CUDAQ_OK;
                     }};
-    return {make_ring(), loop, wire, peer_loop, destroy_ring()};
+    return {make_ring(), loop, wire, upstream_loop, destroy_ring()};
   }
 
 private:

@@ -73,6 +73,7 @@ TEST_F(LostDevice, EndsARunWithoutWaitingAndItsHandleCanBeClosed) {
 }
 
 // Before, the call waited for the kernel without limit.
+// Known failure 53.
 TEST_F(LostDevice, AKernelThatRunsKeepsItsRingUntilItIsStopped) {
   if (!has_device_path())
     GTEST_SKIP() << "this library was built without the CUDA runtime";

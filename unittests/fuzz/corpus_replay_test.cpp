@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs each fuzz target over its corpus, without libFuzzer: every input, and every input cut off at up to 64 places.
+#include "unittests/support/program_paths.h"
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -30,7 +32,7 @@ void run(target run_target, const std::string &input, const std::string &name) {
 
 void replay(const std::string &name, target run_target) {
   std::size_t inputs = 0;
-  for (const auto &entry : std::filesystem::directory_iterator(CUDAQ_FUZZ_CORPUS "/" + name)) {
+  for (const auto &entry : std::filesystem::directory_iterator(CUDAQ_FUZZ_CORPUS + ("/" + name))) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::string input((std::istreambuf_iterator<char>(file)), {});
     ASSERT_TRUE(file) << entry.path();

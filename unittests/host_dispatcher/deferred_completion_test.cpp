@@ -210,7 +210,7 @@ TEST_P(DeferredCompletion, FromManyThreadsAnswersEachRequestOnce) {
         rival.join();
       }
     });
-  const std::uint32_t total = fewer_if_sanitized(3000);
+  const std::uint32_t total = load_size(3000);
   std::deque<std::pair<std::uint32_t, std::uint32_t>> open;
   for (std::uint32_t id = 0; id < total; ++id) {
     open.emplace_back(client.send(1, {}, id), id);

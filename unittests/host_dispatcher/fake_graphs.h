@@ -4,7 +4,7 @@
 #pragma once
 
 #include "lib/api/back_end.h"
-#include "lib/api/host_path/peer_launcher.h"
+#include "lib/api/host_path/upstream_launcher.h"
 #include "lib/host_dispatcher/host_dispatcher.h"
 #include "unittests/host_dispatcher/traffic.h"
 
@@ -188,7 +188,7 @@ struct graph_rig_plan {
   const host_ring *ring = nullptr; ///< the ring of another rig; used with its router, for a shared ring
   std::shared_ptr<detail::ring_router> router;
   bool shared = false, default_owner = false;
-  detail::peer_words words; ///< words of the caller, as the loop of the peer interface has them
+  detail::upstream_words words; ///< words of the caller, as the loop of the upstream interface has them
 };
 
 inline cudaq_host_worker_t fake_worker(std::uint32_t function_id, std::uint64_t key, std::uint32_t completion) {
@@ -234,7 +234,7 @@ public:
     setup.workers = plan_.workers;
     setup.launcher = device;
     if (plan_.words.any())
-      setup.launcher = std::make_shared<detail::peer_launcher>(device, plan_.words);
+      setup.launcher = std::make_shared<detail::upstream_launcher>(device, plan_.words);
     setup.idle_mask = plan_.words.idle_mask;
     setup.options = default_options();
     setup.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;

@@ -10,7 +10,7 @@ class GraphMix : public ::testing::Test {
 protected:
   std::vector<std::unique_ptr<checked_function>> functions;
   static constexpr std::uint32_t kMessages = kEmulated ? 4000 : 20000;
-  const std::uint32_t messages = fewer_if_sanitized(kMessages);
+  const std::uint32_t messages = load_size(kMessages);
 
   checked_function *add() {
     functions.push_back(std::make_unique<checked_function>(static_cast<std::uint32_t>(functions.size() + 1), messages));

@@ -201,7 +201,7 @@ TEST_F(GraphRun, ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
   cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
   const detail::status_or_reason refused = rig.start();
   EXPECT_EQ(refused.status, CUDAQ_ERR_STATE);
-  EXPECT_NE(refused.text.find("graph worker 0 is lent"), std::string::npos) << refused.text;
+  EXPECT_NE(refused.text.find("graph worker 0 is held by the caller"), std::string::npos) << refused.text;
   EXPECT_FALSE(rig.dispatcher.release_worker(0));
   cudaq_host_job_t job{};
   EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "idle";

@@ -39,7 +39,7 @@ protected:
 
 // Known failure 19.
 TEST_P(GraphWorkers, AnswerEveryRequestOnce) {
-  const std::uint32_t messages = fewer_if_sanitized(kEmulated ? 4000 : 20000);
+  const std::uint32_t messages = load_size(kEmulated ? 4000 : 20000);
   graph_rig rig(plan_for(GetParam(), messages));
   traffic t(rig.ring, traffic_for(functions, messages));
   t.run();
@@ -87,7 +87,7 @@ TEST_F(GraphWorker, AnExactRoutingKeyWinsAlsoWhileItsWorkerIsBusyAndAnotherIsIdl
     wrong += worker != (key > 2 ? 0 : key); // worker 0 has key 0 and gets the keys that no other worker has
   };
   std::mt19937 random(7);
-  for (std::uint32_t n = 0; n < fewer_if_sanitized(2000); ++n) {
+  for (std::uint32_t n = 0; n < load_size(2000); ++n) {
     const std::uint32_t slot = n % 8;
     ASSERT_TRUE(eventually([&] {
       if (rig.answered(slot))
@@ -96,8 +96,7 @@ TEST_F(GraphWorker, AnExactRoutingKeyWinsAlsoWhileItsWorkerIsBusyAndAnotherIsIdl
     }));
     rig.send(slot, 1, random() % 5, n);
   }
-  EXPECT_TRUE(eventually([&] { return rig.stats().responded == fewer_if_sanitized(2000); }))
-      << rig.dispatcher.describe();
+  EXPECT_TRUE(eventually([&] { return rig.stats().responded == load_size(2000); })) << rig.dispatcher.describe();
   EXPECT_EQ(wrong.load(), 0u);
 }
 

@@ -72,7 +72,7 @@ TEST_P(StopRestart, UnderLoadAndObservationLosesNothing) {
     CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher.get));
     traffic_plan plan;
     plan.functions = {&one, &two};
-    plan.messages = fewer_if_sanitized(20000);
+    plan.messages = load_size(20000);
     plan.first_slot = first_slot;
     plan.seed = static_cast<std::uint32_t>(round + 1);
     traffic load(ring, plan);

@@ -5,7 +5,7 @@
 
 #include "unittests/support/checked_payload.h"
 #include "unittests/support/host_fixture.h"
-#include "unittests/support/sanitized.h"
+#include "unittests/support/test_scale.h"
 
 #include <atomic>
 #include <cstdlib>
@@ -13,16 +13,6 @@
 #include <random>
 
 namespace cudaq::realtime::test {
-
-/// True if the program runs under an instruction emulator. Times measured there do not apply to the library.
-#if defined(CUDAQ_TEST_EMULATED)
-inline constexpr bool kEmulated = true;
-#else
-inline constexpr bool kEmulated = false;
-#endif
-
-/// `full` messages, a tenth of them under a sanitizer.
-inline constexpr std::uint32_t fewer_if_sanitized(std::uint32_t full) { return kSanitized ? full / 10 : full; }
 
 /// A host dispatcher without functions on a shared ring. As the default owner it answers unknown ids.
 inline std::unique_ptr<host_dispatcher_handle> make_shared_host(cudaq_dispatch_manager_t *manager,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU time of an idle dispatcher, and the latency that its wait policy adds. Times are checked, so this test runs
-// alone.
+// The CPU time of an idle dispatcher, and the latency that its wait policy adds. Limits leave room for other work on the
+// machine, but for that of the spinning dispatcher, whose test runs alone.
 #include "unittests/host_dispatcher/threads/threads_of.h"
 
 #include <algorithm>
@@ -116,25 +116,26 @@ TEST_F(WaitPolicy, BlockWithALongIntervalCostsLessThanFivePercentOnAnyMachine) {
 }
 
 // The bound is the time that a plain thread sleeps for the interval (with timer slack of 50 us and the delays of a busy
-// machine), and 500 us for the round trip.
+// machine), and 500 us for the round trip. Both are measured in turn, because other work on the machine comes and goes.
 TEST_F(WaitPolicy, BlockAddsNoMoreThanItsInterval) {
   constexpr double kInterval = 2000;
   start(CUDAQ_WAIT_BLOCK, static_cast<std::uint64_t>(kInterval * 1000));
-  std::vector<double> sleeps;
-  for (int i = 0; i < 40; ++i) {
-    const auto begin = clock::now();
-    std::this_thread::sleep_for(std::chrono::microseconds(static_cast<int>(kInterval)));
-    sleeps.push_back(std::chrono::duration<double, std::micro>(clock::now() - begin).count());
-  }
-  std::sort(sleeps.begin(), sleeps.end());
-  double best = 1e9;
-  for (int attempt = 0; attempt < 6 && best > sleeps[20] + 500; ++attempt) {
+  double trip = 1, bound = 0;
+  for (int attempt = 0; attempt < 20 && trip > bound; ++attempt) {
+    std::vector<double> sleeps;
+    for (int i = 0; i < 40; ++i) {
+      const auto begin = clock::now();
+      std::this_thread::sleep_for(std::chrono::microseconds(static_cast<int>(kInterval)));
+      sleeps.push_back(std::chrono::duration<double, std::micro>(clock::now() - begin).count());
+    }
+    std::sort(sleeps.begin(), sleeps.end());
     const std::vector<double> us = round_trips(40, std::chrono::milliseconds(7));
     std::printf("block %.0f us: p50 %.1f us, max %.1f us; a sleeping thread %.1f us\n", kInterval, us[us.size() / 2],
                 us.back(), sleeps[20]);
-    best = std::min(best, us[us.size() / 2]);
+    trip = us[us.size() / 2];
+    bound = sleeps[20] + 500;
   }
-  EXPECT_LT(best, sleeps[20] + 500);
+  EXPECT_LT(trip, bound);
 }
 
 // A sleeping dispatcher must keep the bound of its interval also if the producer skips slots.
@@ -164,11 +165,11 @@ TEST_F(WaitPolicy, SpinKeepsItsBudget) {
 }
 
 TEST_F(WaitPolicy, StopDoesNotWaitLongerThanOneInterval) {
-  start(CUDAQ_WAIT_BLOCK, 100000000); // 100 ms
+  start(CUDAQ_WAIT_BLOCK, 400000000); // 400 ms
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   const auto begin = clock::now();
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher->get));
-  EXPECT_LT(clock::now() - begin, std::chrono::milliseconds(500));
+  EXPECT_LT(clock::now() - begin, std::chrono::seconds(2)) << "5 intervals: a busy machine has time";
 }
 
 } // namespace

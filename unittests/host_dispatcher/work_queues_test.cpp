@@ -16,7 +16,7 @@ void push_and_pop(poppers who, std::uint32_t queues, std::uint32_t slots, int nu
   job_table jobs(slots, 1);
   work_queues work;
   work.reset(queues, jobs, who);
-  const std::uint32_t total = fewer_if_sanitized(slots == 1 ? 20000 : 200000); // one slot: each push waits for a pop
+  const std::uint32_t total = load_size(slots == 1 ? 20000 : 200000); // one slot: each push waits for a pop
   std::vector<std::atomic<std::uint32_t>> launch_number(slots), inside(queues), last(queues);
   std::vector<std::atomic<std::uint8_t>> held(slots);
   std::atomic<std::uint32_t> popped{0}, disorder{0}, crowd{0}, foreign{0};
@@ -54,6 +54,7 @@ void push_and_pop(poppers who, std::uint32_t queues, std::uint32_t slots, int nu
   EXPECT_TRUE(work.empty());
 }
 
+// Known failure 52.
 TEST(WorkQueues, HandEachItemToOneThread) { push_and_pop(poppers::any, 1, 16, 3); }
 TEST(WorkQueues, HandEachItemToOneThreadWithOneSlot) { push_and_pop(poppers::any, 1, 1, 3); }
 TEST(WorkQueues, KeepTheOrderOfEachQueueAndOneThreadInIt) { push_and_pop(poppers::one_per_queue, 5, 7, 3); }

@@ -95,8 +95,8 @@ case $way in
     pkg_config_build cc "-std=c11 -pthread" "$here/consumer/host_table.c" consumer
     "$scratch/consumer"
     ;;
-  MigrationPeerLoop)
-    pkg_config_build cc "-std=c11 -pthread -DCUDAQ_REALTIME_PEER_INTERFACE" "$here/consumer/host_table.c" consumer
+  MigrationUpstreamLoop)
+    pkg_config_build cc "-std=c11 -pthread -DCUDAQ_REALTIME_UPSTREAM_INTERFACE" "$here/consumer/host_table.c" consumer
     "$scratch/consumer"
     ;;
   PkgConfigCxx)

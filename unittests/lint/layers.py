@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders are layers: a room includes only the rooms below it (docs/design.md). A folder without a rule, an
-#include "..." of a file that does not exist, and a header that no file includes are errors too."""
+"""Folders are layers: a room includes only the rooms below it (docs/design.md). A folder without a rule, folders of
+programs that include each other in a circle, an #include "..." of a file that does not exist, and a header that no file
+includes are errors too."""
+import os
+import pathlib
 import re
 
 import tree
@@ -53,13 +56,22 @@ BELOW = {
     "kernels/gpu_roce": {"lib/transport/gpu_roce", f"{DETAIL}/base", "include/*.cuh", "include"},
     # The pipeline's inference engines, and the workers that use them.
     "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include/*.cuh", "include"},
-    "tools": {"lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
+    # What the programs share; the next rooms include only these of `tools`.
+    "tools/common": {"include"},
+    "tools/html": {"tools/common", "include"},
+    "tools/trace": {"tools/common", "include"},
+    "tools/services": {"tools/common", "lib/qec", "lib/transport", "include"},
+    "tools/shots": {"tools/services", "tools/common", "lib/qec", "include"},
+    "tools/command_line": {"tools/shots", "tools/trace", "tools/common", "lib/qec", "include"},
+    # Each other folder of it is a subcommand; the files beside them make a program of all.
+    "tools": {"tools", "lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
     "unittests/install": {"include", "include/*.cuh"},  # only what is installed
     "unittests": {ANY},
 }
 
-
+# In these rooms each folder is a room of its own: no two of them need each other, directly or through others.
+NO_CIRCLES_IN = ("tools",)
 # An #include "..." that begins like this names a file of another project.
 OUTSIDE = ("chromobius/", "pymatching/", "stim/")
 # The public C headers include nothing of the project. This one is for C++ programs.
@@ -90,15 +102,30 @@ project = set(tree.files())
 
 def resolve(path, name):
     """Returns the project's file that an #include names, or None if it names no file of the project."""
-    for base in (path.parent, *map(tree.pathlib.PurePosixPath, ("include", "."))):
-        candidate = tree.pathlib.PurePosixPath(tree.os.path.normpath(base / name))
+    for base in (path.parent, *map(pathlib.PurePosixPath, ("include", "."))):
+        candidate = pathlib.PurePosixPath(os.path.normpath(base / name))
         if candidate in project:
             return candidate
     return None
 
 
+def circle(included, begin):
+    """Returns the folders of a way from `begin` back to it, or None. `included`: folder -> the folders it includes."""
+    ways, seen = [[begin]], set()
+    while ways:
+        way = ways.pop()
+        for folder in sorted(included.get(way[-1], ())):
+            if folder == begin:
+                return [*way, begin]
+            if folder not in seen:
+                seen.add(folder)
+                ways.append([*way, folder])
+    return None
+
+
 problems = []
 looked_at = 0
+included = {}  # of NO_CIRCLES_IN: folder: the folders that its files include
 readers = {}  # header: the top folders of the files that include it
 for path in tree.code():
     here = room(path)
@@ -118,10 +145,19 @@ for path in tree.code():
         looked_at += 1
         if target != path:
             readers.setdefault(target, set()).add(path.parts[0])
+        folders = [str(pathlib.PurePosixPath(*file.parts[:-1][:2])) for file in (path, target)]
+        if path.parts[0] == target.parts[0] and path.parts[0] in NO_CIRCLES_IN and folders[0] != folders[1]:
+            included.setdefault(folders[0], set()).add(folders[1])
         there = room(target)
         if there is not None and not may_include(here, there) and ALSO.get(str(path)) != there:
             problems.append(f"{path}:{number}: {here} must not include {there} ({name})")
 
+named = set()
+for folder in sorted(included):
+    way = circle(included, folder)
+    if way and named.isdisjoint(way):
+        named.update(way)
+        problems.append(f"{folder}: a circle of includes: {' -> '.join(way)}")
 for path in tree.code():
     if path.suffix not in (".h", ".hpp", ".cuh") or str(path) in READ_OTHERWISE:
         continue

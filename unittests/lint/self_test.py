@@ -18,6 +18,7 @@ SPDX = "SPDX-License-Identifier: Apache-2.0"
 CODE, SCRIPT, TEXT = f"// {SPDX}\n", f"# {SPDX}\n", f"<!-- {SPDX} -->\n"
 REALTIME = "include/cudaq/realtime"
 FLAG_WORD = f"{REALTIME}/detail/base/flag_word.h"
+FAILURES = "docs/guide/known_failures.md"
 C_API = f"{REALTIME}/daemon/dispatcher/cudaq_realtime.h"
 
 
@@ -52,13 +53,15 @@ TREE = {
     "lib/api/status.cpp": STATUS,
     "lib/qec/decoders/decoder.cpp": CODE + 'const char *decode_status_text(int) {\n  return "fine";\n}\n',
     "docs/testing.md": f"{TEXT}`Call.Works`\n",
+    FAILURES: f"{TEXT}| 1 | wrong | `Call.*` |\n| 2 | slow | no test: needs hardware |\n",
     "lib/cudaq-realtime.map": f"/* {SPDX} */\nN {{\n  global:\n    cudaq_start;\n    cudaq_loop_spec;\n}};\n",
     "unittests/fault_injection/start_test.cpp": CODE + "auto a = cudaq_start(), b = cudaq_loop();\n",
-    "unittests/base/text_test.cpp": CODE + "TEST(Call, Works) {}\n",
+    "unittests/base/text_test.cpp": CODE + "// Known failure 1.\nTEST(Call, Works) {}\n",
+    "docs/performance/report.json": '{"p50": 2}\n',
 }
 
 # Check: (files to write into the tree, what the check must print), one offence each. With None instead of a text, the
-# files are allowed, and the check must pass.
+# files are allowed, and the check must pass; it also passes with a warning.
 OFFENCES = {
     "layers": (
         ({"lib/base/up.cpp": CODE + '\n#include "lib/api/call.h"\n', "lib/api/call.h": CODE},
@@ -74,22 +77,29 @@ OFFENCES = {
         ({"lib/base/tested.h": CODE, "unittests/base/tested_test.cpp": including("lib/base/tested.h")},
          "lib/base/tested.h: only tests include this header"),
         ({"lib/base/lost.cpp": including("lib/base/gone.h")}, "lib/base/lost.cpp:2: lib/base/gone.h is not a file"),
+        ({"tools/demo/a.h": including("tools/serve/b.h"), "tools/serve/b.h": including("tools/top/c.h"),
+          "tools/top/c.h": including("tools/demo/a.h")},
+         "tools/demo: a circle of includes: tools/demo -> tools/serve -> tools/top -> tools/demo"),
+        ({"tools/html/up.h": including("tools/services/call.h"), "tools/services/call.h": including("lib/base/text.h")},
+         "tools/html/up.h:2: tools/html must not include tools/services"),
+        ({"tools/demo/a.h": including("tools/demo/b.h", "tools/common/c.h"), "tools/demo/b.h": CODE,
+          "tools/common/c.h": CODE, "tools/main.cpp": including("tools/demo/a.h")}, None),
         ({"lib/base/comment.cpp": CODE + '// #include "lib/api/call.h"\n'}, None),
         ({"lib/api/down.cpp": including("lib/base/text.h")}, None),
     ),
     "small": (
-        ({"lib/base/long.cpp": lines(CODE, 401)}, "lib/base/long.cpp: 401 lines, at most 400"),
-        ({"scripts/long.sh": lines(SCRIPT, 401)}, "scripts/long.sh: 401 lines, at most 400"),
-        ({"cmake/Long.cmake": lines(SCRIPT, 401)}, "cmake/Long.cmake: 401 lines, at most 400"),
-        ({"unittests/lint/long.py": lines(SCRIPT, 401)}, "unittests/lint/long.py: 401 lines, at most 400"),
-        ({"include/cudaq/realtime/long.h": lines(CODE, 401)}, "include/cudaq/realtime/long.h: 401 lines, at most 400"),
+        ({"lib/base/long.cpp": lines(CODE, 601)}, "lib/base/long.cpp: 601 lines, at most 600"),
+        ({"scripts/long.sh": lines(SCRIPT, 601)}, "scripts/long.sh: 601 lines, at most 600"),
+        ({"cmake/Long.cmake": lines(SCRIPT, 601)}, "cmake/Long.cmake: 601 lines, at most 600"),
+        ({"unittests/lint/long.py": lines(SCRIPT, 601)}, "unittests/lint/long.py: 601 lines, at most 600"),
+        ({"include/cudaq/realtime/long.h": lines(CODE, 601)}, "include/cudaq/realtime/long.h: 601 lines, at most 600"),
+        ({"lib/base/long.cpp": lines(CODE, 401)}, "warning: lib/base/long.cpp: 401 lines, more than 400"),
         ({C_API: lines(CODE, 701)}, f"{C_API}: 701 lines, at most 700"),
-        ({"unittests/model/long.pml": lines(CODE, 601)}, "unittests/model/long.pml: 601 lines, at most 600"),
         ({"lib/base/open.cpp": CODE + "// TO" "DO: more\n"}, "lib/base/open.cpp:2: unfinished"),
         ({"lib/base/blank.cpp": CODE + "int i; \n"}, "lib/base/blank.cpp:2: blanks"),
         ({"lib/base/tab.cpp": CODE + "\tint i;\n"}, "lib/base/tab.cpp:2: a tab"),
         ({"lib/base/cut.cpp": CODE + "int i;"}, "lib/base/cut.cpp: must end with one newline"),
-        ({"lib/base/long.cpp": lines(CODE, 400), C_API: lines(CODE, 700), "unittests/model/long.pml": lines(CODE, 600),
+        ({"lib/base/long.cpp": lines(CODE, 600), C_API: lines(CODE, 700), "unittests/model/long.pml": lines(CODE, 600),
           "docs/long.md": lines(TEXT, 2000), "unittests/abi/long.abi": lines(TEXT, 2000)}, None),
     ),
     "folders": (
@@ -173,6 +183,27 @@ OFFENCES = {
         ({"docs/testing.md": f"{TEXT}`Call.Works`, `Two/Call.Wo*`, `lib/base/text.h`, `Script.*Row_*`, `a.b`",
           "unittests/api/call_test.cpp": CODE + "TEST_P(Call, Works) {}\nINSTANTIATE_TEST_SUITE_P(Two, Call, all);\n",
           "unittests/api/CMakeLists.txt": SCRIPT + "add_test(NAME Script.${kind}Row_1)\n"}, None),
+    ),
+    "figures": (
+        ({"docs/performance/long.json": '{"cases": [{"p50": 2, "histogram": [[1, 1]]}]}\n'},
+         "docs/performance/long.json: not in the stored form"),
+        ({"docs/performance/one_line.json": '{"cases": [{"p50": 2}, {"p50": 3}]}\n'},
+         "docs/performance/one_line.json: not in the stored form"),
+        ({"docs/performance/stored.json":
+          '{\n "cases": [\n  {"p50": 2, "rounds": [1, 3]},\n  {"p50": 3}\n ]\n}\n'}, None),
+    ),
+    "known_failures": (
+        ({"unittests/base/more_test.cpp": CODE + "// Known failure 1.\nTEST_P(More, Works) {}\n"},
+         f"{FAILURES}: scripts/known_failures.py was not run after the tests changed: | 1 | wrong |"),
+        ({"unittests/base/text_test.cpp": CODE + "TEST(Call, Works) {}\n"}, f"{FAILURES}: failure 1 has no test"),
+        ({FAILURES: f"{TEXT}| 1 | wrong | `Call.*` |\n| 2 | slow | |\n"}, f"{FAILURES}: failure 2 has no test; write"),
+        ({FAILURES: f"{TEXT}| 2 | slow | no test: needs hardware |\n"}, f"{FAILURES}: no row 1, which the comment"),
+        ({"unittests/base/form_test.cpp": CODE + "// Known failure 1\nTEST(Call, Ends) {}\n"}, "form_test.cpp:2: no"),
+        ({"unittests/base/lost_test.cpp": CODE + "// Known failure 1.\nint i;\n"}, "lost_test.cpp:2: no test follows"),
+        ({FAILURES: f"{TEXT}| 1 | wrong | `A.*`, `Call.*`, `Two.*` |\n| 2 | slow | `A.*`, `Model.Ring.*` |\n",
+          "unittests/api/CMakeLists.txt": SCRIPT + "# Known failures 1, 2.\ncudaq_add_script_test(NAME A.${b})\n"
+                                                   "# Known failure 2.\nmodel_test(Ring Ends ring.pml pass)\n",
+          "unittests/base/two_test.cpp": CODE + "// Known failure 1.\n// Why.\nTYPED_TEST(Two, Works) {}\n"}, None),
     ),
     "errors": (
         ({"lib/base/text.cpp": CODE + 'auto r = make_reason(CUDAQ_ERR_STATE, "slot %u "\n  "is gone");\n'},
@@ -271,7 +302,8 @@ def test_files(check, root):
     failed = run(check, root, status=0)
     for files, text in OFFENCES[check]:
         write(root, files)
-        failed += run(check, root, status=1 if text else 0, text=text or "")
+        passes = not text or text.startswith("warning: ")
+        failed += run(check, root, status=0 if passes else 1, text=text or "")
         restore(root, files)
     return failed
 

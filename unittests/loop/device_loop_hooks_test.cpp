@@ -71,7 +71,7 @@ std::string name_of_shape(const ::testing::TestParamInfo<ring_shape> &tested) {
 
 // Known failure 2.
 TEST_P(DeviceLoopHooks, LosesDoublesTearsAndReordersNothing) {
-  traffic_plan plan = traffic_for(functions, fewer_if_sanitized(GetParam().num_slots < 8 ? 5000 : 20000));
+  traffic_plan plan = traffic_for(functions, load_size(GetParam().num_slots < 8 ? 5000 : 20000));
   start();
   traffic load(ring, plan);
   load.run();

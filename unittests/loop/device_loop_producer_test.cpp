@@ -25,7 +25,7 @@ protected:
 
 /// One thread's function. Its requests and answers are checked by their content. Stops early at `end`. `sent` counts
 /// the requests of all threads.
-void produce(ring_producer &producer, std::uint32_t id, std::uint32_t messages,
+void produce(producer_core &producer, std::uint32_t id, std::uint32_t messages,
              std::chrono::steady_clock::time_point end, std::uint32_t room, std::atomic<std::uint32_t> &sent,
              std::atomic<std::uint32_t> &dropped, const std::function<bool(std::uint32_t)> &is_dropped,
              std::uint32_t unknown_id) {
@@ -48,7 +48,7 @@ void produce(ring_producer &producer, std::uint32_t id, std::uint32_t messages,
 // Known failure 2.
 TEST_P(DeviceLoopWithLaps, AHandleSharedByTwoThreadsLosesNothing) {
   const flavour &f = GetParam();
-  const std::uint32_t messages = fewer_if_sanitized(20000);
+  const std::uint32_t messages = load_size(20000);
   lap_ring laps(f.num_slots, f.slot_size, true);
   const host_ring shape_only({f.num_slots, f.slot_size, false});
   std::vector<std::unique_ptr<checked_function>> functions;
@@ -61,7 +61,7 @@ TEST_P(DeviceLoopWithLaps, AHandleSharedByTwoThreadsLosesNothing) {
   host.params.rules.answer_unknown = false;
   f.groups > 1 ? host.start<true>() : host.start<false>();
 
-  ring_producer producer(laps.view, 0);
+  producer_core producer(laps.view, 0);
   std::atomic<std::uint32_t> sent{0}, dropped{0};
   std::atomic<bool> finished{false};
   std::uint32_t collected = 0, corrupt = 0;

@@ -42,7 +42,7 @@ TEST_P(DeviceLoopShared, AnswersInterleavedRequestsOnceAndInOrderPerFunction) {
   const manager_handle manager;
   const std::uint32_t whole = f.shape.num_slots == 1 ? 20000 : 100000;
   const std::uint32_t sample = f.shape.num_slots <= 4 ? 10000 : whole; // a message costs a thread switch there
-  checked_functions functions((f.kernels + 1) * kEach, fewer_if_sanitized(whole_or_sample(whole, sample)));
+  checked_functions functions((f.kernels + 1) * kEach, load_size(whole_or_sample(whole, sample)));
   functions.plan.random_slots = f.random_slots;
   const auto host = make_shared_host(manager.get, ring, f.pool, !f.kernel_is_default_owner);
   for (std::uint32_t k = 0; k < kEach; ++k)
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(DeviceLoopShared, StopsAndRestartsInTraffic) {
   const host_ring ring({8, 128, false});
   const manager_handle manager;
-  checked_functions functions(2 * kEach, fewer_if_sanitized(100000));
+  checked_functions functions(2 * kEach, load_size(100000));
   functions.plan.unknown_of_100 = 0;
   const auto host = make_shared_host(manager.get, ring, 0,
                                      false); // not a default owner: that one would answer while the kernel is stopped
@@ -166,11 +166,11 @@ TEST(DeviceLoopShared, ARouterThatSleepsFindsRequestsAwayFromTheCursor) {
   ring_client client(ring);
   std::this_thread::sleep_for(std::chrono::milliseconds(50)); // by now the router sleeps
   const auto begun = std::chrono::steady_clock::now();
-  for (std::uint32_t id = 1; id < 40; ++id) {
+  for (std::uint32_t id = 1; id < 120; ++id) {
     client.set_next_slot((id * 7) % 16);
     EXPECT_EQ(client.call(1, {}, id).header.request_id, id);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(1))
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(3))
       << "256 sleeps per request would take longer";
 }
 
@@ -223,7 +223,7 @@ TEST_F(LeavingLoop, LeavesOthersAndBadFramesInPlaceAndSeesTheirRefill) {
 TEST_F(LeavingLoop, TwoOfThemAnswerEveryRequestOnce) {
   for (const ring_shape &shape : {ring_shape{2, 128, false}, ring_shape{64, 128, false}}) {
     const host_ring ring(shape);
-    checked_functions functions(2 * kEach, fewer_if_sanitized(50000));
+    checked_functions functions(2 * kEach, load_size(50000));
     functions.plan.unknown_of_100 = 0;
     loop_host one(ring, 1, 1, kEach), other(ring, 1, 1 + kEach, kEach);
     start(one);

@@ -20,7 +20,7 @@ TEST_P(DeviceLoopOnHost, LosesDoublesTearsAndReordersNothing) {
   const flavour &f = GetParam();
   host_ring ring(f.shape);
   traffic_plan plan;
-  plan.messages = fewer_if_sanitized(f.shape.num_slots < 8 ? 5000 : 30000);
+  plan.messages = load_size(f.shape.num_slots < 8 ? 5000 : 30000);
   plan.unknown_of_100 = 2;
   plan.random_slots = f.random_slots;
   std::vector<std::unique_ptr<checked_function>> functions;

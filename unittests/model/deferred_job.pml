@@ -12,7 +12,7 @@
  *
  * Mutants: MUTANT_EARLY_PUBLISHES, MUTANT_NO_PASS_ON, MUTANT_CLAIM_BY_TEST_AND_STORE, MUTANT_OWN_ANSWER_UNCLAIMED. */
 
-mtype = { running, deferred, early, left, passed_on, completing, done };
+mtype = { running, deferred, early, completion_stored, completer_publishes, completing, done };
 
 mtype phase = running;
 bool handler_returned = false;
@@ -69,7 +69,7 @@ proctype handler() {
 #ifdef MUTANT_NO_PASS_ON
     publish(early_by)
 #else
-    claim(early, passed_on, won);
+    claim(early, completer_publishes, won);
     if
     :: won
     :: else -> publish(early_by)
@@ -93,10 +93,10 @@ proctype completer(byte me) {
       phase = completing
 #else
       early_by = me;
-      claim(early, left, won);
+      claim(early, completion_stored, won);
       if
       :: won -> over = true; accepted[me] = true
-      :: else -> claim(passed_on, completing, mine)
+      :: else -> claim(completer_publishes, completing, mine)
       fi
 #endif
     :: else -> claim(deferred, completing, mine)

@@ -69,13 +69,13 @@ inline take(won) {
 
 inline find(what, found) {
   found = MEMBERS;
-  peer = 0;
+  other = 0;
   do
-  :: atomic { peer < MEMBERS && (peer == me || presence[peer] != what) -> peer++ }
-  :: atomic { peer < MEMBERS && peer != me && presence[peer] == what -> found = peer; break }
-  :: peer == MEMBERS -> break
+  :: atomic { other < MEMBERS && (other == me || presence[other] != what) -> other++ }
+  :: atomic { other < MEMBERS && other != me && presence[other] == what -> found = other; break }
+  :: other == MEMBERS -> break
   od;
-  peer = 0
+  other = 0
 }
 
 /* Closes the request of the silent graph if its end is known. */
@@ -98,21 +98,21 @@ inline close_silent() {
 
 inline all_lost(answer) {
   answer = true;
-  peer = 0;
+  other = 0;
   do
-  :: atomic { peer < MEMBERS ->
+  :: atomic { other < MEMBERS ->
     if
-    :: peer != me && presence[peer] != lost -> answer = false
+    :: other != me && presence[other] != lost -> answer = false
     :: else
     fi;
-    peer++ }
+    other++ }
   :: else -> break
   od;
-  peer = 0
+  other = 0
 }
 
 proctype member(byte me) {
-  byte shifts, next, peer;
+  byte shifts, next, other;
   bool won, alone, stranded;
 comes:
   if
@@ -242,7 +242,7 @@ end_waits: /* without limit if that member never comes back */
 comes_back:
   atomic {
     silent_ended = silent_ended || silent_of == me; /* the relaunch waits for it */
-    on_device--; next = 0; peer = 0; won = false
+    on_device--; next = 0; other = 0; won = false
   };
   goto comes;
 leaves:

@@ -49,7 +49,7 @@
 #define RESPONSE 64
 #define REFUSAL 128 /* an error frame */
 
-mtype = { open, queued, running, early, left, passed_on, deferred, completing };
+mtype = { open, queued, running, early, completion_stored, completer_publishes, deferred, completing };
 
 /* The ring. */
 bit rx[NSLOTS];
@@ -233,10 +233,10 @@ inline complete(s, g, what) {
     if
     :: won ->
       tx_data[s] = what;
-      claim(s, g, early, left, accepted);
+      claim(s, g, early, completion_stored, accepted);
       if
       :: accepted -> won = false
-      :: else -> claim(s, g, passed_on, completing, won)
+      :: else -> claim(s, g, completer_publishes, completing, won)
       fi
     :: else -> claim(s, g, deferred, completing, won)
     fi
@@ -339,7 +339,7 @@ inline launch(w) {
 #ifdef REACH_EARLY
       early_seen = true;
 #endif
-      claim(s, g, early, passed_on, won);
+      claim(s, g, early, completer_publishes, won);
       if
       :: won
       :: else -> publish(s, tx_data[s], ADDRESS)
@@ -359,7 +359,7 @@ inline end_failed(w) {
 #ifdef REACH_FAILED_AND_COMPLETED
     assert(false); /* reached */
 #endif
-    claim(s, g, early, passed_on, won);
+    claim(s, g, early, completer_publishes, won);
     if
     :: won
     :: else -> publish(s, tx_data[s], ADDRESS)

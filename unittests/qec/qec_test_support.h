@@ -4,6 +4,7 @@
 #include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/decoding/event_bits.h"
 #include "lib/qec/decoding/shot_file.h"
+#include "unittests/support/program_paths.h"
 
 #include <gtest/gtest.h>
 

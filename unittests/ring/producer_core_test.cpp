@@ -5,14 +5,14 @@
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/support/lap_ring.h"
-#include "unittests/support/sanitized.h"
+#include "unittests/support/test_scale.h"
 
 #include <atomic>
 
 namespace cudaq::realtime::test {
 namespace {
 
-using detail::ring_producer;
+using detail::producer_core;
 
 class RingProducer : public ::testing::TestWithParam<bool> {
 protected:
@@ -21,7 +21,7 @@ protected:
 
 TEST_P(RingProducer, ASlotIsFreeOnceItIsAnsweredGivenBackAndCollected) {
   lap_ring ring(2, 64, GetParam());
-  ring_producer producer(ring.view, 0);
+  producer_core producer(ring.view, 0);
   for (std::uint64_t lap = 0; lap < 3; ++lap)
     for (std::uint32_t expected = 0; expected < 2; ++expected) {
       std::uint32_t slot = 9;
@@ -47,7 +47,7 @@ TEST_P(RingProducer, ASlotIsFreeOnceItIsAnsweredGivenBackAndCollected) {
 
 TEST_P(RingProducer, ADroppedRequestFreesItsSlot) {
   lap_ring ring(1, 64, GetParam());
-  ring_producer producer(ring.view, 0);
+  producer_core producer(ring.view, 0);
   for (int n = 0; n < 5; ++n) {
     std::uint32_t slot = 0;
     ASSERT_TRUE(producer.claim(slot)) << n;
@@ -61,7 +61,7 @@ TEST_P(RingProducer, ADroppedRequestFreesItsSlot) {
 TEST(RingProducerWithLaps, ALateLapOfAnEarlierRequestIsNotTakenForItsOwn) {
   lap_ring ring(1, 64, true);
   ring.view.rx_flags[1] = 1; // the count of the device; the lap is still 0
-  ring_producer producer(ring.view, 0);
+  producer_core producer(ring.view, 0);
   std::uint32_t slot = 0;
   EXPECT_FALSE(producer.claim(slot));
   ring.view.tx_flags[1] = 1; // it arrives
@@ -76,7 +76,7 @@ TEST(RingProducerWithLaps, ALateLapOfAnEarlierRequestIsNotTakenForItsOwn) {
 // A load of rx, or of the device's count, would cross the bus.
 TEST(RingProducerWithLaps, AfterTheFirstLapNothingIsReadFromTheDevice) {
   lap_ring ring(2, 64, true);
-  ring_producer producer(ring.view, 0);
+  producer_core producer(ring.view, 0);
   for (std::uint64_t lap = 0; lap < 4; ++lap)
     for (std::uint32_t expected = 0; expected < 2; ++expected) {
       volatile std::uint64_t &rx = ring.view.rx_flags[expected];
@@ -99,7 +99,7 @@ TEST(RingProducerWithLaps, AfterTheFirstLapNothingIsReadFromTheDevice) {
 
 TEST_P(RingProducer, SignalsInTheOrderOfTheClaims) {
   lap_ring ring(4, 64, GetParam());
-  ring_producer producer(ring.view, 3);
+  producer_core producer(ring.view, 3);
   std::uint32_t first = 0, count = 0;
   producer.claim(9, first, count);
   EXPECT_EQ(first, 3u);
@@ -120,7 +120,7 @@ TEST_P(RingProducer, SignalsInTheOrderOfTheClaims) {
 
 TEST_P(RingProducer, ABatchIsSignalledAtOnceAcrossTheEndOfTheRing) {
   lap_ring ring(4, 64, GetParam());
-  ring_producer producer(ring.view, 2);
+  producer_core producer(ring.view, 2);
   std::uint32_t first = 0, count = 0;
   producer.claim(3, first, count);
   ASSERT_EQ(count, 3u);
@@ -139,9 +139,9 @@ constexpr std::chrono::seconds kMostWait = 4 * kLongEnough;
 /// Threads that share a handle, and a dispatcher that answers, or drops every fifth request. No request is sent after
 /// kLongEnough.
 void share_one_handle(std::uint32_t slots, bool with_laps, std::uint32_t threads) {
-  const std::uint32_t each = kSanitized ? 2000 : 20000;
+  const std::uint32_t each = load_size(20000);
   lap_ring ring(slots, 64, with_laps);
-  ring_producer producer(ring.view, 0);
+  producer_core producer(ring.view, 0);
   std::atomic<std::uint64_t> sum{0}, sent{0}, sum_sent{0};
   std::atomic<bool> all_sent{false};
   std::uint64_t served = 0;

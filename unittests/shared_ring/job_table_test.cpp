@@ -13,7 +13,7 @@ using detail::job_table;
 TEST(JobState, IsClaimedByExactlyOneOfManyThreads) {
   job_state state;
   state.start_at(5);
-  const std::uint64_t rounds = fewer_if_sanitized(20000);
+  const std::uint64_t rounds = load_size(20000);
   std::atomic<std::uint64_t> won{0}, stale_won{0}, round{0}, done{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t)
@@ -108,7 +108,7 @@ TEST_F(JobTable, PassesASlotThatBelongsToNobody) {
 
 // A producer fills in ring order while a reader checks the whole ring at every opportunity.
 TEST_F(JobTable, KeepsTheOrderOfARingOrderProducerHoweverOftenItLooksOverTheRing) {
-  const std::uint32_t total = fewer_if_sanitized(300000);
+  const std::uint32_t total = load_size(300000);
   std::thread producer([&] {
     for (std::uint32_t n = 0, slot = 0; n < total; ++n, slot = (slot + 1) % kSlots) {
       if (!eventually([&] { return jobs.ring.free_for_producer(slot); }))

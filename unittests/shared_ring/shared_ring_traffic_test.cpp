@@ -22,7 +22,7 @@ std::uint32_t messages(const flavour &f) {
   if (const char *soak = std::getenv("CUDAQ_SOAK_MESSAGES"))
     return static_cast<std::uint32_t>(std::strtoul(soak, nullptr, 10));
   const bool costly = f.shape.num_slots < 8 || f.wait == CUDAQ_WAIT_SPIN;
-  return fewer_if_sanitized(costly ? 4000 : 100000);
+  return load_size(costly ? 4000 : 100000);
 }
 
 class SharedRing : public ::testing::TestWithParam<flavour> {};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "unittests/support/api_fixture.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/double_script.h"
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
@@ -12,7 +13,7 @@
 namespace cudaq::realtime::test {
 
 inline std::string double_library(const std::string &name) {
-  return std::string(CUDAQ_TEST_DOUBLES "/libbridge_") + name + ".so";
+  return std::string(CUDAQ_TEST_DOUBLES) + "/libbridge_" + name + ".so";
 }
 
 inline std::string script_option(const double_script &script) {

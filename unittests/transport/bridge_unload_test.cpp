@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program that unloads the library after it has loaded a provider: the library stays, because the provider does.
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/double_script.h"
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
@@ -27,7 +28,8 @@ TEST(BridgeUnload, LibraryStaysWithTheProvidersThatItHasLoaded) {
   std::snprintf(option, sizeof(option), "script=%p", static_cast<void *>(&script));
   char *argv[] = {option};
   cudaq_realtime_bridge_handle_t handle = nullptr;
-  ASSERT_EQ(create(&handle, CUDAQ_TEST_DOUBLES "/libbridge_double_v3.so", 1, argv), CUDAQ_OK);
+  const std::string provider = std::string(CUDAQ_TEST_DOUBLES) + "/libbridge_double_v3.so";
+  ASSERT_EQ(create(&handle, provider.c_str(), 1, argv), CUDAQ_OK);
   ASSERT_EQ(connect(handle, 0), CUDAQ_ERR_TIMEOUT); // a thread of the library waits in the provider
 
   dlclose(library);

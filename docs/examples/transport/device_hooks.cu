@@ -8,7 +8,7 @@
 #include <cudaq/realtime/daemon/dispatcher/device_function_table.cuh>
 #include <cudaq/realtime/daemon/dispatcher/device_ring.cuh>
 #include <cudaq/realtime/daemon/dispatcher/dispatch_kernel.cuh>
-#include <cudaq/realtime/daemon/dispatcher/peer_interface.h>
+#include <cudaq/realtime/daemon/dispatcher/upstream_interface.h>
 
 using namespace cudaq::realtime;
 
@@ -86,7 +86,8 @@ int main() {
     TRY(cudaq_dispatch_manager_create(&manager));
     TRY(cudaq_dispatch_manager_reserve_blocks(manager, 0, 1)); // the control system's
     TRY(cudaq_dispatcher_create(manager, &config, &dispatcher));
-    TRY(cudaq_dispatcher_set_unified_launch_peer(dispatcher, cudaq_launch_unified_dispatch_device_peer, transport_ctx));
+    TRY(cudaq_dispatcher_set_unified_launch_upstream(dispatcher, cudaq_launch_unified_dispatch_device_upstream,
+                                                     transport_ctx));
     TRY(cudaq_dispatcher_set_function_table(dispatcher, &entries));
     TRY(cudaq_dispatcher_set_control(dispatcher, &control->shutdown, &control->processed));
     TRY(cudaq_dispatcher_start(dispatcher));

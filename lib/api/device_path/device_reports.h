@@ -30,8 +30,8 @@ public:
   void read(cudaq_dispatcher_stats_t &out) const;
   /// Requests answered or dropped in all runs.
   std::uint64_t processed() const;
-  /// What the scheduler of graphs has posted in the present or the last run. Its address on the device: the one after
-  /// the reports of the loops.
+  /// The report of the scheduler of graphs in the present or the last run. On the device it lies after the reports of
+  /// the loops.
   graph_report graphs() const;
   /// Relaunches of graph schedulers that found no successor.
   std::uint64_t unrelieved() const;

@@ -125,12 +125,12 @@ bool device_back_end::kernel_has_ended() {
   cudaq_dispatcher_stats_t stats{};
   reports_.read(stats);
   const steady_clock::time_point now = steady_clock::now();
-  const bool told = stats.heartbeat != heard_beat_ || under_way_.load() == 0;
-  if (!told && now - heard_at_ < kQuiet)
+  const bool beats = stats.heartbeat != heard_beat_ || under_way_.load() == 0;
+  if (!beats && now - heard_at_ < kQuiet)
     return false;
   heard_beat_ = stats.heartbeat;
   heard_at_ = now;
-  if (told)
+  if (beats)
     return false;
   cudaStreamCaptureMode mode =
       cudaStreamCaptureModeRelaxed; // only for this thread; no other code uses its current device

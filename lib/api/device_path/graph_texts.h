@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts about graphs that have not ended as they should, from what a scheduler of graphs has reported.
+// Texts about graphs that have not ended as they should, from the report of a scheduler of graphs.
 #pragma once
 
 #include "lib/kernel_abi/graph_params.h"

@@ -52,31 +52,31 @@ public:
     body();
   }
 
-  void launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number, launch_result &said) override {
+  void launch(std::uint32_t index, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) override {
     worker &w = workers_[index];
     const cudaq_host_worker_t &spec = setup_.workers[index];
     std::uint8_t *rx_slot = setup_.ring.rx_data + slot * setup_.ring.rx_stride_sz;
-    said.error = w.failed = make_current(setup_.device_id); // a handler on this thread may have changed the device
+    result.error = w.failed = make_current(setup_.device_id); // a handler on this thread may have changed the device
     if (w.failed)
       return;
-    said.error = cudaErrorUnknown; // of a hook
+    result.error = cudaErrorUnknown; // of a hook
     if (setup_.mailbox != nullptr)
       store_release<void *>(setup_.mailbox[index], w.mail != nullptr ? w.mail : rx_slot);
     if (spec.io_ctx != nullptr)
       *static_cast<GraphIOContext *>(spec.io_ctx) = io_context(slot, rx_slot);
-    said.hook_threw = !run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream);
-    if (said.hook_threw)
+    result.hook_threw = !run_hook(spec.pre_launch_fn, spec.pre_launch_data, rx_slot, w.stream);
+    if (result.hook_threw)
       return;
-    said.error = w.failed = cudaGraphLaunch(spec.graph_exec, w.stream);
+    result.error = w.failed = cudaGraphLaunch(spec.graph_exec, w.stream);
     if (w.failed)
       return;
     try {
-      said.hook_threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
+      result.hook_threw = !run_hook(spec.post_launch_fn, spec.post_launch_data, rx_slot, w.stream);
     } catch (abi::__forced_unwind &) { // pthread_exit: the graph ends all the same
-      said.error = announce_end(index, launch_number);
+      result.error = announce_end(index, launch_number);
       throw;
     }
-    said.error = announce_end(index, launch_number);
+    result.error = announce_end(index, launch_number);
   }
 
   const volatile std::uint64_t &done_word(std::uint32_t index) const override { return done_of(index); }
@@ -100,12 +100,12 @@ public:
   // stream may not notice a fault, so this queries streams of workers, a few per call, and then the probe stream, which
   // has no error of its own.
   int fault() override {
-    const std::size_t first = asked_.peek();
-    const std::size_t count = std::min(workers_.size(), kAskedAtOnce);
+    const std::size_t first = next_query_.peek();
+    const std::size_t count = std::min(workers_.size(), kQueriesAtOnce);
     cudaError_t found = cudaSuccess;
     for (std::size_t n = 0; n <= count && !ends_the_context(found); ++n)
       found = query(n == count ? probe_ : workers_[(first + n) % workers_.size()].stream);
-    asked_.set((first + count) % workers_.size());
+    next_query_.set((first + count) % workers_.size());
     return ends_the_context(found) ? found : cudaSuccess;
   }
   bool idle(std::uint32_t index) override { return query(workers_[index].stream) != cudaErrorNotReady; }
@@ -126,14 +126,14 @@ private:
   }
 
   static constexpr std::size_t kDoneStride = 64;
-  static constexpr std::size_t kAskedAtOnce = 8;
+  static constexpr std::size_t kQueriesAtOnce = 8;
 
   struct worker {
     cudaStream_t stream = nullptr;
     bool own_stream = false;
     bool blocking = false;            ///< its stream and the legacy stream wait for each other
     cudaError_t failed = cudaSuccess; ///< error of its last launch
-    void *mail = nullptr;             ///< what the mailbox gets; NULL: the address of the slot
+    void *mail = nullptr;             ///< the value for the mailbox; NULL: the address of the slot
   };
 
   /// Any thread; it does not need a current device. Clears the thread's last CUDA error.
@@ -237,7 +237,7 @@ private:
   const graph_launch_setup setup_;
   std::vector<worker> workers_;
   cudaStream_t probe_ = nullptr;
-  shared_word<std::size_t> asked_; ///< the worker whose stream is queried next
+  shared_word<std::size_t> next_query_; ///< the worker whose stream is queried next
   write_value_fn write_value_ = nullptr;
   std::uint64_t *done_host_ = nullptr; ///< kDoneStride bytes per worker
   CUdeviceptr done_device_ = 0;

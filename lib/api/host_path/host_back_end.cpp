@@ -2,7 +2,7 @@
 #include "lib/api/host_path/host_back_end.h"
 
 #include "lib/api/host_path/host_workers.h"
-#include "lib/api/host_path/peer_launcher.h"
+#include "lib/api/host_path/upstream_launcher.h"
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
 #include "lib/api/host_path/cuda_graph_launcher.h"
 #include "lib/base/cuda_device.h"
@@ -67,7 +67,7 @@ status_or_reason host_back_end::make_launcher(const wiring &w, host_setup &setup
       {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers, contexts},
       setup.launcher);
   if (!made && w.words.any())
-    setup.launcher = std::make_shared<peer_launcher>(std::move(setup.launcher), w.words);
+    setup.launcher = std::make_shared<upstream_launcher>(std::move(setup.launcher), w.words);
   return made;
 #else
   return make_reason(CUDAQ_ERR_UNSUPPORTED, "graph workers: this library was built without the CUDA runtime");
@@ -84,7 +84,7 @@ status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
   setup.v2 = w.v2;
   if (status_or_reason found = make_launcher(w, setup))
     return found;
-  fault_told_ = false;
+  fault_reported_ = false;
   setup.options = w.options;
   setup.shared_ring = config_.shared_ring_mode != 0;
   setup.markers = config_.skip_tx_markers == 0 && !w.dataplane; // the flags are the library's own
@@ -125,7 +125,7 @@ status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
 }
 
 status_or_reason host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
-  if (fault_told_) // the run has ended, and its control words may belong to another dispatcher by now
+  if (fault_reported_) // the run has ended, and its control words may belong to another dispatcher by now
     return {};
   host_.request_stop();
   store_release(*shutdown_flag_, 1);
@@ -136,7 +136,7 @@ status_or_reason host_back_end::finish(std::uint64_t timeout_ns, steady_clock::t
                        static_cast<double>(timeout_ns) * 1e-9);
   host_.leave_ring();
   release_ring();
-  fault_told_ = true;
+  fault_reported_ = true;
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
   if (host_.fault() != 0)
     return cuda_failed("a graph", static_cast<cudaError_t>(host_.fault()));

@@ -57,7 +57,7 @@ private:
   std::shared_ptr<std::vector<std::uint64_t>> bound_flags_;
   volatile int *shutdown_flag_ = nullptr;    ///< of the run
   const volatile void *held_ring_ = nullptr; ///< the ring that is reserved or joined at the manager
-  bool fault_told_ = false;
+  bool fault_reported_ = false;
 };
 
 } // namespace cudaq::realtime::detail

@@ -16,7 +16,7 @@ using namespace cudaq::realtime::detail;
 
 struct cudaq_ringbuffer_producer_t {
   cudaq_ringbuffer_memory_t *memory; ///< NULL: the ring of another process
-  ring_producer core;
+  producer_core core;
 };
 
 namespace {
@@ -81,7 +81,7 @@ void write_lines(std::uint8_t *to, const request &r, const std::uint8_t *payload
   store_line(to, line);
 }
 
-void write_frame(const ring_producer &ring, std::uint32_t slot, const request &r, const void *payload) {
+void write_frame(const producer_core &ring, std::uint32_t slot, const request &r, const void *payload) {
   std::uint8_t *const to = ring.frame(slot);
   if (ring.with_laps())
     return write_lines(to, r, static_cast<const std::uint8_t *>(payload));
@@ -99,7 +99,7 @@ status_or_reason check_claimed(const cudaq_ringbuffer_producer_t *producer, std:
   return {};
 }
 
-status_or_reason check_payload(const ring_producer &ring, const void *payload, std::uint32_t bytes) {
+status_or_reason check_payload(const producer_core &ring, const void *payload, std::uint32_t bytes) {
   if (payload == nullptr && bytes != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "payload is NULL but payload_len is %u", bytes);
   if (kHeader + bytes > ring.stride())
@@ -110,7 +110,7 @@ status_or_reason check_payload(const ring_producer &ring, const void *payload, s
 }
 
 /// Claims the next slot, and waits for it until the deadline.
-bool claim_within(ring_producer &ring, std::uint64_t timeout_ns, std::uint32_t &slot) {
+bool claim_within(producer_core &ring, std::uint64_t timeout_ns, std::uint32_t &slot) {
   if (ring.claim(slot))
     return true;
   const auto begun = clock_type::now();
@@ -141,7 +141,7 @@ cudaq_status_t cudaq_ringbuffer_producer_open(cudaq_ringbuffer_memory_t *memory,
     if (!memory->producers.claim(0, 1))
       return make_reason(CUDAQ_ERR_STATE, "a producer's handle is open on the ring; close it first, or share it");
     try {
-      *out_producer = new cudaq_ringbuffer_producer_t{memory, ring_producer(view_of(*memory), memory->next_slot)};
+      *out_producer = new cudaq_ringbuffer_producer_t{memory, producer_core(view_of(*memory), memory->next_slot)};
     } catch (...) {
       memory->producers.store(0);
       throw;
@@ -159,7 +159,7 @@ cudaq_status_t cudaq_ringbuffer_producer_open_ring(const cudaq_ringbuffer_t *rin
       return found;
     slot_ring view = with_answers_in_place(host_view(*ring, num_slots, static_cast<std::uint32_t>(ring->rx_stride_sz)));
     view.lap_offset = memory_kind == CUDAQ_MEMORY_DEVICE_RX ? lap_distance(num_slots) : 0;
-    *out_producer = new cudaq_ringbuffer_producer_t{nullptr, ring_producer(view, 0)};
+    *out_producer = new cudaq_ringbuffer_producer_t{nullptr, producer_core(view, 0)};
     return {};
   });
 }
@@ -180,15 +180,15 @@ cudaq_status_t cudaq_ringbuffer_producer_close(cudaq_ringbuffer_producer_t *prod
   });
 }
 
-cudaq_status_t cudaq_ringbuffer_producer_claim(cudaq_ringbuffer_producer_t *producer, uint32_t most, uint32_t *out_slot,
-                                               uint32_t *out_count) {
+cudaq_status_t cudaq_ringbuffer_producer_claim(cudaq_ringbuffer_producer_t *producer, uint32_t max_count,
+                                               uint32_t *out_slot, uint32_t *out_count) {
   return guarded_brief(__func__, [&]() -> status_or_reason {
     if (producer == nullptr || out_slot == nullptr || out_count == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL",
                          producer == nullptr   ? "producer"
                          : out_slot == nullptr ? "out_slot"
                                                : "out_count");
-    producer->core.claim(most, *out_slot, *out_count);
+    producer->core.claim(max_count, *out_slot, *out_count);
     return {};
   });
 }
@@ -265,7 +265,7 @@ cudaq_status_t cudaq_ringbuffer_producer_send(cudaq_ringbuffer_producer_t *produ
   return guarded_brief(__func__, [&]() -> status_or_reason {
     if (producer == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "producer is NULL");
-    ring_producer &ring = producer->core;
+    producer_core &ring = producer->core;
     if (status_or_reason found = check_payload(ring, payload, payload_len))
       return found;
     std::uint32_t slot = 0;

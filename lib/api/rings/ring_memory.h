@@ -30,7 +30,7 @@ status_or_reason allocate_block(const cudaq_ringbuffer_options_t &o, cudaq_ringb
 status_or_reason free_block(const cudaq_ringbuffer_memory_t &memory);
 /// The block's address for a device.
 status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out);
-/// Device memory for the requests, which the CPU can write. `why`: what other ways miss.
+/// Device memory for the requests, which the CPU can write. `why`: the reasons why other ways failed.
 status_or_reason map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
                               std::unique_ptr<mapped_device_memory> &out, std::string &why);
 /// Frees them with their device current. No effect if there are none.

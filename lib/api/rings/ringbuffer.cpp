@@ -58,7 +58,7 @@ std::size_t make_record(cudaq_ringbuffer_memory_t &memory, std::size_t lap_offse
   return begin;
 }
 
-/// Frees what `memory` holds unless the ring is complete.
+/// Frees the parts in `memory` unless the ring is complete.
 struct allocation_guard {
   cudaq_ringbuffer_memory_t &memory;
   bool keep = false;
@@ -158,7 +158,7 @@ status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_me
 }
 
 /// Takes the ring out of use: its record is not found any more, also if the memory is used again. Refused while a
-/// dispatcher runs. `owner`: out: what open_record() restores.
+/// dispatcher runs. `owner`: out: the owner word, which open_record() restores.
 status_or_reason close_record(const cudaq_ringbuffer_memory_t &memory, std::uint64_t &owner) {
   ring_record *const record = memory.record;
   if (record == nullptr)

@@ -11,7 +11,7 @@
 
 namespace cudaq::qec::realtime {
 
-/// Whether make_decoder knows this name: "", or what is wrong with its form or its name. Settings are checked only by
+/// Whether make_decoder knows this name: "", or the fault of its form or its name. Settings are checked only by
 /// the decoder itself, and a plug-in only when it is loaded.
 [[nodiscard]] std::string decoder_name_refusal(std::string_view name);
 

@@ -31,7 +31,7 @@ const std::string *decoder_settings::find(std::string_view key) {
   known_.emplace_back(key);
   for (std::size_t i = 0; i < all_.size(); ++i)
     if (all_[i].first == key) {
-      asked_[i] = true;
+      used_[i] = true;
       return &all_[i].second;
     }
   return nullptr;
@@ -76,7 +76,7 @@ std::string decoder_settings::error() const {
   if (!bad_value_.empty())
     return bad_value_;
   for (std::size_t i = 0; i < all_.size(); ++i)
-    if (!asked_[i])
+    if (!used_[i])
       return "unknown setting \"" + all_[i].first + "\": known are " + joined(known_);
   return {};
 }
@@ -84,7 +84,7 @@ std::string decoder_settings::error() const {
 decoder_settings::list decoder_settings::rest() const {
   list result;
   for (std::size_t i = 0; i < all_.size(); ++i)
-    if (!asked_[i])
+    if (!used_[i])
       result.push_back(all_[i]);
   return result;
 }

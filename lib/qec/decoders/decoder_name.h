@@ -16,7 +16,7 @@ namespace cudaq::qec::realtime {
 class decoder_settings {
 public:
   using list = std::vector<std::pair<std::string, std::string>>;
-  explicit decoder_settings(list all = {}) : all_(std::move(all)), asked_(all_.size(), false) {}
+  explicit decoder_settings(list all = {}) : all_(std::move(all)), used_(all_.size(), false) {}
 
   /// The value of a setting, or the given one if it is absent. A bad value is kept for error(). `text` returns any
   /// text; `choice` one of `allowed`; `number` and `real` a number between lowest and highest.
@@ -28,7 +28,7 @@ public:
   [[nodiscard]] double real(std::string_view key, double otherwise, double lowest, double highest);
   [[nodiscard]] bool flag(std::string_view key) { return number(key, 0, 0, 1) != 0; }
 
-  /// What is wrong: the first bad value, or an unknown setting with the list of the known ones. "": nothing.
+  /// The fault: the first bad value, or an unknown setting with the list of the known ones. "": nothing.
   [[nodiscard]] std::string error() const;
   /// The settings that were not asked for. A plug-in gets them.
   [[nodiscard]] list rest() const;
@@ -38,7 +38,7 @@ private:
   void refuse(std::string_view key, std::string_view value, const std::string &wanted);
 
   list all_;
-  std::vector<bool> asked_;
+  std::vector<bool> used_;
   std::vector<std::string> known_;
   std::string bad_value_;
 };

@@ -37,7 +37,7 @@ struct matching_graph {
 /// stands for the even set: its observables, L0 and L1, are in always_flipped.
 [[nodiscard]] matching_graph make_matching_graph(const detector_error_model &model);
 
-/// PyMatching's own graph for correlated matching: its edges know what the other components of their errors are.
+/// PyMatching's own graph for correlated matching: its edges know the other components of their errors.
 /// Refused, besides what matching_graph_refusal refuses: probabilities above 1/2, since PyMatching's rule knows no
 /// negative weights; errors with equal detectors and different observables, since it keeps those of the first; and
 /// errors with very many components, or detectors with very many errors.

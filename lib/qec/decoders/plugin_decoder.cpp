@@ -40,7 +40,7 @@ std::string last_load_error() {
   return text != nullptr ? text : "unknown error of the loader";
 }
 
-/// Loads a plug-in and checks its table. Returns "" or what is wrong.
+/// Loads a plug-in and checks its table. Returns "" or the fault.
 std::string load(const std::string &path, loaded_plugin &plugin) {
   // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;

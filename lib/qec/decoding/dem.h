@@ -47,12 +47,12 @@ struct dem_limits {
   std::uint64_t nesting = 1024; ///< of repeat blocks; the parser needs no stack for it, but Stim does
 };
 
-/// Parses Stim's text format. Accepts what Stim 1.15.0 accepts when it reads a file, and refuses what it refuses,
+/// Parses Stim's text format. Accepts and refuses the same texts as Stim 1.15.0 when it reads a file,
 /// except for the limits. docs/decoding.md, "The text of a model", describes the format. An error text begins
 /// "line N: ".
 ///
-/// `components` leaves out what has no effect: errors of probability 0, and components without targets. A target that
-/// stands in a component twice is flipped twice, so it is left out, too. All count for the size of the model.
+/// `components` leaves out parts without an effect: errors of probability 0, and components without targets. A target
+/// that stands in a component twice is flipped twice, so it is left out, too. All count for the size of the model.
 [[nodiscard]] or_error<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits = {});
 
 /// log((1 - p) / p) for 0 < p < 1, the weight of an error. The quotient decides the rounding, as in PyMatching; it is

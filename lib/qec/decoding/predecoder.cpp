@@ -38,14 +38,15 @@ protected:
     for (std::size_t at = 0; at < fired.size(); ++at)
       for (std::uint64_t word = fired[at]; word != 0; word &= word - 1) {
         const int bit = std::countr_zero(word);
-        const local_decision said = decide_locally(
+        const local_decision decision = decide_locally(
             graph, fired.data(), static_cast<std::uint32_t>(at * 64) + static_cast<std::uint32_t>(bit), rule_);
-        if (!said.matched)
+        if (!decision.matched)
           residual[at] |= std::uint64_t{1} << bit;
-        if (!said.toggles)
+        if (!decision.toggles)
           continue;
         ++matched;
-        for (std::uint32_t i = graph.list_first[said.observables]; i < graph.list_first[said.observables + 1]; ++i)
+        for (std::uint32_t i = graph.list_first[decision.observables]; i < graph.list_first[decision.observables + 1];
+             ++i)
           frame[graph.lists[i] / 64] ^= std::uint64_t{1} << (graph.lists[i] % 64);
       }
     return matched;

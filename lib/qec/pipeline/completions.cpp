@@ -24,23 +24,23 @@ bool is_protocol_error(std::int32_t status) {
 
 completions::completions(pipeline_ring &ring)
     : ring_(ring), room_(std::max<std::size_t>(kLeastRoom, 4 * ring.num_slots())),
-      told_(ring.external() ? room_ + 2 * kExcess + ring.num_slots() : 1) {}
+      queued_(ring.external() ? room_ + 2 * kExcess + ring.num_slots() : 1) {}
 
-void completions::tell(const answered_request &told) noexcept {
-  if (!told_.push(told))
+void completions::enqueue(const answered_request &queued) noexcept {
+  if (!queued_.push(queued))
     lost_.add();
 }
 
-void completions::tell_unexpected(const answered_request &told) noexcept {
+void completions::enqueue_unexpected(const answered_request &queued) noexcept {
   expect();
-  tell(told);
+  enqueue(queued);
 }
 
-void completions::tell_failed_launch(const answered_request &told) noexcept {
+void completions::enqueue_failed_launch(const answered_request &queued) noexcept {
   const bool fits = is_below(room_ + kExcess);
   expect();
   if (fits)
-    tell(told);
+    enqueue(queued);
   else
     lost_.add();
 }
@@ -48,7 +48,7 @@ void completions::tell_failed_launch(const answered_request &told) noexcept {
 std::uint32_t completions::turn() {
   std::uint32_t work = 0;
   if (ring_.external()) {
-    for (answered_request r; told_.pop(r); ++work)
+    for (answered_request r; queued_.pop(r); ++work)
       deliver(r);
     return work;
   }
@@ -93,9 +93,9 @@ bool completions::collect(std::uint64_t ticket) {
   return true;
 }
 
-void completions::deliver(const answered_request &told) {
-  deliver({told.request_id, static_cast<int>(told.slot), told.error == 0 && !is_protocol_error(told.status), told.error,
-           told.status, nullptr, 0});
+void completions::deliver(const answered_request &queued) {
+  deliver({queued.request_id, static_cast<int>(queued.slot), queued.error == 0 && !is_protocol_error(queued.status),
+           queued.error, queued.status, nullptr, 0});
 }
 
 void completions::deliver(const completion &c) {

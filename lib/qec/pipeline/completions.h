@@ -34,12 +34,12 @@ public:
   /// Called after has_room(), when the worker has a request: reserves the place of its completion.
   void expect() { expected_.add(); }
   /// Queues a completion that was expected, so there is room. (A full queue would count it as lost.)
-  void tell(const answered_request &told) noexcept;
+  void enqueue(const answered_request &queued) noexcept;
   /// Queues the completion of a request that no worker has had and that was open at a stop. There is room.
-  void tell_unexpected(const answered_request &told) noexcept;
+  void enqueue_unexpected(const answered_request &queued) noexcept;
   /// Queues the completion of a failed launch. Launches do not wait for the handler: if the handler is too late, the
   /// completion is lost and counted as lost.
-  void tell_failed_launch(const answered_request &told) noexcept;
+  void enqueue_failed_launch(const answered_request &queued) noexcept;
 
   std::uint64_t completed() const { return completed_.value(); }
   std::uint64_t given_up() const { return given_up_.value(); }
@@ -51,14 +51,14 @@ public:
 private:
   bool collect(std::uint64_t ticket);
   void deliver(const experimental::completion &c);
-  void deliver(const answered_request &told);
+  void deliver(const answered_request &queued);
   bool is_below(std::uint64_t bound) const { return expected_.value() < completed_.value() + lost_.value() + bound; }
 
   pipeline_ring &ring_;
   const experimental::completion_callback *handler_ = nullptr;
   std::uint64_t oldest_ = 0; ///< no smaller ticket is open
   const std::uint64_t room_; ///< queued completions from which on workers take no request
-  bounded_queue<answered_request> told_;
+  bounded_queue<answered_request> queued_;
   counter expected_; ///< completions that were queued, lost, or will be queued
   counter completed_, given_up_, handler_errors_, lost_;
   shared_word<std::uint32_t> in_handler_;

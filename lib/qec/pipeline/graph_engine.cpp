@@ -92,7 +92,7 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
   if (!ring_.external())
     return;
   if (const std::uint64_t open = w.open.load(); open != 0)
-    tell_failed(w, open);
+    report_failed(w, open);
   record.request_id = header.request_id;
   w.slot.store(slot);
   w.request_id.store(header.request_id);
@@ -100,10 +100,10 @@ void graph_engine::arm(worker &w, const void *slot_dev) {
 }
 
 // External rings only: on the own ring the consumer finds the dispatcher's answer.
-void graph_engine::tell_failed(worker &w, std::uint64_t open) {
-  const answered_request told{w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_LAUNCH_FAILED, cudaErrorUnknown};
+void graph_engine::report_failed(worker &w, std::uint64_t open) {
+  const answered_request queued{w.request_id.load(), w.slot.load(), CUDAQ_RPC_ERR_LAUNCH_FAILED, cudaErrorUnknown};
   if (w.open.claim(open, 0))
-    responder_.failed_launch(told);
+    responder_.failed_launch(queued);
 }
 
 bool graph_engine::has_job(const worker &w, cudaq_host_job_t &job) const {
@@ -116,7 +116,7 @@ bool graph_engine::take(int id, std::uint32_t &slot) {
   if (w.launched.load() == w.taken) {
     const std::uint64_t open = w.open.load();
     if (open != 0 && !has_job(w, job))
-      tell_failed(w, open);
+      report_failed(w, open);
     return false;
   }
   w.taken = w.launched.load();

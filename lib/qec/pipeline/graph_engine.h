@@ -29,7 +29,7 @@ public:
   bool release(int worker, bool ended) noexcept override;
 
 private:
-  /// The dispatcher's thread calls the hooks; `launched` publishes what they write for the worker's thread.
+  /// The dispatcher's thread calls the hooks; `launched` publishes their writes to the worker's thread.
   struct alignas(64) worker {
     worker(graph_engine &of, int number, const experimental::gpu_worker_resources &with)
         : engine(of), id(number), resources(with) {}
@@ -47,7 +47,7 @@ private:
   static void before_launch(void *self, void *slot_dev, cudaStream_t stream);
   static void after_launch(void *self, void *slot_dev, cudaStream_t stream);
   void arm(worker &w, const void *slot_dev);
-  void tell_failed(worker &w, std::uint64_t open);
+  void report_failed(worker &w, std::uint64_t open);
   bool has_job(const worker &w, cudaq_host_job_t &job) const;
 
   pipeline_ring &ring_;

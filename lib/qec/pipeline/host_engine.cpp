@@ -88,23 +88,23 @@ stage_launch host_engine::launch(int id, std::uint32_t slot) {
                        ring_.tx_slot(slot) + CUDAQ_RPC_HEADER_SIZE,
                        ring_.max_payload(),
                        0};
-  stage_launch said;
+  stage_launch result;
   if (w.ready_flag != nullptr) // a stage that failed may have left it set
     store_release(*w.ready_flag, 0);
   try {
     if (w.pre_launch_fn != nullptr)
       w.pre_launch_fn(w.pre_launch_data, slot_dev, nullptr);
-    said.error = w.host_stage_fn(w.host_stage_data, &call);
-    self.runs = said.error == 0 && w.ready_flag != nullptr;
-    if (said.error == 0 && w.post_launch_fn != nullptr)
+    result.error = w.host_stage_fn(w.host_stage_data, &call);
+    self.runs = result.error == 0 && w.ready_flag != nullptr;
+    if (result.error == 0 && w.post_launch_fn != nullptr)
       w.post_launch_fn(w.post_launch_data, slot_dev, nullptr);
   } catch (abi::__forced_unwind &) { // pthread_exit in the stage
     throw;
   } catch (...) {
-    said.error = cudaErrorUnknown;
+    result.error = cudaErrorUnknown;
   }
-  said.response_size = call.response_size;
-  return said;
+  result.response_size = call.response_size;
+  return result;
 }
 
 stage_outlook host_engine::look_at(int id, std::uint64_t) {

@@ -32,10 +32,10 @@ void ring_buffer_injector::submit(std::uint32_t function_id, const void *payload
                                   std::uint64_t request_id) {
   idle_strategy idle = state_->idle;
   for (bool stalled = false;; stalled = true) {
-    const pipeline_ring::admission said = state_->ring.submit(function_id, payload, payload_size, request_id);
-    if (said == pipeline_ring::admission::accepted)
+    const pipeline_ring::admission admitted = state_->ring.submit(function_id, payload, payload_size, request_id);
+    if (admitted == pipeline_ring::admission::accepted)
       return;
-    if (said == pipeline_ring::admission::closed)
+    if (admitted == pipeline_ring::admission::closed)
       throw std::runtime_error("pipeline: submit: the pipeline is stopped; call start first");
     if (!stalled) {
       state_->stalls.bump();

@@ -269,9 +269,9 @@ void pipeline_core::end_after_failed_start() noexcept {
 
 bool pipeline_core::answer_claimed(int slot, std::uint64_t generation, const std::size_t *size, int status) {
   const auto at = static_cast<std::uint32_t>(slot);
-  const answer said = size != nullptr ? checked_answer(status, *size, ring_.max_payload())
-                                      : framed_answer(ring_.tx_slot(at), ring_.max_payload());
-  return responder_.give(at, generation, said);
+  const answer response = size != nullptr ? checked_answer(status, *size, ring_.max_payload())
+                                          : framed_answer(ring_.tx_slot(at), ring_.max_payload());
+  return responder_.publish(at, generation, response);
 }
 
 request_record &pipeline_core::record_to_complete(int slot, int status) {

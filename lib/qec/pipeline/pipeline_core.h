@@ -27,7 +27,7 @@
 //   worker 0    ready           stage_worker::is_ready       ready_flag 2; phase_ ready
 //               CPU stage       stage_worker::run_cpu_stage  state {7, called}; 16 bytes in response_buffer
 //               own the answer  finish_stage, is_mine        state {7, none}
-//               answer          responder::give              cudaq_host_complete_deferred writes the response header,
+//               answer          responder::publish           cudaq_host_complete_deferred writes the response header,
 //                                                            then tx = address of the slot, job {8, open}
 //               free worker     stage_worker::done           ready_flag 0; phase_ idle; graph_engine::release lets
 //                                                            the dispatcher launch worker 0 again
@@ -42,11 +42,11 @@
 //                  answers with the stage's result.
 //   deferred       The CPU stage returns DEFERRED_COMPLETION: state {7, deferred}, and the worker is free. The thread
 //                  that calls complete_deferred takes the state to {7, none} and answers.
-//   early answer   Worker 0 answers before the row "deferred": job {7, early}, then {7, left}. The dispatcher publishes
-//                  when graph_engine::after_launch has returned. (If the worker is still storing its answer then, the
-//                  job is {7, passed_on}, and the worker publishes.)
-//   external ring  No ticket; request_id is the frame's. responder::give notifies the consumer with completions::tell.
-//                  The ring's own consumer collects the tx flag.
+//   early answer   Worker 0 answers before the row "deferred": job {7, early}, then {7, completion_stored}. The
+//                  dispatcher publishes when graph_engine::after_launch has returned. (If the worker is still storing
+//                  its answer then, the job is {7, completer_publishes}, and the worker publishes.)
+//   external ring  No ticket; request_id is the frame's. responder::publish notifies the consumer with
+//                  completions::enqueue. The ring's own consumer collects the tx flag.
 //   stop           1. Own ring: requests may finish during the grace period. If some have not, give_up is 1: a worker
 //                     whose stage is not ready takes the state from with_worker to none and answers SHUTTING_DOWN. It
 //                     takes no request before that stage has ended.
@@ -142,7 +142,7 @@ private:
   bool drain(time_point deadline);
   bool stop_dispatcher(std::uint64_t timeout_ns, stop_findings &found);
   int join_workers(time_point deadline, stop_findings &found);
-  bool answers_are_told(stop_findings &found);
+  bool answers_are_queued(stop_findings &found);
   void end_consumer(stop_findings &found);
   void end_stages(stop_findings &found);
   static request_phase take_back(request_record &record);

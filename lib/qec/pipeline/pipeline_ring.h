@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline's ring: which request may use a slot, and what the pipeline keeps for it besides the frame.
+// The pipeline's ring: which request may use a slot, and the record that the pipeline keeps for it besides the frame.
 //
 // A ticket is the number of a submitted request; ticket t uses slot t mod n. The flags alone do not show whether an
 // injector with an earlier ticket still has to write into a slot. So each slot has a word with the ticket that it

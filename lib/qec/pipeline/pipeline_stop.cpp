@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stop: close, drain, stop the dispatcher, end the threads, report what is left. docs/pipeline.md has the order and the
-// reasons.
+// Stop: close, drain, stop the dispatcher, end the threads, report requests that are left. docs/pipeline.md has the
+// order and the reasons.
 #include "lib/qec/pipeline/pipeline_core.h"
 #include "lib/qec/pipeline/pipeline_thread.h"
 
@@ -89,7 +89,7 @@ void pipeline_core::stop() {
   found.stuck_threads = join_workers(steady_clock::now() + kEndTime, found);
   if (stopped) {
     take_back_open_requests();
-    if (answers_are_told(found))
+    if (answers_are_queued(found))
       end_consumer(found);
   } else { // the dispatcher may still answer and call the hooks; the next stop tries again
     ++found.stuck_threads;
@@ -153,7 +153,7 @@ int pipeline_core::join_workers(time_point deadline, stop_findings &found) {
 
 /// A thread that has claimed a request has still to answer it, or to notify the consumer that it was too late: a
 /// complete_deferred, or a worker that did not end in time. False: the consumer must stay for these threads.
-bool pipeline_core::answers_are_told(stop_findings &found) {
+bool pipeline_core::answers_are_queued(stop_findings &found) {
   const auto by_workers = [this] {
     return std::all_of(workers_.begin(), workers_.end(),
                        [](const worker_thread &w) { return w.turns->in_flight().none(); });
@@ -206,11 +206,11 @@ void pipeline_core::take_back_open_requests() {
     const request_phase was = take_back(record);
     if (was == request_phase::none || !ring_.external())
       continue;
-    const answered_request told{record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0};
+    const answered_request queued{record.request_id, slot, CUDAQ_RPC_ERR_SHUTTING_DOWN, 0};
     if (was == request_phase::queued)
-      completions_.tell_unexpected(told);
+      completions_.enqueue_unexpected(queued);
     else
-      completions_.tell(told);
+      completions_.enqueue(queued);
   }
 }
 

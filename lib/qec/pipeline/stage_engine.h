@@ -17,7 +17,7 @@ struct stage_launch {
   std::size_t response_size = 0; ///< without a CPU stage: number of bytes of the answer
 };
 
-/// What an engine knows of a stage that a worker waits for.
+/// The state of a stage that a worker waits for, as far as its engine knows.
 struct stage_outlook {
   enum class outcome {
     open,     ///< it may end
@@ -38,7 +38,7 @@ public:
   /// wire registers the workers' functions with a dispatcher that does not run; unwire removes them.
   virtual void wire(cudaq_dispatcher_t *dispatcher) = 0;
   virtual void unwire(cudaq_dispatcher_t *dispatcher) noexcept = 0;
-  /// Called before the first request. Throws what a worker's stage_begin_fn throws.
+  /// Called before the first request. Passes on an exception of a worker's stage_begin_fn.
   virtual void begin_stages() = 0;
   /// Called after the dispatcher has stopped and the workers have ended. Returns the number of workers whose stage has
   /// not ended.

@@ -25,34 +25,34 @@ constexpr auto kBetweenLooks = std::chrono::milliseconds(1);
 constexpr std::uint32_t kLooks = 32;
 } // namespace
 
-bool responder::give(std::uint32_t slot, std::uint64_t generation, const answer &said) {
+bool responder::publish(std::uint32_t slot, std::uint64_t generation, const answer &response) {
   // After the answer the slot may belong to the next request, so all fields are read before.
   request_record &record = ring_.record(slot);
-  if (said.stage_error != 0) // else another thread may have answered, and the slot may have the next request
-    record.error = said.stage_error;
-  answered_request told{record.request_id, slot, said.status, said.stage_error};
-  const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(told.request_id)};
-  const cudaq_status_t status = cudaq_host_complete_deferred(dispatcher_, &job, said.status, said.result_size);
+  if (response.stage_error != 0) // else another thread may have answered, and the slot may have the next request
+    record.error = response.stage_error;
+  answered_request queued{record.request_id, slot, response.status, response.stage_error};
+  const cudaq_host_job_t job{generation, slot, static_cast<std::uint32_t>(queued.request_id)};
+  const cudaq_status_t status = cudaq_host_complete_deferred(dispatcher_, &job, response.status, response.result_size);
   const bool mine = status == CUDAQ_OK;
   if (!mine && status != CUDAQ_ERR_STATE) // not answered: its slot stays occupied until stop
     note(cudaq_last_error_message());
   if (!mine)
-    told.status = CUDAQ_RPC_ERR_SHUTTING_DOWN;
+    queued.status = CUDAQ_RPC_ERR_SHUTTING_DOWN;
   if (ring_.external()) // on the own ring the consumer reads all of this from the slot
-    completions_.tell(told);
+    completions_.enqueue(queued);
   return mine;
 }
 
-void responder::gone(const answered_request &told) {
+void responder::report_device_fault(const answered_request &queued) {
   stage_errors.add();
   if (ring_.external())
-    completions_.tell(told);
+    completions_.enqueue(queued);
 }
 
-void responder::failed_launch(const answered_request &told) {
+void responder::failed_launch(const answered_request &queued) {
   stage_errors.add();
   if (ring_.external())
-    completions_.tell_failed_launch(told);
+    completions_.enqueue_failed_launch(queued);
 }
 
 void responder::note(const char *what) noexcept {
@@ -89,7 +89,7 @@ std::uint32_t stage_worker::turn() {
     finish(request_phase::with_worker, {CUDAQ_RPC_ERR_SHUTTING_DOWN, 0}, phase_ == phase::ready);
     return 1;
   }
-  return ++looks_ % kLooks == 0 && is_time_to_ask() && forget_lost() ? 1 : 0;
+  return ++looks_ % kLooks == 0 && is_time_to_look() && drop_lost_stage() ? 1 : 0;
 }
 
 stage_launch stage_worker::launch() {
@@ -121,19 +121,19 @@ bool stage_worker::begin() {
     return true;
   }
   show(activity::gpu_stage);
-  stage_launch said;
+  stage_launch launched;
   try {
-    said = launch();
+    launched = launch();
   } catch (abi::__forced_unwind &) { // pthread_exit in the stage
     exited(request_phase::with_worker, false);
     throw;
   }
-  if (said.error != 0) {
+  if (launched.error != 0) {
     responder_.stage_errors.add();
-    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, said.error}, false);
+    finish(request_phase::with_worker, {CUDAQ_RPC_ERR_LAUNCH_FAILED, 0, launched.error}, false);
     return true;
   }
-  response_size_ = said.response_size;
+  response_size_ = launched.response_size;
   show(activity::waiting);
   return true;
 }
@@ -219,16 +219,16 @@ void stage_worker::exited(request_phase from, bool ended) {
   finish(from, {CUDAQ_RPC_ERR_HANDLER_THREW, 0}, ended);
 }
 
-bool stage_worker::is_time_to_ask() {
+bool stage_worker::is_time_to_look() {
   const auto now = steady_clock::now();
-  if (now - asked_ < kBetweenLooks)
+  if (now - last_look_ < kBetweenLooks)
     return false;
-  asked_ = now;
+  last_look_ = now;
   return true;
 }
 
 /// For a failed device, whose stages never end.
-bool stage_worker::forget_lost() {
+bool stage_worker::drop_lost_stage() {
   stage_outlook seen;
   try {
     seen = engine_.look_at(id_, generation_);
@@ -246,9 +246,9 @@ bool stage_worker::forget_lost() {
   {
     const in_flight_completions::one inside(in_flight_);
     request_record &record = ring_.record(slot_);
-    const answered_request told{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
+    const answered_request queued{record.request_id, slot_, CUDAQ_RPC_ERR_DEVICE_FAULT, cudaErrorUnknown};
     if (record.state.claim(generation_, request_phase::with_worker, request_phase::none))
-      responder_.gone(told);
+      responder_.report_device_fault(queued);
   }
   done();
   return true;
@@ -262,11 +262,11 @@ bool stage_worker::is_mine(request_phase from) {
   return false;
 }
 
-void stage_worker::finish(request_phase from, const answer &said, bool ended) {
+void stage_worker::finish(request_phase from, const answer &response, bool ended) {
   {
     const in_flight_completions::one inside(in_flight_);
     if (is_mine(from))
-      responder_.give(slot_, generation_, said);
+      responder_.publish(slot_, generation_, response);
   }
   done(ended);
 }
@@ -275,7 +275,7 @@ void stage_worker::finish_stage(request_phase from, std::size_t size) {
   {
     const in_flight_completions::one inside(in_flight_);
     if (is_mine(from))
-      responder_.give(slot_, generation_, stage_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
+      responder_.publish(slot_, generation_, stage_answer(ring_.tx_slot(slot_), size, ring_.max_payload()));
   }
   done();
 }

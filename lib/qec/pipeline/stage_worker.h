@@ -45,12 +45,12 @@ public:
   void answer_through(cudaq_dispatcher_t *dispatcher) { dispatcher_ = dispatcher; }
 
   /// Answers a request that the caller has claimed (its phase is none). False: a stop has answered it before.
-  bool give(std::uint32_t slot, std::uint64_t generation, const answer &said);
+  bool publish(std::uint32_t slot, std::uint64_t generation, const answer &response);
 
   /// A worker's request that the dispatcher has answered with an error.
-  void gone(const answered_request &told);
+  void report_device_fault(const answered_request &queued);
   /// The same for a launch that no worker has taken. Called from any thread; does not wait.
-  void failed_launch(const answered_request &told);
+  void failed_launch(const answered_request &queued);
 
   /// A worker may take a request. After it has taken one, it calls taken().
   bool may_take() const { return !ring_.external() || completions_.has_room() || give_up.load() != 0; }
@@ -87,7 +87,7 @@ public:
   /// The worker has no request. Called on the worker's thread.
   bool idle() const { return phase_ == phase::idle || phase_ == phase::abandoned; }
 
-  /// For reports: what the worker does, in slot().
+  /// For reports: the present activity of the worker, in slot().
   enum class activity : std::uint32_t { idle, gpu_stage, waiting, cpu_stage };
   activity doing() const { return static_cast<activity>(doing_.peek()); }
   std::uint32_t slot() const { return slot_seen_.peek(); }
@@ -105,11 +105,11 @@ private:
   void threw(const char *what);
   void exited(request_phase from, bool ended);
   bool is_mine(request_phase from);
-  void finish(request_phase from, const answer &said, bool ended = true);
+  void finish(request_phase from, const answer &response, bool ended = true);
   void finish_stage(request_phase from, std::size_t size);
   void done(bool ended = true);
-  bool is_time_to_ask();
-  bool forget_lost();
+  bool is_time_to_look();
+  bool drop_lost_stage();
   void show(activity what) { doing_.set(static_cast<std::uint32_t>(what)); }
 
   const int id_;
@@ -123,8 +123,8 @@ private:
   std::uint32_t slot_ = 0;
   std::uint64_t generation_ = 0;
   std::size_t response_size_ = 0;
-  std::uint32_t looks_ = 0;                                   ///< looks that found the stage not ready
-  cudaq::realtime::detail::steady_clock::time_point asked_{}; ///< the last call of stage_engine::look_at()
+  std::uint32_t looks_ = 0;                                       ///< looks that found the stage not ready
+  cudaq::realtime::detail::steady_clock::time_point last_look_{}; ///< the last call of stage_engine::look_at()
   shared_word<std::uint32_t> doing_, slot_seen_;
   alignas(64) in_flight_completions in_flight_;
 };

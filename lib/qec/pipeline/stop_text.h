@@ -10,8 +10,8 @@
 
 namespace cudaq::qec::realtime::detail {
 
-/// The text of a stop_report: findings, separated by "; ". A stop must not fail, so its text needs no allocation: what
-/// does not fit is left out.
+/// The text of a stop_report: findings, separated by "; ". A stop must not fail, so its text needs no allocation:
+/// findings that do not fit are left out.
 class stop_text {
 public:
   bool empty() const { return size_ == 0; }

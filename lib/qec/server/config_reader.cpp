@@ -76,7 +76,7 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
   return config;
 }
 
-/// What this server cannot do although the field is known.
+/// Values of known fields that this server does not support.
 std::string refusal_of(const config_node &map, std::size_t index) {
   const std::string path = "decoders[" + std::to_string(index) + "].";
   if (const config_node *const dispatch = map.find("dispatch"); dispatch != nullptr && dispatch->text != "host")

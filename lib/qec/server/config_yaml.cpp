@@ -11,7 +11,7 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-/// What a configuration may not have; the text has the place.
+/// A fault of a configuration; the text names the place.
 struct refusal : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -8,14 +8,14 @@
 
 namespace cudaq::qec::realtime {
 
-/// What the `type` of a configuration means here.
+/// The decoder that the `type` of a configuration means here.
 struct decoder_type {
   std::string name;             ///< for make_decoder
   bool table_of_errors = false; ///< single_error_lut or multi_error_lut: all errors have one probability
 };
 
 /// A name of docs/decoding.md, or the name of another server's decoder that has an equal here. Any other name is
-/// refused, with what to use instead if the decoder is known.
+/// refused, with the type to use instead if the decoder is known.
 [[nodiscard]] or_error<decoder_type> decoder_type_of(std::string_view type);
 
 } // namespace cudaq::qec::realtime

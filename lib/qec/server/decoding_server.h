@@ -21,7 +21,7 @@ struct decoder_setup {
   std::unique_ptr<decoding_unit> unit;
 };
 
-/// What became of a new configuration. After `rejected` and `busy` the old one is in use; after busy, decoders that
+/// The result of a new configuration. After `rejected` and `busy` the old one is in use; after busy, decoders that
 /// already used the new one return to the old one between shots.
 enum class reload_outcome : std::uint8_t { applied, rejected, busy };
 struct reload_result {
@@ -42,7 +42,7 @@ public:
   /// From now on requests are answered not_ready. Those that were taken are still served: idle() tells when.
   void close() noexcept { closed_.store(1); }
   [[nodiscard]] bool idle() const noexcept;
-  /// Closes, serves what was taken, and ends the threads. False: one still runs at the deadline.
+  /// Closes, serves the requests that were taken, and ends the threads. False: one still runs at the deadline.
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
 
   /// Serves a request, or takes it for later. True: `now` is its answer; bytes of `result` were written. False: the

@@ -22,7 +22,8 @@ struct sparse_rows {
   }
 };
 
-/// One decoder of the server with what turns the bits of its stream into detection events. Not for two threads at once.
+/// One decoder of the server, with the converter of the bits of its stream into detection events. Not for two threads
+/// at once.
 class decoding_unit {
 public:
   /// `from_measurements`: row d has the measurements whose XOR is detector d; without rows the bits of a shot are the

@@ -27,7 +27,7 @@ struct decoder_limits {
   bool operator==(const decoder_limits &) const = default;
 };
 
-/// What a decoder has done since start. `by_status`: answers of enqueue, get_corrections and reset.
+/// Counts of a decoder since start. `by_status`: answers of enqueue, get_corrections and reset.
 struct decoder_counts {
   std::uint64_t requests = 0, shots = 0, busy = 0, too_old = 0, failed_one_shots = 0, exchanges = 0;
   std::array<std::uint64_t, kServerStatuses> by_status{};
@@ -53,7 +53,7 @@ public:
 
   /// Starts the thread, if there is a queue. "": started; else the reason.
   std::string start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
-  /// Serves what is in the queue and ends the thread. False: it still runs at the deadline.
+  /// Serves the requests in the queue and ends the thread. False: it still runs at the deadline.
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
 
   /// Serves a request, or takes it for later. True: `now` is its answer. False: it was taken, and the receiver gets

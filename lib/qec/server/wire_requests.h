@@ -49,8 +49,8 @@ struct wire_request {
   std::span<const std::uint8_t> bits; ///< of enqueue and one_shot
 };
 
-/// What read_request found. `knows_decoder`: request.function and request.decoder_id are valid although the rest of the
-/// request is not.
+/// The result of read_request. `knows_decoder`: request.function and request.decoder_id are valid although the rest of
+/// the request is not.
 struct read_result {
   server_status status = server_status::bad_request;
   bool knows_decoder = false;

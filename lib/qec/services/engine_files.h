@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model files and the engines built from them: what a saved engine depends on, and when it may be used again. Nothing
-// here depends on TensorRT; tests replace the engine_maker.
+// Model files and the engines built from them: the facts that a saved engine depends on, and when it may be used again.
+// Nothing here depends on TensorRT; tests replace the engine_maker.
 #pragma once
 
 #include "lib/qec/decoding/or_error.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one format stores the bits of a shot. Only shot_reader and shot_writer use these classes: they check what a codec
-// does not.
+// How one format stores the bits of a shot. Only shot_reader and shot_writer use these classes; they check the
+// indices and the errors of the file.
 #pragma once
 
 #include "lib/qec/shots/shot_format.h"

@@ -75,9 +75,9 @@ struct shot_reader::input {
   std::vector<std::uint64_t> hits;
   std::uint64_t bytes = 0, shot_begin = 0; ///< given to stdio; the same before the present shot
   bool too_long = false;
-  std::function<bool()> asked; ///< to stop; may be empty
-  bool stopped = false;        ///< the file was ended because of it
-  int error = 0;               ///< errno of a read
+  std::function<bool()> stop_requested; ///< to stop; may be empty
+  bool stopped = false;                 ///< the file was ended because of it
+  int error = 0;                        ///< errno of a read
   char last = '\n';
 
   input(const std::string &path, shot_format format_, shot_bits bits_)
@@ -97,7 +97,7 @@ struct shot_reader::input {
     in.too_long = in.bytes - in.shot_begin > longest_shot(in.bits, in.format);
     if (in.too_long)
       return 0;
-    in.stopped = in.wait_until_asked();
+    in.stopped = in.wait_for_input_or_stop();
     if (in.stopped)
       return 0;
     ssize_t got = 0;
@@ -112,14 +112,14 @@ struct shot_reader::input {
     }
     return got;
   }
-  /// Waits until there is something to read. True: the reader was asked to stop.
-  [[nodiscard]] bool wait_until_asked() const {
+  /// Waits until there is something to read. True: the reader is to stop.
+  [[nodiscard]] bool wait_for_input_or_stop() const {
     constexpr int kLookMs = 100;
-    if (!asked)
+    if (!stop_requested)
       return false;
-    for (pollfd readable{fd, POLLIN, 0}; !asked();)
+    for (pollfd readable{fd, POLLIN, 0}; !stop_requested();)
       if (poll(&readable, 1, kLookMs) > 0)
-        return asked();
+        return stop_requested();
     return true;
   }
   /// Only the question for the position is answered.
@@ -131,7 +131,7 @@ struct shot_reader::input {
   }
 
   [[noreturn]] void fail(std::uint64_t shot, const std::string &why) {
-    // What stopped the file is the reason, not what the decoder made of it.
+    // A read error comes first: the fault that the format's reader has found is only its consequence.
     if (error != 0)
       throw shot_file_error(name + ": cannot be read: " + std::strerror(error));
     const off_t at = ftello(file);
@@ -186,7 +186,9 @@ shot_reader::~shot_reader() = default;
 
 const std::string &shot_reader::name() const noexcept { return input_->name; }
 
-void shot_reader::stop_when(std::function<bool()> asked) noexcept { input_->asked = std::move(asked); }
+void shot_reader::stop_when(std::function<bool()> stop_requested) noexcept {
+  input_->stop_requested = std::move(stop_requested);
+}
 
 bool shot_reader::read(std::span<std::uint8_t> detectors, std::span<std::uint8_t> observables) {
   input &in = *input_;

@@ -38,9 +38,10 @@ public:
   /// that a dets shot lists twice cancels, as in Stim. After an exception no more shots can be read.
   bool read(std::span<std::uint8_t> detectors, std::span<std::uint8_t> observables);
 
-  /// After `asked` returns true, read() returns false as at the end of the file, even while it waits for a pipe. A shot
-  /// that is then incomplete is left out. `asked` is called by read(); while it waits, about every 100 ms.
-  void stop_when(std::function<bool()> asked) noexcept;
+  /// After `stop_requested` returns true, read() returns false as at the end of the file, even while it waits for a
+  /// pipe. A shot that is then incomplete is left out. While it waits, read() calls
+  /// `stop_requested` about every 100 ms.
+  void stop_when(std::function<bool()> stop_requested) noexcept;
 
   /// Shots that were read.
   [[nodiscard]] std::uint64_t shots() const noexcept { return shots_; }

@@ -11,7 +11,7 @@ namespace cudaq::realtime::detail {
 class cpu_roce_dataplane {
 public:
   explicit cpu_roce_dataplane(cpu_roce_exchange &exchange) : exchange_(exchange) {
-    lent_.reserve(exchange.options().num_slots);
+    taken_.reserve(exchange.options().num_slots);
   }
 
   cudaq_rx_status_t poll(std::uint32_t &slot);
@@ -21,7 +21,7 @@ private:
   void take_back_dropped();
 
   cpu_roce_exchange &exchange_;
-  std::vector<std::uint32_t> lent_; ///< in no order
+  std::vector<std::uint32_t> taken_; ///< in no order
   std::uint32_t empty_polls_ = 0;
 };
 

@@ -56,13 +56,13 @@ bool cpu_roce_exchange::take_back(steady_clock::time_point deadline, const std::
     ended_ = true;
     forget();
   }
-  const auto none_lent = [this] {
+  const auto none_taken = [this] {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return num_lent_ == 0;
+    return num_taken_ == 0;
   };
-  wait_until(deadline, [&] { return none_lent() || give_up(); });
+  wait_until(deadline, [&] { return none_taken() || give_up(); });
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (num_lent_ != 0)
+  if (num_taken_ != 0)
     return false;
   out = std::move(pair_);
   return true;
@@ -143,14 +143,14 @@ std::optional<std::uint32_t> cpu_roce_exchange::poll() {
       refuse_overwritten(slot);
       continue;
     }
-    slots_[slot].in = phase::lent;
-    ++num_lent_;
+    slots_[slot].in = phase::taken;
+    ++num_taken_;
     return slot;
   }
   return {};
 }
 
-/// Takes what has completed.
+/// Takes the completions of the queue pair.
 void cpu_roce_exchange::reap() {
   std::array<rdma_completion, 16> done;
   const std::uint32_t n = pair_->poll(done);
@@ -224,14 +224,14 @@ bool cpu_roce_exchange::fits(std::uint32_t slot, const cudaq_rpc_header_t &heade
 
 /// The answer of a slot that waits is complete: only the request is lost.
 void cpu_roce_exchange::mark_overwritten(std::uint32_t slot) {
-  slot_record &record = slots_[slot];
-  if (record.overwritten || (record.in != phase::ready && record.in != phase::lent))
+  exchange_slot &record = slots_[slot];
+  if (record.overwritten || (record.in != phase::ready && record.in != phase::taken))
     return;
   record.overwritten = true;
   counters_.overwritten.bump();
 }
 
-/// What is no request is not answered.
+/// Answers a request with a status. A frame that is no request is not answered.
 void cpu_roce_exchange::refuse(const cudaq_rpc_header_t &header, std::int32_t status) {
   if (header.magic != CUDAQ_RPC_MAGIC_REQUEST)
     return;
@@ -243,23 +243,23 @@ void cpu_roce_exchange::refuse(const cudaq_rpc_header_t &header, std::int32_t st
 }
 
 void cpu_roce_exchange::refuse_overwritten(std::uint32_t slot) {
-  slots_[slot].in = phase::lent; // for a moment
-  ++num_lent_;
+  slots_[slot].in = phase::taken; // for a moment
+  ++num_taken_;
   complete_frame(slot, CUDAQ_RPC_ERR_BUSY);
   send_or_wait(slot);
 }
 
 // --- answers ---
 
-status_or_reason cpu_roce_exchange::check_lent(std::uint32_t slot) const {
-  if (slot < slots_.size() && slots_[slot].in == phase::lent)
+status_or_reason cpu_roce_exchange::check_taken(std::uint32_t slot) const {
+  if (slot < slots_.size() && slots_[slot].in == phase::taken)
     return {};
   return make_reason(CUDAQ_ERR_INVALID_ARG, "slot %u: the loop does not have it", slot);
 }
 
 status_or_reason cpu_roce_exchange::answer(std::uint32_t slot, std::int32_t status) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (status_or_reason refused = check_lent(slot))
+  if (status_or_reason refused = check_taken(slot))
     return refused;
   if (up() && launched_)
     reap(); // it may have been overwritten meanwhile
@@ -277,7 +277,7 @@ status_or_reason cpu_roce_exchange::answer(std::uint32_t slot, std::int32_t stat
 
 status_or_reason cpu_roce_exchange::drop(std::uint32_t slot) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (status_or_reason refused = check_lent(slot))
+  if (status_or_reason refused = check_taken(slot))
     return refused;
   if (up()) {
     counters_.unanswered.bump();
@@ -305,7 +305,7 @@ void cpu_roce_exchange::complete_frame(std::uint32_t slot, std::int32_t status) 
 }
 
 void cpu_roce_exchange::free_slot(std::uint32_t slot) {
-  num_lent_ -= slots_[slot].in == phase::lent;
+  num_taken_ -= slots_[slot].in == phase::taken;
   slots_[slot].in = phase::free;
   slots_[slot].overwritten = false;
 }
@@ -313,7 +313,7 @@ void cpu_roce_exchange::free_slot(std::uint32_t slot) {
 void cpu_roce_exchange::send_or_wait(std::uint32_t slot) {
   if (waiting_.empty() && num_sends_ < most_sends())
     return send_answer(slot);
-  --num_lent_;
+  --num_taken_;
   slots_[slot].in = phase::waiting;
   waiting_.push_back(slot);
 }

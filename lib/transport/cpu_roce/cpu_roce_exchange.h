@@ -6,9 +6,9 @@
 //
 //   slot 0: free      write to slot 0 with immediate 0     3 receives; the header is checked and noted
 //   slot 0: ready     poll() returns 0
-//   slot 0: lent      the dispatcher executes it. A write to slot 0 now breaks the rule: it takes a receive, which is
+//   slot 0: taken     the dispatcher executes it. A write to slot 0 now breaks the rule: it takes a receive, which is
 //                     posted again at once, is answered BUSY, and marks the slot as overwritten
-//   slot 0: lent      answer(0): the frame is sent from TX slot 0; 4 receives again
+//   slot 0: taken     answer(0): the frame is sent from TX slot 0; 4 receives again
 //   slot 0: free      the peer has the answer, and may write
 //
 // With RC one receive is posted for each free slot, so a peer that has no credit waits in its adapter.
@@ -39,7 +39,7 @@ public:
   std::uint8_t *rx_slot(std::uint32_t slot) const { return ring_.rx_data_host + slot * ring_.rx_stride_sz; }
   volatile std::uint64_t &rx_flag(std::uint32_t slot) const { return ring_.rx_flags_host[slot]; }
   volatile std::uint64_t &tx_flag(std::uint32_t slot) const { return ring_.tx_flags_host[slot]; }
-  /// What the port must register, and how much is posted at most.
+  /// The memory that the port must register, and the most requests that are posted at a time.
   rdma_memory memory();
   std::uint32_t most_receives() const { return options_.receives(); }
   std::uint32_t most_sends() const { return 2 * options_.num_slots + kRefusals; }
@@ -66,7 +66,7 @@ public:
   void disconnect();
 
   // --- the loop ---
-  /// The slot of a request that has arrived; it is lent until answer or drop.
+  /// The slot of a request that has arrived; the dispatcher has it until answer or drop.
   std::optional<std::uint32_t> poll();
   /// Sends the frame in TX slot `slot`, or `status` if it is not 0. After it, the slot is the peer's.
   status_or_reason answer(std::uint32_t slot, std::int32_t status = 0);
@@ -80,10 +80,10 @@ private:
   enum class phase : std::uint8_t {
     free,   ///< the peer may write
     ready,  ///< a request has arrived, and waits for poll
-    lent,   ///< the dispatcher has it
+    taken,  ///< the dispatcher has it
     waiting ///< the answer waits, because the adapter has no room for it
   };
-  struct slot_record {
+  struct exchange_slot {
     phase in = phase::free;
     bool overwritten = false;
     std::uint32_t request_id = 0;
@@ -108,7 +108,7 @@ private:
   void free_slot(std::uint32_t slot);
   void break_connection(const char *reason);
   void forget();
-  status_or_reason check_lent(std::uint32_t slot) const;
+  status_or_reason check_taken(std::uint32_t slot) const;
   std::uint8_t *tx_slot(std::uint32_t slot) const { return ring_.tx_data_host + slot * ring_.tx_stride_sz; }
   std::uint8_t *refusal(std::uint32_t i) { return refusals_.data() + std::size_t{i} * options_.frame_size; }
 
@@ -120,8 +120,8 @@ private:
   bool ended_ = true; ///< the pair is not used: it is broken, or its end has begun
   bool launched_ = false;
   std::string why_broken_;
-  std::vector<slot_record> slots_;
-  std::uint32_t num_lent_ = 0;
+  std::vector<exchange_slot> slots_;
+  std::uint32_t num_taken_ = 0;
   std::vector<std::uint32_t> ready_; ///< in the order of arrival, from next_ready_ on
   std::size_t next_ready_ = 0;
   std::vector<std::uint32_t> waiting_; ///< in the order of answer

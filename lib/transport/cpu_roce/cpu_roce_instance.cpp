@@ -114,7 +114,7 @@ std::optional<rendezvous_numbers> cpu_roce_instance::refuse(const status_or_reas
   return {};
 }
 
-/// Each peer gets a queue pair of its own: what an earlier one still sends is discarded.
+/// Each peer gets a queue pair of its own: packets that an earlier peer still sends are discarded.
 std::optional<rendezvous_numbers> cpu_roce_instance::take(const rendezvous_numbers &caller) {
   std::unique_ptr<rdma_queue_pair> pair;
   if (!exchange_->take_back(

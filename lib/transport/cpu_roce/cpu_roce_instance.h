@@ -46,7 +46,7 @@ private:
   std::unique_ptr<cpu_roce_dataplane> dataplane_; ///< one of these two is set
   std::unique_ptr<cpu_roce_ring> pump_;
   rendezvous rendezvous_;
-  std::mutex mutex_; ///< protects what follows
+  std::mutex mutex_; ///< protects the members after it
   std::condition_variable changed_;
   bool linked_ = false, stopped_ = false;
   std::string last_refusal_; ///< why the last caller was refused

@@ -63,7 +63,7 @@ std::string text_of(std::uint32_t address) {
          std::to_string(address >> 8 & 0xFF) + "." + std::to_string(address & 0xFF);
 }
 
-/// What the queue pairs of a port share.
+/// The resources that the queue pairs of a port share.
 struct port_state {
   rdma_port_options options;
   context_ptr context;
@@ -94,7 +94,7 @@ public:
     wanted.cap = {o.sends, o.receives, 1, 1, o.frame_size <= kMostInline ? o.frame_size : 0};
     wanted.sq_sig_all = 1;
     pair_.reset(ibv_create_qp(port_.domain.get(), &wanted));
-    if (!pair_) { // some adapters cannot send so many bytes with the work request
+    if (!pair_) { // some adapters send fewer bytes with the work request itself
       wanted.cap = {o.sends, o.receives, 1, 1, 0};
       pair_.reset(ibv_create_qp(port_.domain.get(), &wanted));
     }

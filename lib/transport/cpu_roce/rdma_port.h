@@ -21,7 +21,7 @@ struct rdma_completion {
   enum class kind : std::uint8_t {
     request, ///< a write with immediate has arrived, and has taken a receive
     sent,    ///< the oldest frame that was posted and has not completed
-    failed   ///< the queue pair is in an error state; what else completes says nothing
+    failed   ///< the queue pair is in an error state; its other completions mean nothing
   };
   kind what = kind::request;
   std::uint32_t immediate = 0;
@@ -49,7 +49,7 @@ public:
   /// Sends a frame of the size that the port was opened for, from the port's memory. A completion of the kind `sent`
   /// follows. False: the adapter refused.
   virtual bool post_send(const std::uint8_t *frame) = 0;
-  /// What has completed, in order. Returns the number.
+  /// The completions so far, in order. Returns their number.
   virtual std::uint32_t poll(std::span<rdma_completion> out) = 0;
 };
 
@@ -77,7 +77,7 @@ struct rdma_port_options {
   std::uint32_t address = 0; ///< of this side, as rdma_peer::address
   bool reliable = false;     ///< RC, otherwise UC
   std::uint32_t mtu = 4096;
-  std::uint32_t frame_size = 0;          ///< of what is sent
+  std::uint32_t frame_size = 0;          ///< of the frames that are sent
   std::uint32_t receives = 0, sends = 0; ///< most that are posted at the same time
 };
 

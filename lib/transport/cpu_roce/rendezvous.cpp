@@ -123,7 +123,7 @@ void rendezvous::accept_callers(const hooks &h) {
   }
 }
 
-/// What the peer sends after its numbers means nothing.
+/// Bytes that the peer sends after its numbers are ignored; the end of its connection is noticed.
 void rendezvous::read_peer() {
   std::uint8_t ignored[256];
   const ssize_t n = ::recv(peer_.get(), ignored, sizeof(ignored), 0);
@@ -152,7 +152,7 @@ bool rendezvous::decide(caller &from, const hooks &h) {
   if (!reply)
     return false;
   const std::uint32_t words[3] = {htonl(reply->qp), htonl(reply->rkey), htonl(reply->address)};
-  // 12 bytes have room in a connection that has sent nothing. A caller that is gone is a peer that sends nothing.
+  // The send buffer of a new connection has room for 12 bytes. If the caller has closed it, read_peer() finds the end.
   (void)!::send(from.socket.get(), words, sizeof(words), MSG_NOSIGNAL | MSG_DONTWAIT);
   peer_ = std::move(from.socket);
   return true;

@@ -14,7 +14,7 @@ constexpr auto kFlushPause = 50us;
 
 datagram_dataplane::datagram_dataplane(datagram_exchange &exchange) : exchange_(exchange) {
   const std::uint32_t slots = exchange.options().num_slots;
-  for (std::vector<std::uint32_t> *list : {&free_, &ready_, &lent_, &waiting_})
+  for (std::vector<std::uint32_t> *list : {&free_, &ready_, &taken_, &waiting_})
     list->reserve(slots);
   for (std::uint32_t slot = slots; slot-- > 0;)
     free_.push_back(slot);
@@ -39,7 +39,7 @@ cudaq_rx_status_t datagram_dataplane::poll(std::uint32_t &slot) {
       return CUDAQ_RX_EMPTY;
   }
   slot = ready_[next_ready_++];
-  lent_.push_back(slot);
+  taken_.push_back(slot);
   store_release<std::uint64_t>(exchange_.rx_flag(slot), 1);
   return CUDAQ_RX_READY;
 }
@@ -51,16 +51,16 @@ void datagram_dataplane::receive() {
     exchange_.refuse();
     return;
   }
-  const auto most = static_cast<std::uint32_t>(std::min<std::size_t>(free_.size(), kUdpBatch));
+  const auto max_count = static_cast<std::uint32_t>(std::min<std::size_t>(free_.size(), kUdpBatch));
   const auto slot_of = [&](std::uint32_t i) { return free_[free_.size() - 1 - i]; };
-  for (std::uint32_t i = 0; i < most; ++i)
+  for (std::uint32_t i = 0; i < max_count; ++i)
     exchange_.set_target(i, slot_of(i));
-  const std::uint32_t n = exchange_.receive(most);
+  const std::uint32_t n = exchange_.receive(max_count);
   for (std::uint32_t i = 0; i < n; ++i)
     if (exchange_.take(i, slot_of(i)))
       ready_.push_back(slot_of(i));
-  if (!ready_.empty()) // only the last `most` entries can be open
-    free_.erase(std::remove_if(free_.end() - most, free_.end(),
+  if (!ready_.empty()) // only the last `max_count` entries can be open
+    free_.erase(std::remove_if(free_.end() - max_count, free_.end(),
                                [this](std::uint32_t slot) { return exchange_.request(slot).open; }),
                 free_.end());
   exchange_.send_refusals();
@@ -68,11 +68,11 @@ void datagram_dataplane::receive() {
 
 status_or_reason datagram_dataplane::publish(std::uint32_t slot) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto at = std::find(lent_.begin(), lent_.end(), slot);
-  if (at == lent_.end())
+  const auto at = std::find(taken_.begin(), taken_.end(), slot);
+  if (at == taken_.end())
     return make_reason(CUDAQ_ERR_INVALID_ARG, "slot %u: the loop does not have it", slot);
-  *at = lent_.back();
-  lent_.pop_back();
+  *at = taken_.back();
+  taken_.pop_back();
   store_release<std::uint64_t>(exchange_.rx_flag(slot), 0);
   waiting_.push_back(slot);
   if (!send_waiting())
@@ -128,7 +128,7 @@ bool datagram_dataplane::send_waiting() {
 }
 
 void datagram_dataplane::take_back_dropped() {
-  std::erase_if(lent_, [this](std::uint32_t slot) {
+  std::erase_if(taken_, [this](std::uint32_t slot) {
     if (load_acquire(exchange_.rx_flag(slot)) != 0)
       return false;
     exchange_.close_unanswered(slot);

@@ -10,7 +10,7 @@
 namespace cudaq::realtime::detail {
 
 /// One thread calls poll and publish, and another one may call launch and disconnect meanwhile. A slot is free, ready
-/// (received, waits for poll), lent to the loop, or waits to be sent because the system had no room.
+/// (received, waits for poll), taken by the loop, or waits to be sent because the system had no room.
 class datagram_dataplane {
 public:
   explicit datagram_dataplane(datagram_exchange &exchange);
@@ -20,8 +20,9 @@ public:
 
   /// poll returns requests again.
   void launch();
-  /// From now on poll returns no request: what has arrived stays here. Sends the answers that wait, because after the
-  /// end of the loop no other call does. CUDAQ_ERR_TIMEOUT: the system had no room for all of them within 100 ms.
+  /// From now on poll returns no request: requests that have arrived stay in the ring. Sends the answers that wait,
+  /// because after the end of the loop no other call does. CUDAQ_ERR_TIMEOUT: the system had no room for all of them
+  /// within 100 ms.
   status_or_reason disconnect();
 
 private:
@@ -41,7 +42,7 @@ private:
   shared_word<std::uint32_t> stopped_; ///< a stop_phase; one who holds mutex_ again and again starves the others
   std::vector<std::uint32_t> free_;    ///< taken from the end
   std::vector<std::uint32_t> ready_;   ///< in the order of arrival, from next_ready_ on
-  std::vector<std::uint32_t> lent_;    ///< in no order
+  std::vector<std::uint32_t> taken_;   ///< in no order
   std::vector<std::uint32_t> waiting_; ///< in the order of publish
   std::size_t next_ready_ = 0;
   std::uint32_t empty_polls_ = 0;

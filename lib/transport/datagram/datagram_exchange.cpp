@@ -30,8 +30,8 @@ status_or_reason datagram_exchange::open() {
   return wire_->prepare(socket_);
 }
 
-std::uint32_t datagram_exchange::receive(std::uint32_t most) {
-  const int n = incoming_->receive(socket_, most);
+std::uint32_t datagram_exchange::receive(std::uint32_t max_count) {
+  const int n = incoming_->receive(socket_, max_count);
   if (n < 0)
     counters_.receive_errors.bump();
   if (n <= 0)

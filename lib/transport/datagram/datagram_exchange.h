@@ -41,18 +41,19 @@ public:
   // --- receiving ---
   /// Datagram i probably becomes the request of this slot.
   void set_target(std::uint32_t i, std::uint32_t slot) { incoming_->set_target(i, rx_slot(slot), options_.slot_size); }
-  /// Receives at most `most` datagrams.
-  std::uint32_t receive(std::uint32_t most);
+  /// Receives at most `max_count` datagrams.
+  std::uint32_t receive(std::uint32_t max_count);
   /// Judges the frame that ends with datagram i; call it once for each datagram, in their order. True: the frame is
   /// accepted, and lies complete in the slot. Otherwise it is dropped, or its answer is queued.
   bool take(std::uint32_t i, std::uint32_t slot);
-  /// Sends the answers that `take` has queued. What the system has no room for is dropped: the peer can ask again.
+  /// Sends the answers that `take` has queued. An answer that the system has no room for is dropped: the peer can send
+  /// its request again.
   void send_refusals();
   /// With --busy-reply: receives while no slot is free, and answers. Returns the number of datagrams.
   std::uint32_t refuse();
 
   // --- answering ---
-  /// Gives the answer in the TX slot to the gate, and queues it. At most kUdpBatch until send_answers.
+  /// Gives the answer in the TX slot to the gate, and queues it. At max_count kUdpBatch until send_answers.
   void queue_answer(std::uint32_t slot);
   /// The same with a status in place of a frame.
   void queue_status(std::uint32_t slot, std::int32_t status);

@@ -2,7 +2,7 @@
 // The ring shape: one thread is producer and consumer of a ring that a dispatcher serves (docs/ring_protocol.md).
 //
 // One thread and not two: the record of a slot, the replay window and the socket then need no lock, and the thread that
-// finds an answer is not woken by another one. A turn first sends what is answered, so that slots become free, and then
+// finds an answer is not woken by another one. A turn first sends the answers, so that slots become free, and then
 // receives straight into the next free slots. The way of a request, in a ring of 4 slots with slot 0 at the head:
 //
 //   recvmmsg writes 3 datagrams to slots 0, 1, 2; that in slot 1 has a wrong magic
@@ -44,7 +44,7 @@ private:
   datagram_exchange &exchange_;
   const std::uint32_t slots_;
   std::uint32_t head_ = 0; ///< the next slot in ring order
-  std::uint32_t room_ = 0; ///< so many slots from head_ are known to be free
+  std::uint32_t room_ = 0; ///< number of slots from head_ that are known to be free
   std::uint32_t turns_ = 0;
   std::vector<std::uint32_t> in_flight_; ///< in the order of their requests
   std::array<std::uint32_t, kUdpBatch> queued_{};

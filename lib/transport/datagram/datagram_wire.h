@@ -16,7 +16,7 @@ namespace cudaq::realtime::detail {
 
 class udp_socket;
 
-inline constexpr std::uint32_t kUdpBatch = 32; ///< most datagrams, or frames, of one batch
+inline constexpr std::uint32_t kUdpBatch = 32; ///< max_count datagrams, or frames, of one batch
 
 /// A frame as it was received.
 struct received_frame {
@@ -31,8 +31,8 @@ public:
   virtual ~frame_receiver() = default;
   /// Where frame i may be received to, so that it need not be copied. It stays set.
   void set_target(std::uint32_t i, std::uint8_t *target, std::size_t size) { targets_[i] = {target, size}; }
-  /// Receives the datagrams that have arrived, at most `most`. -1: the system reported an error.
-  virtual int receive(const udp_socket &socket, std::uint32_t most) = 0;
+  /// Receives the datagrams that have arrived, at most `max_count`. -1: the system reported an error.
+  virtual int receive(const udp_socket &socket, std::uint32_t max_count) = 0;
   /// The frame that ends with datagram i. Call it once for each datagram, in their order. The frame is valid until the
   /// next call.
   virtual received_frame frame(std::uint32_t i) = 0;
@@ -48,11 +48,11 @@ class frame_sender {
 public:
   virtual ~frame_sender() = default;
   virtual std::uint32_t count() const = 0;
-  /// The frame must stay as it is until flush. At most slot_size bytes, and at most kUdpBatch frames.
+  /// The frame must stay as it is until flush. At max_count slot_size bytes, and at most kUdpBatch frames.
   virtual void add(const udp_address &to, std::span<std::uint8_t> frame) = 0;
   struct result {
-    std::uint32_t done = 0;   ///< the first so many are sent, or refused; the system has no room for the others now
-    std::uint32_t failed = 0; ///< of them, refused
+    std::uint32_t done = 0;   ///< the first `done` frames were sent or refused; for the others the system has no room
+    std::uint32_t failed = 0; ///< of these `done` frames, those that were refused
   };
   /// Sends, and empties the batch.
   virtual result flush(const udp_socket &socket) = 0;

@@ -22,7 +22,7 @@ public:
 
   struct found {
     std::uint32_t place = kNoPeer; ///< kNoPeer: there are max_peers others
-    bool is_new = false;           ///< what the place remembers is of another peer
+    bool is_new = false;           ///< the place held the state of another peer before
   };
   /// The place of a peer, which has sent a datagram now.
   found find_or_add(const udp_address &from, time now);

@@ -113,8 +113,8 @@ receive_batch::receive_batch(std::span<iovec, kUdpBatch> parts) : parts_(parts) 
   }
 }
 
-int receive_batch::receive(const udp_socket &socket, std::uint32_t most) {
-  const int n = recvmmsg(socket.fd(), messages_.data(), most, MSG_DONTWAIT, nullptr);
+int receive_batch::receive(const udp_socket &socket, std::uint32_t max_count) {
+  const int n = recvmmsg(socket.fd(), messages_.data(), max_count, MSG_DONTWAIT, nullptr);
   if (n < 0)
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? 0 : -1;
   for (int i = 0; i < n; ++i) {
@@ -122,7 +122,7 @@ int receive_batch::receive(const udp_socket &socket, std::uint32_t most) {
     from_[static_cast<std::size_t>(i)].length = header.msg_namelen;
     if (header.msg_controllen != 0)
       read_drops(header);
-    header.msg_namelen = sizeof(sockaddr_in6); // the call has changed both to what it wrote
+    header.msg_namelen = sizeof(sockaddr_in6); // the call has stored the lengths that it wrote
     header.msg_controllen = sizeof(control_space::bytes);
   }
   return n;

@@ -48,8 +48,8 @@ public:
   receive_batch(const receive_batch &) = delete;
   receive_batch &operator=(const receive_batch &) = delete;
 
-  /// Receives what has arrived, at most `most` datagrams. -1: the system reported an error.
-  int receive(const udp_socket &socket, std::uint32_t most);
+  /// Receives the datagrams that have arrived, at most `max_count`. -1: the system reported an error.
+  int receive(const udp_socket &socket, std::uint32_t max_count);
 
   std::span<const std::uint8_t> bytes(std::uint32_t i) const {
     return {static_cast<const std::uint8_t *>(parts_[i].iov_base), messages_[i].msg_len};

@@ -173,7 +173,7 @@ status_or_reason gpu_roce_bridge::disconnect() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
   exchange_.cancel();
-  if (connecting_) // connect ends what it has started
+  if (connecting_) // connect itself ends the threads that it has started
     return {};
   if (status_or_reason late = stop_monitor())
     return late;

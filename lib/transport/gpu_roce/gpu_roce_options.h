@@ -13,7 +13,7 @@ namespace cudaq::realtime::detail {
 inline constexpr const char *kGpuRoceIsDouble = "cudaq_gpu_roce_is_double";
 using gpu_roce_is_double_fn = bool (*)();
 
-/// The receive queue, the send queue and their completion queues have so many entries (WQE_NUM of the sensor bridge).
+/// Entries of the receive queue, of the send queue and of their completion queues (WQE_NUM of the sensor bridge).
 inline constexpr std::uint32_t kQueueEntries = 64;
 /// The number of a page has 12 bits in the immediate.
 inline constexpr std::uint32_t kMostPages = 4096;

@@ -79,10 +79,10 @@ status_or_reason option_parser::set(std::string_view name, std::string_view valu
   const std::string_view digits = value.substr(hex ? 2 : 0);
   std::uint64_t number = 0;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), number, hex ? 16 : 10);
-  if (code != std::errc{} || end != digits.data() + digits.size() || number < option.least || number > option.most)
+  if (code != std::errc{} || end != digits.data() + digits.size() || number < option.lowest || number > option.highest)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "%s '%s': a number from %llu to %llu is accepted", text(name).c_str(),
-                       text(value).c_str(), static_cast<unsigned long long>(option.least),
-                       static_cast<unsigned long long>(option.most));
+                       text(value).c_str(), static_cast<unsigned long long>(option.lowest),
+                       static_cast<unsigned long long>(option.highest));
   std::visit([number](auto *to) { *to = static_cast<std::remove_reference_t<decltype(*to)>>(number); }, option.value);
   option.given = true;
   return {};

@@ -13,8 +13,8 @@
 namespace cudaq::realtime::detail {
 
 /// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. An unknown option is refused,
-/// or ignored if --lenient is among them. The reason names the option, its value, and what is accepted; what the
-/// options are read into is then unspecified.
+/// or ignored if --lenient is among them. The reason names the option, its value, and what is accepted; the
+/// destinations of the options are then unspecified.
 class option_parser {
 public:
   /// `provider`: its name, for the texts. `after_program_name`: argv[0] may be the name of the program, and is then
@@ -24,8 +24,8 @@ public:
 
   // What the provider accepts. The names and the values must live as long as the parser.
   template <class Number>
-  void add_number(std::string_view name, std::uint64_t least, std::uint64_t most, Number &value) {
-    numbers_.push_back({name, least, most, &value});
+  void add_number(std::string_view name, std::uint64_t lowest, std::uint64_t highest, Number &value) {
+    numbers_.push_back({name, lowest, highest, &value});
   }
   /// One of these words; without words any text.
   void add_choice(std::string_view name, std::vector<std::string_view> words, std::string &value) {
@@ -40,7 +40,7 @@ public:
 private:
   struct number_option {
     std::string_view name;
-    std::uint64_t least, most;
+    std::uint64_t lowest, highest;
     std::variant<std::uint32_t *, std::uint64_t *, int *> value;
     bool given = false;
   };

@@ -76,20 +76,20 @@ status_or_reason instance_entries::close(instance &closed) {
   return {};
 }
 
-status_or_reason instance_entries::context(instance &asked, cudaq_realtime_transport_context_t kind, void *out) {
-  if (status_or_reason refused = need_shape(kind, asked.unified()))
+status_or_reason instance_entries::context(instance &of, cudaq_realtime_transport_context_t kind, void *out) {
+  if (status_or_reason refused = need_shape(kind, of.unified()))
     return refused;
-  if (asked.unified())
+  if (of.unified())
     write_host_driven(out);
   else
-    std::memcpy(out, &asked.ring(), sizeof(asked.ring()));
+    std::memcpy(out, &of.ring(), sizeof(of.ring()));
   return {};
 }
 
-status_or_reason instance_entries::dataplane(instance &asked, cudaq_cpu_dataplane_t &out) {
-  if (status_or_reason refused = need_dataplane(asked.unified()))
+status_or_reason instance_entries::dataplane(instance &of, cudaq_cpu_dataplane_t &out) {
+  if (status_or_reason refused = need_dataplane(of.unified()))
     return refused;
-  out = asked.dataplane();
+  out = of.dataplane();
   return {};
 }
 

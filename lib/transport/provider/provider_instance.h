@@ -52,14 +52,14 @@ private:
 struct instance_entries {
   using instance = provider_instance;
   static status_or_reason close(instance &closed);
-  static status_or_reason context(instance &asked, cudaq_realtime_transport_context_t kind, void *out);
-  static status_or_reason dataplane(instance &asked, cudaq_cpu_dataplane_t &out);
+  static status_or_reason context(instance &of, cudaq_realtime_transport_context_t kind, void *out);
+  static status_or_reason dataplane(instance &of, cudaq_cpu_dataplane_t &out);
   static status_or_reason connect(instance &called) { return called.connect(); }
   static status_or_reason launch(instance &called) { return called.launch(); }
   static status_or_reason disconnect(instance &called) { return called.disconnect(); }
-  static const std::string &endpoint(const instance &asked) { return asked.endpoint(); }
-  static std::uint32_t slots(const instance &asked) { return asked.num_slots(); }
-  static std::uint32_t slot_bytes(const instance &asked) { return asked.slot_size(); }
+  static const std::string &endpoint(const instance &of) { return of.endpoint(); }
+  static std::uint32_t slots(const instance &of) { return of.num_slots(); }
+  static std::uint32_t slot_bytes(const instance &of) { return of.slot_size(); }
 };
 
 /// At the end of `create`: the instance is found by its endpoint line until its close.

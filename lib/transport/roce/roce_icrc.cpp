@@ -59,7 +59,8 @@ std::uint32_t crc_before(std::uint32_t state, std::size_t zeros) {
   return state;
 }
 
-/// What precedes the packet: 8 bytes of ones in place of the header of InfiniBand, the IPv4 header, the UDP header.
+/// The bytes that the checksum takes before the packet: 8 bytes of ones in place of the header of InfiniBand, the IPv4
+/// header, the UDP header.
 constexpr std::size_t kIpAt = 8, kIdentificationAt = kIpAt + 4, kUdpAt = kIpAt + 20, kPrefixBytes = kUdpAt + 8;
 using prefix = std::array<std::uint8_t, kPrefixBytes>;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The invariant CRC (ICRC), the last 4 bytes of each RoCEv2 packet: CRC-32 over the IPv4 header, the UDP header, and
-// the packet up to the ICRC. What a router may change counts as ones: type of service, time to live, both checksums,
-// and byte 4 of the BTH.
+// the packet up to the ICRC. Fields that a router may change count as ones: type of service, time to live, both
+// checksums, and byte 4 of the BTH.
 //
 // A UDP socket does not tell the identification and the flags of the IPv4 header of a datagram, and the ICRC covers
 // them. A sender that sets the flag "do not fragment" may leave the identification 0, as Linux does for a socket that

@@ -11,7 +11,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-/// What the receiver and the senders of a wire share.
+/// The state that the receiver and the senders of a wire share.
 struct roce_connections {
   roce_connections(const roce_wire_options &o, roce_counters &c)
       : options(o), counters(c), peers(o.max_peers, o.peer_timeout), psn_to_send(o.max_peers),
@@ -42,9 +42,9 @@ public:
     for (std::uint32_t i = 0; i < kUdpBatch; ++i)
       parts_[i] = {packets_.data() + std::size_t{i} * kLargestPacket, kLargestPacket};
   }
-  int receive(const udp_socket &socket, std::uint32_t most) override {
+  int receive(const udp_socket &socket, std::uint32_t max_count) override {
     now_ = std::chrono::steady_clock::now();
-    return batch_.receive(socket, most);
+    return batch_.receive(socket, max_count);
   }
   received_frame frame(std::uint32_t i) override {
     shared_.counters.packets.bump();
@@ -132,7 +132,7 @@ public:
       frames_[i].packets_until = num_packets_;
     }
     const result sent = send_messages(socket, {messages_.data(), num_packets_});
-    // A frame of which some packets found no room is made again, with new numbers: the peer drops what has arrived.
+    // If only part of a frame was sent, it is rebuilt with new PSNs; the peer drops the packets that it has already.
     result r;
     for (std::uint32_t packet = 0; r.done < count_ && frames_[r.done].packets_until <= sent.done; ++r.done) {
       bool refused = false;

@@ -13,8 +13,8 @@
 namespace cudaq::realtime::detail {
 
 enum class icrc_policy {
-  check, ///< refuse what is wrong for each identification
-  full,  ///< refuse what is not right for identification 0
+  check, ///< refuse a packet whose ICRC is wrong for each identification
+  full,  ///< refuse a packet whose ICRC is wrong for identification 0
   off    ///< look at no ICRC
 };
 

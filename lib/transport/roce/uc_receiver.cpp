@@ -48,7 +48,7 @@ bool uc_receiver::follows(flow &f, const roce_packet &packet) {
     counters_.packets_late.bump();
   else if (f.known)
     counters_.packets_lost.bump(ahead);
-  if (late && !free) { // what is open goes on with the next packet
+  if (late && !free) { // the open message goes on with the next packet
     counters_.dropped_sequence.bump();
     return false;
   }
@@ -58,7 +58,7 @@ bool uc_receiver::follows(flow &f, const roce_packet &packet) {
   if (next)
     return true;
   if (free) {
-    give_up(f); // a packet of what is open may be missing, and its next one would seem to follow
+    give_up(f); // the open message may lack a packet, and its next one would seem to follow
     return true;
   }
   refuse(f, counters_.dropped_sequence);

@@ -28,7 +28,7 @@
 namespace cudaq::realtime::detail {
 
 struct uc_limits {
-  std::uint32_t mtu = kLargestMtu; ///< most payload bytes of a packet; a first or middle one has exactly so many
+  std::uint32_t mtu = kLargestMtu; ///< most payload bytes of a packet; exact for a first or middle one
   std::uint32_t page_bytes = 256;  ///< most bytes of a message
   std::uint32_t num_pages = 0;     ///< 0: no peer may write
   std::uint32_t rkey = 0;          ///< that writes must have
@@ -56,7 +56,7 @@ private:
     bool page_open = false;
     std::uint32_t next_psn = 0;
     std::uint32_t page = 0;
-    std::uint32_t end = 0;  ///< the buffer holds so many bytes
+    std::uint32_t end = 0;  ///< number of bytes in the buffer
     std::uint32_t at = 0;   ///< where the next packet of the open message goes
     std::uint32_t left = 0; ///< bytes of the open write that are missing
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A router's connections to its nodes: what an engine needs of a network. One thread uses an object at a time.
+// A router's connections to its nodes: the interface of an engine to a network. One thread uses an object at a time.
 #pragma once
 
 #include "lib/transport/route/route_wire.h"
@@ -15,18 +15,18 @@ public:
   using failure_receiver = std::function<void(std::uint32_t node)>;
 
   virtual ~node_link() = default;
-  /// Begins a connection to a node; what is sent to it waits until it is there. False: it cannot.
+  /// Begins a connection to a node. Messages to the node wait until it exists. False: no connection can be made.
   virtual bool connect(std::uint32_t node) = 0;
   /// Ends the connection at once, without waiting for the other side. A later connect makes a new one.
   virtual void disconnect(std::uint32_t node) = 0;
   /// Header and payload are copied. Without a connection, nothing happens.
   virtual void send(std::uint32_t node, const route_header &header, std::span<const std::uint8_t> payload) = 0;
-  /// Moves data. Calls `message` for each message that has come, from whichever node, and `failed` for each node whose
+  /// Moves data. Calls `message` for each message that has come, from any node, and `failed` for each node whose
   /// connection has broken. Returns the work count.
   virtual std::uint32_t progress(const message_receiver &message, const failure_receiver &failed) = 0;
-  /// Tries to get out what was sent. False: not before the limit.
+  /// Waits until the network has all sent messages. False: it has not got them within the limit.
   virtual bool flush(std::uint64_t limit_ns) = 0;
-  /// What carries the messages of a node, for people: "posix", "tcp".
+  /// The name of the transport that carries the messages of a node, for people: "posix", "tcp".
   virtual std::string carrier(std::uint32_t node) = 0;
 };
 

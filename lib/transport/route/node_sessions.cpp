@@ -28,7 +28,7 @@ node_sessions::session *node_sessions::find(std::uint64_t epoch) {
   return found == sessions_.end() ? nullptr : &*found;
 }
 
-// What was taken stays in its slot until its answer, which finds no session.
+// A request that was taken stays in its slot until its answer, which then finds no session.
 void node_sessions::end(std::size_t index) {
   const std::uint64_t epoch = sessions_[index].epoch;
   sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(index));
@@ -138,9 +138,9 @@ void node_sessions::received(std::uint64_t connection, std::span<const std::uint
 }
 
 void node_sessions::take_request(session &owner, const route_header &header, std::span<const std::uint8_t> payload) {
-  const std::size_t most = limits_.slot_size - sizeof(cudaq_rpc_header_t);
+  const std::size_t max_payload = limits_.slot_size - sizeof(cudaq_rpc_header_t);
   // A router that keeps to its credits never gets here with one of these.
-  if (!owner.welcomed || header.slot >= owner.credits || owner.busy[header.slot] || payload.size() > most ||
+  if (!owner.welcomed || header.slot >= owner.credits || owner.busy[header.slot] || payload.size() > max_payload ||
       free_.empty())
     return counters_.strays.bump();
   const std::uint32_t slot = free_.back();

@@ -52,7 +52,7 @@ public:
   void disconnected(std::uint64_t connection);
   /// `connection`: 0 if it is not known, as of all messages except hello.
   void received(std::uint64_t connection, std::span<const std::uint8_t> message, time now);
-  /// Often, after what has arrived was given to received().
+  /// Call it often, after received() has got the messages that have arrived.
   void tick(time now);
 
   /// The next request, which lies in this slot. False: there is none.

@@ -166,7 +166,7 @@ void request_router::lose(std::uint32_t index, time now) {
   node_record &node = nodes_[index];
   lose_keys(node, false);
   const node_state before = node.state;
-  node.epoch = 0; // what still comes of the old session has another epoch
+  node.epoch = 0; // messages of the old session that still arrive have another epoch
   port_.disconnect(index);
   node.next = now + limits_.reconnect;
   if (before == node_state::joined || before == node_state::leaving)

@@ -108,21 +108,21 @@ public:
   /// `entry` is free. `payload` stays valid and unchanged until its answer.
   void submit(std::uint32_t entry, std::uint32_t function_id, std::span<const std::uint8_t> payload,
               std::uint64_t timestamp, time now);
-  /// Bytes that came from a node.
+  /// A message that has arrived from a node.
   void received(std::span<const std::uint8_t> message, time now);
   /// The connection of this node has failed.
   void connection_failed(std::uint32_t node, time now);
-  /// Call it often, after what has arrived was given to received().
+  /// Call it often, after received() has got the messages that have arrived.
   void tick(time now);
 
-  /// No new requests for this node: they are answered not_ready. Those that it has are answered by it.
+  /// No new requests for this node: they are answered not_ready. It still answers those that it has.
   void drain(std::uint32_t node, bool on) { nodes_[node].drained = on; }
   /// No new requests at all, from now on.
   void close() noexcept { closed_ = true; }
   [[nodiscard]] bool idle() const noexcept { return open_ == 0; }
   /// The end: closes, and says bye to all nodes.
   void say_bye();
-  /// After it: disconnects, and answers what is open.
+  /// Call it after say_bye(): disconnects, and answers the open requests.
   void leave(time now);
 
   [[nodiscard]] node_state state(std::uint32_t node) const { return nodes_[node].state; }

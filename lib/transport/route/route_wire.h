@@ -22,7 +22,7 @@ enum class route_kind : std::uint8_t {
   answer = 5,  ///< node: slot and generation of the request, status, result
   ping = 6,    ///< router
   pong = 7,    ///< node
-  bye = 8      ///< either side: the session ends. A node has answered what it answers
+  bye = 8      ///< either side: the session ends. A node has sent all answers that it will send
 };
 
 struct __attribute__((packed)) route_header {

@@ -82,7 +82,7 @@ status_or_reason router_engine::start(cudaq_wait_policy_t wait) {
 void router_engine::run(cudaq_wait_policy_t wait) {
   run_loop([this] { return turn(now()); }, [this] { return stop_.load() != 0; }, idle_strategy(wait, kSleepNs));
   leave_.store(1);
-  turn(now()); // answers what was submitted last
+  turn(now()); // answers the last requests that were submitted
 }
 
 bool router_engine::stop(steady_clock::time_point deadline) {

@@ -39,8 +39,8 @@ public:
   void close() noexcept { closed_.store(1); }
   /// Any thread. A bit for each node in `mask` (64 nodes): see request_router::drain.
   void drain(std::uint64_t mask) noexcept { drained_.store(mask); }
-  /// Says bye to the nodes and answers what is open, on the router's thread, which goes on: what is submitted later is
-  /// answered not_ready.
+  /// Says bye to the nodes and answers the open requests, on the router's thread. The thread goes on: later requests
+  /// are answered not_ready.
   void leave() noexcept { leave_.store(1); }
   /// Every request that was submitted has its answer.
   [[nodiscard]] bool idle() const noexcept { return submitted_.value() == answered_.value(); }

@@ -16,7 +16,8 @@ status_or_reason pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes)
 void unpin_pages(int device_id, std::uint8_t *at);
 
 /// The requests of a ring in the memory of a GPU, zeroed: the addresses for this process's CPU and for its device, and
-/// what a client needs to map the memory. The destructor frees it; CUDA waits there for all kernels of the device.
+/// the descriptor and the record with which a client maps the memory. The destructor frees it; CUDA waits there for all
+/// kernels of the device.
 class shm_device_memory {
 public:
   virtual ~shm_device_memory() = default;

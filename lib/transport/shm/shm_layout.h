@@ -64,7 +64,7 @@ inline constexpr shm_layout make_shm_layout(std::uint32_t num_slots, std::uint32
   at.rx_flags = sizeof(shm_head);
   at.tx_flags = shm_round_up(at.rx_flags + num_slots * sizeof(std::uint64_t), kLines);
   // The library looks for a record of its own before flags at this offset in a page (ring_record.h). Here it would find
-  // what a client has written.
+  // bytes that a client has written.
   constexpr std::uint64_t kPage = 4096, kFlagsAfterRecord = 0x580;
   at.tx_flags += at.tx_flags % kPage == kFlagsAfterRecord ? kLines : 0;
   at.rx_data = shm_round_up(at.tx_flags + num_slots * sizeof(std::uint64_t), kLines);

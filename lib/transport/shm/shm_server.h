@@ -8,7 +8,7 @@
 //   connect, request --> finds an idle ring, maps a segment, opens it
 //              reply <-- segment, bell
 //   requests, answers ------------------------------------------------> rx_poll, tx_publish
-//   ends, or is killed-> the connection breaks: ring leaves --------->  finishes what it holds, settles the ring
+//   ends, or is killed-> the connection breaks: ring leaves --------->  finishes its requests, settles the ring
 //                        unmaps the segment: ring idle <--------------
 #pragma once
 

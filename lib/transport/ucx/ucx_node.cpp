@@ -94,10 +94,10 @@ void ucx_node::launch() { stopped_.store(0); }
 void ucx_node::disconnect() {
   stopped_.store(1);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (said_bye_ || !sessions_)
+  if (bye_sent_ || !sessions_)
     return;
-  said_bye_ = true;
-  move(true); // what has arrived is answered, too
+  bye_sent_ = true;
+  move(true); // requests that have arrived are answered, too
   sessions_->close();
   worker_.flush(kFlushNs);
 }

@@ -29,7 +29,8 @@ public:
   cudaq_rx_status_t poll(std::uint32_t &slot);
   status_or_reason publish(std::uint32_t slot);
   void launch();
-  /// Answers what was not taken, says bye, and sends what waits. From now on poll returns no request.
+  /// Answers the requests that were not taken, says bye, and sends waiting messages. From now on poll returns no
+  /// request.
   void disconnect();
 
 private:
@@ -43,7 +44,7 @@ private:
   cudaq_ringbuffer_t ring_{};
   std::mutex mutex_;
   shared_word<std::uint32_t> stopped_; ///< poll leaves the mutex to disconnect
-  bool said_bye_ = false;
+  bool bye_sent_ = false;
   std::uint32_t empty_polls_ = 0;
   node_sessions::time now_{};
   std::unique_ptr<node_sessions> sessions_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What UCX 1.13 tells only by printing it.
+// Facts that UCX 1.13 has no function for: they are read from the text that it prints.
 #pragma once
 
 #include <string>

@@ -57,8 +57,9 @@ struct ucx_worker::state {
   std::uint64_t next_id = 1;
   std::vector<std::unique_ptr<connection>> connections; ///< their addresses are arguments of UCX's callbacks
   std::deque<ucp_conn_request_h> requests;
-  std::vector<std::pair<void *, std::unique_ptr<connection>>> closing; ///< the request, and what UCX may still name
-  std::vector<std::unique_ptr<send_buffer>> buffers;                   ///< all
+  /// The request that closes a connection, and the connection, which UCX may use until then.
+  std::vector<std::pair<void *, std::unique_ptr<connection>>> closing;
+  std::vector<std::unique_ptr<send_buffer>> buffers; ///< all
   std::vector<send_buffer *> free_buffers;
   std::uint32_t work = 0; ///< events since the last progress
 
@@ -92,7 +93,7 @@ ucs_status_t ucx_worker::state::on_message(void *self, const void *, std::size_t
                                            const ucp_am_recv_param_t *param) {
   state &s = *static_cast<state *>(self);
   ++s.work;
-  // A rendezvous: no party of this protocol begins one. UCX drops what is not fetched.
+  // A rendezvous: no party of this protocol begins one. UCX drops a message that is not fetched.
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || length > s.settings.most_bytes)
     return UCS_OK;
   const connection *from = nullptr;

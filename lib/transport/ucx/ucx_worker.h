@@ -46,7 +46,7 @@ public:
   /// message came over. Nothing happens if there is no such connection.
   void send(std::uint64_t connection, std::span<const std::uint8_t> header, std::span<const std::uint8_t> payload,
             bool introduces);
-  /// At once: what was not sent yet may be lost.
+  /// At once: messages that were not sent yet may be lost.
   void close(std::uint64_t connection);
   /// Moves data and calls the events. Returns the work count. Does nothing if open has failed, and so flush.
   std::uint32_t progress();

@@ -10,7 +10,7 @@ namespace {
 
 class udp_receiver final : public frame_receiver {
 public:
-  int receive(const udp_socket &socket, std::uint32_t most) override { return batch_.receive(socket, most); }
+  int receive(const udp_socket &socket, std::uint32_t max_count) override { return batch_.receive(socket, max_count); }
   received_frame frame(std::uint32_t i) override { return {&batch_.from(i), batch_.bytes(i), batch_.cut(i)}; }
   std::uint32_t dropped_by_system() override { return batch_.dropped_by_system(); }
 

@@ -9,7 +9,7 @@
 #include "tools/common/output_file.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
-#include "tools/pipeline/pipeline_shots.h"
+#include "tools/shots/config_shots.h"
 #include "tools/shots/own_data.h"
 #include "tools/shots/sampled_shots.h"
 

@@ -7,7 +7,7 @@
 #include "tools/common/machine.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
-#include "tools/pipeline/pipeline_shots.h"
+#include "tools/shots/config_shots.h"
 #include "tools/shots/shot_plan.h"
 
 #include "kernels/qec/gpu_worker.h"

@@ -182,7 +182,7 @@ TEST_F(RingChurn, LateCompletionsMeetRewires) {
         ++calls;
       }
     });
-  const std::uint32_t rounds = fewer_if_sanitized(300);
+  const std::uint32_t rounds = load_size(300);
   for (std::uint32_t r = 0; r < rounds; ++r) {
     wire(*late.dispatcher, rings[(r + 1) % 2].ring);
     start_and_stop(*late.dispatcher);

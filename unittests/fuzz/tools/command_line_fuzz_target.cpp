@@ -4,7 +4,7 @@
 #include "lib/qec/decoders/decoder_factories.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/decoding/bench_decoding.h"
-#include "tools/commands.h"
+#include "tools/command_line/commands.h"
 #include "tools/decode/decode.h"
 #include "tools/demo/demo.h"
 #include "tools/info/info.h"

@@ -72,6 +72,7 @@ void compare(scheduler_options o, const char *name) {
   EXPECT_LE(with.stalls, 1 + messages / 100000);
 }
 
+// Known failure 3.
 TEST_F(DeviceGraphLatency, ShortRequestsPassASlowGraph) { compare({}, "forwarded"); }
 
 // Four slow requests at a time: all but one wait for their graph, and an attempt to launch them fails. Blocks of short

@@ -189,7 +189,7 @@ TEST_F(KernelHooksAlone, ASlotSizeOfNoUseIsAnErrorOfStart) {
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_function_table(d, &table));
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_control(d, mapped_word<int>(), mapped_word<std::uint64_t>()));
   CUDAQ_EXPECT_OK(
-      cudaq_dispatcher_set_unified_launch_peer(d, cudaq_launch_unified_dispatch_device_peer, s.context.get));
+      cudaq_dispatcher_set_unified_launch_upstream(d, cudaq_launch_unified_dispatch_device_upstream, s.context.get));
   const call_result started = CUDAQ_RESULT_WITHIN(kStartLimit, cudaq_dispatcher_start(d));
   EXPECT_NE(started.status, CUDAQ_OK);
   EXPECT_NE(started.text.find("tx_stride_sz (config->slot_size) is 28"), std::string::npos) << started.text;

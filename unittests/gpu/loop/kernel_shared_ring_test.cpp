@@ -288,7 +288,7 @@ private:
 class KernelSharedRingViews : public gpu_test {};
 
 // As existing programs do: the kernel's struct has device pointers only, the host dispatcher's has host pointers only.
-// Known failure 61.
+// Known failures 14, 61.
 TEST_F(KernelSharedRingViews, AKernelAndAHostDispatcherShareARingEachWithItsOwnView) {
   for (const bool registered : {false, true}) {
     constexpr std::uint32_t kSlots = 16, kMessages = 2000;

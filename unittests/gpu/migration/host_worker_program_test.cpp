@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs with graph workers and a mailbox, RX and TX separate: the loop of the newer interface with its context, and
 // a dispatcher.
-#define CUDAQ_REALTIME_PEER_INTERFACE
+#define CUDAQ_REALTIME_UPSTREAM_INTERFACE
 #include "unittests/gpu/migration/pinned_ring.h"
 
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"

@@ -6,6 +6,7 @@
 #include "unittests/gpu/qec/pipeline_gpu_rig.h"
 
 #include "lib/qec/decoding/decoding_config.h"
+#include "unittests/support/program_paths.h"
 
 namespace cudaq::realtime::test {
 namespace {

@@ -8,6 +8,7 @@
 #include "unittests/gpu/support/gpu_test.h"
 
 #include "cudaq/qec/realtime/pipeline.h"
+#include "unittests/support/program_paths.h"
 
 #include <cstring>
 #include <deque>

@@ -159,8 +159,8 @@ private:
   void wire() {
     const kernel_kind &kind = setup_.kind;
     if (setup_.transport_ctx != nullptr) {
-      wired_ = cudaq_dispatcher_set_unified_launch_peer(
-          get, setup_.names_launch_fn ? cudaq_launch_unified_dispatch_device_peer : nullptr, setup_.transport_ctx);
+      wired_ = cudaq_dispatcher_set_unified_launch_upstream(
+          get, setup_.names_launch_fn ? cudaq_launch_unified_dispatch_device_upstream : nullptr, setup_.transport_ctx);
     } else if (kind.unified()) {
       unified_ = {sizeof(unified_), setup_.shape.num_slots, setup_.shape.slot_size, kind.threads, setup_.ring};
       wired_ = cudaq_dispatcher_set_unified_launch(get, cudaq_launch_unified_ring_kernel, &unified_);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A program of the existing system on the host path: a table of host functions, a ring in plain memory, RX and TX
- * separate. Compiled with CUDAQ_REALTIME_PEER_INTERFACE it uses the loop of the newer interface on a thread of its own,
- * otherwise a dispatcher. */
+ * separate. Compiled with CUDAQ_REALTIME_UPSTREAM_INTERFACE it uses the loop of the newer interface on a thread of its
+ * own, otherwise a dispatcher. */
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 
 #include <pthread.h>
@@ -68,7 +68,7 @@ static void exchange_all(const cudaq_ringbuffer_t *ring) {
   }
 }
 
-#if defined(CUDAQ_REALTIME_PEER_INTERFACE)
+#if defined(CUDAQ_REALTIME_UPSTREAM_INTERFACE)
 static void *run_loop(void *ctx) {
   cudaq_host_dispatcher_loop(ctx);
   return NULL;

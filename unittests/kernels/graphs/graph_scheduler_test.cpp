@@ -19,12 +19,12 @@ struct flavour {
 class GraphScheduler : public ::testing::TestWithParam<flavour> {};
 
 /// Function 1 is a device call; functions 2 and 3 are graphs.
-// Known failure 3.
+// Known failures 3, 4.
 TEST_P(GraphScheduler, LosesDoublesTearsAndReordersNothing) {
   const flavour &f = GetParam();
   const host_ring ring(f.shape);
   traffic_plan plan;
-  plan.messages = fewer_if_sanitized(5000);
+  plan.messages = load_size(5000);
   plan.unknown_of_100 = 2;
   std::vector<std::unique_ptr<checked_function>> functions;
   for (std::uint32_t id = 1; id <= 3; ++id) {
@@ -84,7 +84,7 @@ std::vector<std::uint8_t> key_payload(std::uint64_t key) {
   return bytes;
 }
 
-// Known failure 15.
+// Known failures 3, 15.
 TEST(GraphSchedulerRoutes, EachGraphSeesItsKeyAndKeyZeroTheRest) {
   const host_ring ring({4, 64, false});
   std::vector<fake_graph> graphs(3);
@@ -162,6 +162,7 @@ TEST(GraphSchedulerErrors, AGoodInstanceServesBesideOneThatCannotBeLaunched) {
 }
 
 // All graphs of a pool are busy: its requests wait in their slots, and requests of other functions pass.
+// Known failures 3, 19.
 TEST(GraphSchedulerPool, AllBusyKeepsRequestsAndLetsOtherFunctionsPass) {
   const host_ring ring({16, 64, false});
   std::vector<fake_graph> graphs(3);
@@ -207,6 +208,7 @@ TEST(GraphSchedulerPool, OnlyWhatSharesAContextWaitsForIt) {
   host.stop();
 }
 
+// Known failure 3.
 TEST(GraphSchedulerStop, AnswersWhatItHasAcceptedAndGoesOnWhereItStopped) {
   const host_ring ring({16, 64, false});
   std::vector<fake_graph> graphs(1);

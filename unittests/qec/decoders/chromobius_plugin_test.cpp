@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plug-in for Chromobius against the answers of its Python package (unittests/data/make_chromobius_data.py).
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/support/program_paths.h"
 
 #include <fstream>
 #include <iterator>
@@ -19,6 +20,7 @@ std::span<const std::uint8_t> as_bytes_of(const std::string &text) {
   return {reinterpret_cast<const std::uint8_t *>(text.data()), text.size()};
 }
 
+// Known failure 67.
 TEST(ChromobiusPlugin, EqualsThePackagesAnswersAndIsBetterThanGuessing) {
   const std::string model = bytes_of("color_d5.dem"), shots = bytes_of("color_d5.dets.b8"),
                     truth = bytes_of("color_d5.obs.b8"), golden = bytes_of("color_d5.pred.b8");

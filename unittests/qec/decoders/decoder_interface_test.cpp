@@ -31,6 +31,7 @@ decode_status my_decoder::decode_checked(const std::vector<std::uint64_t> &event
   return decode_status::ok;
 }
 
+// Known failure 67.
 TEST(DecoderClass, OfAProgramGetsCheckedEvents) {
   my_decoder with(3);
   EXPECT_EQ(decode(with, {2, 0}), (answer{decode_status::ok, {0}}));
@@ -45,6 +46,7 @@ TEST(DecoderClass, OfAProgramGetsCheckedEvents) {
 
 class DecoderForms : public testing::TestWithParam<std::string> {};
 
+// Known failure 67.
 TEST_P(DecoderForms, BitsIndicesAndBatchesGiveTheSameAnswers) {
   const shot_set set = load_committed(shot_set_name(3, "0.005"));
   const auto with = make_or_throw(GetParam(), set.dem_text);
@@ -126,6 +128,7 @@ std::set<std::uint64_t> events_of(std::span<const correction_edge> edges, bool &
   return events;
 }
 
+// Known failure 67.
 TEST_P(MatchingEdges, CauseTheEventsAndHaveTheWeightOfTheAnswer) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const shot_set set = load_committed(shot_set_name(5, "0.005"));
@@ -185,6 +188,7 @@ TEST_P(MatchingEdges, SayWhenTheRoomIsTooSmall) {
 INSTANTIATE_TEST_SUITE_P(Kinds, MatchingEdges, testing::Values("pymatching", "pymatching-correlated"),
                          [](const auto &tested) { return tested.index == 0 ? "Plain" : "Correlated"; });
 
+// Known failure 67.
 TEST(MatchingWeight, IsNegativeWhereErrorsAreLikelierThanNot) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const auto with = make_or_throw("pymatching:edges=1", "error(0.9) D0 D1 L0\nerror(0.2) D0\nerror(0.4) D1\n");
@@ -216,6 +220,7 @@ TEST(MatchingWeight, CountsErrorsWithEqualDetectorsInBothForms) {
   }
 }
 
+// Known failure 67.
 TEST(DecoderNames, ASettingReachesItsDecoderAndAnUnknownOneIsRefused) {
   const std::map<std::string, std::string> wrong{
       {"lookup:edges=1", "lookup decoder: unknown setting \"edges\": known are predecoder"},

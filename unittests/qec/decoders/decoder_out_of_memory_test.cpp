@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Field note 17: the decoder recovers from any exception, also from one in the middle of a matching.
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/support/program_paths.h"
 
 #include <cstdlib>
 #include <new>
@@ -82,10 +83,11 @@ TEST(DecoderOutOfMemory, BpOsdAllocatesNothingWhileItDecodes) {
 
 // The plug-in's destroy is in its own memory: it must run before the plug-in is unloaded.
 TEST(DecoderOutOfMemory, APluginIsFreedBeforeItIsUnloaded) {
+  const char *const plugin = CUDAQ_TEST_OWN_DESTROY;
   int failures = 0;
   for (long after = 0; after < 200; ++after) {
     allocations_left = after;
-    const decoder_result made = make_decoder(CUDAQ_TEST_OWN_DESTROY, "error(0.1) D1000 L0\n");
+    const decoder_result made = make_decoder(plugin, "error(0.1) D1000 L0\n");
     allocations_left = -1;
     failures += !made;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decoder plug-ins: the example of the documentation, and plug-ins that break their contract.
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/support/program_paths.h"
 
 #include <atomic>
 #include <cmath>
@@ -12,8 +13,11 @@ namespace {
 const std::string kExample = CUDAQ_TEST_PLUGIN;
 constexpr const char *kChain = "error(0.1) D0 L0\nerror(0.2) D0 D1\nerror(0.1) D1 L9\n";
 
-std::string faulty(int fault) { return CUDAQ_TEST_PLUGIN_FOLDER "/libfaulty_plugin_" + std::to_string(fault) + ".so"; }
+std::string faulty(int fault) {
+  return std::string(CUDAQ_TEST_PLUGIN_FOLDER) + "/libfaulty_plugin_" + std::to_string(fault) + ".so";
+}
 
+// Known failure 67.
 TEST(DecoderPlugin, DecodesThroughTheSameInterface) {
   const auto with = make_or_throw(kExample, kChain);
   EXPECT_STREQ(with->name(), "single-fault");

@@ -82,6 +82,7 @@ TEST_P(PipelineExternalRing, InjectorAndGpuOnlyModeAreLogicErrors) {
   EXPECT_EQ(rig.pipeline->ringbuffer_bases().rx_data_host, foreign.ring.rx_data_host);
 }
 
+// Known failure 47.
 TEST_P(PipelineExternalRing, TheLastAnswersHeaderDoesNotPassForThisOnes) {
   foreign_ring foreign(8, GetParam());
   pipeline_rig rig(config(foreign, 1));

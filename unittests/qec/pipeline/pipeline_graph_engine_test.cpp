@@ -54,6 +54,7 @@ TEST_F(PipelineGraphsOnAnExternalRing, AHandlerThatIsFarBehindDoesNotHoldUpLaunc
     ASSERT_LE(n, 1);
 }
 
+// Known failure 18.
 TEST(PipelineGraphs, ADeviceThatFailsLeavesNoWorkerWaiting) {
   graph_rig g(pipeline_rig::small(2, 8), 2);
   std::atomic<bool> go{false};

@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoding/dem.h"
 #include "unittests/qec/qec_test_support.h"
+#include "unittests/support/program_paths.h"
 
 #include <algorithm>
 #include <fstream>

@@ -105,6 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Models, PredecoderGate, testing::ValuesIn(cases()), [](
          (i.param.unlikely == 0 ? "" : "_and_unlikely_edges");
 });
 
+// Known failure 40.
 TEST(PredecoderGateItself, RejectsTheRulesThatBreakSets) {
   CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const gate_model d7(7, "uniform_weights", 0), d5(5, "uniform_weights", 0);

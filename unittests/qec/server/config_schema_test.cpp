@@ -3,6 +3,7 @@
 // and their broken forms, and must agree with the reader.
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/server_config.h"
+#include "unittests/support/program_paths.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/server/server_config.h"
 #include "unittests/qec/server/server_test_support.h"
+#include "unittests/support/program_paths.h"
 
 namespace {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exchange of golden/frames.txt, byte by byte.
 #include "unittests/qec/server/server_test_support.h"
+#include "unittests/support/program_paths.h"
 
 #include <fstream>
 #include <sstream>

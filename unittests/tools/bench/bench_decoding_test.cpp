@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `bench decoding`: what it counts does not depend on the number of threads.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
 #include <gtest/gtest.h>

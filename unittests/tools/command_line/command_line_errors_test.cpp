@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exit statuses, and errors as JSON.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Old names of options: they work as before, the help does not list them, and each prints one line.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/command_line.md lists every option of every subcommand, and no other option.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>

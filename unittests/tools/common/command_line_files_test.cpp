@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output files are opened before the work, and cores are looked at: what cannot be used wastes no run.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program writes to a terminal, and to nothing else: progress and colour.
+#include "unittests/support/program_paths.h"
 #include "unittests/support/test_scale.h"
 #include "unittests/tools/common/run_on_terminal.h"
 

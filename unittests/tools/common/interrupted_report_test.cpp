@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ctrl-C ends a measurement with the report of what was done.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
 

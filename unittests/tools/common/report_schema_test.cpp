@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every report is valid by docs/report_schema.json, and the schema refuses what is not a report.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/common/run_program.h"
 

@@ -2,6 +2,7 @@
 // Runs the program with a terminal as stdout and stderr.
 #pragma once
 
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <chrono>

@@ -2,6 +2,8 @@
 // Runs the program cudaq-realtime and captures its output.
 #pragma once
 
+#include "unittests/support/program_paths.h"
+
 #include <array>
 #include <cstdio>
 #include <cstdlib>

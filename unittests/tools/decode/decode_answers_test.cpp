@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cudaq-realtime decode`: the answers are PyMatching's, in each format, with any number of threads.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/decode/decode_test_support.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@ namespace cudaq::realtime::tools::test {
 namespace {
 
 /// A file of this set.
-std::string d5(const std::string &ending) { return CUDAQ_TEST_DATA "/surface_z_d5_p0.005." + ending; }
+std::string d5(const std::string &ending) { return std::string(CUDAQ_TEST_DATA) + "/surface_z_d5_p0.005." + ending; }
 
 // Known failure 68.
 TEST(DecodeProgram, PredictsAsPyMatchingFromAndToEachFormat) {
@@ -61,7 +62,7 @@ TEST(DecodeProgram, ReadsStdinAndWritesStdoutInAnyFormat) {
 TEST(DecodeProgram, TheNamedSetsHaveTheirPredictions) {
   for (const char *name :
        {"surface_z_d3_p0.005", "surface_z_d5_p0.003", "surface_z_d7_p0.005", "surface_z_d13_p0.005"}) {
-    const std::string prefix = std::string(CUDAQ_TEST_DATA "/") + name;
+    const std::string prefix = std::string(CUDAQ_TEST_DATA) + "/" + name;
     if (!qec::realtime::pymatching_available() && !contains(name, "_d3_"))
       GTEST_SKIP() << "PyMatching is not built in, and the lookup decoder is for d3";
     const program_result r = run_program("decode --dem " + prefix + ".dem --in " + prefix + ".dets.b8 --predictions " +
@@ -119,12 +120,12 @@ TEST(DecodeProgram, DifferentPredictionsAreAFailedCheck) {
 
 TEST(DecodeProgram, ThePredecoderIsAsInThePipeline) {
   SKIP_WITHOUT_PYMATCHING();
-  const std::string prefix = CUDAQ_TEST_DATA "/surface_z_d7_p0.005";
+  const std::string prefix = std::string(CUDAQ_TEST_DATA) + "/surface_z_d7_p0.005";
   const program_result r = run_program("decode --predecoder local --out /dev/null --dem " + prefix + ".dem --in " +
                                        prefix + ".dets.b8 --obs_in " + prefix + ".obs.b8");
   EXPECT_EQ(r.exit_code, 0) << r.err;
-  const auto pipeline =
-      run_good_program("pipeline --json --noise 0.005 --predecoder local --shots 10 --data '" CUDAQ_TEST_DATA "'");
+  const auto pipeline = run_good_program("pipeline --json --noise 0.005 --predecoder local --shots 10 --data '" +
+                                         std::string(CUDAQ_TEST_DATA) + "'");
   ASSERT_FALSE(pipeline.is_discarded());
   EXPECT_TRUE(
       contains(r.out, "logical errors  " + pipeline.at("logical_errors").at("with_predecoder").dump() + " of 800"))

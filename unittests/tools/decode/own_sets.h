@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cudaq/qec/decoding/decoder.h"
+#include "unittests/support/program_paths.h"
 
 #include <ostream>
 #include <string>
@@ -15,7 +16,8 @@ struct own_set {
   int logical_errors; ///< of PyMatching, printed by make_own_data.py
 
   [[nodiscard]] std::string file(const std::string &kind) const {
-    return CUDAQ_TEST_DATA "/own/" + std::string(name) + "." + kind + (kind == "dem" ? "" : "." + std::string(format));
+    return std::string(CUDAQ_TEST_DATA) + "/own/" + name + "." + kind +
+           (kind == "dem" ? "" : "." + std::string(format));
   }
   /// "--dem F --in F --obs_in F --predictions F"; the file names have the formats.
   [[nodiscard]] std::string options() const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The demo on small codes, with each wait strategy, pool and ring layout.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@ namespace {
 
 /// Runs one pass and checks what every good run has in common.
 nlohmann::json run_good_demo(const std::string &options) {
-  auto j = run_good_program("demo --json --data '" CUDAQ_TEST_DATA "' " + options);
+  auto j = run_good_program("demo --json --data '" + std::string(CUDAQ_TEST_DATA) + "' " + options);
   if (j.is_discarded())
     return j;
   for (const auto &p : j.at("passes")) {

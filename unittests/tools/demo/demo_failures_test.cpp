@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The demo must detect and report wrong golden answers and unreadable data.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +87,8 @@ TEST_F(DemoFailures, ListsTheSetsWhenTheOneAskedForIsNotThere) {
 }
 
 TEST_F(DemoFailures, SaysThatTheLookupDecoderIsForSmallCodes) {
-  const program_result r = run_program("demo --decoder lookup --config d13 --data '" CUDAQ_TEST_DATA "'");
+  const program_result r =
+      run_program("demo --decoder lookup --config d13 --data '" + std::string(CUDAQ_TEST_DATA) + "'");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, "--decoder lookup")) << r.err;
 }

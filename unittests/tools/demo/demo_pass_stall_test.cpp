@@ -3,6 +3,7 @@
 #include "tools/demo/demo_pass.h"
 #include "tools/services/host_service.h"
 #include "tools/shots/shot_plan.h"
+#include "unittests/support/program_paths.h"
 
 #include <gtest/gtest.h>
 #include <string>

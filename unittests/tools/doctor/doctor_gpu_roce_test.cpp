@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // doctor --transport gpu-roce, with the provider that is built on test doubles, and without one. The lines about a GPU
 // depend on this machine, so only what holds on every machine is compared.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/doctor/made_up_machine.h"
 
 namespace cudaq::realtime::tools::test {

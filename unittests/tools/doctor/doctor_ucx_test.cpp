@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // doctor --transport ucx, on a machine that has UCX.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/doctor/made_up_machine.h"
 
 namespace cudaq::realtime::tools::test {

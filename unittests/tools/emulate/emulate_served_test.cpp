@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two terminals of the README: `serve` in one process, `emulate` in another, every answer against the recorded
 // predictions.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
 #include "unittests/tools/trace/trace_events.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets to the registers of an FPGA: golden/make_control_packets.py has written them from the document's table.
 #include "tools/fpga/fpga_registers.h"
+#include "unittests/support/program_paths.h"
 
 #include <fstream>
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ bytes unhex(const std::string &text) {
 
 std::vector<golden_exchange> golden_exchanges() {
   std::vector<golden_exchange> all;
-  std::ifstream lines(CUDAQ_CONTROL_GOLDEN "/control_packets.txt");
+  std::ifstream lines(std::string(CUDAQ_CONTROL_GOLDEN) + "/control_packets.txt");
   for (std::string line; std::getline(lines, line);) {
     if (line.empty() || line[0] == '#')
       continue;

@@ -3,7 +3,7 @@
 #include "tools/fpga/fpga_player.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
-#include "tools/services/api_objects.h"
+#include "tools/common/api_objects.h"
 
 #include <cstring>
 #include <deque>

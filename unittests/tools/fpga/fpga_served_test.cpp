@@ -3,6 +3,7 @@
 // own, which knows the registers from the document.
 #include "tools/fpga/control_client.h"
 #include "tools/fpga/fpga_registers.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
 

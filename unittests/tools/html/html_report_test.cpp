@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pages that --html writes: complete, valid, independent of other files, and readable in a browser.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>

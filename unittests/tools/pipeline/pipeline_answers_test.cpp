@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `cudaq-realtime pipeline`, tested through its command line and output.
 #include "cudaq/qec/decoding/decoder.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@ namespace cudaq::realtime::tools::test {
 namespace {
 
 nlohmann::json run_good_pipeline(const std::string &options) {
-  auto j = run_good_program("pipeline --json --data '" CUDAQ_TEST_DATA "' " + options);
+  auto j = run_good_program("pipeline --json --data '" + std::string(CUDAQ_TEST_DATA) + "' " + options);
   if (j.is_discarded())
     return j;
   EXPECT_EQ(j.at("submitted"), j.at("completed")) << options;
@@ -59,7 +60,8 @@ TEST(PipelineProgram, HelpAndReportSayWhatThePredecoderCosts) {
   EXPECT_TRUE(contains(help.out, "1.3 to 2.6 times as many logical errors")) << help.out;
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  const std::string run = "pipeline --predecoder local --shots 200 --data '" CUDAQ_TEST_DATA "' --rule ";
+  const std::string run =
+      "pipeline --predecoder local --shots 200 --data '" + std::string(CUDAQ_TEST_DATA) + "' --rule ";
   const program_result guarded = run_program(run + "guarded"), plain = run_program(run + "plain");
   EXPECT_TRUE(contains(guarded.out, "more logical errors than matching alone: measured 1.3 to 2.6 times"))
       << guarded.out;
@@ -98,7 +100,7 @@ TEST(PipelineProgram, ARateIsKept) {
 TEST(PipelineProgram, TextReportNamesTheFigures) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
-  const program_result r = run_program("pipeline --shots 500 --data '" CUDAQ_TEST_DATA "'");
+  const program_result r = run_program("pipeline --shots 500 --data '" + std::string(CUDAQ_TEST_DATA) + "'");
   EXPECT_EQ(r.exit_code, 0) << r.err;
   for (const char *part : {"submitted 500   completed 500   timed out 0   wrong 0", "throughput", "p99.9", "stddev",
                            "per round (/7)", "A dispatch, engine", "B matching", "C consumer", "logical errors",
@@ -107,7 +109,7 @@ TEST(PipelineProgram, TextReportNamesTheFigures) {
 }
 
 TEST(PipelineProgram, ASetThatIsNotThereIsAUsageErrorThatSaysHowToGetIt) {
-  const program_result r = run_program("pipeline --config d31 --data '" CUDAQ_TEST_DATA "'");
+  const program_result r = run_program("pipeline --config d31 --data '" + std::string(CUDAQ_TEST_DATA) + "'");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, "make_data.py --pipeline")) << r.err;
   EXPECT_EQ(run_program("pipeline --config d8").exit_code, 2);

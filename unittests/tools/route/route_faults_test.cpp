@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program `route` does when the transport in front fails, when an answer is too long for it, and when a
 // changed configuration cannot be taken.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/route/routed_servers.h"
 
 namespace cudaq::realtime::tools::test {
@@ -32,8 +33,8 @@ protected:
 TEST_F(RouteFaults, EndsWithATextWhenTheTransportInFrontFails) {
   write(path("route.yaml"), "nodes: [{name: a, port: 1}]\n");
   const program_result result =
-      run_program("route --config '" + path("route.yaml").string() +
-                  "' --transport '" CUDAQ_TEST_FAILING_PROVIDER "' -- --socket=" + path("front.sock").string());
+      run_program("route --config '" + path("route.yaml").string() + "' --transport '" + CUDAQ_TEST_FAILING_PROVIDER +
+                  "' -- --socket=" + path("front.sock").string());
   EXPECT_EQ(result.exit_code, 3) << "124: it did not end";
   EXPECT_TRUE(contains(result.err, "the provider of the test has no peer")) << result.err;
 }

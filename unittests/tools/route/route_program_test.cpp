@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `route`: its ends, its configuration, and others on the ports of a node.
 #include "lib/transport/ucx/ucx_link.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/route/routed_servers.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The live counters, and readers that do not behave.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
 #include <arpa/inet.h>
@@ -37,6 +38,7 @@ int prometheus_port(const std::string &ready) {
   return at == std::string::npos ? 0 : std::stoi(ready.substr(at + 16));
 }
 
+// Known failure 35.
 TEST_F(Serve, ShowsItsCounters) {
   const std::string path = (folder_.path() / "counters").string();
   running_program server(arguments({"--counters", path, "--prometheus-port", "0"}), err());

@@ -2,6 +2,7 @@
 // A server of one decoder with the id 6 over the example's socket provider.
 #pragma once
 
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/serve/served_program.h"
 
 namespace cudaq::realtime::tools::test {

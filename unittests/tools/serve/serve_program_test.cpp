@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/serve/serve_fixture.h"
 
 namespace cudaq::realtime::tools::test {
@@ -108,7 +109,7 @@ TEST_F(Serve, RefusesWhatItCannotUse) {
     EXPECT_TRUE(contains(r.err, text)) << arguments << "\n" << r.err;
   };
   const std::string good = "--config '" + yaml().string() + "'";
-  const std::string transport = " --transport '" CUDAQ_TEST_SOCKET_PROVIDER "'";
+  const std::string transport = " --transport '" + std::string(CUDAQ_TEST_SOCKET_PROVIDER) + "'";
   expect_refused("", "--config is missing");
   expect_refused("--config /nonexistent.yaml", "/nonexistent.yaml: No such file or directory");
   expect_refused("--config /tmp", "/tmp: Is a directory");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recorded shots through the server over each transport, every answer against the recorded prediction.
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/serve/served_program.h"
 
 #include <arpa/inet.h>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <chrono>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `top` beside a running server.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/common/run_on_terminal.h"
 #include "unittests/tools/serve/serve_fixture.h"
@@ -169,8 +170,8 @@ TEST_F(Top, CtrlCBeforeTheFirstReadingIsAReportToo) {
 TEST_F(Top, EndsWhenNobodyReadsItsOutput) {
   running_program server(arguments({"--counters", counters()}), err());
   ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
-  const std::string command =
-      "timeout 20 " CUDAQ_TOOL_PATH " top --interval 0.05 --counters " + counters() + " >/dev/full 2>/dev/null";
+  const std::string command = "timeout 20 " + std::string(CUDAQ_TOOL_PATH) + " top --interval 0.05 --counters " +
+                              counters() + " >/dev/full 2>/dev/null";
   const int status = std::system(command.c_str());
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
   server.signal(SIGTERM);

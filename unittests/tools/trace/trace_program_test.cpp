@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The traces of `demo` and `pipeline`: each request is there, on the tracks of its slot and of its threads.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 #include "unittests/tools/trace/trace_events.h"
 

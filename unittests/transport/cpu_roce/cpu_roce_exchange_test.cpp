@@ -244,7 +244,7 @@ TEST(CpuRoceConnection, AnErrorOfTheAdapterEndsItAndFreesAllSlots) {
   std::unique_ptr<detail::rdma_queue_pair> pair;
   EXPECT_FALSE(rig.exchange.take_back(
       detail::steady_clock::now(), [] { return false; }, pair))
-      << "slots are lent";
+      << "slots are taken";
   rig.answer(0, 0);
   rig.answer(1, 1);
   EXPECT_EQ(rig.exchange.drop(2).text, "");

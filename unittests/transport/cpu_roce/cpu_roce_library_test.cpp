@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library of the provider, on a machine that need not have an RDMA adapter.
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 
 #include <gtest/gtest.h>

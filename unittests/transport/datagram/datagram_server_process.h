@@ -3,6 +3,7 @@
 #pragma once
 
 #include "unittests/support/host_fixture.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 
 #include <csignal>

@@ -2,6 +2,7 @@
 // connect, launch, disconnect and destroy of the provider gpu-roce: the monitor thread, wrong orders, a sensor bridge
 // that fails or does not end.
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/gpu_roce/gpu_roce_fixture.h"
 
 #include <cstring>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --exchange-qp of the provider gpu-roce: callers over TCP, time limits, cancel, a sensor bridge that starts slowly.
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/gpu_roce/gpu_roce_fixture.h"
 
 #include <arpa/inet.h>

@@ -4,6 +4,7 @@
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "unittests/support/gpu_roce_double/gpu_roce_double.h"
+#include "unittests/support/program_paths.h"
 
 #include <chrono>
 #include <functional>

@@ -4,6 +4,7 @@
 
 #include "lib/transport/roce/roce_icrc.h"
 #include "lib/transport/roce/roce_packet.h"
+#include "unittests/support/program_paths.h"
 
 #include <cstring>
 #include <fstream>

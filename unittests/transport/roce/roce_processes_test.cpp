@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A requester and a server in two processes. The parameter is the provider's shape.
+#include "unittests/support/program_paths.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/datagram/datagram_server_process.h"
 #include "unittests/transport/datagram/datagram_traffic.h"

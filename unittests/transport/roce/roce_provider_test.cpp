@@ -3,6 +3,7 @@
 // golden packets of a sensor bridge from packet to slot.
 #include "lib/transport/datagram/datagram_exchange.h"
 #include "lib/transport/roce/roce_options.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/roce/roce_golden.h"
 #include "unittests/transport/roce/roce_requester.h"

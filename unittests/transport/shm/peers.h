@@ -2,6 +2,7 @@
 // The processes of shm_peer.cpp, as tests start them.
 #pragma once
 
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_process.h"
 
@@ -36,7 +37,7 @@ private:
   std::string name_;
   static std::vector<std::string> arguments(const std::string &shape, const std::string &name,
                                             const std::vector<std::string> &options) {
-    std::vector<std::string> a{beside_program(CUDAQ_SHM_PEER), "server", shape, "--name", name};
+    std::vector<std::string> a{CUDAQ_SHM_PEER, "server", shape, "--name", name};
     a.insert(a.end(), options.begin(), options.end());
     return a;
   }
@@ -56,7 +57,7 @@ public:
 
 private:
   static std::vector<std::string> with_program(std::vector<std::string> words) {
-    words.insert(words.begin(), beside_program(CUDAQ_SHM_PEER));
+    words.insert(words.begin(), CUDAQ_SHM_PEER);
     return words;
   }
 };

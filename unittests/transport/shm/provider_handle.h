@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/bridge/bridge_interface.h"
-#include "unittests/transport/shm/program_paths.h"
+#include "unittests/support/program_paths.h"
 
 #include <dlfcn.h>
 #include <string>
@@ -13,7 +13,7 @@
 namespace cudaq::realtime::test {
 
 inline void *provider_library() {
-  static void *const library = ::dlopen(beside_program(CUDAQ_SHM_PROVIDER).c_str(), RTLD_NOW | RTLD_LOCAL);
+  static void *const library = ::dlopen(CUDAQ_SHM_PROVIDER, RTLD_NOW | RTLD_LOCAL);
   return library;
 }
 

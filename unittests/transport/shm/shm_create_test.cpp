@@ -2,6 +2,7 @@
 // Creation of the provider: options, refusals, names, what it says about itself.
 #include "cudaq/realtime/detail/ring/ring_record.h"
 #include "lib/transport/shm/shm_layout.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/shm/provider_handle.h"
 #include "unittests/transport/shm/shm_traffic.h"
 

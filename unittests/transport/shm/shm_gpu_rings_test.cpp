@@ -3,6 +3,7 @@
 // (shm_gpu_double.cpp), and what the real libraries refuse. On a GPU: unittests/gpu/transport.
 #include "lib/transport/shm/shm_attach.h"
 #include "unittests/support/host_fixture.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"

@@ -2,6 +2,7 @@
 // A server process and client processes: messages, counts, many clients.
 //
 //   CUDAQ_TEST_SHM_MESSAGES=N   messages of the long run (10^6; 2 * 10^4 under a sanitizer)
+#include "unittests/support/program_paths.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/shm_traffic.h"

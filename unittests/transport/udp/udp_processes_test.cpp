@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client and a server in two processes. The parameter is the provider's shape.
 #include "lib/transport/udp/udp_wire.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/support/sanitized.h"
 #include "unittests/transport/datagram/datagram_server_process.h"
 #include "unittests/transport/datagram/datagram_traffic.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provider's table, called as a loader calls it.
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/datagram/udp_peer.h"
 

@@ -4,6 +4,7 @@
 // each case, and then all threads spin, each on a core of its own. CUDAQ_UDP_JSON is a file for the figures.
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/support/figures_file.h"
+#include "unittests/support/program_paths.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/datagram/udp_peer.h"
 

@@ -4,7 +4,7 @@
 #define CUDAQ_QEC_REALTIME_AI_PREDECODER_SERVICE_H
 
 #include "cudaq/qec/realtime/ai_decoder_service.h"
-#include "cudaq/realtime/daemon/dispatcher/peer_interface.h"
+#include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 
 /// For polling loops: tells the CPU that this thread waits.
 #define QEC_CPU_RELAX() CUDAQ_REALTIME_CPU_RELAX()

@@ -42,8 +42,8 @@ public:
   graph_stage(const graph_stage &) = delete;
   graph_stage &operator=(const graph_stage &) = delete;
 
-  /// Device address of the payload of the request that the graph works on, 8-byte aligned. What follows a shorter
-  /// payload is left from earlier requests. nullptr: input_bytes is 0.
+  /// Device address of the payload of the request that the graph works on, 8-byte aligned. The bytes after a
+  /// shorter payload are left from earlier requests. nullptr: input_bytes is 0.
   [[nodiscard]] const void *input() const;
   /// The kind of memory of the input that was made, and why. input_bytes must not be 0.
   [[nodiscard]] cudaq_ringbuffer_info_t input_info() const;

@@ -19,7 +19,7 @@ namespace cudaq::qec::realtime::gpu {
 /// A request, as a stage sees it. Addresses are device addresses.
 struct resident_request {
   /// A header of 24 bytes, of which only arg_len is set, then the payload; 64-byte aligned.
-  /// resident_config::payload_bytes can be read; what follows a shorter payload is left from earlier requests.
+  /// resident_config::payload_bytes can be read; the bytes after a shorter payload are left from earlier requests.
   const std::uint8_t *frame;
   std::uint8_t *output; ///< resident_config::output_bytes, in mapped memory; 64-byte aligned
   std::uint32_t worker;

@@ -56,10 +56,10 @@ public:
   resident_workers &operator=(const resident_workers &) = delete;
 
   /// What worker `id` needs, for gpu_stage_factory. start throws std::runtime_error with the reason if the device has
-  /// no room for all blocks beside what runs on it, std::logic_error if two workers or two running pipelines have the
-  /// same id. A request that its block does not take is answered LAUNCH_FAILED. A
-  /// fault of a block is answered DEVICE_FAULT, and LAUNCH_FAILED from then on. A stage that does not return holds up
-  /// stop until timeout_ns; then stop reports it. Throws std::out_of_range.
+  /// no room for all blocks beside the kernels that run on it, std::logic_error if two workers or two running pipelines
+  /// have the same id. A request that its block does not take is answered LAUNCH_FAILED. A fault of a block is answered
+  /// DEVICE_FAULT, and LAUNCH_FAILED from then on. A stage that does not return holds up stop until timeout_ns; then
+  /// stop reports it. Throws std::out_of_range.
   experimental::gpu_worker_resources resources(int id, std::uint32_t function_id, void *user_context) const;
   /// The kind of mailboxes that was made, and why.
   [[nodiscard]] cudaq_ringbuffer_info_t mailbox_info() const;

@@ -44,8 +44,8 @@ public:
   thread_pool(const thread_pool &) = delete;
   thread_pool &operator=(const thread_pool &) = delete;
 
-  /// Called from any thread. What the job throws is dropped. A job must not end its thread (pthread_exit): the pool has
-  /// one thread less then.
+  /// Called from any thread. Exceptions of the job are dropped. A job must not end its thread (pthread_exit): the pool
+  /// has one thread less then.
   template <class Job>
   void enqueue(Job &&job) {
     {

@@ -40,8 +40,8 @@ private:
   std::size_t sort_next(std::size_t begin, std::span<const double> score) noexcept;
   void keep_columns(std::span<const double> score) noexcept;
   void sweep() noexcept;
-  /// What changes if the columns with the reduced form `reduced` and the weight `own` are added. Stops at `limit`: the
-  /// result is then at least `limit`.
+  /// The change of the weight if the columns with the reduced form `reduced` and the weight `own` are added. Stops at
+  /// `limit`: the result is then at least `limit`.
   weight change(std::span<const std::uint64_t> reduced, weight own, weight limit) const noexcept;
 
   const tanner_graph &graph_;

@@ -88,7 +88,7 @@ private:
       ++at_;
     }
   }
-  /// Skips blanks and a comment; true if the instruction goes on. What was read before must end here.
+  /// Skips blanks and a comment; true if the instruction goes on. The word before the blanks must end here.
   bool more_on_line() {
     const char c = peek();
     if (!is_blank(c) && c != '#' && c != '\n' && c != '{')

@@ -97,7 +97,7 @@ rule_graph make_rule_graph(const std::vector<weighted_edge> &all, std::uint32_t 
   return made;
 }
 
-/// A part of the graph: its detectors, whether it has a boundary, and what its edges flip.
+/// A part of the graph: its detectors, whether it has a boundary, and the observables that its edges flip.
 struct part_of_graph {
   std::vector<std::uint32_t> detectors;
   std::vector<std::uint32_t> observables;
@@ -311,24 +311,24 @@ private:
 
   /// Whether the matcher could use an unlikely edge near `detector` (isolation.h).
   [[nodiscard]] bool is_near_an_unlikely_edge(std::uint32_t detector) const {
-    const std::uint32_t most = guaranteed_ + longest_[detector];
-    return lightest_unlikely_ <= most && to_unlikely_[detector] <= most;
+    const std::uint32_t reach = guaranteed_ + longest_[detector];
+    return lightest_unlikely_ <= reach && to_unlikely_[detector] <= reach;
   }
 
   void fill_part(const part_of_graph &part, std::uint32_t limit_of_part) {
-    const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+    const auto max_count = static_cast<std::uint32_t>(std::min<std::uint64_t>(
         limits_.near_detectors, limits_.all_near / std::max<std::uint64_t>(view_.num_detectors, 1)));
     // Two ends whose lists end early can never add up to the limit. A few detectors decide about the part.
     bool useful = limit_of_part == 0;
     const std::size_t stride = std::max<std::size_t>(1, part.detectors.size() / kProbes);
     for (std::size_t i = 0; i < part.detectors.size() && !useful; i += stride)
-      useful = 2 * search_.run(part.detectors[i], limit_of_part, most, found_) > limit_of_part;
+      useful = 2 * search_.run(part.detectors[i], limit_of_part, max_count, found_) > limit_of_part;
     if (!useful)
       return;
     for (const std::uint32_t v : part.detectors) {
       const std::uint32_t limit = limit_of_part == 0 && is_near_an_unlikely_edge(v) ? guaranteed_ : limit_of_part;
       const std::uint32_t radius = std::max(limit, longest_[v]);
-      const std::uint32_t complete = search_.run(v, radius, most, found_);
+      const std::uint32_t complete = search_.run(v, radius, max_count, found_);
       made_.detectors[v] = {limit, complete, to_boundary_[v], boundary_weight_[v] != 0 && complete > radius ? 1U : 0U};
       for (const auto &[detector, distance] : found_) {
         near_of_[v].push_back({detector, distance});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rule `isolated` (local_rule.h) knows of a model: computed once on the host, read by the rule on either side.
+// The facts of a model that the rule `isolated` (local_rule.h) needs: computed once on the host, read by the rule on
+// either side.
 #pragma once
 
 #include "lib/qec/decoding/local_rule.h"

@@ -63,14 +63,14 @@ void model_sampler::sample(std::mt19937_64 &random, std::span<std::uint8_t> shot
   for (const std::uint32_t end : groups_) {
     // In a group, candidates come with the largest probability p of the group: the gap to the next one is geometric.
     // A candidate happens with its own probability / p.
-    const double most = mechanisms_[at].probability;
-    const double scale = most < 1 ? 1 / std::log1p(-most) : 0;
+    const double largest = mechanisms_[at].probability;
+    const double scale = largest < 1 ? 1 / std::log1p(-largest) : 0;
     for (;; ++at) {
       const double gap = std::floor(std::log(uniform(random)) * scale);
       if (gap >= static_cast<double>(end - at))
         break;
       at += static_cast<std::uint32_t>(gap);
-      if (uniform(random) * most <= mechanisms_[at].probability)
+      if (uniform(random) * largest <= mechanisms_[at].probability)
         flip(mechanisms_[at], shot, observables);
       if (at + 1 == end)
         break;

@@ -19,11 +19,11 @@ public:
   /// Adds a shot to `shot`: detector k in bit k % 8 of byte k / 8, and to `observables` likewise. Both are 0 on entry.
   void sample(std::mt19937_64 &random, std::span<std::uint8_t> shot, std::span<std::uint8_t> observables) const;
 
-  /// The same for a shot with exactly `errors` errors, distributed as shots of sample() that have so many.
+  /// The same for a shot with exactly `errors` errors, distributed as the shots of sample() with this number.
   /// can_sample(errors) must be true.
   void sample_exactly(std::uint32_t errors, std::mt19937_64 &random, std::span<std::uint8_t> shot,
                       std::span<std::uint8_t> observables) const;
-  /// False if nearly every draw of so many errors would have one twice, or no error can happen.
+  /// False if nearly every draw of `errors` errors would have one of them twice, or no error can happen.
   [[nodiscard]] bool can_sample(std::uint32_t errors) const noexcept;
 
   [[nodiscard]] double expected_errors() const noexcept { return expected_; }

@@ -28,7 +28,7 @@ public:
   explicit near_search(const rule_graph &graph) : graph_(graph), distance_(graph.n, UINT32_MAX) {}
 
   /// Fills `found` with (detector, distance), nearest first, and returns the distance below which it is complete.
-  std::uint32_t run(std::uint32_t from, std::uint32_t radius, std::uint32_t most,
+  std::uint32_t run(std::uint32_t from, std::uint32_t radius, std::uint32_t max_count,
                     std::vector<std::pair<std::uint32_t, std::uint32_t>> &found) {
     found.clear();
     if (buckets_.size() <= radius)
@@ -42,7 +42,7 @@ public:
       for (std::size_t i = 0; i < buckets_[d].size(); ++i) // weights are positive: it does not grow
         visit(buckets_[d][i], d, radius, found);
       buckets_[d].clear();
-      if (found.size() > most) {
+      if (found.size() > max_count) {
         found.resize(before);
         complete = d;
         break;

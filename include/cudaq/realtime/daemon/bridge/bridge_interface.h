@@ -11,7 +11,7 @@
  *
  * Rules for a provider. All entries are called from one thread at a time for each handle, except that disconnect may
  * come from another thread while connect waits, or just before connect begins; connect should then return. connect runs
- * on a thread of the loader: what belongs to a thread (the current CUDA device) is not what it was in create. Strings
+ * on a thread of the loader: state of a thread, such as the current CUDA device, differs from that in create. Strings
  * are UTF-8 and end with 0. An entry must not throw. A provider may be loaded into a process more than once and must
  * not assume that it is alone. */
 #ifndef CUDAQ_REALTIME_BRIDGE_INTERFACE_H
@@ -65,7 +65,7 @@ typedef enum cudaq_rx_dev_status_t {
  *   launch_fn NULL, transport_ctx NULL   the loop runs on the CPU: get_cpu_dataplane
  *   launch_fn NULL, transport_ctx set    device memory for the unified kernel that is linked with the provider's hooks
  *   launch_fn set                        the provider's own kernel: cudaq_dispatcher_set_unified_launch
- * launch_fn has 7 arguments (cudaq_unified_launch_peer_fn_t), whatever CUDAQ_REALTIME_PEER_INTERFACE is. */
+ * launch_fn has 7 arguments (cudaq_unified_launch_upstream_fn_t), whatever CUDAQ_REALTIME_UPSTREAM_INTERFACE is. */
 
 /* ---------------------------------------------------- the provider's table -- */
 

@@ -4,9 +4,9 @@
 // device link binds the names, without function pointers: the file that defines them is compiled with -rdc=true, and
 // linked with the archive. One set of hooks to a program. docs/transport/device_hooks.md has an example.
 //
-// The kernel is launched by cudaq_launch_unified_dispatch_device (peer_interface.h). One thread of it, always the same,
-// calls the hooks: attach first, then rx_poll, tx_publish, rx_poll and so on. A frame that rx_poll has returned is
-// always published, also while the dispatcher stops.
+// The kernel is launched by cudaq_launch_unified_dispatch_device (upstream_interface.h). One of its threads, always the
+// same, calls the hooks: attach first, then rx_poll, tx_publish, rx_poll and so on. A frame that rx_poll has returned
+// is always published, also while the dispatcher stops.
 //
 // A program that links the archive and defines no hooks gets hooks that refuse to attach.
 #ifndef CUDAQ_REALTIME_DEVICE_TRANSPORT_CUH

@@ -33,7 +33,7 @@
 #endif
 
 /* Three names have two forms: that of the specification, which is the default, and that of the newer interface of the
- * existing system (the peer). The forms are ..._spec and ..._peer; peer_interface.h binds the name to one of them. */
+ * existing system ("upstream"). The forms are ..._spec and ..._upstream; upstream_interface.h binds the name to one. */
 
 #ifdef __cplusplus
 extern "C" {
@@ -205,15 +205,15 @@ typedef struct cudaq_dispatch_launch_params_t {
   void *state; /* opaque state of the dispatcher that starts the kernel; NULL: no dispatcher */
 } cudaq_dispatch_launch_params_t;
 typedef cudaError_t (*cudaq_dispatch_launch_fn_v2_t)(const cudaq_dispatch_launch_params_t *params);
-/* A launch function of a unified kernel. The peer's form has the bytes of a response slot as second argument. */
+/* A launch function of a unified kernel. The upstream form has the bytes of a response slot as second argument. */
 typedef void (*cudaq_unified_launch_spec_fn_t)(void *transport_ctx, cudaq_function_entry_t *function_table,
                                                size_t func_count, volatile int *shutdown_flag, uint64_t *stats,
                                                cudaStream_t stream);
-typedef void (*cudaq_unified_launch_peer_fn_t)(void *transport_ctx, size_t tx_stride_sz,
-                                               cudaq_function_entry_t *function_table, size_t func_count,
-                                               volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
-#if defined(CUDAQ_REALTIME_PEER_INTERFACE)
-typedef cudaq_unified_launch_peer_fn_t cudaq_unified_launch_fn_t;
+typedef void (*cudaq_unified_launch_upstream_fn_t)(void *transport_ctx, size_t tx_stride_sz,
+                                                   cudaq_function_entry_t *function_table, size_t func_count,
+                                                   volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
+#if defined(CUDAQ_REALTIME_UPSTREAM_INTERFACE)
+typedef cudaq_unified_launch_upstream_fn_t cudaq_unified_launch_fn_t;
 #else
 typedef cudaq_unified_launch_spec_fn_t cudaq_unified_launch_fn_t;
 #endif
@@ -293,18 +293,18 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn(cudaq_dispatche
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
                                                                     cudaq_dispatch_launch_fn_v2_t launch_fn);
 /* CUDAQ_KERNEL_UNIFIED: the launch function and its transport context, which must live until destroy. Such a dispatcher
- * has no ring. The last call of this function or of its other form counts (peer_interface.h). */
+ * has no ring. The last call of this function or of its other form counts (upstream_interface.h). */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_spec(cudaq_dispatcher_t *dispatcher,
                                                                            cudaq_unified_launch_spec_fn_t launch_fn,
                                                                            void *transport_ctx);
 /* Host path with CUDAQ_KERNEL_UNIFIED: the dispatcher's loop receives and sends through a provider of a transport.
- * cpu_dataplane is a const cudaq_cpu_dataplane_t * (daemon/bridge/bridge_interface.h). It is copied; what it points to
+ * cpu_dataplane is a const cudaq_cpu_dataplane_t * (daemon/bridge/bridge_interface.h). It is copied; ctx and ring
  * must stay until destroy. It replaces the ring: config.num_slots and slot_size are those of the provider's slots. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_cpu_dataplane(cudaq_dispatcher_t *dispatcher,
                                                                      const void *cpu_dataplane);
 /* Host path: a transport whose answers are shorter than a slot. Longer results are answered
  * CUDAQ_RPC_ERR_RESULT_TOO_LARGE, and handlers find the limit in max_result_len. Bytes without the 24 bytes of the
- * header; 0, the default: what a slot holds, which is also the limit of larger numbers. */
+ * header; 0, the default, and larger numbers: as many bytes as a slot holds. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_max_result_bytes(cudaq_dispatcher_t *dispatcher, uint32_t bytes);
 /* Declares that `blocks` blocks of the caller's own kernels stay resident on a device while dispatchers of the manager
  * run. start then refuses a cooperative grid that does not fit on the device together with them. 0 revokes the
@@ -694,7 +694,7 @@ CUDAQ_REALTIME_API void cudaq_host_ringbuffer_clear_slot(const cudaq_ringbuffer_
 }
 #endif
 
-#include "cudaq/realtime/daemon/dispatcher/peer_interface.h"
 #include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
+#include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 
 #endif

@@ -125,7 +125,7 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_worker_job(cudaq_dispatcher_t *disp
  * returned.
  *
  * grace_period_ns limits only the wait for deferred requests and for graphs. When it ends, requests that still wait for
- * a worker are answered SHUTTING_DOWN. A graph that still runs is left alone (CUDAQ_ERR_TIMEOUT): what it uses must
+ * a worker are answered SHUTTING_DOWN. A graph that still runs is left alone (CUDAQ_ERR_TIMEOUT): its memory must
  * stay, and a little memory of the library stays allocated with it. The graph may still write to its slot, so a ring of
  * cudaq_ringbuffer_create refuses every later dispatcher: destroy it when the graph has ended, and create another one.
  *
@@ -135,8 +135,8 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_host_dispatcher_loop_spec(
     const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer, const cudaq_function_table_t *table,
     const cudaq_host_worker_t *workers, size_t num_workers, const cudaq_dispatcher_options_t *options,
     volatile int *shutdown_flag, uint64_t *stats);
-/* The name of the specification; with CUDAQ_REALTIME_PEER_INTERFACE it is another function (peer_interface.h). */
-#if !defined(CUDAQ_REALTIME_PEER_INTERFACE)
+/* The name of the specification; with CUDAQ_REALTIME_UPSTREAM_INTERFACE another function (upstream_interface.h). */
+#if !defined(CUDAQ_REALTIME_UPSTREAM_INTERFACE)
 cudaq_status_t cudaq_host_dispatcher_loop(const cudaq_dispatcher_config_t *config, const cudaq_ringbuffer_t *ringbuffer,
                                           const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
                                           size_t num_workers, const cudaq_dispatcher_options_t *options,

@@ -44,10 +44,11 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_open_ring(const cuda
 /* CUDAQ_ERR_STATE while a slot is claimed. Not at the same time as another call on the handle. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_close(cudaq_ringbuffer_producer_t *producer);
 
-/* Claims up to `most` slots that are free and follow one another in ring order; slot 0 comes after the last one.
+/* Claims up to max_count slots that are free and follow one another in ring order; slot 0 comes after the last one.
  * *out_count: number of slots claimed, 0 if the next slot is not free. *out_slot: the first one. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_claim(cudaq_ringbuffer_producer_t *producer, uint32_t most,
-                                                                  uint32_t *out_slot, uint32_t *out_count);
+CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_claim(cudaq_ringbuffer_producer_t *producer,
+                                                                  uint32_t max_count, uint32_t *out_slot,
+                                                                  uint32_t *out_count);
 /* Writes a whole request into a claimed slot. payload may be NULL if payload_len is 0. CUDAQ_ERR_INVALID_ARG: the slot
  * is not claimed, or the frame does not fit in the stride. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_ringbuffer_producer_write(cudaq_ringbuffer_producer_t *producer, uint32_t slot,

@@ -36,8 +36,8 @@ public:
     CUcontext context = nullptr;
     if (get_state(wanted, &flags, &active) != CUDA_SUCCESS || retain(&context, wanted) != CUDA_SUCCESS)
       return false;
-    // The first reference to a context stays to the end of the process, as the runtime's does: what is made in the
-    // context ends with its last reference.
+    // The first reference to a context stays to the end of the process, as the runtime's does: objects of the
+    // context end with its last reference.
     releases_ = active != 0;
     if (push(context) == CUDA_SUCCESS)
       pushed_ = wanted;
@@ -45,7 +45,7 @@ public:
       release_(wanted);
     return pushed_ >= 0;
   }
-  /// Ends what a push that returned true has begun.
+  /// Undoes a push that returned true.
   void pop() {
     if (pushed_ < 0)
       return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads and writes frame headers. Slots are 8-byte aligned, so a header takes three 8-byte accesses. The words of a
-// slot are loaded once each: what was judged is then used from registers or from the copy, whatever a peer writes
-// later.
+// slot are loaded once each. After the judgement only registers or the copy are used, so later writes of a peer have no
+// effect.
 #pragma once
 
 #include "cudaq/realtime/detail/ring/slot_ring.h"

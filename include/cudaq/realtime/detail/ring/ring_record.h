@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a ring that cudaq_ringbuffer_create has made: what code knows of the ring that has only its addresses.
+// The record of a ring that cudaq_ringbuffer_create has made, for code that has only addresses of the ring.
 //
 // A process has no list of its rings, because the library keeps no process-wide state. So the record lies in the ring's
 // own memory, at a fixed distance before its first flags in host memory: the tx flags of a ring with requests in device

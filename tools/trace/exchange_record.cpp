@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/emulate/exchange_record.h"
+#include "tools/trace/exchange_record.h"
 
 #include <fmt/format.h>
 #include <ostream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file that is compiled for the peer interface: the three names with two forms are the peer's here.
-#define CUDAQ_REALTIME_PEER_INTERFACE
+// A file that is compiled for the upstream interface: the three names with two forms are upstream's.
+#define CUDAQ_REALTIME_UPSTREAM_INTERFACE
 #include "unittests/support/api_fixture.h"
 
 #include <atomic>
@@ -9,13 +9,13 @@
 namespace cudaq::realtime::test {
 namespace {
 
-static_assert(std::is_same_v<cudaq_unified_launch_fn_t, cudaq_unified_launch_peer_fn_t>);
-static_assert(
-    std::is_same_v<decltype(cudaq_create_dispatch_graph_regular), decltype(cudaq_create_dispatch_graph_regular_peer)>);
+static_assert(std::is_same_v<cudaq_unified_launch_fn_t, cudaq_unified_launch_upstream_fn_t>);
+static_assert(std::is_same_v<decltype(cudaq_create_dispatch_graph_regular),
+                             decltype(cudaq_create_dispatch_graph_regular_upstream)>);
 
-class PeerLoop : public ::testing::Test {
+class UpstreamLoop : public ::testing::Test {
 protected:
-  PeerLoop() {
+  UpstreamLoop() {
     ctx.ringbuffer = ring.ring;
     ctx.config.num_slots = 4; // dispatch_path 0, as in programs that leave it out
     ctx.config.slot_size = 64;
@@ -38,7 +38,7 @@ protected:
 };
 
 // Known failure 65.
-TEST_F(PeerLoop, ServesHostCallsUntilTheFlagIsSet) {
+TEST_F(UpstreamLoop, ServesHostCallsUntilTheFlagIsSet) {
   std::thread loop([&] { cudaq_host_dispatcher_loop(&ctx); });
   ring_client client(ring);
   for (std::uint32_t id = 0; id < 20; ++id)
@@ -48,7 +48,7 @@ TEST_F(PeerLoop, ServesHostCallsUntilTheFlagIsSet) {
   EXPECT_EQ(stats, 23u);
 }
 
-TEST_F(PeerLoop, ReturnsAndNamesWhatItRefuses) {
+TEST_F(UpstreamLoop, ReturnsAndNamesWhatItRefuses) {
   cudaq_host_dispatcher_loop(nullptr);
   EXPECT_TRUE(error_names({"cudaq_host_dispatcher_loop", "ctx is NULL"}));
   cudaq_host_dispatch_worker_t worker{};
@@ -71,17 +71,17 @@ TEST_F(PeerLoop, ReturnsAndNamesWhatItRefuses) {
   EXPECT_TRUE(error_names({"shutdown_flag is NULL"}));
 }
 
-TEST_F(PeerLoop, TheNameIsTheFunctionOfTheMacro) {
+TEST_F(UpstreamLoop, TheNameIsTheFunctionOfTheMacro) {
   void (*const loop)(const cudaq_host_dispatch_loop_ctx_t *) = cudaq_host_dispatcher_loop;
-  EXPECT_EQ(loop, cudaq_host_dispatcher_loop_peer);
+  EXPECT_EQ(loop, cudaq_host_dispatcher_loop_upstream);
   EXPECT_NE(reinterpret_cast<void *>(&cudaq_dispatcher_set_unified_launch),
             reinterpret_cast<void *>(&cudaq_dispatcher_set_unified_launch_spec));
 }
 
-void launches_nothing_peer(void *, size_t, cudaq_function_entry_t *, size_t, volatile int *, uint64_t *, cudaStream_t) {
-}
+void launches_nothing_upstream(void *, size_t, cudaq_function_entry_t *, size_t, volatile int *, uint64_t *,
+                               cudaStream_t) {}
 
-class PeerUnified : public ::testing::Test {
+class UpstreamUnified : public ::testing::Test {
 protected:
   void SetUp() override {
     if ((cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_DEVICE_PATH) == 0)
@@ -117,29 +117,29 @@ protected:
 };
 
 // Known failure 65.
-TEST_F(PeerUnified, ANullLauncherCompilesAndIsRefusedByStart) {
+TEST_F(UpstreamUnified, ANullLauncherCompilesAndIsRefusedByStart) {
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch(d, NULL, &transport));
   EXPECT_EQ(state(), CUDAQ_DISPATCHER_CREATED);
   EXPECT_EQ(cudaq_dispatcher_start(d), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"cudaq_dispatcher_set_unified_launch with a launch_fn"}));
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch(d, nullptr, &transport));
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch(d, launches_nothing_peer, &transport));
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch(d, launches_nothing_upstream, &transport));
   EXPECT_EQ(state(), CUDAQ_DISPATCHER_WIRED);
 }
 
-TEST_F(PeerUnified, NeedsAContextAndASlotSize) {
-  EXPECT_EQ(cudaq_dispatcher_set_unified_launch(d, launches_nothing_peer, nullptr), CUDAQ_ERR_INVALID_ARG);
+TEST_F(UpstreamUnified, NeedsAContextAndASlotSize) {
+  EXPECT_EQ(cudaq_dispatcher_set_unified_launch(d, launches_nothing_upstream, nullptr), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"transport_ctx is NULL"}));
-  EXPECT_EQ(cudaq_dispatcher_set_unified_launch(nullptr, launches_nothing_peer, &transport), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_dispatcher_set_unified_launch(nullptr, launches_nothing_upstream, &transport), CUDAQ_ERR_INVALID_ARG);
   make(0);
-  EXPECT_EQ(cudaq_dispatcher_set_unified_launch(d, launches_nothing_peer, &transport), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(cudaq_dispatcher_set_unified_launch(d, launches_nothing_upstream, &transport), CUDAQ_ERR_INVALID_ARG);
   EXPECT_TRUE(error_names({"slot_size is 0", "tx_stride_sz"}));
 }
 
-TEST_F(PeerUnified, TheLastCallOfEitherFormCounts) {
+TEST_F(UpstreamUnified, TheLastCallOfEitherFormCounts) {
   const auto launches_nothing_spec = [](void *, cudaq_function_entry_t *, size_t, volatile int *, uint64_t *,
                                         cudaStream_t) {};
-  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch(d, launches_nothing_peer, &transport));
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch(d, launches_nothing_upstream, &transport));
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch(d, nullptr, &transport));
   EXPECT_EQ(state(), CUDAQ_DISPATCHER_CREATED);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_set_unified_launch_spec(d, launches_nothing_spec, nullptr));

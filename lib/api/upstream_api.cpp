@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of the peer interface (peer_interface.h), as a translation into those of the specification.
+// The functions of the upstream interface (upstream_interface.h), as a translation into those of the specification.
 #include "lib/api/dispatcher.h"
 #include "lib/api/host_loop.h"
 #include "lib/api/options.h"
 
-#include "cudaq/realtime/daemon/dispatcher/peer_interface.h"
+#include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 
 using namespace cudaq::realtime::detail;
 
 // Defined in the kernels' archive: not NULL if the program is linked with it.
-#pragma weak cudaq_launch_unified_dispatch_device_peer
+#pragma weak cudaq_launch_unified_dispatch_device_upstream
 
 namespace {
 
@@ -83,19 +83,20 @@ status_or_reason run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
 
 extern "C" {
 
-cudaq_status_t cudaq_dispatcher_set_unified_launch_peer(cudaq_dispatcher_t *dispatcher,
-                                                        cudaq_unified_launch_peer_fn_t launch_fn, void *transport_ctx) {
+cudaq_status_t cudaq_dispatcher_set_unified_launch_upstream(cudaq_dispatcher_t *dispatcher,
+                                                            cudaq_unified_launch_upstream_fn_t launch_fn,
+                                                            void *transport_ctx) {
   return guarded("cudaq_dispatcher_set_unified_launch", [&]() -> status_or_reason {
     if (dispatcher == nullptr || transport_ctx == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", dispatcher == nullptr ? "dispatcher" : "transport_ctx");
     if (dispatcher->config.slot_size == 0)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "config->slot_size is 0: the launch function gets it as tx_stride_sz");
     return dispatcher->set_unified_launch(
-        {nullptr, launch_fn != nullptr ? launch_fn : cudaq_launch_unified_dispatch_device_peer, transport_ctx});
+        {nullptr, launch_fn != nullptr ? launch_fn : cudaq_launch_unified_dispatch_device_upstream, transport_ctx});
   });
 }
 
-void cudaq_host_dispatcher_loop_peer(const cudaq_host_dispatch_loop_ctx_t *ctx) {
+void cudaq_host_dispatcher_loop_upstream(const cudaq_host_dispatch_loop_ctx_t *ctx) {
   (void)guarded("cudaq_host_dispatcher_loop", [&] { return run(ctx); });
 }
 

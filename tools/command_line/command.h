@@ -14,7 +14,7 @@ class App;
 
 namespace cudaq::realtime::tools {
 
-/// Runs a subcommand with its parsed options. Returns an exit_code; throws what the subcommand's run_<name> throws.
+/// Runs a subcommand with its parsed options. Returns an exit_code; passes on exceptions of run_<name>.
 using command_body = std::function<int(const output &)>;
 
 /// The subcommand that the command line names. All subcommands share these output options, because only one subcommand

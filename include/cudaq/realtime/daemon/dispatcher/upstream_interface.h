@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names that the newer interface of the existing system (the "peer") adds, and the names to which it gives other
+/* The names that the newer interface of the existing system ("upstream") adds, and the names to which it gives other
  * arguments than the specification. cudaq_realtime.h includes this header.
  *
- *   name                                  specification (default)   with CUDAQ_REALTIME_PEER_INTERFACE
- *   cudaq_create_dispatch_graph_regular   16 arguments, ..._spec    17 arguments, ..._peer
- *   cudaq_dispatcher_set_unified_launch   launcher with 6, ..._spec launcher with 7 arguments, ..._peer
- *   cudaq_host_dispatcher_loop            8 arguments, ..._spec     one context, ..._peer
- *   cudaq_launch_unified_dispatch_device  not declared              7 arguments, ..._peer
+ *   name                                  specification (default)   with CUDAQ_REALTIME_UPSTREAM_INTERFACE
+ *   cudaq_create_dispatch_graph_regular   16 arguments, ..._spec    17 arguments, ..._upstream
+ *   cudaq_dispatcher_set_unified_launch   launcher with 6, ..._spec launcher with 7 arguments, ..._upstream
+ *   cudaq_host_dispatcher_loop            8 arguments, ..._spec     one context, ..._upstream
+ *   cudaq_launch_unified_dispatch_device  not declared              7 arguments, ..._upstream
  *
  * No library exports a name of the first column. The headers bind it to the symbol of one form, separately in each
  * translation unit. A program that was compiled with another header therefore does not link, instead of passing wrong
- * arguments. The macro is defined before the first header of this library. The ..._spec and ..._peer functions may be
- * used directly, both in one file. See docs/migration.md. */
-#ifndef CUDAQ_REALTIME_PEER_INTERFACE_H
-#define CUDAQ_REALTIME_PEER_INTERFACE_H
+ * arguments. The macro is defined before the first header of this library. The ..._spec and ..._upstream functions may
+ * be used directly, both in one file. See docs/migration.md. */
+#ifndef CUDAQ_REALTIME_UPSTREAM_INTERFACE_H
+#define CUDAQ_REALTIME_UPSTREAM_INTERFACE_H
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 
@@ -36,31 +36,28 @@ extern "C" {
 
 /* cudaq_create_dispatch_graph_regular_spec, and a graph that a DEVICE_CALL handler triggers. This library has no such
  * graph: triggered_graph_exec is NULL, otherwise the call returns cudaErrorNotSupported. */
-cudaError_t cudaq_create_dispatch_graph_regular_peer(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
-                                                     uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
-                                                     size_t tx_stride_sz, cudaq_function_entry_t *function_table,
-                                                     size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
-                                                     uint64_t *stats, size_t num_slots, uint32_t num_blocks,
-                                                     uint32_t threads_per_block, cudaGraphExec_t triggered_graph_exec,
-                                                     cudaStream_t stream, cudaq_dispatch_graph_context **out_context);
+cudaError_t cudaq_create_dispatch_graph_regular_upstream(
+    volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+    size_t tx_stride_sz, cudaq_function_entry_t *function_table, size_t func_count, void *graph_io_ctx,
+    volatile int *shutdown_flag, uint64_t *stats, size_t num_slots, uint32_t num_blocks, uint32_t threads_per_block,
+    cudaGraphExec_t triggered_graph_exec, cudaStream_t stream, cudaq_dispatch_graph_context **out_context);
 
 /* --------------------------------------------------------- unified launch -- */
 
 /* The launch function gets config.slot_size as tx_stride_sz, so slot_size must not be 0. transport_ctx must not be
  * NULL. launch_fn may be NULL: the unified kernel below, if it is linked into the program. It is if a file of the
- * program names its launch function, or if the linker gets `-u cudaq_launch_unified_dispatch_device_peer`. Otherwise
- * start returns CUDAQ_ERR_INVALID_ARG. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_peer(cudaq_dispatcher_t *dispatcher,
-                                                                           cudaq_unified_launch_peer_fn_t launch_fn,
-                                                                           void *transport_ctx);
+ * program names its launch function, or if the linker gets `-u cudaq_launch_unified_dispatch_device_upstream`.
+ * Otherwise start returns CUDAQ_ERR_INVALID_ARG. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_unified_launch_upstream(
+    cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_upstream_fn_t launch_fn, void *transport_ctx);
 
 /* In libcudaq-realtime-dispatch.a. Launches the unified kernel over the device hooks of a transport
  * (cudaq/realtime/daemon/bridge/device_transport.cuh): one block, whose first thread calls the hooks and the handlers,
  * in the order in which requests come. transport_ctx: the hooks' context, in memory that the device can read.
  * tx_stride_sz: the bytes of a request, and of a response; a multiple of 8, at least 24. */
-void cudaq_launch_unified_dispatch_device_peer(void *transport_ctx, size_t tx_stride_sz,
-                                               cudaq_function_entry_t *function_table, size_t func_count,
-                                               volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
+void cudaq_launch_unified_dispatch_device_upstream(void *transport_ctx, size_t tx_stride_sz,
+                                                   cudaq_function_entry_t *function_table, size_t func_count,
+                                                   volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
 
 /* -------------------------------------------------------------- host loop -- */
 
@@ -102,11 +99,14 @@ typedef struct cudaq_host_dispatch_loop_ctx_t {
 /* Runs the host dispatch loop on the calling thread until *shutdown_flag is not 0. Validation, loop and protocol are
  * those of cudaq_host_dispatcher_loop_spec with default options. If the context is refused, the function returns
  * immediately, without an answer to any request; cudaq_last_error_message then has the reason. */
-CUDAQ_REALTIME_API void cudaq_host_dispatcher_loop_peer(const cudaq_host_dispatch_loop_ctx_t *ctx);
+CUDAQ_REALTIME_API void cudaq_host_dispatcher_loop_upstream(const cudaq_host_dispatch_loop_ctx_t *ctx);
 
 /* --------------------------------------------- names, bound to their form -- */
 
 #if defined(CUDAQ_REALTIME_PEER_INTERFACE)
+#error "CUDAQ_REALTIME_PEER_INTERFACE is now called CUDAQ_REALTIME_UPSTREAM_INTERFACE, and ..._peer is ..._upstream"
+#endif
+#if defined(CUDAQ_REALTIME_UPSTREAM_INTERFACE)
 cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
                                                 uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
                                                 size_t tx_stride_sz, cudaq_function_entry_t *function_table,
@@ -114,16 +114,16 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
                                                 uint64_t *stats, size_t num_slots, uint32_t num_blocks,
                                                 uint32_t threads_per_block, cudaGraphExec_t triggered_graph_exec,
                                                 cudaStream_t stream, cudaq_dispatch_graph_context **out_context)
-    CUDAQ_REALTIME_BOUND_TO("cudaq_create_dispatch_graph_regular_peer");
+    CUDAQ_REALTIME_BOUND_TO("cudaq_create_dispatch_graph_regular_upstream");
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx)
-    CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_peer");
+    CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_upstream");
 void cudaq_host_dispatcher_loop(const cudaq_host_dispatch_loop_ctx_t *ctx)
-    CUDAQ_REALTIME_BOUND_TO("cudaq_host_dispatcher_loop_peer");
+    CUDAQ_REALTIME_BOUND_TO("cudaq_host_dispatcher_loop_upstream");
 void cudaq_launch_unified_dispatch_device(void *transport_ctx, size_t tx_stride_sz,
                                           cudaq_function_entry_t *function_table, size_t func_count,
                                           volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream)
-    CUDAQ_REALTIME_BOUND_TO("cudaq_launch_unified_dispatch_device_peer");
+    CUDAQ_REALTIME_BOUND_TO("cudaq_launch_unified_dispatch_device_upstream");
 
 /* Absent: a file that uses one of these names does not compile, and the compiler's message has this text. */
 #define CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH                                                                            \

@@ -3,7 +3,7 @@
 // add one.
 #pragma once
 
-#include "tools/common/command.h"
+#include "tools/command_line/command.h"
 
 namespace cudaq::realtime::tools {
 

@@ -5,7 +5,7 @@
 
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoding/decoding_config.h"
-#include "tools/common/command.h"
+#include "tools/command_line/command.h"
 #include "tools/common/machine.h"
 #include "tools/common/measured_case.h"
 #include "tools/shots/own_data.h"
@@ -42,8 +42,8 @@ inline CLI::Option *add_choice(CLI::App &command, const char *name, std::string 
 }
 
 /// An option that has a new name, or new ones. The old one works for one minor version, is not in the help, and prints
-/// a line that names the new one. It cannot be given together with a new one, or with what a new one excludes. `take`
-/// uses the value, and returns the new form of the same words.
+/// a line that names the new one. It cannot be given together with a new one, or with an option that a new one
+/// excludes. `take` uses the value, and returns the new form of the same words.
 template <typename Value>
 CLI::Option *add_old_name(CLI::App &command, chosen_command &chosen, const std::string &old,
                           const std::vector<CLI::Option *> &now, std::function<std::string(const Value &)> take) {
@@ -227,7 +227,7 @@ inline CLI::Option *add_distance_as_config(CLI::App &command, chosen_command &ch
   });
 }
 
-/// Refuses what is neither d<distance> nor a configuration of `pipeline`.
+/// Refuses a name that is neither d<distance> nor a configuration of `pipeline`.
 inline std::string refuse_config_name(std::string &name) {
   constexpr unsigned kMostDistance = 999;
   const char *const end = name.data() + name.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The caller's words of the peer interface, on fake graphs: a thread of the caller answers, and gives the worker back
-// by setting its bit in the caller's own mask. It has no handle, and finds the slot in the caller's array of tags.
+// The caller's words of the upstream interface, on fake graphs: a thread of the caller answers, and gives the worker
+// back by setting its bit in the caller's own mask. It has no handle, and finds the slot in the caller's array of tags.
 #include "unittests/host_dispatcher/fake_graphs.h"
 
 #include <pthread.h>
@@ -10,9 +10,9 @@ namespace {
 
 constexpr std::uint32_t kWorkers = 3;
 
-class PeerWords : public ::testing::TestWithParam<bool> {
+class UpstreamWords : public ::testing::TestWithParam<bool> {
 protected:
-  PeerWords() {
+  UpstreamWords() {
     checked_function::v1_by_id[1] = &function;
     plan.shape = {8, 128, false};
     plan.markers = GetParam();
@@ -38,24 +38,24 @@ protected:
 };
 
 // Known failure 65.
-TEST_P(PeerWords, EveryRequestIsAnsweredOnceThroughTheMaskOfTheCaller) {
+TEST_P(UpstreamWords, EveryRequestIsAnsweredOnceThroughTheMaskOfTheCaller) {
   graph_rig rig(plan);
   rig.device->ready = [&](std::uint32_t worker) { answer(rig, worker); };
   std::vector<std::unique_ptr<checked_function>> functions;
-  functions.push_back(std::make_unique<checked_function>(1, fewer_if_sanitized(kMessages)));
+  functions.push_back(std::make_unique<checked_function>(1, load_size(kMessages)));
   checked_function::v1_by_id[1] = functions[0].get();
-  traffic t(rig.ring, traffic_for(functions, fewer_if_sanitized(kMessages)));
+  traffic t(rig.ring, traffic_for(functions, load_size(kMessages)));
   t.run();
   t.expect_clean(false, false);
   EXPECT_TRUE(rig.stop());
   const cudaq_dispatcher_stats_t stats = rig.stats();
-  EXPECT_EQ(stats.responded, fewer_if_sanitized(kMessages));
+  EXPECT_EQ(stats.responded, load_size(kMessages));
   EXPECT_EQ(stats.in_flight, 0u);
   EXPECT_EQ(live_dispatched.load(), stats.launches);
   EXPECT_EQ(idle_mask.load(), (1u << kWorkers) - 1) << "all workers are free at the end";
 }
 
-TEST_P(PeerWords, AWorkerWhoseBitIsNotSetGetsNoRequest) {
+TEST_P(UpstreamWords, AWorkerWhoseBitIsNotSetGetsNoRequest) {
   idle_mask.store(0b100);
   graph_rig rig(plan);
   rig.device->ready = [&](std::uint32_t worker) { answer(rig, worker); };
@@ -68,7 +68,7 @@ TEST_P(PeerWords, AWorkerWhoseBitIsNotSetGetsNoRequest) {
 }
 
 // Known failure 55.
-TEST_P(PeerWords, AHookMayEndItsThread) {
+TEST_P(UpstreamWords, AHookMayEndItsThread) {
   plan.workers.resize(1);
   idle_mask.store(1);
   plan.workers[0].pre_launch_fn = [](void *, void *, cudaStream_t) { pthread_exit(nullptr); };
@@ -78,7 +78,7 @@ TEST_P(PeerWords, AHookMayEndItsThread) {
   EXPECT_TRUE(rig.stop());
 }
 
-TEST_P(PeerWords, AHookThatEndsItsThreadAfterTheLaunchLeavesTheAnswerToTheCaller) {
+TEST_P(UpstreamWords, AHookThatEndsItsThreadAfterTheLaunchLeavesTheAnswerToTheCaller) {
   plan.workers.resize(1);
   idle_mask.store(1);
   spin_gate gate;
@@ -100,7 +100,7 @@ TEST_P(PeerWords, AHookThatEndsItsThreadAfterTheLaunchLeavesTheAnswerToTheCaller
   EXPECT_EQ(live_dispatched.load(), 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Markers, PeerWords, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(Markers, UpstreamWords, ::testing::Bool(),
                          [](const auto &tested) { return tested.param ? "On" : "Off"; });
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the peer interface: a launcher that also writes the caller's words. Programs without these words have the
+// For the upstream interface: a launcher that also writes the caller's words. Programs without these words have the
 // launcher alone.
 #pragma once
 
@@ -10,25 +10,25 @@
 
 namespace cudaq::realtime::detail {
 
-class peer_launcher final : public graph_launcher {
+class upstream_launcher final : public graph_launcher {
 public:
-  peer_launcher(std::shared_ptr<graph_launcher> launcher, const peer_words &words)
+  upstream_launcher(std::shared_ptr<graph_launcher> launcher, const upstream_words &words)
       : inner_(std::move(launcher)), words_(words) {}
 
   void run_on_device(const std::function<void()> &body) override { inner_->run_on_device(body); }
   /// The tag belongs to the dispatcher thread from the moment it clears the worker's idle bit until the graph runs.
-  void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &said) override {
+  void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number, launch_result &result) override {
     if (words_.slot_tags != nullptr)
       words_.slot_tags[worker] = static_cast<int>(slot);
     struct at_end { // also if a hook ends the thread
-      const peer_words &words;
-      const launch_result &said;
+      const upstream_words &words;
+      const launch_result &result;
       ~at_end() {
-        if (said.error == 0 && words.live_dispatched != nullptr)
+        if (result.error == 0 && words.live_dispatched != nullptr)
           words.live_dispatched->store(words.live_dispatched->peek() + 1); // the loop is the only writer
       }
-    } const count{words_, said};
-    inner_->launch(worker, slot, launch_number, said);
+    } const count{words_, result};
+    inner_->launch(worker, slot, launch_number, result);
   }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return inner_->done_word(worker); }
   int recover(std::uint32_t worker) override { return inner_->recover(worker); }
@@ -38,7 +38,7 @@ public:
 
 private:
   std::shared_ptr<graph_launcher> inner_;
-  const peer_words words_;
+  const upstream_words words_;
 };
 
 } // namespace cudaq::realtime::detail

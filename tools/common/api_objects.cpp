@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/services/api_objects.h"
+#include "tools/common/api_objects.h"
 
 namespace cudaq::realtime::tools {
 
