@@ -35,6 +35,7 @@ public:
       sync();
       return result;
     }
+    void idle() const { std::this_thread::yield(); }
   };
   /// Runs the block's loop on threads of its own, which end() joins.
   template <class Stage>
