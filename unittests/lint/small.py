@@ -19,12 +19,11 @@ LIMITS = (
 # Path: reason. Not checked.
 NOT_WRITTEN_BY_HAND = {
     "unittests/abi/*.abi": "abidw writes it",
-    "unittests/data/*.b8": "recorded shots",
-    "unittests/data/*.01": "recorded shots",
-    "unittests/data/*.dem": "written by Stim",
-    "unittests/data/own/*.*.*": "recorded shots",
-    "unittests/data/own/*.stim": "written by Stim",
-    "unittests/data/*.meta": "written by unittests/data/make_data.py",
+    "*.b8": "recorded shots",
+    "*.dem": "written by Stim",
+    "tools/data/*.meta": "written by tools/data/make_data.py",
+    "unittests/tools/decode/own/*.*.*": "recorded shots",
+    "unittests/tools/decode/own/*.stim": "written by Stim",
     "unittests/fuzz/corpus/*.tar.gz": "inputs of fuzz targets; a fuzzer writes them",
     "docs/performance/*.json": "figures, written by the program",
     "LICENSE": "a legal text, word for word",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Make (or check) unittests/data/chromobius: a colour code with coloured detectors, and Chromobius' answers.
+"""Make (or check) the files of this folder: a colour code with coloured detectors, and Chromobius' answers.
 
     python3 -m venv venv && venv/bin/pip install stim==1.15.0 chromobius==1.1.1 numpy==2.4.6
     venv/bin/python make_chromobius_data.py            # write the files
@@ -9,7 +9,7 @@
 The code is the triangular 6.6.6 colour code of distance 5, with bit flips of the data and wrong readouts (p = 0.01
 each): four rounds, the last readout is right. A site (i, j), 0 <= j <= i <= 3 (d - 1) / 2, of the triangular lattice is
 a plaquette if (i + j) % 3 is 1, else a qubit; the colour of a plaquette is i % 3. The observable is the parity of all
-qubits.
+qubits. The files are committed, because the answers come from a package that not every machine has.
 """
 import pathlib
 import sys
@@ -52,7 +52,7 @@ def main():
     print(f"{int((predictions != observables).any(axis=1).sum())} logical errors in {SHOTS} shots")
     files = {"color_d5.dem": text.encode(), "color_d5.dets.b8": detections.tobytes(),
              "color_d5.obs.b8": observables.tobytes(), "color_d5.pred.b8": np.asarray(predictions).tobytes()}
-    folder = pathlib.Path(__file__).resolve().parent / "chromobius"
+    folder = pathlib.Path(__file__).resolve().parent
     bad = [name for name, data in files.items()
            if "--check" in sys.argv and (folder / name).read_bytes() != data]
     if bad:

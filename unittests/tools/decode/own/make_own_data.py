@@ -6,7 +6,8 @@
     venv/bin/python make_own_data.py
 
 <name>.dem is the model, .dets.<format> the detection events, .obs.<format> the true observables, .pred.<format> the
-predictions of PyMatching. No set has a .meta.
+predictions of PyMatching. No set has a .meta. The files are committed, because shots and predictions come from packages
+that not every machine has.
 """
 
 import pathlib
