@@ -65,7 +65,7 @@ public:
     for (const run &r : launched_)
       if (r.worker == worker)
         return false;
-    return in_work_[worker] == 0;
+    return unfinished_runs_[worker] == 0;
   }
 
   bool on_blocking_stream(std::uint32_t worker) const override { return worker == blocking_stream; }
@@ -125,12 +125,12 @@ private:
       const auto pick = launched_.begin() + static_cast<std::ptrdiff_t>(random() % launched_.size());
       const run r = *pick;
       launched_.erase(pick);
-      ++in_work_[r.worker];
+      ++unfinished_runs_[r.worker];
       lock.unlock();
       run_graph(r);
       lock.lock();
       finish(r);
-      --in_work_[r.worker];
+      --unfinished_runs_[r.worker];
     }
   }
 
@@ -167,7 +167,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<run> launched_;
-  std::array<int, 64> in_work_{}; ///< runs of each worker that have not finished, with the time in `ready`
+  std::array<int, 64> unfinished_runs_{}; ///< runs of each worker that have not finished, with the time in `ready`
   int stuck_ = 0;
   bool held_ = false, end_ = false;
   std::vector<std::thread> threads_;

@@ -255,7 +255,7 @@ TEST_F(GraphRun, StopWaitsForTheCallerWhoHasAWorker) {
   EXPECT_FALSE(rig.dispatcher.check_restart());
 }
 
-TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
+TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitWithoutLimitForAGraph) {
   plan.own_thread = false;
   plan.grace_period_ns = 100'000'000;
   graph_rig rig(plan);

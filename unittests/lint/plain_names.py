@@ -17,8 +17,6 @@ NAME_WORDS = {
     r"whom": "who exactly: 'dispatcher', 'member'",
     r"seats?": "'member_entry'",
 }
-# Where names are checked.
-ROOMS = ("cmake/", "docs/", "include/", "kernels/", "lib/", "plugins/", "python/", "scripts/", "unittests/lint/")
 # Names of others: where they come from.
 ALLOWED = {
     "serve_forever": "http.server of Python",
@@ -51,7 +49,7 @@ def forbidden_in(name):
 
 
 problems = []
-paths = [p for p in tree.files() if str(p).startswith(ROOMS)]
+paths = tree.files()
 for path in paths:
     if found := forbidden_in(re.sub(r"\W", "_", str(path))):
         problems.append(f"{path}: '{found.group(0)}' in the path: write {instead_of(found.group(0))}")

@@ -51,7 +51,7 @@ byte side_table[NSLOTS];
 byte entry[NSLOTS]; // sequence * 8 + slot
 // Written by the kernel, read by the router
 byte answers[NSLOTS]; // sequence of the slot's last entry that it has served
-bit told_to_end;
+bit end_requested;
 bit ended;
 
 // Private to the router
@@ -212,7 +212,7 @@ end_wait:
   :: !leaving ->
 leave:
     leaving = 1;
-    told_to_end = 1
+    end_requested = 1
 #ifdef MUTANT_TAKES_BACK_EARLY
   :: leaving && !has_left ->
 #else
@@ -247,7 +247,7 @@ active proctype kernel() {
   byte sequence = 1;
 end_poll:
   do
-  :: told_to_end -> break // between two requests
+  :: end_requested -> break // between two requests
   :: entry[at] / 8 == sequence ->
     s = entry[at] % 8;
     serve(KERNEL);

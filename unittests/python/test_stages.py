@@ -82,7 +82,7 @@ def test_a_predecoder_that_fails_is_named_with_its_shot(wrong, text):
     assert pipeline.run(np.zeros((3, 2), dtype=bool))[0].tolist() == [[0]] * 3  # the next run is right
 
 
-def test_a_decoder_that_fails_is_told_from_a_shot_that_cannot_be_decoded():
+def test_a_decoder_that_fails_differs_from_a_shot_that_cannot_be_decoded():
     with pytest.raises(StageError, match=r"(?s)shot 0: .*answer of the decoder has the shape \(\), accepted: \(1,\)"):
         Pipeline(lambda shot: 0, CHAIN).run(np.zeros((1, 2), dtype=bool))
     with pytest.raises(DecodeError, match="shot 1: no error of the model"):
