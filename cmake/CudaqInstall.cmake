@@ -82,6 +82,6 @@ add_pkgconfig(cudaq-qec-realtime-gpu cudaq-qec-realtime
   "resident GPU workers; device and inference engines of the AI services")
 install(FILES LICENSE "${CUDAQ_NOTICES}" DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT runtime)
 if(TARGET cudaq-realtime-tool AND TARGET cudaq-qec-realtime) # records the shots that are too large for a package
-  install(PROGRAMS unittests/data/make_data.py DESTINATION "${CMAKE_INSTALL_DATADIR}/cudaq-realtime/data"
+  install(PROGRAMS tools/data/make_data.py DESTINATION "${CMAKE_INSTALL_DATADIR}/cudaq-realtime/data"
           COMPONENT tools)
 endif()

@@ -140,8 +140,8 @@ function(cudaq_use_headers target owner)
   endif()
 endfunction()
 # cudaq_compile_together(<target> <count>): compiles so many sources of the target in one unit, all of them if it is 0.
-# Called after the target has its sources. CMake's UNITY_BUILD is not used, because its units have the path of the clone:
-# no other clone would find their objects in the cache of ccache.
+# Called after the target has its sources. CMake's UNITY_BUILD is not used, because its units have the path of the
+# clone: no other clone would find their objects in the cache of ccache.
 function(cudaq_compile_together target count)
   if(NOT CUDAQ_PRECOMPILED_HEADERS)
     return()

@@ -53,7 +53,7 @@ def gather():
     shutil.rmtree(PAGES, ignore_errors=True)
     (PAGES / "site").mkdir(parents=True)
     shutil.copy(ROOT / "docs/site/site.css", PAGES / "site")
-    documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "unittests/data/README.md"]
+    documents = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), ROOT / "tools/data/README.md"]
     pictures = draw_diagrams([path.read_text() for path in documents])
     for path in documents:
         text = diagrams.BLOCK.sub(lambda found: pictures.get(found[1], found[0]), path.read_text())

@@ -155,12 +155,12 @@ def main(arguments):
     compared = different = 0
     for label in sorted({*old, *new}):
         before, after = (functions_of(side.get(label, ())) for side in (old, new))
-        gone, come = list(only_in(before, after)), list(only_in(after, before))
+        lost, come = list(only_in(before, after)), list(only_in(after, before))
         compared += len(before) + len(after)
-        different += len(gone) + len(come)
+        different += len(lost) + len(come)
         if before or after:
             print(f"{label}: {len(after)} functions, {len(after) - len(come)} the same")
-        for what, functions in (("only before", gone), ("only after ", come)):
+        for what, functions in (("only before", lost), ("only after ", come)):
             for function, references in functions:
                 why = "  (only its references differ)" if references else ""
                 print(f"  {what}  {function.length:6} instructions  {function.name}{why}")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds variants and runs their tests in one ctest run:
-#   scripts/test.sh [ctest option...]                               release: all tests; the other variants: the rooms that
-#                                                                   their presets name, with long sweeps cut to samples
+#   scripts/test.sh [ctest option...]                               release: all tests; the other variants: the rooms
+#                                                                   of their presets, with samples of long sweeps
 #   scripts/test.sh --all [ctest option...]                         all variants, all tests, whole sweeps
 #   scripts/test.sh --variants "release tsan" [ctest option...]     the same for these variants
 #   scripts/test.sh --quick [room...] [ctest option...]             release only, only these rooms of unittests/

@@ -37,7 +37,7 @@ class graph_handler_set : public table_handler_set {
 public:
   static constexpr bool kDefers = true;
   /// Every 8th execution reads the caller's shutdown word when it begins: that word may be across PCIe.
-  static constexpr std::uint32_t kAskCallerExecutions = 8;
+  static constexpr std::uint32_t kPollCallerExecutions = 8;
 
   CUDAQ_REALTIME_HOST_DEVICE graph_handler_set(const table_handler_set &table, graph_scheduler_state<Launcher> &graphs,
                                                const graph_rotation &rotation, std::uint32_t number,
@@ -95,7 +95,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE loop_report &counts() const { return state().counts; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint64_t polls() const { return state().polls; }
   CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() const { return state().stop.requested != 0; }
-  CUDAQ_REALTIME_HOST_DEVICE bool asks_caller() const { return state().execution % kAskCallerExecutions == 0; }
+  CUDAQ_REALTIME_HOST_DEVICE bool polls_caller() const { return state().execution % kPollCallerExecutions == 0; }
 
   /// By the whole group.
   template <class Group>

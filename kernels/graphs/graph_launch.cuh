@@ -94,7 +94,7 @@ public:
       if (error == cudaSuccess)
         return cudaSuccess;
       cudaStreamWaitEvent(own_, begin_, 0); // after the words that let them serve
-      tell(1, own_);
+      set_stop(1, own_);
     }
     if (cudaEventRecord(end_, stream) != cudaSuccess) // work on the stream may still write into the block
       untracked_ = stream;
@@ -120,10 +120,10 @@ public:
     if (!running())
       return true;
     const auto until = std::chrono::steady_clock::now() + limit;
-    cudaError_t told = tell(1, own_);
+    cudaError_t error = set_stop(1, own_);
     while (running()) {
-      if (told != cudaSuccess) // without this copy the scheduler runs on
-        told = tell(1, own_);
+      if (error != cudaSuccess) // without this copy the scheduler runs on
+        error = set_stop(1, own_);
       if (std::chrono::steady_clock::now() >= until)
         return false;
       std::this_thread::sleep_for(kBetweenLooks);
@@ -223,9 +223,9 @@ private:
     if (number == members().size())
       members().emplace_back();
     member &m = members()[number];
-    graph_params its = params_;
-    its.number = number;
-    void *arguments[] = {&its};
+    graph_params own = params_;
+    own.number = number;
+    void *arguments[] = {&own};
     cudaKernelNodeParams node{};
     node.func = kernel;
     node.gridDim = dim3(1);
@@ -263,7 +263,7 @@ private:
   }
 
   /// Writes the stop word, if there is one: only without a dispatcher.
-  cudaError_t tell(std::uint32_t stop, cudaStream_t by) {
+  cudaError_t set_stop(std::uint32_t stop, cudaStream_t by) {
     return shutdown_word_ == nullptr ? cudaSuccess
                                      : cudaMemcpyAsync(shutdown_word_, &stop, sizeof(stop), cudaMemcpyHostToDevice, by);
   }
@@ -281,7 +281,7 @@ private:
     if (error == cudaSuccess && own_report())
       error = cudaMemcpyAsync(&params_.dispatch.reports->fault, &no, sizeof(no), cudaMemcpyHostToDevice, stream);
     if (error == cudaSuccess)
-      error = tell(0, stream);
+      error = set_stop(0, stream);
     return error == cudaSuccess ? cudaEventRecord(begin_, stream) : error;
   }
   cudaError_t launch_members(cudaStream_t stream) {

@@ -60,10 +60,11 @@ template <class Launcher>
 class graph_scheduler_state {
 public:
   // CUDA refuses a launch while the graph's last run ends, or if the graph was never uploaded. Since the first refusal:
-  static constexpr std::uint64_t kFreshNs = 2000;        ///< less: the launch is tried again at once
-  static constexpr std::uint64_t kRetryNs = 2000000;     ///< more, and the graph has never run: the launch fails
-  static constexpr std::uint64_t kBusyNs = 1000000000;   ///< more, and the graph has run: the launch fails
-  static constexpr std::uint64_t kDoubtNs = kBusyNs / 4; ///< more: another execution of the scheduler tries the launch
+  static constexpr std::uint64_t kFreshNs = 2000;      ///< less: the launch is tried again at once
+  static constexpr std::uint64_t kRetryNs = 2000000;   ///< more, and the graph has never run: the launch fails
+  static constexpr std::uint64_t kBusyNs = 1000000000; ///< more, and the graph has run: the launch fails
+  static constexpr std::uint64_t kTryElsewhereNs =
+      kBusyNs / 4; ///< more: another execution of the scheduler tries the launch
   /// Longest pause between two attempts. A pause is half of the time since the first refusal, and at most this.
   static constexpr std::uint64_t kMostPauseNs = 1000000;
 
@@ -184,8 +185,8 @@ public:
           Group::ballot(i < v_.num_graphs && phase_of(v_.graphs[i]) == graph_phase::completed);
       found += count_bits(completed);
       if (Group::lane() == 0)
-        for (std::uint32_t rest = completed; rest != 0; rest &= rest - 1)
-          complete(first + lowest_bit(rest));
+        for (std::uint32_t remaining = completed; remaining != 0; remaining &= remaining - 1)
+          complete(first + lowest_bit(remaining));
     }
     if (Group::lane() == 0)
       v_.state.collected += found;
@@ -229,7 +230,7 @@ private:
     if (pool.refused_since == 0)
       pool.refused_since = now;
     const std::uint64_t refused = now > pool.refused_since ? now - pool.refused_since : 0; // clocks of members differ
-    s.doubt |= refused >= kDoubtNs;
+    s.doubt |= refused >= kTryElsewhereNs;
     if (pool.taken == 0 && refused >= (proven != 0 ? kBusyNs : kRetryNs)) {
       pool.next_try = 0; // the next request of the pool may fail without this wait
       return start_result::failed;

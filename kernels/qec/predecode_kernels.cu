@@ -20,7 +20,7 @@ __device__ const std::uint8_t *request_frame(const request_source &from) {
 }
 
 /// Sets the ready flag. Called by all threads of the block; all their writes come before the flag.
-__device__ void tell(const request_source &from) {
+__device__ void set_ready(const request_source &from) {
   __syncthreads();
   if (threadIdx.x == 0)
     cudaq::realtime::detail::store_release<int>(*from.ready, 1);
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kMostBlockThreads)
   if (frame == nullptr)
     return;
   predecode(block_group(warp_sums), job, reinterpret_cast<const std::uint64_t *>(frame), output, block);
-  tell(from);
+  set_ready(from);
 }
 
 __global__ void __launch_bounds__(kCopyThreads) copy_kernel(request_source from, copy_job job) {
@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(kCopyThreads) copy_kernel(request_source from,
       if (const std::uint32_t at = first + k * blockDim.x; at < vectors)
         out[at] = held[k];
   }
-  tell(from);
+  set_ready(from);
 }
 
 /// The predecoder as a resident stage.

@@ -19,24 +19,24 @@ struct byte_range {
   std::size_t begin, end;
 };
 template <class T>
-inline constexpr byte_range wide_fields[] = {{0, 0}};
+inline constexpr byte_range eight_byte_fields[] = {{0, 0}};
 template <>
-inline constexpr byte_range wide_fields<cudaq_dispatcher_options_t>[] = {
+inline constexpr byte_range eight_byte_fields<cudaq_dispatcher_options_t>[] = {
     {offsetof(cudaq_dispatcher_options_t, block_interval_ns), offsetof(cudaq_dispatcher_options_t, ring_peers)}};
 template <>
-inline constexpr byte_range wide_fields<cudaq_dispatcher_stats_t>[] = {
+inline constexpr byte_range eight_byte_fields<cudaq_dispatcher_stats_t>[] = {
     {offsetof(cudaq_dispatcher_stats_t, received), offsetof(cudaq_dispatcher_stats_t, cursor)},
     {offsetof(cudaq_dispatcher_stats_t, polls), sizeof(cudaq_dispatcher_stats_t)}};
 template <>
-inline constexpr byte_range wide_fields<cudaq_dispatch_graph_io_t>[] = {
+inline constexpr byte_range eight_byte_fields<cudaq_dispatch_graph_io_t>[] = {
     {offsetof(cudaq_dispatch_graph_io_t, contexts), sizeof(cudaq_dispatch_graph_io_t)}};
 
 /// The end of the last field of T that lies in its first `struct_size` bytes, a multiple of 4.
 template <class T>
 constexpr std::size_t whole_fields(std::uint32_t struct_size) {
-  for (const byte_range &wide : wide_fields<T>)
-    if (struct_size > wide.begin && struct_size < wide.end)
-      return struct_size - (struct_size - wide.begin) % 8;
+  for (const byte_range &range : eight_byte_fields<T>)
+    if (struct_size > range.begin && struct_size < range.end)
+      return struct_size - (struct_size - range.begin) % 8;
   return struct_size;
 }
 

@@ -28,7 +28,7 @@ inline int whole_number(const cudaq_qec_decoder_setting_t &setting, int lowest, 
 
 /// Solver: a class with
 ///   struct options { explicit options(const cudaq_qec_decoder_model_t &); };   throws std::invalid_argument
-///   Solver(const error_columns &, std::size_t rank, const options &);          there is at lowest one column
+///   Solver(const error_columns &, std::size_t rank, const options &);          there is at least one column
 ///   void solve(const std::vector<std::uint8_t> &syndrome, std::vector<std::size_t> &columns);
 /// solve gets a syndrome that is not 0 and that some set of columns causes. It adds the columns of its answer; this
 /// class checks that they cause the syndrome. After an exception the solver is made again.

@@ -50,8 +50,8 @@ inline void flip_observables(const std::vector<std::uint32_t> &observables, std:
 
 /// Throws std::invalid_argument.
 inline error_columns read_columns(const cudaq_qec_decoder_model_t &model) {
-  constexpr std::uint64_t max_count =
-      1U << 24; // the decoders' indices are int, and some arrays have a byte per detector
+  // The decoders' indices are int, and some arrays have a byte per detector.
+  constexpr std::uint64_t max_count = 1U << 24;
   if (model.num_detectors > max_count || model.num_observables > max_count)
     throw std::invalid_argument("at most 16777216 detectors and observables");
   error_columns out;

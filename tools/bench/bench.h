@@ -11,8 +11,8 @@
 //   any-order clients  exchange_any_order         each a part of the slots      polls           after the exchanges
 //   dispatcher         device_service: a kernel,  the server side of the ring   by its options  ring_service.stop
 //                      graph_service: a thread
-//   floor, producer    kernel_seat: a kernel      like dispatcher, like client  polls           kernel_seat.stop, or
-//                                                                                               at a deadline
+//   floor, producer    controlled_kernel          like dispatcher, like client  polls           its stop, or at a
+//                                                                                               deadline
 //   pipeline threads   bench pipeline             see tools/pipeline/pipeline_run.h
 //   host dispatcher    bench idle                 the server side of the ring   by its options  ring_service.stop
 //

@@ -8,7 +8,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::size_t kSeatBytes = 512; ///< stop word and report, each in cache lines of its own
+constexpr std::size_t kControlBytes = 512; ///< stop word and report, each in cache lines of its own
 constexpr std::size_t kReportAt = 256;
 constexpr std::size_t kFewestCoresToPin = 4;
 constexpr unsigned kMostAnyOrderThreads = 12;
@@ -30,10 +30,10 @@ void stop_signal::send(std::uint32_t *word_dev, std::uint64_t limit_ns) const {
     abandon("a copy to the GPU did not end");
 }
 
-kernel_seat::kernel_seat(const stop_signal &signal, std::uint64_t timeout_ns)
-    : signal_(signal), timeout_ns_(timeout_ns), memory_(kSeatBytes, stream_) {}
+controlled_kernel::controlled_kernel(const stop_signal &signal, std::uint64_t timeout_ns)
+    : signal_(signal), timeout_ns_(timeout_ns), memory_(kControlBytes, stream_) {}
 
-kernel_seat::~kernel_seat() {
+controlled_kernel::~controlled_kernel() {
   try {
     if (running_)
       stop();
@@ -42,8 +42,8 @@ kernel_seat::~kernel_seat() {
   }
 }
 
-kernel_control kernel_seat::prepare() {
-  require_cuda(cudaMemsetAsync(memory_.as<void>(), 0, kSeatBytes, stream_.get()), "clearing a stop word");
+kernel_control controlled_kernel::prepare() {
+  require_cuda(cudaMemsetAsync(memory_.as<void>(), 0, kControlBytes, stream_.get()), "clearing a stop word");
   require_cuda(cudaStreamSynchronize(stream_.get()), "clearing a stop word");
   running_ = true;
   return {memory_.as<std::uint32_t>(), reinterpret_cast<kernel_report *>(memory_.as<std::uint8_t>() + kReportAt),
@@ -51,18 +51,18 @@ kernel_control kernel_seat::prepare() {
           2 * timeout_ns_};
 }
 
-void kernel_seat::start_floor(const floor_plan &plan, const bare_ring &ring) {
+void controlled_kernel::start_floor(const floor_plan &plan, const bare_ring &ring) {
   ring.reset(stream_);
   const kernel_control control = prepare();
   require_cuda(launch_floor(plan, ring.ring(), control, stream_.get()), "launching a floor kernel");
 }
 
-void kernel_seat::start_producer(const producer_plan &plan, const cudaq_ringbuffer_t &ring) {
+void controlled_kernel::start_producer(const producer_plan &plan, const cudaq_ringbuffer_t &ring) {
   const kernel_control control = prepare();
   require_cuda(launch_producer(plan, ring, control, stream_.get()), "launching the producer kernel");
 }
 
-kernel_report kernel_seat::stop() {
+kernel_report controlled_kernel::stop() {
   signal_.send(memory_.as<std::uint32_t>(), timeout_ns_);
   if (!stream_.wait(timeout_ns_))
     abandon("a floor kernel did not end after its stop word was set");

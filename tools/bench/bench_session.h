@@ -32,12 +32,12 @@ private:
 };
 
 /// Runs one floor kernel or producer kernel at a time. Owns its stream, its stop word and its report.
-class kernel_seat {
+class controlled_kernel {
 public:
-  kernel_seat(const stop_signal &signal, std::uint64_t timeout_ns);
-  ~kernel_seat();
-  kernel_seat(const kernel_seat &) = delete;
-  kernel_seat &operator=(const kernel_seat &) = delete;
+  controlled_kernel(const stop_signal &signal, std::uint64_t timeout_ns);
+  ~controlled_kernel();
+  controlled_kernel(const controlled_kernel &) = delete;
+  controlled_kernel &operator=(const controlled_kernel &) = delete;
 
   /// Clears the ring's flags before the launch.
   void start_floor(const floor_plan &plan, const bare_ring &ring);
@@ -59,7 +59,7 @@ private:
   bool running_ = false;
 };
 
-/// Options, clocks, cores and kernel seats of one run. The constructor pins the calling thread, which is the measuring
+/// Options, clocks, cores and kernels of one run. The constructor pins the calling thread, which is the measuring
 /// thread, to the first core.
 class bench_session {
 public:
@@ -70,8 +70,8 @@ public:
   void use(const bench_options &options) { options_ = options; }
   [[nodiscard]] const tick_scale &scale() const noexcept { return scale_; }
   [[nodiscard]] std::uint64_t timeout_ns() const noexcept { return timeout_ns_; }
-  [[nodiscard]] kernel_seat &server() noexcept { return server_; }
-  [[nodiscard]] kernel_seat &producer() noexcept { return producer_; }
+  [[nodiscard]] controlled_kernel &server() noexcept { return server_; }
+  [[nodiscard]] controlled_kernel &producer() noexcept { return producer_; }
   /// Cores of the client threads; the measuring thread is on the first one. Empty: there are too few cores to pin.
   [[nodiscard]] const std::vector<int> &cores() const noexcept { return cores_; }
   [[nodiscard]] unsigned any_order_threads() const noexcept { return any_order_threads_; }
@@ -92,8 +92,8 @@ private:
   unsigned any_order_threads_ = 1;
   std::size_t allowed_ = 1;
   stop_signal signal_;
-  kernel_seat server_;
-  kernel_seat producer_;
+  controlled_kernel server_;
+  controlled_kernel producer_;
 };
 
 } // namespace cudaq::realtime::tools

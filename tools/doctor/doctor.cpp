@@ -10,7 +10,7 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-const char *word(verdict v) {
+const char *word(grade v) {
   static constexpr const char *words[] = {"good", "warning", "wrong"};
   return words[static_cast<int>(v)];
 }
@@ -19,7 +19,7 @@ json part_json(const std::vector<finding> &lines) {
   json all = json::array();
   for (const finding &f : lines) {
     all.push_back({{"name", f.name}, {"verdict", word(f.is)}, {"detail", f.detail}});
-    if (f.is != verdict::good)
+    if (f.is != grade::good)
       all.back()["remedy"] = f.remedy;
   }
   return all;
@@ -31,7 +31,7 @@ void print_part(const output &out, const std::string &part, const std::vector<fi
     constexpr colour kColours[] = {colour::good, colour::warning, colour::bad};
     out.text("  {} {:<20} {}\n", coloured(fmt::format("{:<8}", word(f.is)), kColours[static_cast<int>(f.is)]), f.name,
              f.detail);
-    if (f.is != verdict::good)
+    if (f.is != grade::good)
       out.text("  {:<8} {:<20} {}\n", "", "", "-> " + f.remedy);
   }
 }
@@ -59,7 +59,7 @@ int run_doctor(const doctor_options &o, const output &out) {
     for (const finding &f : lines)
       ++count[static_cast<int>(f.is)];
   }
-  const int wrong = count[static_cast<int>(verdict::wrong)];
+  const int wrong = count[static_cast<int>(grade::wrong)];
   out.text("\n{} good, {} warnings, {} wrong\n", count[0], count[1], wrong);
   return out.finish({{"good", count[0]}, {"warnings", count[1]}, {"wrong", wrong}, {"parts", report}},
                     wrong == 0 ? "" : fmt::format("{} of the checks found something wrong", wrong));

@@ -10,7 +10,7 @@
 
 namespace cudaq::realtime::tools {
 
-enum class verdict : std::uint8_t {
+enum class grade : std::uint8_t {
   good,
   warning, ///< it works, but slower or with longer tails
   wrong,   ///< the requested check or transport cannot work
@@ -19,9 +19,9 @@ enum class verdict : std::uint8_t {
 /// One line of the report.
 struct finding {
   std::string name;
-  verdict is = verdict::good;
+  grade is = grade::good;
   std::string detail;
-  std::string remedy; ///< empty if the verdict is good
+  std::string remedy; ///< empty if the grade is good
 };
 
 struct doctor_options {

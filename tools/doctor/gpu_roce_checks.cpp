@@ -14,29 +14,29 @@ finding provider_line() {
   const std::string path = provider_library("gpu-roce");
   void *const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); // stays loaded: drivers may have threads
   if (library == nullptr)
-    return {"provider", verdict::wrong, dlerror(), remedy};
+    return {"provider", grade::wrong, dlerror(), remedy};
   const auto is_double = reinterpret_cast<detail::gpu_roce_is_double_fn>(dlsym(library, detail::kGpuRoceIsDouble));
   if (is_double == nullptr)
-    return {"provider", verdict::wrong, path + " does not say what it was built with: it is of another build", remedy};
+    return {"provider", grade::wrong, path + " does not say what it was built with: it is of another build", remedy};
   if (is_double())
-    return {"provider", verdict::wrong, path + ", built with the test doubles: it moves no frame", remedy};
-  return {"provider", verdict::good, path + ", built with the sensor bridge", ""};
+    return {"provider", grade::wrong, path + ", built with the test doubles: it moves no frame", remedy};
+  return {"provider", grade::good, path + ", built with the sensor bridge", ""};
 }
 
 finding device_of_provider_line(const cuda_probe &probe) {
   if (probe.devices.empty())
-    return {"GPU for the provider", verdict::wrong, probe.error.empty() ? "none" : probe.error,
+    return {"GPU for the provider", grade::wrong, probe.error.empty() ? "none" : probe.error,
             "the provider needs a GPU: install the driver; in a container: --gpus all"};
   std::string names;
   for (const cuda_device &d : probe.devices)
     names += (names.empty() ? "" : ", ") + d.name;
-  return {"GPU for the provider", verdict::good, names, ""};
+  return {"GPU for the provider", grade::good, names, ""};
 }
 
 /// The way by which an adapter reaches memory of a GPU.
 finding peer_memory_line(const system_files &files, const cuda_probe &probe) {
   if (files.exists("/sys/module/nvidia_peermem"))
-    return {"peer memory", verdict::good, "the module nvidia_peermem is loaded", ""};
+    return {"peer memory", grade::good, "the module nvidia_peermem is loaded", ""};
   std::string without;
   bool exported = false;
   for (std::size_t n = 0; n < probe.devices.size(); ++n) {
@@ -45,11 +45,11 @@ finding peer_memory_line(const system_files &files, const cuda_probe &probe) {
       without += fmt::format("{}GPU {}", without.empty() ? "" : ", ", n);
   }
   if (exported && without.empty())
-    return {"peer memory", verdict::good, "dma-buf; the module nvidia_peermem is not loaded", ""};
+    return {"peer memory", grade::good, "dma-buf; the module nvidia_peermem is not loaded", ""};
   if (exported)
-    return {"peer memory", verdict::warning, "dma-buf, but not for " + without,
+    return {"peer memory", grade::warning, "dma-buf, but not for " + without,
             "choose another with --gpu, or as root: modprobe nvidia-peermem"};
-  return {"peer memory", verdict::wrong, "neither nvidia_peermem nor dma-buf: the adapter cannot write into a GPU",
+  return {"peer memory", grade::wrong, "neither nvidia_peermem nor dma-buf: the adapter cannot write into a GPU",
           "as root: modprobe nvidia-peermem; or the open kernel modules of the driver, on Linux 5.12 or newer"};
 }
 
@@ -58,7 +58,7 @@ std::vector<finding> software_adapter_lines(const system_files &files) {
   std::vector<finding> lines;
   for (const std::string &name : files.names("/sys/class/infiniband"))
     if (!files.exists("/sys/class/infiniband/" + name + "/device"))
-      lines.push_back({"adapter " + name, verdict::wrong, "is software: it cannot write into a GPU",
+      lines.push_back({"adapter " + name, grade::wrong, "is software: it cannot write into a GPU",
                        "name another with --device; for this one: serve --transport cpu_roce"});
   return lines;
 }

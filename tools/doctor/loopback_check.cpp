@@ -125,7 +125,7 @@ void count_datagrams(const std::string &library, const std::string &endpoint, ho
 }
 
 finding result_of(const std::string &transport) {
-  const finding wrong{"loopback", verdict::wrong, "",
+  const finding wrong{"loopback", grade::wrong, "",
                       "run `cudaq-realtime doctor`: if its line `dispatcher` is good, the cause is in the transport"};
   const std::string library = provider_library(transport), name = "doctor-" + std::to_string(getpid());
   const auto calls = std::make_shared<std::atomic<int>>(0);
@@ -169,7 +169,7 @@ finding result_of(const std::string &transport) {
     return {wrong.name, wrong.is, silent_hop(counts), wrong.remedy};
   if (!std::ranges::equal(result, kLoopbackPayload))
     return {wrong.name, wrong.is, "the answer is wrong", wrong.remedy};
-  return {wrong.name, verdict::good,
+  return {wrong.name, grade::good,
           fmt::format("one request through client, provider and dispatcher and back in {}{}", format_ns(took_ns),
                       carrier.empty() ? "" : ", over " + carrier),
           ""};
@@ -207,15 +207,15 @@ std::string silent_hop(const hop_counts &c) {
 
 std::vector<finding> check_loopback(const std::string &transport) {
   if (transport == "gpu-roce")
-    return {{"loopback", verdict::warning, "not tested: that needs an RDMA adapter, a GPU, and a peer that sends",
+    return {{"loopback", grade::warning, "not tested: that needs an RDMA adapter, a GPU, and a peer that sends",
              "start `serve --transport gpu-roce`, and send from the sensor bridge"}};
   if (transport == "cpu_roce")
-    return {{"loopback", verdict::warning, "not tested: that needs an RDMA adapter, and a peer that sends",
+    return {{"loopback", grade::warning, "not tested: that needs an RDMA adapter, and a peer that sends",
              "start `serve --transport cpu_roce`, and send from the peer"}};
   try {
     return {result_of(transport)};
   } catch (const std::exception &e) { // api_error, and usage_error of a provider that cannot be loaded
-    return {{"loopback", verdict::wrong, e.what(), "remove the reason that the text names"}};
+    return {{"loopback", grade::wrong, e.what(), "remove the reason that the text names"}};
   }
 }
 

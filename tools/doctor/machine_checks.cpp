@@ -12,12 +12,12 @@ namespace {
 constexpr const char *kCpu = "/sys/devices/system/cpu/";
 
 finding cores_line(const std::vector<int> &cores) {
-  finding f{"cores", verdict::good, fmt::format("{} usable by this process", cores.size()), ""};
+  finding f{"cores", grade::good, fmt::format("{} usable by this process", cores.size()), ""};
   if (cores.size() < 2) {
-    f.is = verdict::wrong;
+    f.is = grade::wrong;
     f.remedy = "dispatcher and client need a core each: allow two or more in the container or with taskset";
   } else if (cores.size() < 4) {
-    f.is = verdict::warning;
+    f.is = grade::warning;
     f.remedy = "with 4 or more, the system and the handlers do not use the cores of dispatcher and client";
   }
   return f;
@@ -29,13 +29,13 @@ finding governor_line(const system_files &files, const std::vector<int> &cores) 
     if (const std::string g = files.line(fmt::format("{}cpu{}/cpufreq/scaling_governor", kCpu, core)); !g.empty())
       ++count[g];
   if (count.empty())
-    return {"frequency governor", verdict::good, "none: the system does not change the frequency", ""};
+    return {"frequency governor", grade::good, "none: the system does not change the frequency", ""};
   std::string text;
   for (const auto &[governor, number] : count)
     text += fmt::format("{}{} on {} cores", text.empty() ? "" : ", ", governor, number);
   if (count.size() == 1 && count.contains("performance"))
-    return {"frequency governor", verdict::good, text, ""};
-  return {"frequency governor", verdict::warning, text,
+    return {"frequency governor", grade::good, text, ""};
+  return {"frequency governor", grade::warning, text,
           "a core that was idle is slow at first; as root: cpupower frequency-set -g performance"};
 }
 
@@ -54,22 +54,22 @@ finding sleep_line(const system_files &files, const std::vector<int> &cores) {
     }
   }
   if (worst <= 2)
-    return {"sleep states", verdict::good, worst == 0 ? "none that the system reports" : "only light ones", ""};
-  return {"sleep states", verdict::warning, fmt::format("{} takes {} us to leave", name, worst),
+    return {"sleep states", grade::good, worst == 0 ? "none that the system reports" : "only light ones", ""};
+  return {"sleep states", grade::warning, fmt::format("{} takes {} us to leave", name, worst),
           "threads that wait by `block` wake up late; as root: cpupower idle-set -D 2, or boot with "
           "intel_idle.max_cstate=1"};
 }
 
 finding isolation_line(const std::vector<int> &isolated) {
   if (!isolated.empty())
-    return {"isolated cores", verdict::good, fmt::format("{}", fmt::join(isolated, ", ")), ""};
-  return {"isolated cores", verdict::warning, "none",
+    return {"isolated cores", grade::good, fmt::format("{}", fmt::join(isolated, ", ")), ""};
+  return {"isolated cores", grade::warning, "none",
           "other programs lengthen p99.9; boot with isolcpus=... nohz_full=... and name these cores with --core-..."};
 }
 
 finding interrupts_line(const system_files &files, const std::vector<int> &isolated) {
   if (isolated.empty())
-    return {"interrupts", verdict::good, "not judged: there are no isolated cores", ""};
+    return {"interrupts", grade::good, "not judged: there are no isolated cores", ""};
   std::vector<std::string> guilty;
   for (const std::string &irq : files.names("/proc/irq")) {
     const std::vector<int> where = parse_cpu_list(files.line("/proc/irq/" + irq + "/effective_affinity_list"));
@@ -78,8 +78,8 @@ finding interrupts_line(const system_files &files, const std::vector<int> &isola
       guilty.push_back(irq);
   }
   if (guilty.empty())
-    return {"interrupts", verdict::good, "none goes to an isolated core", ""};
-  return {"interrupts", verdict::warning,
+    return {"interrupts", grade::good, "none goes to an isolated core", ""};
+  return {"interrupts", grade::warning,
           fmt::format("{} go to isolated cores: {}", guilty.size(), fmt::join(guilty, ", ")),
           "as root: echo CORES > /proc/irq/NUMBER/smp_affinity_list, and stop irqbalance"};
 }
@@ -87,8 +87,8 @@ finding interrupts_line(const system_files &files, const std::vector<int> &isola
 finding huge_pages_line(const system_files &files) {
   const long long free_pages = files.free_huge_pages();
   if (free_pages > 0)
-    return {"huge pages", verdict::good, fmt::format("{} free", free_pages), ""};
-  return {"huge pages", verdict::warning, "none free",
+    return {"huge pages", grade::good, fmt::format("{} free", free_pages), ""};
+  return {"huge pages", grade::warning, "none free",
           "large rings miss the TLB; as root: echo 64 > /proc/sys/vm/nr_hugepages"};
 }
 
@@ -96,8 +96,8 @@ std::string limit_text(rlim_t value) { return value == RLIM_INFINITY ? "unlimite
 
 finding priority_line() {
   if (const std::string limit = realtime_priority_limit(); !limit.empty())
-    return {"realtime priority", verdict::good, limit, ""};
-  return {"realtime priority", verdict::warning, "not allowed",
+    return {"realtime priority", grade::good, limit, ""};
+  return {"realtime priority", grade::warning, "not allowed",
           "the option realtime_priority is refused; raise rtprio in /etc/security/limits.conf, or give CAP_SYS_NICE"};
 }
 
@@ -106,8 +106,8 @@ finding locked_memory_line() {
   constexpr rlim_t enough = rlim_t{64} << 20;
   const bool known = getrlimit(RLIMIT_MEMLOCK, &limit) == 0;
   if (known && limit.rlim_cur >= enough)
-    return {"locked memory", verdict::good, limit_text(limit.rlim_cur), ""};
-  return {"locked memory", verdict::warning, known ? limit_text(limit.rlim_cur) + " bytes" : "unknown",
+    return {"locked memory", grade::good, limit_text(limit.rlim_cur), ""};
+  return {"locked memory", grade::warning, known ? limit_text(limit.rlim_cur) + " bytes" : "unknown",
           "large pinned or registered rings fail; raise memlock in /etc/security/limits.conf to 64 MiB or more"};
 }
 

@@ -49,49 +49,49 @@ finding port_line(const system_files &files, const port_tables &of, int port) {
   for (const char *table : of.tables)
     if (const unsigned long long inode = inode_of_port(files, table, of.state, port); inode != 0) {
       const std::string who = process_with_socket(files, inode);
-      return {name, verdict::wrong, "taken by " + (who.empty() ? "a process of another user" : "process " + who),
+      return {name, grade::wrong, "taken by " + (who.empty() ? "a process of another user" : "process " + who),
               "end that program, or choose another port; --port 0 takes a free one"};
     }
-  return {name, verdict::good, of.free, ""};
+  return {name, grade::good, of.free, ""};
 }
 
 finding receive_buffer_line(const system_files &files) {
   const long long most = files.number("/proc/sys/net/core/rmem_max").value_or(0);
   const std::string text = fmt::format("at most {} bytes", most);
   if (most >= 4 << 20)
-    return {"receive buffer", verdict::good, text, ""};
-  return {"receive buffer", verdict::warning, text,
+    return {"receive buffer", grade::good, text, ""};
+  return {"receive buffer", grade::warning, text,
           "bursts are lost while the dispatcher is busy; as root: sysctl net.core.rmem_max=8388608"};
 }
 
 finding busy_poll_line(const system_files &files) {
   const long long us = files.number("/proc/sys/net/core/busy_read").value_or(0);
   if (us > 0)
-    return {"busy polling", verdict::good, fmt::format("{} us", us), ""};
-  return {"busy polling", verdict::warning, "off",
+    return {"busy polling", grade::good, fmt::format("{} us", us), ""};
+  return {"busy polling", grade::warning, "off",
           "with a network card, each datagram waits for an interrupt; as root: sysctl net.core.busy_read=50 "
           "net.core.busy_poll=50 (loopback does not need it)"};
 }
 
 std::vector<finding> shm_lines(const system_files &files) {
   if (!files.writable("/dev/shm"))
-    return {{"/dev/shm", verdict::wrong, "this process may not create files there",
+    return {{"/dev/shm", grade::wrong, "this process may not create files there",
              "mount a tmpfs at /dev/shm with mode 1777; in a container: --ipc=host or --shm-size"}};
-  return {{"/dev/shm", verdict::good, "writable", ""}};
+  return {{"/dev/shm", grade::good, "writable", ""}};
 }
 
 std::vector<finding> port_of_rdma(const system_files &files, const std::string &device, const std::string &port) {
   const std::string at = "/sys/class/infiniband/" + device + "/ports/" + port + "/";
   const std::string state = files.line(at + "state"), name = device + " port " + port;
   if (state.find("ACTIVE") == std::string::npos)
-    return {{name, verdict::wrong, "state " + (state.empty() ? "unknown" : state), "check the cable, and ip link"}};
+    return {{name, grade::wrong, "state " + (state.empty() ? "unknown" : state), "check the cable, and ip link"}};
   int usable = 0;
   for (const std::string &index : files.names(at + "gid_attrs/types"))
     usable += files.line(at + "gid_attrs/types/" + index) == "RoCE v2" &&
               files.line(at + "gids/" + index).find_first_not_of("0:") != std::string::npos;
   if (usable == 0)
-    return {{name, verdict::wrong, "active, but no RoCE v2 GID", "give its network interface an IPv4 address"}};
-  return {{name, verdict::good, fmt::format("active, {} RoCE v2 GIDs", usable), ""}};
+    return {{name, grade::wrong, "active, but no RoCE v2 GID", "give its network interface an IPv4 address"}};
+  return {{name, grade::good, fmt::format("active, {} RoCE v2 GIDs", usable), ""}};
 }
 
 } // namespace
@@ -109,20 +109,20 @@ std::vector<finding> network_card_lines(const system_files &files) {
                                          speed > 0 ? fmt::format("{} Mb/s", speed) : "speed unknown", mtu);
     if (state == "down")
       lines.push_back(
-          {"network card " + name, verdict::warning, text,
+          {"network card " + name, grade::warning, text,
            fmt::format("if the control system is connected to it: check the cable; as root: ip link set {} up", name)});
     else
-      lines.push_back({"network card " + name, verdict::good, text, ""});
+      lines.push_back({"network card " + name, grade::good, text, ""});
   }
   if (lines.empty())
-    lines.push_back({"network cards", verdict::warning, "none", "only programs of this machine can be peers"});
+    lines.push_back({"network cards", grade::warning, "none", "only programs of this machine can be peers"});
   return lines;
 }
 
 std::vector<finding> rdma_lines(const system_files &files) {
   const std::vector<std::string> devices = files.names("/sys/class/infiniband");
   if (devices.empty())
-    return {{"RDMA devices", verdict::wrong, "none",
+    return {{"RDMA devices", grade::wrong, "none",
              "load the driver of the network card; without one, cpu_roce also takes soft-RoCE: rdma link add rxe0 type "
              "rxe netdev INTERFACE"}};
   std::vector<finding> lines;
@@ -132,7 +132,7 @@ std::vector<finding> rdma_lines(const system_files &files) {
         lines.push_back(f);
   for (const std::string &name : files.names("/dev/infiniband"))
     if (name.starts_with("uverbs") && !files.writable("/dev/infiniband/" + name))
-      lines.push_back({"/dev/infiniband/" + name, verdict::wrong, "this process may not read and write it",
+      lines.push_back({"/dev/infiniband/" + name, grade::wrong, "this process may not read and write it",
                        "install rdma-core, or change the mode by a udev rule"});
   return lines;
 }
@@ -141,18 +141,18 @@ std::vector<finding> gpu_request_lines(const cuda_probe &probe) {
   const std::string remedy = "install libvulkan1 and the Vulkan part of the driver (docs/guide/rings.md), or leave "
                              "--requests gpu out: the requests are then in pinned memory";
   if (probe.devices.empty())
-    return {{"requests gpu", verdict::warning, "no client can map them: no GPU that CUDA knows",
+    return {{"requests gpu", grade::warning, "no client can map them: no GPU that CUDA knows",
              "leave --requests gpu out: the requests are then in host memory"}};
   std::vector<finding> lines;
   for (std::size_t n = 0; n < probe.devices.size(); ++n) {
     const cuda_device &d = probe.devices[n];
     const std::string name = fmt::format("requests gpu {}", n);
     if (!d.maps_requests)
-      lines.push_back({name, verdict::warning, "no client can map them: " + d.mapping_of_those, remedy});
+      lines.push_back({name, grade::warning, "no client can map them: " + d.mapping_of_those, remedy});
     else if (d.maps_by_vulkan)
-      lines.push_back({name, verdict::good, "a client can map them: by Vulkan, with memory that processes share", ""});
+      lines.push_back({name, grade::good, "a client can map them: by Vulkan, with memory that processes share", ""});
     else
-      lines.push_back({name, verdict::warning,
+      lines.push_back({name, grade::warning,
                        "a client needs Vulkan, which was not tried: here another way was first: " + d.mapping_of_those,
                        remedy});
   }

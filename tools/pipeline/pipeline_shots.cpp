@@ -50,16 +50,16 @@ void pipeline_shots::decode_offline() {
       display.show(shot, now_ns());
     const auto row = shots_.detection_row(shot);
     const auto answer = std::span(expected_).subspan(shot * response_bytes_, response_bytes_);
-    qec::decode_status said{}, said_alone{};
+    qec::decode_status status{}, status_alone{};
     const std::uint64_t begin = now_ns();
-    with->decode(row, answer, said);
+    with->decode(row, answer, status);
     const std::uint64_t middle = now_ns();
-    without->decode(row, alone, said_alone);
+    without->decode(row, alone, status_alone);
     matcher_ns_ += now_ns() - middle;
     offline_ns_ += middle - begin;
-    if (said != qec::decode_status::ok || said_alone != qec::decode_status::ok)
+    if (status != qec::decode_status::ok || status_alone != qec::decode_status::ok)
       throw usage_error(fmt::format("{}: shot {} cannot be decoded: {}", shots_.name, shot,
-                                    qec::decode_status_text(said != qec::decode_status::ok ? said : said_alone)));
+                                    qec::decode_status_text(status != qec::decode_status::ok ? status : status_alone)));
     qec::predecoder_header header;
     std::memcpy(&header, with->predecoded().data(), sizeof(header));
     input_events_ += header.input_events;

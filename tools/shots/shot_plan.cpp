@@ -64,7 +64,7 @@ std::string find_data_folder(const std::string &given) {
     if (!qec::list_shot_sets(place).empty())
       return place;
   throw usage_error(fmt::format("no recorded shots found in {}; name their folder with --data (in the source tree: "
-                                "unittests/data)",
+                                "tools/data)",
                                 fmt::join(places, ", ")));
 }
 

@@ -92,11 +92,11 @@ TEST(HostPath, RefusesLaunchFunctions) {
 void expect_refused_start_changes_nothing(device_parts &p) {
   const bool device = has_device();
   for (int again = 0; again < 2; ++again) {
-    cudaq_status_t said = CUDAQ_OK;
-    EXPECT_LT(milliseconds([&] { said = cudaq_dispatcher_start(p.d); }), 4000.0);
-    EXPECT_NE(said, CUDAQ_OK);
+    cudaq_status_t status = CUDAQ_OK;
+    EXPECT_LT(milliseconds([&] { status = cudaq_dispatcher_start(p.d); }), 4000.0);
+    EXPECT_NE(status, CUDAQ_OK);
     if (!device) {
-      EXPECT_EQ(said, CUDAQ_ERR_CUDA);
+      EXPECT_EQ(status, CUDAQ_ERR_CUDA);
       EXPECT_TRUE(error_names({"cudaq_dispatcher_start: ", "cudaError"}));
     }
     EXPECT_EQ(p.state(), CUDAQ_DISPATCHER_WIRED);

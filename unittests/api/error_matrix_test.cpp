@@ -182,7 +182,7 @@ TEST_P(ErrorAnswers, UnknownFunctionIsSilentByDefault) {
     expect_silence(id, CUDAQ_RPC_MAGIC_REQUEST, &cudaq_dispatcher_stats_t::dropped_unknown_function);
 }
 
-TEST_P(ErrorAnswers, UnknownFunctionIsAnsweredWhenAskedFor) {
+TEST_P(ErrorAnswers, UnknownFunctionIsAnsweredIfTheOptionIsSet) {
   b.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   b.start();
   for (const std::uint32_t id : {0u, 12345u, 0xFFFFFFFFu})
@@ -245,7 +245,7 @@ TEST_P(ErrorAnswers, ThrowingHandlerIsAnswered) {
 }
 
 // Known failures 7, 39.
-TEST_P(ErrorAnswers, SchemaMismatchIsAnsweredWhenAskedFor) {
+TEST_P(ErrorAnswers, SchemaMismatchIsAnsweredIfTheOptionIsSet) {
   b.start();
   expect_answer(kArgs, 6, 0, 8);
   expect_answer(kArgs, 5, CUDAQ_RPC_ERR_SCHEMA_MISMATCH);

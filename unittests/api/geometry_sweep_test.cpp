@@ -78,9 +78,9 @@ bool serves(cudaq_dispatch_manager_t *manager, const geometry &g) {
   cudaq_function_entry_t entry = host_entry("fill", fill_result);
   const cudaq_function_table_t table{&entry, 1};
   const cudaq_dispatcher_options_t options = default_options();
-  const cudaq_status_t said = cudaq_dispatcher_set_ringbuffer(d, &memory.ring);
-  if (said != CUDAQ_OK) {
-    EXPECT_EQ(said, CUDAQ_ERR_INVALID_ARG);
+  const cudaq_status_t status = cudaq_dispatcher_set_ringbuffer(d, &memory.ring);
+  if (status != CUDAQ_OK) {
+    EXPECT_EQ(status, CUDAQ_ERR_INVALID_ARG);
     EXPECT_TRUE(error_names({"ringbuffer->"}));
   } else {
     const std::size_t usable = g.slot_size != 0 ? g.slot_size
@@ -115,7 +115,7 @@ bool serves(cudaq_dispatch_manager_t *manager, const geometry &g) {
     EXPECT_TRUE(memory.guards_whole(usable));
   }
   CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(d));
-  return said == CUDAQ_OK;
+  return status == CUDAQ_OK;
 }
 
 // Known failure 27.

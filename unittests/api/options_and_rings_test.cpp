@@ -167,8 +167,8 @@ void expect_ring_refused(const ring_request &r, std::initializer_list<cudaq_stat
                          const std::string &words) {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
-  const cudaq_status_t said = make_ring(r, memory, ring);
-  EXPECT_NE(std::count(statuses.begin(), statuses.end(), said), 0) << words << ": " << cudaq_status_string(said);
+  const cudaq_status_t status = make_ring(r, memory, ring);
+  EXPECT_NE(std::count(statuses.begin(), statuses.end(), status), 0) << words << ": " << cudaq_status_string(status);
   EXPECT_TRUE(error_names({"cudaq_ringbuffer_create: ", words}));
   EXPECT_EQ(memory, nullptr);
   EXPECT_EQ(ring.rx_flags_host, nullptr);
@@ -220,15 +220,15 @@ TEST(RingMemory, CudaKindsSucceedOrSayWhyNot) {
     for (const int device : {0, 1000}) {
       cudaq_ringbuffer_memory_t *memory = nullptr;
       cudaq_ringbuffer_t ring{};
-      const cudaq_status_t said = make_ring({.kind = kind, .device = device}, memory, ring);
-      if (said == CUDAQ_OK) {
+      const cudaq_status_t status = make_ring({.kind = kind, .device = device}, memory, ring);
+      if (status == CUDAQ_OK) {
         EXPECT_EQ(device, 0);
         EXPECT_NE(ring.rx_data, nullptr);
         CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
         continue;
       }
-      EXPECT_EQ(said, (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) != 0 ? CUDAQ_ERR_CUDA
-                                                                                            : CUDAQ_ERR_UNSUPPORTED);
+      EXPECT_EQ(status, (cudaq_realtime_features() & CUDAQ_REALTIME_FEATURE_CUDA_MEMORY) != 0 ? CUDAQ_ERR_CUDA
+                                                                                              : CUDAQ_ERR_UNSUPPORTED);
       EXPECT_GT(std::strlen(cudaq_last_error_message()), std::strlen("cudaq_ringbuffer_create: ") + 10);
       EXPECT_EQ(memory, nullptr);
       EXPECT_EQ(ring.rx_data, nullptr);
@@ -236,7 +236,7 @@ TEST(RingMemory, CudaKindsSucceedOrSayWhyNot) {
 }
 
 // Known failure 29.
-TEST(RingMemory, PagesLieOnTheNodeAskedFor) {
+TEST(RingMemory, PagesLieOnTheRequestedNode) {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
   if (make_ring({.num_slots = 64, .slot_size = 4096, .node = 0}, memory, ring) != CUDAQ_OK) {
@@ -256,26 +256,26 @@ TEST(RingMemory, PagesLieOnTheNodeAskedFor) {
 TEST(RingMemory, HugePagesServeOrAreRefusedWithAHint) {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
-  const cudaq_status_t said = make_ring({.num_slots = 3, .slot_size = 65, .hugepages = 1}, memory, ring);
-  if (said == CUDAQ_OK) {
+  const cudaq_status_t status = make_ring({.num_slots = 3, .slot_size = 65, .hugepages = 1}, memory, ring);
+  if (status == CUDAQ_OK) {
     CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
     return;
   }
-  EXPECT_EQ(said, CUDAQ_ERR_INTERNAL);
+  EXPECT_EQ(status, CUDAQ_ERR_INTERNAL);
   EXPECT_TRUE(error_names({"huge pages", "vm.nr_hugepages"}));
 }
 
 TEST(DumpState, IsCutOffAndTerminatedAtEveryLength) {
   bench b({2, 64, false}, {host_entry("reverse", reverse_handler)});
   b.client.send(fnv1a_hash("reverse"), {}, 1);
-  std::size_t whole = 0, said = 0;
+  std::size_t whole = 0, reported = 0;
   CUDAQ_ASSERT_OK(cudaq_dispatcher_dump_state(b.get(), nullptr, 0, &whole));
   const std::string text = b.dispatcher->dump();
   ASSERT_EQ(text.size(), whole);
   for (std::size_t length = 1; length <= whole + 2; ++length) {
     std::vector<char> buffer(length + 1, '#');
-    CUDAQ_ASSERT_OK(cudaq_dispatcher_dump_state(b.get(), buffer.data(), length, &said));
-    ASSERT_EQ(said, whole);
+    CUDAQ_ASSERT_OK(cudaq_dispatcher_dump_state(b.get(), buffer.data(), length, &reported));
+    ASSERT_EQ(reported, whole);
     ASSERT_EQ(std::string(buffer.data()), text.substr(0, length - 1));
     ASSERT_EQ(buffer[length], '#');
   }

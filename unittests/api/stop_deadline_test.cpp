@@ -80,11 +80,11 @@ TEST_P(StopUnderTraffic, ShortDeadlineHoldsBesideAnotherThreadsLongStop) {
 // the other.
 TEST_P(StopUnderTraffic, SetterCalledByAHandlerDuringStopIsRefusedAtOnce) {
   std::atomic<bool> go{false}, inside{false};
-  cudaq_status_t said = CUDAQ_OK;
+  cudaq_status_t status = CUDAQ_OK;
   b.on(kFn, [&](cudaq_host_call_t &) {
     inside = true;
     eventually([&] { return go.load(); });
-    said = cudaq_dispatcher_set_options(b.get(), &b.options);
+    status = cudaq_dispatcher_set_options(b.get(), &b.options);
     return 0;
   });
   b.start();
@@ -99,7 +99,7 @@ TEST_P(StopUnderTraffic, SetterCalledByAHandlerDuringStopIsRefusedAtOnce) {
   opener.join();
   EXPECT_LT(took, 2000);
   EXPECT_TRUE(eventually([&] { return cudaq_dispatcher_stop(b.get()) == CUDAQ_OK; }));
-  EXPECT_EQ(said, CUDAQ_ERR_STATE);
+  EXPECT_EQ(status, CUDAQ_ERR_STATE);
 }
 
 // The caller's flag has ended the loop while a handler still runs. start and the setters join the threads of that run
@@ -107,11 +107,11 @@ TEST_P(StopUnderTraffic, SetterCalledByAHandlerDuringStopIsRefusedAtOnce) {
 TEST_P(StopUnderTraffic, HandlerThatRestartsAfterTheCallersFlagIsRefusedAtOnce) {
   std::atomic<bool> inside{false}, done{false};
   double took = 0;
-  cudaq_status_t said = CUDAQ_OK;
+  cudaq_status_t status = CUDAQ_OK;
   b.on(kFn, [&](cudaq_host_call_t &) {
     inside = true;
     eventually([&] { return b.dispatcher->state() == CUDAQ_DISPATCHER_STOPPED; }, std::chrono::milliseconds(500));
-    took = milliseconds([&] { said = cudaq_dispatcher_start(b.get()); });
+    took = milliseconds([&] { status = cudaq_dispatcher_start(b.get()); });
     done = true;
     return 0;
   });
@@ -121,23 +121,23 @@ TEST_P(StopUnderTraffic, HandlerThatRestartsAfterTheCallersFlagIsRefusedAtOnce) 
   ASSERT_TRUE(eventually([&] { return inside.load(); }));
   store_release(b.dispatcher->shutdown, 1);
   ASSERT_TRUE(eventually([&] { return done.load(); }));
-  EXPECT_EQ(said, CUDAQ_ERR_STATE);
+  EXPECT_EQ(status, CUDAQ_ERR_STATE);
   EXPECT_LT(took, 1500);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(b.get()));
   EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_STOPPED);
 }
 
 TEST_P(StopUnderTraffic, StopAndDestroyFromAHandlerAreRefused) {
-  std::vector<cudaq_status_t> said;
+  std::vector<cudaq_status_t> status;
   b.on(kFn, [&](cudaq_host_call_t &) {
-    said = {cudaq_dispatcher_stop(b.get()), cudaq_dispatcher_stop_timeout(b.get(), ~0ull),
-            cudaq_dispatcher_destroy(b.get()), cudaq_dispatcher_start(b.get()),
-            cudaq_dispatcher_set_options(b.get(), &b.options)};
+    status = {cudaq_dispatcher_stop(b.get()), cudaq_dispatcher_stop_timeout(b.get(), ~0ull),
+              cudaq_dispatcher_destroy(b.get()), cudaq_dispatcher_start(b.get()),
+              cudaq_dispatcher_set_options(b.get(), &b.options)};
     return 7;
   });
   b.start();
   EXPECT_EQ(b.client.call(kFn, {}).header.status, 7);
-  EXPECT_EQ(said, std::vector<cudaq_status_t>(5, CUDAQ_ERR_STATE));
+  EXPECT_EQ(status, std::vector<cudaq_status_t>(5, CUDAQ_ERR_STATE));
   EXPECT_EQ(b.dispatcher->state(), CUDAQ_DISPATCHER_RUNNING);
   EXPECT_EQ(b.client.call(kFn, {}).header.status, 7);
 }

@@ -86,9 +86,9 @@ TEST_F(ReserveStreams, WithoutMemoryItReturnsAnErrorAndDestroysWhatItHasMade) {
   for (bool failed = true; failed; ++n) {
     cuda = {};
     const failing_call one(fault::allocation, n);
-    const cudaError_t said = reserve_streams(100);
+    const cudaError_t result = reserve_streams(100);
     failed = one.happened();
-    EXPECT_EQ(said, failed ? cudaErrorMemoryAllocation : cudaSuccess) << n;
+    EXPECT_EQ(result, failed ? cudaErrorMemoryAllocation : cudaSuccess) << n;
     EXPECT_EQ(cuda.of[0].live, 0);
     ASSERT_LT(n, 100);
   }

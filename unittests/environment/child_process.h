@@ -69,10 +69,10 @@ inline std::string in_child(const std::function<std::string()> &body) {
 /// Expects that the child's body found nothing wrong. Skips the test with its reason.
 #define CUDAQ_EXPECT_GOOD_CHILD(body)                                                                                  \
   do {                                                                                                                 \
-    const std::string said = in_child(body);                                                                           \
-    if (said.rfind("skipped: ", 0) == 0)                                                                               \
-      GTEST_SKIP() << said.substr(9);                                                                                  \
-    EXPECT_EQ(said, "");                                                                                               \
+    const std::string report = in_child(body);                                                                         \
+    if (report.rfind("skipped: ", 0) == 0)                                                                             \
+      GTEST_SKIP() << report.substr(9);                                                                                \
+    EXPECT_EQ(report, "");                                                                                             \
   } while (false)
 
 /// A dispatcher that answers; its calls return texts, for children.

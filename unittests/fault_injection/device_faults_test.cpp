@@ -21,10 +21,12 @@ struct flavour {
   std::uint64_t least_faults = 0;
 };
 
-/// Sleeps after a look that finds nothing: each run of a sweep starts and ends a loop, also on a busy machine.
+/// Sleeps after 64 looks that find nothing: on few cores other threads run then. The loop reads the shutdown words only
+/// after several such looks.
 struct sleeping_thread_group : single_thread_group {
   static std::uint32_t ballot(bool vote) {
-    if (!vote)
+    thread_local std::uint32_t empty = 0;
+    if (!vote && ++empty % 64 == 0)
       std::this_thread::sleep_for(kNap);
     return vote;
   }

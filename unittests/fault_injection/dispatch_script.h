@@ -76,10 +76,10 @@ protected:
 
   template <class T>
   static status forget(T *&object, status (*end)(T *)) {
-    const status said = end(object);
-    if (said == CUDAQ_OK)
+    const status result = end(object);
+    if (result == CUDAQ_OK)
       object = nullptr;
-    return said;
+    return result;
   }
 
   step make_manager() {
@@ -94,9 +94,9 @@ protected:
   }
   step set_ring(std::uint32_t m) {
     return {"cudaq_dispatcher_set_ringbuffer", [this, m] {
-              const status said = cudaq_dispatcher_set_ringbuffer(members[m].get, &ring);
-              next_slot_ = said == CUDAQ_OK ? 0 : next_slot_;
-              return said;
+              const status result = cudaq_dispatcher_set_ringbuffer(members[m].get, &ring);
+              next_slot_ = result == CUDAQ_OK ? 0 : next_slot_;
+              return result;
             }};
   }
   step set_table(std::uint32_t m, const cudaq_function_table_t &table) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a script of calls of the C API once for each fault: in run n of a step the n-th call of the step that can fail
 // does fail. The runs of a step end when no fault fires. After the step the script goes on without faults, so each run
-// also shows that the objects can still be used. Where code is slow, a sample has every fifth fault of every third step.
+// also shows that the objects can still be used. Where code is slow, a sample has each fifth fault of each third step.
 #pragma once
 
 #include "unittests/support/api_fixture.h"

@@ -54,7 +54,7 @@ public:
     const auto add = [&](std::initializer_list<step> more) { all.insert(all.end(), more); };
     const auto lend = [&] {
       add({lend_worker(), worker_job(CUDAQ_OK), refused(start(0), CUDAQ_ERR_STATE), complete(), release(CUDAQ_OK),
-           release(CUDAQ_ERR_STATE), take_lent(), worker_job(CUDAQ_ERR_STATE)});
+           release(CUDAQ_ERR_STATE), take_unreleased(), worker_job(CUDAQ_ERR_STATE)});
     };
     lend();
     add_readers(all, 0);
@@ -82,9 +82,9 @@ private:
     return {"a request for the caller",
             [this] {
               ready_.store(false);
-              const status said = request_until(3, 0, [this] { return ready_.load(); });
+              const status result = request_until(3, 0, [this] { return ready_.load(); });
               slot_ = last_slot();
-              return said;
+              return result;
             },
             promise::serves};
   }
@@ -101,7 +101,7 @@ private:
     return refused({"cudaq_host_release_worker", [this] { return cudaq_host_release_worker(members[0].get, 2); }},
                    expected);
   }
-  step take_lent() {
+  step take_unreleased() {
     return {"a caller's answer", [this] { return take(slot_); }, promise::serves};
   }
 

@@ -89,9 +89,9 @@ private:
     return {"a deferred request",
             [this] {
               deferred_.store(false);
-              const status said = request_until(2, 1, [this] { return deferred_.load(); });
+              const status result = request_until(2, 1, [this] { return deferred_.load(); });
               slot_ = last_slot();
-              return said;
+              return result;
             },
             promise::serves};
   }

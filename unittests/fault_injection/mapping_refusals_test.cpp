@@ -59,7 +59,7 @@ TEST_F(MappingRefusals, ADeviceThatDoesNotOrderWritesIsRefused) {
   expect_auto_makes_mapped_memory({"does not order writes from outside"});
 }
 
-TEST_F(MappingRefusals, AMachineWithoutAWayIsToldWhatEachWayLacks) {
+TEST_F(MappingRefusals, TheRefusalNamesTheReasonOfEachWay) {
   for (const char *name : {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"}) // else drivers of this machine are loaded
     setenv(name, "/nonexistent.json", 1);
   const std::vector<std::string> coherent = {"coherent memory: the CPU cannot access memory of this device directly"};
@@ -106,11 +106,11 @@ TEST_F(MappingRefusals, ADispatcherOfAnotherDeviceIsRefused) {
       served_ring s;
       s.device = device;
       s.ring_device = 1;
-      const cudaq_status_t said = s.start();
+      const cudaq_status_t status = s.start();
       if (device == 1) {
-        EXPECT_EQ(said, CUDAQ_OK) << cudaq_last_error_message();
+        EXPECT_EQ(status, CUDAQ_OK) << cudaq_last_error_message();
       } else {
-        EXPECT_EQ(said, CUDAQ_ERR_UNSUPPORTED);
+        EXPECT_EQ(status, CUDAQ_ERR_UNSUPPORTED);
         EXPECT_TRUE(error_names({"requests are in the memory of device 1", "config->device_id is 0"}));
       }
       end(s);

@@ -149,8 +149,8 @@ private:
   step claim(std::uint32_t slots) {
     return {"cudaq_ringbuffer_producer_claim", [this, slots] {
               std::uint32_t first = 0, count = 0;
-              const status said = cudaq_ringbuffer_producer_claim(producer_, slots, &first, &count);
-              return said != CUDAQ_OK || count == slots ? said : CUDAQ_ERR_TIMEOUT;
+              const status result = cudaq_ringbuffer_producer_claim(producer_, slots, &first, &count);
+              return result != CUDAQ_OK || count == slots ? result : CUDAQ_ERR_TIMEOUT;
             }};
   }
   step write(std::uint32_t slot) {

@@ -106,7 +106,7 @@ TEST_P(DeferredCompletion, AnswersOutOfOrder) {
   }
 }
 
-TEST_P(DeferredCompletion, PayloadStandsInTheSlotWhereThatIsAskedForOrWhereTheResultIsElsewhere) {
+TEST_P(DeferredCompletion, PayloadIsInTheSlotIfTheOptionIsSetOrTheResultIsElsewhere) {
   for (const bool in_slot : {false, true}) {
     options.payload_in_slot = in_slot;
     CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(dispatcher->get, &options));

@@ -38,14 +38,14 @@ public:
 
   void run_on_device(const std::function<void()> &body) override { body(); }
   void launch(std::uint32_t worker, std::uint32_t slot, std::uint64_t launch_number,
-              detail::launch_result &said) override {
+              detail::launch_result &result) override {
     const cudaq_host_worker_t &w = workers_[worker];
-    said.hook_threw = !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr);
-    if (said.hook_threw)
+    result.hook_threw = !detail::run_hook(w.pre_launch_fn, w.pre_launch_data, ring_.rx_slot(slot), nullptr);
+    if (result.hook_threw)
       return;
-    said.error = enqueue({worker, slot, launch_number});
-    if (said.error == 0)
-      said.hook_threw = !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr);
+    result.error = enqueue({worker, slot, launch_number});
+    if (result.error == 0)
+      result.hook_threw = !detail::run_hook(w.post_launch_fn, w.post_launch_data, ring_.rx_slot(slot), nullptr);
   }
   const volatile std::uint64_t &done_word(std::uint32_t worker) const override { return done_[worker].word; }
   int recover(std::uint32_t worker) override {
@@ -65,7 +65,7 @@ public:
     for (const run &r : launched_)
       if (r.worker == worker)
         return false;
-    return in_work_[worker] == 0;
+    return unfinished_runs_[worker] == 0;
   }
 
   bool on_blocking_stream(std::uint32_t worker) const override { return worker == blocking_stream; }
@@ -125,12 +125,12 @@ private:
       const auto pick = launched_.begin() + static_cast<std::ptrdiff_t>(random() % launched_.size());
       const run r = *pick;
       launched_.erase(pick);
-      ++in_work_[r.worker];
+      ++unfinished_runs_[r.worker];
       lock.unlock();
       run_graph(r);
       lock.lock();
       finish(r);
-      --in_work_[r.worker];
+      --unfinished_runs_[r.worker];
     }
   }
 
@@ -167,7 +167,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<run> launched_;
-  std::array<int, 64> in_work_{}; ///< runs of each worker that have not finished, with the time in `ready`
+  std::array<int, 64> unfinished_runs_{}; ///< runs of each worker that have not finished, with the time in `ready`
   int stuck_ = 0;
   bool held_ = false, end_ = false;
   std::vector<std::thread> threads_;

@@ -14,7 +14,7 @@ protected:
   }
   /// Leaves the request in slot 0 in flight: the launch of worker 1 has failed, and work that its hook has queued still
   /// runs.
-  static void fail_behind_hook_work(graph_rig &rig) {
+  static void fail_after_hook_work(graph_rig &rig) {
     rig.device->hook_work = 2;
     rig.device->next_error = 400;
     rig.send(0, 2, 5, 1);
@@ -122,9 +122,9 @@ TEST_F(GraphRun, AFailedLaunchDoesNotReplaceAnAnswerThatCameBefore) {
   EXPECT_EQ(answered_with(rig, CUDAQ_RPC_ERR_LAUNCH_FAILED), 0u);
 }
 
-TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUpNobody) {
+TEST_F(GraphRun, AFailedLaunchIsAnsweredAfterTheWorkOfItsHookAndDelaysNoOther) {
   graph_rig rig(plan);
-  ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
+  ASSERT_NO_FATAL_FAILURE(fail_after_hook_work(rig));
   rig.send(1, 1, 5, 2);
   expect_answer(rig, 1, 0);
   EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
@@ -138,9 +138,9 @@ TEST_F(GraphRun, AFailedLaunchIsAnsweredWhenWhatItsHookHasQueuedIsOverAndHoldsUp
 }
 
 // One query of the driver takes a large part of the time of a request.
-TEST_F(GraphRun, TheDriverIsNotAskedAboutAFailedLaunchInEveryTurn) {
+TEST_F(GraphRun, TheDriverIsNotQueriedAboutAFailedLaunchInEveryTurn) {
   graph_rig rig(plan);
-  ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
+  ASSERT_NO_FATAL_FAILURE(fail_after_hook_work(rig));
   const auto begin = std::chrono::steady_clock::now();
   const std::uint32_t before = rig.device->questions.load();
   ASSERT_TRUE(eventually([&] { return rig.device->questions.load() >= before + 20; }));
@@ -153,7 +153,7 @@ TEST_F(GraphRun, TheDriverIsNotAskedAboutAFailedLaunchInEveryTurn) {
 // Known failure 12.
 TEST_F(GraphRun, StopWaitsForWhatAHookHasQueuedAndSaysSo) {
   graph_rig rig(plan);
-  ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
+  ASSERT_NO_FATAL_FAILURE(fail_after_hook_work(rig));
   EXPECT_FALSE(rig.stop(std::chrono::milliseconds(50)));
   EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT) << "the hook's work may still read the slot";
   rig.device->hook_work = 0;
@@ -164,7 +164,7 @@ TEST_F(GraphRun, StopWaitsForWhatAHookHasQueuedAndSaysSo) {
 // Known failure 9.
 TEST_F(GraphRun, AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
   graph_rig rig(plan);
-  ASSERT_NO_FATAL_FAILURE(fail_behind_hook_work(rig));
+  ASSERT_NO_FATAL_FAILURE(fail_after_hook_work(rig));
   rig.device->trap();
   int error = 0;
   ASSERT_TRUE(eventually([&] { return rig.look(0, &error) == CUDAQ_TX_ERROR; }));
@@ -172,7 +172,7 @@ TEST_F(GraphRun, AFaultAnswersAFailedLaunchWhoseHookIsNotOver) {
 }
 
 // Known failure 34.
-TEST_F(GraphRun, WhatTheLibraryAnswersNobodyElseCan) {
+TEST_F(GraphRun, TheCallerCannotCompleteAJobThatTheLibraryAnswers) {
   graph_rig rig(plan);
   rig.device->hold(true);
   rig.send(0, 2, 5, 1);
@@ -187,7 +187,7 @@ TEST_F(GraphRun, WhatTheLibraryAnswersNobodyElseCan) {
   expect_answer(rig, 0, 0);
 }
 
-TEST_F(GraphRun, ANewRunIsRefusedUntilEveryLentWorkerIsBack) {
+TEST_F(GraphRun, ANewRunIsRefusedUntilTheCallerHasReleasedEveryWorker) {
   graph_rig rig(plan);
   std::atomic<int> ready{0};
   const auto answer = rig.device->ready;
@@ -255,7 +255,7 @@ TEST_F(GraphRun, StopWaitsForTheCallerWhoHasAWorker) {
   EXPECT_FALSE(rig.dispatcher.check_restart());
 }
 
-TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
+TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitWithoutLimitForAGraph) {
   plan.own_thread = false;
   plan.grace_period_ns = 100'000'000;
   graph_rig rig(plan);
@@ -278,7 +278,7 @@ TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitForEverForAGraph) {
   expect_answer(rig, 0, 0);
 }
 
-TEST_F(GraphRun, AFaultBehindTheLoopsEndIsSeenByStop) {
+TEST_F(GraphRun, AFaultAfterTheEndOfTheLoopIsSeenByStop) {
   plan.own_thread = false;
   plan.grace_period_ns = 50'000'000;
   graph_rig rig(plan);

@@ -243,7 +243,7 @@ TEST_F(GraphWorker, StopWaitsForGraphsAndSaysSoWhenOneHangs) {
   expect_answer(rig, 0, 0);
 }
 
-TEST_F(GraphWorker, StopDoesNotAnswerForACallerWhoHasRaisedTheTxFlagHimself) {
+TEST_F(GraphWorker, StopDoesNotAnswerAfterTheCallerHasRaisedTheTxFlag) {
   plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
   graph_rig rig(plan);
   std::atomic<bool> raised{false};
@@ -291,7 +291,7 @@ TEST_F(GraphWorker, OnlyTheJobThatAWorkerHoldsCanBeCompleted) {
   expect_answer(rig, 1, 5);
 }
 
-TEST_F(GraphWorker, ACallerMayRaiseTheTxFlagHimselfBeforeHeGivesTheWorkerBack) {
+TEST_F(GraphWorker, TheCallerMayRaiseTheTxFlagBeforeItReleasesTheWorker) {
   plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
   graph_rig rig(plan);
   rig.device->ready = [&](std::uint32_t worker) { // as a CPU worker of existing programs does

@@ -27,7 +27,7 @@ class HandlerException : public ::testing::TestWithParam<flavour> {};
   throw not_an_exception{};
 }
 
-void v1_throws_when_asked(const void *rx_slot, void *tx_slot, std::size_t slot_size) {
+void v1_throws_on_request(const void *rx_slot, void *tx_slot, std::size_t slot_size) {
   std::uint8_t ask = 0;
   std::memcpy(&ask, static_cast<const std::uint8_t *>(rx_slot) + CUDAQ_RPC_HEADER_SIZE, 1);
   if (ask != 0) {
@@ -37,7 +37,7 @@ void v1_throws_when_asked(const void *rx_slot, void *tx_slot, std::size_t slot_s
   reverse_handler(rx_slot, tx_slot, slot_size);
 }
 
-std::int32_t v2_throws_when_asked(cudaq_host_call_t *call, void *) {
+std::int32_t v2_throws_on_request(cudaq_host_call_t *call, void *) {
   const auto *payload = static_cast<const std::uint8_t *>(call->payload);
   std::memcpy(call->result, payload, call->payload_len);
   call->result_len = call->payload_len;
@@ -54,8 +54,8 @@ TEST_P(HandlerException, BecomesAStatusAndTheNextRequestIsServed) {
   cudaq_dispatcher_config_t config = host_config(ring.shape());
   config.shared_ring_mode = f.shared;
   config.skip_tx_markers = f.skip_markers;
-  host_dispatcher_handle dispatcher(manager.get, ring, {host_entry("v1", v1_throws_when_asked)}, config);
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(dispatcher.get, 2, v2_throws_when_asked, nullptr, nullptr));
+  host_dispatcher_handle dispatcher(manager.get, ring, {host_entry("v1", v1_throws_on_request)}, config);
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_host_handler_v2(dispatcher.get, 2, v2_throws_on_request, nullptr, nullptr));
   cudaq_dispatcher_options_t options = default_options();
   options.handler_pool_size = f.pool;
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(dispatcher.get, &options));
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Known failure 17.
 TEST(HandlerExceptionInLoop, LeavesTheLoopOnACallersThread) {
   host_ring ring({4, 64, false});
-  cudaq_function_entry_t entry = host_entry("v1", v1_throws_when_asked);
+  cudaq_function_entry_t entry = host_entry("v1", v1_throws_on_request);
   volatile int shutdown = 0;
   std::uint64_t processed = 0;
   HostDispatcherConfig config = loop_over(ring.ring);

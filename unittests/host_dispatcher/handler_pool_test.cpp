@@ -165,7 +165,7 @@ TEST_F(HandlerPool, StartsAQuickHandlerWithin50MicrosecondsBesideASlowOne) {
   EXPECT_LT(us[kPairs * 99 / 100], 50);
 }
 
-TEST_F(HandlerPool, OfSizeZeroServesInSlotOrderBehindASlowHandler) {
+TEST_F(HandlerPool, OfSizeZeroServesInSlotOrderAfterASlowHandler) {
   constexpr std::uint32_t kPairs = 20;
   make({64, 64, false}, 0);
   std::vector<std::uint32_t> order;

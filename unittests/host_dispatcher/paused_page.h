@@ -45,7 +45,7 @@ public:
     sigaction(SIGSEGV, &ours, &before_);
     EXPECT_EQ(mprotect(const_cast<void *>(array), page_, PROT_READ), 0);
   }
-  bool somebody_waits() const { return held_.load() != 0; }
+  bool has_waiting_thread() const { return held_.load() != 0; }
   void release() {
     const std::uintptr_t page = paused_.exchange(0);
     if (page == 0)

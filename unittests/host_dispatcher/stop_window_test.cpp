@@ -52,7 +52,7 @@ TEST_F(Stop, DoesNotComeBackBeforeADeferredAnswerIsPublished) {
   ASSERT_TRUE(eventually([&] { return kept.kept.load() == 1; }));
   memory.pause(memory.ring.tx_flags_host);
   std::thread completer([&] { CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher, &kept.call.job, 0, 0)); });
-  ASSERT_TRUE(eventually([&] { return memory.somebody_waits(); }));
+  ASSERT_TRUE(eventually([&] { return memory.has_waiting_thread(); }));
   std::atomic<bool> back{false}, too_early{false};
   std::thread stopper([&] {
     // Stop may succeed or time out. It must not succeed before the answer is out.
@@ -73,7 +73,7 @@ TEST_F(Stop, DoesNotComeBackFromItsDeadlineBeforeAClaimedAnswerIsPublished) {
   ASSERT_TRUE(eventually([&] { return kept.kept.load() == 1; }));
   memory.pause(memory.ring.tx_data_host);
   std::thread completer([&] { CUDAQ_EXPECT_OK(cudaq_host_complete_deferred(dispatcher, &kept.call.job, 0, 0)); });
-  ASSERT_TRUE(eventually([&] { return memory.somebody_waits(); }));
+  ASSERT_TRUE(eventually([&] { return memory.has_waiting_thread(); }));
   std::atomic<bool> back{false}, too_early{false};
   std::thread stopper([&] {
     if (cudaq_dispatcher_stop_timeout(dispatcher, 100000000) == CUDAQ_OK)

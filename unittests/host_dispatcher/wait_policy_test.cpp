@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU time of an idle dispatcher, and the latency that its wait policy adds. Limits leave room for other work on the
-// machine, but for that of the spinning dispatcher, whose test runs alone.
+// The CPU time of an idle dispatcher, and the latency that its wait policy adds. The limits leave room for other
+// work on the machine; the test of the spinning dispatcher has none and runs alone.
 #include "unittests/host_dispatcher/threads/threads_of.h"
 
 #include <algorithm>

@@ -52,7 +52,7 @@ BELOW = {
     "plugins": {"include"},  # a plug-in needs the public headers only
     "python": {"include"},  # the wheel, as other programs
     "kernels/graphs": {"lib/kernel_abi", DETAIL, "include"},
-    "kernels/archive": {"kernels/graphs", "lib/kernel_abi", DETAIL, "include/*.cuh", "include"},
+    "kernels/entry_points": {"kernels/graphs", "lib/kernel_abi", DETAIL, "include/*.cuh", "include"},
     "kernels/gpu_roce": {"lib/transport/gpu_roce", f"{DETAIL}/base", "include/*.cuh", "include"},
     # The pipeline's inference engines, and the workers that use them.
     "kernels/qec": {"lib/qec", "lib/base", f"{DETAIL}/base", "include/*.cuh", "include"},

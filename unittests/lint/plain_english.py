@@ -1,38 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Comments, documents and messages use plain words and short lines. WORDS lists the words that must not be used, and
-what to write instead; ALLOWED lists the exceptions, each with its reason. Identifiers, URLs and code in documents are
-not checked. A line has at most COLUMNS columns; URLs, and table rows and code blocks of documents, may be longer."""
+"""Comments, documents and messages use plain words and short lines. WORDS (plain_words.py) lists the words that must
+not be used, and what to write instead; ALLOWED lists the exceptions, each with its reason. URLs and code in documents
+are not checked, and names are checked by plain_names.py. A line has at most COLUMNS columns; URLs, and table rows and
+code blocks of documents, may be longer."""
 import fnmatch
 import re
 
 import tree
+from plain_words import C_TEXT, IN_C, IN_PYTHON, WORDS, remove, removed
 
 COLUMNS = 120
-# Pattern of a word or phrase, in lower case: what to write instead.
-WORDS = {
-    r"behind": "'after' for time, 'below' or 'beyond' for place",
-    r"in front of": "'before'",
-    r"nobody|no one": "'no thread', 'no program', or who exactly",
-    r"some(?:body|one)|any(?:body|one)|every(?:body|one)": "who exactly: 'another thread', 'the caller', 'each member'",
-    r"whoever": "'the thread that', 'the caller that'",
-    r"for ever|forever": "'without limit', 'until it is stopped'",
-    r"he|him|his|himself|she|her|hers|herself": "'it' for a program, 'they' for a person",
-    r"told": "'set', 'reported', 'notified', 'requested'",
-    r"(?:see|sees|seen|saw) through": "what is detected, and how",
-    r"keeps? house|keeping house|kept house|the house says": "poll_control(), or what it does",
-    r"believe[sd]?|believing": "'assumes'; 'verifies' for a negation",
-    r"seeds": "'the specification' (the seed of a random generator may be singular)",
-    r"in work": "'in progress'",
-    r"to be had|can be had": "'available'",
-    r"of its own accord": "'by itself'",
-    r"crews?|desks?|harvesters?|foresee[ns]?|glance[sd]?": "the word of the glossary (docs/contributing.md)",
-    r"ledgers?": "job_table, ring_router or graph_scheduler_state",
-    r"upon|hereby|herein|thereof|therein|whereupon|lest|albeit|ere": "a plain word",
-}
 # (path, word): reason. A * in a path also matches slashes; the word * means all words.
 ALLOWED = {
-    ("unittests/lint/plain_english.py", "*"): "the list itself",
+    ("unittests/lint/plain_*.py", "*"): "the list itself",
     ("unittests/lint/self_test.py", "*"): "plants what the checks must find",
     ("docs/testing.md", "seeds"): "names the specification, once",
     ("docs/migration.md", "seeds"): "names the specification",
@@ -44,13 +25,12 @@ NOT_WRITTEN_BY_HAND = {
     "*.abi": "written by abidw",
     "*.png": "a picture",
     "*.svg": "a picture",
-    "unittests/data/*.dem": "written by Stim",
-    "unittests/data/own/*.*.*": "recorded shots",
-    "unittests/data/own/*.stim": "written by Stim",
-    "unittests/data/*.meta": "written by make_data.py",
-    "unittests/data/*.b8": "recorded shots",
-    "unittests/fuzz/corpus/*.input": "inputs of fuzz targets",
-    "unittests/data/*.01": "recorded shots",
+    "*.b8": "recorded shots",
+    "*.dem": "written by Stim",
+    "tools/data/*.meta": "written by make_data.py",
+    "unittests/tools/decode/own/*.*.*": "recorded shots",
+    "unittests/tools/decode/own/*.stim": "written by Stim",
+    "unittests/fuzz/corpus/*.tar.gz": "inputs of fuzz targets",
     "unittests/qec/server/golden/frames.txt": "written by make_frames.py",
     "unittests/transport/roce/golden/*.txt": "written by programs",
 }
@@ -60,13 +40,6 @@ GAP = r'(?:[ \t]+|[ \t"]*\n[ \t"/*#>]*)'
 # Not part of an identifier, an option, a variable, a call, an assignment or a file name.
 FORBIDDEN = re.compile(r"(?<![\w$])(?<!--)(?<!\$\{)(?:" + "|".join(WORDS).replace(" ", GAP) + r")(?![\w=(]|\.\w)",
                        re.IGNORECASE)
-# Group 1 is a comment or a string, the parts of a program that people read. An #include and a character such as '"' are
-# matched first, because a quote or a comment sign in them begins no string and no comment.
-IN_C = re.compile(r"""^[ \t]*\#[ \t]*include[ \t]*(?:"[^"\n]*"|<[^>\n]*>) | '(?:\\.|[^'\\\n])' |
-                      (//[^\n]* | /\*.*?\*/ | R"(?P<delimiter>\w*)\(.*?\)(?P=delimiter)" | "(?:\\.|[^"\\\n])*")""",
-                  re.DOTALL | re.MULTILINE | re.VERBOSE)
-IN_PYTHON = re.compile(r"""(\#[^\n]* | (?P<quote>\"\"\"|'''|"|')(?:\\.|(?!(?P=quote)).)*(?P=quote))""",
-                       re.DOTALL | re.VERBOSE)
 FENCED_BLOCK = re.compile(r"^[ >]*(?P<fence>`{3,}|~{3,})[^\n]*\n.*?(?:^[ >]*(?P=fence)[`~]*[ ]*$|\Z)",
                           re.DOTALL | re.MULTILINE)
 INLINE_CODE = re.compile(r"(?P<quote>`+)(?:(?!\n[ ]*\n).)+?(?P=quote)|(?<=\])\([^)\n]*\)", re.DOTALL)
@@ -75,15 +48,6 @@ URL = re.compile(r"\w+://[^\s)>\"']+")
 
 def fits(path, patterns):
     return any(fnmatch.fnmatchcase(str(path), pattern) for pattern in patterns)
-
-
-def removed(part):
-    """What replaces a part that is not checked: its line ends. No phrase continues across it, unless it is blank."""
-    return (";" if part.strip() else "") + "\n" * part.count("\n")
-
-
-def remove(pattern, text):
-    return pattern.sub(lambda match: removed(match.group(0)), text)
 
 
 def only_group_1(pattern, text):
@@ -96,7 +60,7 @@ def only_group_1(pattern, text):
 
 def for_people(path, text):
     """The text without the parts that are not checked; its lines keep their numbers."""
-    if path.suffix in (*tree.CODE, ".inc", ".pml"):
+    if path.suffix in C_TEXT:
         text = only_group_1(IN_C, text)
     elif path.suffix == ".py":
         text = only_group_1(IN_PYTHON, text)

@@ -107,7 +107,7 @@ OFFENCES = {
         (many("docs/notes", 26), "docs/notes: 26 files, at most 25"),
         ({"tools/text.h": CODE}, "tools/text.h: has the name of lib/base/text.h"),
         ({"unittests/base/call_test.cpp": CODE}, "call_test.cpp: has the name of unittests/api/call_test.cpp"),
-        ({**many("lib/base", 23), **many("unittests/data", 26), "unittests/text.h": CODE,
+        ({**many("unittests/base", 24), **many("tools/data", 26), "unittests/text.h": CODE,
           "lib/CMakeLists.txt": SCRIPT, "lib/base/CMakeLists.txt": SCRIPT,
           "unittests/install/c/main.c": CODE, "unittests/install/cxx/main.c": CODE}, None),
     ),
@@ -242,6 +242,23 @@ OFFENCES = {
           "docs/page.md": f"{TEXT}`behind` or `` ` behind\nhis `` or [this](../his) or https://his.com/behind\n"
                           f"```text\n{'x' * 121}\n\nnobody\n```\n| {'x ' * 80}|\nword https://{'x' * 120}\n",
           "docs/testing.md": f"{TEXT}The seeds\n", "docs/figures.json": '"whoever"\n'}, None),
+    ),
+    "plain_names": (
+        ({"lib/base/name.cpp": CODE + "// text\nint said = 0;\n"}, "name.cpp:3: 'said' in said: write 'response'"),
+        ({"lib/base/member.h": CODE + "bool lent_ = false;\n"}, "lib/base/member.h:2: 'lent' in lent_"),
+        ({"lib/base/kept.h": CODE + "call(kAskedAtOnce);\n"}, "lib/base/kept.h:2: 'asked' in kAskedAtOnce"),
+        ({"lib/base/macro.h": CODE + "#define TOLD_TO_STOP 1\n"}, "lib/base/macro.h:2: 'told' in TOLD_TO_STOP"),
+        ({"lib/base/case.cpp": CODE + "TEST(Ring, HarmsNobodyElse)\n"}, "case.cpp:2: 'nobody' in HarmsNobodyElse"),
+        ({"lib/base/phrase.cpp": CODE + "int in_front_of_it;\n"}, "phrase.cpp:2: 'in front of' in in_front_of_it"),
+        ({"lib/base/seat_map.h": CODE}, "lib/base/seat_map.h: 'seat' in the path: write 'member_entry'"),
+        ({"lib/behind/text.h": CODE}, "lib/behind/text.h: 'behind' in the path"),
+        ({"lib/ring.map": "{ global: gone_fn; };\n"}, "lib/ring.map:1: 'gone' in gone_fn"),
+        ({"scripts/run.py": SCRIPT + "def tell_it(x):\n"}, "scripts/run.py:2: 'tell' in tell_it"),
+        ({"cmake/Run.cmake": SCRIPT + "set(whom 1)\n"}, "cmake/Run.cmake:2: 'whom' in whom"),
+        ({"lib/base/names.cpp": CODE + '// said\n/* told */ auto text = "nobody";\nint kSeeds, seated, talent;\n'
+                                       '#include "lib/seat.h"\n',
+          "scripts/run.py": SCRIPT + '"""Gone."""\nserver.serve_forever()  # behind\n',
+          "cmake/Run.cmake": SCRIPT + 'message("he said") # seat\n'}, None),
     ),
 }
 

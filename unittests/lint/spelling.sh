@@ -9,6 +9,6 @@ fi
 cd "$1"
 # dets: Stim's word for detection events. inflight: codespell converts InFlight, a state's name, to lower case. fro: as
 # in "to and fro".
-codespell --skip './build,./.git,*.dem,*.b8,*.abi,*.meta,*.input,./unittests/data/own/*.*.*,LICENSE,__pycache__' \
+codespell --skip './build,./.git,*.dem,*.b8,*.abi,*.meta,*.gz,./unittests/tools/decode/own/*.*.*,LICENSE,__pycache__' \
   --ignore-words-list 'dets,inflight,fro' .
 echo "nothing found"

@@ -105,7 +105,7 @@ bool early_seen = false;
 #else
 #define rested(w) (failed[w] && !hook_works[w])
 #endif
-#ifdef MUTANT_TAKES_WITHOUT_LEDGER
+#ifdef MUTANT_TAKES_WITHOUT_JOB
 #define is_free(s) (phase[s] != queued)
 #else
 #define is_free(s) (phase[s] == open)

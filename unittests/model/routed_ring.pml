@@ -51,7 +51,7 @@ byte side_table[NSLOTS];
 byte entry[NSLOTS]; // sequence * 8 + slot
 // Written by the kernel, read by the router
 byte answers[NSLOTS]; // sequence of the slot's last entry that it has served
-bit told_to_end;
+bit end_requested;
 bit ended;
 
 // Private to the router
@@ -166,7 +166,7 @@ active proctype router() {
   byte sequence;
   byte position;
   bit leaving;
-  bit gone;
+  bit has_left;
 end_poll:
   do
   :: inbox ? s ->
@@ -189,7 +189,7 @@ end_wait:
     :: inbox ? s -> goto serve_one
 #ifdef LEAVES
     :: !leaving -> goto leave
-    :: leaving && !gone && ended -> goto take_back
+    :: leaving && !has_left && ended -> goto take_back
 #endif
     fi;
 #endif
@@ -204,7 +204,7 @@ end_wait:
     if
     :: function_of[s] == ORPHAN -> atomic { clear_rx(s); g_served[id] = 1; g_closed++; phase[s] = OPEN }
     :: function_of[s] == KERNEL && !leaving -> give(s)
-    :: function_of[s] == KERNEL && leaving && !gone -> phase[s] = PARKED
+    :: function_of[s] == KERNEL && leaving && !has_left -> phase[s] = PARKED
     :: else -> atomic { phase[s] = QUEUED; assert(nfull(inbox)); inbox ! s } // S4
     fi;
     cursor = (cursor + 1) % NSLOTS
@@ -212,11 +212,11 @@ end_wait:
   :: !leaving ->
 leave:
     leaving = 1;
-    told_to_end = 1
+    end_requested = 1
 #ifdef MUTANT_TAKES_BACK_EARLY
-  :: leaving && !gone ->
+  :: leaving && !has_left ->
 #else
-  :: leaving && !gone && ended ->
+  :: leaving && !has_left && ended ->
 #endif
 take_back:
     n = 0;
@@ -235,7 +235,7 @@ take_back:
       n++
     :: else -> break
     od;
-    gone = 1
+    has_left = 1
 #endif
   od
 }
@@ -247,11 +247,11 @@ active proctype kernel() {
   byte sequence = 1;
 end_poll:
   do
-  :: told_to_end -> break // between two requests
+  :: end_requested -> break // between two requests
   :: entry[at] / 8 == sequence ->
     s = entry[at] % 8;
     serve(KERNEL);
-#ifdef MUTANT_TOLD_BEFORE_RX
+#ifdef MUTANT_REPORTED_BEFORE_RX
     answers[s] = sequence;
     clear_rx(s);
 #else

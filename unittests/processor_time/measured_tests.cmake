@@ -15,8 +15,8 @@ function(add_test name)
       string(APPEND command " [====[${ARGV${i}}]====]")
     endif()
   endforeach()
-  cmake_language(EVAL CODE
-    "_add_test([====[${name}]====] [====[${cudaq_measure}]====] [====[${CUDAQ_PROCESSOR_TIMES}]====] [====[${name}]====] ${command})")
+  cmake_language(EVAL CODE "_add_test([====[${name}]====] [====[${cudaq_measure}]====]
+    [====[${CUDAQ_PROCESSOR_TIMES}]====] [====[${name}]====] ${command})")
   set_property(GLOBAL APPEND PROPERTY cudaq_measured_tests "${name}")
 endfunction()
 

@@ -68,7 +68,7 @@ def test_a_handler_that_refers_to_its_dispatcher_does_not_keep_it():
     holder.append(dispatcher)
     with dispatcher:
         assert b"received" in dispatcher.call("stats").result
-    gone = weakref.ref(dispatcher)
+    reference = weakref.ref(dispatcher)
     del dispatcher, holder
     gc.collect()
-    assert gone() is None
+    assert reference() is None

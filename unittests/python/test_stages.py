@@ -44,7 +44,7 @@ def test_a_predecoder_removes_events_and_its_observables_are_added():
         return np.array([0, shot[1]]), shot[:1]
 
     predictions, report = Pipeline("lookup", CHAIN, predecoder=take_the_left_one).run(shots)
-    # With the left event gone, the decoder answers 0 for what is left: the answer is that of the predecoder.
+    # With the left event reference, the decoder answers 0 for what is left: the answer is that of the predecoder.
     assert predictions.tolist() == [[0], [1], [1], [0]]
     assert report["predecoder"] == "take_the_left_one" and report["decoder"] == "lookup"
     plain, _ = Pipeline("lookup", CHAIN, predecoder=lambda shot: shot).run(shots)
@@ -82,7 +82,7 @@ def test_a_predecoder_that_fails_is_named_with_its_shot(wrong, text):
     assert pipeline.run(np.zeros((3, 2), dtype=bool))[0].tolist() == [[0]] * 3  # the next run is right
 
 
-def test_a_decoder_that_fails_is_told_from_a_shot_that_cannot_be_decoded():
+def test_a_decoder_that_fails_differs_from_a_shot_that_cannot_be_decoded():
     with pytest.raises(StageError, match=r"(?s)shot 0: .*answer of the decoder has the shape \(\), accepted: \(1,\)"):
         Pipeline(lambda shot: 0, CHAIN).run(np.zeros((1, 2), dtype=bool))
     with pytest.raises(DecodeError, match="shot 1: no error of the model"):
@@ -104,7 +104,7 @@ def test_a_stage_that_refers_to_its_pipeline_does_not_keep_it():
     pipeline = Pipeline(lambda shot: [holder[0].stats()["submitted"] == 0], CHAIN)
     holder.append(pipeline)
     assert pipeline.run(np.zeros((1, 2), dtype=bool))[0].tolist() == [[0]]
-    gone = weakref.ref(pipeline)
+    reference = weakref.ref(pipeline)
     del pipeline, holder
     gc.collect()
-    assert gone() is None
+    assert reference() is None

@@ -205,7 +205,7 @@ TEST(DeviceArguments, ResultsThatDoNotFitAreNotWritten) {
   EXPECT_EQ(output.copy(), std::vector<std::uint8_t>(26, 0xA5));
 }
 
-TEST(DeviceArguments, AResultOfVariableSizeHasWhatWasSaid) {
+TEST(DeviceArguments, AResultOfVariableSizeHasTheLengthThatWasSet) {
   constexpr auto schema = make_schema({make_type_desc(TYPE_UINT8, 1)},
                                       {make_type_desc(TYPE_ARRAY_UINT8, 0), make_type_desc(TYPE_UINT32, 1)});
   odd_bytes output(std::vector<std::uint8_t>(16));

@@ -71,7 +71,7 @@ protected:
     const int slot = d.take();
     ASSERT_GE(slot, 0);
     publish(slot);
-    d.inbox.tell_answered(static_cast<std::uint32_t>(slot), d.taken_as);
+    d.inbox.post_answered(static_cast<std::uint32_t>(slot), d.taken_as);
   }
 
   host_ring ring{kShape};
@@ -113,7 +113,7 @@ TEST_F(DeviceMember, IsGivenItsRequestsInOrderAndNoOthers) {
 }
 
 // A slot belongs to the device until the device's word reports the answer, even if the slot is free or filled again.
-TEST_F(DeviceMember, KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
+TEST_F(DeviceMember, KeepsItsSlotUntilItHasReportedItsAnswerAndThenTheRefillIsSeen) {
   played_device other(router, {7});
   ASSERT_FALSE(router->attach(device.member));
   ASSERT_FALSE(router->attach(other.member));
@@ -131,7 +131,7 @@ TEST_F(DeviceMember, KeepsItsSlotUntilItHasToldAndThenTheRefillIsSeen) {
     EXPECT_EQ(route(), 0u);
     EXPECT_FALSE(router->jobs()->resync_cursor(job_table::kResyncSlots));
     EXPECT_EQ(other.take(), -1);
-    device.inbox.tell_answered(slot, device.taken_as);
+    device.inbox.post_answered(slot, device.taken_as);
     EXPECT_EQ(route(), 1u);
     ASSERT_NO_FATAL_FAILURE(answer(other));
     (void)client.collect(slot);
@@ -189,7 +189,7 @@ TEST_F(DeviceMember, OwnsWhatItServesInItsModeOnly) {
   EXPECT_EQ(other.take(), -1);
 }
 
-TEST_F(DeviceMember, ThatIsGoneLeavesItsRequestsToTheDefaultOwner) {
+TEST_F(DeviceMember, ThatWasRemovedLeavesItsRequestsToTheDefaultOwner) {
   played_device owner(router, {7}, true);
   ASSERT_FALSE(router->attach(device.member));
   ASSERT_FALSE(router->attach(owner.member));

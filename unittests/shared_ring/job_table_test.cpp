@@ -68,7 +68,7 @@ TEST_F(JobTable, StaysOnAnEmptyRingAndOnAReadySlot) {
   EXPECT_EQ(jobs.cursor.peek(), 0u);
 }
 
-TEST_F(JobTable, MovesToTheFirstReadySlotBehindTheCursor) {
+TEST_F(JobTable, MovesToTheFirstReadySlotAfterTheCursor) {
   jobs.cursor.set(4);
   fill(1);
   fill(3);
@@ -98,7 +98,7 @@ TEST_F(JobTable, DoesNotTakeAnAnsweredSlotForARequest) {
   EXPECT_FALSE(jobs.resync_cursor(job_table::kResyncSlots));
 }
 
-TEST_F(JobTable, PassesASlotThatBelongsToNobody) {
+TEST_F(JobTable, PassesASlotWithoutAnOwner) {
   fill(0);
   jobs[0].state.enter(job_phase::parked);
   fill(2);

@@ -210,7 +210,7 @@ TEST_F(SharedRingMember, DoesNotServeAgainWhatADispatcherWithoutTheModeServed) {
 
 // If no dispatcher is wired to a ring any more, a ring at the same address may be a new one: the allocator reuses
 // addresses.
-TEST_F(SharedRingMember, BeginsAtSlotZeroOfARingThatNobodyIsWiredToAnyMore) {
+TEST_F(SharedRingMember, BeginsAtSlotZeroOfARingThatNoDispatcherIsWiredTo) {
   {
     const auto a = make({1});
     CUDAQ_ASSERT_OK(cudaq_dispatcher_start(a->get));

@@ -63,10 +63,10 @@ inline int test_device() {
 /// With the environment variable CUDAQ_TEST_REQUESTS=device the rings in mapped memory that are not in place have their
 /// requests in device memory: so all tests of the kernels serve that kind, too,
 /// except those of shared rings, which refuse it.
-inline cudaq_memory_kind_t kind_for_tests(cudaq_memory_kind_t asked, const ring_shape &shape) {
+inline cudaq_memory_kind_t kind_for_tests(cudaq_memory_kind_t requested, const ring_shape &shape) {
   const char *requests = std::getenv("CUDAQ_TEST_REQUESTS");
   const bool in_device = requests != nullptr && std::string(requests) == "device";
-  return in_device && asked == CUDAQ_MEMORY_MAPPED && !shape.in_place ? CUDAQ_MEMORY_DEVICE_RX : asked;
+  return in_device && requested == CUDAQ_MEMORY_MAPPED && !shape.in_place ? CUDAQ_MEMORY_DEVICE_RX : requested;
 }
 
 /// Ring memory from the library's own allocator: plain host memory, or memory that a device can use.

@@ -44,8 +44,8 @@ public:
     if (handle == nullptr)
       return;
     script.released = true;
-    const auto gone = [this] { return cudaq_bridge_destroy(handle) != CUDAQ_ERR_STATE; };
-    EXPECT_TRUE(eventually(gone)) << cudaq_last_error_message();
+    const auto destroyed = [this] { return cudaq_bridge_destroy(handle) != CUDAQ_ERR_STATE; };
+    EXPECT_TRUE(eventually(destroyed)) << cudaq_last_error_message();
     EXPECT_EQ(script.overlaps.load(), 0);
   }
   double_bridge(const double_bridge &) = delete;

@@ -118,7 +118,7 @@ struct wrong_table {
 };
 
 TEST(BridgeLoad, WrongTablesAreRefusedWithWhatIsWrong) {
-  static int runs = 0; // a library that was accepted once is not asked again: each run of the test has a copy
+  static int runs = 0; // the getter of an accepted library is not called again: each run of the test has a copy
   const std::string library =
       ::testing::TempDir() + std::to_string(getpid()) + "_" + std::to_string(++runs) + "_bridge_double_tables.so";
   ASSERT_TRUE(std::filesystem::copy_file(double_library("double_tables"), library));

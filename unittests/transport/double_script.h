@@ -32,7 +32,7 @@ enum class act {
 struct double_script {
   std::map<std::string, act> does; ///< by the name of the entry; written while the double is not called
   std::atomic<bool> released{false};
-  std::atomic<bool> told_to_disconnect{false};
+  std::atomic<bool> disconnect_called{false};
 
   std::atomic<std::uint64_t> calls{0};
   std::atomic<int> inside{0};   ///< entries that run

@@ -113,7 +113,7 @@ int perform(double_script &s, const char *entry) {
     wait_for([&] { return s.released.load(); });
     return failed(entry);
   case act::wait_for_disconnect:
-    wait_for([&] { return s.released || s.told_to_disconnect; });
+    wait_for([&] { return s.released || s.disconnect_called; });
     return s.released ? CUDAQ_OK : CUDAQ_ERR_INTERNAL;
   }
   return CUDAQ_OK;
@@ -177,7 +177,7 @@ cudaq_status_t disconnect(void *handle) {
   double_script &s = script_of(handle);
   const int status = perform(s, "disconnect");
   if (status == CUDAQ_OK)
-    s.told_to_disconnect = true;
+    s.disconnect_called = true;
   return as_status(status);
 }
 

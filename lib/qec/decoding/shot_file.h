@@ -15,7 +15,7 @@
 namespace cudaq::qec::realtime {
 
 /// A recorded experiment: a detector error model, and shots with their true observables and PyMatching's predictions
-/// (unittests/data/README.md). Rows are bit-packed (b8). Observables and predictions may be missing.
+/// (tools/data/README.md). Rows are bit-packed (b8). Observables and predictions may be missing.
 struct shot_set {
   std::string name;
   std::uint64_t distance = 0; ///< 0: not known, and the same for rounds and noise

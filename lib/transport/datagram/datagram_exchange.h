@@ -53,7 +53,7 @@ public:
   std::uint32_t refuse();
 
   // --- answering ---
-  /// Gives the answer in the TX slot to the gate, and queues it. At max_count kUdpBatch until send_answers.
+  /// Gives the answer in the TX slot to the gate, and queues it. At most kUdpBatch until send_answers.
   void queue_answer(std::uint32_t slot);
   /// The same with a status in place of a frame.
   void queue_status(std::uint32_t slot, std::int32_t status);

@@ -16,7 +16,7 @@ namespace cudaq::realtime::detail {
 
 class udp_socket;
 
-inline constexpr std::uint32_t kUdpBatch = 32; ///< max_count datagrams, or frames, of one batch
+inline constexpr std::uint32_t kUdpBatch = 32; ///< most datagrams, or frames, of one batch
 
 /// A frame as it was received.
 struct received_frame {
@@ -48,7 +48,7 @@ class frame_sender {
 public:
   virtual ~frame_sender() = default;
   virtual std::uint32_t count() const = 0;
-  /// The frame must stay as it is until flush. At max_count slot_size bytes, and at most kUdpBatch frames.
+  /// The frame must stay as it is until flush. At most slot_size bytes, and at most kUdpBatch frames.
   virtual void add(const udp_address &to, std::span<std::uint8_t> frame) = 0;
   struct result {
     std::uint32_t done = 0;   ///< the first `done` frames were sent or refused; for the others the system has no room

@@ -109,12 +109,12 @@ loop_result run_producer(bench_session &session, const cudaq_ringbuffer_t &ring,
                            .exchanges = size.exchanges,
                            .cycles = cycles.as<std::uint32_t>(),
                            .ping_pong = ping_pong};
-  kernel_seat &seat = session.producer();
+  controlled_kernel &producer = session.producer();
   const std::uint64_t begin = now_ns();
-  seat.start_producer(plan, ring);
+  producer.start_producer(plan, ring);
   // The producer ends by itself if no answer comes. The host's deadline is for a producer that does not end.
-  const bool ended = seat.wait(3 * session.timeout_ns() + (size.exchanges + size.warm_up) * kProducerNsPerExchange);
-  const kernel_report report = seat.stop();
+  const bool ended = producer.wait(3 * session.timeout_ns() + (size.exchanges + size.warm_up) * kProducerNsPerExchange);
+  const kernel_report report = producer.stop();
   if (!ended || report.timed_out != 0 || report.done != size.exchanges + size.warm_up)
     throw exchange_stalled(fmt::format("GPU producer: no answer to request {}", report.done));
   loop_result result;
@@ -123,9 +123,9 @@ loop_result run_producer(bench_session &session, const cudaq_ringbuffer_t &ring,
   result.wrong = report.wrong;
   std::vector<std::uint32_t> values(size.exchanges);
   require_cuda(cudaMemcpyAsync(values.data(), plan.cycles, values.size() * sizeof values[0], cudaMemcpyDeviceToHost,
-                               seat.stream().get()),
+                               producer.stream().get()),
                "reading the producer's cycles");
-  if (!seat.stream().wait(session.timeout_ns()))
+  if (!producer.stream().wait(session.timeout_ns()))
     abandon("a copy from the GPU did not end");
   for (const std::uint32_t value : values)
     result.per_exchange.record(value);

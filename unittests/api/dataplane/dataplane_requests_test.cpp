@@ -99,7 +99,7 @@ TEST(CpuDataplane, GivesSlotsOfDroppedRequestsBack) {
   EXPECT_EQ(stats.responded, 1u);
 }
 
-TEST(CpuDataplane, AnswersUnknownFunctionsIfAsked) {
+TEST(CpuDataplane, AnswersUnknownFunctionsIfTheOptionIsSet) {
   dataplane_bench b({2, 64, false}, false);
   b.options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER;
   b.on(kIncrement, increment);

@@ -72,9 +72,9 @@ public:
   }
   std::size_t slots_with_the_loop() const {
     const std::lock_guard lock(mutex_);
-    return static_cast<std::size_t>(std::count(state_.begin(), state_.end(), slot_state::lent));
+    return static_cast<std::size_t>(std::count(state_.begin(), state_.end(), slot_state::taken));
   }
-  /// Answers that arrived twice, slots that were published without being lent. 0 in a correct library.
+  /// Answers that arrived twice, slots that were published without being taken. 0 in a correct library.
   int wrong() const {
     const std::lock_guard lock(mutex_);
     return wrong_;
@@ -99,7 +99,7 @@ public:
   cudaq_cpu_dataplane_t plane{};
 
 private:
-  enum class slot_state : std::uint8_t { free, lent };
+  enum class slot_state : std::uint8_t { free, taken };
   struct frame {
     cudaq_rpc_header_t header{};
     std::vector<std::uint8_t> payload;
@@ -117,7 +117,7 @@ private:
     next_ = (next_ + 5) % shape_.num_slots; // an order of slots that no ring has
     for (std::uint32_t tried = 0; tried < shape_.num_slots; ++tried) {
       const std::uint32_t slot = (next_ + tried) % shape_.num_slots;
-      if (state_[slot] == slot_state::lent && plane.ring.rx_flags_host != nullptr && flags_[slot] == 0)
+      if (state_[slot] == slot_state::taken && plane.ring.rx_flags_host != nullptr && flags_[slot] == 0)
         state_[slot] = slot_state::free; // the loop has dropped its request
       if (state_[slot] != slot_state::free)
         continue;
@@ -127,7 +127,7 @@ private:
       std::memcpy(at, &f.header, sizeof(f.header));
       if (!f.payload.empty())
         std::memcpy(at + sizeof(f.header), f.payload.data(), f.payload.size());
-      state_[slot] = slot_state::lent;
+      state_[slot] = slot_state::taken;
       flags_[slot] = 1;
       out = slot;
       return CUDAQ_RX_READY;
@@ -137,7 +137,7 @@ private:
 
   cudaq_status_t publish(std::uint32_t slot) {
     const std::lock_guard lock(mutex_);
-    if (slot >= shape_.num_slots || state_[slot] != slot_state::lent) {
+    if (slot >= shape_.num_slots || state_[slot] != slot_state::taken) {
       ++wrong_;
       return CUDAQ_ERR_INVALID_ARG;
     }

@@ -140,8 +140,8 @@ TEST_F(ProducerHandle, OneHandlePerRingAndItsRingStays) {
 }
 
 TEST_F(ProducerHandle, WrongArgumentsAreNamed) {
-  const auto refused = [](cudaq_status_t said, const char *words) {
-    EXPECT_EQ(said, CUDAQ_ERR_INVALID_ARG) << words;
+  const auto refused = [](cudaq_status_t status, const char *words) {
+    EXPECT_EQ(status, CUDAQ_ERR_INVALID_ARG) << words;
     EXPECT_TRUE(error_names({words}));
   };
   std::uint32_t slot = 0, count = 0;
@@ -222,7 +222,7 @@ TEST(ProducerHandleOfARing, WrongArgumentsAreNamed) {
   refused(wrong, 4, CUDAQ_MEMORY_HOST, "rx_flags_host");
 }
 
-TEST(RingInfo, TellsKindSourceAndReason) {
+TEST(RingInfo, ReportsKindSourceAndReason) {
   const host_ring ring({4, 100, false});
   cudaq_ringbuffer_info_t info{};
   info.struct_size = sizeof(info);

@@ -23,11 +23,11 @@ cudaq_ringbuffer_options_t ring_options(cudaq_memory_kind_t kind) {
 cudaq_status_t create(const cudaq_ringbuffer_options_t &o) {
   cudaq_ringbuffer_memory_t *memory = nullptr;
   cudaq_ringbuffer_t ring{};
-  const cudaq_status_t said = cudaq_ringbuffer_create(&o, &memory, &ring);
-  if (said == CUDAQ_OK) {
+  const cudaq_status_t status = cudaq_ringbuffer_create(&o, &memory, &ring);
+  if (status == CUDAQ_OK) {
     CUDAQ_EXPECT_OK(cudaq_ringbuffer_destroy(memory));
   }
-  return said;
+  return status;
 }
 
 TEST(RingKinds, RequestsInDeviceMemoryAreNotInPlace) {
@@ -64,9 +64,9 @@ TEST(RingKinds, AMachineMakesThemOrSaysWhyNot) {
     const cudaq_ringbuffer_options_t o = ring_options(kind);
     cudaq_ringbuffer_memory_t *memory = nullptr;
     cudaq_ringbuffer_t ring{};
-    const cudaq_status_t said = cudaq_ringbuffer_create(&o, &memory, &ring);
-    if (said != CUDAQ_OK) {
-      EXPECT_TRUE(said == CUDAQ_ERR_UNSUPPORTED || said == CUDAQ_ERR_CUDA) << said;
+    const cudaq_status_t status = cudaq_ringbuffer_create(&o, &memory, &ring);
+    if (status != CUDAQ_OK) {
+      EXPECT_TRUE(status == CUDAQ_ERR_UNSUPPORTED || status == CUDAQ_ERR_CUDA) << status;
       EXPECT_GT(std::strlen(cudaq_last_error_message()), std::strlen("cudaq_ringbuffer_create: ") + 10);
       EXPECT_EQ(memory, nullptr);
       continue;

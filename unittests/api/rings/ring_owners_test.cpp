@@ -70,9 +70,9 @@ TEST(RingOwners, OfTwoManagersThatStartAtTheSameTimeOneSucceeds) {
       threads.emplace_back([&] {
         ++ready;
         eventually([&] { return ready.load() == 2; });
-        const cudaq_status_t said = start(*d);
-        started += said == CUDAQ_OK;
-        refused += said == CUDAQ_ERR_STATE;
+        const cudaq_status_t status = start(*d);
+        started += status == CUDAQ_OK;
+        refused += status == CUDAQ_ERR_STATE;
       });
     for (std::thread &t : threads)
       t.join();

@@ -96,7 +96,7 @@ TEST(SlotHelperRules, FramesThatAreNoResponseAreNotHandedOut) {
   EXPECT_EQ(result, nullptr);
 }
 
-TEST(SlotHelperRules, PollTellsSentinelsFromAddresses) {
+TEST(SlotHelperRules, PollDistinguishesSentinelsFromAddresses) {
   host_ring ring({1, 64, false});
   volatile std::uint64_t &tx = ring.ring.tx_flags_host[0];
   const auto poll = [&](std::uint64_t flag, int &error) {
@@ -149,14 +149,14 @@ TEST_P(OwnThreadLoop, ServesUntilTheFlagIsSet) {
     options.handler_pool_size = pool;
     store_release(flag, 0);
     const std::uint64_t before = stats;
-    cudaq_status_t said = CUDAQ_ERR_INTERNAL;
-    std::thread loop([&] { said = run(); });
+    cudaq_status_t status = CUDAQ_ERR_INTERNAL;
+    std::thread loop([&] { status = run(); });
     ring_client client(ring);
     for (std::uint32_t id = 0; id < 20; ++id)
       EXPECT_EQ(client.call(fnv1a_hash("reverse"), {1, 2, 3}, id).result, (std::vector<std::uint8_t>{3, 2, 1}));
     store_release(flag, 1);
     loop.join();
-    EXPECT_EQ(said, CUDAQ_OK);
+    EXPECT_EQ(status, CUDAQ_OK);
     EXPECT_EQ(stats, before + 20);
   }
 }

@@ -167,7 +167,7 @@ TEST_F(DeviceGraphDispatcher, OthersComeAndGoBesideIt) {
 
 // One process per test, because the fault makes the device unusable. Nothing on the device is freed.
 // Known failure 9.
-TEST_F(DeviceGraphDispatcher, AFaultInAGraphIsToldOnceAndNothingHangs) {
+TEST_F(DeviceGraphDispatcher, AFaultInAGraphIsReportedOnceAndNothingHangs) {
   graph_target faulty = graph_of(100);
   faulty.task.trap = 1;
   cudaq_dispatch_manager_t *manager = nullptr;

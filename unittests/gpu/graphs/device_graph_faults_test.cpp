@@ -44,11 +44,11 @@ protected:
   template <class Call>
   auto while_failing(std::uint64_t n, Call &&call) {
     const failing_cuda_call one(n);
-    const auto said = call();
+    const auto result = call();
     where_ = one.failed() != nullptr ? one.failed() : "";
     if (!where_.empty())
       failed_.insert(where_);
-    return said;
+    return result;
   }
   void expect_failed(std::initializer_list<const char *> calls) const {
     for (const char *call : calls)
@@ -96,21 +96,21 @@ protected:
       return false;
     store_release(*scheduler.shutdown, 0);
     const auto launch = [&] { return cudaq_launch_dispatch_graph(scheduler.get, scheduler.stream.get); };
-    cudaError_t said = while_failing(chosen(part::launch), launch);
+    cudaError_t result = while_failing(chosen(part::launch), launch);
     note(part::launch);
-    EXPECT_TRUE(said == cudaSuccess || (faulty == part::launch && !where.empty())) << cudaGetErrorName(said);
-    if (said != cudaSuccess) {
+    EXPECT_TRUE(result == cudaSuccess || (faulty == part::launch && !where.empty())) << cudaGetErrorName(result);
+    if (result != cudaSuccess) {
       // A part of the schedulers may have begun; they end by themselves. A call may return the reason of that run.
       int reasons = 0;
       EXPECT_TRUE(eventually([&] {
-        said = launch();
-        reasons += said != cudaSuccess && said != cudaErrorNotReady;
-        return said == cudaSuccess || reasons > 1;
+        result = launch();
+        reasons += result != cudaSuccess && result != cudaErrorNotReady;
+        return result == cudaSuccess || reasons > 1;
       })) << "repeated after a fault in "
           << where;
-      EXPECT_LE(reasons, 1) << cudaGetErrorName(said) << ", repeated after a fault in " << where;
+      EXPECT_LE(reasons, 1) << cudaGetErrorName(result) << ", repeated after a fault in " << where;
     }
-    if (said == cudaSuccess)
+    if (result == cudaSuccess)
       serve();
     if (faulty != part::destroy_while_it_runs)
       scheduler.stop();
@@ -124,14 +124,14 @@ protected:
 private:
   /// Ends the process if the scheduler does not end.
   bool destroy(graph_scheduler &scheduler, std::uint64_t n) {
-    cudaError_t said = cudaErrorUnknown;
+    cudaError_t result = cudaErrorUnknown;
     const bool in_time = finishes_within(kDeadline, "cudaq_destroy_dispatch_graph", [&] {
-      said = while_failing(n, [&] { return cudaq_destroy_dispatch_graph(scheduler.get); });
-      if (said == cudaErrorNotReady) // nothing is freed
-        said = cudaq_destroy_dispatch_graph(scheduler.get);
+      result = while_failing(n, [&] { return cudaq_destroy_dispatch_graph(scheduler.get); });
+      if (result == cudaErrorNotReady) // nothing is freed
+        result = cudaq_destroy_dispatch_graph(scheduler.get);
     });
     scheduler.get = nullptr;
-    return in_time && (said == cudaSuccess || !where_.empty());
+    return in_time && (result == cudaSuccess || !where_.empty());
   }
 };
 

@@ -96,7 +96,7 @@ TEST_F(DeviceGraphHazards, TwoSchedulersServeSideBySide) {
 }
 
 // Known failure 19.
-TEST_F(DeviceGraphHazards, APoolWithNobodyIdleKeepsItsRequestsAndLetsOthersPass) {
+TEST_F(DeviceGraphHazards, APoolWithoutAnIdleGraphKeepsItsRequestsAndLetsOthersPass) {
   auto *const gate = mapped_word<std::uint32_t>();
   graph_target pool = graph_of(100, 0, 2);
   pool.task.gate = gate;

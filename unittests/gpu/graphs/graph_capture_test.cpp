@@ -52,7 +52,7 @@ TEST_F(GraphCapture, TheGraphDoesWhatWasCapturedEveryTime) {
   EXPECT_TRUE(moved);
 }
 
-TEST_F(GraphCapture, AGraphForLaunchesByKernelsCanBeAskedFor) {
+TEST_F(GraphCapture, AGraphForLaunchesByKernelsCanBeCaptured) {
   captured_graph graph;
   graph_capture_options options;
   options.device_launch = true;
@@ -106,7 +106,7 @@ TEST_F(GraphCapture, AnotherThreadAllocatesAndCopiesMeanwhile) {
   EXPECT_TRUE(errors.empty()) << errors.size() << " errors of the other thread, the first: " << errors[0];
 }
 
-TEST_F(GraphCapture, WorkThatFailsLeavesNothingBehind) {
+TEST_F(GraphCapture, WorkThatFailsLeavesNoGraphAndNoCapture) {
   captured_graph graph;
   graph_capture_options cold;
   cold.warm_ups = 0;
@@ -131,7 +131,7 @@ TEST_F(GraphCapture, WorkThatFailsLeavesNothingBehind) {
   EXPECT_FALSE(graph) << "a failed capture must leave the graph empty";
 }
 
-TEST_F(GraphCapture, WorkThatSpoilsTheCaptureIsToldAsAnError) {
+TEST_F(GraphCapture, WorkThatSpoilsTheCaptureIsAnError) {
   captured_graph graph;
   graph_capture_options cold;
   cold.warm_ups = 0;

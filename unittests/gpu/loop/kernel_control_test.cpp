@@ -138,8 +138,8 @@ TEST_P(KernelControl, StopTimesOutOnAStuckHandlerAndCanBeRepeated) {
   session s(GetParam());
   std::uint32_t *word = mapped_word<std::uint32_t>();
   ASSERT_NO_FATAL_FAILURE(s.dispatcher->expect_start());
-  const wait_request forever{60'000'000'000ull, reinterpret_cast<std::uint64_t>(word)};
-  const std::uint32_t slot = s.client->send(id_of(handler::wait_for_word), bytes_of(forever), 5);
+  const wait_request long_wait{60'000'000'000ull, reinterpret_cast<std::uint64_t>(word)};
+  const std::uint32_t slot = s.client->send(id_of(handler::wait_for_word), bytes_of(long_wait), 5);
   ASSERT_TRUE(eventually([&] { return s.dispatcher->stats().busy_slots != 0; }, kOneSecond));
   const call_result first =
       CUDAQ_RESULT_WITHIN(kOneSecond, cudaq_dispatcher_stop_timeout(s.dispatcher->get, 200'000'000));

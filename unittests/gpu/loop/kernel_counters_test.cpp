@@ -80,8 +80,8 @@ TEST_P(KernelCounters, StuckHandlerIsNamed) {
   ASSERT_NO_FATAL_FAILURE(dispatcher.expect_start());
   for (std::uint32_t n = 0; n < 5; ++n)
     ASSERT_NO_FATAL_FAILURE(expect_serves(*client_, n));
-  const wait_request forever{60'000'000'000ull, reinterpret_cast<std::uint64_t>(word)};
-  const std::uint32_t slot = client_->send(id_of(handler::wait_for_word), bytes_of(forever), 5);
+  const wait_request long_wait{60'000'000'000ull, reinterpret_cast<std::uint64_t>(word)};
+  const std::uint32_t slot = client_->send(id_of(handler::wait_for_word), bytes_of(long_wait), 5);
   ASSERT_EQ(slot, 5u);
   EXPECT_TRUE(eventually([&] { return dispatcher.stats().busy_slots == 1; }, kOneSecond));
   std::string text;

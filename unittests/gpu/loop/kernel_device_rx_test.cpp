@@ -31,11 +31,11 @@ public:
 
   bool send(std::uint32_t function_id, const std::vector<std::uint8_t> &payload, std::uint32_t id,
             std::uint32_t &slot) const {
-    const cudaq_status_t said =
+    const cudaq_status_t status =
         cudaq_ringbuffer_producer_send(get, function_id, payload.data(), static_cast<std::uint32_t>(payload.size()), id,
                                        gpu_client::timestamp_of(id), 20000000000u, &slot);
-    EXPECT_EQ(said, CUDAQ_OK) << cudaq_last_error_message();
-    return said == CUDAQ_OK;
+    EXPECT_EQ(status, CUDAQ_OK) << cudaq_last_error_message();
+    return status == CUDAQ_OK;
   }
 
   cudaq_ringbuffer_producer_t *get = nullptr;
@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, DeviceRx, ::testing::ValuesIn(each_kind()), name
 
 class DeviceRxMemory : public gpu_test {};
 
-TEST_F(DeviceRxMemory, TellsItsSourceAndItsOrdering) {
+TEST_F(DeviceRxMemory, ReportsItsSourceAndItsOrdering) {
   const host_ring ring({4, 64, false}, CUDAQ_MEMORY_DEVICE_RX);
   const cudaq_ringbuffer_info_t info = info_of(ring);
   EXPECT_EQ(info.memory_kind, CUDAQ_MEMORY_DEVICE_RX);

@@ -79,7 +79,7 @@ TEST_P(KernelErrors, DropsUnknownFunctionsAndCountsThem) {
   EXPECT_TRUE(eventually([&] { return dispatcher_->processed() == 10; })); // dropped or answered
 }
 
-TEST_P(KernelErrors, AnswersUnknownFunctionsIfAsked) {
+TEST_P(KernelErrors, AnswersUnknownFunctionsIfTheOptionIsSet) {
   ASSERT_NO_FATAL_FAILURE(start([](auto &options) { options.unknown_function = CUDAQ_UNKNOWN_FUNCTION_ANSWER; }));
   expect_answered(gpu_client::header(kUnknownId, 16, 5), some_bytes(16, 5), CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
   expect_answered(gpu_client::header(0, 0, 6), {}, CUDAQ_RPC_ERR_NO_SUCH_FUNCTION);
@@ -161,7 +161,7 @@ TEST_P(KernelErrors, DropsUnexpectedFlagValuesIfStrict) {
 }
 
 // The schema is checked only if the options request it.
-TEST_P(KernelErrors, AnswersSizesThatContradictTheSchemaIfAsked) {
+TEST_P(KernelErrors, AnswersSizesThatContradictTheSchemaIfTheOptionIsSet) {
   setup_.entries = all_handlers(GetParam());
   cudaq_handler_schema_t &args = setup_.entries[static_cast<std::size_t>(handler::reverse)].schema;
   args.num_args = 1;

@@ -39,7 +39,7 @@ TEST_P(FifoOrder, ServesInSlotOrder) {
 }
 
 // A producer that skips slots gets no order, but no request is lost.
-TEST_P(FifoOrder, FindsRequestsBehindEmptySlots) {
+TEST_P(FifoOrder, FindsRequestsAfterEmptySlots) {
   manager_handle manager;
   host_ring ring({40, 128, false}, CUDAQ_MEMORY_MAPPED);
   gpu_dispatcher dispatcher(manager.get, setup_of(GetParam(), ring));

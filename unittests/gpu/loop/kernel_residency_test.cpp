@@ -164,7 +164,7 @@ TEST_F(CoResidency, ReservingOnNoDeviceIsRefused) {
   EXPECT_EQ(cudaq_dispatch_manager_reserve_blocks(nullptr, 0, 1), CUDAQ_ERR_INVALID_ARG);
 }
 
-TEST_F(CoResidency, OccupancyIsToldForEveryBlockSize) {
+TEST_F(CoResidency, OccupancyIsReportedForEveryBlockSize) {
   for (const std::uint32_t threads : {32u, 128u, 256u}) {
     int regular = 0, cooperative = 0;
     CUDA_EXPECT_OK(cudaq_dispatch_kernel_query_occupancy(&regular, threads));

@@ -127,10 +127,10 @@ TEST_F(KernelSharedRingMember, AndAKernelWithoutTheModeExcludeEachOther) {
 }
 
 const volatile std::uint64_t *flags_given = nullptr;
-void launch_and_tell(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data, uint8_t *tx_data,
-                     size_t rx_stride, size_t tx_stride, cudaq_function_entry_t *table, size_t count,
-                     volatile int *shutdown_flag, uint64_t *stats, size_t num_slots, uint32_t blocks, uint32_t threads,
-                     cudaStream_t stream) {
+void launch_and_report(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data, uint8_t *tx_data,
+                       size_t rx_stride, size_t tx_stride, cudaq_function_entry_t *table, size_t count,
+                       volatile int *shutdown_flag, uint64_t *stats, size_t num_slots, uint32_t blocks,
+                       uint32_t threads, cudaStream_t stream) {
   flags_given = rx_flags;
   launch_own_kernel(rx_flags, tx_flags, rx_data, tx_data, rx_stride, tx_stride, table, count, shutdown_flag, stats,
                     num_slots, blocks, threads, stream);
@@ -138,7 +138,7 @@ void launch_and_tell(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, u
 
 TEST_F(KernelSharedRingMember, OfTheProgramIsRefused) {
   gpu_dispatcher dispatcher(manager_->get, shared_setup(kFifo32, *ring_, 0));
-  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_launch_fn(dispatcher.get, launch_and_tell));
+  CUDAQ_ASSERT_OK(cudaq_dispatcher_set_launch_fn(dispatcher.get, launch_and_report));
   const call_result refused = dispatcher.start();
   EXPECT_EQ(refused.status, CUDAQ_ERR_UNSUPPORTED);
   EXPECT_NE(flags_given, nullptr);

@@ -160,9 +160,9 @@ inline std::vector<std::vector<std::uint8_t>> offline_answers(const qec::shot_se
   std::vector<std::vector<std::uint8_t>> answers;
   for (std::uint64_t shot = 0; shot < set.shots; ++shot) {
     answers.emplace_back(by.stage().response_bytes());
-    qec::decode_status said{};
-    by.decode(set.detection_row(shot), answers.back(), said);
-    EXPECT_EQ(said, qec::decode_status::ok) << "shot " << shot;
+    qec::decode_status status{};
+    by.decode(set.detection_row(shot), answers.back(), status);
+    EXPECT_EQ(status, qec::decode_status::ok) << "shot " << shot;
   }
   return answers;
 }

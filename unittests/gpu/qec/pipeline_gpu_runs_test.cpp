@@ -18,7 +18,7 @@ TEST_F(PipelineRunsOnGpu, BytesArriveWholeByEitherStagingAndWithUpTo64Workers) {
     }
 }
 
-TEST_F(PipelineRunsOnGpu, PollModeGetsNoOutputAndIsAskedAgain) {
+TEST_F(PipelineRunsOnGpu, PollModeGetsNoOutputAndIsPolledAgain) {
   copying with(2, 500, gpu::staging::mapped);
   pipe::realtime_pipeline p(gpu_pipeline(2, 8, kSlot));
   with.wire(p);

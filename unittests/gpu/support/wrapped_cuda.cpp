@@ -43,13 +43,13 @@ bool fails(const char *name) {
   return true;
 }
 
-cudaError_t made(cudaError_t said) {
-  objects += said == cudaSuccess;
-  return said;
+cudaError_t made(cudaError_t result) {
+  objects += result == cudaSuccess;
+  return result;
 }
-cudaError_t freed(cudaError_t said, const char *name) {
-  objects -= said == cudaSuccess;
-  return fails(name) ? cudaErrorUnknown : said;
+cudaError_t freed(cudaError_t result, const char *name) {
+  objects -= result == cudaSuccess;
+  return fails(name) ? cudaErrorUnknown : result;
 }
 
 } // namespace

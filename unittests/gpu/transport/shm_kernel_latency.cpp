@@ -103,7 +103,7 @@ bool provider_round(bool on_gpu, std::uint64_t count, times &out) {
   child_process server({beside_program("shm_kernel_latency"), "serve", on_gpu ? "gpu" : "host", name});
   if (server.line().rfind("READY", 0) != 0) {
     if (on_gpu && server.wait() == 1)
-      return false; // it has said why
+      return false; // the reason is printed already
     end_measurement("the server does not start");
   }
   run_on_cpu(usable_cpu(false)); // not before the server has started

@@ -19,12 +19,12 @@ int main(void) {
   cudaq_dispatch_launch_params_t launch;
   cudaq_dispatch_graph_context *scheduler = (cudaq_dispatch_graph_context *)&params;
   cudaq_dispatch_launch_fn_v2_t for_a_dispatcher = cudaq_launch_dispatch_kernel_graph_v2;
-  cudaError_t said;
+  cudaError_t error;
 
   memset(&params, 0, sizeof params);
-  said = cudaq_create_dispatch_graph_v2(&params, &scheduler);
-  if (said != cudaErrorInvalidValue || scheduler != NULL) {
-    fprintf(stderr, "a struct of size 0 gives %d\n", (int)said);
+  error = cudaq_create_dispatch_graph_v2(&params, &scheduler);
+  if (error != cudaErrorInvalidValue || scheduler != NULL) {
+    fprintf(stderr, "a struct of size 0 gives %d\n", (int)error);
     return 1;
   }
   params.struct_size = sizeof params;
@@ -42,12 +42,12 @@ int main(void) {
   launch.stats = &processed;
   launch.num_slots = SLOTS;
   params.graph_io_ctxs = contexts;
-  said = cudaq_create_dispatch_graph_v2(&params, &scheduler);
-  if (said == cudaSuccess || scheduler != NULL) {
-    fprintf(stderr, "an entry without a handler gives %d\n", (int)said);
+  error = cudaq_create_dispatch_graph_v2(&params, &scheduler);
+  if (error == cudaSuccess || scheduler != NULL) {
+    fprintf(stderr, "an entry without a handler gives %d\n", (int)error);
     return 1;
   }
-  printf("the library answers %d\n", (int)said);
+  printf("the library answers %d\n", (int)error);
   if (for_a_dispatcher(&launch) != cudaErrorInvalidValue || cudaq_launch_dispatch_graph(NULL, NULL) == cudaSuccess ||
       cudaq_destroy_dispatch_graph(NULL) == cudaSuccess) {
     fprintf(stderr, "a launch without a scheduler is not refused\n");

@@ -286,10 +286,10 @@ private:
     const graph_rotation rotation(words(), base.reports[0].fault, k, members_);
     for (;;) {
       rotation.arrive();
-      graph_rotation::call said = graph_rotation::call::wait;
-      while ((said = rotation.look()) == graph_rotation::call::wait)
+      graph_rotation::call next = graph_rotation::call::wait;
+      while ((next = rotation.look()) == graph_rotation::call::wait)
         std::this_thread::sleep_for(std::chrono::microseconds(50)); // tests share few cores
-      if (said == graph_rotation::call::leave)
+      if (next == graph_rotation::call::leave)
         return;
       fake_execution execution;
       execution.workers = &workers_;

@@ -45,7 +45,7 @@ TEST_F(GraphRotation, OthersGoOnWhileAMemberWaitsForASlowGraph) {
   EXPECT_GE(host->members_that_served(), 3u);
 }
 
-TEST_F(GraphRotation, WhoeverIsThereFirstServes) {
+TEST_F(GraphRotation, TheFirstMemberThatArrivesServes) {
   make(3);
   host->bring(2);
   calls(50);

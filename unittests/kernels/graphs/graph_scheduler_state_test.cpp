@@ -21,7 +21,7 @@ struct runtime {
   std::uint32_t attempts = 0;
   std::uint64_t now = 1'000'000'000;
 };
-struct told_launcher {
+struct scripted_launcher {
   runtime *of;
   int launch(std::uint64_t exec) const {
     ++of->attempts;
@@ -56,8 +56,8 @@ protected:
       b.io = reinterpret_cast<std::uint64_t>(&contexts_[context_of.empty() ? b.entry : context_of[b.entry]]);
     block_ = make_graph_block(plan_, index_.view(), layout_);
     view_ = std::make_unique<graph_state_view>(layout_, block_.data(), block_.data());
-    scheduler =
-        std::make_unique<graph_scheduler_state<told_launcher>>(*view_, plan_.dispatch.ring, told_launcher{&says});
+    scheduler = std::make_unique<graph_scheduler_state<scripted_launcher>>(*view_, plan_.dispatch.ring,
+                                                                           scripted_launcher{&says});
     scheduler->begin_execution();
   }
   /// Route r belongs to function r + 1, because routes are sorted by id.
@@ -91,7 +91,7 @@ protected:
   const graph_state_view &view() const { return *view_; }
 
   runtime says;
-  std::unique_ptr<graph_scheduler_state<told_launcher>> scheduler;
+  std::unique_ptr<graph_scheduler_state<scripted_launcher>> scheduler;
 
 private:
   std::uint64_t flags_[kSlots] = {}, tx_flags_[kSlots] = {};
@@ -235,7 +235,7 @@ TEST_F(GraphSchedulerState, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesT
   EXPECT_GT(says.attempts, 100u);
   EXPECT_LT(says.attempts, 300u);
   says.refuses.clear();
-  says.now += graph_scheduler_state<told_launcher>::kMostPauseNs;
+  says.now += graph_scheduler_state<scripted_launcher>::kMostPauseNs;
   pump();
   EXPECT_EQ(state().in_flight, 1u);
   EXPECT_EQ(state().doubt, 0u);
@@ -243,15 +243,15 @@ TEST_F(GraphSchedulerState, RetriesOfABusyGraphBecomeRarerAndItsSuccessForgivesT
 
 // The runtime may allow fewer launches than the library assumes. So the next execution tries again before the request
 // fails.
-TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBeforeTheyAreBelieved) {
-  using tested = graph_scheduler_state<told_launcher>;
+TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBeforeTheyFail) {
+  using tested = graph_scheduler_state<scripted_launcher>;
   make(2);
   accept(0, 1);
   complete(0);
   says.refuses = {1};
   accept(1, 1);
   EXPECT_FALSE(scheduler->spent());
-  says.now += tested::kDoubtNs;
+  says.now += tested::kTryElsewhereNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_TRUE(scheduler->spent());
   EXPECT_TRUE(scheduler->may_relaunch());
@@ -259,7 +259,7 @@ TEST_F(GraphSchedulerState, LongRefusalsEndAnExecutionThatHasLaunchedSomethingBe
   EXPECT_FALSE(scheduler->spent());
   complete(1);
   scheduler->begin_execution();
-  says.now += tested::kDoubtNs;
+  says.now += tested::kTryElsewhereNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_FALSE(scheduler->spent()) << "an execution without a launch has all its launches left";
   says.refuses.clear();
@@ -275,7 +275,7 @@ TEST_F(GraphSchedulerState, WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether)
   for (std::uint32_t slot = 0; slot < 5; ++slot)
     accept(slot, 1);
   EXPECT_TRUE(pump().empty());
-  says.now += graph_scheduler_state<told_launcher>::kRetryNs;
+  says.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
   std::vector<std::uint32_t> failed;
   for (int look = 0; look < 5; ++look)
     for (const std::uint32_t slot : pump())
@@ -289,7 +289,7 @@ TEST_F(GraphSchedulerState, WhatWaitsForAGraphThatCannotBeLaunchedFailsTogether)
   EXPECT_EQ(state().in_flight, 1u);
 }
 
-TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFailure) {
+TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsLateIsNoFailure) {
   make(1);
   accept(0, 1);
   complete(0);
@@ -297,9 +297,9 @@ TEST_F(GraphSchedulerState, AProvenGraphHasMoreTimeAndAClockThatIsBehindIsNoFail
   accept(1, 1);
   says.now -= 1000; // the clock of another member may be slightly slow
   EXPECT_TRUE(pump().empty());
-  says.now += graph_scheduler_state<told_launcher>::kBusyNs / 2;
+  says.now += graph_scheduler_state<scripted_launcher>::kBusyNs / 2;
   EXPECT_TRUE(pump().empty());
-  says.now += graph_scheduler_state<told_launcher>::kBusyNs;
+  says.now += graph_scheduler_state<scripted_launcher>::kBusyNs;
   EXPECT_EQ(pump(), std::vector<std::uint32_t>{1});
 }
 
@@ -311,12 +311,12 @@ TEST_F(GraphSchedulerState, AGraphThatWasLaunchedUnderOneIdHasMoreTimeUnderAnoth
   says.refuses = {1, 2};
   accept(1, 2);
   accept(2, 3); // another graph with the same context
-  says.now += graph_scheduler_state<told_launcher>::kRetryNs;
+  says.now += graph_scheduler_state<scripted_launcher>::kRetryNs;
   EXPECT_EQ(pump(), numbers{2});
-  says.now += graph_scheduler_state<told_launcher>::kBusyNs / 2;
+  says.now += graph_scheduler_state<scripted_launcher>::kBusyNs / 2;
   EXPECT_TRUE(pump().empty());
   says.refuses.clear();
-  says.now += graph_scheduler_state<told_launcher>::kMostPauseNs;
+  says.now += graph_scheduler_state<scripted_launcher>::kMostPauseNs;
   EXPECT_TRUE(pump().empty());
   EXPECT_EQ(in_flight(), numbers{1});
 }
@@ -328,7 +328,7 @@ TEST_F(GraphSchedulerState, ACompletionGivesAPoolItsTimeAnew) {
   accept(0, 1);
   accept(1, 1);
   EXPECT_EQ(in_flight(), numbers{1});
-  says.now += 2 * graph_scheduler_state<told_launcher>::kBusyNs;
+  says.now += 2 * graph_scheduler_state<scripted_launcher>::kBusyNs;
   says.refuses = {1, 2};
   complete(1);
   EXPECT_TRUE(pump().empty());

@@ -13,6 +13,9 @@ namespace fake_cuda = cudaq::realtime::test::fake_cuda;
 
 constexpr int kWorkers = 8;
 
+/// Threads that play a device wait with it. They sleep: tests share few cores.
+inline void nap() { std::this_thread::sleep_for(std::chrono::microseconds(20)); }
+
 /// A pipeline. Its stages add one to the word of a request, and the CPU stage answers with their
 /// output.
 struct adder_rig {

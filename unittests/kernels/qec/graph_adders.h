@@ -14,7 +14,7 @@ struct adder {
   explicit adder(const gpu::graph_stage_config &config) : stage(config) {
     graph.run = [this] {
       while (hangs.load())
-        std::this_thread::yield();
+        nap();
       std::uint64_t word = 0;
       std::memcpy(&word, stage.input() != nullptr ? stage.input() : &copied, sizeof(word));
       output = word + 1;

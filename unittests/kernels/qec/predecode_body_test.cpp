@@ -69,7 +69,7 @@ struct both {
   }
   /// Compares the outputs of both for a payload.
   void expect_equal(const std::vector<std::uint8_t> &shot, std::uint32_t threads) {
-    std::vector<std::uint64_t> expected = room(), said = room();
+    std::vector<std::uint64_t> expected = room(), actual = room();
     const decode_status status = cpu->run(shot, expected);
     // The slot begins with a header. The words after the payload do not belong to the request.
     std::vector<std::uint64_t> slot(3 + std::max(shot.size() / 8 + 1, job.layout.dense_words()), ~std::uint64_t{0});
@@ -77,7 +77,7 @@ struct both {
     std::memcpy(slot.data(), &header, sizeof(header));
     std::ranges::copy(shot, reinterpret_cast<std::uint8_t *>(slot.data() + 3));
     std::vector<std::uint64_t> scratch(gpu::predecode_scratch::bytes(job.layout) / 8, 0xDDDDDDDDDDDDDDDDu);
-    auto *const output = reinterpret_cast<std::uint8_t *>(said.data());
+    auto *const output = reinterpret_cast<std::uint8_t *>(actual.data());
     shared_group group(threads);
     std::vector<std::thread> others;
     for (std::uint32_t t = 1; t < threads; ++t)
@@ -86,9 +86,9 @@ struct both {
     for (std::thread &t : others)
       t.join();
     if (status == decode_status::ok)
-      ASSERT_EQ(said, expected);
+      ASSERT_EQ(actual, expected);
     else
-      ASSERT_EQ(said[0], static_cast<std::uint64_t>(status)) << "an error has a status and no events";
+      ASSERT_EQ(actual[0], static_cast<std::uint64_t>(status)) << "an error has a status and no events";
   }
 
   std::unique_ptr<predecoder> cpu;

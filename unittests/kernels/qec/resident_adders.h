@@ -11,10 +11,8 @@ namespace cudaq::qec::realtime::test {
 struct cpu_block {
   std::uint32_t thread() const { return 0; }
   void sync() const {}
-  bool any(bool mine) const {
-    std::this_thread::yield();
-    return mine;
-  }
+  bool any(bool mine) const { return mine; }
+  void idle() const { nap(); }
 };
 
 /// What the blocks of a launch share with the test.
@@ -24,7 +22,7 @@ struct blocks_of_a_test {
   std::atomic<bool> room{true};  ///< the device has room for the blocks
   std::atomic<bool> quit{false}; ///< blocks end when they see a request
   std::atomic<int> served{0};
-  cudaError_t said = cudaSuccess;
+  cudaError_t launch_error = cudaSuccess;
 
   gpu::resident_launcher launcher() {
     return [this](const gpu::resident_mailboxes &boxes, unsigned blocks, cudaStream_t stream) {
@@ -35,7 +33,7 @@ struct blocks_of_a_test {
       ++launches;
       fake_cuda::launch(stream, [this, boxes, blocks] {
         while (!room && boxes.flags[boxes.workers] == 0)
-          std::this_thread::yield();
+          nap();
         std::vector<std::thread> threads;
         for (unsigned w = 0; w < blocks && room; ++w)
           threads.emplace_back([this, boxes, w] {
@@ -43,7 +41,7 @@ struct blocks_of_a_test {
             if (quit) {
               cudaq::realtime::detail::store_release<std::uint32_t>(boxes.states[w].began, 1);
               while (boxes.flags[w] == 0 && boxes.flags[boxes.workers] == 0)
-                std::this_thread::yield();
+                nap();
               --alive;
               return;
             }
@@ -51,7 +49,7 @@ struct blocks_of_a_test {
               std::uint64_t word = 0;
               std::memcpy(&word, r.frame + CUDAQ_RPC_HEADER_SIZE, sizeof(word));
               while (hang && word == UINT64_MAX)
-                std::this_thread::yield();
+                nap();
               ++word;
               ++served;
               std::memcpy(r.output, &word, sizeof(word));
@@ -61,7 +59,7 @@ struct blocks_of_a_test {
         for (std::thread &t : threads)
           t.join();
       });
-      return said;
+      return launch_error;
     };
   }
 };

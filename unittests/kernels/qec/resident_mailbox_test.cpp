@@ -28,13 +28,14 @@ public:
       if (mine)
         of.any_ = true;
       sync();
-      const bool said = of.any_;
+      const bool result = of.any_;
       sync();
       if (number == 0)
         of.any_ = false;
       sync();
-      return said;
+      return result;
     }
+    void idle() const { std::this_thread::yield(); }
   };
   /// Runs the block's loop on threads of its own, which end() joins.
   template <class Stage>

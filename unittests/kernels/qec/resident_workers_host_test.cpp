@@ -35,10 +35,10 @@ TEST_F(ResidentWorkersOnHost, BeginAndEndWithEachRun) {
 TEST_F(ResidentWorkersOnHost, ALauncherThatFailsAfterItsLaunchLeavesNoBlock) {
   make();
   adder_rig r = pipeline_of_all();
-  blocks.said = cudaErrorMemoryAllocation;
+  blocks.launch_error = cudaErrorMemoryAllocation;
   EXPECT_NE(r.refusal().find("launching the blocks"), std::string::npos);
   EXPECT_EQ(blocks.alive, 0);
-  blocks.said = cudaSuccess;
+  blocks.launch_error = cudaSuccess;
   ASSERT_EQ(r.refusal(), "");
   r.send(50);
   r.pipeline.stop();

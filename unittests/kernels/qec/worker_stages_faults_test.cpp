@@ -55,8 +55,8 @@ private:
   void stop() {
     EXPECT_NO_THROW(rig_->pipeline.stop());
     EXPECT_EQ(rig_->completed, served_) << "requests are answered once";
-    if (const stop_report said = rig_->pipeline.last_stop(); !said.drained)
-      throw std::runtime_error(said.text);
+    if (const stop_report report = rig_->pipeline.last_stop(); !report.drained)
+      throw std::runtime_error(report.text);
   }
 
   Stages stages_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bp-osd against the ldpc package, whose answers unittests/data/make_bp_osd_data.py wrote.
+// bp-osd against the ldpc package, whose answers tools/data/bp_osd/make_bp_osd_data.py wrote.
 //
 // The answers need not be equal in every shot: ldpc computes with doubles, and many columns have the same score but for
 // rounding. The last step of both is exact, so every correction must cause the events.

@@ -64,7 +64,7 @@ inline std::string read_file(const std::filesystem::path &path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// A set that unittests/data/make_bp_osd_data.py wrote.
+/// A set that tools/data/bp_osd/make_bp_osd_data.py wrote.
 struct oracle_set {
   explicit oracle_set(const std::string &name) {
     const auto folder = data_folder() / "bp_osd";

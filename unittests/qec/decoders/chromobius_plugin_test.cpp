@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plug-in for Chromobius against the answers of its Python package (unittests/data/make_chromobius_data.py).
+// The plug-in for Chromobius against the answers of its Python package (chromobius/make_chromobius_data.py).
 #include "unittests/qec/qec_test_support.h"
 #include "unittests/support/program_paths.h"
 
@@ -12,7 +12,7 @@ namespace {
 const std::string kPlugin = CUDAQ_TEST_CHROMOBIUS;
 
 std::string bytes_of(const std::string &file) {
-  std::ifstream in(data_folder() / "chromobius" / file, std::ios::binary);
+  std::ifstream in(std::filesystem::path(CUDAQ_TEST_CHROMOBIUS_DATA) / file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 

@@ -47,7 +47,7 @@ TEST_P(ColumnsPlugin, CorrectsSingleErrors) {
 }
 
 TEST_P(ColumnsPlugin, DecodesRecordedShotsOfAColourCode) {
-  const auto folder = data_folder() / "chromobius";
+  const std::filesystem::path folder = CUDAQ_TEST_CHROMOBIUS_DATA;
   const std::string shots = read_file(folder / "color_d5.dets.b8"), truth = read_file(folder / "color_d5.obs.b8");
   const auto with = make_or_throw(name_, read_file(folder / "color_d5.dem"));
   std::vector<std::uint8_t> out(truth.size(), 0xEE);

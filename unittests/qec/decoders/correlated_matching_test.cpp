@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pymatching-correlated against the answers of the Python package (unittests/data/make_data.py).
+// pymatching-correlated against the answers of the Python package (tools/data/make_data.py).
 #include "unittests/qec/qec_test_support.h"
 
 #include <charconv>

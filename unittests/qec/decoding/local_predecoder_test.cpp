@@ -190,17 +190,17 @@ TEST_P(LocalPredecoderSets, FollowsTheRuleOnRecordedShots) {
   const reference expected(set.dem_text);
   const auto with = make("local", set.dem_text);
   std::vector<std::uint64_t> found(set.num_detectors);
-  std::uint64_t before = 0, behind = 0;
+  std::uint64_t before = 0, after = 0;
   for (std::uint64_t shot = 0; shot < std::min<std::uint64_t>(set.shots, set.distance > 7 ? 20 : 100); ++shot) {
     const auto row = set.detection_row(shot);
     const std::size_t count = unpack_events(row, set.num_detectors, found).count;
     const index_set fired(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count));
-    const residual said = run(*with, {row.begin(), row.end()});
-    ASSERT_EQ(said, expected.of(fired)) << "shot " << shot;
+    const residual result = run(*with, {row.begin(), row.end()});
+    ASSERT_EQ(result, expected.of(fired)) << "shot " << shot;
     before += fired.size();
-    behind += said.events.size();
+    after += result.events.size();
   }
-  EXPECT_LT(behind * 3, before * 2) << "it removes more than a third of the events";
+  EXPECT_LT(after * 3, before * 2) << "it removes more than a third of the events";
 }
 
 TEST_P(LocalPredecoderSets, ASingleErrorIsFoundWithItsObservables) {
@@ -208,9 +208,9 @@ TEST_P(LocalPredecoderSets, ASingleErrorIsFoundWithItsObservables) {
   const reference known(set.dem_text);
   const auto with = make("local", set.dem_text);
   for (const auto &[ends, observables] : known.edges) {
-    const residual said = run(*with, packed(ends, set.num_detectors));
-    ASSERT_TRUE(said.events.empty()) << testing::PrintToString(ends);
-    ASSERT_EQ(said.frame, observables) << testing::PrintToString(ends);
+    const residual result = run(*with, packed(ends, set.num_detectors));
+    ASSERT_TRUE(result.events.empty()) << testing::PrintToString(ends);
+    ASSERT_EQ(result.frame, observables) << testing::PrintToString(ends);
   }
 }
 
@@ -230,8 +230,8 @@ TEST(LocalPredecoder, PassthroughLeavesEverything) {
   for (std::uint64_t shot = 0; shot < 50; ++shot) {
     const auto row = set.detection_row(shot);
     const std::size_t count = unpack_events(row, set.num_detectors, found).count;
-    const residual said = run(*with, {row.begin(), row.end()});
-    EXPECT_EQ(said, (residual{{found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count)}, {}, 0}));
+    const residual result = run(*with, {row.begin(), row.end()});
+    EXPECT_EQ(result, (residual{{found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count)}, {}, 0}));
   }
 }
 
@@ -240,11 +240,11 @@ TEST(LocalPredecoder, ShotsThatCannotBeAreRefusedAndDoNotSpoilTheNext) {
   for (const char *name : {"local", "passthrough"}) {
     const auto with = make(name, dem);
     std::vector<std::uint64_t> output((with->layout().bytes() + 7) / 8);
-    const std::vector<std::uint8_t> good{0x03, 0x00}, shorter{0x03}, behind{0x03, 0x04}, longer{0x03, 0x00, 0x01},
+    const std::vector<std::uint8_t> good{0x03, 0x00}, shorter{0x03}, beyond{0x03, 0x04}, longer{0x03, 0x00, 0x01},
         padded{0x03, 0x00, 0x00};
     EXPECT_EQ(with->run(good, std::span(output).first(1)), decode_status::buffer_too_small);
     for (const auto &[shot, status] : {std::pair{shorter, decode_status::buffer_too_small},
-                                       {behind, decode_status::bad_detector_index},
+                                       {beyond, decode_status::bad_detector_index},
                                        {longer, decode_status::bad_detector_index},
                                        {padded, decode_status::ok}}) {
       EXPECT_EQ(with->run(shot, output), status);

@@ -95,9 +95,9 @@ public:
       const spared here;
       std::memcpy(payload.data(), payload_of(accepted, size).data(), size);
     }
-    const bool said = injector->try_submit(kFunction, payload.data(), size, accepted);
-    accepted += said;
-    return said;
+    const bool submitted = injector->try_submit(kFunction, payload.data(), size, accepted);
+    accepted += submitted;
+    return submitted;
   }
   /// Each accepted request gets a completion, and the answer on an external ring is collected.
   void expect_all_completed(std::int32_t status = 0) {

@@ -100,7 +100,7 @@ TEST_F(PipelineDeferred, ASecondCompletionIsRefusedAndChangesNothing) {
     EXPECT_EQ(rig.seen.good[k], 1) << k;
 }
 
-TEST(PipelineLateCompletion, DoesNotAnswerARequestThatNobodyHasDeferred) {
+TEST(PipelineLateCompletion, DoesNotAnswerARequestThatWasNotDeferred) {
   pipeline_rig rig(pipeline_rig::small(1, 1), 2); // both requests have the same slot
   std::atomic<bool> held{false};
   std::atomic<int> inside{0}, deferred{0};

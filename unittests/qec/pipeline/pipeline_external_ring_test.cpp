@@ -129,7 +129,7 @@ TEST_P(PipelineExternalRing, ARequestThatIsServedDuringTheStartFindsNothingToCon
   EXPECT_TRUE(eventually([&] { return foreign.receive(0); }));
 }
 
-TEST_P(PipelineExternalRing, StopLeavesRequestsThatNobodyAcceptedToTheNextStart) {
+TEST_P(PipelineExternalRing, StopLeavesRequestsThatWereNotAcceptedToTheNextStart) {
   foreign_ring foreign(8, GetParam());
   pipeline_rig rig(config(foreign, 1));
   rig.pipeline->set_completion_handler([](const completion &) {});
@@ -250,7 +250,7 @@ TEST_P(PipelineExternalRing, StagesThatFailAreAnswersAndCompletions) {
   EXPECT_EQ(rig.pipeline->stats().completed, 300u);
 }
 
-TEST_P(PipelineExternalRing, AHandlerThatIsFarBehindCompletesADeferredRequestItself) {
+TEST_P(PipelineExternalRing, AHandlerThatIsLateCompletesADeferredRequestItself) {
   constexpr std::uint64_t kRoom = 1024, kDeferred = kRoom - 4, kLast = kDeferred + 7;
   foreign_ring foreign(8, GetParam());
   pipeline_rig rig(config(foreign, 1), kLast + 1);

@@ -20,13 +20,13 @@ struct request_result {
 struct asynchronous_stage {
   copy_worker &worker;
   std::atomic<int> launches{0};
-  int leaves_behind = 0; ///< value that it writes to its flag before it fails
+  int flag_left = 0; ///< value that it writes to its flag before it fails
   int fails = 0;
 
   static int launch(void *self, host_stage_call *call) {
     auto &s = *static_cast<asynchronous_stage *>(self);
     if (s.fails != 0) {
-      cudaq::realtime::detail::store_release(static_cast<volatile int &>(s.worker.ready), s.leaves_behind);
+      cudaq::realtime::detail::store_release(static_cast<volatile int &>(s.worker.ready), s.flag_left);
       return s.fails;
     }
     copy_worker::copy(&s.worker, call);
@@ -102,7 +102,7 @@ TEST_F(PipelineFailures, AFlagThatAFailedStageLeftIsNotTakenForTheNextRequests) 
   rig.pipeline->start();
   ring_buffer_injector injector = rig.pipeline->create_injector();
   stage.fails = 700;
-  stage.leaves_behind = 1;
+  stage.flag_left = 1;
   EXPECT_EQ(one(1).cuda_error, 700);
   stage.fails = 0;
   const std::vector<std::uint8_t> payload = payload_of(2, 16);

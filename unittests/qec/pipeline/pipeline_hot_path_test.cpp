@@ -71,7 +71,7 @@ private:
       open_[static_cast<std::size_t>(c.origin_slot)] = c.generation + 1;
       return DEFERRED_COMPLETION;
     }
-    return how_ == mode::poll && ++asked_ % 3 != 0 ? 0 : 64;
+    return how_ == mode::poll && ++polls_ % 3 != 0 ? 0 : 64;
   }
   void complete_all() {
     for (std::size_t slot = 0; !ends_; slot = (slot + 1) % kSlots) {
@@ -88,7 +88,7 @@ private:
   const mode how_;
   std::array<std::array<std::uint8_t, 64>, 2> outputs_{};
   std::array<std::atomic<std::uint64_t>, kSlots> open_{};
-  std::atomic<std::uint64_t> asked_{0};
+  std::atomic<std::uint64_t> polls_{0};
   std::atomic<bool> ends_{false};
   std::thread completer_;
 

@@ -74,12 +74,12 @@ TEST_P(PipelineKinds, PollModeAsksTheCpuStageUntilItHasAResult) {
       };
     return with;
   });
-  std::vector<int> asked(8); // by slot
+  std::vector<int> polls(8); // by slot
   r.pipeline().set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     EXPECT_EQ(c.gpu_output, nullptr);
     EXPECT_EQ(c.gpu_output_size, 0u);
     auto &w = *static_cast<copy_worker *>(c.user_context);
-    int &times = asked[static_cast<std::size_t>(c.origin_slot)];
+    int &times = polls[static_cast<std::size_t>(c.origin_slot)];
     if (++times < 3 || !cudaq::realtime::detail::claim_word(static_cast<volatile int &>(w.ready), 1, 0))
       return 0;
     times = 0;
@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, PipelineKinds, testing::ValuesIn(kPipelineKinds)
 /// A CPU stage that defers; on an external ring with both layouts.
 class PipelineDeferringKinds : public testing::TestWithParam<pipeline_kind> {};
 
-TEST_P(PipelineDeferringKinds, DeferredRequestsThatNobodyCompletesAreGivenUpByStop) {
+TEST_P(PipelineDeferringKinds, DeferredRequestsThatAreNotCompletedAreGivenUpByStop) {
   any_rig r(GetParam(), kSecond / 10, 1, 4, 4);
   r.defer_all();
   r.pipeline().start();

@@ -20,11 +20,11 @@ void use_poll_mode(pipeline_rig &rig) {
 TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
   pipeline_rig rig(pipeline_rig::small(1));
   use_poll_mode(rig);
-  std::atomic<int> asked{0};
+  std::atomic<int> polls{0};
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) -> std::size_t {
     const cudaq_rpc_response_t header{CUDAQ_RPC_MAGIC_RESPONSE, 5, 0, 0, 0};
     std::memcpy(static_cast<std::uint8_t *>(c.response_buffer) - sizeof(header), &header, sizeof(header));
-    return ++asked < 3 ? 0 : FRAMED_RESPONSE;
+    return ++polls < 3 ? 0 : FRAMED_RESPONSE;
   });
   std::atomic<int> status{0};
   rig.pipeline->set_completion_handler([&](const completion &c) { status = c.status; });
@@ -32,7 +32,7 @@ TEST(PipelineModes, PollModeDoesNotTakeAHeaderThatAGraphMayHaveWritten) {
   ring_buffer_injector injector = rig.pipeline->create_injector();
   rig.submit(injector, 0);
   EXPECT_TRUE(eventually([&] { return status == 5; }));
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(polls, 3);
 }
 
 /// Sets ready flags after a delay, on another thread: it stands in for the GPU.
@@ -241,7 +241,7 @@ TEST(PipelineDeviceStages, AStartWhoseStageDoesNotBeginEndsTheOnesThatHaveBegunA
   EXPECT_TRUE(rig.pipeline->last_stop().drained);
 }
 
-TEST(PipelineDeviceStages, AStageThatDoesNotEndIsReportedAndAskedAgainByTheNextStop) {
+TEST(PipelineDeviceStages, AStageThatDoesNotEndIsReportedAndEndedByTheNextStop) {
   pipeline_rig rig(pipeline_rig::small(2));
   device_stages stages(rig, 2);
   stages.all[0].ends = false;

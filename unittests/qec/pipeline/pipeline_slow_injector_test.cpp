@@ -31,7 +31,7 @@ public:
   held_payload &operator=(const held_payload &) = delete;
 
   const void *data() const { return page_; }
-  static bool somebody_waits() { return waits_ != 0; }
+  static bool has_waiting_thread() { return waits_ != 0; }
   void release() {
     EXPECT_EQ(mprotect(page_, size_, PROT_READ), 0);
     released_ = 1;
@@ -52,14 +52,14 @@ private:
   struct sigaction before_ {};
 };
 
-TEST(PipelineSlowInjector, NobodyElseGetsItsSlot) {
+TEST(PipelineSlowInjector, NoOtherInjectorGetsItsSlot) {
   pipeline_rig rig(pipeline_rig::small(1, 2), 2);
   held_payload slow(payload_of(rig.first_id, 8));
   std::thread injecting([&] {
     ring_buffer_injector injector = rig.pipeline->create_injector();
     EXPECT_TRUE(injector.try_submit(kFunction, slow.data(), 8, rig.first_id));
   });
-  ASSERT_TRUE(eventually([] { return held_payload::somebody_waits(); }));
+  ASSERT_TRUE(eventually([] { return held_payload::has_waiting_thread(); }));
   ring_buffer_injector other = rig.pipeline->create_injector();
   rig.submit(other, 1);
   const std::vector<std::uint8_t> third = payload_of(99, 8);

@@ -144,7 +144,7 @@ TEST(PipelineStop, AStageThatIsNeverReadyIsGivenUpAfterTheGracePeriod) {
   EXPECT_EQ(good, 15);
 }
 
-TEST(PipelineStop, AllWorkersStuckLeavesNobodyWithoutACompletion) {
+TEST(PipelineStop, AllWorkersStuckLeavesNoRequestWithoutACompletion) {
   pipeline_rig rig(quick(2, 8), 8); // two at the workers, six in the queue
   rig.pipeline->set_gpu_stage([&](int id) {
     gpu_worker_resources r = rig.resources(id);

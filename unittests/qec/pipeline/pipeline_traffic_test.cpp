@@ -83,7 +83,7 @@ TEST(PipelineTraffic, RequestIdsKeepTheir64Bits) {
 }
 
 // Known failure 19.
-TEST(PipelineTraffic, ASlowRequestHoldsUpNobody) {
+TEST(PipelineTraffic, ASlowRequestDelaysNoOther) {
   pipeline_rig rig(pipeline_rig::small(2, 8), 300);
   std::atomic<bool> held{true};
   rig.pipeline->set_cpu_stage([&](const cpu_stage_context &c) {

@@ -1,47 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unittests/qec/predecoding/gate.h"
 
-#include "lib/qec/decoding/dem.h"
+#include "unittests/qec/predecoding/surface_code_graph.h"
 #include "unittests/qec/qec_test_support.h"
 #include "unittests/support/program_paths.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <sstream>
 
 namespace cudaq::qec::realtime::test {
-namespace {
-
-std::string model_text(int distance, const std::string &noise) {
-  const bool in_data_folder = noise == "uniform" && (distance == 7 || distance == 13);
-  const std::string d = std::to_string(distance);
-  const auto path = in_data_folder ? data_folder() / ("surface_z_d" + d + "_p0.003.dem")
-                                   : std::filesystem::path(CUDAQ_TEST_GATE_MODELS) / (noise + "_d" + d + ".dem");
-  std::ifstream file(path);
-  if (!file)
-    throw std::runtime_error("no model " + path.string());
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-} // namespace
-
 gate_model::gate_model(int distance, const std::string &weights, std::uint32_t unlikely) : distance_(distance) {
   const bool equal = weights == "uniform_weights";
-  const auto model = parse_dem(model_text(distance, equal ? "uniform" : weights));
-  num_detectors_ = static_cast<std::uint32_t>(model->num_detectors);
+  const surface_code_graph graph =
+      make_surface_code_graph(static_cast<std::uint32_t>(distance), equal ? "uniform" : weights);
+  num_detectors_ = graph.num_detectors;
   edges_of_.resize(std::size_t{num_detectors_} + 1);
   std::ostringstream text;
   text.precision(12);
-  for (const dem_component &c : model->components) {
-    const auto detectors = model->detectors_of(c);
-    const edge e{static_cast<std::uint32_t>(detectors.front()),
-                 c.detectors == 2 ? static_cast<std::uint32_t>(detectors.back()) : num_detectors_, c.observables != 0};
+  for (const auto &[place, probability] : graph.probabilities) {
+    const auto &[detectors, flips] = place;
+    const edge e{detectors.front(), detectors.size() == 2 ? detectors.back() : num_detectors_, flips};
     edges_of_[e.a].push_back(edges_.size());
     edges_of_[e.b].push_back(edges_.size());
     edges_.push_back(e);
-    text << "error(" << (equal ? 0.003 : c.probability) << ") D" << e.a;
+    text << "error(" << (equal ? 0.003 : probability) << ") D" << e.a;
     if (e.b != num_detectors_)
       text << " D" << e.b;
     text << (e.flips ? " L0\n" : "\n");

@@ -69,10 +69,7 @@ struct gate_case {
   std::uint32_t unlikely;
 };
 
-class PredecoderGate : public testing::TestWithParam<gate_case> {
-protected:
-  void SetUp() override { CUDAQ_SKIP_WITHOUT_PYMATCHING(); }
-};
+class PredecoderGate : public testing::TestWithParam<gate_case> {};
 
 // Known failures 40, 41.
 TEST_P(PredecoderGate, IsolatedCorrectsWhatTheMatcherCorrects) {
@@ -107,7 +104,6 @@ INSTANTIATE_TEST_SUITE_P(Models, PredecoderGate, testing::ValuesIn(cases()), [](
 
 // Known failure 40.
 TEST(PredecoderGateItself, RejectsTheRulesThatBreakSets) {
-  CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const gate_model d7(7, "uniform_weights", 0), d5(5, "uniform_weights", 0);
   EXPECT_GT(every_set_of_two(d5, local_rule::plain).broken, 0u);
   for (const local_rule rule : {local_rule::guarded, local_rule::plain})

@@ -26,12 +26,12 @@ public:
     detectors left;
     std::size_t toggled = 0, matched = 0, boundary = 0;
     for (const std::uint32_t d : fired) {
-      const local_decision said = decide_locally(view, words.data(), d, local_rule::isolated);
-      if (!said.matched)
+      const local_decision decision = decide_locally(view, words.data(), d, local_rule::isolated);
+      if (!decision.matched)
         left.insert(d);
-      matched += said.matched;
-      toggled += said.toggles;
-      boundary += said.toggles &&
+      matched += decision.matched;
+      toggled += decision.toggles;
+      boundary += decision.toggles &&
                   decide_locally(view, words.data(), d, local_rule::isolated).observables == view.boundary[d] &&
                   is_alone(view, words.data(), d);
     }

@@ -43,7 +43,6 @@ paired_count count_failures(const std::string &dem, std::uint32_t errors, std::u
 // same ratio in seconds.
 // Known failure 40.
 TEST(PairedRates, TheDefaultRuleFailsNotMoreOftenThanTheMatcherAlone) {
-  CUDAQ_SKIP_WITHOUT_PYMATCHING();
   const gate_model d7(7, "uniform", 0);
   const paired_count count = count_failures(d7.dem(), kErrors, kShots);
   if (!kSanitized) {
@@ -57,7 +56,6 @@ TEST(PairedRates, TheDefaultRuleFailsNotMoreOftenThanTheMatcherAlone) {
 // more at d7. So the rule must leave events to the matcher that it could match without those edges.
 // Known failure 41.
 TEST(PairedRates, UnlikelyEdgesDoNotChangeAccuracy) {
-  CUDAQ_SKIP_WITHOUT_PYMATCHING();
   for (const int distance : {5, 7}) {
     const gate_model model(distance, "uniform", 0), more(distance, "uniform", 2000);
     const std::uint32_t errors = distance == 7 ? kErrors : 4;
@@ -70,7 +68,6 @@ TEST(PairedRates, UnlikelyEdgesDoNotChangeAccuracy) {
 }
 
 TEST(PairedRates, NoiseOfOneKindIsDecodedAsTheMatcherAloneDecodesIt) {
-  CUDAQ_SKIP_WITHOUT_PYMATCHING();
   for (const char *noise : {"data", "measurement"}) {
     const gate_model d7(7, noise, 0);
     const paired_count count = count_failures(d7.dem(), kErrors, kShots);

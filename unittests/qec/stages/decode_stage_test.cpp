@@ -38,15 +38,15 @@ struct stage_answer {
 stage_answer run(decode_stage &stage, const handmade &input) {
   std::vector<std::uint8_t> out(stage.response_bytes() + 8, 0xEE);
   std::size_t size = 0;
-  stage_answer said{stage.run(input.words.data(), out.data(), stage.response_bytes(), size), {}, {}};
-  std::memcpy(&said.head, out.data(), sizeof(said.head));
-  EXPECT_EQ(size, said.status == decode_status::ok ? stage.response_bytes() : sizeof(DecodeResponse));
+  stage_answer response{stage.run(input.words.data(), out.data(), stage.response_bytes(), size), {}, {}};
+  std::memcpy(&response.head, out.data(), sizeof(response.head));
+  EXPECT_EQ(size, response.status == decode_status::ok ? stage.response_bytes() : sizeof(DecodeResponse));
   EXPECT_EQ(out.back(), 0xEE) << "bytes after the result were written";
-  if (said.status == decode_status::ok) {
-    said.words.resize((stage.response_bytes() - sizeof(said.head)) / 8);
-    std::memcpy(said.words.data(), out.data() + sizeof(said.head), said.words.size() * 8);
+  if (response.status == decode_status::ok) {
+    response.words.resize((stage.response_bytes() - sizeof(response.head)) / 8);
+    std::memcpy(response.words.data(), out.data() + sizeof(response.head), response.words.size() * 8);
   }
-  return said;
+  return response;
 }
 
 class DecodeStage : public testing::TestWithParam<std::string> {};
@@ -55,11 +55,11 @@ TEST_P(DecodeStage, AnswerIsFrameXorMatching) {
   decode_stage stage(make_or_throw(GetParam(), "error(0.1) D0 L0\nerror(0.1) D0 D1 L1\nerror(0.1) D1\n"));
   const predecoder_layout layout = stage.layout();
   for (std::uint64_t frame = 0; frame < 4; ++frame) {
-    const stage_answer said = run(stage, handmade(layout, {0, 1}, {frame}));
-    EXPECT_EQ(said.status, decode_status::ok);
-    EXPECT_EQ(said.words, std::vector<std::uint64_t>{frame ^ 2});
-    EXPECT_EQ(said.head.total_corrections, std::popcount(frame ^ 2));
-    EXPECT_EQ(said.head.converged, 1);
+    const stage_answer response = run(stage, handmade(layout, {0, 1}, {frame}));
+    EXPECT_EQ(response.status, decode_status::ok);
+    EXPECT_EQ(response.words, std::vector<std::uint64_t>{frame ^ 2});
+    EXPECT_EQ(response.head.total_corrections, std::popcount(frame ^ 2));
+    EXPECT_EQ(response.head.converged, 1);
     EXPECT_EQ(run(stage, handmade(layout, {}, {frame})).words, std::vector<std::uint64_t>{frame});
   }
 }
@@ -82,14 +82,14 @@ TEST_P(DecodeStage, ObservablesAtTheBoundariesOfWords) {
 }
 
 // Known failure 17.
-TEST_P(DecodeStage, ErrorsAreToldAndTheNextShotDecodesRight) {
+TEST_P(DecodeStage, ErrorsAreReportedAndTheNextShotDecodesRight) {
   // D2 and D3 are a component without a boundary.
   decode_stage stage(make_or_throw(GetParam(), "error(0.1) D0 L0\nerror(0.1) D0 D1\nerror(0.1) D2 D3 L0\n"));
   const predecoder_layout layout = stage.layout();
   const auto expect = [&](const handmade &input, decode_status status) {
-    const stage_answer said = run(stage, input);
-    EXPECT_EQ(said.status, status);
-    EXPECT_EQ(said.head.converged, 0);
+    const stage_answer response = run(stage, input);
+    EXPECT_EQ(response.status, status);
+    EXPECT_EQ(response.head.converged, 0);
     EXPECT_EQ(run(stage, handmade(layout, {0}, {0})).words, std::vector<std::uint64_t>{1});
   };
   expect(handmade(layout, {2}, {0}), decode_status::no_solution);

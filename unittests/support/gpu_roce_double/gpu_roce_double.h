@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // TEST DOUBLE of the class GpuRoceTransceiver of the Holoscan sensor bridge, and of the few CUDA calls of the provider
-// gpu-roce. The script says what it does; the log says what was asked of it.
+// gpu-roce. The script says what it does; the log has the calls that it got.
 #pragma once
 
 #include <atomic>

@@ -54,11 +54,12 @@ TEST(CommandLineHelp, TeachesTheFirstStepsWithoutArguments) {
 
 TEST(CommandLineHelp, IsTheSameAsASubcommandAndAsAnOption) {
   for (const std::string command : {"", "latency", "bench", "bench device", "help"}) {
-    const program_result asked = run_program("help " + command), option = run_program(command + " --help");
-    EXPECT_EQ(asked.exit_code, 0) << asked.err;
+    const program_result command_help = run_program("help " + command), option = run_program(command + " --help");
+    EXPECT_EQ(command_help.exit_code, 0) << command_help.err;
     EXPECT_EQ(option.exit_code, 0) << option.err;
-    EXPECT_EQ(asked.out, option.out) << command;
-    EXPECT_TRUE(contains(asked.out, "Usage: cudaq-realtime" + (command.empty() ? "" : " " + command))) << asked.out;
+    EXPECT_EQ(command_help.out, option.out) << command;
+    EXPECT_TRUE(contains(command_help.out, "Usage: cudaq-realtime" + (command.empty() ? "" : " " + command)))
+        << command_help.out;
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program writes to a terminal, and to nothing else: progress and colour.
 #include "unittests/support/program_paths.h"
+#include "unittests/support/test_scale.h"
 #include "unittests/tools/common/run_on_terminal.h"
 
 #include <algorithm>
@@ -13,40 +14,53 @@ const std::map<std::string, std::string> kColourTerminal{{"TERM", "xterm"}, {"NO
 
 std::string model() { return std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003"; }
 
-/// Runs of about three seconds, with what their progress must have.
-struct progress_case {
+/// A run of 1.5 s: progress is shown after the first second.
+struct long_run {
+  const char *name;
   std::vector<std::string> arguments;
-  std::string text;
+  std::string text; ///< in its progress
+  bool in_sample = false;
+  bool can_run() const { return arguments[1] == "idle" || run_program("demo --help").exit_code == 0; }
 };
 
-std::vector<progress_case> long_runs() {
-  std::vector<progress_case> all{{{"bench", "idle", "--repeats", "60"}, "bench idle: "}};
-  if (run_program("demo --help").exit_code != 0)
-    return all; // no decoders in this build
-  all.push_back({{"pipeline", "--dem", model() + ".dem", "--in", model() + ".dets.b8", "--decoder", "lookup", "--rate",
-                  "20", "--shots", "60", "--workers", "1"},
-                 "of 60 shots"});
-  all.push_back({{"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "3"}, "pass: "});
-  all.push_back(
-      {{"bench", "decoding", "--dem", model() + ".dem", "--decoder", "lookup", "--duration", "3"}, "bench decoding: "});
-  return all;
+void PrintTo(const long_run &run, std::ostream *out) { *out << run.name; }
+
+std::vector<long_run> long_runs() {
+  return {
+      {"BenchIdle", {"bench", "idle", "--repeats", "30"}, "bench idle: "},
+      {"Pipeline",
+       {"pipeline", "--dem", model() + ".dem", "--in", model() + ".dets.b8", "--decoder", "lookup", "--rate", "20",
+        "--shots", "30", "--workers", "1"},
+       "of 30 shots",
+       true},
+      {"Demo", {"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "1.5"}, "pass: ", true},
+      {"BenchDecoding",
+       {"bench", "decoding", "--dem", model() + ".dem", "--decoder", "lookup", "--duration", "1.5"},
+       "bench decoding: "}};
 }
+
+class TerminalRun : public testing::TestWithParam<long_run> {};
 
 // Known failure 69.
-TEST(Terminal, ARunOfMoreThanASecondShowsItsProgress) {
-  for (const progress_case &run : long_runs()) {
-    const terminal_result r = run_on_terminal(run.arguments, kColourTerminal);
-    EXPECT_EQ(r.exit_code, 0) << r.text;
-    for (const std::string &part : std::vector<std::string>{run.text, " %, ", "/s, ", " left"})
-      EXPECT_TRUE(contains(r.text, part)) << run.arguments[0] << ": " << part << "\n" << r.text;
-    const std::size_t removed = r.text.rfind(kRemoveLine);
-    ASSERT_NE(removed, std::string::npos) << run.arguments[0] << ": the line stays";
-    EXPECT_EQ(r.text.find(" left", removed), std::string::npos) << "the last line is removed";
-  }
+TEST_P(TerminalRun, OfMoreThanASecondShowsItsProgress) {
+  if (!GetParam().can_run())
+    GTEST_SKIP() << "no decoders in this build";
+  const terminal_result r = run_on_terminal(GetParam().arguments, kColourTerminal);
+  EXPECT_EQ(r.exit_code, 0) << r.text;
+  for (const std::string &part : {GetParam().text, std::string(" %, "), std::string("/s, "), std::string(" left")})
+    EXPECT_TRUE(contains(r.text, part)) << part << "\n" << r.text;
+  const std::size_t removed = r.text.rfind(kRemoveLine);
+  ASSERT_NE(removed, std::string::npos) << "the line stays";
+  EXPECT_EQ(r.text.find(" left", removed), std::string::npos) << "the last line is removed";
 }
 
+INSTANTIATE_TEST_SUITE_P(Runs, TerminalRun, testing::ValuesIn(long_runs()),
+                         [](const auto &tested) { return std::string(tested.param.name); });
+
 TEST(Terminal, AFileGetsNoProgress) {
-  for (const progress_case &run : long_runs()) {
+  for (const long_run &run : long_runs()) {
+    if (!run.can_run() || !(run.in_sample || cudaq::realtime::test::whole_sweeps()))
+      continue;
     std::string arguments;
     for (const std::string &word : run.arguments)
       arguments += word + " ";

@@ -94,7 +94,7 @@ TEST_F(RingClient, CollectsAnswersInTheOrderTheyCome) {
   EXPECT_EQ(consumer_.count_leftover_answers(), 0u);
 }
 
-TEST_F(RingClient, KeepsRingOrderBehindALateAnswer) {
+TEST_F(RingClient, KeepsRingOrderAfterALateAnswer) {
   for (std::uint8_t i = 0; i < kSlots; ++i)
     ASSERT_TRUE(send(i));
   for (const std::uint32_t id : {1u, 2u, 3u}) {

@@ -106,13 +106,13 @@ TEST_F(CompletionScript, OffersTheSameInZsh) {
   if (!installed("zsh"))
     GTEST_SKIP() << "zsh is not installed";
   // Zsh completes only in a terminal, so these functions print what its own ones would get.
-  const auto asked = [&](const std::string &function) {
+  const auto offered = [&](const std::string &function) {
     return run("zsh", " -f",
                "compdef() { print -l -- compdef $@ }\n_arguments() { print -rl -- $@ }\nsource $script\n" + function);
   };
-  EXPECT_TRUE(has(asked(""), "compdef"));
-  EXPECT_TRUE(has(asked("_cudaq-realtime-latency"), "--quick[4000 exchanges in 2 repetitions]"));
-  const offered_words doctor = asked("_cudaq-realtime-doctor");
+  EXPECT_TRUE(has(offered(""), "compdef"));
+  EXPECT_TRUE(has(offered("_cudaq-realtime-latency"), "--quick[4000 exchanges in 2 repetitions]"));
+  const offered_words doctor = offered("_cudaq-realtime-doctor");
   EXPECT_TRUE(has(doctor, "--transport=[also what this transport needs]:TEXT:(udp roce shm cpu_roce gpu-roce ucx)"));
   EXPECT_TRUE(std::ranges::any_of(doctor, [](const std::string &line) {
     return line.starts_with("--json=[") && line.ends_with("]::\\[FILE\\]:_files");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small files of a user's own in unittests/data/own: each model with its shots in another format of Stim.
+// The small files of a user's own in the folder own: each model with its shots in another format of Stim.
 #pragma once
 
 #include "cudaq/qec/decoding/decoder.h"
@@ -16,8 +16,7 @@ struct own_set {
   int logical_errors; ///< of PyMatching, printed by make_own_data.py
 
   [[nodiscard]] std::string file(const std::string &kind) const {
-    return std::string(CUDAQ_TEST_DATA) + "/own/" + name + "." + kind +
-           (kind == "dem" ? "" : "." + std::string(format));
+    return std::string(CUDAQ_TEST_OWN_DATA) + "/" + name + "." + kind + (kind == "dem" ? "" : "." + std::string(format));
   }
   /// "--dem F --in F --obs_in F --predictions F"; the file names have the formats.
   [[nodiscard]] std::string options() const {

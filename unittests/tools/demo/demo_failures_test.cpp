@@ -80,7 +80,7 @@ TEST_F(DemoFailures, RefusesAFolderThatIsNotThere) {
   EXPECT_TRUE(contains(r.err, "/nonexistent/shots")) << r.err;
 }
 
-TEST_F(DemoFailures, ListsTheSetsWhenTheOneAskedForIsNotThere) {
+TEST_F(DemoFailures, ListsTheSetsWhenTheRequestedOneIsMissing) {
   const program_result r = run_program("demo --config d4 --data '" + scratch_.path().string() + "'");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, kSet)) << r.err;

@@ -36,7 +36,7 @@ TEST(DoctorGpuRoce, SaysThatTheLibraryWasBuiltWithTestDoubles) {
 }
 #endif
 
-TEST(DoctorGpuRoce, SaysThatAnotherLibraryDoesNotTell) {
+TEST(DoctorGpuRoce, SaysThatAnotherLibraryHasNoBuildInformation) {
   const made_up_machine m;
   std::filesystem::create_symlink(CUDAQ_UDP_PROVIDER, m.path() / "libcudaq-realtime-bridge-gpu-roce.so");
   EXPECT_TRUE(contains(judged(m, "provider"), "wrong: ")) << judged(m, "provider");

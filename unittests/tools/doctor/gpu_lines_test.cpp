@@ -48,17 +48,17 @@ const finding *line_named(const std::vector<finding> &lines, const std::string &
   return nullptr;
 }
 
-TEST(DoctorGpuLines, TellHowRequestsGetIntoTheMemoryOfEachGpu) {
+TEST(DoctorGpuLines, SayHowRequestsGetIntoTheMemoryOfEachGpu) {
   const made_up_root root(false);
   const std::vector<finding> lines = check_gpu(root.files(), two_gpus());
   const finding *const first = line_named(lines, "requests in memory of GPU 0");
   ASSERT_NE(first, nullptr);
-  EXPECT_EQ(first->is, verdict::good);
+  EXPECT_EQ(first->is, grade::good);
   EXPECT_EQ(first->detail, two_gpus().devices[0].mapping_of_those);
   EXPECT_EQ(first->remedy, "");
   const finding *const second = line_named(lines, "requests in memory of GPU 1");
   ASSERT_NE(second, nullptr);
-  EXPECT_EQ(second->is, verdict::warning);
+  EXPECT_EQ(second->is, grade::warning);
   EXPECT_EQ(second->detail, two_gpus().devices[1].mapping_of_those);
   EXPECT_NE(second->remedy.find("install libvulkan1"), std::string::npos) << second->remedy;
   EXPECT_EQ(line_named(lines, "GDRCopy"), nullptr) << "there is no /dev/gdrdrv";
@@ -72,7 +72,7 @@ TEST(DoctorGpuLines, NameGdrCopyAndCoherentMemoryWhereTheyAre) {
   const std::vector<finding> lines = check_gpu(root.files(), probe);
   const finding *const driver = line_named(lines, "GDRCopy");
   ASSERT_NE(driver, nullptr);
-  EXPECT_EQ(driver->is, verdict::good);
+  EXPECT_EQ(driver->is, grade::good);
   EXPECT_NE(line_named(lines, "coherent memory"), nullptr);
 }
 
@@ -85,7 +85,7 @@ TEST(DoctorGpuLines, NoMappingIsNamedWithoutAGpu) {
   EXPECT_EQ(line_named(lines, "requests in memory of GPU 0"), nullptr);
   EXPECT_EQ(line_named(lines, "pinned rings"), nullptr);
   ASSERT_FALSE(lines.empty());
-  EXPECT_EQ(lines.front().is, verdict::wrong);
+  EXPECT_EQ(lines.front().is, grade::wrong);
 }
 
 } // namespace

@@ -22,10 +22,10 @@ TEST(GpuRequestLines, SayForEachDeviceWhetherAClientCanMapThem) {
   const std::vector<finding> lines = gpu_request_lines(probe);
   ASSERT_EQ(lines.size(), 3u);
   EXPECT_EQ(lines[0].name, "requests gpu 0");
-  EXPECT_EQ(lines[0].is, verdict::good);
-  EXPECT_EQ(lines[1].is, verdict::warning);
+  EXPECT_EQ(lines[0].is, grade::good);
+  EXPECT_EQ(lines[1].is, grade::warning);
   EXPECT_NE(lines[1].detail.find("GDRCopy"), std::string::npos) << "its memory cannot be given to another process";
-  EXPECT_EQ(lines[2].is, verdict::warning);
+  EXPECT_EQ(lines[2].is, grade::warning);
   EXPECT_NE(lines[2].detail.find("no client can map them: Vulkan: no library"), std::string::npos);
   for (const finding &f : {lines[1], lines[2]})
     EXPECT_NE(f.remedy.find("libvulkan1"), std::string::npos) << f.remedy;
@@ -34,7 +34,7 @@ TEST(GpuRequestLines, SayForEachDeviceWhetherAClientCanMapThem) {
 TEST(GpuRequestLines, SayThatThereIsNoGpu) {
   const std::vector<finding> lines = gpu_request_lines({});
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines[0].is, verdict::warning);
+  EXPECT_EQ(lines[0].is, grade::warning);
   EXPECT_NE(lines[0].detail.find("no GPU"), std::string::npos);
 }
 

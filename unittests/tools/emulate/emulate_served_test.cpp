@@ -98,7 +98,7 @@ TEST_P(TwoTerminals, PlayForATimeAndAtARate) {
   EXPECT_EQ(trace.requests(1, "send", "client").size(), report.at("requests").get<std::size_t>());
 }
 
-TEST_P(TwoTerminals, SayWhenTheServerIsGone) {
+TEST_P(TwoTerminals, SayWhenTheServerHasEnded) {
   server_->signal(SIGKILL);
   server_->wait();
   const program_result r =

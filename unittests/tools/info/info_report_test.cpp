@@ -8,7 +8,7 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-TEST(Info, WritesOnlyJsonToStdoutWhenAsked) {
+TEST(Info, WritesOnlyJsonToStdoutWithTheOption) {
   const program_result r = run_program("info --json");
   ASSERT_EQ(r.exit_code, 0) << r.err;
   const auto j = r.json();

@@ -43,7 +43,7 @@ TEST(PipelineProgram, EveryAnswerEqualsTheOfflineDecode) {
   }
 }
 
-TEST(PipelineProgram, NothingIsPredecodedUnlessAskedFor) {
+TEST(PipelineProgram, NothingIsPredecodedWithoutTheOption) {
   if (!qec::realtime::pymatching_available())
     GTEST_SKIP() << "PyMatching is not built in, and d7 is too large for the lookup decoder";
   const auto j = run_good_pipeline("--config d7 --noise 0.005 --shots 500 --workers 1");

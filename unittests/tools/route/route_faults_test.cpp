@@ -60,7 +60,7 @@ TEST_F(RouteFaults, AnAnswerThatIsTooLongForTheFrontIsAStatusAndNotLost) {
   EXPECT_EQ(peer.ask(kReset, numbers({6})).status, 0);
 }
 
-TEST_F(RouteFaults, RejectsAChangeThatItCannotMakeAndTellsWhy) {
+TEST_F(RouteFaults, RejectsAChangeThatItCannotMakeWithTheReason) {
   const std::string nodes = "nodes: [{name: a, port: 1, decoders: [1]}]\n";
   write(path("route.yaml"), nodes);
   running_program router(route_arguments({}), path("stderr"));

@@ -73,7 +73,7 @@ TEST_F(Route, PrintsItsSchema) {
   EXPECT_TRUE(contains(schema.out, "\"lost_after_ms\"")) << schema.out;
 }
 
-TEST_F(Route, RefusesWithoutUcxAndTellsWhatIsMissing) {
+TEST_F(Route, RefusesWithoutUcxAndNamesTheMissingLibrary) {
   // Far from the build tree the program finds no provider ucx.
   const std::filesystem::path copy = folder_.path() / "cudaq-realtime";
   std::filesystem::copy_file(CUDAQ_TOOL_PATH, copy);
@@ -146,7 +146,7 @@ TEST_F(Route, ANodeThatEndsAnswersAndComesBack) {
 }
 
 // Bytes of a stranger on the port of a node, and messages that no router sends.
-TEST_F(Route, StrangersOnThePortOfANodeHarmNobody) {
+TEST_F(Route, StrangersOnThePortOfANodeHarmNoRouter) {
   routed_servers servers(folder_.path(), 1, "tcp");
   servers.start_router("lost_after_ms: 20000\n");
   servers.wait_joined();

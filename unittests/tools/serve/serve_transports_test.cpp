@@ -83,7 +83,7 @@ protected:
 };
 
 /// Programs for sensor bridges wait for these lines.
-TEST_F(ServeOver, TellsTheNumbersOfItsQueuePair) {
+TEST_F(ServeOver, ReportsTheNumbersOfItsQueuePair) {
   const std::vector<std::vector<std::string>> servers = {
       {"roce", "0x11", "0x1234", "--port=0", "--peer-port=0"},
 #ifdef CUDAQ_GPU_ROCE_ON_DOUBLE

@@ -117,7 +117,7 @@ TEST_F(Top, SaysWhenTheServerHasEnded) {
   EXPECT_TRUE(contains(read_file(folder_.path() / "top_err"), counters())) << read_file(folder_.path() / "top_err");
 }
 
-/// A socket that is listened on, and on which nothing is said.
+/// A socket that accepts connections and sends nothing.
 class silent_listener {
 public:
   silent_listener(const std::string &path, int backlog) : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -167,7 +167,7 @@ TEST_F(Top, CtrlCBeforeTheFirstReadingIsAReportToo) {
   }
 }
 
-TEST_F(Top, EndsWhenNobodyReadsItsOutput) {
+TEST_F(Top, EndsWhenItsOutputIsClosed) {
   running_program server(arguments({"--counters", counters()}), err());
   ASSERT_TRUE(contains(server.line(), "READY")) << read_file(err());
   const std::string command = "timeout 20 " + std::string(CUDAQ_TOOL_PATH) + " top --interval 0.05 --counters " +

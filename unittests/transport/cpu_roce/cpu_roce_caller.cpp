@@ -145,7 +145,7 @@ private:
     CHECK(inet_pton(AF_INET, words["own"].c_str(), &own) == 1);
     rendezvous_ = rendezvous_connect(words["server"], number("port"));
     CHECK(rendezvous_ >= 0);
-    CHECK(rendezvous_tell(rendezvous_, {verbs_.pair->qp_num, 0, ntohl(own.s_addr)}));
+    CHECK(rendezvous_send(rendezvous_, {verbs_.pair->qp_num, 0, ntohl(own.s_addr)}));
     const std::optional<call_numbers> reply = rendezvous_hear(rendezvous_);
     CHECK(reply.has_value());
     server_qp_ = reply->qp;
@@ -326,11 +326,12 @@ void strangers() {
   const std::uint32_t port = number("port");
   for (int i = 0; i < 12; ++i)
     CHECK(rendezvous_connect(server, port) >= 0); // they say nothing, and stay
-  for (const std::string &said :
+  for (const std::string &greeting :
        {std::string("12345"), std::string("GET / HTTP/1.1\r\n\r\n"), std::string(12, '\xFF'), std::string(12, '\0')}) {
     const int fd = rendezvous_connect(server, port);
-    CHECK(fd >= 0 && ::send(fd, said.data(), said.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(said.size()));
-    if (said.size() < 12)
+    CHECK(fd >= 0 &&
+          ::send(fd, greeting.data(), greeting.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(greeting.size()));
+    if (greeting.size() < 12)
       shutdown(fd, SHUT_WR);
     CHECK(!rendezvous_hear(fd));
     close(fd);

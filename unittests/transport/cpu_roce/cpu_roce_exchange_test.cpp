@@ -279,9 +279,9 @@ TEST(CpuRoceConnection, ANewPeerGetsNoAnswerOfTheOldOne) {
     ASSERT_TRUE(rig.write(i, request_frame(i)));
   ASSERT_EQ(rig.exchange.poll(), slot(0));
   std::unique_ptr<detail::rdma_queue_pair> pair;
-  int asked = 0;
+  int calls = 0;
   EXPECT_FALSE(rig.exchange.take_back(
-      detail::deadline_after(20'000'000'000u), [&] { return ++asked == 3; }, pair));
+      detail::deadline_after(20'000'000'000u), [&] { return ++calls == 3; }, pair));
   EXPECT_EQ(rig.exchange.poll(), slot()) << "its other requests are forgotten";
   rig.answer(0, 0);
   ASSERT_TRUE(rig.exchange.take_back(

@@ -41,7 +41,7 @@ struct CpuRoceInstance : ::testing::Test {
   std::optional<call_numbers> call(std::uint32_t qp = 0x77, int *socket = nullptr) {
     const int fd = rendezvous_connect("127.0.0.1", port);
     EXPECT_GE(fd, 0);
-    EXPECT_TRUE(rendezvous_tell(fd, {qp, 0, 0x7F000001}));
+    EXPECT_TRUE(rendezvous_send(fd, {qp, 0, 0x7F000001}));
     const std::optional<call_numbers> reply = rendezvous_hear(fd);
     if (socket != nullptr)
       *socket = fd;
@@ -58,7 +58,7 @@ struct CpuRoceInstance : ::testing::Test {
   std::vector<int> open;
 };
 
-TEST_F(CpuRoceInstance, TellsWhereACallerConnects) {
+TEST_F(CpuRoceInstance, ReportsWhereACallerConnects) {
   start();
   const std::string &line = instance->endpoint();
   EXPECT_EQ(line, "transport=cpu_roce port=" + std::to_string(port) +
@@ -95,7 +95,7 @@ TEST_F(CpuRoceInstance, ADisconnectCancelsConnectAndNamesTheLastRefusal) {
   EXPECT_EQ(instance->connect().status, CUDAQ_ERR_STATE) << "disconnect may come first";
 }
 
-TEST_F(CpuRoceInstance, StrangersDelayNobody) {
+TEST_F(CpuRoceInstance, StrangersDelayNoPeer) {
   start();
   connect_in_the_background();
   for (int i = 0; i < 12; ++i)
@@ -133,7 +133,7 @@ TEST_F(CpuRoceInstance, ACallerWaitsWithoutLoadWhileTheProcessHasNoFileLeft) {
   start();
   const int caller = rendezvous_connect("127.0.0.1", port); // in the system's queue
   open.push_back(caller);
-  ASSERT_TRUE(rendezvous_tell(caller, {0x77, 0, 0x7F000001}));
+  ASSERT_TRUE(rendezvous_send(caller, {0x77, 0, 0x7F000001}));
   {
     const no_files_left limit;
     const auto begin = detail::steady_clock::now();

@@ -31,7 +31,7 @@ inline int rendezvous_connect(const std::string &ip, std::uint32_t port) {
   return -1;
 }
 
-inline bool rendezvous_tell(int fd, const call_numbers &own) {
+inline bool rendezvous_send(int fd, const call_numbers &own) {
   const std::uint32_t bytes[3] = {htonl(own.qp), htonl(own.rkey), htonl(own.address)};
   return ::send(fd, bytes, sizeof(bytes), MSG_NOSIGNAL) == sizeof(bytes);
 }

@@ -163,7 +163,7 @@ TEST(UdpDataplane, SendsAtDisconnectWhatTheLoopHasLeft) {
   EXPECT_EQ(answered.size(), 40u);
 }
 
-TEST(UdpDataplane, TellsAtDisconnectHowManyAnswersFindNoRoom) {
+TEST(UdpDataplane, ReportsAtDisconnectHowManyAnswersFindNoRoom) {
   rig r;
   udp_peer peer(r.port);
   peer.send(request_bytes(1, 1, {1}));

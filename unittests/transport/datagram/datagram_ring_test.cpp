@@ -108,7 +108,7 @@ TEST(UdpRing, LeavesRequestsInTheSystemWhileTheRingIsFull) {
   EXPECT_EQ(r.id_in(1), 5u);
 }
 
-TEST(UdpRing, AnswersBusyWhileTheRingIsFullIfTold) {
+TEST(UdpRing, AnswersBusyWhileTheRingIsFullIfTheOptionIsSet) {
   detail::datagram_options options = small_slots(2);
   options.busy_reply = true;
   rig r(options);
@@ -193,7 +193,7 @@ TEST(UdpRing, SendsAtDisconnectWhatFindsRoomLater) {
     ASSERT_TRUE(peer.receive()) << n;
 }
 
-TEST(UdpRing, TellsAtDisconnectHowManyAnswersFindNoRoom) {
+TEST(UdpRing, ReportsAtDisconnectHowManyAnswersFindNoRoom) {
   rig r(small_slots(40));
   udp_peer peer(r.port);
   for (std::uint32_t id = 0; id < 40; ++id)

@@ -21,8 +21,8 @@ inline void kill_while_it_sends(detail::datagram_client &client, std::uint64_t f
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     send_messages(client, first, 20);
-    const ssize_t told = write(started[1], "1", 1);
-    send_messages(client, first + 20, told == 1 ? 1u << 30 : 0);
+    const ssize_t written = write(started[1], "1", 1);
+    send_messages(client, first + 20, written == 1 ? 1u << 30 : 0);
     _exit(0);
   }
   close(started[1]);

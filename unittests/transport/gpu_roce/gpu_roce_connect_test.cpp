@@ -54,7 +54,7 @@ TEST_F(GpuRoceBridge, LaunchReportsAMonitorThatHasFailed) {
   EXPECT_NE(std::string(error_text()).find("has ended: poll returned ret=-1"), std::string::npos) << error_text();
 }
 
-TEST_F(GpuRoceBridge, DisconnectTellsOfAMonitorThatStays) {
+TEST_F(GpuRoceBridge, DisconnectReportsAMonitorThatStays) {
   ASSERT_EQ(create(), CUDAQ_OK) << error_text();
   script().monitor_stays = true;
   ASSERT_EQ(cudaq_bridge_connect(handle), CUDAQ_OK) << error_text();
@@ -66,7 +66,7 @@ TEST_F(GpuRoceBridge, DisconnectTellsOfAMonitorThatStays) {
   EXPECT_EQ(script().closes, 1);
 }
 
-TEST_F(GpuRoceBridge, DestroyTellsOfAKernelThatStays) {
+TEST_F(GpuRoceBridge, DestroyReportsAKernelThatStays) {
   ASSERT_EQ(create(), CUDAQ_OK) << error_text();
   ASSERT_EQ(cudaq_bridge_connect(handle), CUDAQ_OK) << error_text();
   ASSERT_EQ(cudaq_bridge_disconnect(handle), CUDAQ_OK) << error_text();

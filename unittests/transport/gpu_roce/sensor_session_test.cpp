@@ -13,9 +13,9 @@ namespace {
 
 using namespace detail;
 
-/// What the adapter will report, and what was asked of it, in order: "send 0", "repost 64".
+/// The reports that the adapter will give, and the calls that it got, in order: "send 0", "repost 64".
 struct adapter_script {
-  std::deque<completion> completions;
+  std::deque<queue_entry> completions;
   std::uint32_t looks = 0, shutdown_after = 0; ///< 0: never
   volatile int *shutdown = nullptr;
   std::vector<std::uint64_t> polled;
@@ -25,7 +25,7 @@ struct adapter_script {
 
 struct scripted_adapter {
   scripted_adapter(const gpu_roce_context &, const void *) {}
-  bool poll(std::uint64_t index, completion &out) {
+  bool poll(std::uint64_t index, queue_entry &out) {
     if (++script.looks == script.shutdown_after)
       *script.shutdown = 1;
     if (script.completions.empty())

@@ -62,7 +62,7 @@ TEST(RoceOptions, AreRefusedWithATextThatNamesOptionAndValue) {
   }
 }
 
-TEST(RoceProvider, TellsWhereAPeerWrites) {
+TEST(RoceProvider, ReportsWhereAPeerWrites) {
   ASSERT_NE(library().table, nullptr) << library().error;
   cudaq_realtime_bridge_handle_t handle = nullptr;
   ASSERT_EQ(library().create({"--port=0", "--qp=0xABC", "--rkey=9", "--mtu=1024"}, handle), CUDAQ_OK)
@@ -208,15 +208,15 @@ TEST(RoceSender, CountsFramesThatTheSystemRefused) {
   detail::roce_wire_options options;
   options.slot_size = 1000, options.mtu = 256; // four packets a frame
   const auto wire = detail::make_roce_wire(options, std::make_shared<detail::roce_counters>());
-  detail::udp_address own, nobody;
+  detail::udp_address own, no_receiver;
   ASSERT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, own).text, "");
-  ASSERT_EQ(detail::udp_address_of("peer", "255.255.255.255", 4791, nobody).text, "");
+  ASSERT_EQ(detail::udp_address_of("peer", "255.255.255.255", 4791, no_receiver).text, "");
   detail::udp_socket socket;
   ASSERT_EQ(socket.open(own, 0).text, "");
   ASSERT_EQ(wire->prepare(socket).text, "");
   const auto sender = wire->make_sender();
   std::vector<std::uint8_t> frame(1000);
-  for (const detail::udp_address &to : {socket.local(), nobody, socket.local(), socket.local()})
+  for (const detail::udp_address &to : {socket.local(), no_receiver, socket.local(), socket.local()})
     sender->add(to, frame);
   const detail::frame_sender::result sent = sender->flush(socket);
   EXPECT_EQ(sent.done, 4u);

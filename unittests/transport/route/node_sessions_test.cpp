@@ -179,7 +179,7 @@ TEST_F(NodeSessions, WelcomesAWaitingRouterWhenAnotherOneLeaves) {
   }
 }
 
-TEST_F(NodeSessions, TellsWhetherAnotherRouterHasUsedTheNode) {
+TEST_F(NodeSessions, ReportsWhetherAnotherRouterHasUsedTheNode) {
   const auto first = joined(1, 5);
   request(*first, 5, 0);
   node_.work(now_);

@@ -141,7 +141,7 @@ TEST(RequestRouter, ARequestBeforeTheAnswerOfTheResetKeepsTheStreamLost) {
 }
 
 // The same while the reset waits for a credit: whichever of the two is in the queue, a request was left out after it.
-TEST(RequestRouter, ARequestRefusedBehindAQueuedResetKeepsTheStreamLost) {
+TEST(RequestRouter, ARequestRefusedAfterAQueuedResetKeepsTheStreamLost) {
   for (const bool queued_before_the_loss : {false, true}) {
     route_world world(1, [](router_limits &limits) {
       limits.most_credits = 2;
@@ -160,7 +160,7 @@ TEST(RequestRouter, ARequestRefusedBehindAQueuedResetKeepsTheStreamLost) {
     }
     world.submit(kAdd, 1); // the second credit
     const std::uint32_t early = queued_before_the_loss ? world.submit(kResetKey, 0) : 0;
-    const std::uint32_t behind = queued_before_the_loss ? world.submit(kAdd, 0) : 0;
+    const std::uint32_t queued_after = queued_before_the_loss ? world.submit(kAdd, 0) : 0;
     for (int i = 0; i < 10; ++i) {
       world.now += 10ms;
       world.nodes[0]->receive(world.now);
@@ -168,7 +168,7 @@ TEST(RequestRouter, ARequestRefusedBehindAQueuedResetKeepsTheStreamLost) {
       world.router->tick(world.now);
     }
     const std::uint32_t reset = queued_before_the_loss ? early : world.submit(kResetKey, 0);
-    const std::uint32_t refused = queued_before_the_loss ? behind : world.submit(kAdd, 0);
+    const std::uint32_t refused = queued_before_the_loss ? queued_after : world.submit(kAdd, 0);
     // Both credits come back in one turn, so the request after the reset meets a key that is still lost.
     world.nodes[0]->take_all();
     world.nodes[0]->execute_one();

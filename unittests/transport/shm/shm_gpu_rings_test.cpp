@@ -202,7 +202,7 @@ private:
   std::string before_[2];
 };
 
-TEST(ShmGpuRings, AClientThatCannotMapTheMemoryIsToldWhy) {
+TEST(ShmGpuRings, AClientThatCannotMapTheMemoryGetsTheReason) {
   const without_vulkan here;
   const std::string name = own_name("gpureal");
   gpu_server server(name);

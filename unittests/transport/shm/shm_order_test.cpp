@@ -119,7 +119,7 @@ TEST_P(ShmOrder, EachClientIsServedInTheOrderOfItsSlots) {
   expect_all_in_order();
 }
 
-TEST_P(ShmOrder, ARequestThatAClientLeavesBehindDoesNotChangeTheOrderOfTheNextOne) {
+TEST_P(ShmOrder, ARequestThatAClientLeavesDoesNotChangeTheOrderOfTheNextOne) {
   make_dispatcher();
   auto old = attach();
   for (const std::uint32_t slot : {0u, 1u, 3u}) // slot 2 is skipped

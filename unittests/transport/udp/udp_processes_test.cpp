@@ -206,7 +206,7 @@ TEST_P(UdpProcesses, ExecuteEachMessageOnceOverALossyNetwork) {
               static_cast<unsigned long long>(client.unexpected()));
 }
 
-TEST(UdpProcess, TellsThroughTheLoaderWhyItWasRefused) {
+TEST(UdpProcess, ReportsThroughTheLoaderWhyItWasRefused) {
   const std::string program = std::string(CUDAQ_DATAGRAM_SERVER) + " " + CUDAQ_UDP_PROVIDER + " --slot-size 5 2>&1";
   FILE *const output = popen(program.c_str(), "r");
   ASSERT_NE(output, nullptr);

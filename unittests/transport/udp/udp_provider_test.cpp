@@ -35,7 +35,7 @@ struct UdpProvider : ::testing::Test {
   cudaq_realtime_bridge_handle_t handle = nullptr;
 };
 
-TEST_F(UdpProvider, TellsEndpointAndGeometryAfterCreate) {
+TEST_F(UdpProvider, ReportsEndpointAndGeometryAfterCreate) {
   ASSERT_EQ(create({"--num-slots=4", "--slot-size=100"}), CUDAQ_OK);
   const std::string line = library().endpoint(handle);
   EXPECT_EQ(value_of(line, "transport"), "udp");

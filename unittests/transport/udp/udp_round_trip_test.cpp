@@ -23,9 +23,9 @@ constexpr std::uint32_t kEcho = fnv1a_hash("echo");
 
 /// Whether this run measures, and where its threads run.
 struct plan {
-  const char *told = std::getenv("CUDAQ_UDP_EXCHANGES");
-  bool measures = told != nullptr;
-  int exchanges = measures ? std::atoi(told) : 200;
+  const char *setting = std::getenv("CUDAQ_UDP_EXCHANGES");
+  bool measures = setting != nullptr;
+  int exchanges = measures ? std::atoi(setting) : 200;
   int cores = static_cast<int>(std::thread::hardware_concurrency());
   bool pinned = measures && cores >= 2;
   bool has_ring = !measures || cores >= 3; ///< three threads that spin need three cores

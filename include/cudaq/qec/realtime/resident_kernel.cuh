@@ -25,6 +25,7 @@ public:
   __device__ std::uint32_t thread() const { return threadIdx.x; }
   __device__ void sync() const { __syncthreads(); }
   __device__ bool any(bool mine) const { return __syncthreads_or(mine) != 0; }
+  __device__ void idle() const {}
 };
 
 template <class Stage>

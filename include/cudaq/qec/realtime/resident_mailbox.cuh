@@ -42,8 +42,9 @@ struct resident_mailboxes {
   std::uint32_t workers;
 };
 
-/// The life of a block. All threads of the group call it. group: thread(), sync(), any(bool). stage(request) is called
-/// by all threads; its writes to the output are visible to the worker's thread when all have returned.
+/// The life of a block. All threads of the group call it. group: thread(), sync(), any(bool), and idle(), which the
+/// first thread calls after each 64 looks that find nothing. stage(request) is called by all threads; its writes to the
+/// output are visible to the worker's thread when all have returned.
 template <class Group, class Stage>
 CUDAQ_REALTIME_HOST_DEVICE void serve_mailbox(const Group &group, const resident_mailboxes &boxes, std::uint32_t worker,
                                               const Stage &stage) {
@@ -58,8 +59,11 @@ CUDAQ_REALTIME_HOST_DEVICE void serve_mailbox(const Group &group, const resident
     bool found = false;
     for (std::uint32_t look = 1; leads && !found; ++look) {
       found = words::load_acquire(flag) != 0;
-      if (!found && look % kLooks == 0 && words::load_acquire(boxes.flags[boxes.workers]) != 0)
+      if (found || look % kLooks != 0)
+        continue;
+      if (words::load_acquire(boxes.flags[boxes.workers]) != 0)
         break;
+      group.idle();
     }
     if (!group.any(found))
       return;

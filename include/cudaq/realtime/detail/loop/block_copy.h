@@ -47,12 +47,12 @@ CUDAQ_REALTIME_HOST_DEVICE inline void copy_words(std::uint8_t *to, const std::u
   }
 }
 
-/// Copies exactly `bytes` bytes from a place that only this dispatcher writes. `wide`: both sides are aligned to 16,
-/// else to 8.
+/// Copies exactly `bytes` bytes from a place that only this dispatcher writes. `aligned16`: both sides are aligned to
+/// 16, else to 8.
 CUDAQ_REALTIME_OUT_OF_LINE inline void copy_bytes(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
-                                                  bool wide, std::uint32_t rank, std::uint32_t size) {
-  const std::uint32_t word = wide ? 16 : 8, whole = bytes / word;
-  if (wide)
+                                                  bool aligned16, std::uint32_t rank, std::uint32_t size) {
+  const std::uint32_t word = aligned16 ? 16 : 8, whole = bytes / word;
+  if (aligned16)
     copy_words<word16, copied_from::staging>(to, from, whole, rank, size);
   else
     copy_words<std::uint64_t, copied_from::staging>(to, from, whole, rank, size);
@@ -62,8 +62,8 @@ CUDAQ_REALTIME_OUT_OF_LINE inline void copy_bytes(std::uint8_t *to, const std::u
 
 /// Copies the first `bytes` bytes of a request from its slot: a whole number of words.
 CUDAQ_REALTIME_OUT_OF_LINE inline void copy_request(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes,
-                                                    bool wide, std::uint32_t rank, std::uint32_t size) {
-  if (wide)
+                                                    bool aligned16, std::uint32_t rank, std::uint32_t size) {
+  if (aligned16)
     copy_words<word16, copied_from::slot>(to, slot, bytes / 16, rank, size);
   else
     copy_words<std::uint64_t, copied_from::slot>(to, slot, bytes / 8, rank, size);

@@ -116,9 +116,9 @@ struct own_ring {
 };
 struct routed_ring {
   using transport = inbox_transport<warp_thread_group>;
-  static constexpr std::uint32_t kBytesBehind = transport::kLooked * sizeof(std::uint32_t);
-  __device__ static transport open(const dispatch_params &p, std::uint8_t *behind) {
-    return {p.ring, p.inbox, reinterpret_cast<std::uint32_t *>(behind)};
+  static constexpr std::uint32_t kTrailingBytes = transport::kLooked * sizeof(std::uint32_t);
+  __device__ static transport open(const dispatch_params &p, std::uint8_t *trailing) {
+    return {p.ring, p.inbox, reinterpret_cast<std::uint32_t *>(trailing)};
   }
 };
 struct common_ring {

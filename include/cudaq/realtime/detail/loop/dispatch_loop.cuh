@@ -19,8 +19,8 @@
 //                                   lane 0 has the whole header. During the read: the addresses of slot 6; is the flag
 //                                   the slot's own address; report.busy = 5 + 1; the count of the last answer; clock.
 //                                   If the last poll_control is kBusyCycles ago, it runs now: the handler may take long
-//   judge       answer_plain        is_plain: valid magic, expected flag, known function id: no search for the handler
-//   call        answer_plain        lane 0 calls the handler: it reads in_ + 24 and writes one byte, 01, to out_ + 24
+//   judge       answer_cached       matches_cached: valid magic, expected flag, known function id: no search
+//   call        answer_cached       lane 0 calls the handler: it reads in_ + 24 and writes one byte, 01, to out_ + 24
 //   answer      write_brief         lane 0 stores two 16-byte words to 7f2000001140:
 //                                     43555153 00000000 00000001 0000002a  magic, status, result_len, request id
 //                                     00000000 00000000 xxxxxx01 xxxxxxxx  timestamp, result (x: not defined)
@@ -46,74 +46,51 @@
 
 #include "cudaq/realtime/detail/loop/fetch.h"
 #include "cudaq/realtime/detail/loop/loop_control.h"
+#include "cudaq/realtime/detail/loop/request_server.h"
 
 namespace cudaq::realtime::detail {
 
 template <class Group, class Transport, class Handlers, class Helpers, bool kAny>
-class dispatch_loop : loop_control<Group, Transport, Handlers, Helpers, kAny> {
-  using base = loop_control<Group, Transport, Handlers, Helpers, kAny>;
-  using base::answer_plain;
-  using base::begin;
-  using base::collect_completed;
-  using base::count;
-  using base::counters_;
-  using base::end;
-  using base::ends;
-  using base::first_look_;
-  using base::flush_counts;
-  using base::handlers_;
-  using base::helpers_;
-  using base::in_;
-  using base::out_;
-  using base::overdue;
-  using base::poll_control;
-  using base::poll_deferred;
-  using base::polls_;
-  using base::serve_alone;
-  using base::serve_together;
-  using base::staged_out_;
-  using base::stop_requested;
-  using base::stopped_;
-  using base::stops_before_look;
-  using base::takes;
-  using base::transport_;
-  using base::workspace_;
-  using typename base::message;
-  using typename base::served_request;
+class dispatch_loop {
+  using server = request_server<Group, Transport, Handlers, Helpers>;
+  using message = typename server::message;
+  using served_request = typename server::served_request;
 
 public:
   CUDAQ_REALTIME_HOST_DEVICE dispatch_loop(const dispatch_params &params, std::uint32_t number,
                                            loop_workspace &workspace, const Transport &transport,
                                            const Handlers &handlers, Helpers &helpers)
-      : base(params, number, workspace, transport, handlers, helpers) {
+      : workspace_(workspace), handlers_(handlers), helpers_(helpers), transport_(transport),
+        counters_(counts_of(handlers, workspace), params.reports + number, params.caller_stats, Handlers::kDefers),
+        server_(params, workspace, transport, handlers, helpers), control_(params, number, handlers) {
     front_.expect(kLookBytes - CUDAQ_RPC_HEADER_SIZE, transport, workspace.staging_bytes);
   }
 
   /// Serves until a shutdown word is set. `groups`: number of groups that serve the ring at the same time (ANY).
   CUDAQ_REALTIME_HOST_DEVICE void run(std::uint32_t groups) {
-    if (!begin())
+    if (!control_.begin(transport_, counters_))
       return;
-    for (std::uint32_t empty = 0; !ends();) { // looks since the last request
-      ++polls_;
+    for (std::uint32_t empty = 0; !control_.ends();) { // looks since the last request
+      control_.count_poll();
       if constexpr (Handlers::kDefers)
-        poll_deferred();
-      empty = !takes() || serve(groups) != 0 ? 0 : empty + kIdlePolls;
+        control_.poll_deferred(transport_, counters_);
+      empty = !control_.takes() || serve(groups) != 0 ? 0 : empty + kIdlePolls;
       if (!kAny && empty != 0 && empty % Transport::kSeekPolls == 0 && transport_.seek())
         counters_.count_jump();
-      if ((Handlers::kDefers || !stopped_) && empty % kClockPolls == 0 &&
-          overdue(empty != 0 ? kIdleCycles : kBusyCycles))
+      if ((Handlers::kDefers || !control_.stopped()) && empty % kClockPolls == 0 &&
+          control_.overdue(empty != 0 ? kIdleCycles : kBusyCycles))
         poll_control();
     }
-    end();
+    control_.end(transport_, counters_);
   }
 
   /// FIFO: looks from the cursor on and serves the messages that are there, in order. After a single message it looks
   /// again immediately. Returns the number of served messages: after a batch, after kIdlePolls empty looks, at a stop,
   /// and with graphs after each message.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t turn() {
-    for (std::uint32_t served = 0, empty = 0;; ++polls_) {
+    for (std::uint32_t served = 0, empty = 0;; control_.count_poll()) {
       if constexpr (Transport::kWaits)
-        if (stops_before_look())
+        if (control_.stops_before_look(transport_, counters_))
           return served;
       Group::sync(); // the last stores come before this look
       message mine;
@@ -124,13 +101,14 @@ public:
         empty = 0;
         if (Handlers::kDefers)
           return served;
-      } else if ((there & 1u) != 0 && !stopped_) {
+      } else if ((there & 1u) != 0 && !control_.stopped()) {
         return served + serve_batch(single, there, mine);
       } else {
-        flush_counts();
-        look_ = few_at(transport_.cursor());
-        stopped_ = stopped_ || Transport::kWaits;
-        if (stopped_ || ++empty == kIdlePolls)
+        counters_.count_now();
+        look_ = sector_window(transport_.cursor());
+        if (Transport::kWaits)
+          control_.stop();
+        if (control_.stopped() || ++empty == kIdlePolls)
           return served;
       }
     }
@@ -139,7 +117,7 @@ public:
   /// ANY: one look at every slot of this group's share. Returns the number of served requests.
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t round(std::uint32_t groups) {
     std::uint32_t served = 0;
-    for (std::uint64_t first = first_look_; first < transport_.num_slots() && !stop_requested();
+    for (std::uint64_t first = control_.first_look(); first < transport_.num_slots() && !stop_requested();
          first += std::uint64_t{groups} * Group::kWidth) {
       Group::sync(); // the last look's stores come before this one
       transport_.look_at(static_cast<std::uint32_t>(first));
@@ -168,6 +146,15 @@ private:
                                               : Transport::kSeekPolls < kClockPolls ? Transport::kSeekPolls
                                                                                     : kClockPolls;
 
+  CUDAQ_REALTIME_HOST_DEVICE void poll_control() { control_.poll_control(transport_, counters_); }
+  CUDAQ_REALTIME_HOST_DEVICE bool stop_requested() { return control_.stop_requested(transport_, counters_); }
+  CUDAQ_REALTIME_HOST_DEVICE void count(const served_request &o, bool expected) {
+    if (o.later)
+      counters_.count_accepted(expected);
+    else
+      counters_.count(o.what, expected, o.status);
+  }
+
   /// Lane k publishes message k of `mask`, all lanes at the same time. Slots without an answer are given back.
   CUDAQ_REALTIME_HOST_DEVICE void publish(std::uint32_t mask, std::uint32_t answered, const message &mine) {
     Group::sync(); // the lanes' writes come before each lane's release
@@ -179,9 +166,9 @@ private:
 
   // The three bodies that serve requests. `fetched`: bytes of the frame that the fetch has copied to the workspace.
   //
-  //                   serve_front, answer_plain      serve_in_order, serve_some      serve_side_by_side
+  //                   serve_front, answer_cached     serve_in_order, serve_some      serve_side_by_side
   //   ordering        FIFO                           FIFO                            ANY
-  //   runs when       one slot is ready              several are, or answer_plain    any slots are ready
+  //   runs when       one slot is ready              several are, or answer_cached   any slots are ready
   //                                                  has not taken the request
   //   handler run by  lane 0                         lane 0, one by one              lane k, all at the same time
   //   frame longer    left to serve_in_order         serve_together: the group       serve_together, after the lanes
@@ -197,9 +184,9 @@ private:
   // --- FIFO: the message at the cursor ---
 
   /// Number of messages of a small look from `cursor` on: all flags of a memory sector cost as much as one.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t few_at(std::uint32_t cursor) const {
-    const std::uint32_t few = kSectorFlags - cursor % kSectorFlags;
-    return few < transport_.window() ? few : transport_.window();
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t sector_window(std::uint32_t cursor) const {
+    const std::uint32_t in_sector = kSectorFlags - cursor % kSectorFlags;
+    return in_sector < transport_.window() ? in_sector : transport_.window();
   }
 
   /// Fetches and serves one request. Work that takes time is done during the fetch. Returns false if a stop is
@@ -207,19 +194,19 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE bool serve_front(const message &mine) {
     bool expected = true, late = false;
     Group::sync(); // all lanes have read the last request
-    const request r = front_.fetch(in_, transport_.front(mine).request, transport_.wide(), helpers_, [&] {
-      look_ = few_at(transport_.precompute_next());
+    const request r = front_.fetch(server_.in(), transport_.front(mine).request, transport_.aligned16(), helpers_, [&] {
+      look_ = sector_window(transport_.precompute_next());
       expected = transport_.expected(mine);
       if (!Handlers::kDefers && Group::lane() == 0)
         counters_.post_busy(transport_.number(mine));
-      flush_counts();
-      late = !Transport::kWaits && overdue(kBusyCycles);
+      counters_.count_now();
+      late = !Transport::kWaits && control_.overdue(kBusyCycles);
       if constexpr (Handlers::kDefers)
-        collect_completed(!handlers_.backlog());
+        control_.collect_completed(counters_, !handlers_.backlog());
     });
     if (unlikely(late)) { // before the handler, which may take long
       poll_control();
-      if (stopped_)
+      if (control_.stopped())
         return false;
       if (!Handlers::kDefers && Group::lane() == 0)
         counters_.post_busy(transport_.number(mine)); // poll_control() reported idle: report the slot again
@@ -230,23 +217,24 @@ private:
       if (const std::uint32_t arg_len = Group::from(r.arg_len, 0); unlikely(!front_.expects(arg_len)))
         front_.expect(arg_len, transport_, workspace_.staging_bytes);
       expected = Group::from(expected, 0);
-      const served_request o = serve_together(transport_.at(0), expected, in_, fetched);
+      const served_request o =
+          server_.serve_together(transport_, counters_, transport_.at(0), expected, server_.in(), fetched);
       helpers_.finish_spread(); // of a request that was not served
       publish_front(o.answered(), mine);
       count(o, expected);
     } else {
-      std::uint32_t rest = base::kNotPlain;
+      std::uint32_t long_bytes = server::kNotCached;
       if (Group::lane() == 0)
-        rest = answer_plain(mine, r, expected, front_.bytes());
-      if (unlikely(Group::ballot(Group::lane() == 0 && (rest != 0 || !front_.expects(r.arg_len))) != 0)) {
-        rest = Group::from(rest, 0);
+        long_bytes = server_.answer_cached(transport_, counters_, mine, r, expected, front_.bytes());
+      if (unlikely(Group::ballot(Group::lane() == 0 && (long_bytes != 0 || !front_.expects(r.arg_len))) != 0)) {
+        long_bytes = Group::from(long_bytes, 0);
         left_bytes_ = front_.bytes();
         front_.expect(Group::from(r.arg_len, 0), transport_, workspace_.staging_bytes);
-        if (rest == base::kNotPlain)
+        if (long_bytes == server::kNotCached)
           return false;
-        if (rest != 0) {
+        if (long_bytes != 0) {
           Group::sync();
-          helpers_.copy(transport_.front(mine).response, out_, rest, transport_.wide());
+          helpers_.copy(transport_.front(mine).response, server_.out(), long_bytes, transport_.aligned16());
           publish_front(true, mine);
         }
       }
@@ -267,14 +255,14 @@ private:
     const std::uint32_t ready = single ? 1 : there == ~0u ? 32 : lowest_bit(~there);
     std::uint32_t fetched = left_bytes_;
     if (!single) {
-      flush_counts();
+      counters_.count_now();
       fetched = fetch_several<Group>(workspace_, transport_, low_bits(ready), mine);
       if constexpr (Handlers::kDefers)
-        collect_completed(!handlers_.backlog()); // a backlog comes before these requests
+        control_.collect_completed(counters_, !handlers_.backlog()); // a backlog comes before these requests
     }
-    const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? in_ : workspace_.requests);
+    const std::uint32_t served = serve_in_order(ready, mine, fetched, single ? server_.in() : workspace_.requests);
     transport_.advance(served);
-    look_ = single ? few_at(transport_.cursor()) : transport_.window(); // after a batch: more are probably ready
+    look_ = single ? sector_window(transport_.cursor()) : transport_.window(); // after a batch: more are probably ready
     return served;
   }
 
@@ -283,7 +271,7 @@ private:
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t serve_in_order(std::uint32_t ready, const message &mine,
                                                           std::uint32_t fetched, std::uint8_t *bytes) {
     const std::uint32_t expected = Group::ballot(transport_.expected(mine));
-    const bool by_one = !Helpers::kAllThreadsCall && staged_out_;
+    const bool by_one = !Helpers::kAllThreadsCall && server_.stages_answers();
     for (std::uint32_t k = 0, batch_start = 0; k < ready; batch_start = k) {
       const long long begun = Group::common_cycles();
       batch_progress now{k, 0, 0, 0, 0};
@@ -293,8 +281,8 @@ private:
           now = serve_some(now, ready, expected, bytes, fetched, begun);
         if (now.done == first) { // this message needs the group
           const bool as_expected = expected >> first & 1u;
-          const served_request o =
-              serve_together(transport_.at(first), as_expected, bytes + first * kLookPitch, fetched);
+          const served_request o = server_.serve_together(transport_, counters_, transport_.at(first), as_expected,
+                                                          bytes + first * kLookPitch, fetched);
           count(o, as_expected);
           now.answered |= std::uint32_t{o.answered()} << first;
           now.later |= std::uint32_t{o.later} << first;
@@ -323,7 +311,8 @@ private:
         if (!Handlers::kDefers)
           counters_.post_busy(transport_.number(m));
         const std::uint8_t *const frame = bytes + now.done * kLookPitch;
-        const served_request o = serve_alone(m, copied_header<request>(frame), as_expected, frame, fetched, out_);
+        const served_request o = server_.serve_alone(transport_, counters_, m, copied_header<request>(frame),
+                                                     as_expected, frame, fetched, server_.out());
         if (unlikely(o.left))
           break;
         now.answered |= std::uint32_t{o.answered()} << now.done;
@@ -341,7 +330,8 @@ private:
     now = Group::from(now, 0);
     if (unlikely(now.long_bytes != 0)) {
       Group::sync();
-      helpers_.copy(transport_.response(transport_.at(now.done - 1)), out_, now.long_bytes, transport_.wide());
+      helpers_.copy(transport_.response(transport_.at(now.done - 1)), server_.out(), now.long_bytes,
+                    transport_.aligned16());
       Group::sync();
     }
     return now;
@@ -366,34 +356,44 @@ private:
       counters_.post_busy(transport_.number(mine));
     served_request o;
     if (taken)
-      o = serve_alone(mine, copied_header<request>(fetched_frame(lane)), expected, fetched_frame(lane), fetched, out);
+      o = server_.serve_alone(transport_, counters_, mine, copied_header<request>(fetched_frame(lane)), expected,
+                              fetched_frame(lane), fetched, out);
     const std::uint32_t left = Group::ballot(taken && o.left), done = mask & ~left;
     const std::uint32_t plain =
         Group::ballot(taken && !o.left && o.what == verdict::serve && o.status == 0 && expected);
     counters_.count_served(count_bits(plain));
-    for (std::uint32_t odd = done & ~plain; odd != 0; odd &= odd - 1) {
-      const served_request its = Group::from(o, lowest_bit(odd));
-      counters_.count(its.what, Group::from(expected, lowest_bit(odd)), its.status);
+    for (std::uint32_t exception_mask = done & ~plain; exception_mask != 0; exception_mask &= exception_mask - 1) {
+      const served_request value = Group::from(o, lowest_bit(exception_mask));
+      counters_.count(value.what, Group::from(expected, lowest_bit(exception_mask)), value.status);
     }
-    for (std::uint32_t tall = Group::ballot(taken && o.long_bytes != 0); tall != 0; tall &= tall - 1) {
-      const std::uint32_t k = lowest_bit(tall);
+    for (std::uint32_t long_mask = Group::ballot(taken && o.long_bytes != 0); long_mask != 0;
+         long_mask &= long_mask - 1) {
+      const std::uint32_t k = lowest_bit(long_mask);
       Group::sync();
       helpers_.copy(transport_.response(Group::from(mine, k)), workspace_.out + k * workspace_.out_pitch,
-                    Group::from(o.long_bytes, k), transport_.wide());
+                    Group::from(o.long_bytes, k), transport_.aligned16());
     }
     publish(done, Group::ballot(taken && o.answered()), mine);
-    for (std::uint32_t rest = left; rest != 0 && !stop_requested(); rest &= rest - 1) {
-      const std::uint32_t k = lowest_bit(rest);
+    for (std::uint32_t remaining = left; remaining != 0 && !stop_requested(); remaining &= remaining - 1) {
+      const std::uint32_t k = lowest_bit(remaining);
       const bool as_expected = Group::from(expected, k);
-      const served_request its = serve_together(Group::from(mine, k), as_expected, fetched_frame(k), fetched);
-      count(its, as_expected);
-      publish(1u << k, std::uint32_t{its.answered()} << k, mine);
+      const served_request value =
+          server_.serve_together(transport_, counters_, Group::from(mine, k), as_expected, fetched_frame(k), fetched);
+      count(value, as_expected);
+      publish(1u << k, std::uint32_t{value.answered()} << k, mine);
     }
   }
 
-  std::uint32_t look_ = 1; ///< number of messages of the next look
+  loop_workspace &workspace_;
+  const Handlers &handlers_;
+  Helpers &helpers_;
+  Transport transport_;
+  loop_counters<Group> counters_;
+  server server_;
+  loop_control<Group, Transport, Handlers, kAny> control_;
   front_fetcher<Group> front_;
   std::uint32_t left_bytes_ = 0; ///< fetched bytes of the request that serve_front left
+  std::uint32_t look_ = 1;       ///< number of messages of the next look
 };
 
 } // namespace cudaq::realtime::detail

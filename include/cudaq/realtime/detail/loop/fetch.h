@@ -10,7 +10,7 @@ namespace cudaq::realtime::detail {
 /// Bytes of a frame that can be read in whole words.
 template <class Transport>
 CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable_words(const Transport &transport) {
-  return transport.wide() ? transport.readable() & ~15u : transport.readable() & ~7u;
+  return transport.aligned16() ? transport.readable() & ~15u : transport.readable() & ~7u;
 }
 
 /// Fetches the first `bytes` bytes of up to 32 messages, all in flight at the same time. `from`: the calling lane's
@@ -29,10 +29,10 @@ CUDAQ_REALTIME_OUT_OF_LINE void gather(std::uint8_t *to, const std::uint8_t *fro
   for (std::uint32_t u = 0; u < kSteps; ++u) {
     const std::uint32_t k = Group::kWidth == 1 ? 0 : first_message + u * kStride;
     const std::uint32_t at = Group::kWidth == 1 ? u * sizeof(Word) : within;
-    const std::uint8_t *const its = Group::from(from, k);
-    taken |= std::uint32_t{its != nullptr && at < bytes} << u;
+    const std::uint8_t *const frame = Group::from(from, k);
+    taken |= std::uint32_t{frame != nullptr && at < bytes} << u;
     if ((taken >> u & 1u) != 0)
-      held[u] = load_frame<Word>(its + at);
+      held[u] = load_frame<Word>(frame + at);
   }
 #if defined(__CUDA_ARCH__)
 #pragma unroll
@@ -54,7 +54,7 @@ CUDAQ_REALTIME_HOST_DEVICE std::uint32_t fetch_several(loop_workspace &workspace
   const std::uint32_t bytes = kLookBytes < whole ? kLookBytes : whole;
   const std::uint8_t *const from = (mask >> Group::lane() & 1u) != 0 ? transport.request(mine) : nullptr;
   Group::sync(); // all lanes have read the last requests
-  if (transport.wide())
+  if (transport.aligned16())
     gather<Group, word16>(workspace.requests, from, bytes);
   else
     gather<Group, std::uint64_t>(workspace.requests, from, bytes);
@@ -71,11 +71,11 @@ public:
   /// Fetches the message at `from` to `in`, which no lane reads any more, and runs `meanwhile` during the read. Returns
   /// the header, valid in lane 0: the same that is at `in`.
   template <class Helpers, class Meanwhile>
-  CUDAQ_REALTIME_HOST_DEVICE request fetch(std::uint8_t *in, const std::uint8_t *from, bool wide, Helpers &helpers,
+  CUDAQ_REALTIME_HOST_DEVICE request fetch(std::uint8_t *in, const std::uint8_t *from, bool aligned16, Helpers &helpers,
                                            Meanwhile &&meanwhile) const {
     request r;
     if (unlikely(!at_once_)) {
-      helpers.fetch_while(in, from, bytes_, wide, meanwhile);
+      helpers.fetch_while(in, from, bytes_, aligned16, meanwhile);
       Group::sync();
       return copied_header<request>(in);
     }
@@ -102,7 +102,7 @@ public:
     const std::uint32_t little = kLookBytes < staging_bytes ? kLookBytes : staging_bytes;
     bytes_ = probable >= kLeastBytes && probable <= staging_bytes ? probable : little;
     bytes_ = bytes_ < whole ? bytes_ : whole;
-    at_once_ = Group::kWidth > 1 && transport.wide() && bytes_ <= Group::kWidth * sizeof(word16);
+    at_once_ = Group::kWidth > 1 && transport.aligned16() && bytes_ <= Group::kWidth * sizeof(word16);
   }
 
 private:

@@ -25,7 +25,7 @@ struct command_block {
   std::uint8_t *to;
   const std::uint8_t *from;
   std::uint32_t bytes;
-  bool wide;
+  bool aligned16;
   std::uint32_t first; ///< first thread that copies
   handler_call call;
   std::int32_t status;
@@ -42,26 +42,26 @@ public:
   __device__ helper_threads(command_block &current, std::uint8_t *staging, const dispatch_params &params)
       : command_(current), staging_(staging), grid_command_(params.command), grid_staging_(params.grid_staging) {}
 
-  __device__ void copy(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide) {
-    copy_together<command::copy>(to, from, bytes, wide);
+  __device__ void copy(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool aligned16) {
+    copy_together<command::copy>(to, from, bytes, aligned16);
   }
   /// The same from a slot, a whole number of words.
-  __device__ void fetch(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes, bool wide) {
-    copy_together<command::fetch>(to, slot, bytes, wide);
+  __device__ void fetch(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes, bool aligned16) {
+    copy_together<command::fetch>(to, slot, bytes, aligned16);
   }
   /// fetch() by the helper threads if there are enough of them, while the leader runs `meanwhile`.
   template <class Meanwhile>
-  __device__ void fetch_while(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes, bool wide,
+  __device__ void fetch_while(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes, bool aligned16,
                               Meanwhile &&meanwhile) {
     finish_spread();
     const bool helped = blockDim.x >= 4 * warp_thread_group::kWidth && bytes > kGroupCopyBytes;
     if (helped)
-      command_copy(command::fetch, to, slot, bytes, wide, warp_thread_group::kWidth);
+      command_copy(command::fetch, to, slot, bytes, aligned16, warp_thread_group::kWidth);
     meanwhile();
     if (helped)
       __syncthreads();
     else
-      fetch(to, slot, bytes, wide);
+      fetch(to, slot, bytes, aligned16);
   }
   /// Starts the copy of a frame in the block's staging for the other blocks, while the leader judges it. The frame must
   /// stay in the staging until finish_spread().
@@ -132,7 +132,7 @@ public:
       if (what == command::end)
         return;
       if (what != command::call)
-        run_copy(what, command_.to, command_.from, command_.bytes, command_.wide, threadIdx.x - command_.first,
+        run_copy(what, command_.to, command_.from, command_.bytes, command_.aligned16, threadIdx.x - command_.first,
                  blockDim.x - command_.first);
       else
         run(handlers);
@@ -168,27 +168,27 @@ public:
 
 private:
   template <command kWhat>
-  __device__ void copy_together(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide) {
+  __device__ void copy_together(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool aligned16) {
     finish_spread();
     if (blockDim.x <= warp_thread_group::kWidth || bytes <= kGroupCopyBytes) {
-      kWhat == command::fetch ? solo::fetch(to, from, bytes, wide) : solo::copy(to, from, bytes, wide);
+      kWhat == command::fetch ? solo::fetch(to, from, bytes, aligned16) : solo::copy(to, from, bytes, aligned16);
       return;
     }
-    command_copy(kWhat, to, from, bytes, wide, 0);
-    run_copy(kWhat, to, from, bytes, wide, threadIdx.x, blockDim.x);
+    command_copy(kWhat, to, from, bytes, aligned16, 0);
+    run_copy(kWhat, to, from, bytes, aligned16, threadIdx.x, blockDim.x);
     __syncthreads();
   }
   __device__ static void run_copy(command what, std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
-                                  bool wide, std::uint32_t rank, std::uint32_t size) {
+                                  bool aligned16, std::uint32_t rank, std::uint32_t size) {
     if (what == command::fetch)
-      copy_request(to, from, bytes, wide, rank, size);
+      copy_request(to, from, bytes, aligned16, rank, size);
     else
-      copy_bytes(to, from, bytes, wide, rank, size);
+      copy_bytes(to, from, bytes, aligned16, rank, size);
   }
-  __device__ void command_copy(command what, std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes, bool wide,
-                               std::uint32_t first) {
+  __device__ void command_copy(command what, std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
+                               bool aligned16, std::uint32_t first) {
     if (threadIdx.x == 0) {
-      command_.what = what, command_.bytes = bytes, command_.wide = wide, command_.first = first;
+      command_.what = what, command_.bytes = bytes, command_.aligned16 = aligned16, command_.first = first;
       command_.to = to, command_.from = from;
     }
     __syncthreads();

@@ -52,7 +52,7 @@ public:
     if (!Hooks::rx_poll(session_, &request, &response))
       return false;
     const auto both = reinterpret_cast<std::uint64_t>(request) | reinterpret_cast<std::uint64_t>(response);
-    if (request == nullptr || response == nullptr || request == response || both % (wide() ? 16 : 8) != 0) {
+    if (request == nullptr || response == nullptr || request == response || both % (aligned16() ? 16 : 8) != 0) {
       fault_ = kWrongFrames;
       return false;
     }
@@ -79,7 +79,7 @@ public:
   CUDAQ_REALTIME_HOST_DEVICE static std::uint32_t precompute_next() { return 0; }
   CUDAQ_REALTIME_HOST_DEVICE static void advance_one() {}
 
-  CUDAQ_REALTIME_HOST_DEVICE bool wide() const { return slot_size_ % 16 == 0; }
+  CUDAQ_REALTIME_HOST_DEVICE bool aligned16() const { return slot_size_ % 16 == 0; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_size() const { return slot_size_; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return slot_size_ - CUDAQ_RPC_HEADER_SIZE; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable() const { return slot_size_; }

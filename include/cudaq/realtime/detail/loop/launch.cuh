@@ -125,7 +125,7 @@ cudaError_t launch_in_order(const dispatch_params &params, std::uint32_t blocks,
                                          "instantiated in the program");
   const auto *symbol = reinterpret_cast<const void *>(kernel);
   const std::uint32_t memory = kernel_memory(params.ring.slot_size, 1) +
-                               (params.sharing == ring_sharing::routed ? routed_ring::kBytesBehind : 0);
+                               (params.sharing == ring_sharing::routed ? routed_ring::kTrailingBytes : 0);
   dispatch_params copy = params;
   void *arguments[] = {&copy};
   report.will_hold(Kernel::is_cooperative ? blocks : 1);

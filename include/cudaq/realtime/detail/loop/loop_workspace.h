@@ -42,19 +42,19 @@ template <class Group>
 struct no_helpers {
   static constexpr bool kAllThreadsCall = false;
   CUDAQ_REALTIME_HOST_DEVICE static void copy(std::uint8_t *to, const std::uint8_t *from, std::uint32_t bytes,
-                                              bool wide) {
-    copy_bytes(to, from, bytes, wide, Group::lane(), Group::kWidth);
+                                              bool aligned16) {
+    copy_bytes(to, from, bytes, aligned16, Group::lane(), Group::kWidth);
   }
   /// The same from a slot, a whole number of words.
   CUDAQ_REALTIME_HOST_DEVICE static void fetch(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes,
-                                               bool wide) {
-    copy_request(to, slot, bytes, wide, Group::lane(), Group::kWidth);
+                                               bool aligned16) {
+    copy_request(to, slot, bytes, aligned16, Group::lane(), Group::kWidth);
   }
   template <class Meanwhile>
   CUDAQ_REALTIME_HOST_DEVICE static void fetch_while(std::uint8_t *to, const std::uint8_t *slot, std::uint32_t bytes,
-                                                     bool wide, Meanwhile &&meanwhile) {
+                                                     bool aligned16, Meanwhile &&meanwhile) {
     meanwhile();
-    fetch(to, slot, bytes, wide);
+    fetch(to, slot, bytes, aligned16);
   }
   CUDAQ_REALTIME_HOST_DEVICE static std::uint8_t *out(std::uint8_t *staged) { return staged; }
   template <class Handlers>
@@ -83,5 +83,15 @@ struct loop_workspace {
   std::uint32_t out_pitch; ///< ANY: distance of the lanes' answers in `out`; 0: answers are written in the slot itself
   std::uint32_t result_len[32];
 };
+
+/// The counts of a loop. If its handlers answer later, all its executions share them.
+template <class Handlers>
+CUDAQ_REALTIME_HOST_DEVICE loop_report &counts_of([[maybe_unused]] const Handlers &handlers,
+                                                  [[maybe_unused]] loop_workspace &workspace) {
+  if constexpr (Handlers::kDefers)
+    return handlers.counts();
+  else
+    return workspace.counts;
+}
 
 } // namespace cudaq::realtime::detail

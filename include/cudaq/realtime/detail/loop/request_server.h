@@ -10,17 +10,17 @@ namespace cudaq::realtime::detail {
 
 template <class Group, class Transport, class Handlers, class Helpers>
 class request_server {
-protected:
+  using counters = loop_counters<Group>;
+
+public:
   using message = typename Transport::message;
 
-  CUDAQ_REALTIME_HOST_DEVICE request_server(const dispatch_params &params, loop_report *report,
-                                            loop_workspace &workspace, const Transport &transport,
-                                            const Handlers &handlers, Helpers &helpers)
-      : p_(params), workspace_(workspace), transport_(transport), handlers_(handlers), helpers_(helpers),
-        counters_(counts_of(handlers, workspace), report, params.caller_stats, Handlers::kDefers), in_(workspace.in),
+  CUDAQ_REALTIME_HOST_DEVICE request_server(const dispatch_params &params, loop_workspace &workspace,
+                                            const Transport &transport, const Handlers &handlers, Helpers &helpers)
+      : p_(params), workspace_(workspace), handlers_(handlers), helpers_(helpers), in_(workspace.in),
         out_(workspace.out), staged_out_(transport.slot_size() <= workspace.staging_bytes) {
     const std::uint32_t whole = transport.slot_size() & ~15u, brief = whole < kLookBytes ? whole : kLookBytes;
-    brief_end_ = transport.wide() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
+    brief_end_ = transport.aligned16() && brief >= 2 * sizeof(word16) ? brief - CUDAQ_RPC_HEADER_SIZE + 1 : 0;
   }
 
   /// The outcome of one request.
@@ -33,83 +33,67 @@ protected:
     CUDAQ_REALTIME_HOST_DEVICE bool answered() const { return what == verdict::serve || what == verdict::answer; }
   };
 
-  /// True if the request is valid and for the same function as the last one. Most requests are.
-  CUDAQ_REALTIME_HOST_DEVICE bool is_plain(const request &r, bool expected, std::uint32_t end) const {
-    return r.function_id == known_id_ && r.arg_len < end && r.magic == CUDAQ_RPC_MAGIC_REQUEST && expected;
-  }
-  CUDAQ_REALTIME_HOST_DEVICE judgement judge(const request &r, bool expected, const std::uint8_t *payload) {
-    if (likely(is_plain(r, expected, known_end_)))
-      return {verdict::serve, CUDAQ_RPC_OK, known_route_};
-    const judgement j = handlers_.judge(r, expected, transport_.max_payload(), payload, p_.rules);
-    if (j.what == verdict::serve && !p_.rules.check_schema && !by_key(j.route)) {
-      known_id_ = r.function_id;
-      known_route_ = j.route;
-      known_callee_ = handlers_.callee(j.route);
-      known_end_ = transport_.max_payload() + 1;
-      plain_end_ = staged_out_ ? known_end_ : 0;
-    }
-    return j;
-  }
+  /// Staging of the workspace, for the request and for the answer.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *in() const { return in_; }
+  CUDAQ_REALTIME_HOST_DEVICE std::uint8_t *out() const { return out_; }
+  /// Answers are staged in the workspace, not in the slot.
+  CUDAQ_REALTIME_HOST_DEVICE bool stages_answers() const { return staged_out_; }
 
-  static constexpr std::uint32_t kNotPlain = ~0u;
+  static constexpr std::uint32_t kNotCached = ~0u;
 
-  /// Lane 0 answers the message at the cursor, publication included, if it is plain: the short form of serve_alone.
-  /// `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotPlain if nothing was done; else the length
-  /// of the answer frame at out_, which the group has to copy and publish.
-  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_plain(const message &m, const request &r, bool expected,
-                                                        std::uint32_t fetched) {
-    if (unlikely(!is_plain(r, expected, plain_end_)))
-      return kNotPlain;
+  /// Lane 0 answers the message at the cursor, publication included, if it matches_cached: the short form of
+  /// serve_alone. `fetched` bytes of it are at in_. Returns 0 if the request is done; kNotCached if nothing was done;
+  /// else the length of the answer frame at out_, which the group has to copy and publish.
+  CUDAQ_REALTIME_HOST_DEVICE std::uint32_t answer_cached(const Transport &transport, counters &counts, const message &m,
+                                                         const request &r, bool expected, std::uint32_t fetched) {
+    if (unlikely(!matches_cached(r, expected, cached_end_)))
+      return kNotCached;
     if (defers(known_route_)) {
-      accept(m, known_route_);
-      counters_.count_accepted(true);
+      accept(transport, m, known_route_);
+      counts.count_accepted(true);
       return 0;
     }
     if (unlikely(CUDAQ_RPC_HEADER_SIZE + r.arg_len > fetched))
-      return kNotPlain;
+      return kNotCached;
     if (Handlers::kDefers) // only here: nothing is posted before a launch
-      counters_.post_busy(transport_.number(m));
+      counts.post_busy(transport.number(m));
     // The length is stored before the result, where the frame's header goes later: one load reads the length and the
     // first bytes of the result.
     auto *const length = reinterpret_cast<std::uint32_t *>(out_ + sizeof(word16));
     *length = 0;
     std::int32_t status = handlers_.call(known_callee_, in_ + CUDAQ_RPC_HEADER_SIZE, out_ + CUDAQ_RPC_HEADER_SIZE,
-                                         r.arg_len, transport_.max_payload(), length);
+                                         r.arg_len, transport.max_payload(), length);
     word16 got;
     std::memcpy(&got, __builtin_assume_aligned(length, 16), sizeof(got));
     std::uint32_t result_len = got.part[0], long_bytes = 0;
     std::uint64_t begin;
     std::memcpy(&begin, got.part + 2, 8);
     if (likely(result_len < brief_end_)) {
-      write_brief(transport_.front(m).response, r, status, result_len, begin, out_ + CUDAQ_RPC_HEADER_SIZE);
-      transport_.send_front(m);
+      write_brief(transport.front(m).response, r, status, result_len, begin, out_ + CUDAQ_RPC_HEADER_SIZE);
+      transport.send_front(m);
     } else {
-      status = settle(known_route_, status, result_len);
+      status = settle(transport.max_payload(), known_route_, status, result_len);
       write_response(out_, r, status, result_len);
       long_bytes = CUDAQ_RPC_HEADER_SIZE + result_len;
     }
     if (likely(status == CUDAQ_RPC_OK))
-      uncounted_ = 1; // counted later: neither this answer nor the next look waits for it
+      counts.count_served_later(); // neither this answer nor the next look waits for it
     else
-      counters_.count(verdict::serve, true, status);
+      counts.count(verdict::serve, true, status);
     return long_bytes;
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void flush_counts() {
-    counters_.count_served(uncounted_);
-    uncounted_ = 0;
   }
 
   /// One lane completes a request by itself, up to its publication. `fetched` bytes of it are at `bytes`. The answer is
   /// staged at `out`, which may be the slot itself.
-  CUDAQ_REALTIME_HOST_DEVICE served_request serve_alone(const message &m, const request &r, bool expected,
-                                                        const std::uint8_t *bytes, std::uint32_t fetched,
-                                                        std::uint8_t *out) {
-    const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
+  CUDAQ_REALTIME_HOST_DEVICE served_request serve_alone(const Transport &transport, counters &counts, const message &m,
+                                                        const request &r, bool expected, const std::uint8_t *bytes,
+                                                        std::uint32_t fetched, std::uint8_t *out) {
+    const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE, transport.max_payload());
     served_request o{j.what, false, false, j.status, 0};
     std::uint32_t result_len = 0;
     if (j.what == verdict::serve) {
       if (defers(j.route)) {
-        accept(m, j.route);
+        accept(transport, m, j.route);
         o.later = true;
         return o;
       }
@@ -118,18 +102,18 @@ protected:
         return o;
       }
       if (Handlers::kDefers) // only here: nothing is posted before a launch
-        counters_.post_busy(transport_.number(m));
+        counts.post_busy(transport.number(m));
       std::uint32_t &length = workspace_.result_len[Group::lane()];
       length = 0;
       const auto callee = j.route == known_route_ ? known_callee_ : handlers_.callee(j.route);
       o.status = handlers_.call(callee, bytes + CUDAQ_RPC_HEADER_SIZE, out + CUDAQ_RPC_HEADER_SIZE, r.arg_len,
-                                transport_.max_payload(), &length);
+                                transport.max_payload(), &length);
       result_len = length;
-      o.status = settle(j.route, o.status, result_len);
+      o.status = settle(transport.max_payload(), j.route, o.status, result_len);
     } else if (j.what != verdict::answer) {
       return o;
     }
-    std::uint8_t *const to = transport_.response(m);
+    std::uint8_t *const to = transport.response(m);
     const std::uint32_t whole = CUDAQ_RPC_HEADER_SIZE + result_len;
     if (out != to && result_len < brief_end_) {
       std::uint64_t begin;
@@ -147,6 +131,74 @@ protected:
     return o;
   }
 
+  /// The whole group completes one request, up to its publication. The caller counts it.
+  CUDAQ_REALTIME_HOST_DEVICE served_request serve_together(const Transport &transport, counters &counts,
+                                                           const message &m, bool expected, std::uint8_t *bytes,
+                                                           std::uint32_t fetched) {
+    const request r = copied_header<request>(bytes);
+    const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE, transport.max_payload());
+    Group::sync(); // all lanes have the header: in_ may be written
+    served_request o{j.what, false, false, j.status, 0};
+    if (!o.answered())
+      return o;
+    if (j.what == verdict::serve && defers(j.route)) {
+      if (Group::lane() == 0)
+        accept(transport, m, j.route);
+      o.later = true;
+      return o;
+    }
+    std::uint8_t *const out = staged_out_ ? helpers_.out(out_) : transport.response(m);
+    std::uint32_t result_len = 0;
+    if (j.what == verdict::serve) {
+      const std::uint32_t needed = CUDAQ_RPC_HEADER_SIZE + r.arg_len;
+      const std::uint8_t *in = bytes;
+      if (needed > fetched) { // the copy is in whole words; the stride of a slot is a multiple of them
+        in = needed <= workspace_.staging_bytes ? in_ : transport.request(m);
+        if (in == in_) {
+          helpers_.fetch(in_, transport.request(m), transport.aligned16() ? round16(needed) : (needed + 7) & ~7u,
+                         transport.aligned16());
+          Group::sync();
+          if (Group::lane() == 0) // the header that was judged: the slot's may be another one by now
+            write_header(in_, r);
+        }
+        Group::sync();
+      }
+      if (Group::lane() == 0)
+        counts.post_busy(transport.number(m));
+      o.status = helpers_.call(
+          handlers_, {j.route, r.arg_len, transport.max_payload(), in, out, needed <= workspace_.staging_bytes},
+          result_len);
+      o.status = settle(transport.max_payload(), j.route, o.status, result_len);
+    }
+    if (Group::lane() == 0)
+      write_response(out, r, o.status, result_len);
+    Group::sync();
+    if (staged_out_)
+      helpers_.copy(transport.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport.aligned16());
+    Group::sync();
+    return o;
+  }
+
+private:
+  /// True if the request is valid and for the same function as the last one. Most requests are.
+  CUDAQ_REALTIME_HOST_DEVICE bool matches_cached(const request &r, bool expected, std::uint32_t end) const {
+    return r.function_id == known_id_ && r.arg_len < end && r.magic == CUDAQ_RPC_MAGIC_REQUEST && expected;
+  }
+  CUDAQ_REALTIME_HOST_DEVICE judgement judge(const request &r, bool expected, const std::uint8_t *payload,
+                                             std::uint32_t max_payload) {
+    if (likely(matches_cached(r, expected, known_end_)))
+      return {verdict::serve, CUDAQ_RPC_OK, known_route_};
+    const judgement j = handlers_.judge(r, expected, max_payload, payload, p_.rules);
+    if (j.what == verdict::serve && !p_.rules.check_schema && !by_key(j.route)) {
+      known_id_ = r.function_id;
+      known_route_ = j.route;
+      known_callee_ = handlers_.callee(j.route);
+      known_end_ = max_payload + 1;
+      cached_end_ = staged_out_ ? known_end_ : 0;
+    }
+    return j;
+  }
+
   /// Writes a frame with a result shorter than brief_end_, in whole 16-byte words. The result is at `result`; `begin`
   /// holds its first 8 bytes.
   CUDAQ_REALTIME_HOST_DEVICE static void write_brief(std::uint8_t *to, const request &r, std::int32_t status,
@@ -161,63 +213,10 @@ protected:
       store_word16(to + CUDAQ_RPC_HEADER_SIZE + at, *reinterpret_cast<const word16 *>(result + at));
   }
 
-  /// The whole group completes one request, up to its publication. The caller counts it.
-  CUDAQ_REALTIME_HOST_DEVICE served_request serve_together(const message &m, bool expected, std::uint8_t *bytes,
-                                                           std::uint32_t fetched) {
-    const request r = copied_header<request>(bytes);
-    const judgement j = judge(r, expected, bytes + CUDAQ_RPC_HEADER_SIZE);
-    Group::sync(); // all lanes have the header: in_ may be written
-    served_request o{j.what, false, false, j.status, 0};
-    if (!o.answered())
-      return o;
-    if (j.what == verdict::serve && defers(j.route)) {
-      if (Group::lane() == 0)
-        accept(m, j.route);
-      o.later = true;
-      return o;
-    }
-    std::uint8_t *const out = staged_out_ ? helpers_.out(out_) : transport_.response(m);
-    std::uint32_t result_len = 0;
-    if (j.what == verdict::serve) {
-      const std::uint32_t needed = CUDAQ_RPC_HEADER_SIZE + r.arg_len;
-      const std::uint8_t *in = bytes;
-      if (needed > fetched) { // the copy is in whole words; the stride of a slot is a multiple of them
-        in = needed <= workspace_.staging_bytes ? in_ : transport_.request(m);
-        if (in == in_) {
-          helpers_.fetch(in_, transport_.request(m), transport_.wide() ? round16(needed) : (needed + 7) & ~7u,
-                         transport_.wide());
-          Group::sync();
-          if (Group::lane() == 0) // the header that was judged: the slot's may be another one by now
-            write_header(in_, r);
-        }
-        Group::sync();
-      }
-      if (Group::lane() == 0)
-        counters_.post_busy(transport_.number(m));
-      o.status = helpers_.call(
-          handlers_, {j.route, r.arg_len, transport_.max_payload(), in, out, needed <= workspace_.staging_bytes},
-          result_len);
-      o.status = settle(j.route, o.status, result_len);
-    }
-    if (Group::lane() == 0)
-      write_response(out, r, o.status, result_len);
-    Group::sync();
-    if (staged_out_)
-      helpers_.copy(transport_.response(m), out, CUDAQ_RPC_HEADER_SIZE + result_len, transport_.wide());
-    Group::sync();
-    return o;
-  }
-  CUDAQ_REALTIME_HOST_DEVICE void count(const served_request &o, bool expected) {
-    if (o.later)
-      counters_.count_accepted(expected);
-    else
-      counters_.count(o.what, expected, o.status);
-  }
-
   /// Replaces an answer that the ring or the schema does not allow by a protocol error. Returns the status.
-  CUDAQ_REALTIME_HOST_DEVICE std::int32_t settle(std::uint32_t route, std::int32_t status,
+  CUDAQ_REALTIME_HOST_DEVICE std::int32_t settle(std::uint32_t max_payload, std::uint32_t route, std::int32_t status,
                                                  std::uint32_t &result_len) const {
-    if (result_len > transport_.max_payload())
+    if (result_len > max_payload)
       status = CUDAQ_RPC_ERR_RESULT_TOO_LARGE;
     else if (p_.rules.check_schema && status == CUDAQ_RPC_OK && handlers_.contradicts(route, result_len))
       status = CUDAQ_RPC_ERR_SCHEMA_MISMATCH;
@@ -227,23 +226,6 @@ protected:
     return status;
   }
 
-  const dispatch_params &p_;
-  loop_workspace &workspace_;
-  Transport transport_;
-  const Handlers &handlers_;
-  Helpers &helpers_;
-  loop_counters<Group> counters_;
-  std::uint8_t *const in_, *const out_; ///< staging of the workspace
-  const bool staged_out_;               ///< answers are staged in the workspace, not in the slot
-  std::uint32_t brief_end_;             ///< shorter results go with the header, in whole words inside the slot
-
-private:
-  CUDAQ_REALTIME_HOST_DEVICE static loop_report &counts_of(const Handlers &handlers, loop_workspace &workspace) {
-    if constexpr (Handlers::kDefers)
-      return handlers.counts();
-    else
-      return workspace.counts;
-  }
   CUDAQ_REALTIME_HOST_DEVICE bool defers([[maybe_unused]] std::uint32_t route) const {
     if constexpr (Handlers::kDefers)
       return handlers_.defers(route);
@@ -257,17 +239,24 @@ private:
     else
       return false;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void accept([[maybe_unused]] const message &m, [[maybe_unused]] std::uint32_t route) {
+  CUDAQ_REALTIME_HOST_DEVICE void accept([[maybe_unused]] const Transport &transport, [[maybe_unused]] const message &m,
+                                         [[maybe_unused]] std::uint32_t route) {
     if constexpr (Handlers::kDefers)
-      handlers_.accept(transport_.number(m), route);
+      handlers_.accept(transport.number(m), route);
   }
 
   using callee_type = decltype(std::declval<const Handlers &>().callee(0));
 
-  std::uint32_t uncounted_ = 0; ///< plain answers that are not counted yet
+  const dispatch_params &p_;
+  loop_workspace &workspace_;
+  const Handlers &handlers_;
+  Helpers &helpers_;
+  std::uint8_t *const in_, *const out_;
+  const bool staged_out_;
+  std::uint32_t brief_end_; ///< shorter results go with the header, in whole words inside the slot
   // The function served last. known_end_: its valid requests have a smaller arg_len; 0: no such function yet.
-  // plain_end_: the same for requests that answer_plain serves.
-  std::uint32_t known_id_ = 0, known_end_ = 0, plain_end_ = 0, known_route_ = function_index_view::kNone;
+  // cached_end_: the same for requests that answer_cached serves.
+  std::uint32_t known_id_ = 0, known_end_ = 0, cached_end_ = 0, known_route_ = function_index_view::kNone;
   callee_type known_callee_ = {};
 };
 

@@ -7,7 +7,7 @@
 //   window()             number of messages that one look can find, at most the group's width; lower lanes look
 //   poll(k, m)           true, and m is filled in, if message k is there
 //   at(k)                message k of the last look, as far as request() and response() need it; any lane
-//   request(m)           its frame: readable() bytes may be read, aligned to 16 if wide(), else to 8
+//   request(m)           its frame: readable() bytes may be read, aligned to 16 if aligned16(), else to 8
 //   response(m)          where the answer goes: slot_size() bytes
 //   send(m)              publishes the answer and gives the request's place back (a NIC: post send, repost receive)
 //   discard(m)           gives the place back without an answer
@@ -43,10 +43,10 @@ public:
 
   CUDAQ_REALTIME_HOST_DEVICE ring_transport(const slot_ring &r, std::uint32_t first)
       : ring_(r.template with_scope<Scope>()), cursor_(first) {
-    wide_ = (reinterpret_cast<std::uint64_t>(r.rx_data) | reinterpret_cast<std::uint64_t>(r.tx_data) | r.rx_stride |
-             r.tx_stride) %
-                16 ==
-            0;
+    aligned16_ = (reinterpret_cast<std::uint64_t>(r.rx_data) | reinterpret_cast<std::uint64_t>(r.tx_data) |
+                  r.rx_stride | r.tx_stride) %
+                     16 ==
+                 0;
     here_ = ring_.slot(cursor_);
   }
 
@@ -82,7 +82,7 @@ public:
     here_ = next_;
   }
 
-  CUDAQ_REALTIME_HOST_DEVICE bool wide() const { return wide_; }
+  CUDAQ_REALTIME_HOST_DEVICE bool aligned16() const { return aligned16_; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t slot_size() const { return ring_.slot_size; }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t max_payload() const { return ring_.max_payload(); }
   CUDAQ_REALTIME_HOST_DEVICE std::uint32_t readable() const {
@@ -154,7 +154,7 @@ private:
   std::uint32_t cursor_, next_slot_ = 0;
   std::uint32_t end_ = 0;    ///< ANY: end of the look, which does not wrap; FIFO: 0
   std::uint32_t sought_ = 0; ///< distance from the cursor at which the next seek() continues
-  bool wide_ = false;
+  bool aligned16_ = false;
 };
 
 } // namespace cudaq::realtime::detail

@@ -41,11 +41,11 @@ public:
   }
   CUDAQ_REALTIME_HOST_DEVICE void send(const message &m) const {
     base::send(m);
-    inbox_.tell_answered(m.slot, m.sequence);
+    inbox_.post_answered(m.slot, m.sequence);
   }
   CUDAQ_REALTIME_HOST_DEVICE void discard(const message &m) const {
     base::discard(m);
-    inbox_.tell_answered(m.slot, m.sequence);
+    inbox_.post_answered(m.slot, m.sequence);
   }
   CUDAQ_REALTIME_HOST_DEVICE void advance(std::uint32_t n) {
     base::advance(n);

@@ -42,9 +42,9 @@ struct warp_thread_group {
 #pragma unroll
     for (std::size_t w = 0; w < kWords; ++w)
       words[w] = __shfl_sync(~0u, words[w], static_cast<int>(k));
-    T its;
-    std::memcpy(&its, words, sizeof(T));
-    return its;
+    T value;
+    std::memcpy(&value, words, sizeof(T));
+    return value;
   }
   /// The clock of the calling lane. Lanes may differ, so decisions of the whole group use common_cycles.
   __device__ static long long cycles() { return clock64(); }

@@ -5,7 +5,7 @@
 //
 //   router      put(position, sequence, slot)           the next request of this dispatcher is in `slot`
 //   dispatcher  taken(position, sequence, slot)         true: serves the slot, publishes tx, clears rx
-//   dispatcher  tell_answered(slot, sequence)           only after that: else the router takes the answered request
+//   dispatcher  post_answered(slot, sequence)           only after that: else the router takes the answered request
 //                                                       for a new one
 //   router      answered(slot) == sequence              the router may read the slot's rx flag again, after this
 //
@@ -47,7 +47,7 @@ struct ring_inbox {
     slot = static_cast<std::uint32_t>(entry) & (kMostSlots - 1);
     return entry >> 24 == sequence;
   }
-  CUDAQ_REALTIME_HOST_DEVICE void tell_answered(std::uint32_t slot, std::uint64_t sequence) const {
+  CUDAQ_REALTIME_HOST_DEVICE void post_answered(std::uint32_t slot, std::uint64_t sequence) const {
     store_release(answers[slot], sequence);
   }
 };
