@@ -30,7 +30,7 @@ public:
   std::uint8_t *device() const { return device_; }
   cudaq_mapping_source_t source() const { return source_; }
   /// A new descriptor of memory that is exportable, and what another process must know of it. The caller closes it.
-  virtual status_or_reason export_to(exported_memory & /*out*/, int & /*descriptor*/) const {
+  virtual expected<> export_to(exported_memory & /*out*/, int & /*descriptor*/) const {
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "memory mapped by %s cannot be mapped by another process",
                        name_of(source_));
   }
@@ -41,15 +41,14 @@ protected:
   std::uint8_t *host_ = nullptr, *device_ = nullptr;
 
 private:
-  friend status_or_reason map_device_memory(const mapping_request &, std::unique_ptr<mapped_device_memory> &,
-                                            std::string &);
+  friend expected<> map_device_memory(const mapping_request &, std::unique_ptr<mapped_device_memory> &, std::string &);
   cudaq_mapping_source_t source_;
   int ordering_ = 0;
 };
 
 /// Tries all ways in order. `why`: what each way before the taken one misses; if none works, the returned reason says
 /// this of all of them.
-status_or_reason map_device_memory(const mapping_request &request, std::unique_ptr<mapped_device_memory> &out,
-                                   std::string &why);
+expected<> map_device_memory(const mapping_request &request, std::unique_ptr<mapped_device_memory> &out,
+                             std::string &why);
 
 } // namespace cudaq::realtime::detail

@@ -4,8 +4,8 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
-                                                    std::uint32_t result_len) {
+expected<> host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
+                                              std::uint32_t result_len) {
   const used_jobs::use jobs(jobs_);
   if (!jobs && max_result_len_.peek() == 0)
     return make_reason(CUDAQ_ERR_STATE, "the dispatcher was never started: it has no jobs");

@@ -38,7 +38,7 @@ void host_dispatcher::note_exit(thread_counters &here) {
   request_stop();
 }
 
-status_or_reason host_dispatcher::exit_reason() const {
+expected<> host_dispatcher::exit_reason() const {
   const std::uint64_t function = exited_in_.load();
   if (function == 0)
     return {};

@@ -28,12 +28,12 @@ qec::shot_set load_config_shots(const qec::decoding_config &config, const std::s
                                 const std::string &folder) {
   const std::string name = config.shot_set_name(noise);
   auto loaded = qec::load_shot_set(folder, name);
-  if (!loaded) {
+  if (loaded.failed()) {
     const auto names = qec::list_shot_sets(folder);
     throw usage_error(
         fmt::format("{}\nsets in {}: {}\nsets of all configurations: make_data.py --pipeline FOLDER --noise {} (it is "
                     "beside the recorded sets), then --data FOLDER",
-                    loaded.error, folder, fmt::join(names, ", "), noise));
+                    loaded.text(), folder, fmt::join(names, ", "), noise));
   }
   const qec::shot_set &set = *loaded;
   if (set.shots == 0 || set.num_detectors != config.num_detectors())
@@ -65,11 +65,11 @@ qec::local_rule local_rule_named(const std::string &name) {
 }
 
 std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine) const {
-  qec::predecoder_result first = qec::make_predecoder(engine, shots_.dem_text, rule_);
+  auto first = qec::make_predecoder(engine, shots_.dem_text, rule_);
   qec::decoder_result second = qec::make_decoder(decoder_, shots_.dem_text);
-  if (!first || !second)
-    throw usage_error(fmt::format("{}: {}", shots_.name, first ? second.error : first.error));
-  return std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance));
+  if (first.failed() || !second)
+    throw usage_error(fmt::format("{}: {}", shots_.name, first.ok() ? second.error : first.text()));
+  return std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance));
 }
 
 void pipeline_shots::decode_offline() {

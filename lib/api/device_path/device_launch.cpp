@@ -17,17 +17,17 @@ thread_local const device_back_end *launching = nullptr;
 
 const char *device_back_end::caller_is_inside() const { return launching == this ? "the launch function" : nullptr; }
 
-status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+expected<> device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &state) {
   state.reserved_blocks = manager_.add_resident(this, config_.device_id, blocks());
-  if (status_or_reason refused = set_caller_flag(0))
-    return refused;
+  if (expected<> result = set_caller_flag(0); result.failed())
+    return result;
   if (const cudaError_t error = cudaStreamSynchronize(control_stream_)) {
-    set_caller_flag(flag_before_);
+    (void)set_caller_flag(flag_before_);
     return cuda_failed("clearing shutdown_flag", error);
   }
   // From here to the end of the start nothing may throw: a kernel may run.
   cudaError_t said = cudaSuccess;
-  status_or_reason threw;
+  expected<> result;
   const auto take_over = [&] { // whatever the launch function has launched
     own_kernel_.store(state.taken == 0);
     if (state.resident_blocks != 0) // the blocks that the library's kernel really occupies
@@ -42,13 +42,13 @@ status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_
     (void)end_failed_launch({CUDAQ_ERR_INTERNAL, ""});
     throw;
   } catch (...) {
-    threw = make_reason(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
+    result = make_reason(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
   }
   if (said == cudaSuccess)
     said = static_cast<cudaError_t>(state.error);
   take_over();
-  if (threw)
-    return end_failed_launch(threw);
+  if (result.failed())
+    return end_failed_launch(result.reason());
   if (said == cudaSuccess && shared() && state.taken == 0)
     return end_failed_launch(make_reason(CUDAQ_ERR_UNSUPPORTED,
                                          "config->shared_ring_mode is %u: the launch function launched no kernel of "
@@ -120,7 +120,7 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
 
 /// The library's CUDA runtime does not see launch errors of the program's runtime. Therefore start verifies that the
 /// kernel runs: the library's kernel must post a heartbeat, another kernel must be on its stream.
-status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_state_t &state) {
+expected<> device_back_end::prove_running(const cudaq_dispatch_launch_state_t &state) {
   const bool ours = state.taken != 0;
   const auto queued = [&] { return stream_state(kernel_stream_) == cudaErrorNotReady; };
   if (ours)
@@ -131,7 +131,7 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
       (now == cudaErrorNotReady || now == cudaSuccess)) // success: the caller's flag has ended the kernel already
     return {};
   if (now == cudaErrorNotReady) {
-    raise_shutdown();
+    (void)raise_shutdown();
     char what[64];
     if (launches_graphs())
       std::snprintf(what, sizeof(what), "any of the blocks of %u schedulers", state.graphs.members);
@@ -145,10 +145,10 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
         config_.device_id, what);
   }
   under_way_.store(0);
-  set_caller_flag(flag_before_);
+  (void)set_caller_flag(flag_before_);
   if (now == cudaSuccess)
-    if (status_or_reason found = gave_up())
-      return found;
+    if (expected<> result = gave_up(); result.failed())
+      return result;
   if (now != cudaSuccess)
     return cuda_failed("the dispatch kernel ended immediately", now);
   return make_reason(CUDAQ_ERR_CUDA, "the launch function left no running kernel on its stream: its launch failed (see "
@@ -156,13 +156,13 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
 }
 
 /// A launch function that reports an error may still have launched a kernel: it is stopped here.
-status_or_reason device_back_end::end_failed_launch(status_or_reason why) {
-  status_or_reason not_told;
-  if (stream_state(kernel_stream_) == cudaErrorNotReady && !end_kernel(steady_clock::now() + kProofDeadline, not_told))
+expected<> device_back_end::end_failed_launch(reason why) {
+  expected<> result;
+  if (stream_state(kernel_stream_) == cudaErrorNotReady && !end_kernel(steady_clock::now() + kProofDeadline, result))
     return make_reason(CUDAQ_ERR_TIMEOUT, "%s; the work that it left on its stream did not end within 5 s",
                        why.text.c_str());
   under_way_.store(0);
-  set_caller_flag(flag_before_);
+  (void)set_caller_flag(flag_before_);
   return why;
 }
 
