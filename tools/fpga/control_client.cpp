@@ -18,15 +18,15 @@ constexpr auto kRetryAfter = std::chrono::milliseconds(200);
 control_client::control_client(const std::string &address, std::uint32_t port, std::chrono::nanoseconds timeout)
     : where_(fmt::format("{}:{}", address, port)), timeout_(timeout) {
   detail::udp_address fpga, own;
-  detail::status_or_reason refused = detail::udp_address_of("--hsb-ip", address, port, fpga);
-  if (!refused)
-    refused = detail::own_address_towards(fpga, own);
-  if (!refused)
-    refused = socket_.open(own, 0);
-  if (!refused)
-    refused = socket_.connect(fpga);
-  if (refused)
-    throw api_error(refused.text);
+  detail::expected<> result = detail::udp_address_of("--hsb-ip", address, port, fpga);
+  if (result.ok())
+    result = detail::own_address_towards(fpga, own);
+  if (result.ok())
+    result = socket_.open(own, 0);
+  if (result.ok())
+    result = socket_.connect(fpga);
+  if (result.failed())
+    throw api_error(result.text());
 }
 
 void control_client::write(std::uint32_t address, std::uint32_t value) {

@@ -26,13 +26,13 @@ class control_socket {
 public:
   control_socket(const fpga_options &o) {
     detail::udp_address own;
-    detail::status_or_reason refused =
+    detail::expected<> result =
         detail::udp_address_of("--own-address", o.own_address.empty() ? "127.0.0.1" : o.own_address,
                                static_cast<std::uint32_t>(o.control_port), own);
-    if (!refused)
-      refused = socket_.open(own, 0);
-    if (refused)
-      throw api_error(fmt::format("--control-port {}: {}", o.control_port, refused.text));
+    if (result.ok())
+      result = socket_.open(own, 0);
+    if (result.failed())
+      throw api_error(fmt::format("--control-port {}: {}", o.control_port, result.text()));
   }
   [[nodiscard]] std::uint32_t port() const { return socket_.port(); }
   void wait() const { socket_.wait(true, kSleep); }

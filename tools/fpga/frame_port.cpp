@@ -13,9 +13,9 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-void require(const detail::status_or_reason &refused, const frame_destination &to) {
-  if (refused)
-    throw api_error(fmt::format("{} {}:{}: {}", to.transport, to.address, to.port, refused.text));
+void require(const detail::expected<> &result, const frame_destination &to) {
+  if (result.failed())
+    throw api_error(fmt::format("{} {}:{}: {}", to.transport, to.address, to.port, result.text()));
 }
 
 std::unique_ptr<detail::datagram_wire> wire_of(const frame_destination &to) {

@@ -37,8 +37,8 @@ double ticks_of(double rate) { return rate == 0 ? 0 : std::round(1e6 / rate * kT
 
 std::uint32_t ip_of(const std::string &text) {
   detail::udp_address address;
-  if (const detail::status_or_reason refused = detail::udp_address_of("--bridge-ip", text, 1, address))
-    throw usage_error(refused.text);
+  if (const detail::expected<> result = detail::udp_address_of("--bridge-ip", text, 1, address); result.failed())
+    throw usage_error(result.text());
   if (!address.is_v4())
     throw usage_error(fmt::format("--bridge-ip {}: an IPv4 address is accepted", text));
   return ntohl(address.v4());

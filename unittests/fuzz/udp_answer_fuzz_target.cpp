@@ -34,7 +34,7 @@ struct arrived_frame {
 class made_up_wire final : public datagram_wire {
 public:
   explicit made_up_wire(std::deque<arrived_frame> &queue) : queue_(queue) {}
-  status_or_reason prepare(udp_socket &) override { return {}; }
+  expected<> prepare(udp_socket &) override { return {}; }
   std::unique_ptr<frame_receiver> make_receiver() override { return std::make_unique<receiver>(queue_); }
   std::unique_ptr<frame_sender> make_sender() override { return std::make_unique<sender>(); }
 

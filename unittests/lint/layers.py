@@ -42,7 +42,7 @@ BELOW = {
     "lib/transport/gpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/route": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/ucx": {"lib/transport/provider", "lib/transport/route", "lib/base", f"{DETAIL}/base", "include"},
-    "lib/qec/decoding": {"include"},
+    "lib/qec/decoding": {"lib/base", "include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
     "lib/qec/shots": {"lib/qec/decoding", "include"},

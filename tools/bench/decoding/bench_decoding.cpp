@@ -55,13 +55,17 @@ std::vector<named_decoder> make_cases(const bench_decoding_options &o, const std
   std::vector<named_decoder> cases;
   const auto add = [&](const std::string &name, const std::string &decoder, const char *predecoder,
                        qec::local_rule rule) {
-    qec::predecoder_result first;
-    if (predecoder != nullptr && !(first = qec::make_predecoder(predecoder, dem, rule)))
-      throw usage_error(fmt::format("--dem {}: {}", o.dem_file, first.error));
+    std::unique_ptr<qec::predecoder> first;
+    if (predecoder != nullptr) {
+      auto made = qec::make_predecoder(predecoder, dem, rule);
+      if (made.failed())
+        throw usage_error(fmt::format("--dem {}: {}", o.dem_file, made.text()));
+      first = std::move(*made);
+    }
     qec::decoder_result second = qec::make_decoder(decoder, dem);
     if (!second)
       throw usage_error(fmt::format("--dem {}: {}", o.dem_file, second.error));
-    cases.push_back({name, {std::move(first.instance), std::move(second.instance)}});
+    cases.push_back({name, {std::move(first), std::move(second.instance)}});
   };
   for (const std::string &decoder : o.decoders)
     add(decoder, decoder, nullptr, qec::local_rule::isolated);
@@ -277,8 +281,8 @@ int run_bench_decoding(const bench_decoding_options &o, const output &out) {
     throw usage_error(fmt::format("--dem {}: cannot be read", o.dem_file));
   const std::string dem = text.str();
   const auto model = qec::parse_dem(dem);
-  if (!model)
-    throw usage_error(fmt::format("--dem {}: {}", o.dem_file, model.error));
+  if (model.failed())
+    throw usage_error(fmt::format("--dem {}: {}", o.dem_file, model.text()));
   const qec::model_sampler sampler(*model);
   if (o.errors != 0 && !sampler.can_sample(o.errors))
     throw usage_error(fmt::format("--errors {}: {} has too few errors for sets of so many", o.errors, o.dem_file));

@@ -108,8 +108,8 @@ public:
 
   void local(const qec::decoding_config &c, const qec::shot_set &set) {
     const auto graph = qec::detector_graph::from_text(set.dem_text, qec::local_rule::isolated);
-    if (!graph)
-      throw std::runtime_error(graph.error);
+    if (graph.failed())
+      throw std::runtime_error(graph.text());
     const auto on_device = std::make_shared<const gpu::device_graph>(*graph);
     const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
                                         static_cast<std::uint32_t>(set.num_observables)};
@@ -141,13 +141,13 @@ public:
   void decode_stage(const qec::decoding_config &c, const qec::shot_set &set) {
     qec::decode_stage stage(std::make_unique<no_matcher>(set));
     auto made = qec::make_predecoder("local", set.dem_text);
-    if (!made)
-      throw std::runtime_error(made.error);
+    if (made.failed())
+      throw std::runtime_error(made.text());
     const std::uint64_t shots = std::min<std::uint64_t>(set.shots, 256);
     std::vector<std::vector<std::uint64_t>> outputs;
     for (std::uint64_t shot = 0; shot < shots; ++shot) {
       outputs.emplace_back((stage.layout().bytes() + 7) / 8);
-      (void)made.instance->run(set.detection_row(shot), outputs.back());
+      (void)(*made)->run(set.detection_row(shot), outputs.back());
     }
     std::vector<std::uint8_t> slot(c.slot_size);
     latency_histogram latency;
@@ -189,8 +189,8 @@ void add_steps(bench_steps &steps, bench &b, const bench_options &o, const qec::
   if (c.name == "d7" || c.name == "d13")
     on_gpu({"P17"}, [&b, &c, &o] { bench_specified_staging(o, c, b.figures); });
   auto loaded = qec::load_shot_set(folder, c.shot_set_name(kNoise));
-  if (!loaded) {
-    steps.skipped.push_back(fmt::format("{} with the local predecoder: {}", c.name, loaded.error));
+  if (loaded.failed()) {
+    steps.skipped.push_back(fmt::format("{} with the local predecoder: {}", c.name, loaded.text()));
     return;
   }
   const auto set = std::make_shared<const qec::shot_set>(std::move(*loaded));

@@ -79,9 +79,9 @@ residual_times requests_to_residual(const stage_factory &stage, const qec::decod
 
 std::unique_ptr<qec::predecoder> local_predecoder(const qec::shot_set &set) {
   auto made = qec::make_predecoder("local", set.dem_text);
-  if (!made)
-    throw std::runtime_error(made.error);
-  return std::move(made.instance);
+  if (made.failed())
+    throw std::runtime_error(made.text());
+  return std::move(*made);
 }
 
 } // namespace
@@ -115,8 +115,8 @@ void bench_host_predecoder(const bench_options &o, const qec::decoding_config &c
 void bench_resident(const bench_options &o, const qec::decoding_config &c, const qec::shot_set &set,
                     figure_list &figures) {
   const auto graph = qec::detector_graph::from_text(set.dem_text, qec::local_rule::isolated);
-  if (!graph)
-    throw std::runtime_error(graph.error);
+  if (graph.failed())
+    throw std::runtime_error(graph.text());
   const gpu::device_graph on_device(*graph);
   const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),
                                       static_cast<std::uint32_t>(set.num_observables)};

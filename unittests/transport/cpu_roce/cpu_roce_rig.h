@@ -41,7 +41,7 @@ inline detail::port_opener opener_of(const std::shared_ptr<rdma_double_state> &a
     adapter->options = options;
     adapter->memory = memory;
     out = std::make_unique<rdma_double_port>(adapter);
-    return detail::status_or_reason{};
+    return detail::expected<>{};
   };
 }
 
@@ -72,7 +72,7 @@ struct exchange_rig {
     std::memcpy(memory.tx_slot(slot), &header, sizeof(header));
     std::memset(memory.tx_slot(slot) + sizeof(header), 0xAB,
                 std::min<std::size_t>(result_len, exchange.options().slot_size - sizeof(header)));
-    EXPECT_EQ(exchange.answer(slot).text, "");
+    EXPECT_EQ(exchange.answer(slot).text(), "");
   }
   cudaq_rpc_response_t next_answer() { return response_of(adapter->take_frame()); }
 

@@ -57,8 +57,8 @@ class plain_echo {
 public:
   explicit plain_echo(const plan &p) {
     detail::udp_address local;
-    EXPECT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, local).text, "");
-    EXPECT_EQ(socket_.open(local, 0).text, "");
+    EXPECT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, local).text(), "");
+    EXPECT_EQ(socket_.open(local, 0).text(), "");
     thread_ = std::thread([this, p] {
       const pinned_thread here(p, p.server_core);
       std::uint8_t datagram[kDatagram];
