@@ -24,7 +24,7 @@ void add_playback(CLI::App &program, chosen_command &chosen);
 void add_compare(CLI::App &program, chosen_command &chosen);
 void add_info(CLI::App &program, chosen_command &chosen);
 void add_completion(CLI::App &program, chosen_command &chosen);
-void add_man(CLI::App &program, chosen_command &chosen);
-void add_help(CLI::App &program, chosen_command &chosen);
+/// `example`: a subcommand for the examples of the help.
+void add_help(CLI::App &program, chosen_command &chosen, const char *example);
 
 } // namespace cudaq::realtime::tools

@@ -63,6 +63,7 @@ BELOW = {
     "tools/services": {"tools/common", "lib/qec", "lib/transport", "include"},
     "tools/shots": {"tools/services", "tools/common", "lib/qec", "include"},
     "tools/command_line": {"tools/shots", "tools/trace", "tools/common", "lib/qec", "include"},
+    "tools/help": {"tools/command_line", "tools/common", "include"},
     # Each other folder of it is a subcommand; the files beside them make a program of all.
     "tools": {"tools", "lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
