@@ -13,7 +13,6 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime decode                own shots: detection events in, predicted observables out
   cudaq-realtime pipeline              predecoding and matching as a pipeline of workers, check every answer
   cudaq-realtime emulate               a control system in software: plays syndromes to a server in another process
-  cudaq-realtime playback              the host of an FPGA player, which `emulate --control-port` can be
   cudaq-realtime serve --schema        the decoding server: decoders for requests that come over a transport
   cudaq-realtime route --schema        many servers: spreads the requests of one transport over them
   cudaq-realtime top --counters PATH   a running server: rates, latencies, queues, errors
@@ -43,7 +42,6 @@ void add_subcommands(CLI::App &app, chosen_command &chosen) {
   add_decode(app, chosen);
   add_pipeline(app, chosen);
   add_emulate(app, chosen);
-  add_playback(app, chosen);
   add_serve(app, chosen);
   add_route(app, chosen);
   add_top(app, chosen);

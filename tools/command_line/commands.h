@@ -20,7 +20,6 @@ void add_latency(CLI::App &program, chosen_command &chosen);
 void add_bench(CLI::App &program, chosen_command &chosen);
 void add_doctor(CLI::App &program, chosen_command &chosen);
 void add_emulate(CLI::App &program, chosen_command &chosen);
-void add_playback(CLI::App &program, chosen_command &chosen);
 void add_compare(CLI::App &program, chosen_command &chosen);
 void add_info(CLI::App &program, chosen_command &chosen);
 void add_completion(CLI::App &program, chosen_command &chosen);

@@ -183,7 +183,6 @@ TEST(EmulatedRing, RefusesOptionsOfAServer) {
   for (const char *option : {"--port 5000", "--name x", "--retry-ms 5", "--slot-size 512", "--qp 3"})
     refused(std::string("ring ") + option, "it has no effect with --transport ring");
   refused("ring --protocol server", "serves `decode` only");
-  refused("ring --control-port 0", "an FPGA sends its windows over a network");
   refused("udp --port 9 --decoder lookup", "it has no effect with --transport udp");
   refused("ring --config d13 --decoder lookup", "no decoder for");
 }

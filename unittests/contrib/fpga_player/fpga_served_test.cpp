@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three programs: `serve`, `emulate --control-port` as an FPGA, and `playback` as its host. And a host of the test's
+// Three programs: `cudaq-realtime serve`, `emulate` as an FPGA, and `playback` as its host. And a host of the test's
 // own, which knows the registers from the document.
-#include "tools/fpga/control_client.h"
-#include "tools/fpga/fpga_registers.h"
+#include "contrib/fpga_player/control_client.h"
+#include "contrib/fpga_player/fpga_registers.h"
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
 
@@ -19,6 +19,12 @@ std::string value_in_line(const std::string &line, const std::string &key) {
   return at == std::string::npos ? "" : line.substr(at + key.size() + 2, line.find(' ', at + 1) - at - key.size() - 2);
 }
 
+/// Runs cudaq-realtime-fpga-player.
+program_result run_player(const std::string &arguments) { return run_program(arguments, CUDAQ_FPGA_PLAYER_PATH); }
+nlohmann::json run_good_player(const std::string &arguments) {
+  return run_good_program(arguments, CUDAQ_FPGA_PLAYER_PATH);
+}
+
 /// `emulate --control-port 0` with these options more.
 class running_fpga {
 public:
@@ -27,7 +33,7 @@ public:
       : report_(folder / "fpga.json"), err_(folder / "fpga.err") {
     std::vector<std::string> words{"emulate", "--control-port", "0", "--json", report_.string(), "--timeout", timeout};
     words.insert(words.end(), options.begin(), options.end());
-    program_ = std::make_unique<running_program>(words, err_);
+    program_ = std::make_unique<running_program>(words, err_, "", CUDAQ_FPGA_PLAYER_PATH);
     ready = program_->line();
     EXPECT_TRUE(contains(ready, "CUDAQ_REALTIME_EMULATOR_READY")) << ready << read_file(err_);
     port = value_in_line(ready, "control_port");
@@ -90,7 +96,7 @@ protected:
 TEST_P(FpgaServed, PlaysBackRecordedShotsAndChecksTheRecord) {
   running_fpga fpga(scratch_.path(), fpga_options({"--ila", (scratch_.path() / "f.csv").string()}));
   const auto j =
-      run_good_program(playback_of(fpga) + "--no-verify --json --ila " + (scratch_.path() / "p.csv").string());
+      run_good_player(playback_of(fpga) + "--no-verify --json --ila " + (scratch_.path() / "p.csv").string());
   ASSERT_FALSE(j.is_discarded());
   EXPECT_EQ(json_schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA))).problems_of(j),
             std::vector<std::string>{});
@@ -118,14 +124,14 @@ TEST_P(FpgaServed, FindsTheAnswersOfTheDecoderAndNamesAWrongOne) {
   running_fpga fpga(scratch_.path(), fpga_options());
   const std::string where = playback_of(fpga) + "--rate 0 --num-messages 200 --dem " + set + ".dem --in " + set +
                             ".dets.b8 --in_format b8 --predictions_format b8 --json --predictions ";
-  const auto j = run_good_program(where + predictions.string());
+  const auto j = run_good_player(where + predictions.string());
   ASSERT_FALSE(j.is_discarded());
   EXPECT_EQ(j.at("verified"), true);
   EXPECT_EQ(j.at("wrong"), 0);
   std::string wrong = read_file(predictions);
   wrong[17] = static_cast<char>(wrong[17] ^ 1);
   std::ofstream(predictions, std::ios::binary) << wrong;
-  const program_result bad = run_program(where + predictions.string());
+  const program_result bad = run_player(where + predictions.string());
   EXPECT_EQ(bad.exit_code, 1);
   EXPECT_EQ(bad.json().at("wrong"), 1);
   EXPECT_TRUE(contains(bad.err, "message 17: the result is not the expected one")) << bad.err;
@@ -224,11 +230,11 @@ TEST(Playback, ChecksMadeUpBytesOfAServerThatIncrementsAndOfOneThatForwards) {
     simple_server server(forwards);
     const std::string where = "playback --timeout 20 --payload-size 40 --page-size 256 --json --control-port " +
                               fpga.port + " --bridge-port " + std::to_string(server.port);
-    const auto j = run_good_program(where + (forwards ? " --forward" : ""));
+    const auto j = run_good_player(where + (forwards ? " --forward" : ""));
     ASSERT_FALSE(j.is_discarded());
     EXPECT_EQ(j.at("verified"), true);
     EXPECT_EQ(j.at("answered"), 100);
-    const program_result other = run_program(where + (forwards ? "" : " --forward"));
+    const program_result other = run_player(where + (forwards ? "" : " --forward"));
     EXPECT_EQ(other.exit_code, 1);
     EXPECT_EQ(other.json().at("wrong"), 100);
   }
@@ -237,16 +243,16 @@ TEST(Playback, ChecksMadeUpBytesOfAServerThatIncrementsAndOfOneThatForwards) {
 
 TEST(Playback, SaysWhatIsSilent) {
   scratch_folder scratch;
-  const program_result no_fpga = run_program("playback --timeout 0.5 --control-port 9");
+  const program_result no_fpga = run_player("playback --timeout 0.5 --control-port 9");
   EXPECT_EQ(no_fpga.exit_code, 3);
   EXPECT_TRUE(contains(no_fpga.err, "no reply from 127.0.0.1:9 within 0.5 s")) << no_fpga.err;
   running_fpga fpga(scratch.path(), {"--transport", "udp"}, "0.2");
-  const program_result no_server = run_program(
-      "playback --emulator --timeout 20 --page-size 256 --bridge-port 9 --json --control-port " + fpga.port);
+  const program_result no_server =
+      run_player("playback --emulator --timeout 20 --page-size 256 --bridge-port 9 --json --control-port " + fpga.port);
   EXPECT_EQ(no_server.exit_code, 1);
   EXPECT_TRUE(contains(no_server.err, "100 messages without a recorded answer")) << no_server.err;
   const program_result refused =
-      run_program("playback --emulator --timeout 20 --bridge-buffer 4096 --control-port " + fpga.port);
+      run_player("playback --emulator --timeout 20 --bridge-buffer 4096 --control-port " + fpga.port);
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_TRUE(contains(refused.err, "the player refuses the pass")) << refused.err;
   const auto report = fpga.end(1);
@@ -256,20 +262,18 @@ TEST(Playback, SaysWhatIsSilent) {
 }
 
 TEST(Playback, RefusesWhatItCannotPlay) {
-  EXPECT_TRUE(contains(run_program("playback --page-size 200").err, "--page-size 200: a multiple of 128"));
-  EXPECT_TRUE(contains(run_program("playback --config d13 --page-size 256").err, "--page-size 256: a message has"));
-  EXPECT_TRUE(contains(run_program("playback --config d13 --page-size 384 --num-messages 103").err,
+  EXPECT_TRUE(contains(run_player("playback --page-size 200").err, "--page-size 200: a multiple of 128"));
+  EXPECT_TRUE(contains(run_player("playback --config d13 --page-size 256").err, "--page-size 256: a message has"));
+  EXPECT_TRUE(contains(run_player("playback --config d13 --page-size 384 --num-messages 103").err,
                        "--num-messages 103: the player's memory holds 102"));
-  EXPECT_EQ(run_program("playback --function f").exit_code, 2);
-  EXPECT_TRUE(
-      contains(run_program("playback --rate 0.05").err, "--rate 0.05: the player's timer holds at most 13.3 s"));
-  EXPECT_TRUE(contains(run_program("playback --emulator --bridge-buffer 77").err, "a multiple of 128 is accepted"));
-  EXPECT_TRUE(contains(run_program("playback --vp-address 3").err, "3 is not a multiple of 4"));
-  EXPECT_EQ(run_program("playback --payload-size 8 --config d3").exit_code, 2);
-  EXPECT_EQ(run_program("emulate --control-port 0 --transport shm").exit_code, 2);
-  EXPECT_EQ(run_program("emulate --control-port 0 --shots 5").exit_code, 2);
-  EXPECT_EQ(run_program("emulate --vp-address 4096 --transport udp --port 9").exit_code, 2);
-  const program_result overlap = run_program("emulate --control-port 0 --vp-address 0x804");
+  EXPECT_EQ(run_player("playback --function f").exit_code, 2);
+  EXPECT_TRUE(contains(run_player("playback --rate 0.05").err, "--rate 0.05: the player's timer holds at most 13.3 s"));
+  EXPECT_TRUE(contains(run_player("playback --emulator --bridge-buffer 77").err, "a multiple of 128 is accepted"));
+  EXPECT_TRUE(contains(run_player("playback --vp-address 3").err, "3 is not a multiple of 4"));
+  EXPECT_EQ(run_player("playback --payload-size 8 --config d3").exit_code, 2);
+  EXPECT_EQ(run_player("emulate --control-port 0 --transport shm").exit_code, 2);
+  EXPECT_EQ(run_player("emulate --control-port 0 --shots 5").exit_code, 2);
+  const program_result overlap = run_player("emulate --control-port 0 --vp-address 0x804");
   EXPECT_EQ(overlap.exit_code, 2);
   EXPECT_TRUE(contains(overlap.err, "do not overlap")) << overlap.err;
 }

@@ -2,8 +2,8 @@
 // The host's side of the registers of an FPGA: one request at a time, sent again until its reply comes.
 #pragma once
 
+#include "contrib/fpga_player/control_packet.h"
 #include "lib/transport/datagram/udp_socket.h"
-#include "tools/fpga/control_packet.h"
 
 #include <chrono>
 #include <string>

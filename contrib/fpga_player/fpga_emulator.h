@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `emulate --control-port`: an FPGA in software, which a host programs by its registers. docs/transport/fpga_player.md.
+// `emulate`: an FPGA in software, which a host programs by its registers. docs/transport/fpga_player.md.
 #pragma once
 
 #include "tools/common/report.h"
@@ -10,7 +10,7 @@
 namespace cudaq::realtime::tools {
 
 struct fpga_options {
-  int control_port = -1;          ///< -1: no FPGA; 0: any free one
+  int control_port = 8192;        ///< 0: any free one
   std::string transport = "roce"; ///< of the windows: "roce" or "udp"
   std::string own_address;        ///< "": 127.0.0.1 for registers; for windows the system chooses one
   std::uint32_t mtu = 4096;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/fpga/fpga_player.h"
+#include "contrib/fpga_player/fpga_player.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "tools/common/api_objects.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets to the registers of an FPGA: golden/make_control_packets.py has written them from the document's table.
-#include "tools/fpga/fpga_registers.h"
+#include "contrib/fpga_player/fpga_registers.h"
 
 #include <fstream>
 #include <gtest/gtest.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/playback/playback.h"
+#include "contrib/fpga_player/playback.h"
 
+#include "contrib/fpga_player/control_client.h"
+#include "contrib/fpga_player/fpga_registers.h"
+#include "contrib/fpga_player/played_messages.h"
 #include "lib/transport/datagram/udp_socket.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
-#include "tools/fpga/control_client.h"
-#include "tools/fpga/fpga_registers.h"
-#include "tools/playback/played_messages.h"
 #include "tools/trace/exchange_record.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/playback/played_messages.h"
+#include "contrib/fpga_player/played_messages.h"
 
 #include "tools/shots/shot_plan.h"
 

@@ -8,7 +8,7 @@
 //   host reads ILA SAMPLE and the record
 #pragma once
 
-#include "tools/fpga/control_packet.h"
+#include "contrib/fpga_player/control_packet.h"
 
 #include <array>
 #include <cstddef>

@@ -1,20 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
+// The command line of cudaq-realtime-fpga-player.
+#include "contrib/fpga_player/fpga_emulator.h"
+#include "contrib/fpga_player/playback.h"
 #include "tools/command_line/command_options.h"
 #include "tools/command_line/commands.h"
-#include "tools/playback/playback.h"
+#include "tools/command_line/program.h"
 
 namespace cudaq::realtime::tools {
 namespace {
 
+constexpr const char *kPlayerFooter = R"(Start here, with a server in another terminal:
+  cudaq-realtime-fpga-player emulate     an FPGA in software, whose registers a host reads and writes
+  cudaq-realtime-fpga-player playback    the host: programs the player of an FPGA, and checks the answers
+
+Exit status:)";
+
+constexpr const char *kEmulateFooter =
+    R"(Serves the registers until Ctrl-C, and plays what a host writes there: docs/transport/fpga_player.md.
+
+Examples:
+  cudaq-realtime-fpga-player emulate --transport roce --control-port 8192
+  cudaq-realtime-fpga-player emulate --transport udp --control-port 0 --json fpga.json)";
+
 constexpr const char *kPlaybackFooter =
     R"(Writes messages into the memory of an FPGA's player, lets it send them to a server once, reads the record of the
-answers, and checks it: docs/transport/fpga_player.md. The FPGA may be `cudaq-realtime emulate --control-port`.
+answers, and checks it: docs/transport/fpga_player.md. The FPGA may be `cudaq-realtime-fpga-player emulate`.
 
 Examples, with a server and an emulated FPGA in two other terminals:
   cudaq-realtime serve --config decoders.yaml --transport roce -- --peer-port=0
-  cudaq-realtime emulate --transport roce --control-port 8192
-  cudaq-realtime playback --emulator --page-size 256 --num-pages 8
-  cudaq-realtime playback --emulator --page-size 256 --num-pages 8 --num-messages 500 --ila ptp_latency.csv)";
+  cudaq-realtime-fpga-player emulate --transport roce --control-port 8192
+  cudaq-realtime-fpga-player playback --emulator --page-size 256 --num-pages 8
+  cudaq-realtime-fpga-player playback --emulator --page-size 256 --num-pages 8 --ila ptp_latency.csv)";
 
 void add_server_options(CLI::App &playback, playback_options &o) {
   playback.add_option("--bridge-ip", o.bridge_ip, "IPv4 address of the server")->capture_default_str();
@@ -34,7 +50,42 @@ void add_server_options(CLI::App &playback, playback_options &o) {
       ->check(CLI::Range(1u, 4096u));
 }
 
-} // namespace
+/// --vp-address and --hif-address: two blocks of registers of an FPGA.
+void add_register_address_options(CLI::App &command, std::uint32_t &vp, std::uint32_t &hif) {
+  const auto aligned = [](const std::string &text) -> std::string {
+    std::uint32_t address = 0;
+    return CLI::detail::lexical_cast(text, address) && address % 4 == 0 ? "" : text + " is not a multiple of 4";
+  };
+  const CLI::Validator multiple([aligned](std::string &text) { return aligned(text); }, "multiple of 4");
+  command.add_option("--vp-address", vp, "address of the FPGA's registers that name the server")
+      ->capture_default_str()
+      ->check(multiple);
+  command.add_option("--hif-address", hif, "address of the FPGA's registers of its network side")
+      ->capture_default_str()
+      ->check(multiple);
+}
+
+void add_emulate_fpga(CLI::App &program, chosen_command &chosen) {
+  const auto options = std::make_shared<fpga_options>();
+  fpga_options &o = *options;
+  CLI::App &emulate = *program.add_subcommand("emulate", "an FPGA in software, which a host programs by its registers");
+  emulate.footer(kEmulateFooter);
+  add_choice(emulate, "--transport", o.transport, "how windows reach the server", {"roce", "udp"});
+  emulate.add_option("--control-port", o.control_port, "UDP port of the registers; 0: any free one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535));
+  add_register_address_options(emulate, o.vp_address, o.hif_address);
+  emulate.add_option("--own-address", o.own_address,
+                     "the IPv4 address of registers (default: 127.0.0.1) and windows (default: the system's choice)");
+  emulate.add_option("--mtu", o.mtu, "roce: most bytes of a packet's payload, as the server has it")
+      ->capture_default_str()
+      ->check(CLI::IsMember({256u, 512u, 1024u, 2048u, 4096u}));
+  add_ila_option(emulate, o.ila_file);
+  add_timeout_option(emulate, o.timeout_s, "an answer");
+  add_html_option(emulate, chosen.output);
+  add_hgrm_option(emulate, chosen.output);
+  run_when_chosen(emulate, chosen, [options](const output &out) { return run_fpga(*options, out); });
+}
 
 void add_playback(CLI::App &program, chosen_command &chosen) {
   const auto options = std::make_shared<playback_options>();
@@ -75,4 +126,19 @@ void add_playback(CLI::App &program, chosen_command &chosen) {
   run_when_chosen(playback, chosen, [options](const output &out) { return run_playback(*options, out); });
 }
 
+void add_subcommands(CLI::App &app, chosen_command &chosen) {
+  add_emulate_fpga(app, chosen);
+  add_playback(app, chosen);
+  add_help(app, chosen, "playback");
+}
+
+} // namespace
 } // namespace cudaq::realtime::tools
+
+int main(int argc, char **argv) {
+  namespace tools = cudaq::realtime::tools;
+  constexpr tools::program_description kProgram{
+      "cudaq-realtime-fpga-player", "an FPGA that plays messages to a decoding server, and its host, in software",
+      tools::kPlayerFooter, "", &tools::add_subcommands};
+  return tools::run_program(kProgram, argc, argv);
+}

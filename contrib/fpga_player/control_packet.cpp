@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/fpga/control_packet.h"
+#include "contrib/fpga_player/control_packet.h"
 
 namespace cudaq::realtime::tools {
 namespace {

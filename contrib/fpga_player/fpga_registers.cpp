@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/fpga/fpga_registers.h"
+#include "contrib/fpga_player/fpga_registers.h"
 
 #include "cudaq/realtime/version.h"
 

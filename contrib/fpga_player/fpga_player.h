@@ -6,9 +6,9 @@
 // One window is open at a time: the next one waits for the answer, also if its time has come.
 #pragma once
 
+#include "contrib/fpga_player/fpga_registers.h"
+#include "contrib/fpga_player/frame_port.h"
 #include "tools/common/latency_histogram.h"
-#include "tools/fpga/fpga_registers.h"
-#include "tools/fpga/frame_port.h"
 #include "tools/trace/exchange_record.h"
 
 #include <functional>

@@ -2,7 +2,7 @@
 // The messages of a playback, and what their answers must be.
 #pragma once
 
-#include "tools/playback/playback.h"
+#include "contrib/fpga_player/playback.h"
 
 #include <optional>
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/fpga/control_client.h"
+#include "contrib/fpga_player/control_client.h"
 
 #include "tools/common/api_objects.h"
 
@@ -76,7 +76,7 @@ control_reply control_client::ask(control_request request) {
     return reply;
   }
   throw api_error(fmt::format("no reply from {} within {:.3g} s; --hsb-ip and --control-port name the FPGA, or "
-                              "`cudaq-realtime emulate --control-port`",
+                              "`cudaq-realtime-fpga-player emulate`",
                               where_, std::chrono::duration<double>(timeout_).count()));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The player of an emulated FPGA, against a server that is a function and a clock of the test.
-#include "tools/fpga/fpga_player.h"
+#include "contrib/fpga_player/fpga_player.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "tools/common/api_objects.h"

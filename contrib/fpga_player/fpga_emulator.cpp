@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/fpga/fpga_emulator.h"
+#include "contrib/fpga_player/fpga_emulator.h"
 
+#include "contrib/fpga_player/fpga_player.h"
 #include "lib/transport/datagram/udp_socket.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
-#include "tools/fpga/fpga_player.h"
 #include "tools/html/html_page.h"
 
 #include <array>
@@ -128,7 +128,7 @@ int run_fpga(const fpga_options &o, const output &out) {
     const bool looks = !player.plays() || turn % kTurnsPerControl == 0;
     const bool worked = (looks && control.turn(registers)) || played;
     if (const std::string note = player.take_note(); !note.empty())
-      print_error("cudaq-realtime emulate: pass {}: {}\n", player.result().passes, note);
+      print_error("cudaq-realtime-fpga-player emulate: pass {}: {}\n", player.result().passes, note);
     if (worked)
       idle.worked();
     else if (player.plays())

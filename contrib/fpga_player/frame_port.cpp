@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/fpga/frame_port.h"
+#include "contrib/fpga_player/frame_port.h"
 
 #include "lib/transport/datagram/udp_socket.h"
 #include "lib/transport/roce/roce_packet.h"
