@@ -17,10 +17,6 @@ constexpr const char *kProgramFooter = R"(Start here:
   cudaq-realtime route --schema        many servers: spreads the requests of one transport over them
   cudaq-realtime top --counters PATH   a running server: rates, latencies, queues, errors
   cudaq-realtime latency               round trips of the library, and of the floor on the same two cores
-  cudaq-realtime bench device          the device path, and what the GPU and the bus allow
-  cudaq-realtime bench graph           graphs as handlers, launched by the CPU and by the GPU, and bare graph launches
-  cudaq-realtime bench pipeline        the QEC pipeline, and its engine and its matcher alone
-  cudaq-realtime compare A.json B.json two or more reports: ratios, their noise, and a verdict
   cudaq-realtime help demo             options and examples of a subcommand; also demo --help
 
 Exit status:)";
@@ -47,8 +43,6 @@ void add_subcommands(CLI::App &app, chosen_command &chosen) {
   add_top(app, chosen);
 #endif
   add_latency(app, chosen);
-  add_bench(app, chosen);
-  add_compare(app, chosen);
   add_doctor(app, chosen);
   add_info(app, chosen);
   add_completion(app, chosen);

@@ -328,10 +328,6 @@ inline void add_quick_flag(CLI::App &command, measuring_options &o,
   command.add_flag("--quick", o.quick, text);
 }
 
-inline CLI::Option *add_client_cores_option(CLI::App &command, measuring_options &o, const char *text) {
-  return command.add_option("--cores", o.cores, text)->delimiter(',')->check(CLI::Range(0, kMostCores));
-}
-
 inline void add_random_payload_options(CLI::App &command, measuring_options &o) {
   command.add_option("--seed", o.seed, "seed of the random payloads")->capture_default_str();
   add_timeout_option(command, o.timeout_s, "an answer");

@@ -12,7 +12,7 @@ MAY_BE_LARGE = {
     "unittests/data": "a recorded set is five files, and the program expects all sets in one folder",
 }
 # Groups of rooms; inside a group each file name is used once.
-NAMES_ARE_UNIQUE_IN = (("include/", "lib/", "kernels/", "tools/", "contrib/"), ("unittests/",))
+NAMES_ARE_UNIQUE_IN = (("include/", "lib/", "kernels/", "tools/", "benchmarks/", "contrib/"), ("unittests/",))
 # Path: reason. A * also matches slashes.
 MAY_SHARE_A_NAME = {
     "*/CMakeLists.txt": "CMake requires this name",

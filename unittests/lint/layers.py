@@ -68,6 +68,7 @@ BELOW = {
     "tools/help": {"tools/command_line", "tools/common", "include"},
     # Each other folder of it is a subcommand; the files beside them make a program of all.
     "tools": {"tools", "lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
+    "benchmarks": {*SHARED, "lib/qec", "kernels/qec", "include/*.cuh", "include"},
     "contrib": {*SHARED, "lib/transport", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
     "unittests/install": {"include", "include/*.cuh"},  # only what is installed
@@ -75,9 +76,9 @@ BELOW = {
 }
 
 # In these rooms each folder is a room of its own: no two of them need each other, directly or through others.
-NO_CIRCLES_IN = ("contrib", "tools")
+NO_CIRCLES_IN = ("benchmarks", "contrib", "tools")
 # A header in one of these rooms has another reader than the tests.
-NOT_FOR_TESTS = ("contrib", "kernels", "lib", "tools")
+NOT_FOR_TESTS = ("benchmarks", "contrib", "kernels", "lib", "tools")
 # An #include "..." that begins like this names a file of another project.
 OUTSIDE = ("chromobius/", "pymatching/", "stim/")
 # The public C headers include nothing of the project. This one is for C++ programs.

@@ -19,15 +19,13 @@ struct progress_case {
 };
 
 std::vector<progress_case> long_runs() {
-  std::vector<progress_case> all{{{"bench", "idle", "--repeats", "60"}, "bench idle: "}};
+  std::vector<progress_case> all;
   if (run_program("demo --help").exit_code != 0)
     return all; // no decoders in this build
   all.push_back({{"pipeline", "--dem", model() + ".dem", "--in", model() + ".dets.b8", "--decoder", "lookup", "--rate",
                   "20", "--shots", "60", "--workers", "1"},
                  "of 60 shots"});
   all.push_back({{"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "3"}, "pass: "});
-  all.push_back(
-      {{"bench", "decoding", "--dem", model() + ".dem", "--decoder", "lookup", "--duration", "3"}, "bench decoding: "});
   return all;
 }
 
