@@ -12,25 +12,29 @@ constexpr const char *kBenchDeviceFooter =
     R"(Floors and cases alternate in every repetition. Each floor is the smallest kernel that could do the work, written
 without the library. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build with device
 kernels.
-  P1  closed loop, 8 B echo                 P4  throughput in order           P14  idle: an empty poll
-  P2  4096 B, one thread's handler          P5  throughput in any order
-  P3  4096 B, cooperative kernel            P6  ring in device memory, a kernel acts as the network interface
-  P15 requests in GPU memory, 8 B echo      P16 requests in GPU memory, 4096 B
+  echo-8B           closed loop, 8 B echo
+  regular-4K        4096 B, one thread's handler: -add-words, -add-words-batched, -last-word
+  cooperative-4K    4096 B, cooperative kernel: -1-block, -16-blocks
+  fifo-64           throughput in order             any-256     throughput in any order
+  device-ring-8B    ring in device memory, a kernel acts as the network interface
+  gpu-memory        requests in GPU memory: -echo-8B, -fifo-64, -cooperative-4K, -last-word-4K
+  idle-poll         time of an empty poll
 
 Examples:
   cudaq-realtime-bench device                              all cases, 100000 exchanges of each in 10 repetitions
-  cudaq-realtime-bench device --cases P1,P6 --json bench.json
+  cudaq-realtime-bench device --cases echo-8B,device-ring-8B --json bench.json
   cudaq-realtime-bench device --curves --json bench.json   also series: how cost grows with payload, slots, ...
   cudaq-realtime-bench device --quick                      a short check that everything works, no measurement)";
 
 constexpr const char *kBenchGraphFooter =
-    R"(Graphs as handlers: as workers of the host dispatcher (P7, P12), and launched by a scheduler on the GPU (P8).
-Floors and cases alternate in every repetition. A floor of P7 and P12 is the same graph, launched by the measuring
-thread; a floor of P8 is a minimal scheduler. Every payload is random and every reply is checked. Needs an NVIDIA GPU
-and a build with device kernels.
-  P7a  library publishes     P7b  graph publishes     P7c  4096 B copied by a pre-launch hook
-  P8a  scheduler publishes   P8b  graph publishes     P8c, P8d  the same, requests in GPU memory
-  P12c 64 workers            P12d 8 workers of 70 us
+    R"(Graphs as handlers: as workers of the host dispatcher, and launched by a scheduler on the GPU. Floors and cases
+alternate in every repetition. A floor of a worker is the same graph, launched by the measuring thread; a floor of a
+scheduler is a minimal scheduler. Every payload is random and every reply is checked. Needs an NVIDIA GPU and a build
+with device kernels.
+  worker-8B, worker-publishing-8B          one worker; the library or the graph publishes
+  worker-copied-4K                         4096 B copied by a pre-launch hook
+  scheduler-8B, scheduler-publishing-8B    the same with the scheduler; scheduler-gpu-memory: requests in GPU memory
+  workers-64, workers-8-of-70us            as fast as possible
 
 Examples:
   cudaq-realtime-bench graph                               all cases, 100000 exchanges of each in 10 repetitions
@@ -39,15 +43,20 @@ Examples:
 
 #ifdef CUDAQ_TOOL_HAS_QEC
 constexpr const char *kBenchPipelineFooter =
-    R"(The time of a request in the QEC pipeline without inference and matching. Needs an NVIDIA GPU, except P13 and
-P18c.
-  P11  latency                               P17   as the specification stages, own and external ring
-  P12  rate                                  P18   local predecoder on blocks that stay on the GPU
-  P13  decode stage without the matcher      P18c  the same predecoder on the CPU
+    R"(The time of a request in the QEC pipeline without inference and matching. Needs an NVIDIA GPU, except
+decode-stage and host-predecoder.
+  passthrough-latency, passthrough-rate    a graph copies the request
+  kernel-70us-latency, kernel-70us-rate    the same with a kernel of 70 us
+  local-latency, local-rate                the local predecoder in a graph
+  many-workers                             8 to 64 workers that launch their graphs themselves
+  decode-stage                             the decode stage without the matcher
+  staging                                  as the specification stages, own and external ring
+  resident                                 the local predecoder on blocks that stay on the GPU
+  host-predecoder                          the same predecoder on the CPU
 
 Examples:
   cudaq-realtime-bench pipeline --json pipeline.json --data DIR    d7 to d31; shots in DIR (make_data.py --pipeline)
-  cudaq-realtime-bench pipeline --cases P13 P18c                   without a GPU)";
+  cudaq-realtime-bench pipeline --cases decode-stage,host-predecoder    without a GPU)";
 
 constexpr const char *kBenchDecodingFooter =
     R"(Shots are sampled from the errors of a detector error model. Every case decodes the same shots: each decoder
@@ -82,9 +91,9 @@ void add_bench_command(CLI::App &program, const bench_command &c, chosen_command
   bench_options &o = *options;
   CLI::App &command = *program.add_subcommand(c.name, c.what);
   command.footer(c.footer);
-  command.add_option("--cases", o.cases, "cases to measure, by id (P2a) or group (P2); default: all")
+  command.add_option("--cases", o.cases, "cases to measure, by name or by its first words (regular-4K); default: all")
       ->delimiter(',')
-      ->type_name("P1,P2,...");
+      ->type_name("A,B,...");
   add_exchanges_option(command, o, std::uint64_t{1} << 32);
   if (c.has_client)
     add_repeats_option(command, chosen, o, "repetitions; each measures every floor and every case");

@@ -28,7 +28,7 @@
 namespace cudaq::realtime::tools {
 
 struct bench_options : measuring_options {
-  std::vector<std::string> cases; ///< "P1", "P2a", ...; empty: all
+  std::vector<std::string> cases; ///< names, or their first words; empty: all
   bool curves = false;            ///< also measure series: cost by payload, slots, functions, blocks, dispatchers
   int gpu = 0;
   std::string data_folder; ///< `bench pipeline`: folder of the recorded shots
@@ -37,7 +37,7 @@ struct bench_options : measuring_options {
 /// The device path. Returns an exit_code. Throws usage_error and api_error, and std::runtime_error if there is no GPU
 /// or if this build has no device kernels.
 int run_bench_device(const bench_options &options, const output &out);
-/// The same for graphs: as workers of the host path (P7, P12), and launched by a scheduler on the GPU (P8).
+/// The same for graphs: as workers of the host path, and launched by a scheduler on the GPU.
 int run_bench_graph(const bench_options &options, const output &out);
 /// The time that the QEC pipeline adds to its engine and its matcher. Without a GPU it measures the matcher's part
 /// only.

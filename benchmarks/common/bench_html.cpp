@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report of `bench device` and `bench graph` as a page.
+// The report of `device` and `graph` as a page.
 #include "benchmarks/common/bench_report.h"
 #include "tools/html/html_page.h"
 
@@ -18,16 +18,12 @@ std::string main_text(const measured_case &c, const bench_case &of) {
 }
 
 std::string cases_table(const std::vector<bench_result> &results) {
-  std::vector<std::vector<std::string>> rows{{"case", "floor", "measured", "ratio", "good", "aim", "verdict"}};
+  std::vector<std::vector<std::string>> rows{{"case", "what", "floor", "measured", "ratio"}};
   for (const bench_result &r : results) {
-    const ratio_line ratio = ratio_of(r);
-    const bool rate = r.of.metric == bench_metric::rate;
-    const auto target = [&](double value) {
-      return value == 0 ? std::string("-") : rate ? format_rate(value) + "/s" : fmt::format("{:.2f}", value);
-    };
-    const double to_floor = rate ? rate_ratio("", "", r.ours, r.floor, 0, 0).pooled : ratio.pooled;
-    rows.push_back({fmt::format("{} {}", r.of.id, r.of.what), main_text(r.floor, r.of), main_text(r.ours, r.of),
-                    fmt::format("{:.2f}", to_floor), target(ratio.good), target(ratio.aim), ratio.verdict()});
+    const double ratio =
+        r.of.metric == bench_metric::rate ? rate_ratio("", r.ours, r.floor).pooled : ratio_of(r).pooled;
+    rows.push_back(
+        {r.of.name, r.of.what, main_text(r.floor, r.of), main_text(r.ours, r.of), fmt::format("{:.2f}", ratio)});
   }
   return results.empty() ? "" : html_table(rows);
 }
@@ -40,9 +36,9 @@ std::string curve_table(const bench_curve &curve) {
   };
   for (const curve_point &p : curve.points) {
     const latency_histogram &h = p.ours.total.per_exchange;
-    const ratio_line ratio = !p.floor     ? ratio_line{"", ""}
-                             : curve.rate ? rate_ratio("", "", p.ours, *p.floor, 0, 0)
-                                          : latency_ratio("", "", p.ours, *p.floor, 0, 0);
+    const ratio_line ratio = !p.floor     ? ratio_line{""}
+                             : curve.rate ? rate_ratio("", p.ours, *p.floor)
+                                          : latency_ratio("", p.ours, *p.floor);
     rows.push_back({p.x, p.floor ? figure(*p.floor) : "-", figure(p.ours),
                     p.floor ? fmt::format("{:.2f}", ratio.pooled) : "-",
                     format_ns(static_cast<double>(h.percentile(99))), format_ns(static_cast<double>(h.max()))});
@@ -63,7 +59,7 @@ std::string bench_html(const json &report, const std::vector<bench_result> &resu
       continue; // the axes of the plots have units of time
     const std::vector<plotted_latency> both{{"measured", &r.ours.total.per_exchange},
                                             {"floor", &r.floor.total.per_exchange}};
-    page.add(fmt::format("{} {}", r.of.id, r.of.what), percentile_plot(both) + latency_table(both));
+    page.add(fmt::format("{}: {}", r.of.name, r.of.what), percentile_plot(both) + latency_table(both));
   }
   for (const bench_curve &curve : curves)
     page.add(curve.what, curve_table(curve));

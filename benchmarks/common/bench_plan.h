@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of `bench device` and `bench graph`, and their targets.
+// The cases of `device` and `graph`.
 #pragma once
 
 #include "benchmarks/common/bench.h"
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cudaq::realtime::tools {
@@ -17,23 +18,24 @@ enum class bench_metric : std::uint8_t {
 };
 
 struct bench_case {
-  const char *id;    ///< "P2a"
-  const char *group; ///< "P2"
+  const char *name; ///< what it does: "echo-8B"
   const char *what;
   const char *floor;
   const char *unit; ///< of a single measurement: "ns" or "cycles"
   bench_metric metric;
-  double good, aim; ///< 0: no target
 };
 
 std::span<const bench_case> all_bench_cases();
 std::span<const bench_case> all_graph_cases();
 
-/// The cases that `names` lists by id or group, each once, in the order of `all`. No names: all cases. Throws
-/// usage_error for an unknown name.
+/// `given` is the name of a case, or its first words: "regular-4K" names all cases of that beginning.
+bool names_case(std::string_view given, std::string_view name);
+
+/// The cases that `names` names, each once, in the order of `all`. No names: all cases. Throws usage_error for an
+/// unknown name.
 std::vector<bench_case> select_cases(const std::vector<std::string> &names,
                                      std::span<const bench_case> all = all_bench_cases());
-/// Throws usage_error if a name is neither a case nor a group of `bench pipeline`.
+/// Throws usage_error if a name names no case of `pipeline`.
 void check_pipeline_cases(const std::vector<std::string> &names);
 
 /// Measured exchanges and warm-up exchanges of one round. Their sum is a multiple of the ring's slots. So the

@@ -13,12 +13,10 @@ namespace {
 constexpr char kMethod[] =
     "floors and cases alternate in every round, histograms of all rounds are merged; closed loop: from just before the "
     "rx flag is set to just after the tx flag is seen, without the frame, the test that the slot is free, and the "
-    "check "
-    "of the reply; rates: exchanges divided by the wall time of the rounds, latency of every 16th request; P6: GPU "
-    "cycles by clock64 in the producer kernel, not converted; P14: wall time divided by the empty polls that "
-    "dispatcher "
-    "and floor count; a floor frame of 4096 B is a header and 4072 B of payload, the cases have 4096 B of payload; all "
-    "payloads are random, every reply is checked (id, status, content)";
+    "check of the reply; rates: exchanges divided by the wall time of the rounds, latency of every 16th request; "
+    "device-ring: GPU cycles by clock64 in the producer kernel, not converted; idle-poll: wall time divided by the "
+    "empty polls that dispatcher and floor count; a floor frame of 4096 B is a header and 4072 B of payload, the cases "
+    "have 4096 B of payload; all payloads are random, every reply is checked (id, status, content)";
 
 std::string value_text(double value, const std::string &unit) {
   return unit == "ns" ? format_ns(value) : fmt::format("{:.0f} cyc", value);
@@ -32,15 +30,8 @@ std::string main_figure(const measured_case &c, const bench_case &of) {
   return of.metric == bench_metric::p50_ratio ? at(c, 50, of.unit) : format_rate(c.total.per_second()) + "/s";
 }
 
-std::string target_text(const ratio_line &r, bool rate) {
-  if (r.good == 0)
-    return r.verdict();
-  return rate ? fmt::format("{} (good {}, aim {})", r.verdict(), format_rate(r.good), format_rate(r.aim))
-              : fmt::format("{} (good {:.2f}, aim {:.2f})", r.verdict(), r.good, r.aim);
-}
-
 double floor_ratio(const bench_result &result) {
-  return result.of.metric == bench_metric::rate ? rate_ratio("", "", result.ours, result.floor, 0, 0).pooled
+  return result.of.metric == bench_metric::rate ? rate_ratio("", result.ours, result.floor).pooled
                                                 : ratio_of(result).pooled;
 }
 
@@ -63,12 +54,12 @@ json series_json(const measured_case &c, const std::string &unit) {
 }
 
 json result_json(const bench_result &r) {
-  json j = {{"id", r.of.id},
+  json j = {{"name", r.of.name},
             {"what", r.of.what},
             {"metric", r.of.metric == bench_metric::p50_ratio    ? "p50 over the floor's"
                        : r.of.metric == bench_metric::rate_ratio ? "exchanges per second over the floor's"
                                                                  : "exchanges per second"},
-            {"target", ratio_json(ratio_of(r))},
+            {"ratio", ratio_json(ratio_of(r))},
             {"ratio_to_floor", floor_ratio(r)},
             {"floor", series_json(r.floor, r.of.unit)},
             {"ours", series_json(r.ours, r.of.unit)}};
@@ -94,15 +85,14 @@ json curve_json(const bench_curve &curve) {
 }
 
 void print_results(const output &out, const std::vector<bench_result> &results) {
-  out.text("\n{:<4} {:<60} {:>10} {:>10} {:>6} {:>9} {:>9} {:>9}  {}\n", "", "case", "floor", "ours", "ratio", "p99",
-           "p99.9", "max", "target");
+  out.text("\n{:<34} {:>10} {:>10} {:>6} {:>9} {:>9} {:>9}  {}\n", "case", "floor", "ours", "ratio", "p99", "p99.9",
+           "max", "what");
   for (const bench_result &r : results) {
-    out.text("{:<4} {:<60} {:>10} {:>10} {:>6.2f} {:>9} {:>9} {:>9}  {}\n", r.of.id, r.of.what,
-             main_figure(r.floor, r.of), main_figure(r.ours, r.of), floor_ratio(r), at(r.ours, 99, r.of.unit),
-             at(r.ours, 99.9, r.of.unit), at(r.ours, 100, r.of.unit),
-             target_text(ratio_of(r), r.of.metric == bench_metric::rate));
+    out.text("{:<34} {:>10} {:>10} {:>6.2f} {:>9} {:>9} {:>9}  {}\n", r.of.name, main_figure(r.floor, r.of),
+             main_figure(r.ours, r.of), floor_ratio(r), at(r.ours, 99, r.of.unit), at(r.ours, 99.9, r.of.unit),
+             at(r.ours, 100, r.of.unit), r.of.what);
     for (const measured_case &f : r.other_floors)
-      out.text("     also floor: {:<48} {:>10}\n", f.what, main_figure(f, r.of));
+      out.text("{:<34} {:>10}  floor: {}\n", "", main_figure(f, r.of), f.what);
   }
 }
 
@@ -114,10 +104,9 @@ void print_curve(const output &out, const bench_curve &curve) {
       return curve.rate ? format_rate(c.total.per_second()) + "/s" : at(c, 50, "ns");
     };
     const std::string floor = p.floor ? figure(*p.floor) : "-";
-    const std::string ratio =
-        p.floor ? fmt::format("{:.2f}", curve.rate ? rate_ratio("", "", p.ours, *p.floor, 0, 0).pooled
-                                                   : latency_ratio("", "", p.ours, *p.floor, 0, 0).pooled)
-                : "-";
+    const std::string ratio = p.floor ? fmt::format("{:.2f}", curve.rate ? rate_ratio("", p.ours, *p.floor).pooled
+                                                                         : latency_ratio("", p.ours, *p.floor).pooled)
+                                      : "-";
     out.text("{:>12} {:>11} {:>11} {:>6} {:>9} {:>9} {:>9}\n", p.x, floor, figure(p.ours), ratio, at(p.ours, 99, "ns"),
              at(p.ours, 99.9, "ns"), at(p.ours, 100, "ns"));
   }
@@ -129,13 +118,13 @@ ratio_line ratio_of(const bench_result &r) {
   const bench_case &c = r.of;
   switch (c.metric) {
   case bench_metric::p50_ratio:
-    return latency_ratio(c.id, c.what, r.ours, r.floor, c.good, c.aim);
+    return latency_ratio(c.what, r.ours, r.floor);
   case bench_metric::rate_ratio:
-    return rate_ratio(c.id, c.what, r.ours, r.floor, c.good, c.aim);
+    return rate_ratio(c.what, r.ours, r.floor);
   case bench_metric::rate:
     break;
   }
-  return plain_rate(c.id, c.what, r.ours, c.good, c.aim);
+  return plain_rate(c.what, r.ours);
 }
 
 void print_bench(const output &out, const bench_options &o, const bench_context &context,
@@ -147,7 +136,7 @@ void print_bench(const output &out, const bench_options &o, const bench_context 
            context.client_cores.empty() ? "not pinned" : fmt::format("{}", fmt::join(context.client_cores, ",")),
            ticks_name(), context.timer_overhead_ns);
   if (context.measured_clock_mhz > 0)
-    out.text("GPU clock during P6: {:.0f} MHz\n", context.measured_clock_mhz);
+    out.text("GPU clock during device-ring: {:.0f} MHz\n", context.measured_clock_mhz);
   if (context.involuntary_switches > 0)
     out.text("note: the measuring thread lost its core {} times; the tails include that time\n",
              context.involuntary_switches);
@@ -202,8 +191,8 @@ int report_bench(const output &out, const bench_options &o, const bench_context 
   print_bench(out, o, context, results, curves);
   const std::uint64_t wrong = wrong_replies(results, curves);
   for (const bench_result &r : results) {
-    out.write_hgrm(fmt::format("{}.floor", r.of.id), r.floor.total.per_exchange);
-    out.write_hgrm(fmt::format("{}.ours", r.of.id), r.ours.total.per_exchange);
+    out.write_hgrm(fmt::format("{}.floor", r.of.name), r.floor.total.per_exchange);
+    out.write_hgrm(fmt::format("{}.ours", r.of.name), r.ours.total.per_exchange);
   }
   return out.finish(bench_json_body(o, context, results, curves),
                     wrong == 0 ? "" : fmt::format("{} wrong replies", wrong), kExitCheckFailed,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of `bench device` and `bench graph` as text and as JSON.
+// The results of `device` and `graph` as text and as JSON.
 #pragma once
 
 #include "benchmarks/common/bench_plan.h"
@@ -36,7 +36,7 @@ struct bench_curve {
 };
 
 struct bench_context {
-  std::string method;             ///< "": the method of `bench device`
+  std::string method;             ///< "": the method of `device`
   std::vector<std::string> notes; ///< other findings, as sentences
   std::string gpu_name;
   std::string compute_capability;

@@ -197,7 +197,7 @@ std::vector<case_counts> decode_all(const bench_decoding_options &o, std::size_t
     for (std::uint64_t k = 0; again && (k = sums.next_batch()) < batches; again = more())
       sums.add(k, decoder.decode(k));
   };
-  const progress_thread display({"bench decoding", "shots", o.shots, duration_ns}, [&sums] { return sums.shots(); });
+  const progress_thread display({"decoding", "shots", o.shots, duration_ns}, [&sums] { return sums.shots(); });
   std::vector<std::future<void>> others;
   for (std::size_t k = 1; k < threads; ++k)
     others.push_back(std::async(std::launch::async, [&] {

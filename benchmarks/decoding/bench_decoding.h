@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench decoding`: logical errors and time of decoders and predecoders on shots that are sampled from a model. Every
+// `decoding`: logical errors and time of decoders and predecoders on shots that are sampled from a model. Every
 // case decodes the same shots, so the ratio of two cases is a paired one. Unless a time or a signal ends the run, the
 // result does not depend on the number of threads.
 #pragma once

@@ -78,7 +78,7 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
   std::vector<std::string> histograms;
   for (const bench_case &of : suite.cases)
     for (const char *side : {"floor", "ours"})
-      histograms.push_back(fmt::format("{}.{}", of.id, side));
+      histograms.push_back(fmt::format("{}.{}", of.name, side));
   out.open_hgrm(histograms);
   open_gpu(o.gpu);
   const interrupt_guard guard;
@@ -90,11 +90,11 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
   std::vector<bench_curve> curves;
   const char *now = "curves";
   try {
-    progress display({"bench", "repetitions of cases", suite.cases.size() * o.rounds});
+    progress display({"benchmark", "repetitions of cases", suite.cases.size() * o.rounds});
     for (const bench_case &of : suite.cases) {
       if (guard.interrupted())
         break;
-      now = of.id;
+      now = of.name;
       results.push_back(measure_rounds(session, of, suite.make_rig(session, of), display, results.size() * o.rounds));
     }
     now = "curves";
@@ -111,9 +111,8 @@ int run_suite(const bench_suite &suite, const bench_options &options, const outp
 }
 
 int run_bench_device(const bench_options &options, const output &out) {
-  return run_suite(
-      {"", cases_with_memory(options, all_bench_cases(), {"P15a", "P15b", "P16a", "P16b"}), make_rig, measure_curves},
-      options, out);
+  return run_suite({"", cases_with_memory(options, all_bench_cases(), "gpu-memory"), make_rig, measure_curves}, options,
+                   out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -5,7 +5,6 @@
 #include "tools/common/report.h"
 
 #include <algorithm>
-#include <fmt/ranges.h>
 
 namespace cudaq::realtime::tools {
 namespace {
@@ -102,22 +101,22 @@ std::string device_rx_refusal(int gpu) {
 }
 
 std::vector<bench_case> cases_with_memory(const bench_options &o, std::span<const bench_case> all,
-                                          const std::vector<std::string> &in_gpu_memory) {
+                                          std::string_view in_gpu_memory) {
   std::vector<bench_case> cases = select_cases(o.cases, all);
   if (!o.cases.empty()) // a case that is named fails instead
     return cases;
   open_gpu(o.gpu);
   if (const std::string why = device_rx_refusal(o.gpu); !why.empty()) {
-    print_error("cudaq-realtime-bench: {} are left out: {}\n", fmt::join(in_gpu_memory, ", "), why);
-    std::erase_if(cases, [&](const bench_case &c) { return std::ranges::count(in_gpu_memory, c.id) != 0; });
+    print_error("cudaq-realtime-bench: the cases {} are left out: {}\n", in_gpu_memory, why);
+    std::erase_if(cases, [&](const bench_case &c) { return names_case(in_gpu_memory, c.name); });
   }
   return cases;
 }
 
-bench_rig make_device_rx_rig(bench_session &session, const std::string &id) {
-  if (id == "P15a" || id == "P15b")
-    return echo_rig(session, id == "P15a" ? drive::one_by_one : drive::full_ring);
-  return frame_rig(session, id == "P16a");
+bench_rig make_device_rx_rig(bench_session &session, std::string_view name) {
+  if (name == "gpu-memory-echo-8B" || name == "gpu-memory-fifo-64")
+    return echo_rig(session, name == "gpu-memory-echo-8B" ? drive::one_by_one : drive::full_ring);
+  return frame_rig(session, name == "gpu-memory-cooperative-4K");
 }
 
 std::vector<bench_curve> measure_device_rx_curves(bench_session &session) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor kernels of `bench device`, and the kernel that acts as the network interface.
+// The floor kernels of `device`, and the kernel that acts as the network interface.
 #include "benchmarks/device/bench_poll.cuh"
 #include "tools/common/random_words.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handlers of `bench device`, written as users of the library would write them.
+// The handlers of `device`, written as users of the library would write them.
 #include "benchmarks/device/bench_gpu.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"

@@ -153,7 +153,7 @@ bench_rig idle_rig(bench_session &session) {
       std::this_thread::sleep_for(kIdleInterval);
       const kernel_report report = session.server().stop();
       if (report.empty_polls == 0)
-        throw exchange_stalled("P14: the floor kernel did not poll");
+        throw exchange_stalled("idle-poll: the floor kernel did not poll");
       record_poll(result, static_cast<double>(report.run_ns), static_cast<double>(report.empty_polls));
     }
     return result;
@@ -167,7 +167,7 @@ bench_rig idle_rig(bench_session &session) {
         std::this_thread::sleep_for(kIdleInterval);
         const std::uint64_t end = now_ns(), last = service->stats().polls;
         if (last == first)
-          throw exchange_stalled("P14: an idle dispatcher does not poll");
+          throw exchange_stalled("idle-poll: an idle dispatcher does not poll");
         record_poll(result, static_cast<double>(end - begin), static_cast<double>(last - first));
       }
       return result;
@@ -335,26 +335,26 @@ round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::s
 }
 
 bench_rig make_rig(bench_session &session, const bench_case &of) {
-  const std::string id = of.id;
-  if (id == "P1")
+  const std::string_view name = of.name;
+  if (name == "echo-8B")
     return echo_rig(session);
-  if (id == "P2a")
+  if (name == "regular-4K-add-words")
     return frame_rig(session, bench_handler::add_words, reply_rule::add_words, 1, 256, CUDAQ_KERNEL_REGULAR);
-  if (id == "P2c")
+  if (name == "regular-4K-add-words-batched")
     return frame_rig(session, bench_handler::add_words_batched, reply_rule::add_words, 1, 256, CUDAQ_KERNEL_REGULAR);
-  if (id == "P2b")
+  if (name == "regular-4K-last-word")
     return frame_rig(session, bench_handler::last_word, reply_rule::last_word, 1, 256, CUDAQ_KERNEL_REGULAR);
-  if (id == "P3a" || id == "P3b")
-    return frame_rig(session, bench_handler::add_bytes, reply_rule::add_bytes, id == "P3a" ? 1 : 16, 128,
-                     CUDAQ_KERNEL_COOPERATIVE);
-  if (id == "P4")
+  if (names_case("cooperative-4K", name))
+    return frame_rig(session, bench_handler::add_bytes, reply_rule::add_bytes,
+                     name == "cooperative-4K-1-block" ? 1 : 16, 128, CUDAQ_KERNEL_COOPERATIVE);
+  if (name == "fifo-64")
     return throughput_rig(session, kSlots, false);
-  if (id == "P5")
+  if (name == "any-256")
     return throughput_rig(session, 256, true);
-  if (id == "P6")
+  if (name == "device-ring-8B")
     return make_device_ring_rig(session);
-  if (id.starts_with("P15") || id.starts_with("P16"))
-    return make_device_rx_rig(session, id);
+  if (names_case("gpu-memory", name))
+    return make_device_rx_rig(session, name);
   return idle_rig(session);
 }
 

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,7 @@ round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c
 round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::size_t payload_bytes, drive how,
                           cudaq_memory_kind_t memory = CUDAQ_MEMORY_MAPPED);
 
-/// P6: a ring in device memory, and a kernel that acts as the network interface. `launch_fn`: as in
+/// A ring in device memory, and a kernel that acts as the network interface. `launch_fn`: as in
 /// device_service_config.
 bench_rig make_device_ring_rig(bench_session &session, cudaq_dispatch_launch_fn_v2_t launch_fn = nullptr);
 
@@ -62,7 +63,7 @@ floor_plan in_order_plan(std::uint32_t slots, std::uint32_t frame_bytes);
 /// A benchmark: cases with their floors. Making rigs and measuring throw usage_error, api_error, gpu_error and
 /// exchange_stalled.
 struct bench_suite {
-  const char *method; ///< "": the method of `bench device`
+  const char *method; ///< "": the method of `device`
   std::vector<bench_case> cases;
   bench_rig (*make_rig)(bench_session &session, const bench_case &of);
   /// May add notes to the context.
@@ -78,9 +79,10 @@ std::vector<bench_curve> measure_curves(bench_session &session, bench_context &c
 /// Why this machine cannot make such a ring; "" if it can.
 std::string device_rx_refusal(int gpu);
 /// The cases that the options choose; without a choice, all, but those in GPU memory only where it can be made.
+/// `in_gpu_memory`: the first words of their names.
 std::vector<bench_case> cases_with_memory(const bench_options &options, std::span<const bench_case> all,
-                                          const std::vector<std::string> &in_gpu_memory);
-bench_rig make_device_rx_rig(bench_session &session, const std::string &id);
+                                          std::string_view in_gpu_memory);
+bench_rig make_device_rx_rig(bench_session &session, std::string_view name);
 std::vector<bench_curve> measure_device_rx_curves(bench_session &session);
 
 } // namespace cudaq::realtime::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all cases of `bench device` and `bench graph` share: streams, stop words, cores, and how a floor kernel is
+// What all cases of `device` and `graph` share: streams, stop words, cores, and how a floor kernel is
 // started and stopped.
 #pragma once
 

@@ -203,14 +203,14 @@ round_runner bare_rounds(bench_session &session, bool frames, cudaq_memory_kind_
 } // namespace
 
 bench_rig make_device_graph_rig(bench_session &session, bool publishes, cudaq_memory_kind_t memory) {
-  require_cuda(preload_device_graph_bench(), "loading the kernels of P8");
+  require_cuda(preload_device_graph_bench(), "loading the kernels of the schedulers");
   const auto service = std::make_shared<device_graph_service>(session.options().gpu, publishes, memory);
   bench_rig rig;
   rig.floor = bare_rounds(session, true, memory);
   rig.other_floors.emplace_back("device flag, launch, signal: no frame is touched",
                                 bare_rounds(session, false, memory));
   if (memory == CUDAQ_MEMORY_DEVICE_RX)
-    rig.other_floors.emplace_back("the floor of P8a and P8b, in mapped memory",
+    rig.other_floors.emplace_back("the floor of scheduler-8B, in mapped memory",
                                   bare_rounds(session, true, CUDAQ_MEMORY_MAPPED));
   rig.ours = [&session, service] {
     return dispatcher_round(*service->dispatcher, [&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// P8 of `bench graph`: graphs launched from the device, by the library's scheduler and by a minimal scheduler.
+// Graphs launched from the device, by the library's scheduler and by a minimal scheduler.
 #pragma once
 
 #include "benchmarks/device/bench_rigs.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of P8, which are captured into graphs that are launched from the device. Plain C++.
+// Kernels that are captured into graphs that are launched from the device. Plain C++.
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench graph`: graph workers of the host dispatcher, compared with the same graphs launched bare; and P8, graphs that
-// a scheduler on the GPU launches.
+// `graph`: graph workers of the host dispatcher, compared with the same graphs launched bare; and graphs that a
+// scheduler on the GPU launches.
 #include "benchmarks/device/bench_rigs.h"
 #include "benchmarks/graph/bench_device_graph.h"
 #include "benchmarks/graph/bench_graph_floor.h"
@@ -14,16 +14,15 @@ constexpr std::uint32_t kSlots = 256;
 constexpr std::uint32_t kHeader = CUDAQ_RPC_HEADER_SIZE;
 constexpr char kMethod[] =
     "floors and cases alternate in every round, histograms of all rounds are merged; a floor is the same captured "
-    "graph, "
-    "launched by the measuring thread, which then polls a word in mapped memory for the graph's end (a stream-memory "
-    "write after the graph, or the graph's own store); closed loop: from just before the rx flag is set (floor: before "
-    "the copy or launch call) to just after the tx flag (floor: the word) is seen, without the frame and the check of "
-    "the reply; rates: exchanges divided by the wall time of the rounds, latency of every 16th; all payloads are "
-    "random, "
-    "every reply of the dispatcher is checked; P8: the floor is a scheduler of one thread on the GPU, written without "
-    "the library, that relaunches itself after every 100 launches; other_floors: P8: the same without frames; P7b: two "
-    "graphs with a context each, launched in turn on one stream; P12c: the launches divided among several threads; "
-    "P12d: two graphs on each stream, so that one launch is queued while the other runs";
+    "graph, launched by the measuring thread, which then polls a word in mapped memory for the graph's end (a "
+    "stream-memory write after the graph, or the graph's own store); closed loop: from just before the rx flag is set "
+    "(floor: before the copy or launch call) to just after the tx flag (floor: the word) is seen, without the frame "
+    "and the check of the reply; rates: exchanges divided by the wall time of the rounds, latency of every 16th; all "
+    "payloads are random, every reply of the dispatcher is checked; scheduler: the floor is a scheduler of one thread "
+    "on the GPU, written without the library, that relaunches itself after every 100 launches; other_floors: "
+    "scheduler: the same without frames; worker-publishing: two graphs with a context each, launched in turn on one "
+    "stream; workers-64: the launches divided among several threads; workers-8-of-70us: two graphs on each stream, so "
+    "that one launch is queued while the other runs";
 
 graph_service_config one_worker(const bench_session &session, std::size_t payload_bytes) {
   graph_service_config c;
@@ -81,7 +80,7 @@ round_runner queued_rounds(bench_session &session, graph_service_config c, std::
   return bare_rounds(session, c, how, 2);
 }
 
-/// P12d: how much of workers / kernel time a second launch in the queue would give.
+/// How much of workers / kernel time a second launch in the queue would give.
 void add_queued_floors(bench_session &session, graph_service_config c, bench_rig &rig) {
   const std::uint32_t streams = c.workers;
   rig.other_floors.emplace_back(fmt::format("{} streams, second launch queued", streams),
@@ -91,7 +90,7 @@ void add_queued_floors(bench_session &session, graph_service_config c, bench_rig
   rig.other_floors.emplace_back("one stream, one launch at a time", bare_rounds(session, c, drive::full_ring));
 }
 
-/// P12c: the same launches by several threads.
+/// The same launches by several threads.
 void add_thread_floors(bench_session &session, const graph_service_config &c, bench_rig &rig) {
   const auto graphs = std::make_shared<bare_graphs>(c);
   for (const std::uint32_t threads : {2u, 4u, 8u})
@@ -102,24 +101,25 @@ void add_thread_floors(bench_session &session, const graph_service_config &c, be
 }
 
 bench_rig make_graph_rig(bench_session &session, const bench_case &of) {
-  const std::string id = of.id;
-  if (std::string_view(of.group) == "P8")
-    return make_device_graph_rig(session, id == "P8b" || id == "P8d",
-                                 id == "P8c" || id == "P8d" ? CUDAQ_MEMORY_DEVICE_RX : CUDAQ_MEMORY_MAPPED);
+  const std::string_view name = of.name;
+  if (names_case("scheduler", name))
+    return make_device_graph_rig(session, name.find("publishing") != name.npos,
+                                 names_case("scheduler-gpu-memory", name) ? CUDAQ_MEMORY_DEVICE_RX
+                                                                          : CUDAQ_MEMORY_MAPPED);
   graph_service_config c = one_worker(session, 8);
-  if (id == "P7b")
+  if (name == "worker-publishing-8B")
     c.completion = CUDAQ_WORKER_GRAPH_PUBLISHES;
-  if (id == "P7c") {
+  if (name == "worker-copied-4K") {
     c = one_worker(session, 4096);
     c.staged = true;
   }
   if (of.metric == bench_metric::p50_ratio) {
     bench_rig rig = rig_of(session, c, drive::one_by_one);
-    if (id == "P7b")
+    if (name == "worker-publishing-8B")
       rig.other_floors.emplace_back("two graphs in turn, one stream", queued_rounds(session, c, 1, drive::one_by_one));
     return rig;
   }
-  const bool is_busy = id == "P12d";
+  const bool is_busy = name == "workers-8-of-70us";
   c.workers = is_busy ? 8 : 64;
   c.busy_ns = is_busy ? 70000 : 0;
   bench_rig rig = rig_of(session, c, drive::full_ring);
@@ -177,9 +177,9 @@ std::vector<bench_curve> measure_graph_curves(bench_session &session, bench_cont
 } // namespace
 
 int run_bench_graph(const bench_options &options, const output &out) {
-  return run_suite(
-      {kMethod, cases_with_memory(options, all_graph_cases(), {"P8c", "P8d"}), make_graph_rig, measure_graph_curves},
-      options, out);
+  return run_suite({kMethod, cases_with_memory(options, all_graph_cases(), "scheduler-gpu-memory"), make_graph_rig,
+                    measure_graph_curves},
+                   options, out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floor of `bench graph`: the measuring thread launches the same graphs, and polls words in mapped memory for their
+// The floor of `graph`: the measuring thread launches the same graphs, and polls words in mapped memory for their
 // ends. Written without the library's dispatcher.
 #pragma once
 

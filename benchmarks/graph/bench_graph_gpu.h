@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph that `bench graph` launches, by the dispatcher and bare: one kernel that sends its request back. Plain C++:
+// The graph that `graph` launches, by the dispatcher and bare: one kernel that sends its request back. Plain C++:
 // host files include it, too.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench idle`: what the number of slots costs a dispatcher on the host path that has nothing to do.
+// `idle`: what the number of slots costs a dispatcher on the host path that has nothing to do.
 #include "benchmarks/common/bench.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
@@ -115,7 +115,7 @@ int run_bench_idle(const bench_options &options, const output &out) {
   std::vector<idle_point> points;
   {
     const std::uint64_t rounds = o.rounds + std::uint64_t{1}; // with warm-up
-    progress display({"bench idle", "repetitions", slots.size() * rounds});
+    progress display({"idle", "repetitions", slots.size() * rounds});
     for (std::size_t k = 0; k < slots.size() && (k == 0 || !guard.interrupted()); ++k)
       points.push_back(measure(slots[k], o, display, k * rounds));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// P12f: how many launches per second a pipeline makes whose workers launch their graphs themselves, and how many the
+// How many launches per second a pipeline makes whose workers launch their graphs themselves, and how many the
 // driver allows.
 #include "benchmarks/pipeline/bench_pipeline_cases.h"
 #include "benchmarks/pipeline/bench_pipeline_kernels.h"
@@ -139,16 +139,16 @@ void bench_many_workers(const bench_options &o, figure_list &figures) {
     graphs.emplace_back(o.gpu);
   for (const std::size_t threads : {1, 2, 4, 8, 64}) {
     bare_launches(graphs, threads, warm_up, o);
-    figures.add_rate("P12fb", fmt::format("bare, 64 streams, {} threads: as fast as possible", threads), n,
+    figures.add_rate("many-workers-bare-rate",
+                     fmt::format("bare, 64 streams, {} threads: as fast as possible", threads), n,
                      bare_launches(graphs, threads, n, o));
   }
   for (const int workers : {8, 16, kMostWorkers}) {
     traffic t(o, workers, kSlotBytes, kBytes);
     t.start([&](int id) { return graphs[static_cast<std::size_t>(id)].resources(); }, &traffic::first_and_last);
     t.run(traffic::drive::full, warm_up);
-    figures.add_rate("P12f", fmt::format("{} workers that launch, 8 B: as fast as possible", workers), n,
-                     t.run(traffic::drive::full, n),
-                     workers == kMostWorkers ? target{1e9 / 3000, 1e9 / 2000, true} : target{});
+    figures.add_rate("many-workers-rate", fmt::format("{} workers that launch, 8 B: as fast as possible", workers), n,
+                     t.run(traffic::drive::full, n));
     t.stop();
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cases of `bench pipeline` that have a file of their own.
+// The cases of `pipeline` that have a file of their own.
 #pragma once
 
 #include "benchmarks/pipeline/pipeline_traffic.h"
@@ -22,18 +22,18 @@ protected:
   }
 };
 
-/// P18: recorded shots through the local predecoder on resident blocks, to the begin of the CPU stage.
+/// resident: recorded shots through the local predecoder on resident blocks, to the begin of the CPU stage.
 void bench_resident(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                     const cudaq::qec::realtime::shot_set &set, figure_list &figures);
 
-/// P18c: the same by host functions on the CPU.
+/// host-predecoder: the same by host functions on the CPU.
 void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                            const cudaq::qec::realtime::shot_set &set, figure_list &figures);
 
-/// P12f: 8 to 64 workers that launch their graphs themselves, and the same launches bare.
+/// many-workers: 8 to 64 workers that launch their graphs themselves, and the same launches bare.
 void bench_many_workers(const bench_options &options, figure_list &figures);
 
-/// P17: workers staged as the specification prints them.
+/// staging: workers staged as the specification prints them.
 void bench_specified_staging(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
                              figure_list &figures);
 

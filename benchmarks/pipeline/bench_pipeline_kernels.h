@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of `bench pipeline`. Plain C++: host files include it, too. Addresses are device addresses.
+// Kernels of `pipeline`. Plain C++: host files include it, too. Addresses are device addresses.
 #pragma once
 
 #include "cudaq/qec/realtime/resident_workers.h"

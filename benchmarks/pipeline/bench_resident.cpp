@@ -106,10 +106,10 @@ void bench_host_predecoder(const bench_options &o, const qec::decoding_config &c
       [&](int id) { return workers[static_cast<std::size_t>(id)]->resources(kBenchPipelineFunction); }, c, set, o,
       warm_up, pipe::ring_memory::host);
   const std::string what = fmt::format("{}, on the CPU, {} B", c.name, set.detection_bytes());
-  figures.add("P18cf", what + ": predecoder, no pipeline", alone);
-  figures.add("P18c", what + ": request to residual", times.to_cpu_stage, {}, p50_us(alone));
-  figures.add("P18ca", what + ": request to answer", times.to_answer);
-  figures.add_rate("P18cr", what + ": as fast as possible", o.exchanges, times.full_ns);
+  figures.add("host-predecoder-alone", what + ": predecoder, no pipeline", alone);
+  figures.add("host-predecoder-residual", what + ": request to residual", times.to_cpu_stage, p50_us(alone));
+  figures.add("host-predecoder-answer", what + ": request to answer", times.to_answer);
+  figures.add_rate("host-predecoder-rate", what + ": as fast as possible", o.exchanges, times.full_ns);
 }
 
 void bench_resident(const bench_options &o, const qec::decoding_config &c, const qec::shot_set &set,
@@ -143,12 +143,11 @@ void bench_resident(const bench_options &o, const qec::decoding_config &c, const
       requests_to_residual([&](int id) { return workers->resources(id, kBenchPipelineFunction, nullptr); }, c, set, o,
                            warm_up, pipe::ring_memory::mapped);
   const std::string what = fmt::format("{}, resident, {} B, {}", c.name, set.detection_bytes(), kind);
-  figures.add("P18w", what + ": one word of answer, no pipeline", wire);
-  figures.add("P18f", what + ": predecoder, no pipeline", block, {}, p50_us(wire));
-  figures.add("P18", what + ": request to residual", times.to_cpu_stage, c.name == "d13" ? target{9, 6} : target{},
-              p50_us(block));
-  figures.add("P18a", what + ": request to answer", times.to_answer);
-  figures.add_rate("P18r", what + ": as fast as possible", o.exchanges, times.full_ns);
+  figures.add("resident-one-word", what + ": one word of answer, no pipeline", wire);
+  figures.add("resident-alone", what + ": predecoder, no pipeline", block, p50_us(wire));
+  figures.add("resident-residual", what + ": request to residual", times.to_cpu_stage, p50_us(block));
+  figures.add("resident-answer", what + ": request to answer", times.to_answer);
+  figures.add_rate("resident-rate", what + ": as fast as possible", o.exchanges, times.full_ns);
 }
 
 } // namespace cudaq::realtime::tools

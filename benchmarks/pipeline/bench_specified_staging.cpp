@@ -186,23 +186,24 @@ struct bare_work {
   std::deque<specified_worker> workers;
 };
 
-/// Ids of the figures of a variant: the letters after "P17", or after "P17x" on an external ring.
 struct variant {
   launched_by how;
   const char *text;
-  char closed, over_bare, full, busy, fraction;
+  const char *word; ///< in the names of its figures
 };
 constexpr variant kVariants[] = {
-    {launched_by::dispatcher, "", 'a', 'b', 'c', 'd', 'e'},
-    {launched_by::worker, ", launched by the worker", 'i', 'j', 'k', 'l', 'm'},
-    {launched_by::worker_that_writes, ", launched by the worker, input written", 'n', 'o', 'p', 'q', 'r'}};
+    {launched_by::dispatcher, "", ""},
+    {launched_by::worker, ", launched by the worker", "-by-worker"},
+    {launched_by::worker_that_writes, ", launched by the worker, input written", "-written"}};
 
 void measure_variant(const bench_options &o, const qec::decoding_config &c, figure_list &figures, const variant &v,
                      ring_of owner, double bare_us) {
   const std::uint64_t warm_up = warm_up_of(o), n = exchanges_of(o);
   const std::size_t bytes = c.int32_input_bytes();
-  const bool is_external = owner == ring_of::client, is_target = c.name == "d13";
-  const auto id = [&](char letter) { return fmt::format("P17{}{}", is_external ? "x" : "", letter); };
+  const bool is_external = owner == ring_of::client;
+  const auto named = [&](const char *figure) {
+    return fmt::format("staging{}{}-{}", is_external ? "-external" : "", v.word, figure);
+  };
   const std::string what =
       fmt::format("{}, specified staging, {} B{}{}", c.name, bytes, is_external ? ", external ring" : "", v.text);
   for (const std::uint64_t busy : {std::uint64_t{0}, kBusyNs}) {
@@ -215,18 +216,16 @@ void measure_variant(const bench_options &o, const qec::decoding_config &c, figu
     if (busy == 0) {
       t.run(traffic::drive::one_by_one, warm_up);
       t.run(traffic::drive::one_by_one, n);
-      figures.add(id(v.closed), what + ": closed loop", t.latency, {}, bare_us);
-      figures.add_difference(id(v.over_bare), what + ": closed loop over bare",
-                             static_cast<double>(t.latency.percentile(50)) / 1000 - bare_us,
-                             is_target ? target{2, 1} : target{});
-      figures.add_rate(id(v.full), what + ": as fast as possible", n, t.run(traffic::drive::full, n),
-                       is_target ? target{160e3, 200e3, true} : target{});
+      figures.add(named("latency"), what + ": closed loop", t.latency, bare_us);
+      figures.add_difference(named("over-bare"), what + ": closed loop over bare",
+                             static_cast<double>(t.latency.percentile(50)) / 1000 - bare_us);
+      figures.add_rate(named("rate"), what + ": as fast as possible", n, t.run(traffic::drive::full, n));
     } else {
       t.run(traffic::drive::periodic, warm_up);
       t.run(traffic::drive::periodic, n);
-      figures.add(id(v.busy), what + ", 70 us kernel every 30 us", t.latency);
-      figures.add_fraction(id(v.fraction), what + ", 70 us kernel: fraction of workers / 70 us", n,
-                           t.run(traffic::drive::full, n), is_target ? target{0.85, 0.95, true} : target{});
+      figures.add(named("kernel-70us-latency"), what + ", 70 us kernel every 30 us", t.latency);
+      figures.add_fraction(named("kernel-70us-rate"), what + ", 70 us kernel: fraction of workers / 70 us", n,
+                           t.run(traffic::drive::full, n));
     }
     t.stop();
   }
@@ -244,9 +243,9 @@ void bench_specified_staging(const bench_options &o, const qec::decoding_config 
     bare.one_by_one(warm_up);
     const latency_histogram latency = bare.one_by_one(n);
     bare_us = static_cast<double>(latency.percentile(50)) / 1000;
-    figures.add("P17f", what + ": bare, one thread", latency);
-    figures.add_rate("P17g", what + ": bare, one thread, as fast as possible", n, bare.full(n));
-    figures.add_rate("P17h", what + ": bare, a thread for each worker", n, bare.full_threads(n));
+    figures.add("staging-bare-latency", what + ": bare, one thread", latency);
+    figures.add_rate("staging-bare-rate", what + ": bare, one thread, as fast as possible", n, bare.full(n));
+    figures.add_rate("staging-bare-threads-rate", what + ": bare, a thread for each worker", n, bare.full_threads(n));
   }
   for (const ring_of owner : {ring_of::pipeline, ring_of::client})
     for (const variant &v : kVariants)

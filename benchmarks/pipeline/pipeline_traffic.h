@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cases of `bench pipeline` share: figures with their targets, and a pipeline with its client.
+// What the cases of `pipeline` share: figures, and a pipeline with its client.
 #pragma once
 
 #include "benchmarks/common/bench.h"
@@ -30,45 +30,33 @@ inline constexpr std::uint32_t kBenchPipelineFunction = fnv1a_hash("bench_pipeli
 inline constexpr std::uint64_t kBusyNs = 70000, kPeriodNs = 30000;
 inline constexpr int kPipelineSlots = 64, kPipelineWorkers = 8;
 
-/// A target; 0: no target. `higher`: a higher figure is better.
-struct target {
-  double good = 0, aim = 0;
-  bool higher = false;
-};
-
 struct figure {
-  std::string id, what, unit;
+  std::string name, what, unit;
   double value = 0;
-  target of;
   latency_histogram latency; ///< may be empty
   double floor = 0;          ///< 0: none
-
-  [[nodiscard]] const char *verdict() const {
-    const auto meets = [&](double wanted) { return of.higher ? value >= wanted : value <= wanted; };
-    return of.good == 0 ? "" : meets(of.aim) ? "aim" : meets(of.good) ? "good" : "MISSED";
-  }
 };
 
 /// The figures of a run, in the order of the report.
 class figure_list {
 public:
-  void add(std::string id, std::string what, const latency_histogram &latency, target of = {}, double floor = 0,
+  void add(std::string name, std::string what, const latency_histogram &latency, double floor = 0,
            double without_ns = 0) {
     const double us = (static_cast<double>(latency.percentile(50)) - without_ns) / 1000;
-    all_.push_back({std::move(id), std::move(what), "us", us, of, latency, floor});
+    all_.push_back({std::move(name), std::move(what), "us", us, latency, floor});
   }
   /// Of two medians.
-  void add_difference(std::string id, std::string what, double us, target of) {
-    all_.push_back({std::move(id), std::move(what), "us", us, of, {}, 0});
+  void add_difference(std::string name, std::string what, double us) {
+    all_.push_back({std::move(name), std::move(what), "us", us, {}, 0});
   }
-  void add_rate(std::string id, std::string what, std::uint64_t requests, std::uint64_t ns, target of = {}) {
+  void add_rate(std::string name, std::string what, std::uint64_t requests, std::uint64_t ns) {
     const double rate = static_cast<double>(requests) * 1e9 / static_cast<double>(ns);
-    all_.push_back({std::move(id), std::move(what), "req/s", rate, of, {}, 0});
+    all_.push_back({std::move(name), std::move(what), "req/s", rate, {}, 0});
   }
   /// The part of workers / kernel time that a run has reached.
-  void add_fraction(std::string id, std::string what, std::uint64_t requests, std::uint64_t ns, target of) {
+  void add_fraction(std::string name, std::string what, std::uint64_t requests, std::uint64_t ns) {
     const double part = static_cast<double>(requests * kBusyNs) / static_cast<double>(ns) / kPipelineWorkers;
-    all_.push_back({std::move(id), std::move(what), "", part, of, {}, 0});
+    all_.push_back({std::move(name), std::move(what), "", part, {}, 0});
   }
   [[nodiscard]] const std::vector<figure> &all() const { return all_; }
 

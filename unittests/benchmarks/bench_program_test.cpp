@@ -24,10 +24,10 @@ TEST(BenchProgram, RefusesValuesOutOfRangeAndNamesTheOption) {
   expect_refusal("host", "There are device, graph");
   expect_refusal("devise", "Did you mean device?");
   expect_refusal("help devise", "Did you mean device?");
-  expect_refusal("device --cases P1,P7", "P7");
-  expect_refusal("graph --cases P7,P12x", "P12x");
+  expect_refusal("device --cases echo-8B,worker-8B", "worker-8B");
+  expect_refusal("graph --cases worker,workers-7", "workers-7");
   if (has_decoders())
-    for (const std::string unknown : {"P12c", "P99"})
+    for (const std::string unknown : {"workers-64", "P99"})
       expect_refusal("pipeline --cases " + unknown, unknown);
   expect_refusal("device --repeats 0", "--repeats");
   expect_refusal("device --rounds 0", "--rounds");
