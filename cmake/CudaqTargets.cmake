@@ -176,6 +176,10 @@ add_library(cudaq-library-headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}
 target_link_libraries(cudaq-library-headers PRIVATE cudaq-options)
 cudaq_compile_headers(cudaq-library-headers ${CUDAQ_STANDARD_HEADERS})
 
+# A cooperative dispatch kernel of up to 512 threads has 128 registers per thread. The same limit holds for every
+# handler that it may call.
+set(CUDAQ_HANDLER_REGISTERS $<$<COMPILE_LANGUAGE:CUDA>:-maxrregcount=128>)
+
 # cudaq_quick_link(<target>...): links programs with lld, if it is installed. It is used for tests, which are linked
 # again after each change. What is installed is linked with the compiler's default linker. Not mold: its version in
 # Debian 12 (1.10) has made programs that do not start, because of where its read-only data begins, and did not end for

@@ -20,23 +20,19 @@ struct long_run {
   std::vector<std::string> arguments;
   std::string text; ///< in its progress
   bool in_sample = false;
-  bool can_run() const { return arguments[1] == "idle" || run_program("demo --help").exit_code == 0; }
+  bool can_run() const { return run_program("demo --help").exit_code == 0; }
 };
 
 void PrintTo(const long_run &run, std::ostream *out) { *out << run.name; }
 
 std::vector<long_run> long_runs() {
   return {
-      {"BenchIdle", {"bench", "idle", "--repeats", "30"}, "bench idle: "},
       {"Pipeline",
        {"pipeline", "--dem", model() + ".dem", "--in", model() + ".dets.b8", "--decoder", "lookup", "--rate", "20",
         "--shots", "30", "--workers", "1"},
        "of 30 shots",
        true},
-      {"Demo", {"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "1.5"}, "pass: ", true},
-      {"BenchDecoding",
-       {"bench", "decoding", "--dem", model() + ".dem", "--decoder", "lookup", "--duration", "1.5"},
-       "bench decoding: "}};
+      {"Demo", {"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "1.5"}, "pass: ", true}};
 }
 
 class TerminalRun : public testing::TestWithParam<long_run> {};
