@@ -64,9 +64,9 @@ alone, and the first decoder after each predecoder. The first decoder alone is t
 GPU.
 
 Examples:
-  cudaq-realtime-bench decoding --dem unittests/data/surface_z_d7_p0.003.dem --rule isolated,guarded,plain
-  cudaq-realtime-bench decoding --dem unittests/data/surface_z_d7_p0.003.dem --errors 4 --shots 1000000
-  cudaq-realtime-bench decoding --dem unittests/data/surface_z_d3_p0.003.dem --decoder pymatching lookup)";
+  cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --rule isolated,guarded,plain
+  cudaq-realtime-bench decoding --dem tools/data/surface_z_d7_p0.003.dem --errors 4 --shots 1000000
+  cudaq-realtime-bench decoding --dem tools/data/surface_z_d3_p0.003.dem --decoder pymatching lookup)";
 #endif
 
 constexpr const char *kBenchIdleFooter =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/guide/benchmarks.md lists every option of cudaq-realtime-bench, and no other option.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/documented_options.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cudaq-realtime-bench as its users run it: what it refuses, what it writes, and how it ends.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/interrupted_program.h"
 #include "unittests/tools/common/run_on_terminal.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/html/written_pages.h"
 
 namespace cudaq::realtime::tools::test {

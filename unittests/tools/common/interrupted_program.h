@@ -2,6 +2,7 @@
 // Ends a program by a signal, and checks its report.
 #pragma once
 
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/json_schema.h"
 #include "unittests/tools/serve/served_program.h"
 

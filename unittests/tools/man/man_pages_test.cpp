@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The man pages that the build writes: all subcommands and options, and no mistake in roff.
+#include "unittests/support/program_paths.h"
 #include "unittests/tools/common/run_program.h"
 
 #include <gtest/gtest.h>
