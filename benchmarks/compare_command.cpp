@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/bench_commands.h"
 #include "benchmarks/compare/compare.h"
+#include "benchmarks/compare/report_reader.h"
 #include "tools/command_line/command_options.h"
 
 #include <fstream>

@@ -11,6 +11,7 @@
 #include "tools/shots/shot_plan.h"
 
 #include "kernels/qec/gpu_worker.h"
+#include "lib/qec/decoding/predecoder.h"
 
 #include <algorithm>
 #include <functional>
