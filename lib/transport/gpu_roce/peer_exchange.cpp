@@ -76,7 +76,7 @@ bool peer_exchange::read_numbers(steady_clock::time_point deadline, peer_numbers
   std::uint32_t words[3];
   auto *const bytes = reinterpret_cast<char *>(words);
   for (std::size_t have = 0; have < sizeof(words);) {
-    if (wait_for(caller_, deadline))
+    if (wait_for(caller_, deadline).failed())
       return false;
     const ssize_t got = ::recv(caller_, bytes + have, sizeof(words) - have, 0);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))

@@ -17,7 +17,7 @@ struct CpuRoceInstance : ::testing::Test {
     for (const int fd : open)
       close(fd);
     if (connecting.joinable()) {
-      instance->disconnect();
+      (void)instance->disconnect();
       connecting.join();
     }
   }

@@ -34,7 +34,7 @@ TEST(CpuRoceOptions, AreReadInBothSpellings) {
                    "--remote-qp=0x11", "--num-slots=64", "--slot-size=384", "--frame-size=100", "--qp-type=rc",
                    "--mtu=1024", "--wait=block", "--core=1", "--ib-port=2"},
                   o)
-                .text,
+                .text(),
             "");
   EXPECT_TRUE(o.sensor_bridge && o.reliable);
   EXPECT_EQ(o.peer_address, 0x0A090007u);

@@ -55,14 +55,14 @@ struct exchange_rig {
     options.frame_size = o.frame_size;
     options.receives = exchange.most_receives();
     options.sends = exchange.most_sends();
-    opener_of(adapter)(options, exchange.memory(), port);
+    (void)opener_of(adapter)(options, exchange.memory(), port);
     attach();
-    exchange.launch();
+    (void)exchange.launch();
   }
   void attach() {
     std::unique_ptr<detail::rdma_queue_pair> pair;
-    port->make_queue_pair(pair);
-    pair->start({7, 0x7F000001}, exchange.most_receives());
+    (void)port->make_queue_pair(pair);
+    (void)pair->start({7, 0x7F000001}, exchange.most_receives());
     exchange.attach(std::move(pair));
   }
   bool write(std::uint32_t slot, const std::vector<std::uint8_t> &frame) { return adapter->write(slot, frame, slot); }

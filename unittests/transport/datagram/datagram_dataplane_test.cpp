@@ -236,7 +236,7 @@ TEST(UdpDataplane, ServesAnIpv6Peer) {
   options.bind_address = "::1";
   detail::udp_address address;
   ASSERT_EQ(detail::udp_address_of("address", "::1", 0, address).text(), "");
-  if (detail::udp_socket probe; probe.open(address, 0))
+  if (detail::udp_socket probe; probe.open(address, 0).failed())
     GTEST_SKIP() << "this machine has no IPv6 loopback";
   rig r(options);
   udp_peer peer(r.port, 0, "::1");

@@ -34,7 +34,7 @@ TEST(RoceOptions, HaveTheNumbersOfASensorBridge) {
   EXPECT_EQ(parse({"--qp=0x123456", "--remote-qp", "7", "--rkey=0xFFFFFFFF", "--mtu=1024", "--icrc=full",
                    "--peer-port=0", "--max-peers=3", "--num-slots=4096"},
                   options)
-                .text,
+                .text(),
             "");
   EXPECT_EQ(options.wire.own_qp, 0x123456u);
   EXPECT_EQ(options.wire.peer_qp, 7u);

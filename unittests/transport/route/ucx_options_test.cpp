@@ -20,7 +20,7 @@ TEST(UcxOptions, ReadsEachOptionInBothSpellings) {
   EXPECT_EQ(parse({"--bind=10.0.0.1", "--port", "7101", "--num-slots=32", "--slot-size", "0x400", "--max-routers=4",
                    "--silence-ms", "10", "--tls=posix,tcp"},
                   o)
-                .text,
+                .text(),
             "");
   EXPECT_EQ(o.bind_address, "10.0.0.1");
   EXPECT_EQ(o.port, 7101u);

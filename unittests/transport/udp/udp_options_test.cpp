@@ -30,7 +30,7 @@ TEST(UdpOptions, TakeValuesInBothForms) {
   EXPECT_EQ(parse({"--port", "5000", "--num-slots=16", "--slot-size", "512", "--bind=::1", "--unified", "--busy-reply",
                    "--replay-window=1024", "--max-peers", "5", "--peer-timeout-ms=10"},
                   options)
-                .text,
+                .text(),
             "");
   EXPECT_EQ(options.port, 5000u);
   EXPECT_EQ(options.num_slots, 16u);

@@ -166,8 +166,9 @@ struct figures {
 bool exchange(std::uint32_t port, const plan &p, figures &out) {
   detail::udp_address any, server;
   detail::udp_socket socket;
-  if (detail::udp_address_of("own", "127.0.0.1", 0, any) || detail::udp_address_of("to", "127.0.0.1", port, server) ||
-      socket.open(any, 0) || socket.connect(server))
+  if (detail::udp_address_of("own", "127.0.0.1", 0, any).failed() ||
+      detail::udp_address_of("to", "127.0.0.1", port, server).failed() || socket.open(any, 0).failed() ||
+      socket.connect(server).failed())
     return false;
   const int count = p.exchanges / kRounds;
   const pinned_thread here(p, p.client_core);
