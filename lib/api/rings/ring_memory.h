@@ -32,7 +32,7 @@ expected<> free_block(const cudaq_ringbuffer_memory_t &memory);
 expected<> device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out);
 /// Device memory for the requests, which the CPU can write. `why`: the reasons why other ways failed.
 expected<> map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
-                              std::unique_ptr<mapped_device_memory> &out, std::string &why);
+                        std::unique_ptr<mapped_device_memory> &out, std::string &why);
 /// Frees them with their device current. No effect if there are none.
 void release_requests(cudaq_ringbuffer_memory_t &memory);
 
