@@ -133,7 +133,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   tools::add_demo(app, chosen);
   tools::add_pipeline(app, chosen);
   tools::add_latency(app, chosen);
-  tools::add_benchmarks(*app.add_subcommand("bench"), chosen); // both programs have a `pipeline`
+  CLI::App &benchmarks = *app.add_subcommand("bench"); // both programs have a `pipeline`
+  benchmarks.require_subcommand(1);
+  tools::add_benchmarks(benchmarks, chosen);
   tools::add_info(app, chosen);
   try {
     app.parse(words);
