@@ -162,15 +162,19 @@ function(cudaq_compile_together target count)
       cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${PROJECT_SOURCE_DIR}")
       string(APPEND text "#include \"${source}\"\n")
     endforeach()
-    set(unit "${CMAKE_CURRENT_BINARY_DIR}/${target}_unit_${first}.cpp")
-    file(CONFIGURE OUTPUT "${unit}" CONTENT "${text}" @ONLY)
-    target_sources(${target} PRIVATE "${unit}")
-  endforeach()
+    file(CONFIGURE OUTPUT "${unit}_${number}.cpp" CONTENT "${text}" @ONLY)
+    target_sources(${target} PRIVATE "${unit}_${number}.cpp")
+    math(EXPR number "${number} + 1")
+  endwhile()
 endfunction()
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/empty.cpp" CONTENT "")
 add_library(cudaq-library-headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/empty.cpp")
 target_link_libraries(cudaq-library-headers PRIVATE cudaq-options)
 cudaq_compile_headers(cudaq-library-headers ${CUDAQ_STANDARD_HEADERS})
+
+# A cooperative dispatch kernel of up to 512 threads has 128 registers per thread. The same limit holds for every
+# handler that it may call.
+set(CUDAQ_HANDLER_REGISTERS $<$<COMPILE_LANGUAGE:CUDA>:-maxrregcount=128>)
 
 # cudaq_quick_link(<target>...): links programs with lld, if it is installed. It is used for tests, which are linked
 # again after each change. What is installed is linked with the compiler's default linker. Not mold: its version in

@@ -2,7 +2,6 @@
 // How `cudaq-realtime` runs a command that needs device kernels. They are in another program of the same folder,
 // cudaq-realtime-gpu: a build for the CPU does not have to compile them. That program has the same commands and
 // options, and replaces this process.
-#include "tools/bench/bench_plan.h"
 #include "tools/demo/demo.h"
 #ifdef CUDAQ_TOOL_HAS_QEC
 #include "tools/pipeline/pipeline_gpu.h"
@@ -55,24 +54,9 @@ std::vector<char *> own_arguments(std::string &text) {
 
 } // namespace
 
-int run_bench_device(const bench_options &options, const output &) {
-  (void)select_cases(options.cases);
-  continue_with_device_kernels("the device path");
-}
-
-int run_bench_graph(const bench_options &options, const output &) {
-  (void)select_cases(options.cases, all_graph_cases());
-  continue_with_device_kernels("graphs as handlers");
-}
-
 int run_demo_on_gpu(const demo_options &, const output &) { continue_with_device_kernels("--device gpu"); }
 
 #ifdef CUDAQ_TOOL_HAS_QEC
-int run_bench_pipeline(const bench_options &options, const output &) {
-  check_pipeline_cases(options.cases);
-  continue_with_device_kernels("the GPU pipeline");
-}
-
 std::unique_ptr<gpu_stage> make_gpu_stage(const pipeline_options &, const pipeline_shots &, int, std::size_t) {
   continue_with_device_kernels("--device gpu");
 }

@@ -6,8 +6,8 @@
 #   gpu_check.sh BUILD [--parts PART,...] [--budget SECONDS] [-j N] [--filter REGEX] [--share K/N] [--device D]
 #     [--logs DIR]
 #
-#   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test, BUILD/tools/cudaq-realtime, and the examples
-#              for a GPU, which BUILD/docs/examples/gpu_examples lists
+#   BUILD      the build folder; programs are BUILD/unittests/gpu/*/*_test, BUILD/benchmarks/cudaq-realtime-bench, and
+#              the examples for a GPU, which BUILD/docs/examples/gpu_examples lists
 #   --parts    of tests, requests, sanitizers, bench, curves, soak, in this order (default: tests,sanitizers,bench)
 #              tests: all tests, and the examples (status 0: passed; 77, no GPU was found: failed); requests: those
 #              of the kernels again, on rings with requests in device memory (shared rings refuse them); sanitizers:
@@ -240,7 +240,7 @@ run_bench() {
   local folder=$1 status limit options name starts=yes
   shift
   mkdir -p "$folder"
-  "$build/tools/cudaq-realtime" --version >"$folder/version.log" 2>&1 || starts=no
+  "$build/benchmarks/cudaq-realtime-bench" --version >"$folder/version.log" 2>&1 || starts=no
   limit=$(($(left) / $#))
   for options in "$@"; do
     name=${options%% *} status=0
@@ -250,7 +250,7 @@ run_bench() {
       echo "notrun bench.$name no time left"
     else
       # shellcheck disable=SC2086  # the options are separate words
-      timeout -k 2 "$limit" "$build/tools/cudaq-realtime" bench $options \
+      timeout -k 2 "$limit" "$build/benchmarks/cudaq-realtime-bench" $options \
         >"$folder/$name.log" 2>&1 </dev/null || status=$?
       cat "$folder/$name.log" >&2
       if [ "$status" -eq 0 ]; then echo "passed bench.$name"; else echo "failed bench.$name exit status $status"; fi

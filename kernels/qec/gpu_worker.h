@@ -24,7 +24,7 @@ enum class staging {
   dma,       ///< the pre-launch hook copies the frame to device memory
 };
 /// A copy costs some 10 us before the graph begins. Reading a mapped slot costs about a microsecond, and the bytes
-/// cross the bus. `cudaq-realtime bench graph --curves` shows where the two are equal on a machine.
+/// cross the bus. `cudaq-realtime-bench graph --curves` shows where the two are equal on a machine.
 inline constexpr std::size_t kStagingCrossover = 64 * 1024;
 staging decide(staging wanted, std::size_t frame_bytes);
 

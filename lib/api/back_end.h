@@ -65,38 +65,38 @@ public:
   virtual ~back_end() = default;
 
   /// May complete the ring: sets host views that the caller has left NULL.
-  virtual status_or_reason check_ring(cudaq_ringbuffer_t &ring) const = 0;
+  virtual expected<> check_ring(cudaq_ringbuffer_t &ring) const = 0;
   /// The name of a C function that this path needs and the caller has not called, or NULL.
   virtual const char *missing_call(const wiring &w) const = 0;
 
   /// Starts a run. After an error nothing runs. Exception: after CUDAQ_ERR_TIMEOUT the kernel that was started ends as
   /// soon as it can, and finish waits for it.
-  virtual status_or_reason start(wiring &w) = 0;
+  virtual expected<> start(wiring &w) = 0;
   /// State of the run. Only between start and finish. Any thread.
   virtual run_phase look() const = 0;
   /// Ends the run. CUDAQ_ERR_TIMEOUT: the run did not end by the deadline; may be called again. Any other error: the
   /// run has ended with this error, which is returned once. `timeout_ns` is only for the error text.
-  virtual status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;
+  virtual expected<> finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) = 0;
 
   /// The callback of this dispatcher that the calling thread is in ("a handler", "the launch function"), or NULL. Any
   /// thread.
   virtual const char *caller_is_inside() const = 0;
   /// Any thread.
-  virtual status_or_reason complete_deferred(const cudaq_host_job_t &, std::int32_t, std::uint32_t) {
+  virtual expected<> complete_deferred(const cudaq_host_job_t &, std::int32_t, std::uint32_t) {
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_path is 0 (device): only host handlers can defer");
   }
 
-  virtual status_or_reason release_worker(int) { return no_workers(); }
-  virtual status_or_reason worker_job(int, cudaq_host_job_t &) const { return no_workers(); }
+  virtual expected<> release_worker(int) { return no_workers(); }
+  virtual expected<> worker_job(int, cudaq_host_job_t &) const { return no_workers(); }
 
   // Any thread, any time.
   virtual void read_stats(cudaq_dispatcher_stats_t &out) const = 0;
   /// The value of the wired counter `stats` (may be NULL).
-  virtual status_or_reason processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const = 0;
+  virtual expected<> processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const = 0;
   virtual std::string describe() const = 0;
 
 private:
-  static status_or_reason no_workers() {
+  static expected<> no_workers() {
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
                        "config->dispatch_path is 0 (device): only the host path has graph workers");
   }

@@ -76,7 +76,7 @@ bool cudaq_dispatcher_t::in_run() const {
 }
 
 template <class Body>
-status_or_reason cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&body) {
+expected<> cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Body &&body) {
   if (const char *what = path_->caller_is_inside())
     return make_reason(CUDAQ_ERR_STATE, "called inside %s of this dispatcher; call it from another thread", what);
   std::unique_lock lock(control_, std::defer_lock);
@@ -87,26 +87,26 @@ status_or_reason cudaq_dispatcher_t::alone(steady_clock::time_point deadline, Bo
   return body();
 }
 
-status_or_reason cudaq_dispatcher_t::settle(cudaq_dispatcher_state_t &now) {
-  status_or_reason found;
+expected<> cudaq_dispatcher_t::settle(cudaq_dispatcher_state_t &now) {
+  expected<> result;
   now = state();
   const phase p = run_.phase();
   if (p == phase::ended || (p == phase::running && now == CUDAQ_DISPATCHER_STOPPING)) {
-    found = finish_run(grace_period_ns(), deadline_after(grace_period_ns()));
+    result = finish_run(grace_period_ns(), deadline_after(grace_period_ns()));
     now = state();
   }
-  return found;
+  return result;
 }
 
-status_or_reason cudaq_dispatcher_t::check_wired() const {
+expected<> cudaq_dispatcher_t::check_wired() const {
   if (const char *missing = path_->missing_call(wiring_))
     return make_reason(CUDAQ_ERR_INVALID_ARG, "not wired: %s was not called; call it first", missing);
   return {};
 }
 
-status_or_reason cudaq_dispatcher_t::check_startable() const {
-  if (status_or_reason found = check_wired())
-    return found;
+expected<> cudaq_dispatcher_t::check_startable() const {
+  if (expected<> result = check_wired(); result.failed())
+    return result;
   if (wiring_.options.default_owner != 0 && config.shared_ring_mode == 0)
     return make_reason(
         CUDAQ_ERR_INVALID_ARG,
@@ -115,7 +115,7 @@ status_or_reason cudaq_dispatcher_t::check_startable() const {
   return {};
 }
 
-status_or_reason cudaq_dispatcher_t::refuse_unless(cudaq_dispatch_path_t path, const char *what) const {
+expected<> cudaq_dispatcher_t::refuse_unless(cudaq_dispatch_path_t path, const char *what) const {
   if (config.dispatch_path == path)
     return {};
   const bool host = config.dispatch_path == CUDAQ_DISPATCH_PATH_HOST;
@@ -124,25 +124,25 @@ status_or_reason cudaq_dispatcher_t::refuse_unless(cudaq_dispatch_path_t path, c
 }
 
 template <class Check, class Set>
-status_or_reason cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) {
-  return alone([&]() -> status_or_reason {
+expected<> cudaq_dispatcher_t::wire(const char *what, Check &&check, Set &&set) {
+  return alone([&]() -> expected<> {
     cudaq_dispatcher_state_t s{};
-    if (status_or_reason found = settle(s))
-      return found;
+    if (expected<> result = settle(s); result.failed())
+      return result;
     if (in_run())
       return make_reason(CUDAQ_ERR_STATE, "%s cannot be set: the dispatcher is %s; stop it first", what, state_name(s));
-    if (status_or_reason found = check())
-      return found;
+    if (expected<> result = check(); result.failed())
+      return result;
     set();
     if (s == CUDAQ_DISPATCHER_CREATED || s == CUDAQ_DISPATCHER_WIRED)
-      run_.enter(check_wired() ? phase::created : phase::wired);
+      run_.enter(check_wired().ok() ? phase::wired : phase::created);
     return {};
   });
 }
 
-status_or_reason cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
+expected<> cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ring) {
   cudaq_ringbuffer_t whole = ring;
-  const auto check = [&]() -> status_or_reason {
+  const auto check = [&]() -> expected<> {
     if (is_unified_host(config))
       return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is 2 (unified): on the host path its slots come "
                                                 "from cudaq_dispatcher_set_cpu_dataplane");
@@ -154,12 +154,12 @@ status_or_reason cudaq_dispatcher_t::set_ringbuffer(const cudaq_ringbuffer_t &ri
   });
 }
 
-status_or_reason cudaq_dispatcher_t::set_cpu_dataplane(const cudaq_cpu_dataplane_t &given) {
+expected<> cudaq_dispatcher_t::set_cpu_dataplane(const cudaq_cpu_dataplane_t &given) {
   cudaq_ringbuffer_t slots = given.ring;
   std::shared_ptr<std::vector<std::uint64_t>> flags;
-  const auto check = [&]() -> status_or_reason {
-    if (status_or_reason refused = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a CPU dataplane"))
-      return refused;
+  const auto check = [&]() -> expected<> {
+    if (expected<> result = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a CPU dataplane"); result.failed())
+      return result;
     if (!is_unified_host(config))
       return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->kernel_type is %d: a CPU dataplane needs 2 (unified)",
                          static_cast<int>(config.kernel_type));
@@ -180,18 +180,18 @@ status_or_reason cudaq_dispatcher_t::set_cpu_dataplane(const cudaq_cpu_dataplane
   });
 }
 
-status_or_reason cudaq_dispatcher_t::set_max_result_bytes(std::uint32_t bytes) {
+expected<> cudaq_dispatcher_t::set_max_result_bytes(std::uint32_t bytes) {
   return wire(
       "the limit of results", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a limit of results"); },
       [&] { wiring_.max_result_bytes = bytes; });
 }
 
-status_or_reason cudaq_dispatcher_t::set_function_table(const cudaq_function_table_t &table) {
+expected<> cudaq_dispatcher_t::set_function_table(const cudaq_function_table_t &table) {
   return wire(
       "the function table", [&] { return check_table_pointer(table); }, [&] { wiring_.table = table; });
 }
 
-status_or_reason cudaq_dispatcher_t::set_control(volatile int *shutdown_flag, std::uint64_t *stats) {
+expected<> cudaq_dispatcher_t::set_control(volatile int *shutdown_flag, std::uint64_t *stats) {
   return wire(
       "the control words", [&] { return check_control(shutdown_flag, stats); },
       [&] {
@@ -201,7 +201,7 @@ status_or_reason cudaq_dispatcher_t::set_control(volatile int *shutdown_flag, st
       });
 }
 
-status_or_reason cudaq_dispatcher_t::set_options(const cudaq_dispatcher_options_t &given) {
+expected<> cudaq_dispatcher_t::set_options(const cudaq_dispatcher_options_t &given) {
   return wire(
       "options", [&] { return validate_options(given); },
       [&] {
@@ -210,7 +210,7 @@ status_or_reason cudaq_dispatcher_t::set_options(const cudaq_dispatcher_options_
       });
 }
 
-status_or_reason cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handler) {
+expected<> cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handler) {
   return wire(
       "a handler", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a HOST_CALL handler"); },
       [&] {
@@ -222,21 +222,21 @@ status_or_reason cudaq_dispatcher_t::set_host_handler_v2(const v2_handler &handl
       });
 }
 
-status_or_reason cudaq_dispatcher_t::set_host_workers(std::vector<cudaq_host_worker_t> workers) {
+expected<> cudaq_dispatcher_t::set_host_workers(std::vector<cudaq_host_worker_t> workers) {
   return wire(
       "the graph workers", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a graph worker"); },
       [&] { wiring_.workers = std::move(workers); });
 }
 
-status_or_reason cudaq_dispatcher_t::set_mailbox(void **mailbox) {
+expected<> cudaq_dispatcher_t::set_mailbox(void **mailbox) {
   return wire(
       "the mailbox", [&] { return refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a mailbox"); },
       [&] { wiring_.mailbox = mailbox; });
 }
 
-status_or_reason cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,
-                                                   cudaq_dispatch_launch_fn_v2_t launch_fn_v2) {
-  const auto check = [&]() -> status_or_reason {
+expected<> cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn,
+                                             cudaq_dispatch_launch_fn_v2_t launch_fn_v2) {
+  const auto check = [&]() -> expected<> {
     if (launch_fn == nullptr && launch_fn_v2 == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "launch_fn is NULL");
     return refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a launch function");
@@ -247,10 +247,10 @@ status_or_reason cudaq_dispatcher_t::set_launch_fn(cudaq_dispatch_launch_fn_t la
   });
 }
 
-status_or_reason cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_t &given) {
-  const auto check = [&]() -> status_or_reason {
-    if (status_or_reason refused = refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a GraphIOContext"))
-      return refused;
+expected<> cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_t &given) {
+  const auto check = [&]() -> expected<> {
+    if (expected<> result = refuse_unless(CUDAQ_DISPATCH_PATH_DEVICE, "a GraphIOContext"); result.failed())
+      return result;
     if (config.dispatch_mode != CUDAQ_DISPATCH_GRAPH_LAUNCH)
       return make_reason(CUDAQ_ERR_UNSUPPORTED, "config->dispatch_mode is %d: a GraphIOContext needs 1 (graph launch)",
                          static_cast<int>(config.dispatch_mode));
@@ -263,8 +263,8 @@ status_or_reason cudaq_dispatcher_t::set_graph_io(const cudaq_dispatch_graph_io_
   });
 }
 
-status_or_reason cudaq_dispatcher_t::set_unified_launch(const unified_launch &given) {
-  const auto check = [&]() -> status_or_reason {
+expected<> cudaq_dispatcher_t::set_unified_launch(const unified_launch &given) {
+  const auto check = [&]() -> expected<> {
     if (config.kernel_type != CUDAQ_KERNEL_UNIFIED)
       return make_reason(CUDAQ_ERR_UNSUPPORTED,
                          "config->kernel_type is %d: a unified launch function needs 2 (unified)",
@@ -277,66 +277,66 @@ status_or_reason cudaq_dispatcher_t::set_unified_launch(const unified_launch &gi
   });
 }
 
-status_or_reason cudaq_dispatcher_t::start() {
-  return alone([&]() -> status_or_reason {
+expected<> cudaq_dispatcher_t::start() {
+  return alone([&]() -> expected<> {
     cudaq_dispatcher_state_t s{};
-    if (status_or_reason found = settle(s))
-      return found;
+    if (expected<> result = settle(s); result.failed())
+      return result;
     if (in_run())
       return make_reason(CUDAQ_ERR_STATE, "the dispatcher is %s; stop it first", state_name(s));
-    status_or_reason refused = check_startable();
-    if (refused)
-      return refused;
-    refused = path_->start(wiring_);
-    if (!refused)
+    expected<> result = check_startable();
+    if (result.failed())
+      return result;
+    result = path_->start(wiring_);
+    if (result.ok())
       run_.start_at(run_.generation() + 1, phase::running);
-    else if (refused.status == CUDAQ_ERR_TIMEOUT) // a kernel was started that has not ended
+    else if (result.status() == CUDAQ_ERR_TIMEOUT) // a kernel was started that has not ended
       run_.start_at(run_.generation() + 1, phase::failed);
-    return refused;
+    return result;
   });
 }
 
-status_or_reason cudaq_dispatcher_t::run_here() {
-  status_or_reason refused = alone([&]() -> status_or_reason {
-    status_or_reason found = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a loop on the calling thread");
-    if (!found)
-      found = check_startable();
-    if (!found)
-      found = host_->start_without_thread(wiring_);
-    if (!found)
+expected<> cudaq_dispatcher_t::run_here() {
+  const auto begin = [&]() -> expected<> {
+    expected<> result = refuse_unless(CUDAQ_DISPATCH_PATH_HOST, "a loop on the calling thread");
+    if (result.ok())
+      result = check_startable();
+    if (result.ok())
+      result = host_->start_without_thread(wiring_);
+    if (result.ok())
       run_.start_at(run_.generation() + 1, phase::running);
-    return found;
-  });
-  if (!refused)
+    return result;
+  };
+  expected<> result = alone(begin);
+  if (result.ok())
     host_->run_loop_here();
-  return refused;
+  return result;
 }
 
 bool cudaq_dispatcher_t::graph_runs() const { return host_ != nullptr && host_->graph_runs(); }
 bool cudaq_dispatcher_t::threads_run() const { return host_ != nullptr && host_->threads_run(); }
 
-status_or_reason cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
+expected<> cudaq_dispatcher_t::stop(std::uint64_t timeout_ns) {
   const steady_clock::time_point deadline = deadline_after(timeout_ns);
-  return alone(deadline,
-               [&]() -> status_or_reason { return in_run() ? finish_run(timeout_ns, deadline) : status_or_reason{}; });
+  return alone(deadline, [&]() -> expected<> { return in_run() ? finish_run(timeout_ns, deadline) : expected<>{}; });
 }
 
-status_or_reason cudaq_dispatcher_t::finish_run(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+expected<> cudaq_dispatcher_t::finish_run(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
   // A reader may write down the end of the run at the same time. Its state stays, because it has been reported.
   while (run_.phase() == phase::running) {
     const cudaq_dispatcher_state_t now = state();
     if (now == CUDAQ_DISPATCHER_RUNNING || now == CUDAQ_DISPATCHER_STOPPING)
       run_.claim(run_.generation(), phase::running, phase::stopping);
   }
-  status_or_reason found = path_->finish(timeout_ns, deadline);
-  if (found.status == CUDAQ_ERR_TIMEOUT)
-    return found;
-  const bool failed = found && run_.phase() != phase::ended; // an end that was reported is not taken back
+  expected<> result = path_->finish(timeout_ns, deadline);
+  if (result.status() == CUDAQ_ERR_TIMEOUT)
+    return result;
+  const bool failed = result.failed() && run_.phase() != phase::ended; // an end that was reported is not taken back
   run_.enter(failed ? phase::failed : phase::stopped);
-  return found;
+  return result;
 }
 
-status_or_reason cudaq_dispatcher_t::processed(std::uint64_t &out) const {
+expected<> cudaq_dispatcher_t::processed(std::uint64_t &out) const {
   return path_->processed(in_run(), stats_.load(), out);
 }
 

@@ -66,35 +66,36 @@ struct cudaq_dispatcher_t {
   cudaq_dispatcher_t(cudaq_dispatch_manager_t &m, const cudaq_dispatcher_config_t &c);
   ~cudaq_dispatcher_t();
 
-  using status_or_reason = cudaq::realtime::detail::status_or_reason;
+  template <class T = void>
+  using expected = cudaq::realtime::detail::expected<T>;
 
-  status_or_reason set_ringbuffer(const cudaq_ringbuffer_t &ring);
-  status_or_reason set_cpu_dataplane(const cudaq_cpu_dataplane_t &given);
-  status_or_reason set_max_result_bytes(std::uint32_t bytes);
-  status_or_reason set_function_table(const cudaq_function_table_t &table);
-  status_or_reason set_control(volatile int *shutdown_flag, std::uint64_t *stats);
-  status_or_reason set_options(const cudaq_dispatcher_options_t &given);
-  status_or_reason set_host_workers(std::vector<cudaq_host_worker_t> workers);
-  status_or_reason set_mailbox(void **mailbox);
-  status_or_reason set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
+  expected<> set_ringbuffer(const cudaq_ringbuffer_t &ring);
+  expected<> set_cpu_dataplane(const cudaq_cpu_dataplane_t &given);
+  expected<> set_max_result_bytes(std::uint32_t bytes);
+  expected<> set_function_table(const cudaq_function_table_t &table);
+  expected<> set_control(volatile int *shutdown_flag, std::uint64_t *stats);
+  expected<> set_options(const cudaq_dispatcher_options_t &given);
+  expected<> set_host_workers(std::vector<cudaq_host_worker_t> workers);
+  expected<> set_mailbox(void **mailbox);
+  expected<> set_host_handler_v2(const cudaq::realtime::detail::v2_handler &handler);
   /// Exactly one of the two is not NULL.
-  status_or_reason set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
-  status_or_reason set_graph_io(const cudaq_dispatch_graph_io_t &given);
-  status_or_reason set_unified_launch(const cudaq::realtime::detail::unified_launch &given);
+  expected<> set_launch_fn(cudaq_dispatch_launch_fn_t launch_fn, cudaq_dispatch_launch_fn_v2_t launch_fn_v2);
+  expected<> set_graph_io(const cudaq_dispatch_graph_io_t &given);
+  expected<> set_unified_launch(const cudaq::realtime::detail::unified_launch &given);
   /// For a run by run_here.
   void set_upstream_words(const cudaq::realtime::detail::upstream_words &words) { wiring_.words = words; }
 
-  status_or_reason start();
+  expected<> start();
   /// Starts a run of the host path, and runs its loop on the calling thread instead of a thread of the library.
-  status_or_reason run_here();
+  expected<> run_here();
   /// After run_here. True: a graph of the run has not ended.
   bool graph_runs() const;
   bool threads_run() const;
-  status_or_reason stop(std::uint64_t timeout_ns);
+  expected<> stop(std::uint64_t timeout_ns);
   std::uint64_t grace_period_ns() const { return grace_period_ns_.peek(); }
 
   cudaq_dispatcher_state_t state() const;
-  status_or_reason processed(std::uint64_t &out) const;
+  expected<> processed(std::uint64_t &out) const;
   std::string describe() const;
   cudaq::realtime::detail::back_end &path() { return *path_; }
   const cudaq::realtime::detail::back_end &path() const { return *path_; }
@@ -106,21 +107,21 @@ private:
   /// Runs `body` while no other control call runs. Refused in a handler of this dispatcher: stop would wait for the
   /// handler's end while the handler waits for stop. Refused also if the lock is not free by `deadline`.
   template <class Body>
-  status_or_reason alone(cudaq::realtime::detail::steady_clock::time_point deadline, Body &&body);
+  expected<> alone(cudaq::realtime::detail::steady_clock::time_point deadline, Body &&body);
   template <class Body>
-  status_or_reason alone(Body &&body) {
+  expected<> alone(Body &&body) {
     return alone(cudaq::realtime::detail::steady_clock::time_point::max(), body);
   }
   /// Sets a part of the wiring: `check` returns whether it is allowed, `set` sets it.
   template <class Check, class Set>
-  status_or_reason wire(const char *what, Check &&check, Set &&set);
+  expected<> wire(const char *what, Check &&check, Set &&set);
   /// Finishes a run that the caller's shutdown flag is ending or has ended, and sets `now` to the state after that. The
   /// error of a run that has ended with an error is left for stop.
-  status_or_reason settle(cudaq_dispatcher_state_t &now);
-  status_or_reason finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
-  status_or_reason check_wired() const;
-  status_or_reason check_startable() const;
-  status_or_reason refuse_unless(cudaq_dispatch_path_t path, const char *what) const;
+  expected<> settle(cudaq_dispatcher_state_t &now);
+  expected<> finish_run(std::uint64_t timeout_ns, cudaq::realtime::detail::steady_clock::time_point deadline);
+  expected<> check_wired() const;
+  expected<> check_startable() const;
+  expected<> refuse_unless(cudaq_dispatch_path_t path, const char *what) const;
   /// True if a run exists that is not joined yet.
   bool in_run() const;
 

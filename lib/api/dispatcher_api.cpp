@@ -9,11 +9,11 @@ using namespace cudaq::realtime::detail;
 
 namespace {
 
-status_or_reason null_argument(const char *name) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name); }
+expected<> null_argument(const char *name) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name); }
 
 template <class Body>
-status_or_reason unless_null(const cudaq_dispatcher_t *dispatcher, const void *argument, const char *argument_name,
-                             Body &&body) {
+expected<> unless_null(const cudaq_dispatcher_t *dispatcher, const void *argument, const char *argument_name,
+                       Body &&body) {
   if (dispatcher == nullptr)
     return null_argument("dispatcher");
   if (argument == nullptr)
@@ -35,10 +35,10 @@ cudaq_status_t with_brief(const char *function, const cudaq_dispatcher_t *dispat
   return guarded_brief(function, [&] { return unless_null(dispatcher, argument, argument_name, body); });
 }
 
-status_or_reason create(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config,
-                        cudaq_dispatcher_t **out) {
-  if (status_or_reason found = validate_config(config))
-    return found;
+expected<> create(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config,
+                  cudaq_dispatcher_t **out) {
+  if (expected<> result = validate_config(config); result.failed())
+    return result;
   auto made = std::make_unique<cudaq_dispatcher_t>(manager, config);
   const std::lock_guard lock(manager.mutex);
   manager.dispatchers.insert(made.get());
@@ -46,11 +46,11 @@ status_or_reason create(cudaq_dispatch_manager_t &manager, const cudaq_dispatche
   return {};
 }
 
-status_or_reason destroy(cudaq_dispatcher_t *dispatcher) {
+expected<> destroy(cudaq_dispatcher_t *dispatcher) {
   // Any other error is that of a run which is over: destroy goes on.
-  if (status_or_reason refused = dispatcher->stop(dispatcher->grace_period_ns());
-      refused.status == CUDAQ_ERR_TIMEOUT || refused.status == CUDAQ_ERR_STATE)
-    return refused;
+  if (expected<> result = dispatcher->stop(dispatcher->grace_period_ns());
+      result.status() == CUDAQ_ERR_TIMEOUT || result.status() == CUDAQ_ERR_STATE)
+    return result;
   {
     const std::lock_guard lock(dispatcher->manager.mutex);
     dispatcher->manager.dispatchers.erase(dispatcher);
@@ -60,17 +60,17 @@ status_or_reason destroy(cudaq_dispatcher_t *dispatcher) {
 }
 
 /// Ends the run of a loop on the calling thread, and frees its objects.
-status_or_reason end_loop_here(std::unique_ptr<cudaq_dispatcher_t> &dispatcher,
-                               std::unique_ptr<cudaq_dispatch_manager_t> &manager, std::uint64_t grace_period_ns) {
+expected<> end_loop_here(std::unique_ptr<cudaq_dispatcher_t> &dispatcher,
+                         std::unique_ptr<cudaq_dispatch_manager_t> &manager, std::uint64_t grace_period_ns) {
   // The pool's threads use these objects, so this waits until the handlers return. The loop has waited for graphs
   // already.
   constexpr std::uint64_t kLook = 100000000;
-  status_or_reason found;
+  expected<> result;
   do
-    found = dispatcher->stop(dispatcher->graph_runs() && !dispatcher->threads_run() ? 0 : kLook);
-  while (found.status == CUDAQ_ERR_TIMEOUT && (dispatcher->threads_run() || !dispatcher->graph_runs()));
-  if (found.status != CUDAQ_ERR_TIMEOUT)
-    return found;
+    result = dispatcher->stop(dispatcher->graph_runs() && !dispatcher->threads_run() ? 0 : kLook);
+  while (result.status() == CUDAQ_ERR_TIMEOUT && (dispatcher->threads_run() || !dispatcher->graph_runs()));
+  if (result.status() != CUDAQ_ERR_TIMEOUT)
+    return result;
   // The graph may still write to the launcher's memory. Freeing that memory would wait for the graph, so it leaks. It
   // may also write to its slot, so the ring gets no other dispatcher: that would answer the slot, too.
   manager->leave_claims_to_a_graph();
@@ -86,10 +86,10 @@ status_or_reason end_loop_here(std::unique_ptr<cudaq_dispatcher_t> &dispatcher,
 
 namespace cudaq::realtime::detail {
 
-status_or_reason run_loop_here(const host_loop &what) {
+expected<> run_loop_here(const host_loop &what) {
   const cudaq_dispatcher_config_t &config = what.config;
-  if (status_or_reason found = validate_config(config))
-    return found;
+  if (expected<> result = validate_config(config); result.failed())
+    return result;
   if (config.dispatch_path != CUDAQ_DISPATCH_PATH_HOST)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
                        "config->dispatch_path is %d (device): only the host path can run on the calling thread",
@@ -101,8 +101,8 @@ status_or_reason run_loop_here(const host_loop &what) {
         "this loop does not have");
   cudaq_dispatcher_options_t chosen = default_dispatcher_options();
   if (what.options != nullptr)
-    if (status_or_reason found = read_sized("options", what.options, chosen))
-      return found;
+    if (expected<> result = read_sized("options", what.options, chosen); result.failed())
+      return result;
   // The caller places its own thread. The options place only the threads of the pool.
   if (chosen.dispatcher_core != CUDAQ_CORE_ANY)
     return make_reason(CUDAQ_ERR_UNSUPPORTED,
@@ -114,27 +114,27 @@ status_or_reason run_loop_here(const host_loop &what) {
                                               "thread, which the caller places, and there is no pool");
   auto manager = std::make_unique<cudaq_dispatch_manager_t>();
   auto dispatcher = std::make_unique<cudaq_dispatcher_t>(*manager, config);
-  status_or_reason found = dispatcher->set_options(chosen);
-  if (!found)
-    found = dispatcher->set_ringbuffer(what.ring);
-  if (!found)
-    found = dispatcher->set_function_table(what.table);
-  if (!found && !what.workers.empty())
-    found = dispatcher->set_host_workers(what.workers);
-  if (!found && what.mailbox != nullptr)
-    found = dispatcher->set_mailbox(what.mailbox);
-  if (!found)
-    found = dispatcher->set_control(what.shutdown_flag, what.stats);
+  expected<> result = dispatcher->set_options(chosen);
+  if (result.ok())
+    result = dispatcher->set_ringbuffer(what.ring);
+  if (result.ok())
+    result = dispatcher->set_function_table(what.table);
+  if (result.ok() && !what.workers.empty())
+    result = dispatcher->set_host_workers(what.workers);
+  if (result.ok() && what.mailbox != nullptr)
+    result = dispatcher->set_mailbox(what.mailbox);
+  if (result.ok())
+    result = dispatcher->set_control(what.shutdown_flag, what.stats);
   dispatcher->set_upstream_words(what.words);
-  if (found)
-    return found;
+  if (result.failed())
+    return result;
   try {
-    found = dispatcher->run_here();
+    result = dispatcher->run_here();
   } catch (abi::__forced_unwind &) { // a handler has called pthread_exit on this thread
     (void)end_loop_here(dispatcher, manager, chosen.grace_period_ns);
     throw;
   }
-  return found ? found : end_loop_here(dispatcher, manager, chosen.grace_period_ns);
+  return result.failed() ? result : end_loop_here(dispatcher, manager, chosen.grace_period_ns);
 }
 
 } // namespace cudaq::realtime::detail
@@ -143,7 +143,7 @@ extern "C" {
 
 cudaq_status_t cudaq_dispatcher_create(cudaq_dispatch_manager_t *mgr, const cudaq_dispatcher_config_t *config,
                                        cudaq_dispatcher_t **out_dispatcher) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (mgr == nullptr)
       return null_argument("mgr");
     if (config == nullptr)
@@ -174,10 +174,10 @@ cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher, vola
 }
 
 cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_t *dispatcher, const cudaq_dispatcher_options_t *options) {
-  return with(__func__, dispatcher, options, "options", [&]() -> status_or_reason {
+  return with(__func__, dispatcher, options, "options", [&]() -> expected<> {
     cudaq_dispatcher_options_t chosen = default_dispatcher_options();
-    if (status_or_reason found = read_sized("options", options, chosen))
-      return found;
+    if (expected<> result = read_sized("options", options, chosen); result.failed())
+      return result;
     return dispatcher->set_options(chosen);
   });
 }
@@ -185,10 +185,10 @@ cudaq_status_t cudaq_dispatcher_set_options(cudaq_dispatcher_t *dispatcher, cons
 cudaq_status_t cudaq_dispatcher_set_host_handler_v2(cudaq_dispatcher_t *dispatcher, uint32_t function_id,
                                                     cudaq_host_handler_v2_t handler, void *user,
                                                     const cudaq_handler_schema_t *schema) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> status_or_reason {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> expected<> {
     const v2_handler given{function_id, handler, user, schema != nullptr ? *schema : cudaq_handler_schema_t{}};
-    if (status_or_reason found = check_schema(given.schema, "handler of function", function_id))
-      return found;
+    if (expected<> result = check_schema(given.schema, "handler of function", function_id); result.failed())
+      return result;
     return dispatcher->set_host_handler_v2(given);
   });
 }
@@ -206,17 +206,17 @@ cudaq_status_t cudaq_dispatcher_set_launch_fn_v2(cudaq_dispatcher_t *dispatcher,
 
 cudaq_status_t cudaq_dispatcher_set_graph_io(cudaq_dispatcher_t *dispatcher,
                                              const cudaq_dispatch_graph_io_t *graph_io) {
-  return with(__func__, dispatcher, graph_io, "graph_io", [&]() -> status_or_reason {
+  return with(__func__, dispatcher, graph_io, "graph_io", [&]() -> expected<> {
     cudaq_dispatch_graph_io_t given{};
-    if (status_or_reason refused = read_sized("graph_io", graph_io, given))
-      return refused;
+    if (expected<> result = read_sized("graph_io", graph_io, given); result.failed())
+      return result;
     return dispatcher->set_graph_io(given);
   });
 }
 
 cudaq_status_t cudaq_dispatcher_set_unified_launch_spec(cudaq_dispatcher_t *dispatcher,
                                                         cudaq_unified_launch_spec_fn_t launch_fn, void *transport_ctx) {
-  return with("cudaq_dispatcher_set_unified_launch", dispatcher, dispatcher, "dispatcher", [&]() -> status_or_reason {
+  return with("cudaq_dispatcher_set_unified_launch", dispatcher, dispatcher, "dispatcher", [&]() -> expected<> {
     if (launch_fn == nullptr)
       return null_argument("launch_fn");
     return dispatcher->set_unified_launch({launch_fn, nullptr, transport_ctx});
@@ -239,17 +239,17 @@ cudaq_status_t cudaq_dispatcher_stop_timeout(cudaq_dispatcher_t *dispatcher, uin
 }
 
 cudaq_status_t cudaq_dispatcher_get_processed(cudaq_dispatcher_t *dispatcher, uint64_t *out_packets) {
-  return with(__func__, dispatcher, out_packets, "out_packets", [&]() -> status_or_reason {
+  return with(__func__, dispatcher, out_packets, "out_packets", [&]() -> expected<> {
     std::uint64_t processed = 0;
-    if (status_or_reason refused = dispatcher->processed(processed))
-      return refused;
+    if (expected<> result = dispatcher->processed(processed); result.failed())
+      return result;
     *out_packets = processed;
     return {};
   });
 }
 
 cudaq_status_t cudaq_dispatcher_get_state(const cudaq_dispatcher_t *dispatcher, cudaq_dispatcher_state_t *out_state) {
-  return with(__func__, dispatcher, out_state, "out_state", [&]() -> status_or_reason {
+  return with(__func__, dispatcher, out_state, "out_state", [&]() -> expected<> {
     *out_state = dispatcher->state();
     return {};
   });
@@ -266,7 +266,7 @@ cudaq_status_t cudaq_dispatcher_get_stats(const cudaq_dispatcher_t *dispatcher, 
 
 cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispatcher_t *dispatcher, char *buf, size_t buf_len,
                                            size_t *out_len) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> status_or_reason {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> expected<> {
     if (buf == nullptr && buf_len != 0)
       return null_argument("buf");
     const std::string text = dispatcher->describe();
@@ -289,10 +289,10 @@ cudaq_status_t cudaq_host_complete_deferred(cudaq_dispatcher_t *dispatcher, cons
 
 cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher, const cudaq_host_worker_t *workers,
                                                  size_t num_workers) {
-  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> status_or_reason {
+  return with(__func__, dispatcher, dispatcher, "dispatcher", [&]() -> expected<> {
     std::vector<cudaq_host_worker_t> chosen;
-    if (status_or_reason refused = read_workers(workers, num_workers, chosen))
-      return refused;
+    if (expected<> result = read_workers(workers, num_workers, chosen); result.failed())
+      return result;
     return dispatcher->set_host_workers(std::move(chosen));
   });
 }
@@ -326,12 +326,12 @@ cudaq_status_t cudaq_host_dispatcher_loop_spec(const cudaq_dispatcher_config_t *
                                                const cudaq_function_table_t *table, const cudaq_host_worker_t *workers,
                                                size_t num_workers, const cudaq_dispatcher_options_t *options,
                                                volatile int *shutdown_flag, uint64_t *stats) {
-  return guarded("cudaq_host_dispatcher_loop", [&]() -> status_or_reason {
+  return guarded("cudaq_host_dispatcher_loop", [&]() -> expected<> {
     if (config == nullptr || ringbuffer == nullptr || table == nullptr)
       return null_argument(config == nullptr ? "config" : ringbuffer == nullptr ? "ringbuffer" : "table");
     std::vector<cudaq_host_worker_t> chosen;
-    if (status_or_reason refused = read_workers(workers, num_workers, chosen))
-      return refused;
+    if (expected<> result = read_workers(workers, num_workers, chosen); result.failed())
+      return result;
     for (std::size_t w = 0; w < chosen.size(); ++w)
       if (chosen[w].completion == CUDAQ_WORKER_CALLER_PUBLISHES)
         return make_reason(CUDAQ_ERR_UNSUPPORTED,

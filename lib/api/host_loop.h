@@ -20,6 +20,6 @@ struct host_loop {
 };
 
 /// Returns when the shutdown flag is set and the run is over, or with the reason why it did not begin.
-status_or_reason run_loop_here(const host_loop &what);
+expected<> run_loop_here(const host_loop &what);
 
 } // namespace cudaq::realtime::detail

@@ -12,32 +12,32 @@ struct device_array {
 
 /// The array's address on the host. NULL, with the reason: it has none.
 void *host_address_of(const device_array &a, const cudaq_dispatcher_config_t &c, const host_query &query,
-                      status_or_reason &refused) {
+                      expected<> &result) {
   const auto *last = static_cast<const volatile std::uint8_t *>(a.base) + a.bytes - 1;
   const host_place first = query(a.base), end = first.host == nullptr ? first : query(last);
   const bool whole = end.host == static_cast<std::uint8_t *>(first.host) + a.bytes - 1;
   if (first.host != nullptr && whole)
     return first.host;
-  refused = make_reason(CUDAQ_ERR_INVALID_ARG,
-                        "ringbuffer->%s_host is NULL; config->shared_ring_mode is %u, and the host routes the requests "
-                        "of a shared ring. %s is %p: %s; use pinned and mapped memory, or set %s_host",
-                        a.field, c.shared_ring_mode, a.field, const_cast<const void *>(a.base),
-                        first.host == nullptr ? first.what
-                        : end.host == nullptr ? "the host has no address for the end of the array"
-                                              : "its end is in another allocation than its begin",
-                        a.field);
+  result = make_reason(CUDAQ_ERR_INVALID_ARG,
+                       "ringbuffer->%s_host is NULL; config->shared_ring_mode is %u, and the host routes the requests "
+                       "of a shared ring. %s is %p: %s; use pinned and mapped memory, or set %s_host",
+                       a.field, c.shared_ring_mode, a.field, const_cast<const void *>(a.base),
+                       first.host == nullptr ? first.what
+                       : end.host == nullptr ? "the host has no address for the end of the array"
+                                             : "its end is in another allocation than its begin",
+                       a.field);
   return nullptr;
 }
 
 } // namespace
 
-status_or_reason find_host_views(cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, const host_query &query) {
+expected<> find_host_views(cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, const host_query &query) {
   const std::size_t flag_bytes = c.num_slots * sizeof(std::uint64_t);
-  status_or_reason refused;
+  expected<> result;
   const auto find = [&](auto *&host, const device_array &a) {
     using element = std::remove_reference_t<decltype(*host)>;
-    if (host == nullptr && !refused)
-      host = static_cast<element *>(host_address_of(a, c, query, refused));
+    if (host == nullptr && result.ok())
+      host = static_cast<element *>(host_address_of(a, c, query, result));
   };
   find(r.rx_flags_host, {"rx_flags", r.rx_flags, flag_bytes});
   find(r.tx_flags_host, {"tx_flags", r.tx_flags, flag_bytes});
@@ -46,7 +46,7 @@ status_or_reason find_host_views(cudaq_ringbuffer_t &r, const cudaq_dispatcher_c
     r.tx_data_host = r.tx_data_host == nullptr ? r.rx_data_host : r.tx_data_host;
   else
     find(r.tx_data_host, {"tx_data", r.tx_data, c.num_slots * r.tx_stride_sz});
-  return refused;
+  return result;
 }
 
 } // namespace cudaq::realtime::detail

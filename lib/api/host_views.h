@@ -18,7 +18,6 @@ using host_query = std::function<host_place(const volatile void *device_address)
 /// Sets each host view that is NULL, from the device view of the same array. All of the array must lie in memory that
 /// the host can access. The device views must be valid for the configuration. In place, tx_data_host becomes
 /// rx_data_host. CUDAQ_ERR_INVALID_ARG names the first array that has no host address.
-status_or_reason find_host_views(cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config,
-                                 const host_query &query);
+expected<> find_host_views(cudaq_ringbuffer_t &ring, const cudaq_dispatcher_config_t &config, const host_query &query);
 
 } // namespace cudaq::realtime::detail

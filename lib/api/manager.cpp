@@ -21,7 +21,7 @@ std::shared_ptr<job_table> cudaq_dispatch_manager_t::make_jobs_locked(std::uint3
   return std::make_shared<job_table>(num_slots, next_generation++ << 40);
 }
 
-status_or_reason cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_ptr<ring_router> &out) {
+expected<> cudaq_dispatch_manager_t::join_ring(const slot_ring &ring, std::shared_ptr<ring_router> &out) {
   const std::lock_guard lock(mutex);
   if (exclusive_rings.count(ring.rx_flags) != 0)
     return make_reason(
@@ -57,7 +57,7 @@ void cudaq_dispatch_manager_t::leave_ring(const volatile void *ring) {
   --shared_rings[ring].running;
 }
 
-status_or_reason cudaq_dispatch_manager_t::reserve_ring(const volatile void *ring) {
+expected<> cudaq_dispatch_manager_t::reserve_ring(const volatile void *ring) {
   const std::lock_guard lock(mutex);
   const auto shared = shared_rings.find(ring);
   const bool in_use = shared != shared_rings.end() && shared->second.running != 0;
@@ -72,7 +72,7 @@ void cudaq_dispatch_manager_t::release_ring(const volatile void *ring) {
   exclusive_rings.erase(ring);
 }
 
-status_or_reason cudaq_dispatch_manager_t::claim(const void *who, const memory_claim &what) {
+expected<> cudaq_dispatch_manager_t::claim(const void *who, const memory_claim &what) {
   const std::lock_guard lock(mutex);
   return claims.add(who, what);
 }
@@ -103,7 +103,7 @@ void cudaq_dispatch_manager_t::remove_resident(const void *who) {
 }
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-status_or_reason cudaq_dispatch_manager_t::take_mapped_block(std::size_t bytes, void *&out) {
+expected<> cudaq_dispatch_manager_t::take_mapped_block(std::size_t bytes, void *&out) {
   constexpr std::size_t kPage = 4096;
   const std::size_t size = std::bit_ceil(bytes < kPage ? kPage : bytes);
   const std::lock_guard lock(mutex);
@@ -194,7 +194,7 @@ cudaq_dispatch_manager_t::~cudaq_dispatch_manager_t() = default;
 extern "C" {
 
 cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_manager_t **out_mgr) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (out_mgr == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "out_mgr is NULL");
     *out_mgr = new cudaq_dispatch_manager_t;
@@ -203,7 +203,7 @@ cudaq_status_t cudaq_dispatch_manager_create(cudaq_dispatch_manager_t **out_mgr)
 }
 
 cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (mgr == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "mgr is NULL");
     {
@@ -218,7 +218,7 @@ cudaq_status_t cudaq_dispatch_manager_destroy(cudaq_dispatch_manager_t *mgr) {
 }
 
 cudaq_status_t cudaq_dispatch_manager_reserve_blocks(cudaq_dispatch_manager_t *mgr, int device_id, uint32_t blocks) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (mgr == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "mgr is NULL");
     if (device_id < 0)

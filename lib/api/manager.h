@@ -57,15 +57,15 @@ struct cudaq_dispatch_manager_t {
   std::shared_ptr<cudaq::realtime::detail::job_table> make_jobs_locked(std::uint32_t num_slots);
   /// Returns the common router of a shared ring. Refused: another dispatcher runs on the ring with another geometry, or
   /// without sharing it. If no dispatcher is wired to the ring, its cursor starts at slot 0 again.
-  cudaq::realtime::detail::status_or_reason join_ring(const cudaq::realtime::detail::slot_ring &ring,
-                                                      std::shared_ptr<cudaq::realtime::detail::ring_router> &out);
+  cudaq::realtime::detail::expected<> join_ring(const cudaq::realtime::detail::slot_ring &ring,
+                                                std::shared_ptr<cudaq::realtime::detail::ring_router> &out);
   void leave_ring(const volatile void *ring);
   /// Reserves a ring for one dispatcher, on the host or on a device. Refused if another dispatcher runs on it.
-  cudaq::realtime::detail::status_or_reason reserve_ring(const volatile void *ring);
+  cudaq::realtime::detail::expected<> reserve_ring(const volatile void *ring);
   void release_ring(const volatile void *ring);
   /// Claims the memory of a run until unclaim. Refused: it overlaps that of another running dispatcher, or another
   /// manager owns the ring.
-  cudaq::realtime::detail::status_or_reason claim(const void *who, const cudaq::realtime::detail::memory_claim &what);
+  cudaq::realtime::detail::expected<> claim(const void *who, const cudaq::realtime::detail::memory_claim &what);
   void unclaim(const void *who);
   void leave_claims_to_a_graph();
 
@@ -77,7 +77,7 @@ struct cudaq_dispatch_manager_t {
   /// A block of pinned memory, mapped for all devices. Callers give it back to the manager, which reuses it and frees
   /// it only when the manager is destroyed: freeing pinned memory waits for all running kernels, and dispatch kernels
   /// run until they are stopped.
-  cudaq::realtime::detail::status_or_reason take_mapped_block(std::size_t bytes, void *&out);
+  cudaq::realtime::detail::expected<> take_mapped_block(std::size_t bytes, void *&out);
   void give_back_mapped_block(void *block);
   /// The same for scheduler graphs, because destroying them waits, too. `made` is NULL if there are no spare graphs.
   spare_graphs take_spare_graphs(int device_id);

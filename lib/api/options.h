@@ -42,11 +42,11 @@ constexpr std::size_t whole_fields(std::uint32_t struct_size) {
 
 /// Copies `value` to the caller's struct of `struct_size` bytes.
 template <class T>
-status_or_reason write_sized(const char *name, T *out, std::uint32_t struct_size, T value) {
+expected<> write_sized(const char *name, T *out, std::uint32_t struct_size, T value) {
   if (out == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name);
-  if (status_or_reason found = check_struct_size(name, struct_size, sizeof(T)))
-    return found;
+  if (expected<> result = check_struct_size(name, struct_size, sizeof(T)); result.failed())
+    return result;
   value.struct_size = struct_size;
   std::memcpy(out, &value, whole_fields<T>(struct_size));
   return {};
@@ -54,11 +54,11 @@ status_or_reason write_sized(const char *name, T *out, std::uint32_t struct_size
 
 /// Copies the caller's struct over `into`, which holds the defaults.
 template <class T>
-status_or_reason read_sized(const char *name, const T *given, T &into) {
+expected<> read_sized(const char *name, const T *given, T &into) {
   if (given == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name);
-  if (status_or_reason found = check_struct_size(name, given->struct_size, sizeof(T)))
-    return found;
+  if (expected<> result = check_struct_size(name, given->struct_size, sizeof(T)); result.failed())
+    return result;
   std::memcpy(&into, given, whole_fields<T>(given->struct_size));
   into.struct_size = sizeof(T);
   return {};

@@ -45,7 +45,7 @@ void memory_claim::add_ring(const cudaq_ringbuffer_t &r, std::uint64_t num_slots
     ranges_[a] = {arrays[a].field, address_of(arrays[a].base), arrays[a].base == nullptr ? 0 : arrays[a].bytes, true};
 }
 
-status_or_reason memory_claim::check_against(const memory_claim &other) const {
+expected<> memory_claim::check_against(const memory_claim &other) const {
   const bool members = shared_ring_ != nullptr && shared_ring_ == other.shared_ring_;
   for (const range &mine : ranges_)
     for (const range &theirs : other.ranges_) {
@@ -61,11 +61,11 @@ status_or_reason memory_claim::check_against(const memory_claim &other) const {
   return {};
 }
 
-status_or_reason ring_claims::add(const void *who, const memory_claim &what) {
+expected<> ring_claims::add(const void *who, const memory_claim &what) {
   for (const auto &[other, claim] : claims_)
     if (other != who)
-      if (status_or_reason refused = what.check_against(claim))
-        return refused;
+      if (expected<> result = what.check_against(claim); result.failed())
+        return result;
   claims_.insert_or_assign(who, what);
   shared_word<std::uint64_t> *owner = what.owner_word();
   if (owner == nullptr || owner->claim(0, address_of(this)) || owner->load() == address_of(this))

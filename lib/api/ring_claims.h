@@ -25,7 +25,7 @@ public:
                const volatile void *shared_ring, const volatile int *shutdown_flag, const std::uint64_t *stats);
 
   /// Names the first two ranges that overlap.
-  status_or_reason check_against(const memory_claim &other) const;
+  expected<> check_against(const memory_claim &other) const;
   /// The owner word of the ring; NULL: it has none.
   shared_word<std::uint64_t> *owner_word() const { return owner_word_; }
 
@@ -47,7 +47,7 @@ private:
 class ring_claims {
 public:
   /// Refused: `what` overlaps memory of another dispatcher of this manager, or another manager owns the ring.
-  status_or_reason add(const void *who, const memory_claim &what);
+  expected<> add(const void *who, const memory_claim &what);
   /// No effect if `who` has no claim.
   void remove(const void *who);
   /// For a manager that the caller cannot reach afterwards, while a graph may still write to its rings: they get

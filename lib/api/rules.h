@@ -10,14 +10,14 @@ namespace cudaq::realtime::detail {
 
 /// Evaluates the rules in order and returns the first reason. Rules after it are not evaluated.
 template <class... Rules>
-status_or_reason first_of(Rules &&...rules) {
-  status_or_reason found;
-  (void)((found = rules(), static_cast<bool>(found)) || ...);
-  return found;
+expected<> first_of(Rules &&...rules) {
+  expected<> result;
+  (void)((result = rules(), result.failed()) || ...);
+  return result;
 }
 
 template <class Number>
-status_or_reason out_of_range(const char *field, Number value, const char *allowed) {
+expected<> out_of_range(const char *field, Number value, const char *allowed) {
   return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is %s, allowed: %s", field, std::to_string(value).c_str(), allowed);
 }
 

@@ -13,7 +13,7 @@ using namespace cudaq::realtime::detail;
 
 namespace {
 
-status_or_reason check_context(const cudaq_host_dispatch_loop_ctx_t &ctx) {
+expected<> check_context(const cudaq_host_dispatch_loop_ctx_t &ctx) {
   const auto refused = [](const char *text) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s", text); };
   if (ctx.shutdown_flag == nullptr)
     return refused("ctx->shutdown_flag is NULL");
@@ -53,11 +53,11 @@ std::vector<cudaq_host_worker_t> workers_of(const cudaq_host_dispatch_loop_ctx_t
   return workers;
 }
 
-status_or_reason run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
+expected<> run(const cudaq_host_dispatch_loop_ctx_t *ctx) {
   if (ctx == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "ctx is NULL");
-  if (status_or_reason refused = check_context(*ctx))
-    return refused;
+  if (expected<> result = check_context(*ctx); result.failed())
+    return result;
   cudaq_dispatcher_config_t config = ctx->config;
   config.dispatch_path = CUDAQ_DISPATCH_PATH_HOST;
   cudaq_dispatcher_options_t options = default_dispatcher_options();
@@ -86,7 +86,7 @@ extern "C" {
 cudaq_status_t cudaq_dispatcher_set_unified_launch_upstream(cudaq_dispatcher_t *dispatcher,
                                                             cudaq_unified_launch_upstream_fn_t launch_fn,
                                                             void *transport_ctx) {
-  return guarded("cudaq_dispatcher_set_unified_launch", [&]() -> status_or_reason {
+  return guarded("cudaq_dispatcher_set_unified_launch", [&]() -> expected<> {
     if (dispatcher == nullptr || transport_ctx == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", dispatcher == nullptr ? "dispatcher" : "transport_ctx");
     if (dispatcher->config.slot_size == 0)

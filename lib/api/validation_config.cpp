@@ -6,7 +6,7 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason check_enums(const cudaq_dispatcher_config_t &c) {
+expected<> check_enums(const cudaq_dispatcher_config_t &c) {
   const int kernel = number_in(c.kernel_type), mode = number_in(c.dispatch_mode), path = number_in(c.dispatch_path);
   if (kernel < CUDAQ_KERNEL_REGULAR || kernel > CUDAQ_KERNEL_UNIFIED)
     return out_of_range("config->kernel_type", kernel, "0 (regular), 1 (cooperative), 2 (unified)");
@@ -17,7 +17,7 @@ status_or_reason check_enums(const cudaq_dispatcher_config_t &c) {
   return {};
 }
 
-status_or_reason check_slots(const cudaq_dispatcher_config_t &c) {
+expected<> check_slots(const cudaq_dispatcher_config_t &c) {
   if (c.kernel_type == CUDAQ_KERNEL_UNIFIED && c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE)
     return {};
   if (c.num_slots == 0 || c.num_slots > kMaxSlots)
@@ -27,7 +27,7 @@ status_or_reason check_slots(const cudaq_dispatcher_config_t &c) {
   return {};
 }
 
-status_or_reason check_path_is_served(const cudaq_dispatcher_config_t &c) {
+expected<> check_path_is_served(const cudaq_dispatcher_config_t &c) {
   if (c.dispatch_path == CUDAQ_DISPATCH_PATH_DEVICE)
     return check_device_path(c);
   if (c.kernel_type == CUDAQ_KERNEL_COOPERATIVE)
@@ -43,7 +43,7 @@ status_or_reason check_path_is_served(const cudaq_dispatcher_config_t &c) {
   return {};
 }
 
-status_or_reason check_device_path(const cudaq_dispatcher_config_t &c) {
+expected<> check_device_path(const cudaq_dispatcher_config_t &c) {
 #if !defined(CUDAQ_REALTIME_HAS_CUDART)
   return make_reason(CUDAQ_ERR_UNSUPPORTED,
                      "config->dispatch_path is %d (device): this library was built without the "
@@ -76,17 +76,17 @@ status_or_reason check_device_path(const cudaq_dispatcher_config_t &c) {
 #endif
 }
 
-status_or_reason check_device_id(const cudaq_dispatcher_config_t &c) {
-  return c.device_id < 0 ? out_of_range("config->device_id", c.device_id, "0 or more") : status_or_reason{};
+expected<> check_device_id(const cudaq_dispatcher_config_t &c) {
+  return c.device_id < 0 ? out_of_range("config->device_id", c.device_id, "0 or more") : expected<>{};
 }
 
-status_or_reason validate_config(const cudaq_dispatcher_config_t &c) {
+expected<> validate_config(const cudaq_dispatcher_config_t &c) {
   return first_of([&] { return check_enums(c); }, [&] { return check_slots(c); }, [&] { return check_device_id(c); },
                   [&] { return check_path_is_served(c); });
 }
 
-status_or_reason check_control(const volatile int *shutdown_flag, const std::uint64_t *stats) {
-  const auto check = [](const char *name, const volatile void *word, std::uintptr_t size) -> status_or_reason {
+expected<> check_control(const volatile int *shutdown_flag, const std::uint64_t *stats) {
+  const auto check = [](const char *name, const volatile void *word, std::uintptr_t size) -> expected<> {
     if (word == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name);
     if (reinterpret_cast<std::uintptr_t>(word) % size != 0)
@@ -98,13 +98,13 @@ status_or_reason check_control(const volatile int *shutdown_flag, const std::uin
                   [&] { return check("stats", stats, sizeof(*stats)); });
 }
 
-status_or_reason check_table_pointer(const cudaq_function_table_t &t) {
+expected<> check_table_pointer(const cudaq_function_table_t &t) {
   if (t.entries == nullptr && t.count != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "table->entries is NULL but table->count is %u", t.count);
   return {};
 }
 
-status_or_reason check_schema(const cudaq_handler_schema_t &s, const char *whose, std::uint32_t number) {
+expected<> check_schema(const cudaq_handler_schema_t &s, const char *whose, std::uint32_t number) {
   if (s.num_args > CUDAQ_MAX_ARGS)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "%s %u: schema.num_args is %u, allowed: at most 8", whose, number,
                        s.num_args);
@@ -115,7 +115,7 @@ status_or_reason check_schema(const cudaq_handler_schema_t &s, const char *whose
 }
 
 // A table may have modes that this dispatcher does not serve: their requests are answered MODE_NOT_SERVED.
-status_or_reason check_entry(const cudaq_function_entry_t &e, std::uint32_t position) {
+expected<> check_entry(const cudaq_function_entry_t &e, std::uint32_t position) {
   if (e.dispatch_mode > CUDAQ_DISPATCH_HOST_CALL)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "table->entries[%u].dispatch_mode is %u, allowed: 0..2", position,
                        e.dispatch_mode);
@@ -124,11 +124,11 @@ status_or_reason check_entry(const cudaq_function_entry_t &e, std::uint32_t posi
   return check_schema(e.schema, "table->entries", position);
 }
 
-status_or_reason validate_host_table(const cudaq_function_table_t &t) {
-  status_or_reason found = check_table_pointer(t);
-  for (std::uint32_t e = 0; !found && e < t.count; ++e)
-    found = check_entry(t.entries[e], e);
-  return found;
+expected<> validate_host_table(const cudaq_function_table_t &t) {
+  expected<> result = check_table_pointer(t);
+  for (std::uint32_t e = 0; result.ok() && e < t.count; ++e)
+    result = check_entry(t.entries[e], e);
+  return result;
 }
 
 } // namespace cudaq::realtime::detail

@@ -7,7 +7,7 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason check_struct_size(const char *name, std::uint32_t given, std::size_t known) {
+expected<> check_struct_size(const char *name, std::uint32_t given, std::size_t known) {
   if (given == 0 || given > known || given % sizeof(std::uint32_t) != 0) // no field has fewer than 4 bytes
     return make_reason(CUDAQ_ERR_INVALID_ARG,
                        "%s: struct_size is %u, but this library knows %zu bytes; set it with sizeof", name, given,
@@ -15,7 +15,7 @@ status_or_reason check_struct_size(const char *name, std::uint32_t given, std::s
   return {};
 }
 
-status_or_reason check_option_enums(const cudaq_dispatcher_options_t &o) {
+expected<> check_option_enums(const cudaq_dispatcher_options_t &o) {
   if (o.ordering > CUDAQ_ORDERING_ANY)
     return out_of_range("options->ordering", o.ordering, "0 (FIFO), 1 (ANY)");
   if (o.unknown_function > CUDAQ_UNKNOWN_FUNCTION_ANSWER)
@@ -35,13 +35,13 @@ status_or_reason check_option_enums(const cudaq_dispatcher_options_t &o) {
   return {};
 }
 
-status_or_reason check_pool_size(const cudaq_dispatcher_options_t &o) {
+expected<> check_pool_size(const cudaq_dispatcher_options_t &o) {
   if (o.handler_pool_size > kMaxPoolThreads)
     return out_of_range("options->handler_pool_size", o.handler_pool_size, "0..64");
   return {};
 }
 
-status_or_reason check_placement(const cudaq_dispatcher_options_t &o) {
+expected<> check_placement(const cudaq_dispatcher_options_t &o) {
   if (o.dispatcher_core < CUDAQ_CORE_ANY)
     return out_of_range("options->dispatcher_core", o.dispatcher_core, "-1 (any) or a CPU number");
   if (o.handler_core_base < CUDAQ_CORE_ANY)
@@ -53,12 +53,12 @@ status_or_reason check_placement(const cudaq_dispatcher_options_t &o) {
   return {};
 }
 
-status_or_reason validate_options(const cudaq_dispatcher_options_t &o) {
+expected<> validate_options(const cudaq_dispatcher_options_t &o) {
   return first_of([&] { return check_option_enums(o); }, [&] { return check_pool_size(o); },
                   [&] { return check_placement(o); });
 }
 
-status_or_reason check_device_options(const cudaq_dispatcher_options_t &o, const cudaq_dispatcher_config_t &c) {
+expected<> check_device_options(const cudaq_dispatcher_options_t &o, const cudaq_dispatcher_config_t &c) {
   if (c.kernel_type == CUDAQ_KERNEL_COOPERATIVE && o.ordering == CUDAQ_ORDERING_ANY)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "options->ordering is 1 (any) but config->kernel_type is 1 "
                                               "(cooperative), which serves one request after another");
@@ -80,7 +80,7 @@ status_or_reason check_device_options(const cudaq_dispatcher_options_t &o, const
   return {};
 }
 
-status_or_reason validate_graph_io(const cudaq_dispatch_graph_io_t &g) {
+expected<> validate_graph_io(const cudaq_dispatch_graph_io_t &g) {
   if (g.graph_io_kind > CUDAQ_GRAPH_IO_PUBLISHING)
     return out_of_range("graph_io->graph_io_kind", g.graph_io_kind, "0 (forwarded), 1 (publishing)");
   if (g.num_schedulers > kMostMembers)
@@ -91,7 +91,7 @@ status_or_reason validate_graph_io(const cudaq_dispatch_graph_io_t &g) {
   return {};
 }
 
-status_or_reason validate_ring_options(const cudaq_ringbuffer_options_t &o) {
+expected<> validate_ring_options(const cudaq_ringbuffer_options_t &o) {
   if (o.memory_kind > CUDAQ_MEMORY_AUTO)
     return out_of_range("options->memory_kind", o.memory_kind,
                         "0 (host), 1 (mapped), 2 (device), 3 (requests in device memory), 4 (auto)");

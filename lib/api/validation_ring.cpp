@@ -26,7 +26,7 @@ std::array<named_array, 4> arrays_of(const cudaq_ringbuffer_t &r, ring_side side
            {"tx_data_host", r.tx_data_host}}};
 }
 
-status_or_reason same_flags(const named_array &rx, const named_array &tx) {
+expected<> same_flags(const named_array &rx, const named_array &tx) {
   if (rx.base != tx.base)
     return {};
   return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s and %s are the same array", rx.field, tx.field);
@@ -45,7 +45,7 @@ std::size_t usable_slot_bytes(const cudaq_ringbuffer_t &r, const cudaq_dispatche
   return is_in_place(r, side) || r.rx_stride_sz < r.tx_stride_sz ? r.rx_stride_sz : r.tx_stride_sz;
 }
 
-status_or_reason check_host_views(const cudaq_ringbuffer_t &r) {
+expected<> check_host_views(const cudaq_ringbuffer_t &r) {
   const auto missing = [](const char *field) {
     return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is NULL; the host path needs it", field);
   };
@@ -62,7 +62,7 @@ status_or_reason check_host_views(const cudaq_ringbuffer_t &r) {
   return same_flags(arrays[0], arrays[1]);
 }
 
-status_or_reason check_device_views(const cudaq_ringbuffer_t &r) {
+expected<> check_device_views(const cudaq_ringbuffer_t &r) {
   const auto arrays = arrays_of(r, ring_side::device);
   for (const named_array &a : arrays)
     if (a.base == nullptr)
@@ -71,7 +71,7 @@ status_or_reason check_device_views(const cudaq_ringbuffer_t &r) {
   return same_flags(arrays[0], arrays[1]);
 }
 
-status_or_reason check_alignment(const cudaq_ringbuffer_t &r, ring_side side) {
+expected<> check_alignment(const cudaq_ringbuffer_t &r, ring_side side) {
   for (const named_array &a : arrays_of(r, side))
     if (a.address() % 8 != 0)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %p, not a multiple of 8", a.field,
@@ -79,8 +79,8 @@ status_or_reason check_alignment(const cudaq_ringbuffer_t &r, ring_side side) {
   return {};
 }
 
-status_or_reason check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
-  const auto check = [&c](const char *field, std::size_t stride) -> status_or_reason {
+expected<> check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
+  const auto check = [&c](const char *field, std::size_t stride) -> expected<> {
     if (stride < CUDAQ_RPC_HEADER_SIZE)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, a header has 24 bytes", field, stride);
     if (stride % 8 != 0)
@@ -92,8 +92,8 @@ status_or_reason check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatch
       return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is %zu, allowed: at most 4294967295", field, stride);
     return {};
   };
-  if (status_or_reason found = check("rx_stride_sz", r.rx_stride_sz))
-    return found;
+  if (expected<> result = check("rx_stride_sz", r.rx_stride_sz); result.failed())
+    return result;
   if (!is_in_place(r, side))
     return check("tx_stride_sz", r.tx_stride_sz);
   if (r.tx_stride_sz != 0 && r.tx_stride_sz != r.rx_stride_sz)
@@ -103,7 +103,7 @@ status_or_reason check_strides(const cudaq_ringbuffer_t &r, const cudaq_dispatch
   return {};
 }
 
-status_or_reason check_overlap(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
+expected<> check_overlap(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c, ring_side side) {
   const auto arrays = arrays_of(r, side);
   const std::size_t bytes[4] = {c.num_slots * sizeof(std::uint64_t), c.num_slots * sizeof(std::uint64_t),
                                 c.num_slots * r.rx_stride_sz, c.num_slots * r.tx_stride_sz};
@@ -120,7 +120,7 @@ status_or_reason check_overlap(const cudaq_ringbuffer_t &r, const cudaq_dispatch
   return {};
 }
 
-status_or_reason check_staging(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+expected<> check_staging(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   const std::size_t usable = usable_slot_bytes(r, c, ring_side::device);
   if (!is_in_place(r, ring_side::device) || usable <= kDeviceStagingBytes)
     return {};
@@ -130,7 +130,7 @@ status_or_reason check_staging(const cudaq_ringbuffer_t &r, const cudaq_dispatch
                      usable, kDeviceStagingBytes);
 }
 
-status_or_reason check_requests_are_near(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+expected<> check_requests_are_near(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   const ring_record *const record = find_record(r.tx_flags_host);
   if (record == nullptr || load_relaxed(record->lap_offset) == 0)
     return {};
@@ -149,14 +149,14 @@ status_or_reason check_requests_are_near(const cudaq_ringbuffer_t &r, const cuda
                           : "config->shared_ring_mode is set, so that the host routes the requests");
 }
 
-status_or_reason validate_host_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+expected<> validate_host_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   constexpr ring_side side = ring_side::host;
   return first_of([&] { return check_host_views(r); }, [&] { return check_alignment(r, side); },
                   [&] { return check_requests_are_near(r, c); }, [&] { return check_strides(r, c, side); },
                   [&] { return check_overlap(r, c, side); });
 }
 
-status_or_reason check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+expected<> check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   if (c.shared_ring_mode == 0)
     return {};
   const bool in_place = is_in_place(r, ring_side::device);
@@ -179,7 +179,7 @@ status_or_reason check_shared_views(const cudaq_ringbuffer_t &r, const cudaq_dis
   return validate_host_ring(r, c);
 }
 
-status_or_reason validate_device_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
+expected<> validate_device_ring(const cudaq_ringbuffer_t &r, const cudaq_dispatcher_config_t &c) {
   constexpr ring_side side = ring_side::device;
   return first_of([&] { return check_device_views(r); }, [&] { return check_alignment(r, side); },
                   [&] { return check_requests_are_near(r, c); }, [&] { return check_strides(r, c, side); },

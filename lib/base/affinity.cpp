@@ -10,7 +10,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-status_or_reason pin_to(const std::vector<int> &cpus, const char *field, int value) {
+expected<> pin_to(const std::vector<int> &cpus, const char *field, int value) {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (int cpu : cpus) {
@@ -55,17 +55,17 @@ std::vector<int> cpus_of_node(int node) {
   return cpus_in_list(list);
 }
 
-status_or_reason place_this_thread(const thread_placement &placement) {
+expected<> place_this_thread(const thread_placement &placement) {
   if (placement.core != CUDAQ_CORE_ANY) {
-    if (status_or_reason refused = pin_to({placement.core}, "core", placement.core))
-      return refused;
+    if (expected<> result = pin_to({placement.core}, "core", placement.core); result.failed())
+      return result;
   } else if (placement.numa_node != CUDAQ_NUMA_NODE_ANY) {
     const std::vector<int> cpus = cpus_of_node(placement.numa_node);
     if (cpus.empty())
       return make_reason(CUDAQ_ERR_INVALID_ARG, "numa_node %d: this node does not exist, or it has no CPUs",
                          placement.numa_node);
-    if (status_or_reason refused = pin_to(cpus, "numa_node", placement.numa_node))
-      return refused;
+    if (expected<> result = pin_to(cpus, "numa_node", placement.numa_node); result.failed())
+      return result;
   }
   if (placement.realtime_priority != 0) {
     sched_param param{};

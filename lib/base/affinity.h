@@ -17,7 +17,7 @@ struct thread_placement {
 };
 
 /// Applies a placement to the calling thread. If the system refuses it, the returned reason names the field.
-status_or_reason place_this_thread(const thread_placement &placement);
+expected<> place_this_thread(const thread_placement &placement);
 
 /// Gives the calling thread a name of at most 15 characters (longer ones are cut).
 void name_this_thread(const char *name);

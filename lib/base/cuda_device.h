@@ -7,7 +7,7 @@
 
 namespace cudaq::realtime::detail {
 
-inline status_or_reason cuda_failed(const char *call, cudaError_t error) {
+inline reason cuda_failed(const char *call, cudaError_t error) {
   return make_reason(CUDAQ_ERR_CUDA, "%s: %s (%s)", call, cudaGetErrorString(error), cudaGetErrorName(error));
 }
 
@@ -82,7 +82,7 @@ inline cudaError_t query_stream(int device, cudaStream_t stream) {
 
 /// Runs `body` with `device` current. Makes the caller's device current again afterwards.
 template <class Body>
-status_or_reason on_device(int device, Body &&body) {
+expected<> on_device(int device, Body &&body) {
   const device_guard guard(device);
   if (guard.error() != cudaSuccess)
     return cuda_failed("making the device current", guard.error());
@@ -92,14 +92,14 @@ status_or_reason on_device(int device, Body &&body) {
 /// Runs `work` with its own stream. The legacy stream, and calls that synchronise the device, would wait for dispatch
 /// kernels, which run until they are stopped.
 template <class Work>
-status_or_reason on_own_stream(const char *what, Work &&work) {
+expected<> on_own_stream(const char *what, Work &&work) {
   cudaStream_t stream = nullptr;
   cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
   if (error != cudaSuccess)
     return cuda_failed(what, error);
   error = work(stream);
   cudaStreamDestroy(stream); // does not wait: work that is queued still runs
-  return error == cudaSuccess ? status_or_reason{} : cuda_failed(what, error);
+  return error == cudaSuccess ? expected<>{} : cuda_failed(what, error);
 }
 
 } // namespace cudaq::realtime::detail

@@ -10,7 +10,7 @@ namespace {
 thread_local char last_error[512];
 } // namespace
 
-status_or_reason make_reason(cudaq_status_t status, const char *format, ...) noexcept {
+reason make_reason(cudaq_status_t status, const char *format, ...) noexcept {
   char text[sizeof(last_error)];
   va_list args;
   va_start(args, format);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "lib/base/expected.h"
 
 #include <cxxabi.h>
 #include <new>
@@ -13,19 +14,11 @@
 
 namespace cudaq::realtime::detail {
 
-/// The result of a validation rule, or of a step that can fail: CUDAQ_OK, or another status and the reason as text. In
-/// a condition it is true if there is a reason.
-struct status_or_reason {
-  cudaq_status_t status = CUDAQ_OK;
-  std::string text;
-  explicit operator bool() const { return status != CUDAQ_OK; }
-};
-
 /// A text so short that a std::string holds it without memory of its own.
 inline constexpr char kOutOfMemory[] = "out of memory";
 
 /// Makes a reason from a printf format. Does not throw: without memory for the text, the text says only that.
-[[gnu::format(printf, 2, 3)]] status_or_reason make_reason(cudaq_status_t status, const char *format, ...) noexcept;
+[[nodiscard, gnu::format(printf, 2, 3)]] reason make_reason(cudaq_status_t status, const char *format, ...) noexcept;
 
 /// Stores "function: text" as the calling thread's last error and returns the status. Does not allocate.
 cudaq_status_t report(const char *function, cudaq_status_t status, const char *text) noexcept;
@@ -53,8 +46,8 @@ private:
 template <class Body>
 cudaq_status_t guarded_brief(const char *function, Body &&body) {
   try {
-    const status_or_reason found = body();
-    return found ? report(function, found.status, found.text.c_str()) : CUDAQ_OK;
+    const expected<> result = body();
+    return result.failed() ? report(function, result.status(), result.text().c_str()) : CUDAQ_OK;
   } catch (abi::__forced_unwind &) {
     throw;
   } catch (const std::bad_alloc &) {

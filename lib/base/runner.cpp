@@ -61,10 +61,9 @@ loop_thread::~loop_thread() {
     thread_.join();
 }
 
-status_or_reason loop_thread::start(const std::string &name, const thread_placement &placement,
-                                    std::function<void()> body) {
-  std::promise<status_or_reason> placed;
-  std::future<status_or_reason> answer = placed.get_future();
+expected<> loop_thread::start(const std::string &name, const thread_placement &placement, std::function<void()> body) {
+  std::promise<expected<>> placed;
+  std::future<expected<>> answer = placed.get_future();
   finished_.store(0);
   try {
     const signals_blocked for_the_new_thread;
@@ -72,14 +71,14 @@ status_or_reason loop_thread::start(const std::string &name, const thread_placem
       pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr);
       const set_at_end mark(finished_);
       name_this_thread(name.c_str());
-      status_or_reason refused;
+      expected<> result;
       try {
-        refused = place_this_thread(placement);
+        result = place_this_thread(placement);
       } catch (...) {
-        refused = {CUDAQ_ERR_INTERNAL, kOutOfMemory};
+        result = {CUDAQ_ERR_INTERNAL, kOutOfMemory};
       }
-      const bool go = !refused;
-      placed.set_value(std::move(refused));
+      const bool go = result.ok();
+      placed.set_value(std::move(result));
       if (go)
         body();
     });
@@ -90,10 +89,10 @@ status_or_reason loop_thread::start(const std::string &name, const thread_placem
     finished_.store(1);
     throw;
   }
-  status_or_reason refused = answer.get();
-  if (refused)
+  expected<> result = answer.get();
+  if (result.failed())
     thread_.join();
-  return refused;
+  return result;
 }
 
 bool loop_thread::join_until(steady_clock::time_point deadline) {

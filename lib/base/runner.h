@@ -72,7 +72,7 @@ public:
   /// Starts the thread and waits until it is placed. If the placement is refused, the thread ends without running
   /// `body`, and the reason is returned. A callback that `body` calls may end the thread (pthread_exit): `body` is then
   /// left by a forced unwinding, which it must not stop.
-  status_or_reason start(const std::string &name, const thread_placement &placement, std::function<void()> body);
+  expected<> start(const std::string &name, const thread_placement &placement, std::function<void()> body);
 
   /// Waits for the end of `body` and joins the thread. False: the deadline passed and the thread still runs. True if no
   /// thread was started.

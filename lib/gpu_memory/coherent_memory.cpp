@@ -13,7 +13,7 @@ public:
       cudaFree(host_);
   }
 
-  status_or_reason map(const mapping_request &request) {
+  expected<> map(const mapping_request &request) {
     void *memory = nullptr;
     if (const cudaError_t error = cudaMallocManaged(&memory, request.bytes))
       return cuda_failed("cudaMallocManaged", error);
@@ -36,7 +36,7 @@ public:
 
 } // namespace
 
-status_or_reason map_coherent(const mapping_request &request, mapping_result &out) {
+expected<> map_coherent(const mapping_request &request, mapping_result &out) {
   if (request.nic_registration)
     return lacks("managed memory cannot be registered with a NIC");
   if (request.exportable)

@@ -36,7 +36,6 @@ protected:
 
 /// Maps it. `descriptor`: -1 after the call if it belongs to Vulkan then, else the caller closes it. The reason says
 /// what this process or its machine lacks.
-status_or_reason map_exported_memory(const exported_memory &memory, int &descriptor,
-                                     std::unique_ptr<imported_mapping> &out);
+expected<> map_exported_memory(const exported_memory &memory, int &descriptor, std::unique_ptr<imported_mapping> &out);
 
 } // namespace cudaq::realtime::detail

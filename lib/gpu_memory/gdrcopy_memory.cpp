@@ -44,7 +44,7 @@ public:
       cudaFree(allocated_);
   }
 
-  status_or_reason map(const mapping_request &request, const gdrcopy_files &files) {
+  expected<> map(const mapping_request &request, const gdrcopy_files &files) {
     if (!library_.open(files.library))
       return lacks("%s is not installed", files.library);
     if (!api_.find(library_))
@@ -77,7 +77,7 @@ private:
 
 } // namespace
 
-status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out, const gdrcopy_files &files) {
+expected<> map_by_gdrcopy(const mapping_request &request, mapping_result &out, const gdrcopy_files &files) {
   if (request.exportable)
     return lacks("another process cannot map the memory of this one");
   if (access(files.device, R_OK | W_OK) != 0)

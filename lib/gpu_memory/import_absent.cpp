@@ -5,7 +5,7 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason map_exported_memory(const exported_memory &, int &, std::unique_ptr<imported_mapping> &) {
+expected<> map_exported_memory(const exported_memory &, int &, std::unique_ptr<imported_mapping> &) {
   return lacks("this library was built without Vulkan's headers (Debian: libvulkan-dev)");
 }
 

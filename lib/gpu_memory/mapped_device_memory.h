@@ -31,7 +31,7 @@ public:
   cudaq_mapping_source_t source() const { return source_; }
   /// A new descriptor of memory that is exportable, and its record for another process. The caller closes the
   /// descriptor.
-  virtual status_or_reason export_to(exported_memory & /*out*/, int & /*descriptor*/) const {
+  virtual expected<> export_to(exported_memory & /*out*/, int & /*descriptor*/) const {
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "memory mapped by %s cannot be mapped by another process",
                        name_of(source_));
   }
@@ -42,15 +42,14 @@ protected:
   std::uint8_t *host_ = nullptr, *device_ = nullptr;
 
 private:
-  friend status_or_reason map_device_memory(const mapping_request &, std::unique_ptr<mapped_device_memory> &,
-                                            std::string &);
+  friend expected<> map_device_memory(const mapping_request &, std::unique_ptr<mapped_device_memory> &, std::string &);
   cudaq_mapping_source_t source_;
   int ordering_ = 0;
 };
 
 /// Tries all ways in order. `why`: why the ways before the taken one failed; if none works, the returned reason says
 /// this of all of them.
-status_or_reason map_device_memory(const mapping_request &request, std::unique_ptr<mapped_device_memory> &out,
-                                   std::string &why);
+expected<> map_device_memory(const mapping_request &request, std::unique_ptr<mapped_device_memory> &out,
+                             std::string &why);
 
 } // namespace cudaq::realtime::detail

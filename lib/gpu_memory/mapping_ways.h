@@ -16,21 +16,21 @@ struct gdrcopy_files {
   const char *device = "/dev/gdrdrv";
   const char *library = "libgdrapi.so.2";
 };
-status_or_reason map_by_gdrcopy(const mapping_request &request, mapping_result &out, const gdrcopy_files &files);
+expected<> map_by_gdrcopy(const mapping_request &request, mapping_result &out, const gdrcopy_files &files);
 /// Memory of Vulkan, imported into CUDA; with nic_registration memory of CUDA, imported into Vulkan. The only way whose
 /// memory another process can map.
-status_or_reason map_by_vulkan(const mapping_request &request, mapping_result &out);
-status_or_reason map_coherent(const mapping_request &request, mapping_result &out);
+expected<> map_by_vulkan(const mapping_request &request, mapping_result &out);
+expected<> map_coherent(const mapping_request &request, mapping_result &out);
 
 /// Sets device memory to zero on a stream of its own: the legacy stream would wait for kernels that run.
-status_or_reason zero_device_memory(void *device, std::size_t bytes);
+expected<> zero_device_memory(void *device, std::size_t bytes);
 
 /// Maps memory of this class.
 template <class Memory, class... Values>
-status_or_reason map_as(const mapping_request &request, mapping_result &out, const Values &...values) {
+expected<> map_as(const mapping_request &request, mapping_result &out, const Values &...values) {
   auto memory = std::make_unique<Memory>();
-  if (status_or_reason refused = memory->map(request, values...))
-    return refused;
+  if (expected<> result = memory->map(request, values...); result.failed())
+    return result;
   out = std::move(memory);
   return {};
 }

@@ -11,7 +11,7 @@ namespace cudaq::realtime::detail {
 
 /// A reason with CUDAQ_ERR_UNSUPPORTED.
 template <class... Values>
-status_or_reason lacks(const char *format, Values... values) {
+expected<> lacks(const char *format, Values... values) {
   if constexpr (sizeof...(Values) == 0)
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "%s", format);
   else

@@ -4,7 +4,7 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason map_by_vulkan(const mapping_request &, mapping_result &) {
+expected<> map_by_vulkan(const mapping_request &, mapping_result &) {
   return lacks("this library was built without Vulkan's headers (Debian: libvulkan-dev)");
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr VkMemoryPropertyFlags kMappedOnDevice =
     VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT | VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
-status_or_reason vulkan_failed(const char *call, VkResult result) {
+expected<> vulkan_failed(const char *call, VkResult result) {
   return lacks("%s returned %d", call, static_cast<int>(result));
 }
 
@@ -26,19 +26,19 @@ vulkan_device::~vulkan_device() {
     of_instance<PFN_vkDestroyInstance>("vkDestroyInstance")(instance_, nullptr);
 }
 
-status_or_reason vulkan_device::open(const std::uint8_t (&uuid)[16], const char *name) {
+expected<> vulkan_device::open(const std::uint8_t (&uuid)[16], const char *name) {
   if (!library_.open("libvulkan.so.1"))
     return lacks("libvulkan.so.1 is not installed (Debian: libvulkan1)");
   if (!library_.find(get_, "vkGetInstanceProcAddr"))
     return lacks("libvulkan.so.1 has no vkGetInstanceProcAddr");
-  if (status_or_reason refused = make_instance())
-    return refused;
-  if (status_or_reason refused = find_gpu(uuid, name))
-    return refused;
+  if (expected<> result = make_instance(); result.failed())
+    return result;
+  if (expected<> result = find_gpu(uuid, name); result.failed())
+    return result;
   return make_device();
 }
 
-status_or_reason vulkan_device::make_instance() {
+expected<> vulkan_device::make_instance() {
   VkApplicationInfo program{};
   program.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO;
   program.apiVersion = VK_API_VERSION_1_1;
@@ -59,7 +59,7 @@ status_or_reason vulkan_device::make_instance() {
   return {};
 }
 
-status_or_reason vulkan_device::find_gpu(const std::uint8_t (&uuid)[16], const char *name) {
+expected<> vulkan_device::find_gpu(const std::uint8_t (&uuid)[16], const char *name) {
   const auto list = of_instance<PFN_vkEnumeratePhysicalDevices>("vkEnumeratePhysicalDevices");
   std::uint32_t count = 0;
   if (const VkResult result = list(instance_, &count, nullptr))
@@ -86,7 +86,7 @@ status_or_reason vulkan_device::find_gpu(const std::uint8_t (&uuid)[16], const c
                name);
 }
 
-status_or_reason vulkan_device::make_device() {
+expected<> vulkan_device::make_device() {
   constexpr float kPriority = 1;
   VkDeviceQueueCreateInfo queue{}; // a device must have one
   queue.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO;
@@ -112,7 +112,7 @@ VkPhysicalDeviceMemoryProperties vulkan_device::memory_kinds() const {
   return kinds;
 }
 
-status_or_reason vulkan_device::allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports) {
+expected<> vulkan_device::allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports) {
   const VkPhysicalDeviceMemoryProperties kinds = memory_kinds();
   VkExportMemoryAllocateInfo to_cuda{};
   to_cuda.sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO;
@@ -131,7 +131,7 @@ status_or_reason vulkan_device::allocate(std::size_t bytes, VkImportMemoryFdInfo
   return allocate_and_map(info, import);
 }
 
-status_or_reason vulkan_device::import(const exported_memory &memory, VkImportMemoryFdInfoKHR &from) {
+expected<> vulkan_device::import(const exported_memory &memory, VkImportMemoryFdInfoKHR &from) {
   const VkPhysicalDeviceMemoryProperties kinds = memory_kinds();
   if (memory.memory_type >= kinds.memoryTypeCount ||
       (kinds.memoryTypes[memory.memory_type].propertyFlags & kMappedOnDevice) != kMappedOnDevice)
@@ -144,7 +144,7 @@ status_or_reason vulkan_device::import(const exported_memory &memory, VkImportMe
   return allocate_and_map(info, &from);
 }
 
-status_or_reason vulkan_device::allocate_and_map(const VkMemoryAllocateInfo &info, VkImportMemoryFdInfoKHR *import) {
+expected<> vulkan_device::allocate_and_map(const VkMemoryAllocateInfo &info, VkImportMemoryFdInfoKHR *import) {
   if (const VkResult result = of_device<PFN_vkAllocateMemory>("vkAllocateMemory")(device_, &info, nullptr, &memory_)) {
     memory_ = VK_NULL_HANDLE;
     return lacks("vkAllocateMemory of %llu bytes returned %d", static_cast<unsigned long long>(info.allocationSize),
@@ -160,7 +160,7 @@ status_or_reason vulkan_device::allocate_and_map(const VkMemoryAllocateInfo &inf
   return {};
 }
 
-status_or_reason vulkan_device::export_descriptor(int &out) const {
+expected<> vulkan_device::export_descriptor(int &out) const {
   VkMemoryGetFdInfoKHR what{};
   what.sType = VK_STRUCTURE_TYPE_MEMORY_GET_FD_INFO_KHR;
   what.memory = memory_;

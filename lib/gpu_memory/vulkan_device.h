@@ -18,24 +18,24 @@ public:
   vulkan_device &operator=(const vulkan_device &) = delete;
 
   /// `name`: of the device, for the texts.
-  status_or_reason open(const std::uint8_t (&uuid)[16], const char *name);
+  expected<> open(const std::uint8_t (&uuid)[16], const char *name);
   /// Allocates memory that the device holds and the CPU can map, and maps it. `import`: NULL, or the memory of CUDA
   /// that it is; its descriptor becomes -1 when Vulkan owns it. `exports`: with a descriptor for CUDA.
-  status_or_reason allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports);
+  expected<> allocate(std::size_t bytes, VkImportMemoryFdInfoKHR *import, bool exports);
   /// Maps memory that another process has allocated. The descriptor of `from` becomes -1 when Vulkan owns it.
-  status_or_reason import(const exported_memory &memory, VkImportMemoryFdInfoKHR &from);
+  expected<> import(const exported_memory &memory, VkImportMemoryFdInfoKHR &from);
   /// A new descriptor of the memory; the caller closes it.
-  status_or_reason export_descriptor(int &out) const;
+  expected<> export_descriptor(int &out) const;
   std::uint8_t *mapped() const { return mapped_; }
   /// The device and, after allocate, the type of its memory.
   const exported_memory &ids() const { return ids_; }
 
 private:
-  status_or_reason make_instance();
-  status_or_reason find_gpu(const std::uint8_t (&uuid)[16], const char *name);
+  expected<> make_instance();
+  expected<> find_gpu(const std::uint8_t (&uuid)[16], const char *name);
   VkPhysicalDeviceMemoryProperties memory_kinds() const;
-  status_or_reason allocate_and_map(const VkMemoryAllocateInfo &info, VkImportMemoryFdInfoKHR *import);
-  status_or_reason make_device();
+  expected<> allocate_and_map(const VkMemoryAllocateInfo &info, VkImportMemoryFdInfoKHR *import);
+  expected<> make_device();
   template <class Function>
   Function of_instance(const char *name) const {
     return reinterpret_cast<Function>(get_(instance_, name));

@@ -8,19 +8,19 @@ namespace {
 
 class vulkan_mapping : public imported_mapping {
 public:
-  status_or_reason map(const exported_memory &memory, int &descriptor) {
-    if (status_or_reason refused = vulkan_.open(memory.device_uuid, "the device of the server"))
-      return refused;
+  expected<> map(const exported_memory &memory, int &descriptor) {
+    if (expected<> result = vulkan_.open(memory.device_uuid, "the device of the server"); result.failed())
+      return result;
     if (std::memcmp(vulkan_.ids().driver_uuid, memory.driver_uuid, sizeof(memory.driver_uuid)) != 0)
       return lacks("the server uses another driver for the device than this process");
     VkImportMemoryFdInfoKHR import{};
     import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
     import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
     import.fd = descriptor;
-    const status_or_reason refused = vulkan_.import(memory, import);
+    const expected<> result = vulkan_.import(memory, import);
     descriptor = import.fd;
     host_ = vulkan_.mapped();
-    return refused;
+    return result;
   }
 
 private:
@@ -29,11 +29,10 @@ private:
 
 } // namespace
 
-status_or_reason map_exported_memory(const exported_memory &memory, int &descriptor,
-                                     std::unique_ptr<imported_mapping> &out) {
+expected<> map_exported_memory(const exported_memory &memory, int &descriptor, std::unique_ptr<imported_mapping> &out) {
   auto mapping = std::make_unique<vulkan_mapping>();
-  if (status_or_reason refused = mapping->map(memory, descriptor))
-    return refused;
+  if (expected<> result = mapping->map(memory, descriptor); result.failed())
+    return result;
   out = std::move(mapping);
   return {};
 }

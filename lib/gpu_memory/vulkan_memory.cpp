@@ -20,7 +20,7 @@ constexpr std::size_t whole_pages(std::size_t bytes) {
 }
 
 /// Vulkan's device on the GPU that CUDA numbers.
-status_or_reason open_device(vulkan_device &vulkan, int device) {
+expected<> open_device(vulkan_device &vulkan, int device) {
   cudaDeviceProp properties{};
   if (const cudaError_t error = cudaGetDeviceProperties(&properties, device))
     return cuda_failed("cudaGetDeviceProperties", error);
@@ -40,17 +40,17 @@ public:
       cudaDestroyExternalMemory(external_);
   }
 
-  status_or_reason map(const mapping_request &request) {
+  expected<> map(const mapping_request &request) {
     const std::size_t bytes = whole_pages(request.bytes);
-    if (status_or_reason refused = open_device(vulkan_, request.device))
-      return refused;
-    if (status_or_reason refused = vulkan_.allocate(bytes, nullptr, true))
-      return refused;
+    if (expected<> result = open_device(vulkan_, request.device); result.failed())
+      return result;
+    if (expected<> result = vulkan_.allocate(bytes, nullptr, true); result.failed())
+      return result;
     cudaExternalMemoryHandleDesc from{};
     from.type = cudaExternalMemoryHandleTypeOpaqueFd;
     from.size = bytes;
-    if (status_or_reason refused = vulkan_.export_descriptor(from.handle.fd))
-      return refused;
+    if (expected<> result = vulkan_.export_descriptor(from.handle.fd); result.failed())
+      return result;
     if (const cudaError_t error = cudaImportExternalMemory(&external_, &from)) {
       close(from.handle.fd); // else it belongs to CUDA
       return cuda_failed("cudaImportExternalMemory", error);
@@ -65,7 +65,7 @@ public:
     return zero_device_memory(device_, bytes);
   }
 
-  status_or_reason export_to(exported_memory &out, int &descriptor) const override {
+  expected<> export_to(exported_memory &out, int &descriptor) const override {
     out = vulkan_.ids();
     return vulkan_.export_descriptor(descriptor);
   }
@@ -117,34 +117,34 @@ public:
       driver_.release(memory_);
   }
 
-  status_or_reason map(const mapping_request &request) {
+  expected<> map(const mapping_request &request) {
     bytes_ = whole_pages(request.bytes);
-    if (status_or_reason refused = open_device(vulkan_, request.device))
-      return refused;
+    if (expected<> result = open_device(vulkan_, request.device); result.failed())
+      return result;
     if (!driver_.find())
       return lacks("the driver has no calls for memory with a file descriptor");
-    if (status_or_reason refused = create(request.device))
-      return refused;
+    if (expected<> result = create(request.device); result.failed())
+      return result;
     VkImportMemoryFdInfoKHR import{};
     import.sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR;
     import.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT;
     if (const CUresult error = driver_.export_handle(&import.fd, memory_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0))
       return failed("cuMemExportToShareableHandle", error);
-    if (status_or_reason refused = vulkan_.allocate(bytes_, &import, false)) {
+    if (expected<> result = vulkan_.allocate(bytes_, &import, false); result.failed()) {
       if (import.fd >= 0)
         close(import.fd);
-      return refused;
+      return result;
     }
     host_ = vulkan_.mapped();
     return zero_device_memory(device_, bytes_);
   }
 
 private:
-  static status_or_reason failed(const char *call, CUresult error) {
+  static expected<> failed(const char *call, CUresult error) {
     return make_reason(CUDAQ_ERR_CUDA, "%s returned %d", call, static_cast<int>(error));
   }
 
-  status_or_reason create(int device) {
+  expected<> create(int device) {
     CUmemAllocationProp kind{};
     kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     kind.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
@@ -175,7 +175,7 @@ private:
 
 } // namespace
 
-status_or_reason map_by_vulkan(const mapping_request &request, mapping_result &out) {
+expected<> map_by_vulkan(const mapping_request &request, mapping_result &out) {
   return request.nic_registration ? map_as<imported_memory>(request, out) : map_as<vulkan_memory>(request, out);
 }
 

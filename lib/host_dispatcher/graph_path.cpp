@@ -220,7 +220,7 @@ bool graph_path::runs() const {
   return false;
 }
 
-status_or_reason graph_path::check_restart() const {
+expected<> graph_path::check_restart() const {
   const std::uint64_t kept = workers_.kept_by_caller();
   if (kept == 0)
     return {};
@@ -230,16 +230,16 @@ status_or_reason graph_path::check_restart() const {
       std::countr_zero(kept));
 }
 
-status_or_reason graph_path::check_worker(int worker) const {
+expected<> graph_path::check_worker(int worker) const {
   if (worker < 0 || static_cast<std::uint32_t>(worker) >= workers_.size())
     return make_reason(CUDAQ_ERR_INVALID_ARG, "worker_id is %d; the dispatcher has %u graph workers, numbered from 0",
                        worker, workers_.size());
   return {};
 }
 
-status_or_reason graph_path::release_worker(int worker) {
-  if (status_or_reason refused = check_worker(worker))
-    return refused;
+expected<> graph_path::release_worker(int worker) {
+  if (expected<> result = check_worker(worker); result.failed())
+    return result;
   const auto w = static_cast<std::uint32_t>(worker);
   if (workers_.spec(w).completion != CUDAQ_WORKER_CALLER_PUBLISHES)
     return make_reason(CUDAQ_ERR_STATE, "worker %d: its completion is not CALLER_PUBLISHES, so the library frees it",
@@ -249,9 +249,9 @@ status_or_reason graph_path::release_worker(int worker) {
   return {};
 }
 
-status_or_reason graph_path::worker_job(int worker, cudaq_host_job_t &out) const {
-  if (status_or_reason refused = check_worker(worker))
-    return refused;
+expected<> graph_path::worker_job(int worker, cudaq_host_job_t &out) const {
+  if (expected<> result = check_worker(worker); result.failed())
+    return result;
   if (!workers_.read_job(static_cast<std::uint32_t>(worker), out))
     return make_reason(CUDAQ_ERR_STATE, "worker %d is idle: it has no job", worker);
   return {};

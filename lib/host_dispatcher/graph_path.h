@@ -26,7 +26,7 @@ public:
              const cudaq_dispatcher_options_t &options, std::shared_ptr<graph_launcher> launcher,
              shared_word<std::uint64_t> *idle_mask);
   /// Refuses a new run while the caller still has a worker of the last run: its release would hit the new run's worker.
-  status_or_reason check_restart() const;
+  expected<> check_restart() const;
 
   bool none() const { return workers_.none(); }
   bool serves(std::uint32_t route) const { return route != function_index_view::kNone && workers_.serves(route); }
@@ -57,8 +57,8 @@ public:
   bool runs() const;
   /// The CUDA error that has ended all graphs of this run; 0: no error.
   int fault() const { return fault_.load(); }
-  status_or_reason release_worker(int worker);
-  status_or_reason worker_job(int worker, cudaq_host_job_t &out) const;
+  expected<> release_worker(int worker);
+  expected<> worker_job(int worker, cudaq_host_job_t &out) const;
   /// Text for dump_state: one line for each worker.
   std::string describe() const;
 
@@ -71,7 +71,7 @@ private:
   void fail_waiting(std::int32_t status, thread_counters &here);
   void watch_for_fault(thread_counters &here);
   void fail_all(int error, thread_counters &here);
-  status_or_reason check_worker(int worker) const;
+  expected<> check_worker(int worker) const;
 
   const job_responder &responder_;
   graph_workers workers_;

@@ -62,9 +62,9 @@ std::vector<cudaq_function_entry_t> servable_entries(const cudaq_function_table_
 
 } // namespace
 
-status_or_reason handler_table::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
-                                        const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules,
-                                        std::uint32_t max_result_len) {
+expected<> handler_table::prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                                  const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules,
+                                  std::uint32_t max_result_len) {
   std::vector<std::uint32_t> positions;
   const std::vector<cudaq_function_entry_t> entries = servable_entries(table, v2, workers, positions);
   const auto count = static_cast<std::uint32_t>(entries.size());

@@ -33,9 +33,9 @@ public:
   /// Copies the table and the v2 handlers. Each (function id, routing key) of a GRAPH_LAUNCH entry or of a worker
   /// becomes one route, also if several entries or workers have it. Refused: duplicate entries, and one function id in
   /// different dispatch modes. `max_result_len`: the longest result that an answer may have.
-  status_or_reason prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
-                           const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules,
-                           std::uint32_t max_result_len);
+  expected<> prepare(const cudaq_function_table_t &table, const std::vector<v2_handler> &v2,
+                     const std::vector<cudaq_host_worker_t> &workers, const judge_rules &rules,
+                     std::uint32_t max_result_len);
 
   const function_index_view &index() const { return view_; }
   const judge_rules &rules() const { return rules_; }

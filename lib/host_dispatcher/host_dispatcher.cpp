@@ -28,7 +28,7 @@ std::vector<thread_counters> host_dispatcher::make_counters() {
   return all;
 }
 
-status_or_reason host_dispatcher::prepare(host_setup setup) {
+expected<> host_dispatcher::prepare(host_setup setup) {
   const cudaq_dispatcher_options_t &o = setup.options;
   judge_rules rules;
   rules.served_modes = 1u << CUDAQ_DISPATCH_HOST_CALL;
@@ -40,8 +40,9 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
   const slot_ring &ring = setup.jobs->ring;
   const std::uint32_t max_result_len =
       setup.max_result_bytes == 0 ? ring.max_payload() : std::min(ring.max_payload(), setup.max_result_bytes);
-  if (status_or_reason refused = handlers_.prepare(setup.table, setup.v2, setup.workers, rules, max_result_len))
-    return refused;
+  if (expected<> result = handlers_.prepare(setup.table, setup.v2, setup.workers, rules, max_result_len);
+      result.failed())
+    return result;
   graphs_.reset(setup.workers, handlers_.index(), *setup.jobs, o, setup.launcher, setup.idle_mask);
   responder_.prepare(setup.markers);
   const bool pool = o.handler_pool_size != 0;
@@ -76,34 +77,36 @@ status_or_reason host_dispatcher::prepare(host_setup setup) {
 }
 
 // The ring is joined last: from then on requests are accepted, and the threads that serve them must exist.
-status_or_reason host_dispatcher::start(bool with_thread) {
+expected<> host_dispatcher::start(bool with_thread) {
   gate_.store(gate::closed);
   own_thread_ = with_thread;
-  status_or_reason refused;
+  expected<> result;
   try {
-    refused = start_threads(with_thread);
-    if (!refused && shared())
-      refused = setup_.router->attach(*this);
+    result = start_threads(with_thread);
+    if (result.ok() && shared())
+      result = setup_.router->attach(*this);
   } catch (...) {
     abandon_start();
     throw;
   }
-  if (refused)
+  if (result.failed())
     abandon_start();
   else
     gate_.store(gate::open);
-  return refused;
+  return result;
 }
 
-status_or_reason host_dispatcher::start_threads(bool with_thread) {
+expected<> host_dispatcher::start_threads(bool with_thread) {
   const cudaq_dispatcher_options_t &o = setup_.options;
   for (std::uint32_t p = 0; p < o.handler_pool_size; ++p) {
     const int core = o.handler_core_base == CUDAQ_CORE_ANY ? CUDAQ_CORE_ANY : o.handler_core_base + static_cast<int>(p);
-    if (status_or_reason refused = pool_[p].start("cudaq-pool-" + std::to_string(p), placement(core), [this, p] {
-          wait_for_go();
-          serve_pool(counters_[kFirstPoolCounters + p]);
-        }))
-      return refused;
+    if (expected<> result = pool_[p].start("cudaq-pool-" + std::to_string(p), placement(core),
+                                           [this, p] {
+                                             wait_for_go();
+                                             serve_pool(counters_[kFirstPoolCounters + p]);
+                                           });
+        result.failed())
+      return result;
   }
   if (!with_thread)
     return {};
@@ -388,8 +391,8 @@ void host_dispatcher::run_job(std::uint32_t slot, thread_counters &here) {
 }
 
 // Any thread of the program may call it at any time.
-status_or_reason host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
-                                                    std::uint32_t result_len) {
+expected<> host_dispatcher::complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
+                                              std::uint32_t result_len) {
   const used_jobs::use jobs(jobs_);
   if (!jobs && max_result_len_.peek() == 0)
     return make_reason(CUDAQ_ERR_STATE, "the dispatcher was never started: it has no jobs");
@@ -459,7 +462,7 @@ void host_dispatcher::note_exit(thread_counters &here) {
   request_stop();
 }
 
-status_or_reason host_dispatcher::exit_reason() const {
+expected<> host_dispatcher::exit_reason() const {
   const std::uint64_t function = exited_in_.load();
   if (function == 0)
     return {};

@@ -75,11 +75,11 @@ struct host_setup {
 class host_dispatcher final : public ring_member {
 public:
   /// Refuses a new run while the caller still has a graph worker of the last one.
-  status_or_reason check_restart() const { return graphs_.check_restart(); }
+  expected<> check_restart() const { return graphs_.check_restart(); }
   /// Prepares a run. The counters keep their values from the last run.
-  status_or_reason prepare(host_setup setup);
+  expected<> prepare(host_setup setup);
   /// Starts the threads. with_thread false: only the pool; the caller runs `loop` itself. On failure no thread runs.
-  status_or_reason start(bool with_thread);
+  expected<> start(bool with_thread);
   /// Takes turns until the shutdown flag is set or request_stop is called, then closes the intake and serves the
   /// accepted requests.
   void loop();
@@ -100,7 +100,7 @@ public:
   /// True if a handler or a hook has ended its thread, and so the run. Any thread.
   bool exited() const { return exited_in_.load() != 0; }
   /// The reason for that as a text; else CUDAQ_OK. Any thread.
-  status_or_reason exit_reason() const;
+  expected<> exit_reason() const;
   /// True if the calling thread runs this dispatcher's handlers: the call comes from a handler or a hook.
   bool is_own_thread() const;
 
@@ -115,11 +115,11 @@ public:
   int fault() const { return graphs_.fault(); }
 
   // Any thread, any time after prepare.
-  status_or_reason release_worker(int worker) { return graphs_.release_worker(worker); }
-  status_or_reason worker_job(int worker, cudaq_host_job_t &out) const { return graphs_.worker_job(worker, out); }
+  expected<> release_worker(int worker) { return graphs_.release_worker(worker); }
+  expected<> worker_job(int worker, cudaq_host_job_t &out) const { return graphs_.worker_job(worker, out); }
 
   /// Any thread, any time after prepare.
-  status_or_reason complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len);
+  expected<> complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len);
 
   void read_stats(cudaq_dispatcher_stats_t &out) const;
   /// Requests answered or dropped since construction.
@@ -155,7 +155,7 @@ private:
   static std::vector<thread_counters> make_counters();
   bool shared() const { return setup_.shared_ring; }
   bool has_dataplane() const { return setup_.dataplane.has_value(); }
-  status_or_reason start_threads(bool with_thread);
+  expected<> start_threads(bool with_thread);
   void abandon_start();
   void wait_for_go() const;
   bool stop_requested() const { return stop_.load() != 0 || load_acquire(*setup_.shutdown_flag) != 0; }

@@ -22,22 +22,22 @@ void device_member::prepare(setup s) {
 
 // The ring is joined last, as by a host dispatcher: from then on requests are handed over, and the thread must be there
 // to give them back.
-status_or_reason device_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
-                                     std::uint64_t block_interval_ns, std::function<bool()> ended) {
+expected<> device_member::join(const thread_placement &placement, cudaq_wait_policy_t policy,
+                               std::uint64_t block_interval_ns, std::function<bool()> ended) {
   ended_ = std::move(ended);
   last_query_ = steady_clock::now();
   may_sleep_ = policy == CUDAQ_WAIT_BLOCK;
-  status_or_reason refused = thread_.start("cudaq-route", placement, [this, policy, block_interval_ns] {
+  expected<> result = thread_.start("cudaq-route", placement, [this, policy, block_interval_ns] {
     run_loop([this] { return turn(); }, [this] { return stop_seen(); }, idle_strategy(policy, block_interval_ns));
   });
-  if (refused)
-    return refused;
-  refused = setup_.router->attach(*this);
-  if (refused)
+  if (result.failed())
+    return result;
+  result = setup_.router->attach(*this);
+  if (result.failed())
     leave();
   else
     joined_.store(1);
-  return refused;
+  return result;
 }
 
 std::uint32_t device_member::turn() {

@@ -40,8 +40,8 @@ public:
   /// Starts the thread and joins the ring. The thread calls `ended` from time to time. `ended` returns true only if the
   /// kernel certainly serves no more requests; the thread then leaves the ring. On failure no thread runs and the ring
   /// is not joined.
-  status_or_reason join(const thread_placement &placement, cudaq_wait_policy_t policy, std::uint64_t block_interval_ns,
-                        std::function<bool()> ended);
+  expected<> join(const thread_placement &placement, cudaq_wait_policy_t policy, std::uint64_t block_interval_ns,
+                  std::function<bool()> ended);
   /// No more requests are handed to the kernel. The kernel may run on until its shutdown word is set.
   void begin_leaving();
   /// Ends the thread and leaves the ring: the requests that the kernel did not answer go back to the router. Only after

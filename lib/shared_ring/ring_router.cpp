@@ -32,9 +32,9 @@ ring_member *ring_router::receiver_of(std::uint32_t function_id) const {
   return knows != nullptr ? knows : fallback;
 }
 
-status_or_reason ring_router::attach(ring_member &member) {
+expected<> ring_router::attach(ring_member &member) {
   const control_role role(*this);
-  status_or_reason refused;
+  expected<> result;
   member_entry *place = nullptr;
   for (member_entry &s : members_) {
     if (s.member == nullptr) {
@@ -42,24 +42,24 @@ status_or_reason ring_router::attach(ring_member &member) {
       continue;
     }
     if (s.member->is_default_owner() && member.is_default_owner())
-      refused =
+      result =
           make_reason(CUDAQ_ERR_INVALID_ARG,
                       "options->default_owner is set: another dispatcher of this ring is the default owner already");
     for (std::uint32_t r = 0; r < member.index().num_routes; ++r) {
       const std::uint32_t id = member.index().routes[r].function_id;
       if (member.owns(id) && s.member->owns(id))
-        refused = make_reason(CUDAQ_ERR_INVALID_ARG, "function_id 0x%08x: another dispatcher of this ring serves it%s",
-                              id, s.leaving ? " and is still stopping" : "");
+        result = make_reason(CUDAQ_ERR_INVALID_ARG, "function_id 0x%08x: another dispatcher of this ring serves it%s",
+                             id, s.leaving ? " and is still stopping" : "");
     }
   }
-  if (!refused && place == nullptr)
-    refused = make_reason(CUDAQ_ERR_INVALID_ARG,
-                          "config->shared_ring_mode: this ring has %u dispatchers already, the maximum", kMaxMembers);
-  if (!refused) {
+  if (result.ok() && place == nullptr)
+    result = make_reason(CUDAQ_ERR_INVALID_ARG,
+                         "config->shared_ring_mode: this ring has %u dispatchers already, the maximum", kMaxMembers);
+  if (result.ok()) {
     *place = {&member, false};
     hand_out_parked();
   }
-  return refused;
+  return result;
 }
 
 void ring_router::park(std::uint32_t i) {

@@ -24,7 +24,7 @@ public:
 
   /// Adds a member. Refused: a function id that another member serves, a second default owner, more than kMaxMembers.
   /// Parked requests that belong to the new member are handed to it, oldest first.
-  status_or_reason attach(ring_member &member);
+  expected<> attach(ring_member &member);
   /// No more requests are accepted for the member. Until it is removed, it keeps its function ids, and requests for
   /// them are left in their slots: the requests accepted before must be served first.
   void begin_leaving(const ring_member &member);

@@ -44,7 +44,7 @@ std::vector<const command_model *> all_commands(const command_model &program) {
 }
 
 std::string program_name(const command_model &command, char separator) {
-  std::string name = "cudaq-realtime";
+  std::string name = command.program;
   if (command.name.empty())
     return name;
   name += separator + command.name;

@@ -29,9 +29,10 @@ struct option_model {
 };
 
 struct command_model {
-  std::string name; ///< words after the program's name: "bench device"; "" for the program itself
-  std::string text; ///< one line
-  std::string more; ///< the text of the help after the options: explanations and examples
+  std::string program; ///< its name: "cudaq-realtime"
+  std::string name;    ///< words after the program's name: "bench device"; "" for the program itself
+  std::string text;    ///< one line
+  std::string more;    ///< the text of the help after the options: explanations and examples
   std::vector<option_model> options;
   std::vector<command_model> commands;
 };
@@ -48,7 +49,7 @@ std::string last_word(const command_model &command);
 /// The program, then each subcommand, then its subcommands.
 std::vector<const command_model *> all_commands(const command_model &program);
 
-/// "cudaq-realtime" + the command's words, joined by `separator`.
+/// The program's name and the command's words, joined by `separator`.
 std::string program_name(const command_model &command, char separator);
 
 } // namespace cudaq::realtime::tools

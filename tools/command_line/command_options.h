@@ -303,21 +303,6 @@ inline void add_ila_option(CLI::App &command, std::string &file) {
       ->type_name("FILE");
 }
 
-/// --vp-address and --hif-address: two blocks of registers of an FPGA.
-inline void add_register_address_options(CLI::App &command, std::uint32_t &vp, std::uint32_t &hif) {
-  const auto aligned = [](const std::string &text) -> std::string {
-    std::uint32_t address = 0;
-    return CLI::detail::lexical_cast(text, address) && address % 4 == 0 ? "" : text + " is not a multiple of 4";
-  };
-  const CLI::Validator multiple([aligned](std::string &text) { return aligned(text); }, "multiple of 4");
-  command.add_option("--vp-address", vp, "address of the FPGA's registers that name the server")
-      ->capture_default_str()
-      ->check(multiple);
-  command.add_option("--hif-address", hif, "address of the FPGA's registers of its network side")
-      ->capture_default_str()
-      ->check(multiple);
-}
-
 /// --data and --seed: the folder of the recorded shots, and their order.
 inline void add_recorded_shots_options(CLI::App &command, std::string &data_folder, std::uint64_t &seed) {
   add_data_option(command, data_folder);
@@ -341,10 +326,6 @@ inline void add_quick_flag(CLI::App &command, measuring_options &o,
                            const char *text = "4000 exchanges in 2 "
                                               "repetitions") {
   command.add_flag("--quick", o.quick, text);
-}
-
-inline CLI::Option *add_client_cores_option(CLI::App &command, measuring_options &o, const char *text) {
-  return command.add_option("--cores", o.cores, text)->delimiter(',')->check(CLI::Range(0, kMostCores));
 }
 
 inline void add_random_payload_options(CLI::App &command, measuring_options &o) {

@@ -17,14 +17,11 @@ void add_route(CLI::App &program, chosen_command &chosen);
 void add_top(CLI::App &program, chosen_command &chosen);
 void add_pipeline(CLI::App &program, chosen_command &chosen);
 void add_latency(CLI::App &program, chosen_command &chosen);
-void add_bench(CLI::App &program, chosen_command &chosen);
 void add_doctor(CLI::App &program, chosen_command &chosen);
 void add_emulate(CLI::App &program, chosen_command &chosen);
-void add_playback(CLI::App &program, chosen_command &chosen);
-void add_compare(CLI::App &program, chosen_command &chosen);
 void add_info(CLI::App &program, chosen_command &chosen);
 void add_completion(CLI::App &program, chosen_command &chosen);
-void add_man(CLI::App &program, chosen_command &chosen);
-void add_help(CLI::App &program, chosen_command &chosen);
+/// `example`: a subcommand for the examples of the help.
+void add_help(CLI::App &program, chosen_command &chosen, const char *example);
 
 } // namespace cudaq::realtime::tools

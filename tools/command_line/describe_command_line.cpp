@@ -44,8 +44,9 @@ option_model describe(const CLI::Option &option) {
   return o;
 }
 
-command_model describe(const CLI::App &app, const std::string &name) {
+command_model describe(const CLI::App &app, const std::string &program, const std::string &name) {
   command_model command;
+  command.program = program;
   command.name = name;
   command.text = app.get_description();
   command.more = app.get_footer();
@@ -53,12 +54,13 @@ command_model describe(const CLI::App &app, const std::string &name) {
     if (!option->get_group().empty())
       command.options.push_back(describe(*option));
   for (const CLI::App *below : app.get_subcommands([](const CLI::App *s) { return !s->get_group().empty(); }))
-    command.commands.push_back(describe(*below, name.empty() ? below->get_name() : name + " " + below->get_name()));
+    command.commands.push_back(
+        describe(*below, program, name.empty() ? below->get_name() : name + " " + below->get_name()));
   return command;
 }
 
 } // namespace
 
-command_model describe_command_line(const CLI::App &program) { return describe(program, ""); }
+command_model describe_command_line(const CLI::App &program) { return describe(program, program.get_name(), ""); }
 
 } // namespace cudaq::realtime::tools

@@ -48,24 +48,17 @@ struct measured_case {
 /// Ratio of a case to its floor: of all exchanges together, and the spread over the rounds. For a case without a floor:
 /// its rate.
 struct ratio_line {
-  const char *id;
   const char *what;
   double pooled = 0;
   double round_min = 0, round_median = 0, round_max = 0;
-  double good = 0, aim = 0; ///< 0: no target
-  bool higher_is_better = false;
-
-  [[nodiscard]] const char *verdict() const;
 };
 
-ratio_line latency_ratio(const char *id, const char *what, const measured_case &c, const measured_case &floor,
-                         double good, double aim);
-ratio_line rate_ratio(const char *id, const char *what, const measured_case &c, const measured_case &floor, double good,
-                      double aim);
+ratio_line latency_ratio(const char *what, const measured_case &c, const measured_case &floor);
+ratio_line rate_ratio(const char *what, const measured_case &c, const measured_case &floor);
 /// Exchanges per second, not a ratio.
-ratio_line plain_rate(const char *id, const char *what, const measured_case &c, double good, double aim);
+ratio_line plain_rate(const char *what, const measured_case &c);
 
-/// ratio, its spread and the verdict; id, good and aim only if there is a target.
+/// The ratio and its spread.
 json ratio_json(const ratio_line &line);
 
 } // namespace cudaq::realtime::tools

@@ -38,9 +38,7 @@ void write_text(std::FILE *stream, const std::string &text) noexcept {
   std::fwrite(text.data(), 1, text.size(), stream); // of stdout, the end of the program looks for an error
 }
 
-void print_refusal(const std::string &command, const std::string &reason) {
-  print_error("cudaq-realtime{}{}: {}\n", command.empty() ? "" : " ", command, reason);
-}
+void print_refusal(const std::string &name, const std::string &reason) { print_error("{}: {}\n", name, reason); }
 
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write) {
   std::ofstream file(path);
@@ -95,7 +93,7 @@ void output::open_hgrm(const std::vector<std::string> &names) const {
 
 json output::report_of(const json &body, const std::string &problem, int status, bool interrupted) const {
   json all = {{"schema_version", kSchemaVersion},
-              {"tool", "cudaq-realtime"},
+              {"tool", options_.program},
               {"command", options_.command},
               {"version", program_version()},
               {"date", utc_date()},
@@ -127,7 +125,7 @@ void output::write_report(const json &report) const {
 int output::finish(json body, const std::string &problem, int status, bool interrupted, const html_writer &html) const {
   const int end = problem.empty() ? int{kExitOk} : status;
   if (end != kExitOk)
-    print_refusal(options_.command, "FAILED: " + problem);
+    print_refusal(options_.name(), "FAILED: " + problem);
   const json report = report_of(body, problem, end, interrupted);
   write_report(report);
   if (files_->html && html)
@@ -137,7 +135,7 @@ int output::finish(json body, const std::string &problem, int status, bool inter
 
 int output::refuse(const std::string &reason, int status) const noexcept {
   try {
-    print_refusal(options_.command, reason);
+    print_refusal(options_.name(), reason);
     write_report(report_of(json::object(), reason, status, false));
   } catch (const std::exception &) {
     reported_ = true; // there is no place for a message, or the message is that the report cannot be written

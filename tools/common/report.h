@@ -56,12 +56,16 @@ public:
 
 struct output_options {
   bool json = false;
-  std::string json_file;    ///< "" or "-": stdout, and no other text is written to stdout
-  std::string trace_file;   ///< "": no trace
-  std::string html_file;    ///< "": no page
-  std::string hgrm_prefix;  ///< "": no files; else each histogram is written to <prefix>.<name>.hgrm
+  std::string json_file;   ///< "" or "-": stdout, and no other text is written to stdout
+  std::string trace_file;  ///< "": no trace
+  std::string html_file;   ///< "": no page
+  std::string hgrm_prefix; ///< "": no files; else each histogram is written to <prefix>.<name>.hgrm
+  std::string program = "cudaq-realtime";
   std::string command;      ///< words of the subcommand: "bench device"; "" for the program itself
   std::string command_line; ///< as typed, for the report
+
+  /// Program and subcommand, as messages begin.
+  [[nodiscard]] std::string name() const { return command.empty() ? program : program + " " + command; }
 };
 
 /// Writes a text for people. A stream that is closed, or whose disk is full, ends no run.
@@ -71,8 +75,8 @@ void print_error(fmt::format_string<Args...> format, Args &&...args) {
   write_text(stderr, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// One message on stderr: "cudaq-realtime <command>: <reason>".
-void print_refusal(const std::string &command, const std::string &reason);
+/// One message on stderr: "<name>: <reason>", with the name of output_options.
+void print_refusal(const std::string &name, const std::string &reason);
 
 /// Writes a file that the user named with `option`. Throws usage_error with both names if that fails.
 void write_file(const char *option, const std::string &path, const std::function<void(std::ostream &)> &write);

@@ -28,7 +28,7 @@ inline std::string joined_words(const std::vector<std::string> &words) {
   return text;
 }
 
-/// The argument of `help` and `man`: words of a subcommand.
+/// The argument of `help`: words of a subcommand.
 inline bool names_a_command(const option_model &o) { return o.is_argument && o.value == "COMMAND"; }
 
 } // namespace cudaq::realtime::tools

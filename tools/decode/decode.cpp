@@ -34,13 +34,13 @@ decoder_threads::worker_list make_workers(const decode_options &o, const std::st
     choice = std::move(chosen.reason);
   }
   while (workers.size() != count) {
-    qec::predecoder_result first = qec::make_predecoder(predecoder, dem_text);
+    auto first = qec::make_predecoder(predecoder, dem_text);
     qec::decoder_result second = qec::make_decoder(o.decoder, dem_text);
     if (!second)
       throw usage_error(fmt::format("--decoder {}: {}: {}", o.decoder, o.data.dem, second.error));
-    if (!first)
-      throw usage_error(fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, first.error));
-    workers.push_back(std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance)));
+    if (first.failed())
+      throw usage_error(fmt::format("--predecoder {}: {}: {}", o.predecoder, o.data.dem, first.text()));
+    workers.push_back(std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance)));
   }
   return workers;
 }

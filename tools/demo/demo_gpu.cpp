@@ -19,11 +19,11 @@ class device_lookup_table {
 public:
   explicit device_lookup_table(const qec::shot_set &shots) {
     const auto model = qec::parse_dem(shots.dem_text);
-    if (!model)
-      throw usage_error(fmt::format("--device gpu: {}: {}", shots.name, model.error));
+    if (model.failed())
+      throw usage_error(fmt::format("--device gpu: {}: {}", shots.name, model.text()));
     const auto table = qec::build_lookup_table(*model);
-    if (!table)
-      throw usage_error(fmt::format("--device gpu: no lookup table for {}: {}", shots.name, table.error));
+    if (table.failed())
+      throw usage_error(fmt::format("--device gpu: no lookup table for {}: {}", shots.name, table.text()));
     const qec::lookup_table_header &header = table->header();
     memory_.emplace(header.total_bytes, stream_);
     require_cuda(

@@ -46,8 +46,8 @@ public:
       roce.peer_qp = detail::kServerQp;
       wire = detail::make_roce_wire(roce, std::make_shared<detail::roce_counters>());
     }
-    if (const detail::status_or_reason refused = client_.open(options, std::move(wire)))
-      throw api_error("the client's socket: " + refused.text);
+    if (const detail::expected<> result = client_.open(options, std::move(wire)); result.failed())
+      throw api_error("the client's socket: " + result.text());
   }
   bool send() override { return client_.send(kLoopbackId, kLoopbackFunction, kLoopbackPayload); }
   bool receive(std::vector<std::uint8_t> &result) override {

@@ -16,8 +16,8 @@ public:
   datagram_link(const detail::datagram_client_options &options, std::unique_ptr<detail::datagram_wire> wire,
                 std::string where)
       : where_(std::move(where)) {
-    if (const detail::status_or_reason refused = client_.open(options, std::move(wire)))
-      throw api_error(where_ + ": " + refused.text);
+    if (const detail::expected<> result = client_.open(options, std::move(wire)); result.failed())
+      throw api_error(where_ + ": " + result.text());
   }
 
   bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
@@ -45,9 +45,10 @@ detail::datagram_client_options client_options(const emulate_options &o, std::ui
     throw usage_error(fmt::format("--slot-size is {}: a request of these shots needs {} bytes, here and on the server",
                                   o.slot_size, payload_bytes + CUDAQ_RPC_HEADER_SIZE));
   detail::udp_address server;
-  if (const detail::status_or_reason refused =
-          detail::udp_address_of("--address", o.address, static_cast<std::uint32_t>(o.port), server))
-    throw usage_error(refused.text);
+  if (const detail::expected<> result =
+          detail::udp_address_of("--address", o.address, static_cast<std::uint32_t>(o.port), server);
+      result.failed())
+    throw usage_error(result.text());
   detail::datagram_client_options chosen;
   chosen.address = o.address;
   chosen.port = static_cast<std::uint32_t>(o.port);
@@ -60,13 +61,13 @@ detail::datagram_client_options client_options(const emulate_options &o, std::ui
 /// Answers come to the port of RoCE, unless the server has it on the same address.
 std::uint32_t own_roce_port(const emulate_options &o) {
   detail::udp_address server, own;
-  detail::status_or_reason refused = detail::udp_address_of("--address", o.address, kRocePort, server);
-  if (!refused && o.own_address.empty())
-    refused = detail::own_address_towards(server, own);
-  else if (!refused)
-    refused = detail::udp_address_of("--own-address", o.own_address, 0, own);
-  if (refused)
-    throw usage_error(refused.text);
+  detail::expected<> result = detail::udp_address_of("--address", o.address, kRocePort, server);
+  if (result.ok() && o.own_address.empty())
+    result = detail::own_address_towards(server, own);
+  else if (result.ok())
+    result = detail::udp_address_of("--own-address", o.own_address, 0, own);
+  if (result.failed())
+    throw usage_error(result.text());
   own.set_port(kRocePort);
   return own == server ? 0 : kRocePort;
 }

@@ -110,18 +110,6 @@ qec::shot_set shots_of(const emulate_options &o) {
   return sample_shots(recorded.name, recorded.dem_text, o.shots, o.seed);
 }
 
-fpga_options fpga_of(const emulate_options &o) {
-  if (!over_network(o))
-    throw usage_error("--control-port: an FPGA sends its windows over a network; choose --transport roce or udp");
-  fpga_options fpga = o.fpga;
-  fpga.transport = o.transport;
-  fpga.own_address = o.own_address;
-  fpga.mtu = o.mtu;
-  fpga.timeout_s = o.timeout_s;
-  fpga.ila_file = o.ila_file;
-  return fpga;
-}
-
 std::string emulate_html(const json &report, const play_result &r, const shot_plan &plan) {
   html_page page("Emulated control system: " + report["link"].get<std::string>());
   page.add("Shots", html_paragraph(fmt::format("{} played, {} answered; {} requests, {} lost, {} shots late.", r.shots,
@@ -149,7 +137,9 @@ std::vector<std::string> advice(const emulate_options &o, const play_result &r, 
   return {};
 }
 
-int play_to(const emulate_options &given, const output &out) {
+} // namespace
+
+int run_emulate(const emulate_options &given, const output &out) {
   emulate_options o = given;
   out.open_hgrm({"round_trip"});
   const std::unique_ptr<output_file> ila = open_ila(o.ila_file);
@@ -205,14 +195,6 @@ int play_to(const emulate_options &given, const output &out) {
   return out.finish(report(o, result, plan, check, *to, problems), fmt::format("{}", fmt::join(problems, "; ")),
                     kExitCheckFailed, interrupts.interrupted(),
                     [&](const json &all) { return emulate_html(all, result, plan); });
-}
-
-} // namespace
-
-int run_emulate(const emulate_options &o, const output &out) {
-  if (o.fpga.control_port >= 0)
-    return run_fpga(fpga_of(o), out);
-  return play_to(o, out);
 }
 
 } // namespace cudaq::realtime::tools

@@ -8,14 +8,11 @@
 //   --protocol decode   one request: all detection events; the answer is the correction
 //   --protocol server   two requests to one decoder of the decoding server: enqueue, then get_corrections
 //
-// With a control port it is an FPGA in software instead: tools/fpga.
-//
 // Streams of --protocol decode take the shots in turn, --window of them. Of --protocol server there is one stream for
 // each --decoder-ids.
 #pragma once
 
 #include "tools/common/report.h"
-#include "tools/fpga/fpga_emulator.h"
 #include "tools/shots/own_data.h"
 
 #include <cstdint>
@@ -52,7 +49,6 @@ struct emulate_options {
   double retry_ms = 0;
   std::uint64_t seed = 0;
   double timeout_s = 10;
-  fpga_options fpga; ///< with a control port: an FPGA, which a host programs, in place of the streams
 };
 
 /// Returns an exit_code. Throws usage_error and api_error.

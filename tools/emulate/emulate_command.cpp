@@ -22,25 +22,7 @@ Examples, with a server of `cudaq-realtime serve` in another terminal:
   cudaq-realtime emulate --transport roce --own-address 127.0.0.2
   cudaq-realtime emulate --transport udp --port 5000 --protocol server --decoder-ids 0,1 --json run.json
   cudaq-realtime emulate --transport udp --port 5000 --retry-ms 20        a link that loses datagrams
-  cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv
-  cudaq-realtime emulate --transport roce --control-port 8192             an FPGA, for `cudaq-realtime playback`)";
-
-void add_fpga_options(CLI::App &emulate, fpga_options &fpga) {
-  CLI::Option *const port =
-      emulate
-          .add_option("--control-port", fpga.control_port,
-                      "be an FPGA, whose registers a host reads and writes at this UDP port; 0: any free one")
-          ->check(CLI::Range(0, 65535));
-  add_register_address_options(emulate, fpga.vp_address, fpga.hif_address);
-  for (const char *option : {"--vp-address", "--hif-address"})
-    emulate.get_option(option)->needs(port);
-  // What a host writes to the registers.
-  for (const char *option :
-       {"--address",     "--port",   "--slot-size", "--qp",     "--rkey",  "--pages",    "--name", "--protocol",
-        "--decoder-ids", "--window", "--config",    "--noise",  "--shots", "--duration", "--rate", "--retry-ms",
-        "--data",        "--seed",   "--dem",       "--sample", "--trace", "--decoder"})
-    port->excludes(emulate.get_option(option));
-}
+  cudaq-realtime emulate --transport udp --port 5000 --sample --shots 100000 --ila times.csv)";
 
 /// An option of another transport, or of the other protocol, has no effect.
 void refuse_what_has_no_effect(CLI::App &emulate, const emulate_options &o) {
@@ -50,13 +32,12 @@ void refuse_what_has_no_effect(CLI::App &emulate, const emulate_options &o) {
         if (!applies && emulate.get_option(option)->count() != 0)
           throw CLI::ValidationError(option, "it has no effect with " + with);
     };
-    const bool is_fpga = o.fpga.control_port >= 0; // its own refusals say more
     const std::string transport = "--transport " + o.transport;
-    refuse(o.transport == "shm" || is_fpga, transport, {"--name"});
+    refuse(o.transport == "shm", transport, {"--name"});
     const bool over_network = o.transport == "udp" || o.transport == "roce";
-    refuse(over_network || is_fpga, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
-    refuse(o.transport == "roce" || is_fpga, transport, {"--own-address", "--qp", "--rkey", "--pages", "--mtu"});
-    refuse(o.transport == "ring" || is_fpga, transport, {"--decoder"});
+    refuse(over_network, transport, {"--address", "--port", "--slot-size", "--retry-ms"});
+    refuse(o.transport == "roce", transport, {"--own-address", "--qp", "--rkey", "--pages", "--mtu"});
+    refuse(o.transport == "ring", transport, {"--decoder"});
     if (o.transport == "ring" && o.protocol == "server")
       throw CLI::ValidationError("--protocol", "--transport ring serves `decode` only: a shot in one request");
     refuse(o.protocol == "server", "--protocol decode", {"--decoder-ids"});
@@ -127,7 +108,6 @@ void add_emulate(CLI::App &program, chosen_command &chosen) {
   add_html_option(emulate, chosen.output);
   add_hgrm_option(emulate, chosen.output);
   add_trace_option(emulate, chosen.output);
-  add_fpga_options(emulate, o.fpga);
   refuse_what_has_no_effect(emulate, o);
   run_when_chosen(emulate, chosen, [options](const output &out) { return run_emulate(*options, out); });
 }

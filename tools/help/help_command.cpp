@@ -20,11 +20,12 @@ int print_help(const CLI::App &program, const std::vector<std::string> &words, c
 
 } // namespace
 
-void add_help(CLI::App &program, chosen_command &chosen) {
+void add_help(CLI::App &program, chosen_command &chosen, const char *example) {
   const auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App &help = *program.add_subcommand("help", "options and examples of a subcommand: help bench device");
-  help.footer("Examples:\n  cudaq-realtime help\n  cudaq-realtime help bench device\n"
-              "  cudaq-realtime help demo --json      every option as JSON");
+  CLI::App &help =
+      *program.add_subcommand("help", fmt::format("options and examples of a subcommand: help {}", example));
+  help.footer(fmt::format("Examples:\n  {0} help\n  {0} help {1}\n  {0} help {1} --json      every option as JSON",
+                          program.get_name(), example));
   help.add_option("command", *words, "words of the subcommand; without them: all subcommands")->type_name("COMMAND");
   run_when_chosen(help, chosen, [words, &program](const output &out) { return print_help(program, *words, out); });
 }

@@ -65,7 +65,7 @@ std::string header(const std::string &title, const json &report) {
                      html_text(result), report.value("interrupted", false) ? " (ended by a signal)" : "") +
          fact("Command", report.value("command_line", std::string())) +
          fact("Machine", machine_text(report["machine"])) +
-         fact("Version", "cudaq-realtime " + report.value("version", std::string())) +
+         fact("Version", report.value("tool", std::string()) + " " + report.value("version", std::string())) +
          fact("Date", report.value("date", std::string())) +
          (report.contains("method") && report["method"].is_string()
               ? fact("Method", report["method"].get<std::string>())

@@ -126,9 +126,8 @@ std::string see_also(const command_model &program, const command_model &command)
 
 std::string man_page(const command_model &program, const command_model &command) {
   const std::string name = program_name(command, '-');
-  std::string page =
-      fmt::format(".\\\" Written by: cudaq-realtime man\n.TH {} 1 \"\" \"cudaq-realtime {}\" \"cudaq-realtime\"\n",
-                  escaped(upper_case(name)), program_version());
+  std::string page = fmt::format(".\\\" Written by the build of {0}\n.TH {1} 1 \"\" \"{0} {2}\" \"{0}\"\n",
+                                 program.program, escaped(upper_case(name)), program_version());
   page += ".SH NAME\n" + escaped(name) + " \\- " + escaped(command.text) + "\n.SH SYNOPSIS\n" + synopsis(command);
   if (!command.more.empty())
     page += explanations(command.more);

@@ -20,8 +20,8 @@ public:
     const qec::local_rule rule = shots.rule();
     if (shots.engine() == "local") {
       const auto on_host = qec::detector_graph::from_text(set.dem_text, rule);
-      if (!on_host)
-        throw usage_error(on_host.error);
+      if (on_host.failed())
+        throw usage_error(on_host.text());
       graph = std::make_shared<gpu::device_graph>(*on_host);
     }
     graph_ = graph;

@@ -31,11 +31,11 @@ pipeline_shots::pipeline_shots(qec::shot_set shots, std::string engine, std::str
 }
 
 std::unique_ptr<qec::decoding_worker> pipeline_shots::make_worker(const std::string &engine) const {
-  qec::predecoder_result first = qec::make_predecoder(engine, shots_.dem_text, rule_);
+  auto first = qec::make_predecoder(engine, shots_.dem_text, rule_);
   qec::decoder_result second = qec::make_decoder(decoder_, shots_.dem_text);
-  if (!first || !second)
-    throw usage_error(fmt::format("{}: {}", shots_.name, first ? second.error : first.error));
-  return std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance));
+  if (first.failed() || !second)
+    throw usage_error(fmt::format("{}: {}", shots_.name, first.ok() ? second.error : first.text()));
+  return std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance));
 }
 
 void pipeline_shots::decode_offline() {

@@ -34,11 +34,11 @@ constexpr auto kRepeatedEnd = 200ms;
 route_config load_route(const std::string &path) {
   refuse_output_file("--config", path);
   const auto text = cudaq::qec::realtime::read_whole_file(path);
-  if (!text)
-    throw usage_error("--config " + text.error);
+  if (text.failed())
+    throw usage_error("--config " + text.text());
   auto config = read_route_config(*text);
-  if (!config)
-    throw usage_error(fmt::format("--config {}: {}", path, config.error));
+  if (config.failed())
+    throw usage_error(fmt::format("--config {}: {}", path, config.text()));
   return std::move(*config);
 }
 
@@ -190,8 +190,8 @@ void routing::announce_notes() {
 }
 
 void routing::start() {
-  if (const auto refused = engine_.start(router_wait(options_.wait)))
-    throw api_error("the router's thread: " + refused.text);
+  if (const auto result = engine_.start(router_wait(options_.wait)); result.failed())
+    throw api_error("the router's thread: " + result.text());
   transport_.start();
   std::string line =
       "CUDAQ_REALTIME_ROUTER_READY " + transport_.ready_words(fmt::format(" nodes={}", config_.nodes.size()));

@@ -229,16 +229,15 @@ std::string route_reader::read(route_config &config) {
 
 } // namespace
 
-server_ns::or_error<route_config> read_route_config(std::string_view yaml) {
-  const auto failure = server_ns::or_error<route_config>::failure;
+server_ns::expected<route_config> read_route_config(std::string_view yaml) {
   auto root = server_ns::read_yaml(yaml);
-  if (!root)
-    return failure(root.error);
+  if (root.failed())
+    return root.reason();
   if (std::string error = server_ns::check_fields(*root, kRoot); !error.empty())
-    return failure(std::move(error));
+    return server_ns::reason(std::move(error));
   route_config config;
   if (std::string error = route_reader(*root).read(config); !error.empty())
-    return failure(std::move(error));
+    return server_ns::reason(std::move(error));
   return config;
 }
 

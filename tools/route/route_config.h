@@ -2,7 +2,7 @@
 // The configuration of the router, in YAML: docs/transport/route.md.
 #pragma once
 
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 #include "lib/transport/route/request_router.h"
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct route_config {
 };
 
 /// Reads a YAML text. An error names place, field, value, and what is accepted.
-[[nodiscard]] cudaq::qec::realtime::or_error<route_config> read_route_config(std::string_view text);
+[[nodiscard]] cudaq::qec::realtime::expected<route_config> read_route_config(std::string_view text);
 
 /// The bits of the nodes that are drained.
 [[nodiscard]] std::uint64_t drained_nodes(const route_config &config);

@@ -40,15 +40,15 @@ struct loaded_config {
 loaded_config load(const std::string &path) {
   refuse_output_file("--config", path);
   const auto text = server_ns::read_whole_file(path);
-  if (!text)
-    throw usage_error("--config " + text.error);
+  if (text.failed())
+    throw usage_error("--config " + text.text());
   auto config = server_ns::read_server_config(*text);
-  if (!config)
-    throw usage_error(fmt::format("--config {}: {}", path, config.error));
+  if (config.failed())
+    throw usage_error(fmt::format("--config {}: {}", path, config.text()));
   const std::string folder = std::filesystem::path(path).parent_path().string();
   auto setups = server_ns::build_decoders(*config, folder.empty() ? "." : folder);
-  if (!setups)
-    throw usage_error(fmt::format("--config {}: {}", path, setups.error));
+  if (setups.failed())
+    throw usage_error(fmt::format("--config {}: {}", path, setups.text()));
   return {std::move(*config), std::move(*setups)};
 }
 

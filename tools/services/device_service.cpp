@@ -4,6 +4,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/report.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -25,7 +26,7 @@ void require_cuda(cudaError_t error, const char *call) {
 }
 
 void abandon(const std::string &what) {
-  print_error("cudaq-realtime: {}; the program ends without freeing anything\n", what);
+  print_error("{}: {}; the program ends without freeing anything\n", program_invocation_short_name, what);
   std::fflush(nullptr);
   _exit(kExitRefused);
 }

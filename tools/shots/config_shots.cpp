@@ -23,12 +23,12 @@ qec::shot_set load_config_shots(const qec::decoding_config &config, const std::s
                                 const std::string &folder) {
   const std::string name = config.shot_set_name(noise);
   auto loaded = qec::load_shot_set(folder, name);
-  if (!loaded) {
+  if (loaded.failed()) {
     const auto names = qec::list_shot_sets(folder);
     throw usage_error(
         fmt::format("{}\nsets in {}: {}\nsets of all configurations: make_data.py --pipeline FOLDER --noise {} (it is "
                     "beside the recorded sets), then --data FOLDER",
-                    loaded.error, folder, fmt::join(names, ", "), noise));
+                    loaded.text(), folder, fmt::join(names, ", "), noise));
   }
   const qec::shot_set &set = *loaded;
   if (set.shots == 0 || set.num_detectors != config.num_detectors())

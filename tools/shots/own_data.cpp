@@ -76,8 +76,8 @@ qec::shot_set load_own_shots(const own_data &data) {
   set.name = std::filesystem::path(data.dem).filename().string();
   set.dem_text = read_dem_file(data.dem);
   const auto model = qec::parse_dem(set.dem_text);
-  if (!model)
-    throw usage_error(fmt::format("--dem {}: {}", data.dem, model.error));
+  if (model.failed())
+    throw usage_error(fmt::format("--dem {}: {}", data.dem, model.text()));
   set.num_detectors = model->num_detectors;
   set.num_observables = model->num_observables;
   try {

@@ -21,8 +21,8 @@ std::mt19937_64 random_of_batch(std::uint64_t seed, std::uint64_t k) {
 qec::shot_set sample_shots(const std::string &name, const std::string &dem_text, std::uint64_t number,
                            std::uint64_t seed) {
   const auto model = qec::parse_dem(dem_text);
-  if (!model)
-    throw usage_error(fmt::format("{}: {}", name, model.error));
+  if (model.failed())
+    throw usage_error(fmt::format("{}: {}", name, model.text()));
   if (model->num_detectors == 0 || model->num_observables == 0)
     throw usage_error(fmt::format("{}: {} detectors and {} observables; a model to sample has one of each", name,
                                   model->num_detectors, model->num_observables));

@@ -73,10 +73,10 @@ qec::shot_set load_shots(const std::string &folder, const std::string &config, c
   auto loaded = qec::load_shot_set(
       folder, named != nullptr ? named->shot_set_name(noise)
                                : qec::shot_set_name(static_cast<unsigned>(std::stoul(config.substr(1))), noise));
-  if (loaded)
+  if (loaded.ok())
     return std::move(*loaded);
   const auto names = qec::list_shot_sets(folder);
-  throw usage_error(fmt::format("{}\nsets in {}: {}", loaded.error, folder,
+  throw usage_error(fmt::format("{}\nsets in {}: {}", loaded.text(), folder,
                                 names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "))));
 }
 

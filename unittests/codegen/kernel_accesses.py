@@ -35,8 +35,8 @@ MUTANTS = {  # name: (header, text in it, its replacement)
 """),
     "plain_request_load": (FLAG_WORD, """asm volatile("ld.relaxed.sys.v4""", """asm volatile("ld.v4"""),
     "length_read_twice": (FETCH, "r.arg_len = held.part[2]", "r.arg_len = load_frame<word16>(from).part[2]"),
-    "request_gathered_twice": (FETCH, "held[u] = load_frame<Word>(its + at);",
-                               "held[u] = load_frame<Word>(its + at), held[u] = load_frame<Word>(its + at);"),
+    "request_gathered_twice": (FETCH, "held[u] = load_frame<Word>(frame + at);",
+                               "held[u] = load_frame<Word>(frame + at), held[u] = load_frame<Word>(frame + at);"),
     "request_copied_by_plain_loads": (COPY, "kFrom == copied_from::slot ?", "kFrom != kFrom ?"),
 }
 # The loads of a request: 16 bytes, or 8 where a ring is not aligned to 16.

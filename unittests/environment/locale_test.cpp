@@ -51,17 +51,17 @@ private:
 
 void expect_points() {
   const auto model = qec::realtime::parse_dem("error(0.25) D0 L0\nerror(1.5e-1) D1000\n");
-  ASSERT_TRUE(model) << model.error;
+  ASSERT_TRUE(model.ok()) << model.text();
   EXPECT_EQ(model->components[0].probability, 0.25);
   EXPECT_EQ(model->components[1].probability, 0.15);
   EXPECT_EQ(model->num_detectors, 1001u);
-  EXPECT_FALSE(qec::realtime::parse_dem("error(0,25) D0"));
+  EXPECT_FALSE(qec::realtime::parse_dem("error(0,25) D0").ok());
 
   qec::realtime::shot_files files;
   files.meta = "format=1\ndistance=3\nrounds=2\nnoise=0.25\nshots=0\nnum_detectors=1000\nnum_observables=1\n"
                "offline_logical_errors=0\n";
   const auto set = qec::realtime::make_shot_set("set", files);
-  ASSERT_TRUE(set) << set.error;
+  ASSERT_TRUE(set.ok()) << set.text();
   EXPECT_EQ(set->noise, 0.25);
   EXPECT_EQ(set->num_detectors, 1000u);
 }
@@ -82,7 +82,7 @@ struct german_digits : std::numpunct<char> {
 TEST(Locale, OfCxxStreamsChangesNoParserAndNoErrorText) {
   const std::locale before = std::locale::global(std::locale(std::locale::classic(), new german_digits));
   expect_points();
-  EXPECT_EQ(qec::realtime::parse_dem("\nerror(0.1) D1048576").error, "line 2: the index of D1048576 is too large");
+  EXPECT_EQ(qec::realtime::parse_dem("\nerror(0.1) D1048576").text(), "line 2: the index of D1048576 is too large");
   std::locale::global(before);
 }
 

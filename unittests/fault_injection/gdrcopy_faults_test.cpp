@@ -13,7 +13,7 @@
 namespace cudaq::realtime::test {
 namespace {
 
-using detail::gdrcopy_files, detail::mapping_result, detail::status_or_reason;
+using detail::gdrcopy_files, detail::mapping_result, detail::expected;
 
 constexpr std::size_t kGpuPage = 65536;
 
@@ -34,13 +34,13 @@ protected:
     EXPECT_EQ(fake_cuda::clean_up(), 0);
   }
   /// /dev/null stands for the module's device: it only has to be there.
-  static status_or_reason map(mapping_result &out, std::size_t bytes = 100000, const char *device = "/dev/null",
-                              const char *library = CUDAQ_GDRCOPY_DOUBLE) {
+  static expected<> map(mapping_result &out, std::size_t bytes = 100000, const char *device = "/dev/null",
+                        const char *library = CUDAQ_GDRCOPY_DOUBLE) {
     return detail::map_by_gdrcopy({0, bytes, false, false}, out, {device, library});
   }
-  static void expect_lacks(const status_or_reason &refused, const std::string &text) {
-    EXPECT_EQ(refused.status, CUDAQ_ERR_UNSUPPORTED);
-    EXPECT_NE(refused.text.find(text), std::string::npos) << refused.text;
+  static void expect_lacks(const expected<> &result, const std::string &text) {
+    EXPECT_EQ(result.status(), CUDAQ_ERR_UNSUPPORTED);
+    EXPECT_NE(result.text().find(text), std::string::npos) << result.text();
   }
   gdrcopy_double *double_ = nullptr;
 };
@@ -48,8 +48,8 @@ protected:
 TEST_F(GdrCopy, MapsWholePagesThatAreZeroAndGivesThemBack) {
   for (const std::size_t bytes : {std::size_t{1}, kGpuPage, kGpuPage + 1, std::size_t{100000}}) {
     mapping_result memory;
-    const status_or_reason refused = map(memory, bytes);
-    ASSERT_FALSE(refused) << refused.text;
+    const expected<> result = map(memory, bytes);
+    ASSERT_TRUE(result.ok()) << result.text();
     const std::size_t whole = (bytes + kGpuPage - 1) / kGpuPage * kGpuPage;
     EXPECT_EQ(double_->pinned_bytes, whole);
     EXPECT_EQ(double_->pinned_at, reinterpret_cast<unsigned long>(memory->device()));
@@ -102,7 +102,7 @@ TEST_F(GdrCopy, AnEndThatFailsKeepsNothingElse) {
   for (const char *call : {"gdr_unmap", "gdr_unpin_buffer", "gdr_close"}) {
     *double_ = {};
     mapping_result memory;
-    ASSERT_FALSE(map(memory));
+    ASSERT_TRUE(map(memory).ok());
     double_->fails = call;
     memory.reset();
     EXPECT_EQ(double_->unmaps + double_->unpins + double_->closes, 3) << call;
@@ -117,21 +117,21 @@ TEST_F(GdrCopy, EveryOtherCallFailsOnceAndLeavesNothing) {
   std::uint64_t failed = 0;
   for (std::uint64_t n = 1; n < 100; ++n) {
     mapping_result out;
-    status_or_reason refused;
+    expected<> result;
     bool no_memory = false;
     faults::arm(n);
     try {
-      refused = map(out);
+      result = map(out);
     } catch (const std::bad_alloc &) {
       no_memory = true;
     }
     if (faults::disarm() == 0) {
-      EXPECT_FALSE(refused) << refused.text;
+      EXPECT_TRUE(result.ok()) << result.text();
       break;
     }
     ++failed;
     if (out == nullptr) {
-      EXPECT_TRUE(refused || no_memory) << faults::last();
+      EXPECT_TRUE(result.failed() || no_memory) << faults::last();
     }
     out.reset();
     EXPECT_EQ(double_->handles + double_->pins + double_->maps, 0) << faults::last();

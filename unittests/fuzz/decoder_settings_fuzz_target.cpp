@@ -32,8 +32,8 @@ void decode(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   const std::string text(reinterpret_cast<const char *>(data), size);
   auto read = decoder_name::parse(text);
-  if (!read) {
-    require(read.error.starts_with("decoder \"" + text + "\": "), "a refusal names the decoder");
+  if (read.failed()) {
+    require(read.text().starts_with("decoder \"" + text + "\": "), "a refusal names the decoder");
     return 0;
   }
   std::string again = read->name;

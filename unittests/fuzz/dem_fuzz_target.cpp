@@ -66,7 +66,7 @@ void check_round_trip(const detector_error_model &model, const std::string &text
   more.instructions += 2;
   more.targets += 2;
   const auto again = parse_dem(text, more);
-  require(bool(again), "the model's own text is accepted: " + again.error);
+  require(again.ok(), "the model's own text is accepted: " + again.text());
   require(again->num_detectors == model.num_detectors && again->num_observables == model.num_observables &&
               again->targets == model.targets && again->components.size() == model.components.size(),
           "the model's own text is the same model");
@@ -78,7 +78,7 @@ void check_round_trip(const detector_error_model &model, const std::string &text
 
 void check_decoders(const detector_error_model &model, const std::string &text) {
   const auto graph = detector_graph::from_dem(model);
-  require(graph || !graph.error.empty(), "a refused graph has a reason");
+  require(graph.ok() || !graph.text().empty(), "a refused graph has a reason");
   for (const std::string_view kind : {"lookup", "auto", "bp-osd"}) {
     const decoder_result made = make_decoder(kind, text);
     require((made.instance == nullptr) != made.error.empty(), "there is a decoder or a reason");
@@ -105,8 +105,8 @@ void check_decoders(const detector_error_model &model, const std::string &text) 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char *>(data), size);
   const auto model = parse_dem(text, kLimits);
-  if (!model) {
-    require(model.error.starts_with("line "), "a refusal names the line: " + model.error);
+  if (model.failed()) {
+    require(model.text().starts_with("line "), "a refusal names the line: " + model.text());
     return 0;
   }
   check_invariants(*model);

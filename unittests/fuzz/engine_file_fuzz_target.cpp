@@ -29,8 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   if (with_right_hash)
     correct_hash(file);
   const auto unpacked = unpack_engine(file);
-  if (!unpacked) {
-    require(unpacked.error.find("saved engine") != std::string::npos, "a refusal has a reason");
+  if (unpacked.failed()) {
+    require(unpacked.text().find("saved engine") != std::string::npos, "a refusal has a reason");
     return 0;
   }
   require(is_packed_engine(file), "only a packed engine is unpacked");
@@ -42,7 +42,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   key.version = unpacked->key;
   const std::vector<std::uint8_t> packed = pack_engine(key, unpacked->serialized);
   const auto again = unpack_engine(packed);
-  require(again && again->key == key.text() && std::ranges::equal(again->serialized, unpacked->serialized),
+  require(again.ok() && again->key == key.text() && std::ranges::equal(again->serialized, unpacked->serialized),
           "an engine survives packing and unpacking");
   require(key.file_name("/models/" + unpacked->key + ".onnx").find('/') == std::string::npos,
           "the file name of a key has no folder");

@@ -42,7 +42,7 @@ public:
     setup.options.unknown_function = answer;
     setup.shutdown_flag = &shutdown_;
     setup.stats = &stats_;
-    broken_ = dispatcher_.prepare(std::move(setup)).text;
+    broken_ = dispatcher_.prepare(std::move(setup)).text();
   }
 
   std::string step(const fuzzed_request &f) {

@@ -15,9 +15,10 @@ namespace {
 using namespace cudaq::realtime::detail;
 using cudaq::realtime::test::require;
 
-bool accepted(const status_or_reason &refused) {
-  require(!refused || (refused.status != CUDAQ_OK && refused.text[0] != '\0'), "a refusal has a status and a text");
-  return !refused;
+bool accepted(const expected<> &result) {
+  require(result.ok() || (result.status() != CUDAQ_OK && result.text()[0] != '\0'),
+          "a refusal has a status and a text");
+  return result.ok();
 }
 
 void check_datagram(const datagram_options &o) {

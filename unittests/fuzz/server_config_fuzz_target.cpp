@@ -16,11 +16,11 @@ void check_matrices(const decoder_config &c) {
   if (!c.has_checks || !c.has_observables || c.block_size > 1000)
     return; // a list of one element may name many columns
   const auto checks = read_sparse(c.checks, c.block_size), observables = read_sparse(c.observables, c.block_size);
-  if (!checks || !observables || checks->rows() == 0 || observables->rows() == 0)
+  if (checks.failed() || observables.failed() || checks->rows() == 0 || observables->rows() == 0)
     return;
   const std::vector<double> rates(c.block_size, 0.01);
   const auto model = parse_dem(model_of_matrices(*checks, *observables, rates));
-  require(static_cast<bool>(model), "the text of a model is one");
+  require(model.ok(), "the text of a model is one");
   require(model->num_detectors == checks->rows() && model->num_observables == observables->rows(), "its sizes");
   std::size_t targets = 0;
   for (const dem_component &component : model->components)
@@ -33,8 +33,8 @@ void check_matrices(const decoder_config &c) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char *>(data), std::min<std::size_t>(size, 65536));
   const auto config = read_server_config(text);
-  if (!config) {
-    require(config.error.starts_with("line ") || config.error.starts_with("this build has no YAML parser"),
+  if (config.failed()) {
+    require(config.text().starts_with("line ") || config.text().starts_with("this build has no YAML parser"),
             "a refusal names its place");
     return 0;
   }

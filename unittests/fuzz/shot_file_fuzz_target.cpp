@@ -35,8 +35,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   files.observables = bytes();
   files.predictions = bytes();
   const auto set = make_shot_set("folder/set", std::move(files));
-  if (!set) {
-    require(set.error.starts_with("folder/set."), "a refusal names the file: " + set.error);
+  if (set.failed()) {
+    require(set.text().starts_with("folder/set."), "a refusal names the file: " + set.text());
     return 0;
   }
   require(set->noise >= 0 && set->noise <= 1, "noise is a probability");

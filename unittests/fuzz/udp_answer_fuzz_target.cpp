@@ -34,7 +34,7 @@ struct arrived_frame {
 class made_up_wire final : public datagram_wire {
 public:
   explicit made_up_wire(std::deque<arrived_frame> &queue) : queue_(queue) {}
-  status_or_reason prepare(udp_socket &) override { return {}; }
+  expected<> prepare(udp_socket &) override { return {}; }
   std::unique_ptr<frame_receiver> make_receiver() override { return std::make_unique<receiver>(queue_); }
   std::unique_ptr<frame_sender> make_sender() override { return std::make_unique<sender>(); }
 
@@ -74,9 +74,9 @@ udp_socket &loopback_socket(int which) { // they stay open: a fuzzer runs many i
   static udp_socket sockets[2];
   static const bool opened = [] {
     udp_address local;
-    require(!udp_address_of("own", "127.0.0.1", 0, local), "there is a loopback address");
+    require(udp_address_of("own", "127.0.0.1", 0, local).ok(), "there is a loopback address");
     for (udp_socket &socket : sockets)
-      require(!socket.open(local, 0) && !socket.do_not_fragment(), "a socket of the test opens");
+      require(socket.open(local, 0).ok() && socket.do_not_fragment().ok(), "a socket of the test opens");
     return true;
   }();
   require(opened, "the sockets of the test are open");
@@ -102,7 +102,7 @@ public:
       of.icrc = icrc_policy::full; // a changed byte is always found
       wire = make_roce_wire(of, counters_);
     }
-    require(!client_.open(options, std::move(wire)), "the client opens");
+    require(client_.open(options, std::move(wire)).ok(), "the client opens");
   }
 
   void send(std::uint32_t id, std::span<const std::uint8_t> payload) {

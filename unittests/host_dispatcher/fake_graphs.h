@@ -214,8 +214,8 @@ public:
     }
     device = std::make_shared<fake_device>(view_, plan_.workers, plan_.device_threads);
     device->ready = [this](std::uint32_t worker) { answer_by_caller(worker); };
-    const detail::status_or_reason refused = start();
-    EXPECT_FALSE(refused) << refused.text;
+    const detail::expected<> result = start();
+    EXPECT_TRUE(result.ok()) << result.text();
   }
   ~graph_rig() {
     device->hold(false);
@@ -223,9 +223,9 @@ public:
     device->join(); // its threads call the dispatcher, so they must end before it is destroyed
   }
   /// Makes a run as host_back_end does. The constructor makes the first one.
-  detail::status_or_reason start() {
-    if (detail::status_or_reason refused = dispatcher.check_restart())
-      return refused;
+  detail::expected<> start() {
+    if (detail::expected<> result = dispatcher.check_restart(); result.failed())
+      return result;
     detail::host_setup setup;
     setup.jobs = plan_.router->jobs();
     setup.router = plan_.router;
@@ -247,8 +247,8 @@ public:
     setup.markers = plan_.markers;
     setup.shutdown_flag = &shutdown;
     setup.stats = &stats_;
-    if (detail::status_or_reason refused = dispatcher.prepare(std::move(setup)))
-      return refused;
+    if (detail::expected<> result = dispatcher.prepare(std::move(setup)); result.failed())
+      return result;
     return dispatcher.start(plan_.own_thread);
   }
   bool stop(std::chrono::nanoseconds limit = kDeadline) {
@@ -285,17 +285,17 @@ private:
   /// The CPU stage: reads the result, answers, and releases the worker before or after the answer.
   void answer_by_caller(std::uint32_t worker) {
     cudaq_host_job_t job{};
-    EXPECT_FALSE(dispatcher.worker_job(static_cast<int>(worker), job));
+    EXPECT_TRUE(dispatcher.worker_job(static_cast<int>(worker), job).ok());
     cudaq_rpc_response_t frame{};
     std::memcpy(&frame, ring.tx_slot(job.slot), sizeof(frame));
     const bool release_first = job.request_id % 2 == 0;
-    const auto release = [&] { EXPECT_FALSE(dispatcher.release_worker(static_cast<int>(worker))); };
+    const auto release = [&] { EXPECT_TRUE(dispatcher.release_worker(static_cast<int>(worker)).ok()); };
     if (release_first)
       release();
-    EXPECT_FALSE(dispatcher.complete_deferred(job, frame.status, frame.result_len));
+    EXPECT_TRUE(dispatcher.complete_deferred(job, frame.status, frame.result_len).ok());
     if (!release_first)
       release();
-    EXPECT_TRUE(dispatcher.complete_deferred(job, 0, 0)) << "a job can be completed only once";
+    EXPECT_TRUE(dispatcher.complete_deferred(job, 0, 0).failed()) << "a job can be completed only once";
   }
 
   graph_rig_plan plan_;

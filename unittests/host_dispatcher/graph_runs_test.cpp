@@ -79,7 +79,7 @@ TEST_F(GraphRun, AnAnswerThatComesBeforeTheLaunchHasReturnedIsKeptUntilThen) {
   plan.workers[0].post_launch_fn = [](void *user, void *, cudaStream_t) {
     auto &e = *static_cast<early *>(user);
     cudaq_host_job_t job{};
-    e.accepted = !e.rig->dispatcher.worker_job(0, job) && !e.rig->dispatcher.complete_deferred(job, 6, 0);
+    e.accepted = e.rig->dispatcher.worker_job(0, job).ok() && e.rig->dispatcher.complete_deferred(job, 6, 0).ok();
     e.published = e.rig->answered(0);
     e.over = true;
   };
@@ -92,7 +92,7 @@ TEST_F(GraphRun, AnAnswerThatComesBeforeTheLaunchHasReturnedIsKeptUntilThen) {
     rig.device->silent = true; // the graph must not write the slot after an early answer
     rig.device->ready = [&](std::uint32_t worker) {
       eventually([&] { return what.over.load(); });
-      EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
+      EXPECT_TRUE(rig.dispatcher.release_worker(static_cast<int>(worker)).ok());
     };
     rig.send(0, 1, 5, 1);
     expect_answer(rig, 0, 6);
@@ -110,8 +110,8 @@ TEST_F(GraphRun, AFailedLaunchDoesNotReplaceAnAnswerThatCameBefore) {
   plan.workers[0].pre_launch_fn = [](void *user, void *, cudaStream_t) {
     graph_rig &rig = *static_cast<early *>(user)->rig;
     cudaq_host_job_t job{};
-    EXPECT_FALSE(rig.dispatcher.worker_job(0, job));
-    EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 6, 0));
+    EXPECT_TRUE(rig.dispatcher.worker_job(0, job).ok());
+    EXPECT_TRUE(rig.dispatcher.complete_deferred(job, 6, 0).ok());
   };
   plan.workers[0].pre_launch_data = &what;
   graph_rig rig(plan);
@@ -178,10 +178,10 @@ TEST_F(GraphRun, TheCallerCannotCompleteAJobThatTheLibraryAnswers) {
   rig.send(0, 2, 5, 1);
   ASSERT_TRUE(eventually([&] { return rig.device->launches.load() == 1; }));
   cudaq_host_job_t job{};
-  ASSERT_FALSE(rig.dispatcher.worker_job(1, job));
-  const detail::status_or_reason refused = rig.dispatcher.complete_deferred(job, 3, 0);
-  EXPECT_EQ(refused.status, CUDAQ_ERR_STATE);
-  EXPECT_NE(refused.text.find("CALLER_PUBLISHES"), std::string::npos) << refused.text;
+  ASSERT_TRUE(rig.dispatcher.worker_job(1, job).ok());
+  const detail::expected<> result = rig.dispatcher.complete_deferred(job, 3, 0);
+  EXPECT_EQ(result.status(), CUDAQ_ERR_STATE);
+  EXPECT_NE(result.text().find("CALLER_PUBLISHES"), std::string::npos) << result.text();
   EXPECT_EQ(rig.look(0), CUDAQ_TX_IN_FLIGHT);
   rig.device->hold(false);
   expect_answer(rig, 0, 0);
@@ -195,22 +195,22 @@ TEST_F(GraphRun, ANewRunIsRefusedUntilTheCallerHasReleasedEveryWorker) {
   rig.send(0, 1, 5, 1);
   ASSERT_TRUE(eventually([&] { return ready.load() == 1; }));
   cudaq_host_job_t old{};
-  ASSERT_FALSE(rig.dispatcher.worker_job(0, old));
+  ASSERT_TRUE(rig.dispatcher.worker_job(0, old).ok());
   EXPECT_TRUE(rig.stop(std::chrono::milliseconds(100)));
   expect_answer(rig, 0, CUDAQ_RPC_ERR_SHUTTING_DOWN);
   cudaq_host_ringbuffer_clear_slot(&rig.ring.ring, 0);
-  const detail::status_or_reason refused = rig.start();
-  EXPECT_EQ(refused.status, CUDAQ_ERR_STATE);
-  EXPECT_NE(refused.text.find("graph worker 0 is held by the caller"), std::string::npos) << refused.text;
-  EXPECT_FALSE(rig.dispatcher.release_worker(0));
+  const detail::expected<> result = rig.start();
+  EXPECT_EQ(result.status(), CUDAQ_ERR_STATE);
+  EXPECT_NE(result.text().find("graph worker 0 is held by the caller"), std::string::npos) << result.text();
+  EXPECT_TRUE(rig.dispatcher.release_worker(0).ok());
   cudaq_host_job_t job{};
-  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "idle";
+  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status(), CUDAQ_ERR_STATE) << "idle";
   rig.device->ready = answer;
-  ASSERT_FALSE(rig.start());
-  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "the job of the previous run must be gone";
+  ASSERT_TRUE(rig.start().ok());
+  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status(), CUDAQ_ERR_STATE) << "the job of the previous run must be gone";
   rig.send(1, 1, 5, 2);
   expect_answer(rig, 1, 0);
-  EXPECT_EQ(rig.dispatcher.complete_deferred(old, 0, 0).status, CUDAQ_ERR_STATE);
+  EXPECT_EQ(rig.dispatcher.complete_deferred(old, 0, 0).status(), CUDAQ_ERR_STATE);
 }
 
 TEST_F(GraphRun, RunsFollowEachOtherOnTheSameRing) {
@@ -225,7 +225,7 @@ TEST_F(GraphRun, RunsFollowEachOtherOnTheSameRing) {
     }
     ASSERT_TRUE(rig.stop());
     ASSERT_EQ(rig.stats().in_flight, 0u);
-    ASSERT_FALSE(rig.start());
+    ASSERT_TRUE(rig.start().ok());
   }
   EXPECT_EQ(rig.stats().responded, 100u);
 }
@@ -235,11 +235,11 @@ TEST_F(GraphRun, StopWaitsForTheCallerWhoHasAWorker) {
   std::atomic<bool> go_on{false}, waits{false};
   rig.device->ready = [&](std::uint32_t worker) {
     cudaq_host_job_t job{};
-    EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
+    EXPECT_TRUE(rig.dispatcher.worker_job(static_cast<int>(worker), job).ok());
     waits = true;
     eventually([&] { return go_on.load(); });
-    EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
-    EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 8, 0));
+    EXPECT_TRUE(rig.dispatcher.release_worker(static_cast<int>(worker)).ok());
+    EXPECT_TRUE(rig.dispatcher.complete_deferred(job, 8, 0).ok());
   };
   rig.send(0, 1, 5, 1);
   rig.send(1, 1, 5, 2); // waits for the worker, and gets it during the stop
@@ -252,7 +252,7 @@ TEST_F(GraphRun, StopWaitsForTheCallerWhoHasAWorker) {
   opener.join();
   expect_answer(rig, 0, 8);
   expect_answer(rig, 1, 8);
-  EXPECT_FALSE(rig.dispatcher.check_restart());
+  EXPECT_TRUE(rig.dispatcher.check_restart().ok());
 }
 
 TEST_F(GraphRun, ALoopOnTheCallersThreadDoesNotWaitWithoutLimitForAGraph) {

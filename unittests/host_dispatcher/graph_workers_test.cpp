@@ -109,10 +109,10 @@ TEST_F(GraphWorker, ABusyWorkerHoldsUpWhatTheOptionSays) {
     std::atomic<bool> go_on{false};
     rig.device->ready = [&](std::uint32_t worker) {
       cudaq_host_job_t job{};
-      EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
+      EXPECT_TRUE(rig.dispatcher.worker_job(static_cast<int>(worker), job).ok());
       eventually([&] { return go_on.load(); });
-      EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 0, 0));
-      EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
+      EXPECT_TRUE(rig.dispatcher.complete_deferred(job, 0, 0).ok());
+      EXPECT_TRUE(rig.dispatcher.release_worker(static_cast<int>(worker)).ok());
     };
     rig.send(0, 1, 5, 1);
     rig.send(1, 1, 5, 2); // waits for function 1's worker
@@ -266,28 +266,28 @@ TEST_F(GraphWorker, OnlyTheJobThatAWorkerHoldsCanBeCompleted) {
   plan.workers[0].completion = CUDAQ_WORKER_CALLER_PUBLISHES;
   graph_rig rig(plan);
   cudaq_host_job_t job{};
-  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status, CUDAQ_ERR_STATE) << "idle";
-  EXPECT_EQ(rig.dispatcher.worker_job(2, job).status, CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(rig.dispatcher.release_worker(-1).status, CUDAQ_ERR_INVALID_ARG);
-  EXPECT_EQ(rig.dispatcher.release_worker(0).status, CUDAQ_ERR_STATE) << "idle";
-  EXPECT_EQ(rig.dispatcher.release_worker(1).status, CUDAQ_ERR_STATE) << "only the library releases this worker";
+  EXPECT_EQ(rig.dispatcher.worker_job(0, job).status(), CUDAQ_ERR_STATE) << "idle";
+  EXPECT_EQ(rig.dispatcher.worker_job(2, job).status(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(rig.dispatcher.release_worker(-1).status(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(rig.dispatcher.release_worker(0).status(), CUDAQ_ERR_STATE) << "idle";
+  EXPECT_EQ(rig.dispatcher.release_worker(1).status(), CUDAQ_ERR_STATE) << "only the library releases this worker";
   std::atomic<int> ready{0};
   rig.device->ready = [&](std::uint32_t) { ++ready; };
   rig.send(0, 1, 5, 1);
   ASSERT_TRUE(eventually([&] { return ready.load() == 1; }));
-  ASSERT_FALSE(rig.dispatcher.worker_job(0, job));
+  ASSERT_TRUE(rig.dispatcher.worker_job(0, job).ok());
   EXPECT_EQ(job.slot, 0u);
   EXPECT_EQ(job.request_id, 1u);
-  EXPECT_FALSE(rig.dispatcher.release_worker(0)); // released before the request is answered
+  EXPECT_TRUE(rig.dispatcher.release_worker(0).ok()); // released before the request is answered
   rig.send(1, 1, 5, 2);
   ASSERT_TRUE(eventually([&] { return ready.load() == 2; })) << "the worker must take the next request";
-  EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 3, 0));
+  EXPECT_TRUE(rig.dispatcher.complete_deferred(job, 3, 0).ok());
   expect_answer(rig, 0, 3);
   EXPECT_EQ(rig.look(1), CUDAQ_TX_IN_FLIGHT);
-  EXPECT_EQ(rig.dispatcher.complete_deferred(job, 4, 0).status, CUDAQ_ERR_STATE) << "a stale job";
-  ASSERT_FALSE(rig.dispatcher.worker_job(0, job));
-  EXPECT_FALSE(rig.dispatcher.complete_deferred(job, 5, 0));
-  EXPECT_FALSE(rig.dispatcher.release_worker(0));
+  EXPECT_EQ(rig.dispatcher.complete_deferred(job, 4, 0).status(), CUDAQ_ERR_STATE) << "a stale job";
+  ASSERT_TRUE(rig.dispatcher.worker_job(0, job).ok());
+  EXPECT_TRUE(rig.dispatcher.complete_deferred(job, 5, 0).ok());
+  EXPECT_TRUE(rig.dispatcher.release_worker(0).ok());
   expect_answer(rig, 1, 5);
 }
 
@@ -296,12 +296,12 @@ TEST_F(GraphWorker, TheCallerMayRaiseTheTxFlagBeforeItReleasesTheWorker) {
   graph_rig rig(plan);
   rig.device->ready = [&](std::uint32_t worker) { // as a CPU worker of existing programs does
     cudaq_host_job_t job{};
-    EXPECT_FALSE(rig.dispatcher.worker_job(static_cast<int>(worker), job));
+    EXPECT_TRUE(rig.dispatcher.worker_job(static_cast<int>(worker), job).ok());
     const cudaq_rpc_response_t frame{CUDAQ_RPC_MAGIC_RESPONSE, 9, 0, job.request_id, 0};
     std::memcpy(rig.ring.tx_slot(job.slot), &frame, sizeof(frame));
     detail::store_release<std::uint64_t>(rig.ring.ring.tx_flags_host[job.slot],
                                          reinterpret_cast<std::uint64_t>(rig.ring.tx_slot(job.slot)));
-    EXPECT_FALSE(rig.dispatcher.release_worker(static_cast<int>(worker)));
+    EXPECT_TRUE(rig.dispatcher.release_worker(static_cast<int>(worker)).ok());
   };
   for (std::uint32_t n = 0; n < 40; ++n) {
     const std::uint32_t slot = n % 8;

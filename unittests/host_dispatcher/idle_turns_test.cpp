@@ -23,8 +23,8 @@ public:
     setup.options = default_options();
     setup.shutdown_flag = &shutdown_;
     setup.stats = &stats_;
-    const detail::status_or_reason refused = dispatcher_.prepare(std::move(setup));
-    EXPECT_FALSE(refused) << refused.text;
+    const detail::expected<> result = dispatcher_.prepare(std::move(setup));
+    EXPECT_TRUE(result.ok()) << result.text();
   }
   void send(std::uint32_t slot) const {
     const cudaq_rpc_header_t header{CUDAQ_RPC_MAGIC_REQUEST, entry_.function_id, 0, slot, 0};

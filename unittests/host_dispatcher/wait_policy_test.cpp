@@ -164,18 +164,12 @@ TEST_F(WaitPolicy, SpinKeepsItsBudget) {
   EXPECT_LT(best, 100);
 }
 
-// The best of five attempts counts, as above.
 TEST_F(WaitPolicy, StopDoesNotWaitLongerThanOneInterval) {
-  auto took = std::chrono::milliseconds::max();
-  for (int attempt = 0; attempt < 5 && took > std::chrono::milliseconds(500); ++attempt) {
-    start(CUDAQ_WAIT_BLOCK, 100000000); // 100 ms
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    const auto begin = clock::now();
-    CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher->get));
-    took = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begin);
-    dispatcher.reset();
-  }
-  EXPECT_LT(took, std::chrono::milliseconds(500));
+  start(CUDAQ_WAIT_BLOCK, 100000000); // 100 ms
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  const auto begin = clock::now();
+  CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher->get));
+  EXPECT_LT(clock::now() - begin, std::chrono::seconds(1)) << "10 intervals: a busy machine has time";
 }
 
 } // namespace

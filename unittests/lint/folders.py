@@ -13,7 +13,7 @@ MAY_BE_LARGE = {
     "unittests/lint": "one file for each rule",
 }
 # Groups of rooms; inside a group each file name is used once.
-NAMES_ARE_UNIQUE_IN = (("include/", "lib/", "kernels/", "tools/"), ("unittests/",))
+NAMES_ARE_UNIQUE_IN = (("include/", "lib/", "kernels/", "tools/", "benchmarks/", "contrib/"), ("unittests/",))
 # Path: reason. A * also matches slashes.
 MAY_SHARE_A_NAME = {
     "*/CMakeLists.txt": "CMake requires this name",

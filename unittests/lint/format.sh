@@ -8,7 +8,7 @@ if ! command -v clang-format >/dev/null || ! clang-format --version | grep 'vers
   exit 77
 fi
 cd "$1"
-mapfile -t files < <(find include lib kernels tools python unittests docs \
+mapfile -t files < <(find include lib kernels tools benchmarks contrib python unittests docs \
   -name '*.h' -o -name '*.cuh' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' 2>/dev/null | sort)
 if ! clang-format --dry-run --Werror "${files[@]}"; then
   echo "run scripts/format.sh"

@@ -11,6 +11,8 @@ import tree
 
 DETAIL = "include/cudaq/realtime/detail"
 ANY = "*"
+# What programs share of the room `tools`.
+SHARED = ("tools/common", "tools/html", "tools/trace", "tools/services", "tools/shots", "tools/command_line")
 # The room of a file is the longest of these prefixes of its path. A name in a rule means that room and the rooms in it.
 # "include" is an exception: it means only the public headers outside detail/. "include/*.cuh" means those of them that
 # need nvcc.
@@ -42,7 +44,7 @@ BELOW = {
     "lib/transport/gpu_roce": {"lib/transport/provider", "lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/route": {"lib/base", f"{DETAIL}/base", "include"},
     "lib/transport/ucx": {"lib/transport/provider", "lib/transport/route", "lib/base", f"{DETAIL}/base", "include"},
-    "lib/qec/decoding": {"include"},
+    "lib/qec/decoding": {"lib/base", "include"},
     "lib/qec/decoders": {"lib/qec/decoding", "include"},
     "lib/qec/stages": {"lib/qec/decoders", "lib/qec/decoding", "include"},
     "lib/qec/shots": {"lib/qec/decoding", "include"},
@@ -63,15 +65,20 @@ BELOW = {
     "tools/services": {"tools/common", "lib/qec", "lib/transport", "include"},
     "tools/shots": {"tools/services", "tools/common", "lib/qec", "include"},
     "tools/command_line": {"tools/shots", "tools/trace", "tools/common", "lib/qec", "include"},
+    "tools/help": {"tools/command_line", "tools/common", "include"},
     # Each other folder of it is a subcommand; the files beside them make a program of all.
     "tools": {"tools", "lib/qec", "lib/transport", "kernels/qec", "include/*.cuh", "include"},
+    "benchmarks": {*SHARED, "lib/qec", "kernels/qec", "include/*.cuh", "include"},
+    "contrib": {*SHARED, "lib/transport", "include"},
     "docs/examples": {"lib/qec", "include/*.cuh", "include"},
     "unittests/install": {"include", "include/*.cuh"},  # only what is installed
     "unittests": {ANY},
 }
 
 # In these rooms each folder is a room of its own: no two of them need each other, directly or through others.
-NO_CIRCLES_IN = ("tools",)
+NO_CIRCLES_IN = ("benchmarks", "contrib", "tools")
+# A header in one of these rooms has another reader than the tests.
+NOT_FOR_TESTS = ("benchmarks", "contrib", "kernels", "lib", "tools")
 # An #include "..." that begins like this names a file of another project.
 OUTSIDE = ("chromobius/", "pymatching/", "stim/")
 # The public C headers include nothing of the project. This one is for C++ programs.
@@ -163,6 +170,6 @@ for path in tree.code():
         continue
     if path not in readers:
         problems.append(f"{path}: no file includes this header")
-    elif readers[path] == {"unittests"} and (path.parts[0] in ("lib", "kernels", "tools") or DETAIL in str(path)):
+    elif readers[path] == {"unittests"} and (path.parts[0] in NOT_FOR_TESTS or DETAIL in str(path)):
         problems.append(f"{path}: only tests include this header")
 tree.report(problems, looked_at, "includes go downwards, and every header is used")

@@ -20,7 +20,7 @@ OTHERS = re.compile(BUILTINS + "|" + VOLATILE_CASTS)
 
 problems = []
 looked_at = 0
-for path in tree.code("include/", "lib/", "kernels/", "tools/", "unittests/", "docs/"):
+for path in tree.code("include/", "lib/", "kernels/", "tools/", "benchmarks/", "contrib/", "unittests/", "docs/"):
     if str(path) == THE_FILE:
         continue
     looked_at += 1

@@ -21,19 +21,19 @@ public:
   cpu_kernel(const cpu_kernel &) = delete;
   cpu_kernel &operator=(const cpu_kernel &) = delete;
 
-  status_or_reason start() {
+  expected<> start() {
     host_ = std::make_unique<loop_host>(ring_, 1, first_id_, functions_);
     if (prepare)
       prepare(*host_);
     ended_.store(false);
     std::shared_ptr<ring_router> router;
-    if (status_or_reason refused = manager_.get->join_ring(host_->params.ring, router))
-      return refused;
+    if (expected<> result = manager_.get->join_ring(host_->params.ring, router); result.failed())
+      return result;
     member.prepare({router, host_->index, host_->params.rules, default_owner_, memory_.data(), first_sequence});
-    status_or_reason refused = member.join({}, wait_policy, 100'000, [this] { return ended_.load(); });
-    if (refused) {
+    expected<> result = member.join({}, wait_policy, 100'000, [this] { return ended_.load(); });
+    if (result.failed()) {
       manager_.get->leave_ring(host_->params.ring.rx_flags);
-      return refused;
+      return result;
     }
     host_->start_with<false>(inbox_transport<yielding_thread_group>(
         host_->params.ring, ring_inbox::in(memory_.data(), ring_.shape().num_slots), looked_, first_sequence));

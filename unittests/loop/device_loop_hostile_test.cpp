@@ -91,8 +91,8 @@ cudaq_dispatcher_stats_t serve_routed(const guarded_ring &ring, Body &&body) {
   const manager_handle manager;
   cpu_kernel kernel(manager, unused, 1, true, 3);
   kernel.prepare = [&](loop_host &host) { loop.prepare(host); };
-  const status_or_reason refused = kernel.start();
-  EXPECT_FALSE(refused) << refused.text;
+  const expected<> result = kernel.start();
+  EXPECT_TRUE(result.ok()) << result.text();
   body();
   expect_end([&] { kernel.stop(); });
   const thread_counters &router = kernel.member.counts();

@@ -34,8 +34,8 @@ inline std::vector<std::string> committed_sets() {
 
 inline shot_set load_committed(std::string_view name) {
   auto set = load_shot_set(data_folder(), name);
-  if (!set)
-    throw std::runtime_error(set.error);
+  if (set.failed())
+    throw std::runtime_error(set.text());
   return std::move(*set);
 }
 

@@ -95,7 +95,7 @@ public:
       : all_(std::move(all)), own_(own) {}
   ~rdma_double_pair() override { halt(); }
 
-  detail::status_or_reason start(const detail::rdma_peer &peer, std::uint32_t receives) override {
+  detail::expected<> start(const detail::rdma_peer &peer, std::uint32_t receives) override {
     const std::lock_guard<std::mutex> lock(all_->mutex);
     if (all_->refuse_start)
       return {CUDAQ_ERR_INTERNAL, "the double refuses to start"};
@@ -152,7 +152,7 @@ private:
 class rdma_double_port final : public detail::rdma_port {
 public:
   explicit rdma_double_port(std::shared_ptr<rdma_double_state> all) : all_(std::move(all)) {}
-  detail::status_or_reason make_queue_pair(std::unique_ptr<detail::rdma_queue_pair> &out) override {
+  detail::expected<> make_queue_pair(std::unique_ptr<detail::rdma_queue_pair> &out) override {
     const std::lock_guard<std::mutex> lock(all_->mutex);
     all_->pairs.push_back(std::make_unique<rdma_double_state::pair_state>());
     all_->pairs.back()->number = 0x100 + static_cast<std::uint32_t>(all_->pairs.size());

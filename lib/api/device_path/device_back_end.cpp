@@ -17,7 +17,7 @@ constexpr auto kProofDeadline = std::chrono::seconds(5);
 /// The dispatcher whose launch function the calling thread is in.
 thread_local const device_back_end *launching = nullptr;
 
-status_or_reason as_reason(const device_error &e) {
+expected<> as_reason(const device_error &e) {
   return {e.cuda == cudaSuccess ? CUDAQ_ERR_INVALID_ARG : CUDAQ_ERR_CUDA, e.text};
 }
 
@@ -72,21 +72,22 @@ device_back_end::~device_back_end() {
 
 // ------------------------------------------------------------------ start --
 
-status_or_reason device_back_end::start(wiring &w) {
-  if (status_or_reason refused = check_device_options(w.options, config_))
-    return refused;
-  status_or_reason refused;
+expected<> device_back_end::start(wiring &w) {
+  if (expected<> result = check_device_options(w.options, config_); result.failed())
+    return result;
+  const auto prepare_and_launch = [&]() -> expected<> {
+    cudaq_dispatch_launch_state_t state;
+    if (expected<> result = prepare(w, state); result.failed())
+      return result;
+    if (expected<> result = join_ring(w); result.failed())
+      return result;
+    return launch(w, state);
+  };
+  expected<> result;
   try {
-    refused = take_ring(w);
-    if (!refused)
-      refused = on_device(config_.device_id, [&]() -> status_or_reason {
-        cudaq_dispatch_launch_state_t state;
-        if (status_or_reason found = prepare(w, state))
-          return found;
-        if (status_or_reason found = join_ring(w))
-          return found;
-        return launch(w, state);
-      });
+    result = take_ring(w);
+    if (result.ok())
+      result = on_device(config_.device_id, prepare_and_launch);
   } catch (...) {
     if (under_way_.load() == 0)
       release_ring();
@@ -94,9 +95,9 @@ status_or_reason device_back_end::start(wiring &w) {
   }
   if (under_way_.load() == 0)
     release_ring();
-  if (!refused)
+  if (result.ok())
     w.rewired = false;
-  return refused;
+  return result;
 }
 
 void device_back_end::release_ring() {
@@ -113,22 +114,22 @@ void device_back_end::release_ring() {
   held_ring_ = nullptr;
 }
 
-status_or_reason device_back_end::acquire_streams() {
+expected<> device_back_end::acquire_streams() {
   int least = 0, greatest = 0;
   if (const cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest))
     return cuda_failed("cudaDeviceGetStreamPriorityRange", error);
-  const auto make = [](cudaStream_t &stream, int priority) -> status_or_reason {
+  const auto make = [](cudaStream_t &stream, int priority) -> expected<> {
     if (stream == nullptr)
       if (const cudaError_t error = cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority))
         return cuda_failed("cudaStreamCreateWithPriority", error);
     return {};
   };
-  if (status_or_reason refused = make(control_stream_, greatest))
-    return refused;
+  if (expected<> result = make(control_stream_, greatest); result.failed())
+    return result;
   return make(kernel_stream_, least);
 }
 
-status_or_reason device_back_end::check_memory(const wiring &w) {
+expected<> device_back_end::check_memory(const wiring &w) {
   int pageable = 0;
   if (const cudaError_t error = cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, config_.device_id))
     return cuda_failed("cudaDeviceGetAttribute", error);
@@ -154,18 +155,18 @@ status_or_reason device_back_end::check_memory(const wiring &w) {
   return {};
 }
 
-status_or_reason device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+expected<> device_back_end::prepare(const wiring &w, cudaq_dispatch_launch_state_t &state) {
   dispatch_params &p = state.params;
-  if (status_or_reason refused = acquire_streams())
-    return refused;
-  if (status_or_reason refused = check_memory(w))
-    return refused;
+  if (expected<> result = acquire_streams(); result.failed())
+    return result;
+  if (expected<> result = check_memory(w); result.failed())
+    return result;
   table_.release(control_stream_);
   if (const device_error e = table_.load(w.table->entries, w.table->count, control_stream_, unified(),
                                          launches_graphs() ? &graphs_ : nullptr))
     return as_reason(e);
-  if (status_or_reason refused = prepare_graphs(w, state.graphs))
-    return refused;
+  if (expected<> result = prepare_graphs(w, state.graphs); result.failed())
+    return result;
   table_.fill(p);
   p.rules.served_modes = 1u << CUDAQ_DISPATCH_DEVICE_CALL;
   p.rules.answer_unknown = w.options.unknown_function == CUDAQ_UNKNOWN_FUNCTION_ANSWER;
@@ -173,20 +174,20 @@ status_or_reason device_back_end::prepare(const wiring &w, cudaq_dispatch_launch
   p.rules.strict_flag_values = w.options.strict_flag_values != 0;
   p.any_order = w.options.ordering == CUDAQ_ORDERING_ANY && config_.kernel_type == CUDAQ_KERNEL_REGULAR &&
                 !launches_graphs(); // a graph scheduler is one loop, also with ANY ordering
-  if (status_or_reason refused = prepare_ring(w, p))
-    return refused;
-  if (status_or_reason refused = prepare_sharing(w, p))
-    return refused;
-  if (status_or_reason refused = prepare_words(w))
-    return refused;
+  if (expected<> result = prepare_ring(w, p); result.failed())
+    return result;
+  if (expected<> result = prepare_sharing(w, p); result.failed())
+    return result;
+  if (expected<> result = prepare_words(w); result.failed())
+    return result;
   p.caller_shutdown = w.shutdown_flag;
   p.caller_stats = w.stats;
-  if (status_or_reason refused = prepare_reports(w, p))
-    return refused;
+  if (expected<> result = prepare_reports(w, p); result.failed())
+    return result;
   state.graphs.report = reinterpret_cast<graph_report *>(p.reports + num_loops(p.any_order, blocks(), threads()));
   if (cooperative())
-    if (status_or_reason refused = prepare_grid(p))
-      return refused;
+    if (expected<> result = prepare_grid(p); result.failed())
+      return result;
   if (const cudaError_t error = cudaStreamSynchronize(control_stream_))
     return cuda_failed("preparing the start", error);
   const std::lock_guard lock(reading_);
@@ -194,7 +195,7 @@ status_or_reason device_back_end::prepare(const wiring &w, cudaq_dispatch_launch
   return {};
 }
 
-status_or_reason device_back_end::prepare_ring(const wiring &w, dispatch_params &p) const {
+expected<> device_back_end::prepare_ring(const wiring &w, dispatch_params &p) const {
   if (unified())
     return {};
   p.ring = view_of(*w.ring, config_, ring_side::device);
@@ -214,34 +215,35 @@ status_or_reason device_back_end::prepare_ring(const wiring &w, dispatch_params 
   return {};
 }
 
-status_or_reason device_back_end::prepare_words(const wiring &w) {
+expected<> device_back_end::prepare_words(const wiring &w) {
   caller_flag_ = w.shutdown_flag;
   caller_flag_host_ = static_cast<volatile int *>(host_address(w.shutdown_flag));
   stats_host_.store(static_cast<const std::uint64_t *>(host_address(w.stats)));
   if (caller_flag_host_ != nullptr)
     flag_before_ = load_acquire(*caller_flag_host_);
-  else if (status_or_reason refused = copy_word(&flag_before_, address_of(w.shutdown_flag), sizeof(flag_before_)))
-    return refused;
+  else if (expected<> result = copy_word(&flag_before_, address_of(w.shutdown_flag), sizeof(flag_before_));
+           result.failed())
+    return result;
   std::uint64_t stats = 0;
   if (const std::uint64_t *host = stats_host_.load())
     stats = load_relaxed(*host);
-  else if (status_or_reason refused = copy_word(&stats, w.stats, sizeof(stats)))
-    return refused;
+  else if (expected<> result = copy_word(&stats, w.stats, sizeof(stats)); result.failed())
+    return result;
   stats_base_.store(stats - reports_.processed());
   started_.store(1);
   return {};
 }
 
-status_or_reason device_back_end::prepare_reports(const wiring &w, dispatch_params &p) {
+expected<> device_back_end::prepare_reports(const wiring &w, dispatch_params &p) {
   p.first_slot = w.rewired ? 0 : reports_.cursor();
   if (config_.num_slots != 0)
     p.first_slot %= config_.num_slots;
-  if (status_or_reason refused = reports_.renew(num_loops(p.any_order, blocks(), threads()), p.first_slot))
-    return refused;
+  if (expected<> result = reports_.renew(num_loops(p.any_order, blocks(), threads()), p.first_slot); result.failed())
+    return result;
   return reports_.device_address(p.reports);
 }
 
-status_or_reason device_back_end::prepare_grid(dispatch_params &p) {
+expected<> device_back_end::prepare_grid(dispatch_params &p) {
   constexpr std::size_t kBytes = sizeof(grid_command) + 2 * std::size_t{kDeviceStagingBytes};
   cudaError_t error = cudaSuccess;
   if (grid_memory_ == nullptr) {
@@ -265,17 +267,17 @@ status_or_reason device_back_end::prepare_grid(dispatch_params &p) {
 
 const char *device_back_end::caller_is_inside() const { return launching == this ? "the launch function" : nullptr; }
 
-status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &state) {
+expected<> device_back_end::launch(const wiring &w, cudaq_dispatch_launch_state_t &state) {
   state.reserved_blocks = manager_.add_resident(this, config_.device_id, blocks());
-  if (status_or_reason refused = set_caller_flag(0))
-    return refused;
+  if (expected<> result = set_caller_flag(0); result.failed())
+    return result;
   if (const cudaError_t error = cudaStreamSynchronize(control_stream_)) {
-    set_caller_flag(flag_before_);
+    (void)set_caller_flag(flag_before_);
     return cuda_failed("clearing shutdown_flag", error);
   }
   // From here to the end of the start nothing may throw: a kernel may run.
   cudaError_t error = cudaSuccess;
-  status_or_reason threw;
+  expected<> result;
   const auto take_over = [&] { // whatever the launch function has launched
     own_kernel_.store(state.taken == 0);
     if (state.resident_blocks != 0) // the blocks that the library's kernel really occupies
@@ -290,13 +292,13 @@ status_or_reason device_back_end::launch(const wiring &w, cudaq_dispatch_launch_
     (void)end_failed_launch({CUDAQ_ERR_INTERNAL, ""});
     throw;
   } catch (...) {
-    threw = make_reason(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
+    result = make_reason(CUDAQ_ERR_INTERNAL, "the launch function threw an exception");
   }
   if (error == cudaSuccess)
     error = static_cast<cudaError_t>(state.error);
   take_over();
-  if (threw)
-    return end_failed_launch(threw);
+  if (result.failed())
+    return end_failed_launch(result.reason());
   if (error == cudaSuccess && shared() && state.taken == 0)
     return end_failed_launch(make_reason(CUDAQ_ERR_UNSUPPORTED,
                                          "config->shared_ring_mode is %u: the launch function launched no kernel of "
@@ -368,7 +370,7 @@ cudaError_t device_back_end::call_launch_fn(const wiring &w, cudaq_dispatch_laun
 
 /// The library's CUDA runtime does not see launch errors of the program's runtime. Therefore start verifies that the
 /// kernel runs: the library's kernel must post a heartbeat, another kernel must be on its stream.
-status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_state_t &state) {
+expected<> device_back_end::prove_running(const cudaq_dispatch_launch_state_t &state) {
   const bool ours = state.taken != 0;
   const auto queued = [&] { return stream_state(kernel_stream_) == cudaErrorNotReady; };
   if (ours)
@@ -379,7 +381,7 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
       (now == cudaErrorNotReady || now == cudaSuccess)) // success: the caller's flag has ended the kernel already
     return {};
   if (now == cudaErrorNotReady) {
-    raise_shutdown();
+    (void)raise_shutdown();
     char what[64];
     if (launches_graphs())
       std::snprintf(what, sizeof(what), "any of the blocks of %u schedulers", state.graphs.members);
@@ -393,10 +395,10 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
         config_.device_id, what);
   }
   under_way_.store(0);
-  set_caller_flag(flag_before_);
+  (void)set_caller_flag(flag_before_);
   if (now == cudaSuccess)
-    if (status_or_reason found = gave_up())
-      return found;
+    if (expected<> result = gave_up(); result.failed())
+      return result;
   if (now != cudaSuccess)
     return cuda_failed("the dispatch kernel ended immediately", now);
   return make_reason(CUDAQ_ERR_CUDA, "the launch function left no running kernel on its stream: its launch failed (see "
@@ -404,13 +406,13 @@ status_or_reason device_back_end::prove_running(const cudaq_dispatch_launch_stat
 }
 
 /// A launch function that reports an error may still have launched a kernel: it is stopped here.
-status_or_reason device_back_end::end_failed_launch(status_or_reason why) {
-  status_or_reason not_told;
-  if (stream_state(kernel_stream_) == cudaErrorNotReady && !end_kernel(steady_clock::now() + kProofDeadline, not_told))
+expected<> device_back_end::end_failed_launch(reason why) {
+  expected<> result;
+  if (stream_state(kernel_stream_) == cudaErrorNotReady && !end_kernel(steady_clock::now() + kProofDeadline, result))
     return make_reason(CUDAQ_ERR_TIMEOUT, "%s; the work that it left on its stream did not end within 5 s",
                        why.text.c_str());
   under_way_.store(0);
-  set_caller_flag(flag_before_);
+  (void)set_caller_flag(flag_before_);
   return why;
 }
 
@@ -430,15 +432,15 @@ run_phase device_back_end::look() const {
   return state == cudaSuccess && reports_.fault() == cudaSuccess ? run_phase::ended : run_phase::faulted;
 }
 
-status_or_reason device_back_end::copy_word(void *to, const void *from, std::size_t bytes) const {
+expected<> device_back_end::copy_word(void *to, const void *from, std::size_t bytes) const {
   cudaError_t error = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_);
   if (error == cudaSuccess)
     error = cudaStreamSynchronize(control_stream_);
-  return error == cudaSuccess ? status_or_reason{} : cuda_failed("reading shutdown_flag and stats", error);
+  return error == cudaSuccess ? expected<>{} : cuda_failed("reading shutdown_flag and stats", error);
 }
 
 /// Does not wait for the device: cudaMemcpyAsync copies a few pageable bytes during the call.
-status_or_reason device_back_end::set_caller_flag(int value) {
+expected<> device_back_end::set_caller_flag(int value) {
   if (caller_flag_host_ != nullptr) {
     store_release(*caller_flag_host_, value);
     return {};
@@ -446,61 +448,60 @@ status_or_reason device_back_end::set_caller_flag(int value) {
   const cudaError_t error = insist([&] {
     return cudaMemcpyAsync(address_of(caller_flag_), &value, sizeof(value), cudaMemcpyDefault, control_stream_);
   });
-  return error == cudaSuccess ? status_or_reason{} : cuda_failed("writing shutdown_flag", error);
+  return error == cudaSuccess ? expected<>{} : cuda_failed("writing shutdown_flag", error);
 }
 
-status_or_reason device_back_end::raise_shutdown() {
-  status_or_reason failed = set_caller_flag(1);
+expected<> device_back_end::raise_shutdown() {
+  expected<> result = set_caller_flag(1);
   const std::uint32_t one = 1;
   const cudaError_t error =
       cudaMemcpyAsync(table_.shutdown_word(), &one, sizeof(one), cudaMemcpyHostToDevice, control_stream_);
   if (error != cudaSuccess)
-    failed = cuda_failed("raising the shutdown word", error);
-  return failed;
+    result = cuda_failed("raising the shutdown word", error);
+  return result;
 }
 
 /// Sets the shutdown words and waits for the end of the kernel. A copy that failed is repeated: without it the kernel
 /// runs on. False: the kernel, or such a copy, has not ended by the deadline.
-bool device_back_end::end_kernel(steady_clock::time_point deadline, status_or_reason &not_told) {
+bool device_back_end::end_kernel(steady_clock::time_point deadline, expected<> &result) {
   const device_guard guard(config_.device_id); // may fail after a fault; the run must still end
-  not_told = raise_shutdown();
+  result = raise_shutdown();
   return wait_until(deadline, [&] {
-    if (not_told)
-      not_told = raise_shutdown();
+    if (result.failed())
+      result = raise_shutdown();
     return stream_state(kernel_stream_) != cudaErrorNotReady && stream_state(control_stream_) != cudaErrorNotReady;
   });
 }
 
-status_or_reason device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+expected<> device_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
   if (under_way_.load() == 0)
     return {};
   if (shared())
     member_.begin_leaving();
-  status_or_reason not_told;
-  if (!end_kernel(end_deadline(timeout_ns, deadline), not_told))
+  if (expected<> result; !end_kernel(end_deadline(timeout_ns, deadline), result))
     return make_reason(CUDAQ_ERR_TIMEOUT,
                        "the kernel did not end within %.3f s; cudaq_dispatcher_dump_state names the slots "
                        "whose handlers still run, if any, and the number of requests that graphs still have%s%s%s",
-                       static_cast<double>(timeout_ns) * 1e-9, late_graph().c_str(), not_told ? "; " : "",
-                       not_told.text.c_str());
+                       static_cast<double>(timeout_ns) * 1e-9, late_graph().c_str(), result.failed() ? "; " : "",
+                       result.text().c_str());
   const cudaError_t state = stream_state(kernel_stream_);
   under_way_.store(0);
   release_ring();
-  status_or_reason fault =
+  expected<> result =
       state != cudaSuccess ? cuda_failed("the dispatch kernel was ended by a fault of its device", state) : gave_up();
-  if (!fault)
+  if (result.ok())
     return {};
   const std::lock_guard lock(reading_);
   try {
-    account_.fault = fault.text;
+    account_.fault = result.text();
   } catch (const std::bad_alloc &) { // the run has ended, and this call returns the fault
   }
-  return fault;
+  return result;
 }
 
 // ---------------------------------------------------------------- reading --
 
-status_or_reason device_back_end::processed(bool, const std::uint64_t *stats, std::uint64_t &out) const {
+expected<> device_back_end::processed(bool, const std::uint64_t *stats, std::uint64_t &out) const {
   out = 0;
   if (started_.load() == 0)
     return {}; // before the first start no device word is read: the caller has not used the device yet
@@ -534,7 +535,7 @@ std::string device_back_end::describe() const {
   if (own_kernel_.load() == 0)
     text += describe_idle_blocks(config_, now.options);
   if (now.fault.empty()) // stop has not stored the fault yet
-    now.fault = gave_up().text;
+    now.fault = gave_up().text();
   if (!now.fault.empty())
     text += "fault: " + now.fault + "\n";
   text += describe_rules(now.options);

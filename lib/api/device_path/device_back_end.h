@@ -23,14 +23,14 @@ public:
       : manager_(manager), config_(config), reports_(manager) {}
   ~device_back_end() override;
 
-  status_or_reason check_ring(cudaq_ringbuffer_t &ring) const override;
+  expected<> check_ring(cudaq_ringbuffer_t &ring) const override;
   const char *missing_call(const wiring &w) const override;
-  status_or_reason start(wiring &w) override;
+  expected<> start(wiring &w) override;
   run_phase look() const override;
-  status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
+  expected<> finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override;
   void read_stats(cudaq_dispatcher_stats_t &out) const override;
-  status_or_reason processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const override;
+  expected<> processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const override;
   std::string describe() const override;
 
 private:
@@ -41,37 +41,37 @@ private:
   std::uint32_t blocks() const { return config_.num_blocks == 0 ? 1 : config_.num_blocks; }
   std::uint32_t threads() const { return config_.threads_per_block == 0 ? 32 : config_.threads_per_block; }
 
-  status_or_reason acquire_streams();
-  status_or_reason check_memory(const wiring &w);
-  status_or_reason prepare(const wiring &w, cudaq_dispatch_launch_state_t &state);
-  status_or_reason prepare_ring(const wiring &w, dispatch_params &params) const;
-  status_or_reason prepare_words(const wiring &w);
-  status_or_reason prepare_reports(const wiring &w, dispatch_params &params);
-  status_or_reason prepare_grid(dispatch_params &params);
+  expected<> acquire_streams();
+  expected<> check_memory(const wiring &w);
+  expected<> prepare(const wiring &w, cudaq_dispatch_launch_state_t &state);
+  expected<> prepare_ring(const wiring &w, dispatch_params &params) const;
+  expected<> prepare_words(const wiring &w);
+  expected<> prepare_reports(const wiring &w, dispatch_params &params);
+  expected<> prepare_grid(dispatch_params &params);
   // device_sharing.cpp: a ring that other dispatchers serve, too.
-  status_or_reason take_ring(wiring &w);
-  status_or_reason prepare_sharing(const wiring &w, dispatch_params &params);
+  expected<> take_ring(wiring &w);
+  expected<> prepare_sharing(const wiring &w, dispatch_params &params);
   void lay_decoy(const slot_ring &like, std::uint8_t *device, std::uint8_t *host);
-  status_or_reason join_ring(const wiring &w);
+  expected<> join_ring(const wiring &w);
   bool kernel_has_ended();
   std::uint64_t disposed_of_by_router() const { return member_.counts().dropped(); }
   std::string describe_sharing() const;
   // device_graphs.cpp: a scheduler of graphs instead of a kernel.
-  status_or_reason prepare_graphs(const wiring &w, graph_launch_state &state);
+  expected<> prepare_graphs(const wiring &w, graph_launch_state &state);
   void take_made(const graph_launch_state &state);
-  status_or_reason gave_up() const;
+  expected<> gave_up() const;
   std::string describe_graphs() const;
   std::vector<std::string> graph_names() const;
   steady_clock::time_point end_deadline(std::uint64_t timeout_ns, steady_clock::time_point deadline) const;
   std::string late_graph() const;
-  status_or_reason launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
+  expected<> launch(const wiring &w, cudaq_dispatch_launch_state_t &state);
   cudaError_t call_launch_fn(const wiring &w, cudaq_dispatch_launch_state_t &state);
-  status_or_reason end_failed_launch(status_or_reason why);
-  status_or_reason prove_running(const cudaq_dispatch_launch_state_t &state);
-  status_or_reason copy_word(void *to, const void *from, std::size_t bytes) const;
-  status_or_reason set_caller_flag(int value);
-  status_or_reason raise_shutdown();
-  bool end_kernel(steady_clock::time_point deadline, status_or_reason &not_told);
+  expected<> end_failed_launch(reason why);
+  expected<> prove_running(const cudaq_dispatch_launch_state_t &state);
+  expected<> copy_word(void *to, const void *from, std::size_t bytes) const;
+  expected<> set_caller_flag(int value);
+  expected<> raise_shutdown();
+  bool end_kernel(steady_clock::time_point deadline, expected<> &result);
   cudaError_t stream_state(cudaStream_t stream) const;
   void release_ring();
 

@@ -11,7 +11,7 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason device_back_end::prepare_graphs(const wiring &w, graph_launch_state &state) {
+expected<> device_back_end::prepare_graphs(const wiring &w, graph_launch_state &state) {
   if (!launches_graphs())
     return {};
   int major = 0;
@@ -85,7 +85,7 @@ void device_back_end::take_made(const graph_launch_state &state) {
   schedulers_ = {config_.device_id, state.made, state.destroy};
 }
 
-status_or_reason device_back_end::gave_up() const {
+expected<> device_back_end::gave_up() const {
   const cudaError_t error = reports_.fault();
   if (error == kNotAttached && unified())
     return make_reason(CUDAQ_ERR_INTERNAL, "cudaq_dev_transport_attach returned NULL: the transport refused "
@@ -94,7 +94,7 @@ status_or_reason device_back_end::gave_up() const {
     return make_reason(CUDAQ_ERR_INTERNAL, "cudaq_dev_rx_poll returned a frame that is NULL or not aligned, or the "
                                            "same for request and response; the kernel has ended");
   return error == cudaSuccess
-             ? status_or_reason{}
+             ? expected<>{}
              : cuda_failed("no graph scheduler could continue; the requests that they had accepted are answered",
                            error);
 }

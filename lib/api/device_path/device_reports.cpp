@@ -14,12 +14,12 @@ device_reports::~device_reports() {
     manager_.give_back_mapped_block(reports_);
 }
 
-status_or_reason device_reports::renew(std::uint32_t loops, std::uint32_t first_slot) {
+expected<> device_reports::renew(std::uint32_t loops, std::uint32_t first_slot) {
   void *larger = nullptr;
   static_assert(sizeof(graph_report) <= sizeof(loop_report));
   if (loops > capacity_)
-    if (status_or_reason refused = manager_.take_mapped_block((loops + 1) * sizeof(loop_report), larger))
-      return refused;
+    if (expected<> result = manager_.take_mapped_block((loops + 1) * sizeof(loop_report), larger); result.failed())
+      return result;
   const std::lock_guard lock(mutex_);
   before_ = sum();
   if (larger != nullptr) {
@@ -36,7 +36,7 @@ status_or_reason device_reports::renew(std::uint32_t loops, std::uint32_t first_
   return {};
 }
 
-status_or_reason device_reports::device_address(loop_report *&out) const {
+expected<> device_reports::device_address(loop_report *&out) const {
   void *address = nullptr;
   if (const cudaError_t error = cudaHostGetDevicePointer(&address, reports_, 0))
     return cuda_failed("cudaHostGetDevicePointer", error);

@@ -18,9 +18,9 @@ public:
 
   /// Adds the counts of the last run to the sums and provides `loops` fresh reports with the cursor at `first_slot`.
   /// Not while a kernel runs.
-  status_or_reason renew(std::uint32_t loops, std::uint32_t first_slot);
+  expected<> renew(std::uint32_t loops, std::uint32_t first_slot);
   /// The address of the reports on the current device. Only after renew.
-  status_or_reason device_address(loop_report *&out) const;
+  expected<> device_address(loop_report *&out) const;
 
   /// True if the first loop of the present run has posted a heartbeat.
   bool heard() const;

@@ -36,41 +36,41 @@ host_place place_of(const volatile void *address) {
 
 } // namespace
 
-status_or_reason device_back_end::check_ring(cudaq_ringbuffer_t &ring) const {
+expected<> device_back_end::check_ring(cudaq_ringbuffer_t &ring) const {
   if (unified()) // its kernel brings its own ring
     return {};
   cudaq_dispatcher_config_t alone = config_;
   alone.shared_ring_mode = 0;
-  if (status_or_reason refused = validate_device_ring(ring, alone); refused || !shared())
-    return refused;
+  if (expected<> result = validate_device_ring(ring, alone); result.failed() || !shared())
+    return result;
   const bool incomplete = ring.rx_flags_host == nullptr || ring.tx_flags_host == nullptr ||
                           ring.rx_data_host == nullptr ||
                           (ring.tx_data_host == nullptr && !is_in_place(ring, ring_side::device));
   if (incomplete) { // only then this call uses CUDA
     const device_guard guard(config_.device_id);
-    if (status_or_reason refused = find_host_views(ring, config_, place_of))
-      return refused;
+    if (expected<> result = find_host_views(ring, config_, place_of); result.failed())
+      return result;
   }
   return validate_device_ring(ring, config_);
 }
 
-status_or_reason device_back_end::take_ring(wiring &w) {
+expected<> device_back_end::take_ring(wiring &w) {
   if (shared() && w.rewired) { // after a new wiring the ring starts at slot 0, unless other dispatchers are on it
     router_.reset();
     member_.forget_ring();
   }
-  status_or_reason refused;
+  expected<> result;
   if (!unified()) { // a unified kernel brings its own ring
-    refused = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), router_)
-                       : manager_.reserve_ring(identity_of(*w.ring));
-    if (refused)
-      return refused;
+    result = shared() ? manager_.join_ring(view_of(*w.ring, config_, ring_side::host), router_)
+                      : manager_.reserve_ring(identity_of(*w.ring));
+    if (result.failed())
+      return result;
     held_ring_ = identity_of(*w.ring);
   }
   return manager_.claim(this, claim_of(w, config_));
 }
 
-status_or_reason device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {
+expected<> device_back_end::prepare_sharing(const wiring &w, dispatch_params &p) {
   if (!shared())
     return {};
   const std::size_t inbox_bytes = ring_inbox::bytes(config_.num_slots);
@@ -80,8 +80,9 @@ status_or_reason device_back_end::prepare_sharing(const wiring &w, dispatch_para
     inbox_memory_ = nullptr;
   }
   if (inbox_memory_ == nullptr)
-    if (status_or_reason refused = manager_.take_mapped_block(inbox_bytes + kDecoyFlags + strides, inbox_memory_))
-      return refused;
+    if (expected<> result = manager_.take_mapped_block(inbox_bytes + kDecoyFlags + strides, inbox_memory_);
+        result.failed())
+      return result;
   void *address = nullptr;
   if (const cudaError_t error = cudaHostGetDevicePointer(&address, inbox_memory_, 0))
     return cuda_failed("cudaHostGetDevicePointer", error);
@@ -109,7 +110,7 @@ void device_back_end::lay_decoy(const slot_ring &like, std::uint8_t *device, std
 
 /// Called before the launch, so that a function that another dispatcher serves is refused before a kernel runs.
 /// Requests that are routed before the kernel runs wait in its inbox. They are given back if no kernel runs.
-status_or_reason device_back_end::join_ring(const wiring &w) {
+expected<> device_back_end::join_ring(const wiring &w) {
   if (!shared())
     return {};
   const cudaq_dispatcher_options_t &o = w.options;

@@ -29,19 +29,19 @@ public:
       manager_.give_back_mapped_block(done_host_);
   }
 
-  status_or_reason prepare() {
-    return on_device(setup_.device_id, [&]() -> status_or_reason {
-      if (status_or_reason refused = check_memory())
-        return refused;
-      if (status_or_reason refused = find_write_value())
-        return refused;
-      if (status_or_reason refused = allocate_done_words())
-        return refused;
+  expected<> prepare() {
+    return on_device(setup_.device_id, [&]() -> expected<> {
+      if (expected<> result = check_memory(); result.failed())
+        return result;
+      if (expected<> result = find_write_value(); result.failed())
+        return result;
+      if (expected<> result = allocate_done_words(); result.failed())
+        return result;
       if (const cudaError_t error = cudaStreamCreateWithFlags(&probe_, cudaStreamNonBlocking))
         return cuda_failed("cudaStreamCreateWithFlags", error);
       for (std::size_t i = 0; i < workers_.size(); ++i)
-        if (status_or_reason refused = prepare_worker(i))
-          return refused;
+        if (expected<> result = prepare_worker(i); result.failed())
+          return result;
       return {};
     });
   }
@@ -152,11 +152,10 @@ private:
   }
 
   // Without this check, a graph that reads plain host memory would end the context at its first request.
-  status_or_reason check_memory() const {
+  expected<> check_memory() const {
     int pageable = 0;
     cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, setup_.device_id);
-    const auto check = [&](const char *what, const volatile void *address,
-                           bool host_writes = false) -> status_or_reason {
+    const auto check = [&](const char *what, const volatile void *address, bool host_writes = false) -> expected<> {
       cudaPointerAttributes seen{};
       if (address == nullptr)
         return {};
@@ -168,21 +167,21 @@ private:
                            const_cast<const void *>(address));
       return check_reachable(what, address, seen, pageable != 0);
     };
-    status_or_reason refused = check("ringbuffer->rx_data", setup_.ring.rx_data);
-    if (!refused)
-      refused = check("ringbuffer->tx_data", setup_.ring.tx_data);
-    if (!refused)
-      refused = check("the mailbox", setup_.mailbox, true);
-    for (std::size_t i = 0; i < setup_.workers.size() && !refused; ++i)
+    expected<> result = check("ringbuffer->rx_data", setup_.ring.rx_data);
+    if (result.ok())
+      result = check("ringbuffer->tx_data", setup_.ring.tx_data);
+    if (result.ok())
+      result = check("the mailbox", setup_.mailbox, true);
+    for (std::size_t i = 0; i < setup_.workers.size() && result.ok(); ++i)
       if (setup_.workers[i].io_ctx != nullptr) {
-        refused = check(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx, true);
-        if (!refused)
-          refused = check("ringbuffer->tx_flags", setup_.ring.tx_flags);
+        result = check(("workers[" + std::to_string(i) + "].io_ctx").c_str(), setup_.workers[i].io_ctx, true);
+        if (result.ok())
+          result = check("ringbuffer->tx_flags", setup_.ring.tx_flags);
       }
-    return refused;
+    return result;
   }
 
-  status_or_reason find_write_value() {
+  expected<> find_write_value() {
     void *symbol = nullptr;
     cudaDriverEntryPointQueryResult found{};
     if (const cudaError_t error =
@@ -194,11 +193,11 @@ private:
     return {};
   }
 
-  status_or_reason allocate_done_words() {
+  expected<> allocate_done_words() {
     const std::size_t bytes = workers_.size() * kDoneStride;
     void *block = nullptr, *device = nullptr;
-    if (status_or_reason refused = manager_.take_mapped_block(bytes, block))
-      return refused;
+    if (expected<> result = manager_.take_mapped_block(bytes, block); result.failed())
+      return result;
     done_host_ = static_cast<std::uint64_t *>(block);
     std::fill_n(done_host_, bytes / sizeof(std::uint64_t), std::uint64_t{0});
     if (const cudaError_t error = cudaHostGetDevicePointer(&device, block, 0))
@@ -207,7 +206,7 @@ private:
     return {};
   }
 
-  status_or_reason prepare_worker(std::size_t i) {
+  expected<> prepare_worker(std::size_t i) {
     worker &w = workers_[i];
     if (setup_.mailbox_gets_context && setup_.workers[i].io_ctx != nullptr) {
       cudaPointerAttributes seen{};
@@ -245,11 +244,11 @@ private:
 
 } // namespace
 
-status_or_reason make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
-                                          std::shared_ptr<graph_launcher> &out) {
+expected<> make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
+                                    std::shared_ptr<graph_launcher> &out) {
   auto launcher = std::make_shared<cuda_graph_launcher>(manager, setup);
-  if (status_or_reason refused = launcher->prepare())
-    return refused;
+  if (expected<> result = launcher->prepare(); result.failed())
+    return result;
   out = std::move(launcher);
   return {};
 }

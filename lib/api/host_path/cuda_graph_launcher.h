@@ -23,7 +23,7 @@ struct graph_launch_setup {
 
 /// Makes the launcher and uploads every graph. Destroy the launcher before the manager, and only when none of its
 /// graphs runs.
-status_or_reason make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
-                                          std::shared_ptr<graph_launcher> &out);
+expected<> make_cuda_graph_launcher(cudaq_dispatch_manager_t &manager, const graph_launch_setup &setup,
+                                    std::shared_ptr<graph_launcher> &out);
 
 } // namespace cudaq::realtime::detail

@@ -18,17 +18,17 @@ const char *host_back_end::missing_call(const wiring &w) const {
   return w.shutdown_flag == nullptr ? "cudaq_dispatcher_set_control" : nullptr;
 }
 
-status_or_reason host_back_end::acquire_ring(wiring &w, host_setup &setup) {
+expected<> host_back_end::acquire_ring(wiring &w, host_setup &setup) {
   const slot_ring view = view_of(*w.ring, config_, ring_side::host);
   const bool shared = config_.shared_ring_mode != 0;
   if (shared && w.rewired) // after a new wiring the ring starts at slot 0, unless other dispatchers are on it
     host_.forget_ring();
-  if (status_or_reason refused =
-          shared ? manager_.join_ring(view, setup.router) : manager_.reserve_ring(identity_of(*w.ring)))
-    return refused;
+  if (expected<> result = shared ? manager_.join_ring(view, setup.router) : manager_.reserve_ring(identity_of(*w.ring));
+      result.failed())
+    return result;
   held_ring_ = identity_of(*w.ring);
-  if (status_or_reason refused = manager_.claim(this, claim_of(w, config_)))
-    return refused;
+  if (expected<> result = manager_.claim(this, claim_of(w, config_)); result.failed())
+    return result;
   if (shared) {
     setup.jobs = setup.router->jobs();
   } else {
@@ -55,35 +55,35 @@ void host_back_end::release_ring() {
   held_ring_ = nullptr;
 }
 
-status_or_reason host_back_end::make_launcher(const wiring &w, host_setup &setup) {
-  if (status_or_reason found = workers_of_run(w, config_, setup.workers); found || setup.workers.empty())
-    return found;
-  if (status_or_reason found = check_ring_for_graphs(*w.ring, setup.workers))
-    return found;
+expected<> host_back_end::make_launcher(const wiring &w, host_setup &setup) {
+  if (expected<> result = workers_of_run(w, config_, setup.workers); result.failed() || setup.workers.empty())
+    return result;
+  if (expected<> result = check_ring_for_graphs(*w.ring, setup.workers); result.failed())
+    return result;
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
   const bool contexts = w.options.mailbox_content == CUDAQ_MAILBOX_IO_CONTEXT;
-  status_or_reason made = make_cuda_graph_launcher(
+  expected<> result = make_cuda_graph_launcher(
       manager_,
       {config_.device_id, view_of(*w.ring, config_, ring_side::host), *w.ring, w.mailbox, setup.workers, contexts},
       setup.launcher);
-  if (!made && w.words.any())
+  if (result.ok() && w.words.any())
     setup.launcher = std::make_shared<upstream_launcher>(std::move(setup.launcher), w.words);
-  return made;
+  return result;
 #else
   return make_reason(CUDAQ_ERR_UNSUPPORTED, "graph workers: this library was built without the CUDA runtime");
 #endif
 }
 
-status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
-  if (status_or_reason found = host_.check_restart())
-    return found;
+expected<> host_back_end::begin_run(wiring &w, bool with_thread) {
+  if (expected<> result = host_.check_restart(); result.failed())
+    return result;
   host_setup setup;
   setup.table = w.table.value_or(cudaq_function_table_t{});
-  if (status_or_reason found = validate_host_table(setup.table))
-    return found;
+  if (expected<> result = validate_host_table(setup.table); result.failed())
+    return result;
   setup.v2 = w.v2;
-  if (status_or_reason found = make_launcher(w, setup))
-    return found;
+  if (expected<> result = make_launcher(w, setup); result.failed())
+    return result;
   fault_reported_ = false;
   setup.options = w.options;
   setup.shared_ring = config_.shared_ring_mode != 0;
@@ -101,30 +101,30 @@ status_or_reason host_back_end::begin_run(wiring &w, bool with_thread) {
       store_release(*shutdown_flag_, flag_before);
     release_ring();
   };
-  status_or_reason refused;
+  expected<> result;
   try {
     {
       const std::lock_guard lock(reading_);
-      refused = acquire_ring(w, setup);
-      if (!refused)
-        refused = host_.prepare(std::move(setup));
+      result = acquire_ring(w, setup);
+      if (result.ok())
+        result = host_.prepare(std::move(setup));
     }
-    if (!refused && with_thread) {
+    if (result.ok() && with_thread) {
       flag_cleared = true;
       store_release(*shutdown_flag_, 0);
     }
-    if (!refused)
-      refused = host_.start(with_thread);
+    if (result.ok())
+      result = host_.start(with_thread);
   } catch (...) {
     take_back();
     throw;
   }
-  if (refused)
+  if (result.failed())
     take_back();
-  return refused;
+  return result;
 }
 
-status_or_reason host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
+expected<> host_back_end::finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) {
   if (fault_reported_) // the run has ended, and its control words may belong to another dispatcher by now
     return {};
   host_.request_stop();
@@ -144,7 +144,7 @@ status_or_reason host_back_end::finish(std::uint64_t timeout_ns, steady_clock::t
   return host_.exit_reason();
 }
 
-status_or_reason host_back_end::processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const {
+expected<> host_back_end::processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const {
   out = running            ? host_.stats_value() // the wired word is one turn late
         : stats != nullptr ? load_relaxed(*stats)
                            : 0;

@@ -13,40 +13,37 @@ public:
   host_back_end(cudaq_dispatch_manager_t &manager, const cudaq_dispatcher_config_t &config)
       : manager_(manager), config_(config) {}
 
-  status_or_reason check_ring(cudaq_ringbuffer_t &ring) const override { return validate_host_ring(ring, config_); }
+  expected<> check_ring(cudaq_ringbuffer_t &ring) const override { return validate_host_ring(ring, config_); }
   const char *missing_call(const wiring &w) const override;
-  status_or_reason start(wiring &w) override { return begin_run(w, true); }
+  expected<> start(wiring &w) override { return begin_run(w, true); }
   run_phase look() const override {
     return host_.fault() != 0 || host_.exited() ? run_phase::faulted
            : !host_.loop_ended()                ? run_phase::going
            : host_.ended()                      ? run_phase::ended
                                                 : run_phase::ending;
   }
-  status_or_reason finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
+  expected<> finish(std::uint64_t timeout_ns, steady_clock::time_point deadline) override;
   const char *caller_is_inside() const override { return host_.is_own_thread() ? "a handler" : nullptr; }
-  status_or_reason complete_deferred(const cudaq_host_job_t &job, std::int32_t status,
-                                     std::uint32_t result_len) override {
+  expected<> complete_deferred(const cudaq_host_job_t &job, std::int32_t status, std::uint32_t result_len) override {
     return host_.complete_deferred(job, status, result_len);
   }
-  status_or_reason release_worker(int worker) override { return host_.release_worker(worker); }
-  status_or_reason worker_job(int worker, cudaq_host_job_t &out) const override {
-    return host_.worker_job(worker, out);
-  }
+  expected<> release_worker(int worker) override { return host_.release_worker(worker); }
+  expected<> worker_job(int worker, cudaq_host_job_t &out) const override { return host_.worker_job(worker, out); }
   void read_stats(cudaq_dispatcher_stats_t &out) const override { host_.read_stats(out); }
-  status_or_reason processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const override;
+  expected<> processed(bool running, const std::uint64_t *stats, std::uint64_t &out) const override;
   std::string describe() const override;
 
   /// Starts a run without a dispatcher thread: the caller runs the loop with run_loop_here.
-  status_or_reason start_without_thread(wiring &w) { return begin_run(w, false); }
+  expected<> start_without_thread(wiring &w) { return begin_run(w, false); }
   void run_loop_here() { host_.loop(); }
   bool graph_runs() const { return host_.graph_runs(); }
   bool threads_run() const { return host_.threads_run(); }
 
 private:
-  status_or_reason begin_run(wiring &w, bool with_thread);
-  status_or_reason acquire_ring(wiring &w, host_setup &setup);
+  expected<> begin_run(wiring &w, bool with_thread);
+  expected<> acquire_ring(wiring &w, host_setup &setup);
   void release_ring();
-  status_or_reason make_launcher(const wiring &w, host_setup &setup);
+  expected<> make_launcher(const wiring &w, host_setup &setup);
 
   cudaq_dispatch_manager_t &manager_;
   const cudaq_dispatcher_config_t config_;

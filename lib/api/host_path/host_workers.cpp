@@ -8,13 +8,13 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-status_or_reason check_count(const char *what, std::size_t count) {
+expected<> check_count(const char *what, std::size_t count) {
   if (count <= kMaxGraphWorkers)
     return {};
   return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is %zu, at most 64 graph workers", what, count);
 }
 
-status_or_reason check_worker(const cudaq_host_worker_t &w, std::size_t i) {
+expected<> check_worker(const cudaq_host_worker_t &w, std::size_t i) {
   if (w.graph_exec == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "workers[%zu].graph_exec is NULL", i);
   if (w.completion > CUDAQ_WORKER_CALLER_PUBLISHES)
@@ -26,7 +26,7 @@ status_or_reason check_worker(const cudaq_host_worker_t &w, std::size_t i) {
 }
 
 /// Workers run at the same time, so they must not share a graph or an io context.
-status_or_reason check_distinct(const char *what, const std::vector<cudaq_host_worker_t> &workers) {
+expected<> check_distinct(const char *what, const std::vector<cudaq_host_worker_t> &workers) {
   for (std::size_t i = 0; i < workers.size(); ++i)
     for (std::size_t k = 0; k < i; ++k) {
       const bool one_graph = workers[i].graph_exec == workers[k].graph_exec;
@@ -39,10 +39,9 @@ status_or_reason check_distinct(const char *what, const std::vector<cudaq_host_w
 
 } // namespace
 
-status_or_reason read_workers(const cudaq_host_worker_t *workers, std::size_t count,
-                              std::vector<cudaq_host_worker_t> &out) {
-  if (status_or_reason refused = check_count("num_workers", count))
-    return refused;
+expected<> read_workers(const cudaq_host_worker_t *workers, std::size_t count, std::vector<cudaq_host_worker_t> &out) {
+  if (expected<> result = check_count("num_workers", count); result.failed())
+    return result;
   if (count != 0 && workers == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "workers is NULL but num_workers is %zu", count);
   constexpr std::uint32_t kFirstVersion = offsetof(cudaq_host_worker_t, completion);
@@ -57,16 +56,16 @@ status_or_reason read_workers(const cudaq_host_worker_t *workers, std::size_t co
     if (given->struct_size != workers->struct_size)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "workers[%zu].struct_size is %u, that of workers[0] is %u", i,
                          given->struct_size, workers->struct_size);
-    if (status_or_reason refused = read_sized("workers", given, out[i]))
-      return refused;
-    if (status_or_reason refused = check_worker(out[i], i))
-      return refused;
+    if (expected<> result = read_sized("workers", given, out[i]); result.failed())
+      return result;
+    if (expected<> result = check_worker(out[i], i); result.failed())
+      return result;
   }
   return check_distinct("workers", out);
 }
 
-status_or_reason workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
-                                std::vector<cudaq_host_worker_t> &out) {
+expected<> workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
+                          std::vector<cudaq_host_worker_t> &out) {
   out = w.workers;
   const bool wanted = w.mailbox != nullptr || config.dispatch_mode == CUDAQ_DISPATCH_GRAPH_LAUNCH;
   if (!out.empty() || !wanted || !w.table)
@@ -84,12 +83,12 @@ status_or_reason workers_of_run(const wiring &w, const cudaq_dispatcher_config_t
     worker.routing_key = entry.routing_key;
     out.push_back(worker);
   }
-  status_or_reason refused = check_count("the number of GRAPH_LAUNCH entries in the table", out.size());
-  return refused ? refused : check_distinct("GRAPH_LAUNCH entries of the table", out);
+  expected<> result = check_count("the number of GRAPH_LAUNCH entries in the table", out.size());
+  return result.failed() ? result : check_distinct("GRAPH_LAUNCH entries of the table", out);
 }
 
-status_or_reason check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
-                                 bool pageable) {
+expected<> check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
+                           bool pageable) {
   if (pageable || seen.type == cudaMemoryTypeDevice || seen.type == cudaMemoryTypeManaged ||
       (seen.type == cudaMemoryTypeHost && seen.devicePointer != nullptr))
     return {};
@@ -101,8 +100,7 @@ status_or_reason check_reachable(const char *what, const volatile void *address,
       seen.type == cudaMemoryTypeHost ? "pinned memory without a device address" : "plain host memory");
 }
 
-status_or_reason check_ring_for_graphs(const cudaq_ringbuffer_t &ring,
-                                       const std::vector<cudaq_host_worker_t> &workers) {
+expected<> check_ring_for_graphs(const cudaq_ringbuffer_t &ring, const std::vector<cudaq_host_worker_t> &workers) {
   const bool in_place = is_in_place(ring, ring_side::host);
   const auto missing = [](const char *field, const char *why) {
     return make_reason(CUDAQ_ERR_INVALID_ARG, "ringbuffer->%s is NULL: %s", field, why);

@@ -8,21 +8,20 @@
 namespace cudaq::realtime::detail {
 
 /// Reads the caller's array, whose elements are workers[0].struct_size bytes apart, and checks each.
-status_or_reason read_workers(const cudaq_host_worker_t *workers, std::size_t count,
-                              std::vector<cudaq_host_worker_t> &out);
+expected<> read_workers(const cudaq_host_worker_t *workers, std::size_t count, std::vector<cudaq_host_worker_t> &out);
 
 /// The workers of a run: those that the caller has listed. If there are none, and the caller has set a mailbox or
 /// config.dispatch_mode is GRAPH_LAUNCH, each GRAPH_LAUNCH entry of the table gets a worker: worker i is the i-th
 /// entry.
-status_or_reason workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
-                                std::vector<cudaq_host_worker_t> &out);
+expected<> workers_of_run(const wiring &w, const cudaq_dispatcher_config_t &config,
+                          std::vector<cudaq_host_worker_t> &out);
 
 /// Refuses memory that the device cannot use. `what` names it in the reason. `pageable`: the device can use all host
 /// memory.
-status_or_reason check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
-                                 bool pageable);
+expected<> check_reachable(const char *what, const volatile void *address, const cudaPointerAttributes &seen,
+                           bool pageable);
 
 /// Refuses a ring without the device addresses that graphs need.
-status_or_reason check_ring_for_graphs(const cudaq_ringbuffer_t &ring, const std::vector<cudaq_host_worker_t> &workers);
+expected<> check_ring_for_graphs(const cudaq_ringbuffer_t &ring, const std::vector<cudaq_host_worker_t> &workers);
 
 } // namespace cudaq::realtime::detail

@@ -33,7 +33,7 @@ slot_ring view_of(const cudaq_ringbuffer_memory_t &m) {
   return view;
 }
 
-status_or_reason check_ring_of_process(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint32_t kind) {
+expected<> check_ring_of_process(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots, std::uint32_t kind) {
   if (kind == CUDAQ_MEMORY_DEVICE)
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "memory_kind is 2 (device memory): the CPU cannot write the ring; use 3 "
                                               "(requests in device memory)");
@@ -44,10 +44,10 @@ status_or_reason check_ring_of_process(const cudaq_ringbuffer_t &ring, std::uint
                        kind);
   if (num_slots == 0 || num_slots > kMaxSlots)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "num_slots is %u: accepted are 1 to %u", num_slots, kMaxSlots);
-  if (status_or_reason found = check_host_views(ring))
-    return found;
-  if (status_or_reason found = check_alignment(ring, ring_side::host))
-    return found;
+  if (expected<> result = check_host_views(ring); result.failed())
+    return result;
+  if (expected<> result = check_alignment(ring, ring_side::host); result.failed())
+    return result;
   if (ring.rx_stride_sz < kHeader || ring.rx_stride_sz % 8 != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "ring->rx_stride_sz is %zu: it must be a multiple of 8, at least 24",
                        ring.rx_stride_sz);
@@ -90,7 +90,7 @@ void write_frame(const producer_core &ring, std::uint32_t slot, const request &r
     std::memcpy(to + kHeader, payload, r.arg_len);
 }
 
-status_or_reason check_claimed(const cudaq_ringbuffer_producer_t *producer, std::uint32_t slot) {
+expected<> check_claimed(const cudaq_ringbuffer_producer_t *producer, std::uint32_t slot) {
   if (producer == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "producer is NULL");
   if (!producer->core.is_claimed(slot))
@@ -99,7 +99,7 @@ status_or_reason check_claimed(const cudaq_ringbuffer_producer_t *producer, std:
   return {};
 }
 
-status_or_reason check_payload(const producer_core &ring, const void *payload, std::uint32_t bytes) {
+expected<> check_payload(const producer_core &ring, const void *payload, std::uint32_t bytes) {
   if (payload == nullptr && bytes != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "payload is NULL but payload_len is %u", bytes);
   if (kHeader + bytes > ring.stride())
@@ -130,7 +130,7 @@ extern "C" {
 
 cudaq_status_t cudaq_ringbuffer_producer_open(cudaq_ringbuffer_memory_t *memory,
                                               cudaq_ringbuffer_producer_t **out_producer) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (memory == nullptr || out_producer == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", memory == nullptr ? "memory" : "out_producer");
     if (memory->record == nullptr)
@@ -152,11 +152,11 @@ cudaq_status_t cudaq_ringbuffer_producer_open(cudaq_ringbuffer_memory_t *memory,
 
 cudaq_status_t cudaq_ringbuffer_producer_open_ring(const cudaq_ringbuffer_t *ring, uint32_t num_slots,
                                                    uint32_t memory_kind, cudaq_ringbuffer_producer_t **out_producer) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (ring == nullptr || out_producer == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", ring == nullptr ? "ring" : "out_producer");
-    if (status_or_reason found = check_ring_of_process(*ring, num_slots, memory_kind))
-      return found;
+    if (expected<> result = check_ring_of_process(*ring, num_slots, memory_kind); result.failed())
+      return result;
     slot_ring view = with_answers_in_place(host_view(*ring, num_slots, static_cast<std::uint32_t>(ring->rx_stride_sz)));
     view.lap_offset = memory_kind == CUDAQ_MEMORY_DEVICE_RX ? lap_distance(num_slots) : 0;
     *out_producer = new cudaq_ringbuffer_producer_t{nullptr, producer_core(view, 0)};
@@ -165,7 +165,7 @@ cudaq_status_t cudaq_ringbuffer_producer_open_ring(const cudaq_ringbuffer_t *rin
 }
 
 cudaq_status_t cudaq_ringbuffer_producer_close(cudaq_ringbuffer_producer_t *producer) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (producer == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "producer is NULL");
     if (!producer->core.idle())
@@ -182,7 +182,7 @@ cudaq_status_t cudaq_ringbuffer_producer_close(cudaq_ringbuffer_producer_t *prod
 
 cudaq_status_t cudaq_ringbuffer_producer_claim(cudaq_ringbuffer_producer_t *producer, uint32_t max_count,
                                                uint32_t *out_slot, uint32_t *out_count) {
-  return guarded_brief(__func__, [&]() -> status_or_reason {
+  return guarded_brief(__func__, [&]() -> expected<> {
     if (producer == nullptr || out_slot == nullptr || out_count == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL",
                          producer == nullptr   ? "producer"
@@ -196,11 +196,11 @@ cudaq_status_t cudaq_ringbuffer_producer_claim(cudaq_ringbuffer_producer_t *prod
 cudaq_status_t cudaq_ringbuffer_producer_write(cudaq_ringbuffer_producer_t *producer, uint32_t slot,
                                                uint32_t function_id, const void *payload, uint32_t payload_len,
                                                uint32_t request_id, uint64_t ptp_timestamp) {
-  return guarded_brief(__func__, [&]() -> status_or_reason {
-    if (status_or_reason found = check_claimed(producer, slot))
-      return found;
-    if (status_or_reason found = check_payload(producer->core, payload, payload_len))
-      return found;
+  return guarded_brief(__func__, [&]() -> expected<> {
+    if (expected<> result = check_claimed(producer, slot); result.failed())
+      return result;
+    if (expected<> result = check_payload(producer->core, payload, payload_len); result.failed())
+      return result;
     write_frame(producer->core, slot, {CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp},
                 payload);
     return {};
@@ -209,9 +209,9 @@ cudaq_status_t cudaq_ringbuffer_producer_write(cudaq_ringbuffer_producer_t *prod
 
 cudaq_status_t cudaq_ringbuffer_producer_payload(cudaq_ringbuffer_producer_t *producer, uint32_t slot,
                                                  void **out_payload, size_t *out_bytes) {
-  return guarded_brief(__func__, [&]() -> status_or_reason {
-    if (status_or_reason found = check_claimed(producer, slot))
-      return found;
+  return guarded_brief(__func__, [&]() -> expected<> {
+    if (expected<> result = check_claimed(producer, slot); result.failed())
+      return result;
     if (out_payload == nullptr || out_bytes == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_payload == nullptr ? "out_payload" : "out_bytes");
     *out_payload = producer->core.frame(slot) + kHeader;
@@ -223,36 +223,36 @@ cudaq_status_t cudaq_ringbuffer_producer_payload(cudaq_ringbuffer_producer_t *pr
 cudaq_status_t cudaq_ringbuffer_producer_write_header(cudaq_ringbuffer_producer_t *producer, uint32_t slot,
                                                       uint32_t function_id, uint32_t payload_len, uint32_t request_id,
                                                       uint64_t ptp_timestamp) {
-  return guarded_brief(__func__, [&]() -> status_or_reason {
-    if (status_or_reason found = check_claimed(producer, slot))
-      return found;
+  return guarded_brief(__func__, [&]() -> expected<> {
+    if (expected<> result = check_claimed(producer, slot); result.failed())
+      return result;
     std::uint8_t *const frame = producer->core.frame(slot);
-    if (status_or_reason found = check_payload(producer->core, frame, payload_len))
-      return found;
+    if (expected<> result = check_payload(producer->core, frame, payload_len); result.failed())
+      return result;
     write_request(frame, {CUDAQ_RPC_MAGIC_REQUEST, function_id, payload_len, request_id, ptp_timestamp});
     return {};
   });
 }
 
 cudaq_status_t cudaq_ringbuffer_producer_commit(cudaq_ringbuffer_producer_t *producer, uint32_t slot, uint32_t count) {
-  return guarded_brief(__func__, [&]() -> status_or_reason {
+  return guarded_brief(__func__, [&]() -> expected<> {
     if (producer == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "producer is NULL");
     const std::uint32_t slots = producer->core.num_slots();
     if (count == 0 || count > slots)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "count is %u; the ring has %u slots", count, slots);
     for (std::uint32_t k = 0; k < count; ++k)
-      if (status_or_reason found = check_claimed(producer, slot < slots ? (slot + k) % slots : slot))
-        return found;
+      if (expected<> result = check_claimed(producer, slot < slots ? (slot + k) % slots : slot); result.failed())
+        return result;
     producer->core.commit(slot, count);
     return {};
   });
 }
 
 cudaq_status_t cudaq_ringbuffer_producer_abort(cudaq_ringbuffer_producer_t *producer, uint32_t slot) {
-  return guarded_brief(__func__, [&]() -> status_or_reason {
-    if (status_or_reason found = check_claimed(producer, slot))
-      return found;
+  return guarded_brief(__func__, [&]() -> expected<> {
+    if (expected<> result = check_claimed(producer, slot); result.failed())
+      return result;
     write_request(producer->core.frame(slot), {});
     producer->core.commit(slot, 1);
     return {};
@@ -262,12 +262,12 @@ cudaq_status_t cudaq_ringbuffer_producer_abort(cudaq_ringbuffer_producer_t *prod
 cudaq_status_t cudaq_ringbuffer_producer_send(cudaq_ringbuffer_producer_t *producer, uint32_t function_id,
                                               const void *payload, uint32_t payload_len, uint32_t request_id,
                                               uint64_t ptp_timestamp, uint64_t timeout_ns, uint32_t *out_slot) {
-  return guarded_brief(__func__, [&]() -> status_or_reason {
+  return guarded_brief(__func__, [&]() -> expected<> {
     if (producer == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "producer is NULL");
     producer_core &ring = producer->core;
-    if (status_or_reason found = check_payload(ring, payload, payload_len))
-      return found;
+    if (expected<> result = check_payload(ring, payload, payload_len); result.failed())
+      return result;
     std::uint32_t slot = 0;
     if (!claim_within(ring, timeout_ns, slot))
       return make_reason(CUDAQ_ERR_TIMEOUT, "slot %u did not become free within %llu ns", ring.next_slot(),

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 /// mbind with MPOL_BIND; the constants are those of the Linux kernel's user interface.
-status_or_reason bind_to_node(void *base, std::size_t bytes, int node) {
+expected<> bind_to_node(void *base, std::size_t bytes, int node) {
   constexpr int kBind = 2;
   constexpr unsigned kStrict = 1u; // pages that cannot be placed are an error
   unsigned long mask[16] = {};
@@ -30,7 +30,7 @@ status_or_reason bind_to_node(void *base, std::size_t bytes, int node) {
   return {};
 }
 
-status_or_reason allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+expected<> allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
   int flags = MAP_PRIVATE | MAP_ANONYMOUS;
   if (o.hugepages != 0) {
     flags |= MAP_HUGETLB;
@@ -40,19 +40,19 @@ status_or_reason allocate_host(const cudaq_ringbuffer_options_t &o, cudaq_ringbu
   if (base == MAP_FAILED)
     return make_reason(CUDAQ_ERR_INTERNAL, "no memory for a ring of %zu bytes%s: %s", memory.bytes,
                        o.hugepages != 0 ? " in huge pages (see vm.nr_hugepages)" : "", std::strerror(errno));
-  status_or_reason refused;
+  expected<> result;
   if (o.numa_node != CUDAQ_NUMA_NODE_ANY)
-    refused = bind_to_node(base, memory.bytes, o.numa_node);
-  if (refused)
+    result = bind_to_node(base, memory.bytes, o.numa_node);
+  if (result.failed())
     munmap(base, memory.bytes);
   else
     std::memset(memory.base = base, 0, memory.bytes); // touches all pages now, so the first request has no page fault
-  return refused;
+  return result;
 }
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
-  return on_device(memory.device_id, [&]() -> status_or_reason {
+expected<> allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
+  return on_device(memory.device_id, [&]() -> expected<> {
     if (memory.memory_kind != CUDAQ_MEMORY_DEVICE) {
       if (const cudaError_t error =
               cudaHostAlloc(&memory.base, memory.bytes, cudaHostAllocMapped | cudaHostAllocPortable))
@@ -74,8 +74,8 @@ status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &memory) {
   });
 }
 
-status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &memory) {
-  return on_device(memory.device_id, [&]() -> status_or_reason {
+expected<> free_cuda(const cudaq_ringbuffer_memory_t &memory) {
+  return on_device(memory.device_id, [&]() -> expected<> {
     if (memory.memory_kind == CUDAQ_MEMORY_DEVICE)
       return on_own_stream("freeing the ring", [&](cudaStream_t stream) {
         const cudaError_t error = cudaFreeAsync(memory.base, stream);
@@ -90,22 +90,22 @@ status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &memory) {
 }
 
 #else
-status_or_reason no_cuda() {
+expected<> no_cuda() {
   return make_reason(
       CUDAQ_ERR_UNSUPPORTED,
       "options->memory_kind: this library was built without the CUDA runtime; it supports only 0 (plain host memory)");
 }
-status_or_reason allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
-status_or_reason free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+expected<> allocate_cuda(cudaq_ringbuffer_memory_t &) { return no_cuda(); }
+expected<> free_cuda(const cudaq_ringbuffer_memory_t &) { return no_cuda(); }
 #endif
 
 } // namespace
 
-status_or_reason allocate_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+expected<> allocate_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
   return memory.memory_kind == CUDAQ_MEMORY_HOST ? allocate_host(o, memory) : allocate_cuda(memory);
 }
 
-status_or_reason free_block(const cudaq_ringbuffer_memory_t &memory) {
+expected<> free_block(const cudaq_ringbuffer_memory_t &memory) {
   if (memory.memory_kind != CUDAQ_MEMORY_HOST)
     return free_cuda(memory);
   if (munmap(memory.base, memory.bytes) != 0)
@@ -114,35 +114,38 @@ status_or_reason free_block(const cudaq_ringbuffer_memory_t &memory) {
 }
 
 #if defined(CUDAQ_REALTIME_HAS_CUDART)
-status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out) {
+expected<> device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out) {
   void *address = memory.base;
   if (memory.memory_kind != CUDAQ_MEMORY_DEVICE)
-    if (status_or_reason refused = on_device(memory.device_id, [&]() -> status_or_reason {
-          if (const cudaError_t error = cudaHostGetDevicePointer(&address, memory.base, 0))
-            return cuda_failed("cudaHostGetDevicePointer", error);
-          return {};
-        }))
-      return refused;
+    if (expected<> result = on_device(memory.device_id,
+                                      [&]() -> expected<> {
+                                        if (const cudaError_t error =
+                                                cudaHostGetDevicePointer(&address, memory.base, 0))
+                                          return cuda_failed("cudaHostGetDevicePointer", error);
+                                        return {};
+                                      });
+        result.failed())
+      return result;
   out = static_cast<std::uint8_t *>(address);
   return {};
 }
 
-status_or_reason map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
-                              std::unique_ptr<mapped_device_memory> &out, std::string &why) {
+expected<> map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
+                        std::unique_ptr<mapped_device_memory> &out, std::string &why) {
   return map_device_memory({o.device_id, bytes, o.nic_registration != 0}, out, why);
 }
 
 void release_requests(cudaq_ringbuffer_memory_t &memory) {
   if (memory.requests != nullptr)
-    (void)on_device(memory.device_id, [&]() -> status_or_reason {
+    (void)on_device(memory.device_id, [&]() -> expected<> {
       memory.requests.reset();
       return {};
     });
 }
 #else
-status_or_reason device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
-status_or_reason map_requests(const cudaq_ringbuffer_options_t &, std::size_t, std::unique_ptr<mapped_device_memory> &,
-                              std::string &) {
+expected<> device_address(const cudaq_ringbuffer_memory_t &, std::uint8_t *&) { return no_cuda(); }
+expected<> map_requests(const cudaq_ringbuffer_options_t &, std::size_t, std::unique_ptr<mapped_device_memory> &,
+                        std::string &) {
   return no_cuda();
 }
 void release_requests(cudaq_ringbuffer_memory_t &) {}

@@ -26,13 +26,13 @@ namespace cudaq::realtime::detail {
 
 /// Allocates zeroed memory of `bytes` bytes for the arrays that lie in one block. For CUDAQ_MEMORY_DEVICE_RX: the
 /// block in host memory.
-status_or_reason allocate_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory);
-status_or_reason free_block(const cudaq_ringbuffer_memory_t &memory);
+expected<> allocate_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory);
+expected<> free_block(const cudaq_ringbuffer_memory_t &memory);
 /// The block's address for a device.
-status_or_reason device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out);
+expected<> device_address(const cudaq_ringbuffer_memory_t &memory, std::uint8_t *&out);
 /// Device memory for the requests, which the CPU can write. `why`: the reasons why other ways failed.
-status_or_reason map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
-                              std::unique_ptr<mapped_device_memory> &out, std::string &why);
+expected<> map_requests(const cudaq_ringbuffer_options_t &o, std::size_t bytes,
+                        std::unique_ptr<mapped_device_memory> &out, std::string &why);
 /// Frees them with their device current. No effect if there are none.
 void release_requests(cudaq_ringbuffer_memory_t &memory);
 

@@ -64,16 +64,16 @@ struct allocation_guard {
   bool keep = false;
   ~allocation_guard() {
     if (!keep)
-      free_block(memory);
+      (void)free_block(memory);
   }
 };
 
-status_or_reason create_in_one_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+expected<> create_in_one_block(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
   const layout at(o);
   const bool in_host_memory = memory.memory_kind != CUDAQ_MEMORY_DEVICE;
   memory.bytes = at.both_sides() + (in_host_memory ? sizeof(ring_record) + kPageBytes : 0);
-  if (status_or_reason refused = allocate_block(o, memory))
-    return refused;
+  if (expected<> result = allocate_block(o, memory); result.failed())
+    return result;
   allocation_guard guard{memory};
   cudaq_ringbuffer_t &ring = memory.ring;
   ring.rx_stride_sz = ring.tx_stride_sz = at.stride;
@@ -85,8 +85,8 @@ status_or_reason create_in_one_block(const cudaq_ringbuffer_options_t &o, cudaq_
   }
   if (memory.memory_kind != CUDAQ_MEMORY_HOST) {
     std::uint8_t *device = nullptr;
-    if (status_or_reason refused = device_address(memory, device))
-      return refused;
+    if (expected<> result = device_address(memory, device); result.failed())
+      return result;
     fill_view(device + begin, at, ring.rx_flags, ring.tx_flags, ring.rx_data, ring.tx_data);
     if (at.in_place)
       ring.tx_data = ring.rx_data; // the device path needs tx_data to be set
@@ -95,18 +95,18 @@ status_or_reason create_in_one_block(const cudaq_ringbuffer_options_t &o, cudaq_
   return {};
 }
 
-status_or_reason create_in_two_blocks(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
+expected<> create_in_two_blocks(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t &memory) {
   const layout at(o);
-  if (status_or_reason refused = map_requests(o, at.one_side(), memory.requests, memory.reason))
-    return refused;
+  if (expected<> result = map_requests(o, at.one_side(), memory.requests, memory.reason); result.failed())
+    return result;
   memory.bytes = at.one_side() + sizeof(ring_record) + kPageBytes;
-  if (status_or_reason refused = allocate_block(o, memory))
-    return refused;
+  if (expected<> result = allocate_block(o, memory); result.failed())
+    return result;
   allocation_guard guard{memory};
   const std::size_t begin = make_record(memory, at.flags / sizeof(std::uint64_t));
   std::uint8_t *device = nullptr;
-  if (status_or_reason refused = device_address(memory, device))
-    return refused;
+  if (expected<> result = device_address(memory, device); result.failed())
+    return result;
   const auto fill_requests = [&](std::uint8_t *base, volatile std::uint64_t *&flags, std::uint8_t *&data) {
     flags = flags_at(base);
     data = base + 2 * at.flags;
@@ -128,30 +128,30 @@ status_or_reason create_in_two_blocks(const cudaq_ringbuffer_options_t &o, cudaq
   return {};
 }
 
-status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t **out_memory,
-                        cudaq_ringbuffer_t *out_ring) {
+expected<> create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_memory_t **out_memory,
+                  cudaq_ringbuffer_t *out_ring) {
   auto memory = std::make_unique<cudaq_ringbuffer_memory_t>();
   memory->device_id = o.device_id;
   memory->num_slots = o.num_slots;
   memory->memory_kind = o.memory_kind;
   if (o.memory_kind == CUDAQ_MEMORY_AUTO) {
     memory->memory_kind = CUDAQ_MEMORY_DEVICE_RX;
-    const status_or_reason refused =
+    const expected<> result =
         o.in_place != 0 ? make_reason(CUDAQ_ERR_UNSUPPORTED, "the ring is in place") : create_in_two_blocks(o, *memory);
-    if (refused) {
+    if (result.failed()) {
       memory->memory_kind = CUDAQ_MEMORY_MAPPED;
-      memory->reason = "mapped memory, because " + refused.text;
+      memory->reason = "mapped memory, because " + result.text();
       release_requests(*memory);
     }
   } else if (o.memory_kind == CUDAQ_MEMORY_DEVICE_RX) {
-    if (status_or_reason refused = create_in_two_blocks(o, *memory))
-      return refused;
+    if (expected<> result = create_in_two_blocks(o, *memory); result.failed())
+      return result;
   } else {
     memory->reason = "as asked for";
   }
   if (memory->memory_kind != CUDAQ_MEMORY_DEVICE_RX)
-    if (status_or_reason refused = create_in_one_block(o, *memory))
-      return refused;
+    if (expected<> result = create_in_one_block(o, *memory); result.failed())
+      return result;
   *out_ring = memory->ring;
   *out_memory = memory.release();
   return {};
@@ -159,7 +159,7 @@ status_or_reason create(const cudaq_ringbuffer_options_t &o, cudaq_ringbuffer_me
 
 /// Takes the ring out of use: its record is not found any more, also if the memory is used again. Refused while a
 /// dispatcher runs. `owner`: out: the owner word, which open_record() restores.
-status_or_reason close_record(const cudaq_ringbuffer_memory_t &memory, std::uint64_t &owner) {
+expected<> close_record(const cudaq_ringbuffer_memory_t &memory, std::uint64_t &owner) {
   ring_record *const record = memory.record;
   if (record == nullptr)
     return {};
@@ -204,25 +204,25 @@ extern "C" {
 
 cudaq_status_t cudaq_ringbuffer_create(const cudaq_ringbuffer_options_t *options,
                                        cudaq_ringbuffer_memory_t **out_memory, cudaq_ringbuffer_t *out_ring) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     cudaq_ringbuffer_options_t o = default_ringbuffer_options();
-    if (status_or_reason found = read_sized("options", options, o))
-      return found;
+    if (expected<> result = read_sized("options", options, o); result.failed())
+      return result;
     if (out_memory == nullptr || out_ring == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_memory == nullptr ? "out_memory" : "out_ring");
-    if (status_or_reason found = validate_ring_options(o))
-      return found;
+    if (expected<> result = validate_ring_options(o); result.failed())
+      return result;
     return create(o, out_memory, out_ring);
   });
 }
 
 cudaq_status_t cudaq_ringbuffer_get_info(const cudaq_ringbuffer_memory_t *memory, cudaq_ringbuffer_info_t *out_info) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (memory == nullptr || out_info == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", memory == nullptr ? "memory" : "out_info");
     const std::uint32_t size = out_info->struct_size;
-    if (status_or_reason found = write_sized("out_info", out_info, size, info_of(*memory)))
-      return found;
+    if (expected<> result = write_sized("out_info", out_info, size, info_of(*memory)); result.failed())
+      return result;
     if (size > offsetof(cudaq_ringbuffer_info_t, reason)) // a shorter struct of the caller ends inside the text
       reinterpret_cast<char *>(out_info)[size - 1] = '\0';
     return {};
@@ -230,18 +230,21 @@ cudaq_status_t cudaq_ringbuffer_get_info(const cudaq_ringbuffer_memory_t *memory
 }
 
 cudaq_status_t cudaq_ringbuffer_destroy(cudaq_ringbuffer_memory_t *memory) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (memory == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "memory is NULL");
     if (!memory->producers.claim(0, 1))
       return make_reason(CUDAQ_ERR_STATE, "a producer's handle is open on the ring; close it first");
     std::uint64_t owner = 0;
-    status_or_reason refused = close_record(*memory, owner);
-    if (!refused && (refused = free_block(*memory)))
-      open_record(*memory, owner);
-    if (refused) {
+    expected<> result = close_record(*memory, owner);
+    if (result.ok()) {
+      result = free_block(*memory);
+      if (result.failed())
+        open_record(*memory, owner);
+    }
+    if (result.failed()) {
       memory->producers.store(0);
-      return refused;
+      return result;
     }
     delete memory;
     return {};

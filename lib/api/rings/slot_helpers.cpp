@@ -9,7 +9,7 @@ using namespace cudaq::realtime::detail;
 namespace {
 
 // A closed loop waits for several of these helpers in each exchange. So a call that is right tests its arguments
-// inline, and makes no status_or_reason; a struct that goes through memory costs more than the flag.
+// inline, and makes no expected<>; a struct that goes through memory costs more than the flag.
 
 /// The host view as a slot_ring of unknown length.
 [[gnu::always_inline]] inline slot_ring view_of(const cudaq_ringbuffer_t &rb) {
@@ -35,11 +35,11 @@ bool is_good_view(const cudaq_ringbuffer_t *rb) {
   return all % 8 == 0 && rb->rx_stride_sz >= CUDAQ_RPC_HEADER_SIZE && tx_stride >= CUDAQ_RPC_HEADER_SIZE;
 }
 
-status_or_reason check_host_view(const cudaq_ringbuffer_t *rb) {
+expected<> check_host_view(const cudaq_ringbuffer_t *rb) {
   if (rb == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "rb is NULL");
-  if (status_or_reason found = check_host_views(*rb))
-    return found;
+  if (expected<> result = check_host_views(*rb); result.failed())
+    return result;
   const std::size_t tx_stride = is_in_place(*rb, ring_side::host) ? rb->rx_stride_sz : rb->tx_stride_sz;
   if (rb->rx_stride_sz % 8 != 0 || tx_stride % 8 != 0 || rb->rx_stride_sz < CUDAQ_RPC_HEADER_SIZE ||
       tx_stride < CUDAQ_RPC_HEADER_SIZE)
@@ -69,9 +69,9 @@ cudaq_status_t cudaq_host_ringbuffer_write_rpc_request(const cudaq_ringbuffer_t 
       std::memcpy(slot + CUDAQ_RPC_HEADER_SIZE, payload, payload_len);
     return CUDAQ_OK;
   }
-  return guarded_brief(__func__, [&]() -> status_or_reason {
-    if (status_or_reason found = check_host_view(rb))
-      return found;
+  return guarded_brief(__func__, [&]() -> expected<> {
+    if (expected<> result = check_host_view(rb); result.failed())
+      return result;
     if (payload == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "payload is NULL but payload_len is %u", payload_len);
     return make_reason(CUDAQ_ERR_INVALID_ARG,
@@ -120,9 +120,9 @@ cudaq_status_t cudaq_host_ringbuffer_read_rpc_response(const cudaq_ringbuffer_t 
       return CUDAQ_OK;
     }
   }
-  return guarded_brief(__func__, [&]() -> status_or_reason {
-    if (status_or_reason found = check_host_view(rb))
-      return found;
+  return guarded_brief(__func__, [&]() -> expected<> {
+    if (expected<> result = check_host_view(rb); result.failed())
+      return result;
     if (out_header == nullptr || out_result == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_header == nullptr ? "out_header" : "out_result");
     if (header.magic != CUDAQ_RPC_MAGIC_RESPONSE)

@@ -32,8 +32,8 @@ const known_decoder *find_decoder(std::string_view name) {
 
 std::string decoder_name_refusal(std::string_view name) {
   const auto wanted = decoder_name::parse(name);
-  if (!wanted)
-    return wanted.error;
+  if (wanted.failed())
+    return wanted.text();
   if (wanted->name == "auto" || wanted->is_plugin() || find_decoder(wanted->name) != nullptr)
     return {};
   std::string text = "unknown decoder \"" + wanted->name + "\": known are ";

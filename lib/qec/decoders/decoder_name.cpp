@@ -89,8 +89,7 @@ decoder_settings::list decoder_settings::rest() const {
   return result;
 }
 
-or_error<decoder_name> decoder_name::parse(std::string_view text) {
-  using result = or_error<decoder_name>;
+expected<decoder_name> decoder_name::parse(std::string_view text) {
   const std::size_t plugin = text.find(".so:");
   const std::size_t colon = plugin != std::string_view::npos ? plugin + 3 : text.find(':');
   decoder_name made{std::string(text.substr(0, colon)), decoder_settings{}};
@@ -102,11 +101,10 @@ or_error<decoder_name> decoder_name::parse(std::string_view text) {
     const std::string_view one = text.substr(at, end - at);
     const std::size_t equals = one.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      return result::failure("decoder \"" + std::string(text) + "\": \"" + std::string(one) +
-                             "\" is not a setting key=value");
+      return reason("decoder \"" + std::string(text) + "\": \"" + std::string(one) + "\" is not a setting key=value");
     const std::string key(one.substr(0, equals));
     if (std::ranges::any_of(all, [&](const auto &other) { return other.first == key; }))
-      return result::failure("decoder \"" + std::string(text) + "\": the setting " + key + " is listed twice");
+      return reason("decoder \"" + std::string(text) + "\": the setting " + key + " is listed twice");
     all.emplace_back(key, std::string(one.substr(equals + 1)));
     at = end + 1;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include <cstdint>
 #include <string>
@@ -49,7 +49,7 @@ struct decoder_name {
   decoder_settings settings;
   /// Settings begin after the first `.so:`, else after the first `:`. Refused: a setting without `=`, without a key,
   /// or listed twice.
-  [[nodiscard]] static or_error<decoder_name> parse(std::string_view text);
+  [[nodiscard]] static expected<decoder_name> parse(std::string_view text);
   /// Whether the name is the path of a plug-in: it has a `/` or ends in `.so`.
   [[nodiscard]] bool is_plugin() const noexcept;
 };

@@ -302,11 +302,11 @@ std::int64_t matching_weight(double probability, double scale) noexcept {
   return 2 * static_cast<std::int64_t>(std::round(log_odds(probability) * scale));
 }
 
-or_error<lookup_table> build_lookup_table(const detector_error_model &model) {
+expected<lookup_table> build_lookup_table(const detector_error_model &model) {
   try {
     return build(model);
   } catch (const std::exception &failure) {
-    return or_error<lookup_table>::failure(failure.what());
+    return reason(failure.what());
   }
 }
 
@@ -319,11 +319,11 @@ decoder_result make_lookup_decoder(std::string_view dem_text, decoder_settings &
     if (const std::string error = settings.error(); !error.empty())
       return {nullptr, "lookup decoder: " + error};
     const auto model = parse_dem(dem_text);
-    if (!model)
-      return {nullptr, "lookup decoder: " + model.error};
+    if (model.failed())
+      return {nullptr, "lookup decoder: " + model.text()};
     auto table = build_lookup_table(*model);
-    if (!table)
-      return {nullptr, "lookup decoder: " + table.error};
+    if (table.failed())
+      return {nullptr, "lookup decoder: " + table.text()};
     return {make_lookup_decoder(std::make_shared<const lookup_table>(std::move(*table))), {}};
   } catch (const std::exception &failure) { // out of memory
     return {nullptr, std::string("lookup decoder: ") + failure.what()};

@@ -3,7 +3,7 @@
 
 #include "lib/qec/decoders/lookup_table.h"
 #include "lib/qec/decoding/dem.h"
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +49,7 @@ std::int64_t matching_weight(double probability, double scale) noexcept;
 /// errors. Errors with the same detectors and observables are merged as independent errors. Weights are
 /// matching_weight() with the scale of the whole model. If several sets have the least weight, the smallest
 /// observables count, read as a number with observable 0 as the lowest bit.
-[[nodiscard]] or_error<lookup_table> build_lookup_table(const detector_error_model &model);
+[[nodiscard]] expected<lookup_table> build_lookup_table(const detector_error_model &model);
 
 /// A decoder that uses a table. Several instances may share one table.
 [[nodiscard]] std::unique_ptr<decoder> make_lookup_decoder(std::shared_ptr<const lookup_table> table);

@@ -124,8 +124,8 @@ decoder_result make_plugin_decoder(const std::string &path, std::string_view dem
                                    const decoder_settings &settings) {
   const auto failed = [&](const std::string &why) { return decoder_result{nullptr, "plug-in " + path + ": " + why}; };
   const auto parsed = parse_dem(dem_text);
-  if (!parsed)
-    return failed(parsed.error);
+  if (parsed.failed())
+    return failed(parsed.text());
   loaded_plugin plugin;
   if (const std::string error = load(path, plugin); !error.empty())
     return failed(error);

@@ -41,10 +41,10 @@ private:
 
 decoder_result make_predecoded_decoder(const std::string &predecoder, std::unique_ptr<decoder> second,
                                        std::string_view dem_text) {
-  predecoder_result first = make_predecoder(predecoder, dem_text);
-  if (!first)
-    return {nullptr, first.error};
-  return {std::make_unique<predecoded_decoder>(std::move(first.instance), std::move(second)), {}};
+  auto first = make_predecoder(predecoder, dem_text);
+  if (first.failed())
+    return {nullptr, first.text()};
+  return {std::make_unique<predecoded_decoder>(std::move(*first), std::move(second)), {}};
 }
 
 } // namespace cudaq::qec::realtime

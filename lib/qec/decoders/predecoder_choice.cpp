@@ -29,15 +29,14 @@ std::string text_of(double seconds_per_shot) {
 predecoder_choice choose_predecoder(std::string_view dem_text, std::string_view decoder_name,
                                     std::chrono::milliseconds budget) {
   const auto model = parse_dem(dem_text);
-  if (!model)
-    return {"passthrough", model.error};
-  predecoder_result local = make_predecoder("local", dem_text, local_rule::isolated);
+  if (model.failed())
+    return {"passthrough", model.text()};
+  auto local = make_predecoder("local", dem_text, local_rule::isolated);
   decoder_result alone = make_decoder(decoder_name, dem_text), after = make_decoder(decoder_name, dem_text);
-  if (!local || !alone || !after)
-    return {"passthrough", local ? alone.error : local.error};
+  if (local.failed() || !alone || !after)
+    return {"passthrough", local.ok() ? alone.error : local.text()};
   const model_sampler sampler(*model);
-  offline_decoder cases[] = {{nullptr, std::move(alone.instance)},
-                             {std::move(local.instance), std::move(after.instance)}};
+  offline_decoder cases[] = {{nullptr, std::move(alone.instance)}, {std::move(*local), std::move(after.instance)}};
   double seconds[2] = {};
   std::uint64_t shots = 0, events[2] = {};
   std::mt19937_64 random(1);

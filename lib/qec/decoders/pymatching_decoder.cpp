@@ -192,8 +192,8 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
     if (const std::string error = settings.error(); !error.empty())
       return failed(error);
     const auto parsed = parse_dem(dem_text);
-    if (!parsed)
-      return failed(parsed.error);
+    if (parsed.failed())
+      return failed(parsed.text());
     const std::string error = options.correlated ? correlated_graph_refusal(*parsed) : matching_graph_refusal(*parsed);
     if (!error.empty())
       return failed(error);

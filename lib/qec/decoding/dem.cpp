@@ -128,17 +128,16 @@ private:
 
 } // namespace
 
-or_error<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits) {
-  using result = or_error<detector_error_model>;
+expected<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits) {
   try {
     const program parsed = read_program(text, limits);
     unroller unrolled(parsed, limits);
     unrolled.run();
     return std::move(unrolled.model);
   } catch (const dem_error &failure) {
-    return result::failure(failure.what());
+    return reason(failure.what());
   } catch (const std::exception &failure) {
-    return result::failure(std::string("the model does not fit into memory: ") + failure.what());
+    return reason(std::string("the model does not fit into memory: ") + failure.what());
   }
 }
 

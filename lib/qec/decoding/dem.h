@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,7 @@ struct dem_limits {
 ///
 /// `components` leaves out parts without an effect: errors of probability 0, and components without targets. A target
 /// that stands in a component twice is flipped twice, so it is left out, too. All count for the size of the model.
-[[nodiscard]] or_error<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits = {});
+[[nodiscard]] expected<detector_error_model> parse_dem(std::string_view text, const dem_limits &limits = {});
 
 /// log((1 - p) / p) for 0 < p < 1, the weight of an error. The quotient decides the rounding, as in PyMatching; it is
 /// infinite for a probability near the smallest double, then the weight is -log(p).

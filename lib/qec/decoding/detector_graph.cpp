@@ -34,13 +34,13 @@ private:
 
 } // namespace
 
-or_error<detector_graph> detector_graph::from_dem(const detector_error_model &model, local_rule rule) {
+expected<detector_graph> detector_graph::from_dem(const detector_error_model &model, local_rule rule) {
   edge_variants variants;
   for (const dem_component &c : model.components) {
     if (c.detectors == 0)
       continue;
     if (c.detectors > 2)
-      return or_error<detector_graph>::failure(
+      return reason(
           "line " + std::to_string(c.line) + ": a component with " + std::to_string(c.detectors) +
           " detectors is not an edge; make the model with decompose_errors=True; the decoder bp-osd takes such models");
     const auto detectors = model.detectors_of(c);
@@ -90,9 +90,9 @@ or_error<detector_graph> detector_graph::from_dem(const detector_error_model &mo
   return made;
 }
 
-or_error<detector_graph> detector_graph::from_text(std::string_view dem_text, local_rule rule) {
-  const or_error<detector_error_model> model = parse_dem(dem_text);
-  return model ? from_dem(*model, rule) : or_error<detector_graph>::failure(model.error);
+expected<detector_graph> detector_graph::from_text(std::string_view dem_text, local_rule rule) {
+  const expected<detector_error_model> model = parse_dem(dem_text);
+  return model.ok() ? from_dem(*model, rule) : model.reason();
 }
 
 detector_graph_view detector_graph::view() const noexcept {

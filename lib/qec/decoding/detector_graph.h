@@ -17,8 +17,8 @@ namespace cudaq::qec::realtime {
 class detector_graph {
 public:
   /// Fails for a component with more than two detectors. rule: `isolated` needs lists that the other rules do not.
-  static or_error<detector_graph> from_dem(const detector_error_model &model, local_rule rule = local_rule::isolated);
-  static or_error<detector_graph> from_text(std::string_view dem_text, local_rule rule = local_rule::isolated);
+  static expected<detector_graph> from_dem(const detector_error_model &model, local_rule rule = local_rule::isolated);
+  static expected<detector_graph> from_text(std::string_view dem_text, local_rule rule = local_rule::isolated);
 
   /// Valid as long as this object exists, also after it is moved.
   [[nodiscard]] detector_graph_view view() const noexcept;

@@ -97,20 +97,21 @@ decode_status predecoder::run(std::span<const std::uint8_t> shot, std::span<std:
   return say(decode_status::ok);
 }
 
-predecoder_result make_predecoder(std::string_view name, std::string_view dem_text, local_rule rule) {
+expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text,
+                                                      local_rule rule) {
   if (name != "local" && name != "passthrough")
-    return {nullptr, "unknown predecoder \"" + std::string(name) + "\": known are local, passthrough"};
-  const or_error<detector_error_model> model = parse_dem(dem_text);
-  if (!model)
-    return {nullptr, std::string(name) + " predecoder: " + model.error};
+    return reason("unknown predecoder \"" + std::string(name) + "\": known are local, passthrough");
+  const expected<detector_error_model> model = parse_dem(dem_text);
+  if (model.failed())
+    return reason(std::string(name) + " predecoder: " + model.text());
   const predecoder_layout layout{static_cast<std::uint32_t>(model->num_detectors),
                                  static_cast<std::uint32_t>(model->num_observables)};
   if (name == "passthrough")
-    return {std::make_unique<passthrough_predecoder>(layout), {}};
-  or_error<detector_graph> graph = detector_graph::from_dem(*model, rule);
-  if (!graph)
-    return {nullptr, "local predecoder: " + graph.error};
-  return {std::make_unique<local_predecoder>(std::move(*graph), layout, rule), {}};
+    return std::make_unique<passthrough_predecoder>(layout);
+  expected<detector_graph> graph = detector_graph::from_dem(*model, rule);
+  if (graph.failed())
+    return reason("local predecoder: " + graph.text());
+  return std::make_unique<local_predecoder>(std::move(*graph), layout, rule);
 }
 
 } // namespace cudaq::qec::realtime

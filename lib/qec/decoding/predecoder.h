@@ -3,6 +3,7 @@
 
 #include "lib/qec/decoding/local_rule.h"
 #include "lib/qec/decoding/predecoder_output.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include <cstdint>
 #include <memory>
@@ -41,16 +42,10 @@ private:
   std::vector<std::uint64_t> fired_;
 };
 
-struct predecoder_result {
-  std::unique_ptr<predecoder> instance;
-  std::string error;
-  explicit operator bool() const noexcept { return instance != nullptr; }
-};
-
 /// "passthrough": all events are residual, so the answers are those of the matcher alone. "local": the rule of
 /// local_rule.h on the model's detector graph. The rules other than isolated make more logical errors than matching
 /// alone (docs/predecoding.md has the ratios).
-[[nodiscard]] predecoder_result make_predecoder(std::string_view name, std::string_view dem_text,
-                                                local_rule rule = local_rule::isolated);
+[[nodiscard]] expected<std::unique_ptr<predecoder>> make_predecoder(std::string_view name, std::string_view dem_text,
+                                                                    local_rule rule = local_rule::isolated);
 
 } // namespace cudaq::qec::realtime

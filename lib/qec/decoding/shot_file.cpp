@@ -118,8 +118,8 @@ void take_manifest(const std::string &file, const std::string &text, shot_set &s
 /// Without a manifest: the numbers that the model and the size of the file give.
 void take_sizes(const std::string &prefix, shot_set &set) {
   const auto model = parse_dem(set.dem_text);
-  if (!model)
-    throw file_error(prefix + ".dem", model.error);
+  if (model.failed())
+    throw file_error(prefix + ".dem", model.text());
   set.num_detectors = model->num_detectors;
   set.num_observables = model->num_observables;
   if (set.num_detectors == 0)
@@ -179,20 +179,20 @@ std::vector<std::string> list_shot_sets(const fs::path &folder) {
   return names;
 }
 
-or_error<shot_set> make_shot_set(const std::string &prefix, shot_files files) {
+expected<shot_set> make_shot_set(const std::string &prefix, shot_files files) {
   try {
     return make(prefix, std::move(files));
   } catch (const std::exception &failure) {
-    return or_error<shot_set>::failure(failure.what());
+    return reason(failure.what());
   }
 }
 
-or_error<shot_set> load_shot_set(const fs::path &folder, std::string_view name) {
+expected<shot_set> load_shot_set(const fs::path &folder, std::string_view name) {
   const std::string prefix = (folder / name).string();
   try {
     return make(prefix, read_files(prefix));
   } catch (const std::exception &failure) {
-    return or_error<shot_set>::failure(failure.what());
+    return reason(failure.what());
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -66,7 +66,7 @@ struct shot_files {
 /// and no bit after the last detector or observable may be set. A set has at least one detector, so the number of its
 /// shots is at most the size of its files. Without a .meta, the model has the number of detectors and observables, and
 /// an empty file of observables or predictions is a missing one.
-[[nodiscard]] or_error<shot_set> make_shot_set(const std::string &prefix, shot_files files);
+[[nodiscard]] expected<shot_set> make_shot_set(const std::string &prefix, shot_files files);
 
 /// "surface_z_d13_p0.003" for (13, "0.003").
 [[nodiscard]] std::string shot_set_name(std::uint64_t distance, std::string_view noise);
@@ -76,6 +76,6 @@ struct shot_files {
 
 /// Reads `<name>.meta`, `.dem`, `.dets.b8`, `.obs.b8` and `.pred.b8` of a folder: make_shot_set says what is accepted.
 /// The .meta may be missing; then `.obs.b8` and `.pred.b8` may be missing, too. An error text names the file.
-[[nodiscard]] or_error<shot_set> load_shot_set(const std::filesystem::path &folder, std::string_view name);
+[[nodiscard]] expected<shot_set> load_shot_set(const std::filesystem::path &folder, std::string_view name);
 
 } // namespace cudaq::qec::realtime

@@ -16,9 +16,9 @@
 namespace cudaq::qec::realtime::detail {
 
 using namespace experimental;
+using cudaq::realtime::detail::expected;
 using cudaq::realtime::detail::loop_thread;
 using cudaq::realtime::detail::run_loop;
-using cudaq::realtime::detail::status_or_reason;
 using cudaq::realtime::detail::steady_clock;
 using cudaq::realtime::detail::thread_placement;
 
@@ -53,8 +53,8 @@ cudaq_wait_policy_t decide_wait(const pipeline_stage_config &c) {
 void start_thread(loop_thread &thread, const std::string &name, int core, std::function<void()> body) {
   thread_placement placement;
   placement.core = core < 0 ? CUDAQ_CORE_ANY : core;
-  if (const status_or_reason refused_placement = thread.start(name, placement, std::move(body)))
-    throw std::runtime_error("pipeline: start: thread " + name + ": " + refused_placement.text);
+  if (const expected<> result = thread.start(name, placement, std::move(body)); result.failed())
+    throw std::runtime_error("pipeline: start: thread " + name + ": " + result.text());
 }
 
 } // namespace

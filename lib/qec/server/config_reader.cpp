@@ -87,30 +87,29 @@ std::string refusal_of(const config_node &map, std::size_t index) {
 
 } // namespace
 
-or_error<server_config> read_server_config(std::string_view text) {
-  const auto failure = or_error<server_config>::failure;
+expected<server_config> read_server_config(std::string_view text) {
   auto root = read_yaml(text);
-  if (!root)
-    return failure(root.error);
+  if (root.failed())
+    return root.reason();
   // Files of other servers may give a model in parts.
   if (const config_node *const decoders = root->find("decoders"); decoders != nullptr)
     for (const config_node &decoder : decoders->items)
       if (const config_node *const chunks = decoder.find("dem_chunks"); chunks != nullptr)
-        return failure(place_of(*chunks) + "dem_chunks: a model in parts is not available; give the whole model as " +
-                       "dem, dem_file or H_sparse");
+        return reason(place_of(*chunks) + "dem_chunks: a model in parts is not available; give the whole model as " +
+                      "dem, dem_file or H_sparse");
   if (std::string error = check_fields(*root, config_root()); !error.empty())
-    return failure(std::move(error));
+    return reason(std::move(error));
   server_config config;
   const config_node &decoders = *root->find("decoders");
   std::set<std::uint64_t> ids;
   for (std::size_t i = 0; i < decoders.items.size(); ++i) {
     if (std::string error = refusal_of(decoders.items[i], i); !error.empty())
-      return failure(std::move(error));
+      return reason(std::move(error));
     config.decoders.push_back(decoder_of(decoders.items[i], i));
     const std::uint64_t id = config.decoders.back().limits.id;
     if (!ids.insert(id).second)
-      return failure(place_of(*decoders.items[i].find("id")) + "decoders[" + std::to_string(i) +
-                     "].id: " + std::to_string(id) + " is the id of an earlier decoder; each is used once");
+      return reason(place_of(*decoders.items[i].find("id")) + "decoders[" + std::to_string(i) +
+                    "].id: " + std::to_string(id) + " is the id of an earlier decoder; each is used once");
   }
   if (const config_node *const transport = root->find("transport"); transport != nullptr) {
     take_text(*transport, "provider", config.transport);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -36,6 +36,6 @@ struct config_limits {
 /// Reads one YAML document. Refused, because no configuration needs them: anchors and aliases, tags, a second document,
 /// a key that is no scalar. An error text begins with its place. Without a YAML parser in this build: an error that
 /// says how to get one.
-[[nodiscard]] or_error<config_node> read_yaml(std::string_view text, const config_limits &limits = {});
+[[nodiscard]] expected<config_node> read_yaml(std::string_view text, const config_limits &limits = {});
 
 } // namespace cudaq::qec::realtime

@@ -93,26 +93,25 @@ private:
 
 } // namespace
 
-or_error<config_node> read_yaml(std::string_view text, const config_limits &limits) {
-  const auto failure = or_error<config_node>::failure;
+expected<config_node> read_yaml(std::string_view text, const config_limits &limits) {
   if (text.size() > limits.bytes)
-    return failure("line 1, column 1: the text has " + std::to_string(text.size()) + " bytes, at most " +
-                   std::to_string(limits.bytes) + " are read");
+    return reason("line 1, column 1: the text has " + std::to_string(text.size()) + " bytes, at most " +
+                  std::to_string(limits.bytes) + " are read");
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     tree_builder builder(limits);
     if (!parser.HandleNextDocument(builder))
-      return failure("line 1, column 1: the text is empty");
+      return reason("line 1, column 1: the text is empty");
     config_node root = builder.take();
     tree_builder second(limits);
     if (parser.HandleNextDocument(second))
-      return failure(place_of(second.take()) + "a second document");
+      return reason(place_of(second.take()) + "a second document");
     return root;
   } catch (const refusal &e) {
-    return failure(e.what());
+    return reason(e.what());
   } catch (const YAML::Exception &e) {
-    return failure(place(e.mark) + "not YAML: " + e.msg);
+    return reason(place(e.mark) + "not YAML: " + e.msg);
   }
 }
 

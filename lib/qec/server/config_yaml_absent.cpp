@@ -3,8 +3,8 @@
 
 namespace cudaq::qec::realtime {
 
-or_error<config_node> read_yaml(std::string_view, const config_limits &) {
-  return or_error<config_node>::failure(
+expected<config_node> read_yaml(std::string_view, const config_limits &) {
+  return reason(
       "this build has no YAML parser; install libyaml-cpp-dev (scripts/bootstrap.sh does), configure and build again");
 }
 

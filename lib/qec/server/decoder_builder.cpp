@@ -16,97 +16,91 @@ namespace {
 constexpr double kDefaultRate = 0.01;
 constexpr std::size_t kLargestFile = std::size_t{64} << 20;
 
-using text_or_error = or_error<std::string>;
-
 /// One row of H_sparse or O_sparse for each index below `rows`.
-or_error<sparse_rows> matrix(const char *field, const std::vector<std::int64_t> &values, std::uint64_t columns) {
+expected<sparse_rows> matrix(const char *field, const std::vector<std::int64_t> &values, std::uint64_t columns) {
   auto read = read_sparse(values, columns);
-  if (!read)
-    return or_error<sparse_rows>::failure(std::string(field) + ": " + read.error);
+  if (read.failed())
+    return reason(std::string(field) + ": " + read.text());
   if (read->rows() == 0)
-    return or_error<sparse_rows>::failure(std::string(field) + ": it has no row; every row ends with -1");
+    return reason(std::string(field) + ": it has no row; every row ends with -1");
   return read;
 }
 
 /// The probabilities of the errors of H_sparse.
-or_error<std::vector<double>> rates_of(const decoder_config &c, const decoder_type &type) {
-  using result = or_error<std::vector<double>>;
+expected<std::vector<double>> rates_of(const decoder_config &c, const decoder_type &type) {
   const bool given = c.error_rate >= 0 || !c.error_rates.empty();
   if (given && type.table_of_errors)
-    return result::failure(c.type +
-                           " takes no error_rate and no error_rate_vec: all errors count the same; use lookup");
+    return reason(c.type + " takes no error_rate and no error_rate_vec: all errors count the same; use lookup");
   if (c.error_rate >= 0 && !c.error_rates.empty())
-    return result::failure("error_rate and error_rate_vec exclude each other");
+    return reason("error_rate and error_rate_vec exclude each other");
   if (!c.error_rates.empty() && c.error_rates.size() != c.block_size)
-    return result::failure("error_rate_vec has " + std::to_string(c.error_rates.size()) + " elements, block_size is " +
-                           std::to_string(c.block_size));
+    return reason("error_rate_vec has " + std::to_string(c.error_rates.size()) + " elements, block_size is " +
+                  std::to_string(c.block_size));
   if (!c.error_rates.empty())
     return c.error_rates;
   return std::vector<double>(static_cast<std::size_t>(c.block_size), c.error_rate >= 0 ? c.error_rate : kDefaultRate);
 }
 
-text_or_error model_from_matrices(const decoder_config &c, const decoder_type &type) {
+expected<std::string> model_from_matrices(const decoder_config &c, const decoder_type &type) {
   if (c.block_size == 0 || c.syndrome_size == 0 || !c.has_observables)
-    return text_or_error::failure("H_sparse needs block_size, syndrome_size and O_sparse");
+    return reason("H_sparse needs block_size, syndrome_size and O_sparse");
   const auto checks = matrix("H_sparse", c.checks, c.block_size);
-  if (!checks)
-    return text_or_error::failure(checks.error);
+  if (checks.failed())
+    return checks.reason();
   if (checks->rows() != c.syndrome_size)
-    return text_or_error::failure("H_sparse has " + std::to_string(checks->rows()) + " rows, syndrome_size is " +
-                                  std::to_string(c.syndrome_size));
+    return reason("H_sparse has " + std::to_string(checks->rows()) + " rows, syndrome_size is " +
+                  std::to_string(c.syndrome_size));
   const auto observables = matrix("O_sparse", c.observables, c.block_size);
-  if (!observables)
-    return text_or_error::failure(observables.error);
+  if (observables.failed())
+    return observables.reason();
   const auto rates = rates_of(c, type);
-  if (!rates)
-    return text_or_error::failure(rates.error);
+  if (rates.failed())
+    return rates.reason();
   return model_of_matrices(*checks, *observables, *rates);
 }
 
-text_or_error model_text(const decoder_config &c, const decoder_type &type, const std::string &folder) {
+expected<std::string> model_text(const decoder_config &c, const decoder_type &type, const std::string &folder) {
   const int sources = (c.dem.empty() ? 0 : 1) + (c.dem_file.empty() ? 0 : 1) + (c.has_checks ? 1 : 0);
   if (sources != 1)
-    return text_or_error::failure(std::string(sources == 0 ? "it has no model" : "it has more than one model") +
-                                  "; give one of dem, dem_file, H_sparse");
+    return reason(std::string(sources == 0 ? "it has no model" : "it has more than one model") +
+                  "; give one of dem, dem_file, H_sparse");
   if (c.has_checks)
     return model_from_matrices(c, type);
   if (c.has_observables || c.block_size != 0 || c.error_rate >= 0 || !c.error_rates.empty())
-    return text_or_error::failure("O_sparse, block_size, error_rate and error_rate_vec are for H_sparse; " +
-                                  std::string(c.dem.empty() ? "dem_file" : "dem") + " has their contents");
+    return reason("O_sparse, block_size, error_rate and error_rate_vec are for H_sparse; " +
+                  std::string(c.dem.empty() ? "dem_file" : "dem") + " has their contents");
   if (type.table_of_errors)
-    return text_or_error::failure(c.type + " is for H_sparse, because all errors count the same; use lookup");
+    return reason(c.type + " is for H_sparse, because all errors count the same; use lookup");
   if (!c.dem.empty())
     return c.dem;
   return read_whole_file(c.dem_file.starts_with('/') ? c.dem_file : folder + "/" + c.dem_file);
 }
 
 /// The name for make_decoder: the type, and the settings after it.
-text_or_error name_with_settings(const decoder_config &c, const decoder_type &type) {
+expected<std::string> name_with_settings(const decoder_config &c, const decoder_type &type) {
   std::string name = type.name;
   char separator = name.find(':') == std::string::npos ? ':' : ',';
   for (const auto &[key, value] : c.settings) {
     if (key.find_first_of(",=:") != std::string::npos || value.find(',') != std::string::npos)
-      return text_or_error::failure("decoder_custom_args." + key + ": \"" + value + "\": a setting has no comma, and " +
-                                    "its name no comma, colon or equals sign");
+      return reason("decoder_custom_args." + key + ": \"" + value + "\": a setting has no comma, and " +
+                    "its name no comma, colon or equals sign");
     name.append(1, separator).append(key).append("=").append(value);
     separator = ',';
   }
   return name;
 }
 
-using unit_or_error = or_error<std::unique_ptr<decoding_unit>>;
-
-unit_or_error unit_with(std::unique_ptr<decoder> with, const decoder_config &c) {
+expected<std::unique_ptr<decoding_unit>> unit_with(std::unique_ptr<decoder> with, const decoder_config &c) {
   const std::uint64_t detectors = with->num_detectors();
   if (detectors == 0 || with->num_observables() == 0)
-    return unit_or_error::failure("the model has " + std::to_string(detectors) + " detectors and " +
-                                  std::to_string(with->num_observables()) + " observables; it needs one of each");
+    return reason("the model has " + std::to_string(detectors) + " detectors and " +
+                  std::to_string(with->num_observables()) + " observables; it needs one of each");
   if (c.syndrome_size != 0 && c.syndrome_size != detectors)
-    return unit_or_error::failure("syndrome_size is " + std::to_string(c.syndrome_size) + ", the model has " +
-                                  std::to_string(detectors) + " detectors");
+    return reason("syndrome_size is " + std::to_string(c.syndrome_size) + ", the model has " +
+                  std::to_string(detectors) + " detectors");
   if (!c.has_measurements) {
     if (c.measurements != 0)
-      return unit_or_error::failure("measurements is for D_sparse");
+      return reason("measurements is for D_sparse");
     return std::make_unique<decoding_unit>(std::move(with), sparse_rows{}, detectors);
   }
   std::int64_t highest = -1;
@@ -114,35 +108,35 @@ unit_or_error unit_with(std::unique_ptr<decoder> with, const decoder_config &c) 
     highest = std::max(highest, m);
   const std::uint64_t bits = c.measurements != 0 ? c.measurements : static_cast<std::uint64_t>(highest + 1);
   auto rows = matrix("D_sparse", c.from_measurements, bits);
-  if (!rows)
-    return unit_or_error::failure(rows.error);
+  if (rows.failed())
+    return rows.reason();
   if (rows->rows() != detectors)
-    return unit_or_error::failure("D_sparse has " + std::to_string(rows->rows()) + " rows, the model has " +
-                                  std::to_string(detectors) + " detectors");
+    return reason("D_sparse has " + std::to_string(rows->rows()) + " rows, the model has " + std::to_string(detectors) +
+                  " detectors");
   if (bits == 0)
-    return unit_or_error::failure("D_sparse names no measurement");
+    return reason("D_sparse names no measurement");
   return std::make_unique<decoding_unit>(std::move(with), std::move(*rows), bits);
 }
 
-unit_or_error build(const decoder_config &c, const std::string &folder) {
+expected<std::unique_ptr<decoding_unit>> build(const decoder_config &c, const std::string &folder) {
   const auto type = decoder_type_of(c.type);
-  if (!type)
-    return unit_or_error::failure("type: \"" + c.type + "\": " + type.error);
+  if (type.failed())
+    return reason("type: \"" + c.type + "\": " + type.text());
   const auto name = name_with_settings(c, *type);
-  if (!name)
-    return unit_or_error::failure(name.error);
+  if (name.failed())
+    return name.reason();
   const auto text = model_text(c, *type, folder);
-  if (!text)
-    return unit_or_error::failure(text.error);
+  if (text.failed())
+    return text.reason();
   decoder_result made = make_decoder(*name, *text);
   if (!made)
-    return unit_or_error::failure(made.error + (c.has_checks ? " (line N is column N - 1 of H_sparse)" : ""));
+    return reason(made.error + (c.has_checks ? " (line N is column N - 1 of H_sparse)" : ""));
   return unit_with(std::move(made.instance), c);
 }
 
 } // namespace
 
-or_error<std::string> read_whole_file(const std::string &path) {
+expected<std::string> read_whole_file(const std::string &path) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   std::string text;
@@ -150,20 +144,19 @@ or_error<std::string> read_whole_file(const std::string &path) {
   while (file.read(part, sizeof part), file.gcount() > 0) {
     text.append(part, static_cast<std::size_t>(file.gcount()));
     if (text.size() > kLargestFile)
-      return text_or_error::failure(path + ": the file has more than " + std::to_string(kLargestFile) + " bytes");
+      return reason(path + ": the file has more than " + std::to_string(kLargestFile) + " bytes");
   }
   if (!file.eof() || file.bad())
-    return text_or_error::failure(path + ": " + (errno != 0 ? std::strerror(errno) : "it cannot be read"));
+    return reason(path + ": " + (errno != 0 ? std::strerror(errno) : "it cannot be read"));
   return text;
 }
 
-or_error<std::vector<decoder_setup>> build_decoders(const server_config &config, const std::string &folder) {
+expected<std::vector<decoder_setup>> build_decoders(const server_config &config, const std::string &folder) {
   std::vector<decoder_setup> setups;
   for (const decoder_config &c : config.decoders) {
     auto unit = build(c, folder);
-    if (!unit)
-      return or_error<std::vector<decoder_setup>>::failure(c.place + " (id " + std::to_string(c.limits.id) +
-                                                           "): " + unit.error);
+    if (unit.failed())
+      return reason(c.place + " (id " + std::to_string(c.limits.id) + "): " + unit.text());
     setups.push_back({c.limits, std::move(*unit)});
   }
   return setups;

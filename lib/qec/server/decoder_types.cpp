@@ -18,15 +18,15 @@ constexpr foreign_type kForeign[] = {
 
 } // namespace
 
-or_error<decoder_type> decoder_type_of(std::string_view type) {
+expected<decoder_type> decoder_type_of(std::string_view type) {
   // A least-weight table gives the answer of these tables wherever they have one, if all errors are equally likely.
   if (type == "single_error_lut" || type == "multi_error_lut")
     return decoder_type{"lookup", true};
   for (const foreign_type &foreign : kForeign)
     if (type == foreign.type)
-      return or_error<decoder_type>::failure(std::string(foreign.instead));
+      return reason(std::string(foreign.instead));
   if (std::string refused = decoder_name_refusal(type); !refused.empty())
-    return or_error<decoder_type>::failure(std::move(refused));
+    return reason(std::move(refused));
   return decoder_type{std::string(type), false};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include <string>
 #include <string_view>
@@ -16,6 +16,6 @@ struct decoder_type {
 
 /// A name of docs/decoding.md, or the name of another server's decoder that has an equal here. Any other name is
 /// refused, with the type to use instead if the decoder is known.
-[[nodiscard]] or_error<decoder_type> decoder_type_of(std::string_view type);
+[[nodiscard]] expected<decoder_type> decoder_type_of(std::string_view type);
 
 } // namespace cudaq::qec::realtime

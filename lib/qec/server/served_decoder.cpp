@@ -37,7 +37,7 @@ std::string served_decoder::start(const answer_receiver &receiver, cudaq_wait_po
     rt::run_loop([this] { return turn(); }, [this] { return stop_requested_.load() != 0 && idle(); },
                  rt::idle_strategy(wait, kSleepNs));
   });
-  return started.text;
+  return started.text();
 }
 
 bool served_decoder::stop(clock::time_point deadline) {

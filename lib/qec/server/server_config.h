@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 #include "lib/qec/server/decoding_server.h"
 
 #include <cstdint>
@@ -34,13 +34,13 @@ struct server_config {
 };
 
 /// Reads a YAML text. An error names place, field, value, and what is accepted.
-[[nodiscard]] or_error<server_config> read_server_config(std::string_view text);
+[[nodiscard]] expected<server_config> read_server_config(std::string_view text);
 
 /// Makes the decoders. `folder`: where a relative dem_file begins. The error begins with the decoder's place.
-[[nodiscard]] or_error<std::vector<decoder_setup>> build_decoders(const server_config &config,
+[[nodiscard]] expected<std::vector<decoder_setup>> build_decoders(const server_config &config,
                                                                   const std::string &folder);
 
 /// Reads a whole file. The error names the path and the system's reason.
-[[nodiscard]] or_error<std::string> read_whole_file(const std::string &path);
+[[nodiscard]] expected<std::string> read_whole_file(const std::string &path);
 
 } // namespace cudaq::qec::realtime

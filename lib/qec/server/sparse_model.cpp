@@ -31,9 +31,9 @@ void append_targets(std::string &text, const char *kind, std::span<const std::ui
 
 } // namespace
 
-or_error<sparse_rows> read_sparse(std::span<const std::int64_t> values, std::uint64_t columns) {
+expected<sparse_rows> read_sparse(std::span<const std::int64_t> values, std::uint64_t columns) {
   const auto failure = [](std::size_t at, const std::string &what) {
-    return or_error<sparse_rows>::failure("element " + std::to_string(at) + what);
+    return reason("element " + std::to_string(at) + what);
   };
   sparse_rows out;
   std::vector<std::uint64_t> row;

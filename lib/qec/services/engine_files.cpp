@@ -105,11 +105,11 @@ struct saved_engine {
 /// Loads the engine of the file if it has this key.
 saved_engine load_saved(engine_maker &maker, const std::string &path, const engine_key &key) {
   const auto file = read_file(path);
-  if (!file)
-    return {nullptr, file.error};
+  if (file.failed())
+    return {nullptr, file.text()};
   const auto packed = unpack_engine(*file);
-  if (!packed)
-    return {nullptr, path + ": " + packed.error};
+  if (packed.failed())
+    return {nullptr, path + ": " + packed.text()};
   if (packed->key != key.text())
     return {nullptr, path + ": saved for " + packed->key + ", wanted for " + key.text()};
   try {
@@ -123,8 +123,8 @@ opened_engine open_serialized(engine_maker &maker, const std::string &path, std:
   if (!is_packed_engine(file))
     return {maker.load(file), engine_source::file, ""};
   const auto packed = unpack_engine(file);
-  if (!packed)
-    throw std::runtime_error(path + ": " + packed.error);
+  if (packed.failed())
+    throw std::runtime_error(path + ": " + packed.text());
   const std::string here = make_engine_key(maker, {}).machine();
   if (packed->key.rfind(here + kModel, 0) != 0)
     throw std::runtime_error(path + ": saved for " + packed->key + ", but this is " + here +
@@ -169,39 +169,37 @@ bool is_packed_engine(std::span<const std::uint8_t> file) noexcept {
   return file.size() >= sizeof(kMagic) && std::memcmp(file.data(), kMagic, sizeof(kMagic)) == 0;
 }
 
-or_error<packed_engine> unpack_engine(std::span<const std::uint8_t> file) {
-  using result = or_error<packed_engine>;
+expected<packed_engine> unpack_engine(std::span<const std::uint8_t> file) {
   file_header header;
   if (file.size() < sizeof(header) || !is_packed_engine(file))
-    return result::failure("the file is not a saved engine");
+    return reason("the file is not a saved engine");
   std::memcpy(&header, file.data(), sizeof(header));
   const std::size_t rest = file.size() - sizeof(header);
   if (header.zero != 0)
-    return result::failure("the saved engine is of a newer form; build it again");
+    return reason("the saved engine is of a newer form; build it again");
   if (header.key_bytes > rest || rest - header.key_bytes != header.engine_bytes)
-    return result::failure("the saved engine is cut off; build it again");
+    return reason("the saved engine is cut off; build it again");
   const auto key = file.subspan(sizeof(header), header.key_bytes);
   const auto serialized = file.subspan(sizeof(header) + header.key_bytes);
   if (fnv1a(serialized) != header.engine_hash)
-    return result::failure("the saved engine is damaged: its bytes do not fit its hash; build it again");
+    return reason("the saved engine is damaged: its bytes do not fit its hash; build it again");
   return packed_engine{std::string(key.begin(), key.end()), serialized};
 }
 
-or_error<std::vector<std::uint8_t>> read_file(const std::string &path) {
-  using result = or_error<std::vector<std::uint8_t>>;
+expected<std::vector<std::uint8_t>> read_file(const std::string &path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = in ? static_cast<std::streamoff>(in.tellg()) : 0;
   std::error_code ignored;
   if (!in || std::filesystem::is_directory(path, ignored))
-    return result::failure(in ? path + " is a folder, expected a file" : system_error_text("cannot open", path));
+    return reason(in ? path + " is a folder, expected a file" : system_error_text("cannot open", path));
   if (size <= 0)
-    return result::failure(path + " is empty");
+    return reason(path + " is empty");
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(size));
   in.seekg(0);
   in.read(reinterpret_cast<char *>(bytes.data()), size);
   if (!in)
-    return result::failure(system_error_text("cannot read", path));
+    return reason(system_error_text("cannot read", path));
   return bytes;
 }
 
@@ -214,8 +212,8 @@ std::string write_file_atomically(const std::string &path, std::span<const std::
 
 opened_engine open_engine(engine_maker &maker, const engine_files &files) {
   const auto model = read_file(files.model);
-  if (!model)
-    throw std::runtime_error(model.error);
+  if (model.failed())
+    throw std::runtime_error(model.text());
   if (!is_onnx(files.model)) {
     opened_engine opened = open_serialized(maker, files.model, *model);
     if (!files.save.empty())

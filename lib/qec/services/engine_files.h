@@ -3,7 +3,7 @@
 // Nothing here depends on TensorRT; tests replace the engine_maker.
 #pragma once
 
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include "cudaq/qec/realtime/inference_engine.h"
 
@@ -57,10 +57,10 @@ struct packed_engine {
   std::span<const std::uint8_t> serialized; ///< in the file's bytes
 };
 /// Errors: the reserved word is not 0, the file is cut off, or its bytes do not fit its hash.
-or_error<packed_engine> unpack_engine(std::span<const std::uint8_t> file);
+expected<packed_engine> unpack_engine(std::span<const std::uint8_t> file);
 
 /// Reads the whole file. Errors name the path and the system's reason; an empty file is an error.
-or_error<std::vector<std::uint8_t>> read_file(const std::string &path);
+expected<std::vector<std::uint8_t>> read_file(const std::string &path);
 /// A reader of `path` sees the old file or the whole new file, also if several processes write it at the same time or
 /// one of them dies. Returns the system's error, or an empty string.
 std::string write_file_atomically(const std::string &path, std::span<const std::uint8_t> bytes);

@@ -12,11 +12,11 @@ namespace {
 constexpr char kGpuRoce[] = "libcudaq-realtime-bridge-gpu-roce.so";
 constexpr char kVariable[] = "CUDAQ_REALTIME_BRIDGE_LIB";
 
-status_or_reason invalid(const char *text) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s", text); }
+expected<> invalid(const char *text) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s", text); }
 
-status_or_reason null_argument(const char *name) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name); }
+expected<> null_argument(const char *name) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", name); }
 
-status_or_reason check_create(const cudaq_realtime_bridge_handle_t *out_handle, int argc, char *const *argv) {
+expected<> check_create(const cudaq_realtime_bridge_handle_t *out_handle, int argc, char *const *argv) {
   if (out_handle == nullptr)
     return null_argument("out_handle");
   if (argc < 0)
@@ -45,25 +45,24 @@ private:
   cudaq_realtime_bridge_handle_t handle_;
 };
 
-status_or_reason create_from(cudaq_realtime_bridge_handle_t *out_handle, const std::string &library, int argc,
-                             char **argv) {
+expected<> create_from(cudaq_realtime_bridge_handle_t *out_handle, const std::string &library, int argc, char **argv) {
   void *opened = nullptr;
-  if (status_or_reason failed = open_library(library, opened))
-    return failed;
+  if (expected<> result = open_library(library, opened); result.failed())
+    return result;
   const provider_table *table = nullptr;
-  if (status_or_reason bad = bridge_registry::library_of(opened).table(short_name(library), table))
-    return bad;
+  if (expected<> result = bridge_registry::library_of(opened).table(short_name(library), table); result.failed())
+    return result;
   const auto instance = std::make_shared<bridge_instance>(library, *table);
   new_handle handle(instance);
-  if (status_or_reason failed = instance->create(argc, argv))
-    return failed;
+  if (expected<> result = instance->create(argc, argv); result.failed())
+    return result;
   *out_handle = handle.keep();
   return {};
 }
 
 /// Calls a function of the instance that a handle names.
 template <class Function>
-status_or_reason with(cudaq_realtime_bridge_handle_t handle, Function &&function) {
+expected<> with(cudaq_realtime_bridge_handle_t handle, Function &&function) {
   if (handle == nullptr)
     return null_argument("handle");
   const std::shared_ptr<bridge_instance> instance = bridge_registry::find(handle);
@@ -81,9 +80,9 @@ extern "C" {
 
 cudaq_status_t cudaq_bridge_create(cudaq_realtime_bridge_handle_t *out_handle,
                                    cudaq_realtime_bridge_provider_t provider, int argc, char **argv) {
-  return guarded(__func__, [&]() -> status_or_reason {
-    if (status_or_reason bad = check_create(out_handle, argc, argv))
-      return bad;
+  return guarded(__func__, [&]() -> expected<> {
+    if (expected<> result = check_create(out_handle, argc, argv); result.failed())
+      return result;
     switch (number_in(provider)) {
     case CUDAQ_PROVIDER_GPU_ROCE:
       return create_from(out_handle, kGpuRoce, argc, argv);
@@ -106,9 +105,9 @@ cudaq_status_t cudaq_bridge_create(cudaq_realtime_bridge_handle_t *out_handle,
 
 cudaq_status_t cudaq_bridge_create_from_library(cudaq_realtime_bridge_handle_t *out_handle, const char *library,
                                                 int argc, char **argv) {
-  return guarded(__func__, [&]() -> status_or_reason {
-    if (status_or_reason bad = check_create(out_handle, argc, argv))
-      return bad;
+  return guarded(__func__, [&]() -> expected<> {
+    if (expected<> result = check_create(out_handle, argc, argv); result.failed())
+      return result;
     if (library == nullptr)
       return null_argument("library");
     if (*library == 0)
@@ -120,10 +119,10 @@ cudaq_status_t cudaq_bridge_create_from_library(cudaq_realtime_bridge_handle_t *
 cudaq_status_t cudaq_bridge_destroy(cudaq_realtime_bridge_handle_t handle) {
   return guarded(__func__, [&] {
     return with(handle, [&](bridge_instance &i) {
-      status_or_reason failed = i.destroy();
-      if (!failed)
+      expected<> result = i.destroy();
+      if (result.ok())
         bridge_registry::remove(handle);
-      return failed;
+      return result;
     });
   });
 }
@@ -131,7 +130,7 @@ cudaq_status_t cudaq_bridge_destroy(cudaq_realtime_bridge_handle_t handle) {
 cudaq_status_t cudaq_bridge_get_transport_context(cudaq_realtime_bridge_handle_t handle,
                                                   cudaq_realtime_transport_context_t context_type, void *out) {
   return guarded(__func__, [&] {
-    return with(handle, [&](bridge_instance &i) {
+    return with(handle, [&](bridge_instance &i) -> expected<> {
       const int type = number_in(context_type);
       if (type != RING_BUFFER && type != UNIFIED)
         return make_reason(CUDAQ_ERR_INVALID_ARG, "context_type is %d, allowed: 0 (RING_BUFFER), 1 (UNIFIED)", type);
@@ -190,7 +189,7 @@ cudaq_status_t cudaq_bridge_get_ring_geometry(cudaq_realtime_bridge_handle_t han
 
 cudaq_status_t cudaq_bridge_set_function_table(cudaq_realtime_bridge_handle_t handle,
                                                const cudaq_function_table_t *table) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (table == nullptr || table->entries == nullptr)
       return null_argument(table == nullptr ? "table" : "table->entries");
     if (table->count == 0)

@@ -20,15 +20,15 @@ class bridge_instance::exclusive {
 public:
   /// Takes the right, and releases the lock, if the state is one of `allowed`.
   exclusive(bridge_instance &of, std::unique_lock<std::mutex> lock, const char *entry, std::uint32_t allowed)
-      : of_(of), refused_(of.refused(allowed)) {
-    if (refused_)
+      : of_(of), result_(of.check_allowed(allowed)) {
+    if (result_.failed())
       return;
     of.running_entry_ = entry;
     lock.unlock();
     of.thread_.join_until(steady_clock::time_point::max()); // an attempt to connect has ended: this does not wait
   }
   ~exclusive() {
-    if (refused_)
+    if (result_.failed())
       return;
     const std::lock_guard lock(of_.mutex_);
     of_.running_entry_ = nullptr;
@@ -36,7 +36,7 @@ public:
   exclusive(const exclusive &) = delete;
   exclusive &operator=(const exclusive &) = delete;
 
-  const status_or_reason &refused() const { return refused_; }
+  const expected<> &result() const { return result_; }
   /// No other call changes it.
   bridge_state state() const { return of_.state_; }
   void enter(bridge_state state) {
@@ -47,7 +47,7 @@ public:
 
 private:
   bridge_instance &of_;
-  const status_or_reason refused_;
+  const expected<> result_;
 };
 
 } // namespace cudaq::realtime::detail

@@ -41,7 +41,7 @@ private:
 
 } // namespace
 
-status_or_reason bridge_instance::reason_of(const char *entry, int returned) const {
+expected<> bridge_instance::reason_of(const char *entry, int returned) const {
   if (returned == CUDAQ_OK)
     return {};
   if (returned < 0 || returned > CUDAQ_ERR_STATE)
@@ -54,7 +54,7 @@ status_or_reason bridge_instance::reason_of(const char *entry, int returned) con
   return make_reason(status, "provider %s: %s returned %s", name_.c_str(), entry, cudaq_status_string(status));
 }
 
-status_or_reason bridge_instance::refused(std::uint32_t allowed) const {
+expected<> bridge_instance::check_allowed(std::uint32_t allowed) const {
   if (in(bridge_state::destroyed))
     return make_reason(CUDAQ_ERR_INVALID_ARG, "the handle is destroyed");
   if (running_entry_ != nullptr)
@@ -79,7 +79,7 @@ bool bridge_instance::wait(std::unique_lock<std::mutex> &lock, steady_clock::tim
 
 // ------------------------------------------------------------------ create, launch, destroy --
 
-status_or_reason bridge_instance::create(int argc, char **argv) {
+expected<> bridge_instance::create(int argc, char **argv) {
   // The provider may change the strings and their order (getopt does).
   std::vector<std::string> strings(argv, argv + argc);
   std::vector<char *> pointers;
@@ -88,11 +88,11 @@ status_or_reason bridge_instance::create(int argc, char **argv) {
   pointers.push_back(nullptr);
 
   exclusive use(*this, std::unique_lock(mutex_), "create", only(bridge_state::creating));
-  if (use.refused())
-    return use.refused();
+  if (use.result().failed())
+    return use.result();
   cudaq_realtime_bridge_handle_t made = nullptr;
-  if (status_or_reason failed = call("create", table_.entries.create, &made, argc, pointers.data()))
-    return failed;
+  if (expected<> result = call("create", table_.entries.create, &made, argc, pointers.data()); result.failed())
+    return result;
   if (made == nullptr)
     return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: create returned CUDAQ_OK, but stored no handle",
                        name_.c_str());
@@ -101,43 +101,43 @@ status_or_reason bridge_instance::create(int argc, char **argv) {
   return {};
 }
 
-status_or_reason bridge_instance::launch() {
+expected<> bridge_instance::launch() {
   exclusive use(*this, std::unique_lock(mutex_), "launch", only(bridge_state::connected));
-  if (use.refused())
-    return use.refused();
-  if (status_or_reason failed = call("launch", table_.entries.launch, handle_))
-    return failed;
+  if (use.result().failed())
+    return use.result();
+  if (expected<> result = call("launch", table_.entries.launch, handle_); result.failed())
+    return result;
   use.enter(bridge_state::launched);
   return {};
 }
 
-status_or_reason bridge_instance::destroy() {
+expected<> bridge_instance::destroy() {
   exclusive use(*this, std::unique_lock(mutex_), "destroy", kAtRest);
-  if (use.refused())
-    return use.refused();
+  if (use.result().failed())
+    return use.result();
   const bool may_run = use.state() == bridge_state::connected || use.state() == bridge_state::launched;
   if (may_run && !disconnect_failed_) {
     disconnect_failed_ = true;
-    if (status_or_reason failed = call("disconnect", table_.entries.disconnect, handle_))
-      return failed;
+    if (expected<> result = call("disconnect", table_.entries.disconnect, handle_); result.failed())
+      return result;
     use.enter(bridge_state::disconnected);
   }
-  if (status_or_reason failed = call("destroy", table_.entries.destroy, handle_))
-    return failed;
+  if (expected<> result = call("destroy", table_.entries.destroy, handle_); result.failed())
+    return result;
   use.enter(bridge_state::destroyed);
   return {};
 }
 
 // ------------------------------------------------------------------------ connect, disconnect --
 
-status_or_reason bridge_instance::connect(steady_clock::time_point deadline) {
+expected<> bridge_instance::connect(steady_clock::time_point deadline) {
   std::unique_lock lock(mutex_);
   const bool at_rest = in(bridge_state::created) || in(bridge_state::connected);
   if (at_rest && not_reported_ && running_entry_ == nullptr)
     return result_of_connect();
   if (!in(bridge_state::connecting)) {
-    if (status_or_reason no = refused(only(bridge_state::created)))
-      return no;
+    if (expected<> result = check_allowed(only(bridge_state::created)); result.failed())
+      return result;
     state_ = bridge_state::connecting;
     under_way_ = true;
     body_ended_ = start_returned_ = cancel_accepted_ = gave_up_ = false;
@@ -154,11 +154,11 @@ status_or_reason bridge_instance::connect(steady_clock::time_point deadline) {
   return result_of_connect();
 }
 
-status_or_reason bridge_instance::result_of_connect() {
+expected<> bridge_instance::result_of_connect() {
   switch (state_) {
   case bridge_state::created:
     not_reported_ = false;
-    return outcome_;
+    return connect_result_;
   case bridge_state::connected:
   case bridge_state::launched:
     not_reported_ = false;
@@ -173,27 +173,27 @@ status_or_reason bridge_instance::result_of_connect() {
 
 void bridge_instance::start_attempt() {
   thread_.join_until(steady_clock::time_point::max()); // of an earlier attempt, which has ended
-  status_or_reason refused;
+  expected<> result;
   try {
-    refused = thread_.start("cudaq-connect", {}, [this] { run_attempt(); });
+    result = thread_.start("cudaq-connect", {}, [this] { run_attempt(); });
   } catch (const std::exception &) {
-    refused = {CUDAQ_ERR_INTERNAL, kOutOfMemory};
+    result = {CUDAQ_ERR_INTERNAL, kOutOfMemory};
   }
   const std::lock_guard lock(mutex_);
   start_returned_ = true;
-  if (refused) {
-    outcome_ = std::move(refused);
+  if (result.failed()) {
+    connect_result_ = std::move(result);
     body_ended_ = true;
   }
   attempt_ended();
 }
 
 void bridge_instance::run_attempt() {
-  status_or_reason outcome =
+  expected<> result =
       make_reason(CUDAQ_ERR_INTERNAL, "provider %s: connect ended its thread (pthread_exit)", name_.c_str());
   const at_exit end([&] {
     const std::lock_guard lock(mutex_);
-    outcome_ = std::move(outcome);
+    connect_result_ = std::move(result);
     body_ended_ = true;
     attempt_ended();
   });
@@ -201,11 +201,11 @@ void bridge_instance::run_attempt() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return cancel_accepted_ || !in(bridge_state::cancelling); });
     if (cancel_accepted_) {
-      outcome = make_reason(CUDAQ_ERR_STATE, "disconnect came before connect was called");
+      result = make_reason(CUDAQ_ERR_STATE, "disconnect came before connect was called");
       return;
     }
   }
-  outcome = call("connect", table_.entries.connect, handle_);
+  result = call("connect", table_.entries.connect, handle_);
 }
 
 void bridge_instance::attempt_ended() {
@@ -217,7 +217,7 @@ void bridge_instance::attempt_ended() {
 
 void bridge_instance::settle() {
   if (in(bridge_state::connecting)) {
-    state_ = outcome_ ? bridge_state::created : bridge_state::connected;
+    state_ = connect_result_.failed() ? bridge_state::created : bridge_state::connected;
     not_reported_ = true;
   } else if (in(bridge_state::cancelling) && cancel_accepted_) {
     state_ = bridge_state::disconnected;
@@ -225,29 +225,29 @@ void bridge_instance::settle() {
   changed_.notify_all();
 }
 
-status_or_reason bridge_instance::cancel_attempt(std::unique_lock<std::mutex> &lock) {
+expected<> bridge_instance::cancel_attempt(std::unique_lock<std::mutex> &lock) {
   state_ = bridge_state::cancelling;
   gave_up_ = false;
-  status_or_reason failed = {CUDAQ_ERR_INTERNAL, "unwound"}; // if disconnect ends its thread: no caller reads the text
+  expected<> result = {CUDAQ_ERR_INTERNAL, "unwound"}; // if disconnect ends its thread: no caller reads the text
   const at_exit resolve([&] {
     lock.lock();
-    cancel_accepted_ = !failed;
-    if (failed)
+    cancel_accepted_ = result.ok();
+    if (result.failed())
       state_ = bridge_state::connecting;
     if (!under_way_)
       settle();
     changed_.notify_all();
   });
   lock.unlock();
-  failed = call("disconnect", table_.entries.disconnect, handle_);
-  return failed;
+  result = call("disconnect", table_.entries.disconnect, handle_);
+  return result;
 }
 
-status_or_reason bridge_instance::disconnect() {
+expected<> bridge_instance::disconnect() {
   std::unique_lock lock(mutex_);
   if (in(bridge_state::connecting))
-    if (status_or_reason failed = cancel_attempt(lock))
-      return failed;
+    if (expected<> result = cancel_attempt(lock); result.failed())
+      return result;
   if (in(bridge_state::cancelling)) {
     wait(lock, steady_clock::now() + kCancelGrace, [this] { return !in(bridge_state::cancelling); });
     if (in(bridge_state::cancelling)) {
@@ -268,11 +268,11 @@ status_or_reason bridge_instance::disconnect() {
     return {};
   }
   exclusive use(*this, std::move(lock), "disconnect", bridge_state::connected | bridge_state::launched);
-  if (use.refused())
-    return use.refused();
+  if (use.result().failed())
+    return use.result();
   disconnect_failed_ = true;
-  if (status_or_reason failed = call("disconnect", table_.entries.disconnect, handle_))
-    return failed;
+  if (expected<> result = call("disconnect", table_.entries.disconnect, handle_); result.failed())
+    return result;
   disconnect_failed_ = false;
   use.enter(bridge_state::disconnected);
   return {};

@@ -61,18 +61,18 @@ public:
   bridge_instance &operator=(const bridge_instance &) = delete;
 
   /// The first call. The provider gets a copy of the arguments, with a NULL after them.
-  status_or_reason create(int argc, char **argv);
-  status_or_reason connect(steady_clock::time_point deadline);
-  status_or_reason launch();
-  status_or_reason disconnect();
+  expected<> create(int argc, char **argv);
+  expected<> connect(steady_clock::time_point deadline);
+  expected<> launch();
+  expected<> disconnect();
   /// The last call if it succeeds.
-  status_or_reason destroy();
+  expected<> destroy();
 
-  status_or_reason get_transport_context(cudaq_realtime_transport_context_t type, void *out);
-  status_or_reason get_cpu_dataplane(cudaq_cpu_dataplane_t *out);
-  status_or_reason get_endpoint_info(char *buffer, std::size_t length);
-  status_or_reason get_ring_geometry(std::uint32_t *num_slots, std::uint32_t *slot_size);
-  status_or_reason set_function_table(const cudaq_function_table_t *table);
+  expected<> get_transport_context(cudaq_realtime_transport_context_t type, void *out);
+  expected<> get_cpu_dataplane(cudaq_cpu_dataplane_t *out);
+  expected<> get_endpoint_info(char *buffer, std::size_t length);
+  expected<> get_ring_geometry(std::uint32_t *num_slots, std::uint32_t *slot_size);
+  expected<> set_function_table(const cudaq_function_table_t *table);
 
   /// How long disconnect waits for a connect that it has cancelled.
   static constexpr std::chrono::seconds kCancelGrace{5};
@@ -82,26 +82,26 @@ private:
   class exclusive;
 
   template <class... Parameters, class... Arguments>
-  status_or_reason call(const char *entry, cudaq_status_t (*function)(Parameters...), Arguments... arguments) const {
+  expected<> call(const char *entry, cudaq_status_t (*function)(Parameters...), Arguments... arguments) const {
     return without_exceptions(name_, entry, [&] {
       const cudaq_status_t status = function(arguments...);
       return reason_of(entry, number_in(status));
     });
   }
-  status_or_reason reason_of(const char *entry, int returned) const;
-  status_or_reason since_version(int version, bool present, const char *entry) const;
+  expected<> reason_of(const char *entry, int returned) const;
+  expected<> since_version(int version, bool present, const char *entry) const;
 
   // All below: mutex_ is held.
   bool in(bridge_state state) const { return state_ == state; }
-  status_or_reason refused(std::uint32_t allowed) const;
+  expected<> check_allowed(std::uint32_t allowed) const;
   void attempt_ended();
   void settle();
-  status_or_reason result_of_connect();
+  expected<> result_of_connect();
 
   // Without mutex_.
   void start_attempt();
   void run_attempt();
-  status_or_reason cancel_attempt(std::unique_lock<std::mutex> &lock);
+  expected<> cancel_attempt(std::unique_lock<std::mutex> &lock);
   bool wait(std::unique_lock<std::mutex> &lock, steady_clock::time_point deadline, const std::function<bool()> &done);
 
   const std::string name_;
@@ -122,7 +122,7 @@ private:
   bool not_reported_ = false;    ///< its result
   bool cancel_accepted_ = false; ///< the provider's disconnect has returned CUDAQ_OK
   bool gave_up_ = false;         ///< a disconnect has waited for kCancelGrace
-  status_or_reason outcome_;
+  expected<> connect_result_;
 };
 
 } // namespace cudaq::realtime::detail

@@ -52,7 +52,7 @@ std::string short_name(const std::string &library) {
   return library.size() <= kMost ? library : "..." + library.substr(library.size() - kMost);
 }
 
-status_or_reason open_library(const std::string &name, void *&out) {
+expected<> open_library(const std::string &name, void *&out) {
   out = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (out != nullptr)
     return {};
@@ -61,7 +61,7 @@ status_or_reason open_library(const std::string &name, void *&out) {
                      text != nullptr ? text : "the dynamic linker gives no reason", hint_of(name));
 }
 
-status_or_reason provider_library::table(const std::string &name, const provider_table *&out) {
+expected<> provider_library::table(const std::string &name, const provider_table *&out) {
   // dlsym waits for the dynamic linker's lock: its owner may be in a library's constructor, and wait for the mutex.
   const auto getter =
       reinterpret_cast<cudaq_realtime_get_bridge_interface_fn_t>(dlsym(handle_, CUDAQ_REALTIME_BRIDGE_GETTER));
@@ -69,8 +69,8 @@ status_or_reason provider_library::table(const std::string &name, const provider
       reinterpret_cast<cudaq_realtime_get_bridge_error_fn_t>(dlsym(handle_, CUDAQ_REALTIME_BRIDGE_ERROR_GETTER));
   const std::lock_guard lock(mutex_);
   if (!complete_) {
-    if (status_or_reason bad = read(name, getter))
-      return bad;
+    if (expected<> result = read(name, getter); result.failed())
+      return result;
     table_.error_text = error_getter;
     complete_ = true;
   }
@@ -78,17 +78,19 @@ status_or_reason provider_library::table(const std::string &name, const provider
   return {};
 }
 
-status_or_reason provider_library::read(const std::string &name, cudaq_realtime_get_bridge_interface_fn_t getter) {
+expected<> provider_library::read(const std::string &name, cudaq_realtime_get_bridge_interface_fn_t getter) {
   if (getter == nullptr)
     return make_reason(CUDAQ_ERR_INTERNAL,
                        "%s exports no function " CUDAQ_REALTIME_BRIDGE_GETTER ": it is no provider of a transport",
                        name.c_str());
   const table_t *given = nullptr;
-  if (status_or_reason thrown = without_exceptions(name, CUDAQ_REALTIME_BRIDGE_GETTER, [&]() -> status_or_reason {
-        given = getter();
-        return {};
-      }))
-    return thrown;
+  if (expected<> result = without_exceptions(name, CUDAQ_REALTIME_BRIDGE_GETTER,
+                                             [&]() -> expected<> {
+                                               given = getter();
+                                               return {};
+                                             });
+      result.failed())
+    return result;
   if (given == nullptr)
     return make_reason(CUDAQ_ERR_INTERNAL, "provider %s: " CUDAQ_REALTIME_BRIDGE_GETTER " returned NULL", name.c_str());
   const int version = given->version;

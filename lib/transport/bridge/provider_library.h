@@ -32,10 +32,10 @@ public:
   /// Gets the table, checks it and copies it: later changes of the provider's struct have no effect. The getter is
   /// called until it has succeeded once, by one thread at a time; the others wait. `name` is for the texts. *out is
   /// valid as long as this object.
-  status_or_reason table(const std::string &name, const provider_table *&out);
+  expected<> table(const std::string &name, const provider_table *&out);
 
 private:
-  status_or_reason read(const std::string &name, cudaq_realtime_get_bridge_interface_fn_t getter);
+  expected<> read(const std::string &name, cudaq_realtime_get_bridge_interface_fn_t getter);
 
   void *const handle_;
   std::mutex mutex_; ///< held while the getter runs
@@ -45,7 +45,7 @@ private:
 
 /// Opens a library by the rules of dlopen. `name` is a path if it has a slash, else a file name that the dynamic linker
 /// searches for.
-status_or_reason open_library(const std::string &name, void *&out);
+expected<> open_library(const std::string &name, void *&out);
 
 /// The name of a library for a text: at most its last 160 characters.
 std::string short_name(const std::string &library);
@@ -53,7 +53,7 @@ std::string short_name(const std::string &library);
 /// Calls a function of a provider. Returns its reason if it throws. A forced unwinding (pthread_exit in the function)
 /// goes on.
 template <class Function>
-status_or_reason without_exceptions(const std::string &name, const char *entry, Function &&function) {
+expected<> without_exceptions(const std::string &name, const char *entry, Function &&function) {
   try {
     return function();
   } catch (abi::__forced_unwind &) {

@@ -23,7 +23,7 @@ cudaq_rx_status_t cpu_roce_dataplane::poll(std::uint32_t &slot) {
   return CUDAQ_RX_READY;
 }
 
-status_or_reason cpu_roce_dataplane::publish(std::uint32_t slot) {
+expected<> cpu_roce_dataplane::publish(std::uint32_t slot) {
   const auto at = std::find(taken_.begin(), taken_.end(), slot);
   if (at == taken_.end())
     return make_reason(CUDAQ_ERR_INVALID_ARG, "slot %u: the loop does not have it", slot);
@@ -35,7 +35,7 @@ status_or_reason cpu_roce_dataplane::publish(std::uint32_t slot) {
 
 void cpu_roce_dataplane::take_back_dropped() {
   std::erase_if(taken_, [this](std::uint32_t slot) {
-    return load_acquire(exchange_.rx_flag(slot)) == 0 && !exchange_.drop(slot);
+    return load_acquire(exchange_.rx_flag(slot)) == 0 && exchange_.drop(slot).ok();
   });
 }
 

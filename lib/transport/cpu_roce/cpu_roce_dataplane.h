@@ -15,7 +15,7 @@ public:
   }
 
   cudaq_rx_status_t poll(std::uint32_t &slot);
-  status_or_reason publish(std::uint32_t slot);
+  expected<> publish(std::uint32_t slot);
 
 private:
   void take_back_dropped();

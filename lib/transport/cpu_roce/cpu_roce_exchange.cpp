@@ -251,16 +251,16 @@ void cpu_roce_exchange::refuse_overwritten(std::uint32_t slot) {
 
 // --- answers ---
 
-status_or_reason cpu_roce_exchange::check_taken(std::uint32_t slot) const {
+expected<> cpu_roce_exchange::check_taken(std::uint32_t slot) const {
   if (slot < slots_.size() && slots_[slot].in == phase::taken)
     return {};
   return make_reason(CUDAQ_ERR_INVALID_ARG, "slot %u: the loop does not have it", slot);
 }
 
-status_or_reason cpu_roce_exchange::answer(std::uint32_t slot, std::int32_t status) {
+expected<> cpu_roce_exchange::answer(std::uint32_t slot, std::int32_t status) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (status_or_reason refused = check_taken(slot))
-    return refused;
+  if (expected<> result = check_taken(slot); result.failed())
+    return result;
   if (up() && launched_)
     reap(); // it may have been overwritten meanwhile
   if (!up()) {
@@ -275,10 +275,10 @@ status_or_reason cpu_roce_exchange::answer(std::uint32_t slot, std::int32_t stat
   return {};
 }
 
-status_or_reason cpu_roce_exchange::drop(std::uint32_t slot) {
+expected<> cpu_roce_exchange::drop(std::uint32_t slot) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (status_or_reason refused = check_taken(slot))
-    return refused;
+  if (expected<> result = check_taken(slot); result.failed())
+    return result;
   if (up()) {
     counters_.unanswered.bump();
     receive_again();

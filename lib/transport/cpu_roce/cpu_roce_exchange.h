@@ -69,9 +69,9 @@ public:
   /// The slot of a request that has arrived; the dispatcher has it until answer or drop.
   std::optional<std::uint32_t> poll();
   /// Sends the frame in TX slot `slot`, or `status` if it is not 0. After it, the slot is the peer's.
-  status_or_reason answer(std::uint32_t slot, std::int32_t status = 0);
+  expected<> answer(std::uint32_t slot, std::int32_t status = 0);
   /// The dispatcher has dropped the request.
-  status_or_reason drop(std::uint32_t slot);
+  expected<> drop(std::uint32_t slot);
 
   /// Refusals that may wait to be sent at the same time.
   static constexpr std::uint32_t kRefusals = 16;
@@ -108,7 +108,7 @@ private:
   void free_slot(std::uint32_t slot);
   void break_connection(const char *reason);
   void forget();
-  status_or_reason check_taken(std::uint32_t slot) const;
+  expected<> check_taken(std::uint32_t slot) const;
   std::uint8_t *tx_slot(std::uint32_t slot) const { return ring_.tx_data_host + slot * ring_.tx_stride_sz; }
   std::uint8_t *refusal(std::uint32_t i) { return refusals_.data() + std::size_t{i} * options_.frame_size; }
 

@@ -27,11 +27,12 @@ cpu_roce_instance::~cpu_roce_instance() {
     (void)cpu_roce_instance::disconnect();
 }
 
-status_or_reason cpu_roce_instance::open(const cpu_roce_options &options, const port_opener &open_port) {
+expected<> cpu_roce_instance::open(const cpu_roce_options &options, const port_opener &open_port) {
   // Peers see the first slot at address 0: libibverbs wants the same place in a page.
-  if (status_or_reason refused = allocate(options.num_slots, options.slot_size, options.pinned_rings,
-                                          static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE))))
-    return refused;
+  if (expected<> result = allocate(options.num_slots, options.slot_size, options.pinned_rings,
+                                   static_cast<std::uint32_t>(sysconf(_SC_PAGESIZE)));
+      result.failed())
+    return result;
   exchange_ = std::make_unique<cpu_roce_exchange>(options, ring());
   rdma_port_options wanted;
   wanted.device = options.device;
@@ -42,11 +43,11 @@ status_or_reason cpu_roce_instance::open(const cpu_roce_options &options, const 
   wanted.frame_size = options.frame_size;
   wanted.receives = exchange_->most_receives();
   wanted.sends = exchange_->most_sends();
-  if (status_or_reason refused = open_port(wanted, exchange_->memory(), port_))
-    return refused;
-  if (status_or_reason refused =
-          options.sensor_bridge ? start_bridge() : rendezvous_.open(options.listen_ip, options.port))
-    return refused;
+  if (expected<> result = open_port(wanted, exchange_->memory(), port_); result.failed())
+    return result;
+  if (expected<> result = options.sensor_bridge ? start_bridge() : rendezvous_.open(options.listen_ip, options.port);
+      result.failed())
+    return result;
   if (options.unified)
     dataplane_ = std::make_unique<cpu_roce_dataplane>(*exchange_);
   else
@@ -73,23 +74,23 @@ void cpu_roce_instance::write_endpoint() {
 
 // --- peers ---
 
-status_or_reason cpu_roce_instance::start_bridge() {
+expected<> cpu_roce_instance::start_bridge() {
   const cpu_roce_options &o = exchange_->options();
   std::unique_ptr<rdma_queue_pair> pair;
-  if (status_or_reason refused = port_->make_queue_pair(pair))
-    return refused;
-  if (status_or_reason refused = pair->start({o.remote_qp, o.peer_address}, exchange_->most_receives()))
-    return refused;
+  if (expected<> result = port_->make_queue_pair(pair); result.failed())
+    return result;
+  if (expected<> result = pair->start({o.remote_qp, o.peer_address}, exchange_->most_receives()); result.failed())
+    return result;
   bridge_qp_ = pair->number();
   exchange_->attach(std::move(pair));
   return {};
 }
 
-status_or_reason cpu_roce_instance::connect() {
+expected<> cpu_roce_instance::connect() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (!stopped_ && connector_.ended())
-    if (status_or_reason refused = connector_.start("cudaq-roce-link", {}, [this] { connect_peers(); }))
-      return refused;
+    if (expected<> result = connector_.start("cudaq-roce-link", {}, [this] { connect_peers(); }); result.failed())
+      return result;
   const bool bridge = exchange_->options().sensor_bridge;
   changed_.wait(lock, [&] { return bridge || linked_ || stopped_; });
   if (stopped_)
@@ -108,9 +109,9 @@ void cpu_roce_instance::connect_peers() {
   rendezvous_.serve(hooks);
 }
 
-std::optional<rendezvous_numbers> cpu_roce_instance::refuse(const status_or_reason &reason) {
+std::optional<rendezvous_numbers> cpu_roce_instance::refuse(const expected<> &result) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  last_refusal_ = reason.text;
+  last_refusal_ = result.text();
   return {};
 }
 
@@ -121,11 +122,11 @@ std::optional<rendezvous_numbers> cpu_roce_instance::take(const rendezvous_numbe
           steady_clock::now() + kHandOverTime, [this] { return rendezvous_.stopped(); }, pair))
     return refuse({CUDAQ_ERR_STATE, "requests of the peer before it are executed still"});
   pair.reset();
-  if (const status_or_reason refused = port_->make_queue_pair(pair))
-    return refuse(refused);
+  if (const expected<> result = port_->make_queue_pair(pair); result.failed())
+    return refuse(result);
   // Before the reply: the first message may come as soon as the caller has it.
-  if (const status_or_reason refused = pair->start({caller.qp, caller.address}, exchange_->most_receives()))
-    return refuse(refused);
+  if (const expected<> result = pair->start({caller.qp, caller.address}, exchange_->most_receives()); result.failed())
+    return refuse(result);
   const std::uint32_t number = pair->number();
   exchange_->attach(std::move(pair));
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -152,21 +153,21 @@ void cpu_roce_instance::repair_bridge() {
       continue;
     if (!pair && !exchange_->take_back(steady_clock::now() + kHandOverTime, stopped, pair))
       continue;
-    if (!pair->start({o.remote_qp, o.peer_address}, exchange_->most_receives()))
+    if (pair->start({o.remote_qp, o.peer_address}, exchange_->most_receives()).ok())
       exchange_->attach(std::move(pair));
   }
 }
 
 // --- launch and end ---
 
-status_or_reason cpu_roce_instance::launch() {
+expected<> cpu_roce_instance::launch() {
   if (pump_)
     return pump_->launch();
   exchange_->launch();
   return {};
 }
 
-status_or_reason cpu_roce_instance::disconnect() {
+expected<> cpu_roce_instance::disconnect() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopped_ = true;
@@ -176,8 +177,8 @@ status_or_reason cpu_roce_instance::disconnect() {
   if (!connector_.join_until(deadline_after(kJoinTimeNs)))
     return make_reason(CUDAQ_ERR_TIMEOUT, "the thread that connects peers did not end: the adapter looks for one");
   if (pump_)
-    if (status_or_reason refused = pump_->disconnect())
-      return refused;
+    if (expected<> result = pump_->disconnect(); result.failed())
+      return result;
   exchange_->disconnect();
   return {};
 }

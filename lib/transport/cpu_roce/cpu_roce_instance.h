@@ -14,7 +14,7 @@ namespace cudaq::realtime::detail {
 
 /// Opens a port of an adapter; open_ibverbs_port, or a test's.
 using port_opener =
-    std::function<status_or_reason(const rdma_port_options &, const rdma_memory &, std::unique_ptr<rdma_port> &)>;
+    std::function<expected<>(const rdma_port_options &, const rdma_memory &, std::unique_ptr<rdma_port> &)>;
 
 class cpu_roce_instance final : public provider_instance {
 public:
@@ -22,22 +22,22 @@ public:
   ~cpu_roce_instance() override;
 
   /// With hsb_fpga the sensor bridge may send from now on; with rendezvous a caller may connect.
-  status_or_reason open(const cpu_roce_options &options, const port_opener &open_port);
+  expected<> open(const cpu_roce_options &options, const port_opener &open_port);
 
   /// rendezvous: waits for the first caller. Starts the thread that connects later ones.
-  status_or_reason connect() override;
-  status_or_reason launch() override;
-  status_or_reason disconnect() override;
+  expected<> connect() override;
+  expected<> launch() override;
+  expected<> disconnect() override;
   bool unified() const override { return dataplane_ != nullptr; }
   cudaq_cpu_dataplane_t dataplane() override;
   const cpu_roce_counters &counters() const { return exchange_->counters(); }
 
 private:
   void write_endpoint();
-  status_or_reason start_bridge();
+  expected<> start_bridge();
   void connect_peers();
   std::optional<rendezvous_numbers> take(const rendezvous_numbers &caller);
-  std::optional<rendezvous_numbers> refuse(const status_or_reason &reason);
+  std::optional<rendezvous_numbers> refuse(const expected<> &reason);
   void repair_bridge();
 
   std::unique_ptr<cpu_roce_exchange> exchange_;

@@ -15,7 +15,7 @@ constexpr std::uint32_t kMostSlotBytes = 1u << 20;
 constexpr std::uint64_t kMostRingBytes = std::uint64_t{1} << 30;
 constexpr std::uint32_t k24Bits = (1u << 24) - 1;
 
-status_or_reason address_of(const char *option, const std::string &text, std::uint32_t &out) {
+expected<> address_of(const char *option, const std::string &text, std::uint32_t &out) {
   in_addr address{};
   if (inet_pton(AF_INET, text.c_str(), &address) != 1 || address.s_addr == 0 || IN_MULTICAST(ntohl(address.s_addr)))
     return make_reason(CUDAQ_ERR_INVALID_ARG, "%s '%s': one IPv4 address is accepted", option, text.c_str());
@@ -24,7 +24,7 @@ status_or_reason address_of(const char *option, const std::string &text, std::ui
 }
 
 /// Options that say nothing in the other mode or shape are refused: the caller expects an effect.
-status_or_reason check_modes(const option_parser &parser, const cpu_roce_options &o) {
+expected<> check_modes(const option_parser &parser, const cpu_roce_options &o) {
   if (o.sensor_bridge && !parser.given("--peer-ip"))
     return {CUDAQ_ERR_INVALID_ARG, "--peer-ip: it is missing; --qp_config=hsb_fpga needs the sensor bridge's address"};
   for (const char *const rendezvous_only : {"--port", "--listen-ip"})
@@ -43,9 +43,9 @@ status_or_reason check_modes(const option_parser &parser, const cpu_roce_options
   return {};
 }
 
-status_or_reason check(const option_parser &parser, cpu_roce_options &o) {
-  if (status_or_reason refused = check_modes(parser, o))
-    return refused;
+expected<> check(const option_parser &parser, cpu_roce_options &o) {
+  if (expected<> result = check_modes(parser, o); result.failed())
+    return result;
   if (o.sensor_bridge && o.num_slots > kMostPages)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-slots %u: with --qp_config=hsb_fpga at most %u are accepted",
                        o.num_slots, kMostPages);
@@ -62,14 +62,14 @@ status_or_reason check(const option_parser &parser, cpu_roce_options &o) {
                        o.frame_size, o.slot_size);
   if (!parser.given("--listen-ip"))
     o.listen_ip = o.local_ip;
-  if (status_or_reason refused = address_of("--local-ip", o.local_ip, o.local_address))
-    return refused;
-  return o.sensor_bridge ? address_of("--peer-ip", o.peer_ip, o.peer_address) : status_or_reason{};
+  if (expected<> result = address_of("--local-ip", o.local_ip, o.local_address); result.failed())
+    return result;
+  return o.sensor_bridge ? address_of("--peer-ip", o.peer_ip, o.peer_address) : expected<>{};
 }
 
 } // namespace
 
-status_or_reason parse_cpu_roce_options(int argc, char *const *argv, cpu_roce_options &out) {
+expected<> parse_cpu_roce_options(int argc, char *const *argv, cpu_roce_options &out) {
   std::string mode = "rendezvous", type = "uc", mtu = "4096", wait = "yield";
   option_parser parser("cpu_roce");
   parser.add_choice("--device", {}, out.device);
@@ -90,8 +90,8 @@ status_or_reason parse_cpu_roce_options(int argc, char *const *argv, cpu_roce_op
   parser.add_number("--core", 0, 1023, out.core);
   parser.add_flag("--unified", out.unified);
   parser.add_flag("--pinned-rings", out.pinned_rings);
-  if (status_or_reason refused = parser.parse(argc, argv))
-    return refused;
+  if (expected<> result = parser.parse(argc, argv); result.failed())
+    return result;
   out.sensor_bridge = mode == "hsb_fpga";
   out.reliable = type == "rc";
   out.mtu = static_cast<std::uint32_t>(std::stoul(mtu));

@@ -35,6 +35,6 @@ struct cpu_roce_options {
 };
 
 /// Reads and checks the options, as option_parser.
-status_or_reason parse_cpu_roce_options(int argc, char *const *argv, cpu_roce_options &out);
+expected<> parse_cpu_roce_options(int argc, char *const *argv, cpu_roce_options &out);
 
 } // namespace cudaq::realtime::detail

@@ -9,13 +9,13 @@ namespace {
 struct cpu_roce_entries : instance_entries {
   static constexpr char kPrefix[] = "cpu-roce ";
 
-  static status_or_reason create(int argc, char **argv, std::unique_ptr<provider_instance> &out) {
+  static expected<> create(int argc, char **argv, std::unique_ptr<provider_instance> &out) {
     cpu_roce_options options;
-    if (status_or_reason refused = parse_cpu_roce_options(argc, argv, options))
-      return refused;
+    if (expected<> result = parse_cpu_roce_options(argc, argv, options); result.failed())
+      return result;
     auto made = std::make_unique<cpu_roce_instance>();
-    if (status_or_reason refused = made->open(options, open_ibverbs_port))
-      return refused;
+    if (expected<> result = made->open(options, open_ibverbs_port); result.failed())
+      return result;
     out = publish_instance(std::move(made));
     return {};
   }

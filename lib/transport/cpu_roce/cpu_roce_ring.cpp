@@ -13,14 +13,14 @@ constexpr std::uint64_t kJoinTimeNs = 5000000000u;
 
 } // namespace
 
-status_or_reason cpu_roce_ring::launch() {
+expected<> cpu_roce_ring::launch() {
   exchange_.launch();
   thread_placement placement;
   placement.core = exchange_.options().core;
   return thread_.start("cudaq-cpu-roce", placement, [this] { run(); });
 }
 
-status_or_reason cpu_roce_ring::disconnect() {
+expected<> cpu_roce_ring::disconnect() {
   stop_.store(1);
   if (!thread_.join_until(deadline_after(kJoinTimeNs)))
     return make_reason(CUDAQ_ERR_TIMEOUT, "the provider's thread did not end");
@@ -51,7 +51,7 @@ bool cpu_roce_ring::look_for_answer(std::uint32_t slot) {
       return false;
     if (load_acquire(exchange_.rx_flag(slot)) != 0 || load_acquire(exchange_.tx_flag(slot)) != 0)
       return false;
-    return !exchange_.drop(slot);
+    return exchange_.drop(slot).ok();
   }
   if (load_acquire(exchange_.rx_flag(slot)) !=
       0) // the dispatcher is about to clear it; then the slot may be used again

@@ -13,9 +13,9 @@ public:
     in_flight_.reserve(exchange.options().num_slots);
   }
 
-  status_or_reason launch();
+  expected<> launch();
   /// Sends the answers that are in the ring, and ends the thread. CUDAQ_ERR_TIMEOUT: it did not end.
-  status_or_reason disconnect();
+  expected<> disconnect();
 
   /// One turn; returns its work count. For tests without a thread, too.
   std::uint32_t turn() { return collect() + receive(); }

@@ -32,7 +32,7 @@ using queue_ptr = std::unique_ptr<ibv_cq, freed_by<ibv_destroy_cq>>;
 using pair_ptr = std::unique_ptr<ibv_qp, freed_by<ibv_destroy_qp>>;
 
 /// `error`: an errno.
-status_or_reason adapter_refused(const std::string &what, int error) {
+expected<> adapter_refused(const std::string &what, int error) {
   const char *const hint = error == ENOMEM ? " (the limit of locked memory, ulimit -l, or of the adapter)"
                            : error == EHOSTUNREACH || error == ENETUNREACH || error == ETIMEDOUT
                                ? " (the peer's address does not answer)"
@@ -83,7 +83,7 @@ class ibverbs_queue_pair final : public rdma_queue_pair {
 public:
   explicit ibverbs_queue_pair(const port_state &port) : port_(port) {}
 
-  status_or_reason create() {
+  expected<> create() {
     const rdma_port_options &o = port_.options;
     completions_.reset(ibv_create_cq(port_.context.get(), static_cast<int>(o.receives + o.sends), nullptr, nullptr, 0));
     if (!completions_)
@@ -104,7 +104,7 @@ public:
     return {};
   }
 
-  status_or_reason start(const rdma_peer &peer, std::uint32_t receives) override {
+  expected<> start(const rdma_peer &peer, std::uint32_t receives) override {
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_RESET;
     if (const int error = ibv_modify_qp(pair_.get(), &a, IBV_QP_STATE))
@@ -112,8 +112,8 @@ public:
     std::array<ibv_wc, 16> old; // completions of the time before stay in their queue
     while (ibv_poll_cq(completions_.get(), static_cast<int>(old.size()), old.data()) > 0) {
     }
-    if (status_or_reason refused = initialize(receives))
-      return refused;
+    if (expected<> result = initialize(receives); result.failed())
+      return result;
     return connect(peer);
   }
 
@@ -166,7 +166,7 @@ private:
             nullptr};
   }
 
-  status_or_reason initialize(std::uint32_t receives) {
+  expected<> initialize(std::uint32_t receives) {
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_INIT;
     a.port_num = static_cast<std::uint8_t>(port_.options.ib_port);
@@ -180,7 +180,7 @@ private:
     return {};
   }
 
-  status_or_reason connect(const rdma_peer &peer) {
+  expected<> connect(const rdma_peer &peer) {
     const rdma_port_options &o = port_.options;
     ibv_qp_attr a{};
     a.qp_state = IBV_QPS_RTR;
@@ -220,13 +220,13 @@ private:
 
 class ibverbs_port final : public rdma_port {
 public:
-  status_or_reason open(const rdma_port_options &options, const rdma_memory &memory) {
+  expected<> open(const rdma_port_options &options, const rdma_memory &memory) {
     state_.options = options;
     state_.memory = memory;
-    if (status_or_reason refused = open_device())
-      return refused;
-    if (status_or_reason refused = find_gid())
-      return refused;
+    if (expected<> result = open_device(); result.failed())
+      return result;
+    if (expected<> result = find_gid(); result.failed())
+      return result;
     state_.domain.reset(ibv_alloc_pd(state_.context.get()));
     if (!state_.domain)
       return adapter_refused("ibv_alloc_pd", errno);
@@ -242,10 +242,10 @@ public:
     return {};
   }
 
-  status_or_reason make_queue_pair(std::unique_ptr<rdma_queue_pair> &out) override {
+  expected<> make_queue_pair(std::unique_ptr<rdma_queue_pair> &out) override {
     auto made = std::make_unique<ibverbs_queue_pair>(state_);
-    if (status_or_reason refused = made->create())
-      return refused;
+    if (expected<> result = made->create(); result.failed())
+      return result;
     out = std::move(made);
     return {};
   }
@@ -253,7 +253,7 @@ public:
   std::uint32_t mtu() const override { return state_.mtu; }
 
 private:
-  status_or_reason open_device() {
+  expected<> open_device() {
     int count = 0;
     const std::unique_ptr<ibv_device *, freed_by<ibv_free_device_list>> list(ibv_get_device_list(&count));
     if (!list || count == 0)
@@ -278,7 +278,7 @@ private:
     return check_port();
   }
 
-  status_or_reason check_port() {
+  expected<> check_port() {
     ibv_port_attr port{};
     const std::uint32_t number = state_.options.ib_port;
     if (const int error = ibv_query_port(state_.context.get(), static_cast<std::uint8_t>(number), &port))
@@ -291,7 +291,7 @@ private:
     return {};
   }
 
-  status_or_reason find_gid() {
+  expected<> find_gid() {
     const union ibv_gid wanted = gid_of(state_.options.address);
     for (int i = 0; i < gids_; ++i) {
       ibv_gid_entry entry{};
@@ -314,11 +314,11 @@ private:
 
 } // namespace
 
-status_or_reason open_ibverbs_port(const rdma_port_options &options, const rdma_memory &memory,
-                                   std::unique_ptr<rdma_port> &out) {
+expected<> open_ibverbs_port(const rdma_port_options &options, const rdma_memory &memory,
+                             std::unique_ptr<rdma_port> &out) {
   auto made = std::make_unique<ibverbs_port>();
-  if (status_or_reason refused = made->open(options, memory))
-    return refused;
+  if (expected<> result = made->open(options, memory); result.failed())
+    return result;
   out = std::move(made);
   return {};
 }

@@ -6,7 +6,7 @@
 namespace cudaq::realtime::detail {
 
 /// Opens a port of an adapter by libibverbs. The memory must live as long as the port.
-status_or_reason open_ibverbs_port(const rdma_port_options &options, const rdma_memory &memory,
-                                   std::unique_ptr<rdma_port> &out);
+expected<> open_ibverbs_port(const rdma_port_options &options, const rdma_memory &memory,
+                             std::unique_ptr<rdma_port> &out);
 
 } // namespace cudaq::realtime::detail

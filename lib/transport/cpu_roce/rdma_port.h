@@ -37,7 +37,7 @@ public:
   /// Receives and sends from now on, and is connected with the peer. `receives` receives are posted before the first
   /// message can arrive. May be called again, for the same or another peer: everything before is forgotten. May wait
   /// for the network.
-  virtual status_or_reason start(const rdma_peer &peer, std::uint32_t receives) = 0;
+  virtual expected<> start(const rdma_peer &peer, std::uint32_t receives) = 0;
   /// After it, the peer writes nothing more.
   virtual void halt() = 0;
   /// Its number, which the peer must know.
@@ -57,7 +57,7 @@ class rdma_port {
 public:
   virtual ~rdma_port() = default;
   /// A queue pair with a number that none of the last ones had.
-  virtual status_or_reason make_queue_pair(std::unique_ptr<rdma_queue_pair> &out) = 0;
+  virtual expected<> make_queue_pair(std::unique_ptr<rdma_queue_pair> &out) = 0;
   /// The key of the requests' memory, which peers see from address 0 on.
   virtual std::uint32_t rkey() const = 0;
   /// The MTU in use: the smaller one of the option's and of the network's.

@@ -40,7 +40,7 @@ void owned_fd::reset() {
   fd_ = -1;
 }
 
-status_or_reason rendezvous::open(const std::string &ip, std::uint32_t port) {
+expected<> rendezvous::open(const std::string &ip, std::uint32_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));

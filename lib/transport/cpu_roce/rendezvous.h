@@ -51,7 +51,7 @@ public:
   };
 
   /// Listens: from now on a caller can connect, and waits until serve runs.
-  status_or_reason open(const std::string &ip, std::uint32_t port);
+  expected<> open(const std::string &ip, std::uint32_t port);
   std::uint32_t port() const { return port_; }
   /// Serves callers until stop.
   void serve(const hooks &h);

@@ -9,7 +9,7 @@ namespace cudaq::realtime::detail {
 using clock = std::chrono::steady_clock;
 constexpr std::size_t kLargestDatagram = 65536;
 
-status_or_reason datagram_client::open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire) {
+expected<> datagram_client::open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire) {
   if (options.window == 0 || (options.window & (options.window - 1)) != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "window %u: a power of two is accepted", options.window);
   if (options.slot_size < CUDAQ_RPC_HEADER_SIZE)
@@ -22,21 +22,22 @@ status_or_reason datagram_client::open(const datagram_client_options &options, s
   frames_.resize(std::size_t{options.window} * options.slot_size);
   reply_.resize(kLargestDatagram); // so that the size of a longer one is known
   incoming_->set_target(0, reply_.data(), reply_.size());
-  if (status_or_reason refused = open_socket(options))
-    return refused;
+  if (expected<> result = open_socket(options); result.failed())
+    return result;
   return wire_->prepare(socket_);
 }
 
-status_or_reason datagram_client::open_socket(const datagram_client_options &options) {
-  if (status_or_reason refused = udp_address_of("address", options.address, options.port, server_))
-    return refused;
+expected<> datagram_client::open_socket(const datagram_client_options &options) {
+  if (expected<> result = udp_address_of("address", options.address, options.port, server_); result.failed())
+    return result;
   udp_address local;
   if (options.own_address.empty()) {
-    if (status_or_reason refused = own_address_towards(server_, local))
-      return refused;
+    if (expected<> result = own_address_towards(server_, local); result.failed())
+      return result;
     local.set_port(static_cast<std::uint16_t>(options.own_port));
-  } else if (status_or_reason refused = udp_address_of("own address", options.own_address, options.own_port, local)) {
-    return refused;
+  } else if (expected<> result = udp_address_of("own address", options.own_address, options.own_port, local);
+             result.failed()) {
+    return result;
   }
   return socket_.open(local, options.receive_buffer);
 }

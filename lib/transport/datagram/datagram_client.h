@@ -37,7 +37,7 @@ struct datagram_reply {
 
 class datagram_client {
 public:
-  status_or_reason open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire);
+  expected<> open(const datagram_client_options &options, std::unique_ptr<datagram_wire> wire);
 
   /// Sends a request. False: too many requests are open, or one with the same place in the window.
   bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
@@ -69,7 +69,7 @@ private:
   };
 
   bool is_server(udp_address from) const;
-  status_or_reason open_socket(const datagram_client_options &options);
+  expected<> open_socket(const datagram_client_options &options);
   void transmit(std::uint32_t place);
   std::uint8_t *frame_of(std::uint32_t place) { return frames_.data() + std::size_t{place} * options_.slot_size; }
 

@@ -66,7 +66,7 @@ void datagram_dataplane::receive() {
   exchange_.send_refusals();
 }
 
-status_or_reason datagram_dataplane::publish(std::uint32_t slot) {
+expected<> datagram_dataplane::publish(std::uint32_t slot) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto at = std::find(taken_.begin(), taken_.end(), slot);
   if (at == taken_.end())
@@ -85,7 +85,7 @@ void datagram_dataplane::launch() {
   stopped_.store(kRuns);
 }
 
-status_or_reason datagram_dataplane::disconnect() {
+expected<> datagram_dataplane::disconnect() {
   const steady_clock::time_point deadline = steady_clock::now() + kFlushTime;
   stopped_.store(kFlushes);
   std::unique_lock<std::mutex> lock(mutex_);

@@ -16,14 +16,14 @@ public:
   explicit datagram_dataplane(datagram_exchange &exchange);
 
   cudaq_rx_status_t poll(std::uint32_t &slot);
-  status_or_reason publish(std::uint32_t slot);
+  expected<> publish(std::uint32_t slot);
 
   /// poll returns requests again.
   void launch();
   /// From now on poll returns no request: requests that have arrived stay in the ring. Sends the answers that wait,
   /// because after the end of the loop no other call does. CUDAQ_ERR_TIMEOUT: the system had no room for all of them
   /// within 100 ms.
-  status_or_reason disconnect();
+  expected<> disconnect();
 
 private:
   enum stop_phase : std::uint32_t {

@@ -21,12 +21,12 @@ datagram_exchange::datagram_exchange(const datagram_options &options, std::uniqu
       incoming_(wire_->make_receiver()), answers_(wire_->make_sender()), refusals_(wire_->make_sender()),
       requests_(options.num_slots), bounce_(options.busy_reply ? std::size_t{kUdpBatch} * options.slot_size : 0) {}
 
-status_or_reason datagram_exchange::open() {
+expected<> datagram_exchange::open() {
   udp_address local;
-  if (status_or_reason refused = udp_address_of("--bind", options_.bind_address, options_.port, local))
-    return refused;
-  if (status_or_reason refused = socket_.open(local, options_.receive_buffer))
-    return refused;
+  if (expected<> result = udp_address_of("--bind", options_.bind_address, options_.port, local); result.failed())
+    return result;
+  if (expected<> result = socket_.open(local, options_.receive_buffer); result.failed())
+    return result;
   return wire_->prepare(socket_);
 }
 

@@ -27,7 +27,7 @@ public:
   datagram_exchange(const datagram_options &options, std::unique_ptr<datagram_wire> wire,
                     const cudaq_ringbuffer_t &ring);
 
-  status_or_reason open();
+  expected<> open();
 
   const datagram_options &options() const { return options_; }
   const cudaq_ringbuffer_t &ring() const { return ring_; }

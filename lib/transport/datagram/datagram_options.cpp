@@ -25,13 +25,13 @@ option_reader::option_reader(datagram_options &out, bool with_peers)
   add_flag("--busy-reply", out.busy_reply);
 }
 
-status_or_reason option_reader::read(int argc, char *const *argv) {
-  if (status_or_reason refused = parse(argc, argv))
-    return refused;
+expected<> option_reader::read(int argc, char *const *argv) {
+  if (expected<> result = parse(argc, argv); result.failed())
+    return result;
   return check();
 }
 
-status_or_reason option_reader::check() const {
+expected<> option_reader::check() const {
   if ((out_.replay_window & (out_.replay_window - 1)) != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--replay-window %u: 0 or a power of two is accepted",
                        out_.replay_window);

@@ -33,10 +33,10 @@ class option_reader : public option_parser {
 public:
   /// `with_peers`: the provider remembers peers also without a replay window.
   option_reader(datagram_options &out, bool with_peers);
-  status_or_reason read(int argc, char *const *argv);
+  expected<> read(int argc, char *const *argv);
 
 private:
-  status_or_reason check() const;
+  expected<> check() const;
 
   datagram_options &out_;
   const bool with_peers_;

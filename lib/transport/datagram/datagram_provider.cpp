@@ -13,12 +13,12 @@ cudaq_status_t tx_publish(void *ctx, std::uint32_t slot) {
 
 } // namespace
 
-status_or_reason datagram_provider::open(const datagram_options &options, std::unique_ptr<datagram_wire> wire) {
-  if (status_or_reason refused = allocate(options.num_slots, options.slot_size, options.pinned_rings))
-    return refused;
+expected<> datagram_provider::open(const datagram_options &options, std::unique_ptr<datagram_wire> wire) {
+  if (expected<> result = allocate(options.num_slots, options.slot_size, options.pinned_rings); result.failed())
+    return result;
   exchange_ = std::make_unique<datagram_exchange>(options, std::move(wire), ring());
-  if (status_or_reason refused = exchange_->open())
-    return refused;
+  if (expected<> result = exchange_->open(); result.failed())
+    return result;
   endpoint_ = "transport=" + options.provider + " port=" + std::to_string(exchange_->socket().port()) +
               " address=" + options.bind_address + " frame_size=" + std::to_string(options.slot_size);
   if (options.unified)
@@ -28,23 +28,23 @@ status_or_reason datagram_provider::open(const datagram_options &options, std::u
   return {};
 }
 
-status_or_reason datagram_provider::launch() {
+expected<> datagram_provider::launch() {
   if (pump_)
     return pump_->launch();
   dataplane_->launch();
   return {};
 }
 
-status_or_reason datagram_provider::disconnect() { return pump_ ? pump_->disconnect() : dataplane_->disconnect(); }
+expected<> datagram_provider::disconnect() { return pump_ ? pump_->disconnect() : dataplane_->disconnect(); }
 
-status_or_reason datagram_provider::close() {
+expected<> datagram_provider::close() {
   // The last answers are sent; those that find no room end here.
   if (pump_) {
-    if (status_or_reason refused = pump_->end_thread())
-      return refused;
-    pump_->disconnect();
+    if (expected<> result = pump_->end_thread(); result.failed())
+      return result;
+    (void)pump_->disconnect();
   } else {
-    dataplane_->disconnect();
+    (void)dataplane_->disconnect();
   }
   return {};
 }

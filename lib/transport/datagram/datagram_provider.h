@@ -13,11 +13,11 @@ namespace cudaq::realtime::detail {
 class datagram_provider : public provider_instance {
 public:
   /// The endpoint line is then `transport= port= address= frame_size=`; a provider may add words to it.
-  status_or_reason open(const datagram_options &options, std::unique_ptr<datagram_wire> wire);
+  expected<> open(const datagram_options &options, std::unique_ptr<datagram_wire> wire);
 
-  status_or_reason launch() override;
-  status_or_reason disconnect() override;
-  status_or_reason close() override;
+  expected<> launch() override;
+  expected<> disconnect() override;
+  expected<> close() override;
   bool unified() const override { return dataplane_ != nullptr; }
   cudaq_cpu_dataplane_t dataplane() override;
   const datagram_counters &counters() const { return exchange_->counters(); }

@@ -16,7 +16,7 @@ constexpr std::uint64_t kJoinTimeNs = 5000000000u;
 
 } // namespace
 
-status_or_reason datagram_ring::launch() {
+expected<> datagram_ring::launch() {
   if (!thread_.ended())
     return make_reason(CUDAQ_ERR_STATE, "the provider's thread runs already");
   thread_.join_until(steady_clock::time_point::max());
@@ -26,16 +26,16 @@ status_or_reason datagram_ring::launch() {
   return thread_.start(exchange_.options().thread_name(), placement, [this] { run(); });
 }
 
-status_or_reason datagram_ring::end_thread() {
+expected<> datagram_ring::end_thread() {
   stop_.store(1);
   if (!thread_.join_until(deadline_after(kJoinTimeNs)))
     return make_reason(CUDAQ_ERR_TIMEOUT, "the provider's thread did not end");
   return {};
 }
 
-status_or_reason datagram_ring::disconnect() {
-  if (status_or_reason refused = end_thread())
-    return refused;
+expected<> datagram_ring::disconnect() {
+  if (expected<> result = end_thread(); result.failed())
+    return result;
   const steady_clock::time_point deadline = steady_clock::now() + kFlushTime;
   for (;;) {
     const bool worked = collect() != 0;

@@ -22,12 +22,12 @@ public:
     in_flight_.reserve(slots_);
   }
 
-  status_or_reason launch();
+  expected<> launch();
   /// CUDAQ_ERR_TIMEOUT: the thread did not end.
-  status_or_reason end_thread();
+  expected<> end_thread();
   /// Ends the thread, and sends the answers that are in the ring. CUDAQ_ERR_TIMEOUT: the thread did not end, or the
   /// system had no room for all of them within 100 ms.
-  status_or_reason disconnect();
+  expected<> disconnect();
 
   /// One turn; returns its work count. For tests without a thread, too.
   std::uint32_t turn() { return collect() + receive(); }

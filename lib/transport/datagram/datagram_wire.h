@@ -63,7 +63,7 @@ class datagram_wire {
 public:
   virtual ~datagram_wire() = default;
   /// Prepares a socket that is bound to its address. Call it once, before the receiver and the senders are used.
-  virtual status_or_reason prepare(udp_socket &socket) = 0;
+  virtual expected<> prepare(udp_socket &socket) = 0;
   virtual std::unique_ptr<frame_receiver> make_receiver() = 0;
   virtual std::unique_ptr<frame_sender> make_sender() = 0;
 };

@@ -9,7 +9,7 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason udp_address_of(const char *field, const std::string &text, std::uint32_t port, udp_address &out) {
+expected<> udp_address_of(const char *field, const std::string &text, std::uint32_t port, udp_address &out) {
   out = {};
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
@@ -28,15 +28,15 @@ status_or_reason udp_address_of(const char *field, const std::string &text, std:
                      field, text.c_str());
 }
 
-status_or_reason own_address_towards(const udp_address &peer, udp_address &out) {
+expected<> own_address_towards(const udp_address &peer, udp_address &out) {
   udp_address any;
   any.length = peer.length;
   any.get()->sa_family = peer.get()->sa_family;
   udp_socket probe;
-  if (status_or_reason refused = probe.open(any, 0))
-    return refused;
-  if (status_or_reason refused = probe.connect(peer)) // sends nothing
-    return refused;
+  if (expected<> result = probe.open(any, 0); result.failed())
+    return result;
+  if (expected<> result = probe.connect(peer); result.failed()) // sends nothing
+    return result;
   out = probe.local();
   out.set_port(0);
   return {};
@@ -47,7 +47,7 @@ udp_socket::~udp_socket() {
     close(fd_);
 }
 
-status_or_reason udp_socket::open(const udp_address &local, std::uint32_t receive_buffer) {
+expected<> udp_socket::open(const udp_address &local, std::uint32_t receive_buffer) {
   fd_ = ::socket(local.get()->sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0)
     return make_reason(CUDAQ_ERR_INTERNAL, "the system made no UDP socket: %s", std::strerror(errno));
@@ -72,13 +72,13 @@ status_or_reason udp_socket::open(const udp_address &local, std::uint32_t receiv
   return {};
 }
 
-status_or_reason udp_socket::connect(const udp_address &peer) {
+expected<> udp_socket::connect(const udp_address &peer) {
   if (::connect(fd_, peer.get(), peer.length) != 0)
     return make_reason(CUDAQ_ERR_INTERNAL, "the system refused the peer's address: %s", std::strerror(errno));
   return {};
 }
 
-status_or_reason udp_socket::do_not_fragment() {
+expected<> udp_socket::do_not_fragment() {
   const int always = IP_PMTUDISC_DO;
   if (setsockopt(fd_, IPPROTO_IP, IP_MTU_DISCOVER, &always, sizeof(always)) != 0)
     return make_reason(CUDAQ_ERR_INTERNAL, "the system refused to send without fragments: %s", std::strerror(errno));

@@ -11,10 +11,10 @@
 namespace cudaq::realtime::detail {
 
 /// Makes an address from a numeric IPv4 or IPv6 address. The reason names `field`.
-status_or_reason udp_address_of(const char *field, const std::string &text, std::uint32_t port, udp_address &out);
+expected<> udp_address_of(const char *field, const std::string &text, std::uint32_t port, udp_address &out);
 
 /// The address of this machine, port 0, from which the system sends to a peer.
-status_or_reason own_address_towards(const udp_address &peer, udp_address &out);
+expected<> own_address_towards(const udp_address &peer, udp_address &out);
 
 class udp_socket {
 public:
@@ -24,11 +24,11 @@ public:
   udp_socket &operator=(const udp_socket &) = delete;
 
   /// Opens the socket and binds it. `receive_buffer` in bytes; 0: the system's default.
-  status_or_reason open(const udp_address &local, std::uint32_t receive_buffer);
+  expected<> open(const udp_address &local, std::uint32_t receive_buffer);
   /// The only peer from now on: datagrams of others are not received.
-  status_or_reason connect(const udp_address &peer);
+  expected<> connect(const udp_address &peer);
   /// Sends with the bit "do not fragment": the identification of IPv4 is then 0, if the socket is not connected.
-  status_or_reason do_not_fragment();
+  expected<> do_not_fragment();
   /// The address that the socket is bound to.
   udp_address local() const;
   std::uint32_t port() const { return local().port(); }

@@ -23,15 +23,15 @@ std::uint32_t address_number(const std::string &text) {
   return inet_pton(AF_INET, text.c_str(), &network) == 1 ? ntohl(network.s_addr) : 0;
 }
 
-status_or_reason cancelled_by_disconnect() { return {CUDAQ_ERR_STATE, "connect was cancelled by disconnect"}; }
+expected<> cancelled_by_disconnect() { return {CUDAQ_ERR_STATE, "connect was cancelled by disconnect"}; }
 
 } // namespace
 
-status_or_reason gpu_roce_bridge::open() {
+expected<> gpu_roce_bridge::open() {
   if (!options_.exchange_qp)
     return start_link();
-  if (status_or_reason failed = exchange_.listen(options_.exchange_port))
-    return failed;
+  if (expected<> result = exchange_.listen(options_.exchange_port); result.failed())
+    return result;
   char line[128];
   std::snprintf(line, sizeof(line), "transport=gpu_roce exchange_port=%u frame_size=%u page_size=%u", exchange_.port(),
                 options_.frame_size(), options_.page_size);
@@ -39,7 +39,7 @@ status_or_reason gpu_roce_bridge::open() {
   return {};
 }
 
-status_or_reason gpu_roce_bridge::start_link() {
+expected<> gpu_roce_bridge::start_link() {
   if (link_)
     return {};
   std::uint32_t remote_qp = options_.remote_qp;
@@ -47,18 +47,18 @@ status_or_reason gpu_roce_bridge::start_link() {
   if (options_.exchange_qp) {
     peer_numbers peer;
     const steady_clock::time_point deadline = steady_clock::now() + std::chrono::seconds(options_.timeout_s);
-    if (status_or_reason failed = exchange_.wait(address_number(options_.peer_ip), deadline, peer))
-      return failed;
+    if (expected<> result = exchange_.wait(address_number(options_.peer_ip), deadline, peer); result.failed())
+      return result;
     remote_qp = peer.queue_pair;
     peer_ip = address_text(peer.address);
   }
   std::unique_ptr<sensor_link> link;
-  if (status_or_reason failed = sensor_link::open(options_, peer_ip, remote_qp, link))
-    return failed;
+  if (expected<> result = sensor_link::open(options_, peer_ip, remote_qp, link); result.failed())
+    return result;
   // The queue pair receives before the peer learns its number.
   if (options_.exchange_qp)
-    if (status_or_reason failed = exchange_.reply(link->queue_pair(), link->key()))
-      return failed;
+    if (expected<> result = exchange_.reply(link->queue_pair(), link->key()); result.failed())
+      return result;
   char line[256];
   std::snprintf(line, sizeof(line),
                 "transport=gpu_roce qp=0x%x rkey=%u buffer_addr=0x%llx peer_ip=%s frame_size=%u page_size=%u",
@@ -69,45 +69,47 @@ status_or_reason gpu_roce_bridge::start_link() {
   return {};
 }
 
-status_or_reason gpu_roce_bridge::prepare(cudaq_realtime_transport_context_t kind) {
+expected<> gpu_roce_bridge::prepare(cudaq_realtime_transport_context_t kind) {
   if (options_.forward)
     return {CUDAQ_ERR_UNSUPPORTED, "the provider was created with --forward: the GPU returns each frame, and there is "
                                    "nothing to dispatch"};
-  if (status_or_reason refused = need_shape(kind, options_.unified))
-    return refused;
+  if (expected<> result = need_shape(kind, options_.unified); result.failed())
+    return result;
   if (link_ends_)
     return {CUDAQ_ERR_STATE, "destroy has been called"};
   return start_link();
 }
 
-status_or_reason gpu_roce_bridge::ring(cudaq_ringbuffer_t &out) {
-  if (status_or_reason failed = prepare(RING_BUFFER))
-    return failed;
+expected<> gpu_roce_bridge::ring(cudaq_ringbuffer_t &out) {
+  if (expected<> result = prepare(RING_BUFFER); result.failed())
+    return result;
   out = link_->ring();
   return {};
 }
 
-status_or_reason gpu_roce_bridge::unified(cudaq_unified_dispatch_ctx_t &out) {
-  if (status_or_reason failed = prepare(UNIFIED))
-    return failed;
+expected<> gpu_roce_bridge::unified(cudaq_unified_dispatch_ctx_t &out) {
+  if (expected<> result = prepare(UNIFIED); result.failed())
+    return result;
   out = {};
   out.transport_ctx = link_->context();
   return {};
 }
 
-status_or_reason gpu_roce_bridge::start_monitor() {
+expected<> gpu_roce_bridge::start_monitor() {
   if (!monitor_started_) {
-    if (status_or_reason failed = monitor_.start("cudaq-gpu-roce", {}, [this] {
-          monitor_runs_.store(1);
-          try {
-            link_->monitor();
-          } catch (const std::exception &e) {
-            monitor_failure_ = e.what();
-          } catch (...) {
-            monitor_failure_ = "an exception that is not a std::exception";
-          }
-        }))
-      return failed;
+    if (expected<> result = monitor_.start("cudaq-gpu-roce", {},
+                                           [this] {
+                                             monitor_runs_.store(1);
+                                             try {
+                                               link_->monitor();
+                                             } catch (const std::exception &e) {
+                                               monitor_failure_ = e.what();
+                                             } catch (...) {
+                                               monitor_failure_ = "an exception that is not a std::exception";
+                                             }
+                                           });
+        result.failed())
+      return result;
     monitor_started_ = true;
   }
   if (!wait_until(steady_clock::now() + std::chrono::seconds(options_.timeout_s),
@@ -116,7 +118,7 @@ status_or_reason gpu_roce_bridge::start_monitor() {
   return {};
 }
 
-status_or_reason gpu_roce_bridge::connect() {
+expected<> gpu_roce_bridge::connect() {
   {
     const std::lock_guard lock(mutex_);
     if (cancelled_)
@@ -125,28 +127,27 @@ status_or_reason gpu_roce_bridge::connect() {
       return {CUDAQ_ERR_STATE, "the provider is connected: an instance connects once"};
     connecting_ = true;
   }
-  status_or_reason failed;
+  expected<> result;
   try {
-    failed = start_link();
-    if (!failed)
-      failed = start_monitor();
+    result = start_link();
+    if (result.ok())
+      result = start_monitor();
   } catch (const std::exception &e) {
-    failed = {CUDAQ_ERR_INTERNAL, e.what()};
+    result = {CUDAQ_ERR_INTERNAL, e.what()};
   }
   const std::lock_guard lock(mutex_);
   connecting_ = false;
   if (cancelled_) {
     phase_ = phase::disconnected;
-    if (status_or_reason late = stop_monitor())
-      return late;
-    return cancelled_by_disconnect();
+    result = stop_monitor();
+    return result.failed() ? result : cancelled_by_disconnect();
   }
-  if (!failed)
+  if (result.ok())
     phase_ = phase::connected;
-  return failed;
+  return result;
 }
 
-status_or_reason gpu_roce_bridge::launch() {
+expected<> gpu_roce_bridge::launch() {
   const std::lock_guard lock(mutex_);
   if (phase_ != phase::connected)
     return {CUDAQ_ERR_STATE,
@@ -158,7 +159,7 @@ status_or_reason gpu_roce_bridge::launch() {
   return {};
 }
 
-status_or_reason gpu_roce_bridge::stop_monitor() {
+expected<> gpu_roce_bridge::stop_monitor() {
   if (!monitor_started_)
     return {};
   if (!monitor_closed_)
@@ -169,27 +170,27 @@ status_or_reason gpu_roce_bridge::stop_monitor() {
   return {};
 }
 
-status_or_reason gpu_roce_bridge::disconnect() {
+expected<> gpu_roce_bridge::disconnect() {
   const std::lock_guard lock(mutex_);
   cancelled_ = true;
   exchange_.cancel();
   if (connecting_) // connect itself ends the threads that it has started
     return {};
-  if (status_or_reason late = stop_monitor())
-    return late;
+  if (expected<> result = stop_monitor(); result.failed())
+    return result;
   phase_ = phase::disconnected;
   return {};
 }
 
-status_or_reason gpu_roce_bridge::close() {
-  if (status_or_reason failed = disconnect())
-    return failed;
+expected<> gpu_roce_bridge::close() {
+  if (expected<> result = disconnect(); result.failed())
+    return result;
   const std::lock_guard lock(mutex_);
   if (connecting_)
     return {CUDAQ_ERR_STATE, "destroy while connect runs"};
   if (!link_ends_ && link_) {
-    if (status_or_reason failed = end_.start("cudaq-gpu-roce", {}, [this] { link_.reset(); }))
-      return failed;
+    if (expected<> result = end_.start("cudaq-gpu-roce", {}, [this] { link_.reset(); }); result.failed())
+      return result;
     link_ends_ = true;
   }
   if (!end_.join_until(steady_clock::now() + kEndTime))

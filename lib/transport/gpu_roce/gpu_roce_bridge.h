@@ -17,18 +17,18 @@ class gpu_roce_bridge {
 public:
   explicit gpu_roce_bridge(gpu_roce_options options) : options_(std::move(options)) {}
 
-  status_or_reason open();
-  status_or_reason ring(cudaq_ringbuffer_t &out);
-  status_or_reason unified(cudaq_unified_dispatch_ctx_t &out);
+  expected<> open();
+  expected<> ring(cudaq_ringbuffer_t &out);
+  expected<> unified(cudaq_unified_dispatch_ctx_t &out);
   /// Starts the link, if open has not, and the monitor thread; returns when that thread runs.
-  status_or_reason connect();
+  expected<> connect();
   /// Verifies that the monitor thread still runs.
-  status_or_reason launch();
+  expected<> launch();
   /// Ends the monitor thread. While connect runs on another thread: only cancels it.
-  status_or_reason disconnect();
+  expected<> disconnect();
   /// Disconnects and ends the link. The object may be destroyed after success. CUDAQ_ERR_TIMEOUT: a kernel of the
   /// sensor bridge still runs; the call may be repeated.
-  status_or_reason close();
+  expected<> close();
 
   const std::string &endpoint() const { return endpoint_; }
   const gpu_roce_options &options() const { return options_; }
@@ -36,11 +36,11 @@ public:
 private:
   enum class phase { created, connected, launched, disconnected };
 
-  status_or_reason start_link();
-  status_or_reason start_monitor();
-  status_or_reason stop_monitor();
+  expected<> start_link();
+  expected<> start_monitor();
+  expected<> stop_monitor();
   /// Starts the link for a context of this kind.
-  status_or_reason prepare(cudaq_realtime_transport_context_t kind);
+  expected<> prepare(cudaq_realtime_transport_context_t kind);
 
   const gpu_roce_options options_;
   std::string endpoint_;

@@ -11,9 +11,9 @@ namespace {
 /// The sensor bridge addresses pages in units of this.
 constexpr std::uint32_t kPageUnit = 128;
 
-status_or_reason refuse(const char *text) { return {CUDAQ_ERR_INVALID_ARG, text}; }
+expected<> refuse(const char *text) { return {CUDAQ_ERR_INVALID_ARG, text}; }
 
-status_or_reason check(const gpu_roce_options &o) {
+expected<> check(const gpu_roce_options &o) {
   in_addr address{};
   if (o.device.empty())
     return refuse("--device is empty: the name of an RDMA adapter is accepted, as ibv_devices lists it");
@@ -47,7 +47,7 @@ status_or_reason check(const gpu_roce_options &o) {
 
 } // namespace
 
-status_or_reason parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_options &out) {
+expected<> parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_options &out) {
   option_parser parser("gpu-roce", true);
   parser.add_choice("--device", {}, out.device);
   parser.add_choice("--peer-ip", {}, out.peer_ip);
@@ -62,8 +62,8 @@ status_or_reason parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_op
   parser.add_flag("--unified", out.unified);
   parser.add_flag("--cpu", out.cpu);
   parser.add_flag("--exchange-qp", out.exchange_qp);
-  if (status_or_reason refused = parser.parse(argc, argv))
-    return refused;
+  if (expected<> result = parser.parse(argc, argv); result.failed())
+    return result;
   return check(out);
 }
 

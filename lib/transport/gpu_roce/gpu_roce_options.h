@@ -39,6 +39,6 @@ struct gpu_roce_options {
 /// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. argv[0] is skipped if it does
 /// not begin with "--": it is the name of the program. An unknown option is refused, or ignored if --lenient is among
 /// them. The reason names the option, its value, and what is accepted; `out` is then unspecified.
-status_or_reason parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_options &out);
+expected<> parse_gpu_roce_options(int argc, char *const *argv, gpu_roce_options &out);
 
 } // namespace cudaq::realtime::detail

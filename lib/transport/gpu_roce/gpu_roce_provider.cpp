@@ -11,27 +11,27 @@ struct gpu_roce_provider {
   using instance = gpu_roce_bridge;
   static constexpr char kPrefix[] = "gpu-roce ";
 
-  static status_or_reason create(int argc, char **argv, std::unique_ptr<gpu_roce_bridge> &made) {
+  static expected<> create(int argc, char **argv, std::unique_ptr<gpu_roce_bridge> &made) {
     gpu_roce_options options;
-    if (status_or_reason refused = parse_gpu_roce_options(argc, argv, options))
-      return refused;
+    if (expected<> result = parse_gpu_roce_options(argc, argv, options); result.failed())
+      return result;
     made = std::make_unique<gpu_roce_bridge>(std::move(options));
     return made->open();
   }
-  static status_or_reason close(gpu_roce_bridge &bridge) { return bridge.close(); }
+  static expected<> close(gpu_roce_bridge &bridge) { return bridge.close(); }
 
-  static status_or_reason context(gpu_roce_bridge &bridge, cudaq_realtime_transport_context_t kind, void *out) {
+  static expected<> context(gpu_roce_bridge &bridge, cudaq_realtime_transport_context_t kind, void *out) {
     if (kind == RING_BUFFER)
       return bridge.ring(*static_cast<cudaq_ringbuffer_t *>(out));
     return bridge.unified(*static_cast<cudaq_unified_dispatch_ctx_t *>(out));
   }
-  static status_or_reason dataplane(gpu_roce_bridge &, cudaq_cpu_dataplane_t &) {
+  static expected<> dataplane(gpu_roce_bridge &, cudaq_cpu_dataplane_t &) {
     return {CUDAQ_ERR_UNSUPPORTED, "the unified loop of this provider runs on the GPU"};
   }
 
-  static status_or_reason connect(gpu_roce_bridge &bridge) { return bridge.connect(); }
-  static status_or_reason launch(gpu_roce_bridge &bridge) { return bridge.launch(); }
-  static status_or_reason disconnect(gpu_roce_bridge &bridge) { return bridge.disconnect(); }
+  static expected<> connect(gpu_roce_bridge &bridge) { return bridge.connect(); }
+  static expected<> launch(gpu_roce_bridge &bridge) { return bridge.launch(); }
+  static expected<> disconnect(gpu_roce_bridge &bridge) { return bridge.disconnect(); }
 
   static const std::string &endpoint(gpu_roce_bridge &bridge) { return bridge.endpoint(); }
   static std::uint32_t slots(gpu_roce_bridge &bridge) { return bridge.options().num_pages; }

@@ -22,7 +22,7 @@ void close_if_open(int &descriptor) {
   descriptor = -1;
 }
 
-status_or_reason system_error(const char *call) {
+expected<> system_error(const char *call) {
   return make_reason(CUDAQ_ERR_INTERNAL, "--exchange-qp: %s: %s", call, std::strerror(errno));
 }
 
@@ -34,7 +34,7 @@ peer_exchange::~peer_exchange() {
   close_if_open(cancelled_);
 }
 
-status_or_reason peer_exchange::listen(std::uint32_t port) {
+expected<> peer_exchange::listen(std::uint32_t port) {
   cancelled_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (cancelled_ < 0)
     return system_error("eventfd");
@@ -56,7 +56,7 @@ status_or_reason peer_exchange::listen(std::uint32_t port) {
 }
 
 /// Waits until `descriptor` can be read.
-status_or_reason peer_exchange::wait_for(int descriptor, steady_clock::time_point deadline) const {
+expected<> peer_exchange::wait_for(int descriptor, steady_clock::time_point deadline) const {
   pollfd words[2] = {{cancelled_, POLLIN, 0}, {descriptor, POLLIN, 0}};
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
@@ -76,7 +76,7 @@ bool peer_exchange::read_numbers(steady_clock::time_point deadline, peer_numbers
   std::uint32_t words[3];
   auto *const bytes = reinterpret_cast<char *>(words);
   for (std::size_t have = 0; have < sizeof(words);) {
-    if (wait_for(caller_, deadline))
+    if (wait_for(caller_, deadline).failed())
       return false;
     const ssize_t got = ::recv(caller_, bytes + have, sizeof(words) - have, 0);
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
@@ -87,11 +87,11 @@ bool peer_exchange::read_numbers(steady_clock::time_point deadline, peer_numbers
   return true;
 }
 
-status_or_reason peer_exchange::wait(std::uint32_t only, steady_clock::time_point deadline, peer_numbers &out) {
+expected<> peer_exchange::wait(std::uint32_t only, steady_clock::time_point deadline, peer_numbers &out) {
   for (;;) {
     close_if_open(caller_);
-    if (status_or_reason ended = wait_for(listener_, deadline))
-      return ended;
+    if (expected<> result = wait_for(listener_, deadline); result.failed())
+      return result;
     caller_ = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (caller_ < 0) {
       if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -106,7 +106,7 @@ status_or_reason peer_exchange::wait(std::uint32_t only, steady_clock::time_poin
   }
 }
 
-status_or_reason peer_exchange::reply(std::uint32_t queue_pair, std::uint32_t key) {
+expected<> peer_exchange::reply(std::uint32_t queue_pair, std::uint32_t key) {
   sockaddr_in own{};
   socklen_t length = sizeof(own);
   if (::getsockname(caller_, reinterpret_cast<sockaddr *>(&own), &length) != 0)

@@ -22,22 +22,22 @@ public:
   ~peer_exchange();
 
   /// Listens on all addresses of the machine. Port 0: the system chooses one.
-  status_or_reason listen(std::uint32_t port);
+  expected<> listen(std::uint32_t port);
   std::uint32_t port() const { return port_; }
 
   /// Waits for a caller with valid numbers. A caller that sends none within a second, or wrong ones, is disconnected,
   /// and the next one is taken. `only`: the address that the numbers must have; 0: any.
   ///   CUDAQ_ERR_TIMEOUT   no such caller until the deadline
   ///   CUDAQ_ERR_STATE     cancel was called
-  status_or_reason wait(std::uint32_t only, steady_clock::time_point deadline, peer_numbers &out);
+  expected<> wait(std::uint32_t only, steady_clock::time_point deadline, peer_numbers &out);
   /// Sends the own numbers to that caller; the address is the one that the caller has reached.
-  status_or_reason reply(std::uint32_t queue_pair, std::uint32_t key);
+  expected<> reply(std::uint32_t queue_pair, std::uint32_t key);
 
   /// Any thread. Ends a wait that runs, and each later one.
   void cancel();
 
 private:
-  status_or_reason wait_for(int descriptor, steady_clock::time_point deadline) const;
+  expected<> wait_for(int descriptor, steady_clock::time_point deadline) const;
   bool read_numbers(steady_clock::time_point deadline, peer_numbers &out) const;
 
   int listener_ = -1, caller_ = -1, cancelled_ = -1;

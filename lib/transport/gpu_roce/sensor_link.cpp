@@ -12,7 +12,7 @@ namespace {
 
 using hololink::operators::GpuRoceTransceiver;
 
-status_or_reason cuda_failed(const char *call, cudaError_t error) {
+expected<> cuda_failed(const char *call, cudaError_t error) {
   return make_reason(CUDAQ_ERR_CUDA, "%s: %s", call, cudaGetErrorString(error));
 }
 
@@ -26,22 +26,22 @@ bool sensor_link::is_double() {
 #endif
 }
 
-status_or_reason sensor_link::open(const gpu_roce_options &options, const std::string &peer_ip, std::uint32_t remote_qp,
-                                   std::unique_ptr<sensor_link> &out) {
+expected<> sensor_link::open(const gpu_roce_options &options, const std::string &peer_ip, std::uint32_t remote_qp,
+                             std::unique_ptr<sensor_link> &out) {
   entered_device device; // the sensor bridge changes the current device
   if (const cudaError_t error = device.enter(static_cast<int>(options.gpu)))
     return cuda_failed("making the device current", error);
   std::unique_ptr<sensor_link> link(new sensor_link(options));
-  if (status_or_reason failed = link->start(peer_ip, remote_qp))
-    return failed;
+  if (expected<> result = link->start(peer_ip, remote_qp); result.failed())
+    return result;
   if (options.unified)
-    if (status_or_reason failed = link->make_context())
-      return failed;
+    if (expected<> result = link->make_context(); result.failed())
+      return result;
   out = std::move(link);
   return {};
 }
 
-status_or_reason sensor_link::start(const std::string &peer_ip, std::uint32_t remote_qp) {
+expected<> sensor_link::start(const std::string &peer_ip, std::uint32_t remote_qp) {
   constexpr unsigned kPort = 1;
   const bool ring = !options_.unified && !options_.forward;
   // A unified server answers from pages of the same memory region, because the sensor bridge tells no other key.
@@ -61,7 +61,7 @@ status_or_reason sensor_link::start(const std::string &peer_ip, std::uint32_t re
   return {};
 }
 
-status_or_reason sensor_link::make_context() {
+expected<> sensor_link::make_context() {
   int integrated = 0;
   if (const cudaError_t error =
           cudaDeviceGetAttribute(&integrated, cudaDevAttrIntegrated, static_cast<int>(options_.gpu)))

@@ -26,8 +26,8 @@ public:
   /// frames that arrive from now on wait in the queue. The calls of the driver have no deadline. Leaves the current
   /// device of the thread as it is. If the sensor bridge fails half-way, its object is not destroyed: its destructor
   /// reads members that only a complete start sets.
-  static status_or_reason open(const gpu_roce_options &options, const std::string &peer_ip, std::uint32_t remote_qp,
-                               std::unique_ptr<sensor_link> &out);
+  static expected<> open(const gpu_roce_options &options, const std::string &peer_ip, std::uint32_t remote_qp,
+                         std::unique_ptr<sensor_link> &out);
 
   /// Built with the test double of the sensor bridge's header: no frame moves.
   static bool is_double();
@@ -48,8 +48,8 @@ public:
 
 private:
   explicit sensor_link(const gpu_roce_options &options) : options_(options) {}
-  status_or_reason start(const std::string &peer_ip, std::uint32_t remote_qp);
-  status_or_reason make_context();
+  expected<> start(const std::string &peer_ip, std::uint32_t remote_qp);
+  expected<> make_context();
 
   const gpu_roce_options options_;
   hololink::operators::GpuRoceTransceiver *transceiver_ = nullptr; ///< started

@@ -18,7 +18,7 @@ auto *named(Options &options, std::string_view name) {
 
 } // namespace
 
-status_or_reason option_parser::parse(int argc, char *const *argv) {
+expected<> option_parser::parse(int argc, char *const *argv) {
   if (argc > 0 && argv == nullptr)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "argc %d: argv is NULL", argc);
   for (int i = 0; i < argc; ++i)
@@ -27,7 +27,7 @@ status_or_reason option_parser::parse(int argc, char *const *argv) {
   return parse_words(std::vector<std::string_view>(argv, argv + std::max(argc, 0)));
 }
 
-status_or_reason option_parser::parse_words(const std::vector<std::string_view> &words) {
+expected<> option_parser::parse_words(const std::vector<std::string_view> &words) {
   const bool lenient = std::find(words.begin(), words.end(), "--lenient") != words.end();
   const bool named_program = after_program_name_ && !words.empty() && words[0].substr(0, 2) != "--";
   for (std::size_t at = named_program ? 1 : 0; at < words.size(); ++at) {
@@ -55,13 +55,13 @@ status_or_reason option_parser::parse_words(const std::vector<std::string_view> 
       value = words[++at];
     if (!value)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s: the value is missing", text(name).c_str());
-    if (status_or_reason refused = set(name, *value))
-      return refused;
+    if (expected<> result = set(name, *value); result.failed())
+      return result;
   }
   return {};
 }
 
-status_or_reason option_parser::set(std::string_view name, std::string_view value) {
+expected<> option_parser::set(std::string_view name, std::string_view value) {
   if (choice_option *const choice = named(choices_, name)) {
     if (!choice->words.empty() && std::find(choice->words.begin(), choice->words.end(), value) == choice->words.end()) {
       std::string accepted;

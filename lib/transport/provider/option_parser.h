@@ -33,7 +33,7 @@ public:
   }
   void add_flag(std::string_view name, bool &value) { flags_.push_back({name, &value}); }
 
-  status_or_reason parse(int argc, char *const *argv);
+  expected<> parse(int argc, char *const *argv);
   /// Whether parse has found the option, which is not a flag.
   bool given(std::string_view name) const;
 
@@ -55,8 +55,8 @@ private:
     bool *value;
   };
 
-  status_or_reason parse_words(const std::vector<std::string_view> &words);
-  status_or_reason set(std::string_view name, std::string_view value);
+  expected<> parse_words(const std::vector<std::string_view> &words);
+  expected<> set(std::string_view name, std::string_view value);
 
   const std::string provider_;
   const bool after_program_name_;

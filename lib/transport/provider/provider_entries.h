@@ -14,12 +14,10 @@
 
 namespace cudaq::realtime::detail {
 
-inline status_or_reason missing(const char *argument) {
-  return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", argument);
-}
+inline expected<> missing(const char *argument) { return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", argument); }
 
 /// Refuses a context of the shape that the instance does not have. `unified`: the shape that it has.
-inline status_or_reason need_shape(cudaq_realtime_transport_context_t kind, bool unified) {
+inline expected<> need_shape(cudaq_realtime_transport_context_t kind, bool unified) {
   if ((kind == UNIFIED) == unified)
     return {};
   return make_reason(CUDAQ_ERR_UNSUPPORTED, "context_type %d: this instance has the shape %s; --unified chooses",
@@ -27,7 +25,7 @@ inline status_or_reason need_shape(cudaq_realtime_transport_context_t kind, bool
 }
 
 /// The same for get_cpu_dataplane.
-inline status_or_reason need_dataplane(bool unified) {
+inline expected<> need_dataplane(bool unified) {
   if (unified)
     return {};
   return make_reason(CUDAQ_ERR_UNSUPPORTED, "this instance has the shape ring; --unified makes a dataplane");
@@ -83,7 +81,7 @@ private:
   /// Runs the body of an entry for a handle that is not NULL.
   template <class Name, class Body>
   static cudaq_status_t with(const Name &name, handle_type handle, Body &&body) {
-    return guarded(name.data(), [&]() -> status_or_reason {
+    return guarded(name.data(), [&]() -> expected<> {
       if (handle == nullptr)
         return missing("handle");
       return body(*static_cast<instance *>(handle));
@@ -92,12 +90,12 @@ private:
 
   static cudaq_status_t create(handle_type *handle, int argc, char **argv) {
     static constexpr auto kName = named("create");
-    return guarded(kName.data(), [&]() -> status_or_reason {
+    return guarded(kName.data(), [&]() -> expected<> {
       if (handle == nullptr)
         return missing("handle");
       std::unique_ptr<instance> made;
-      if (status_or_reason refused = Provider::create(argc, argv, made))
-        return refused;
+      if (expected<> result = Provider::create(argc, argv, made); result.failed())
+        return result;
       *handle = made.release();
       return {};
     });
@@ -105,9 +103,9 @@ private:
 
   static cudaq_status_t destroy(handle_type handle) {
     static constexpr auto kName = named("destroy");
-    return with(kName, handle, [](instance &i) -> status_or_reason {
-      if (status_or_reason refused = Provider::close(i))
-        return refused;
+    return with(kName, handle, [](instance &i) -> expected<> {
+      if (expected<> result = Provider::close(i); result.failed())
+        return result;
       delete &i;
       return {};
     });
@@ -115,7 +113,7 @@ private:
 
   static cudaq_status_t get_transport_context(handle_type handle, cudaq_realtime_transport_context_t kind, void *out) {
     static constexpr auto kName = named("get_transport_context");
-    return with(kName, handle, [&](instance &i) -> status_or_reason {
+    return with(kName, handle, [&](instance &i) -> expected<> {
       if (out == nullptr)
         return missing("out");
       const int number = number_in(kind);
@@ -142,7 +140,7 @@ private:
 
   static cudaq_status_t get_cpu_dataplane(handle_type handle, cudaq_cpu_dataplane_t *out) {
     static constexpr auto kName = named("get_cpu_dataplane");
-    return with(kName, handle, [&](instance &i) -> status_or_reason {
+    return with(kName, handle, [&](instance &i) -> expected<> {
       if (out == nullptr)
         return missing("out");
       return Provider::dataplane(i, *out);
@@ -151,7 +149,7 @@ private:
 
   static cudaq_status_t get_endpoint_info(handle_type handle, char *buffer, std::size_t length) {
     static constexpr auto kName = named("get_endpoint_info");
-    return with(kName, handle, [&](instance &i) -> status_or_reason {
+    return with(kName, handle, [&](instance &i) -> expected<> {
       if (buffer == nullptr)
         return missing("buffer");
       const std::string &line = Provider::endpoint(i);
@@ -165,7 +163,7 @@ private:
 
   static cudaq_status_t get_ring_geometry(handle_type handle, std::uint32_t *num_slots, std::uint32_t *slot_size) {
     static constexpr auto kName = named("get_ring_geometry");
-    return with(kName, handle, [&](instance &i) -> status_or_reason {
+    return with(kName, handle, [&](instance &i) -> expected<> {
       if (num_slots == nullptr || slot_size == nullptr)
         return missing(num_slots == nullptr ? "num_slots" : "slot_size");
       *num_slots = Provider::slots(i);

@@ -11,8 +11,8 @@ provider_instance::ring_memory::~ring_memory() {
     cudaq_ringbuffer_destroy(memory);
 }
 
-status_or_reason provider_instance::allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned,
-                                             std::uint32_t alignment) {
+expected<> provider_instance::allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned,
+                                       std::uint32_t alignment) {
   constexpr std::uint32_t kLeast = 64; // the library's
 
   cudaq_ringbuffer_options_t wanted;
@@ -69,16 +69,16 @@ private:
 
 } // namespace
 
-status_or_reason instance_entries::close(instance &closed) {
-  if (status_or_reason refused = closed.close())
-    return refused;
+expected<> instance_entries::close(instance &closed) {
+  if (expected<> result = closed.close(); result.failed())
+    return result;
   instance_list::get().remove(&closed);
   return {};
 }
 
-status_or_reason instance_entries::context(instance &of, cudaq_realtime_transport_context_t kind, void *out) {
-  if (status_or_reason refused = need_shape(kind, of.unified()))
-    return refused;
+expected<> instance_entries::context(instance &of, cudaq_realtime_transport_context_t kind, void *out) {
+  if (expected<> result = need_shape(kind, of.unified()); result.failed())
+    return result;
   if (of.unified())
     write_host_driven(out);
   else
@@ -86,9 +86,9 @@ status_or_reason instance_entries::context(instance &of, cudaq_realtime_transpor
   return {};
 }
 
-status_or_reason instance_entries::dataplane(instance &of, cudaq_cpu_dataplane_t &out) {
-  if (status_or_reason refused = need_dataplane(of.unified()))
-    return refused;
+expected<> instance_entries::dataplane(instance &of, cudaq_cpu_dataplane_t &out) {
+  if (expected<> result = need_dataplane(of.unified()); result.failed())
+    return result;
   out = of.dataplane();
   return {};
 }
@@ -98,7 +98,7 @@ std::unique_ptr<provider_instance> publish_instance(std::unique_ptr<provider_ins
   return made;
 }
 
-status_or_reason visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look) {
+expected<> visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look) {
   if (!instance_list::get().visit(endpoint, look))
     return make_reason(CUDAQ_ERR_INVALID_ARG, "endpoint '%.100s': no instance has this line", endpoint);
   return {};

@@ -16,11 +16,11 @@ public:
   provider_instance(const provider_instance &) = delete;
   provider_instance &operator=(const provider_instance &) = delete;
 
-  virtual status_or_reason connect() { return {}; } ///< for transports whose peers need no connection
-  virtual status_or_reason launch() = 0;
-  virtual status_or_reason disconnect() = 0;
+  virtual expected<> connect() { return {}; } ///< for transports whose peers need no connection
+  virtual expected<> launch() = 0;
+  virtual expected<> disconnect() = 0;
   /// Before its end; a reason prevents it.
-  virtual status_or_reason close() { return disconnect(); }
+  virtual expected<> close() { return disconnect(); }
   virtual bool unified() const = 0;
   /// Only in the unified shape.
   virtual cudaq_cpu_dataplane_t dataplane() = 0;
@@ -32,8 +32,7 @@ public:
 
 protected:
   /// `pinned`: a GPU can use the ring. `alignment` of the first RX slot: a power of two.
-  status_or_reason allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned,
-                            std::uint32_t alignment = 64);
+  expected<> allocate(std::uint32_t num_slots, std::uint32_t slot_size, bool pinned, std::uint32_t alignment = 64);
   std::string endpoint_; ///< the line; not changed after create
 
 private:
@@ -51,12 +50,12 @@ private:
 /// What provider_entries needs, except kPrefix and create.
 struct instance_entries {
   using instance = provider_instance;
-  static status_or_reason close(instance &closed);
-  static status_or_reason context(instance &of, cudaq_realtime_transport_context_t kind, void *out);
-  static status_or_reason dataplane(instance &of, cudaq_cpu_dataplane_t &out);
-  static status_or_reason connect(instance &called) { return called.connect(); }
-  static status_or_reason launch(instance &called) { return called.launch(); }
-  static status_or_reason disconnect(instance &called) { return called.disconnect(); }
+  static expected<> close(instance &closed);
+  static expected<> context(instance &of, cudaq_realtime_transport_context_t kind, void *out);
+  static expected<> dataplane(instance &of, cudaq_cpu_dataplane_t &out);
+  static expected<> connect(instance &called) { return called.connect(); }
+  static expected<> launch(instance &called) { return called.launch(); }
+  static expected<> disconnect(instance &called) { return called.disconnect(); }
   static const std::string &endpoint(const instance &of) { return of.endpoint(); }
   static std::uint32_t slots(const instance &of) { return of.num_slots(); }
   static std::uint32_t slot_bytes(const instance &of) { return of.slot_size(); }
@@ -66,13 +65,13 @@ struct instance_entries {
 std::unique_ptr<provider_instance> publish_instance(std::unique_ptr<provider_instance> made);
 
 /// Calls `look` for the instance with this endpoint line, which is not destroyed meanwhile.
-status_or_reason visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look);
+expected<> visit_instance(const char *endpoint, const std::function<void(const provider_instance &)> &look);
 
 /// Copies the counters of an instance. The struct begins with uint32_t struct_size, then one more uint32_t, then
 /// uint64_t fields; the caller's may have fewer of them.
 template <class Statistics, class Read>
 cudaq_status_t read_statistics(const char *function, const char *endpoint, Statistics *out, Read &&read) {
-  return guarded(function, [&]() -> status_or_reason {
+  return guarded(function, [&]() -> expected<> {
     if (endpoint == nullptr || out == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", endpoint == nullptr ? "endpoint" : "out");
     const std::uint32_t size = out->struct_size;
@@ -81,9 +80,9 @@ cudaq_status_t read_statistics(const char *function, const char *endpoint, Stati
       return make_reason(CUDAQ_ERR_INVALID_ARG, "struct_size %u: from %zu to %zu is accepted", size, kLeast,
                          sizeof(*out));
     Statistics all{};
-    if (status_or_reason refused =
-            visit_instance(endpoint, [&](const provider_instance &instance) { read(instance, all); }))
-      return refused;
+    if (expected<> result = visit_instance(endpoint, [&](const provider_instance &instance) { read(instance, all); });
+        result.failed())
+      return result;
     all.struct_size = size;
     std::memcpy(out, &all, size / sizeof(std::uint64_t) * sizeof(std::uint64_t));
     return {};

@@ -5,7 +5,7 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason parse_roce_options(int argc, char *const *argv, roce_options &out) {
+expected<> parse_roce_options(int argc, char *const *argv, roce_options &out) {
   roce_wire_options &wire = out.wire;
   out.common.provider = "roce";
   out.common.port = kRocePort;
@@ -18,8 +18,8 @@ status_or_reason parse_roce_options(int argc, char *const *argv, roce_options &o
   reader.add_number("--peer-port", 0, 65535, wire.peer_port);
   reader.add_choice("--mtu", {"256", "512", "1024", "2048", "4096"}, mtu);
   reader.add_choice("--icrc", {"check", "full", "off"}, icrc);
-  if (status_or_reason refused = reader.read(argc, argv))
-    return refused;
+  if (expected<> result = reader.read(argc, argv); result.failed())
+    return result;
   constexpr std::uint32_t kMostPages = 4096; // the number of a page has 12 bits in the immediate
   if (out.common.num_slots > kMostPages)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-slots %u: over RoCE at most %u are accepted", out.common.num_slots,

@@ -13,6 +13,6 @@ struct roce_options {
 };
 
 /// As option_reader::read.
-status_or_reason parse_roce_options(int argc, char *const *argv, roce_options &out);
+expected<> parse_roce_options(int argc, char *const *argv, roce_options &out);
 
 } // namespace cudaq::realtime::detail

@@ -11,9 +11,9 @@ namespace {
 /// An instance.
 class roce_provider final : public datagram_provider {
 public:
-  status_or_reason open_roce(const roce_options &options) {
-    if (status_or_reason refused = open(options.common, make_roce_wire(options.wire, packets_)))
-      return refused;
+  expected<> open_roce(const roce_options &options) {
+    if (expected<> result = open(options.common, make_roce_wire(options.wire, packets_)); result.failed())
+      return result;
     char words[100];
     std::snprintf(words, sizeof(words), " qp=0x%x rkey=0x%x buffer_addr=0x0 mtu=%u", options.wire.own_qp,
                   options.wire.rkey, options.wire.mtu);
@@ -29,13 +29,13 @@ private:
 struct roce_entries : instance_entries {
   static constexpr char kPrefix[] = "roce ";
 
-  static status_or_reason create(int argc, char **argv, std::unique_ptr<provider_instance> &out) {
+  static expected<> create(int argc, char **argv, std::unique_ptr<provider_instance> &out) {
     roce_options options;
-    if (status_or_reason refused = parse_roce_options(argc, argv, options))
-      return refused;
+    if (expected<> result = parse_roce_options(argc, argv, options); result.failed())
+      return result;
     auto made = std::make_unique<roce_provider>();
-    if (status_or_reason refused = made->open_roce(options))
-      return refused;
+    if (expected<> result = made->open_roce(options); result.failed())
+      return result;
     out = publish_instance(std::move(made));
     return {};
   }

@@ -220,7 +220,7 @@ public:
   roce_wire(const roce_wire_options &options, std::shared_ptr<roce_counters> counters)
       : counters_(std::move(counters)), shared_(options, *counters_) {}
 
-  status_or_reason prepare(udp_socket &socket) override {
+  expected<> prepare(udp_socket &socket) override {
     shared_.own = socket.local();
     // The ICRC covers the address, and over IPv6 other fields. No address at all stands for any of the machine.
     if (!shared_.own.is_v4() || shared_.own.v4() == htonl(INADDR_ANY))

@@ -75,7 +75,7 @@ void router_engine::state_changed(std::uint32_t node, node_state state) {
   events_.state_changed(node, state, state == node_state::joined ? link_.carrier(node) : std::string());
 }
 
-status_or_reason router_engine::start(cudaq_wait_policy_t wait) {
+expected<> router_engine::start(cudaq_wait_policy_t wait) {
   return thread_.start("cudaq-router", {}, [this, wait] { run(wait); });
 }
 

@@ -31,7 +31,7 @@ public:
   /// Ends the thread if stop has not.
   ~router_engine() override { stop_.store(1); }
 
-  status_or_reason start(cudaq_wait_policy_t wait);
+  expected<> start(cudaq_wait_policy_t wait);
   /// One thread. `entry` has no open request. False: the payload is longer than entry_bytes; there is no answer then.
   bool submit(std::uint32_t entry, std::uint32_t function_id, std::span<const std::uint8_t> payload,
               std::uint64_t timestamp);

@@ -17,7 +17,7 @@ void file_handle::reset(int fd) {
   fd_ = fd;
 }
 
-status_or_reason check_shm_name(const std::string &name) {
+expected<> check_shm_name(const std::string &name) {
   const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 && c < 0x80; };
   const auto accepted = [&](unsigned char c) { return plain(c) || c == '.' || c == '_' || c == '-'; };
   if (name.empty() || name.size() > kShmLongestName || !plain(static_cast<unsigned char>(name[0])) ||
@@ -41,7 +41,7 @@ sockaddr_un shm_address(const std::string &name) {
   return address;
 }
 
-status_or_reason system_refused(const std::string &call, int error) {
+expected<> system_refused(const std::string &call, int error) {
   return {CUDAQ_ERR_INTERNAL, call + ": " + std::generic_category().message(error)};
 }
 

@@ -73,13 +73,13 @@ private:
 };
 
 /// Accepts 1 to 64 letters, digits, '.', '_' and '-'; the first one is a letter or a digit.
-status_or_reason check_shm_name(const std::string &name);
+expected<> check_shm_name(const std::string &name);
 /// The path that belongs to a name, with the suffix "sock" or "lock".
 std::string shm_path(const std::string &name, const char *suffix);
 sockaddr_un shm_address(const std::string &name);
 
 /// The text of an errno value: name the call first.
-status_or_reason system_refused(const std::string &call, int error);
+expected<> system_refused(const std::string &call, int error);
 
 /// Sends one message, with `count` files. False: the peer is gone, or does not read.
 bool send_message(int socket, void *message, std::size_t bytes, const int *files = nullptr, std::size_t count = 0);

@@ -107,9 +107,7 @@ void shm_server::refuse(guest &g, cudaq_status_t status, const char *text) {
   g.socket.reset();
 }
 
-status_or_reason shm_server::prepare_segment(std::uint32_t k) {
-  return memory_.is_mapped(k) ? status_or_reason{} : memory_.map(k);
-}
+expected<> shm_server::prepare_segment(std::uint32_t k) { return memory_.is_mapped(k) ? expected<>{} : memory_.map(k); }
 
 void shm_server::attach(guest &g, const shm_attach_request &request) {
   if (options_.requests_on_gpu && request.accepts < kShmGpuVersion)
@@ -124,8 +122,8 @@ void shm_server::attach(guest &g, const shm_attach_request &request) {
     std::snprintf(text, sizeof(text), "all %u rings of the server are in use (--max-clients)", options_.max_clients);
     return refuse(g, CUDAQ_ERR_STATE, text);
   }
-  if (const status_or_reason found = prepare_segment(k))
-    return refuse(g, found.status, found.text.c_str());
+  if (const expected<> result = prepare_segment(k); result.failed())
+    return refuse(g, result.status(), result.text().c_str());
   shm_gpu_reply whole;
   shm_attach_reply &reply = whole.reply;
   reply.server_waits = options_.wait_us != 0 ? 1 : 0;

@@ -56,7 +56,7 @@ struct cudaq_shm_client_t {
 
 namespace {
 
-status_or_reason check_options(const cudaq_shm_client_options_t *given, cudaq_shm_client_options_t &out) {
+expected<> check_options(const cudaq_shm_client_options_t *given, cudaq_shm_client_options_t &out) {
   out = {sizeof(out), CUDAQ_WAIT_SPIN, 0, 0};
   if (given != nullptr) {
     if (given->struct_size != sizeof(out))
@@ -90,25 +90,24 @@ bool is_plausible(const shm_layout &at, int file, bool on_gpu) {
 }
 
 /// The requests of a ring with --requests gpu.
-status_or_reason map_requests(cudaq_shm_client_t &c, const std::string &name, const shm_gpu_reply &reply,
-                              file_handle &file) {
+expected<> map_requests(cudaq_shm_client_t &c, const std::string &name, const shm_gpu_reply &reply, file_handle &file) {
   if (!file || reply.requests.bytes < gpu_bytes(reply.reply.layout))
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "the server '%s' sends no memory of a GPU that has the size of its ring",
                        name.c_str());
   int descriptor = file.get();
-  const status_or_reason found = map_exported_memory(reply.requests, descriptor, c.requests);
+  const expected<> result = map_exported_memory(reply.requests, descriptor, c.requests);
   if (descriptor < 0)
     file.release(); // it belongs to Vulkan now
-  if (found)
-    return make_reason(found.status,
+  if (result.failed())
+    return make_reason(result.status(),
                        "the requests of the server '%s' are in the memory of a GPU (--requests gpu), and this process "
                        "cannot map it: %s",
-                       name.c_str(), found.text.c_str());
+                       name.c_str(), result.text().c_str());
   return {};
 }
 
 /// CUDAQ_ERR_TIMEOUT: worth another attempt.
-status_or_reason try_attach(cudaq_shm_client_t &c, const std::string &name, clock_type::time_point deadline) {
+expected<> try_attach(cudaq_shm_client_t &c, const std::string &name, clock_type::time_point deadline) {
   file_handle socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket)
     return system_refused("socket", errno);
@@ -155,8 +154,8 @@ status_or_reason try_attach(cudaq_shm_client_t &c, const std::string &name, cloc
   if (!c.segment.map(files[0].get(), reply.layout.bytes) || !c.bell.map(files[1].get(), shm_page(false)))
     return system_refused("mmap of the segment", errno);
   if (on_gpu)
-    if (status_or_reason found = map_requests(c, name, whole, files[2]))
-      return found;
+    if (expected<> result = map_requests(c, name, whole, files[2]); result.failed())
+      return result;
   c.layout = reply.layout, c.server_waits = reply.server_waits != 0;
   c.socket = std::move(socket);
   return {};
@@ -206,7 +205,7 @@ void pause_once(cudaq_shm_client_t &c, std::uint32_t slot, clock_type::time_poin
   });
 }
 
-status_or_reason wait_for_answer(cudaq_shm_client_t &c, std::uint32_t slot, std::uint64_t timeout_ns) {
+expected<> wait_for_answer(cudaq_shm_client_t &c, std::uint32_t slot, std::uint64_t timeout_ns) {
   constexpr int kQuickLooks = 200; // at the tx flag only: a look at rx delays a server that stores to it
   const auto begin = clock_type::now();
   const auto deadline = after(timeout_ns), spin_end = after(c.options.spin_ns);
@@ -243,21 +242,21 @@ extern "C" {
 
 cudaq_status_t cudaq_shm_client_attach(cudaq_shm_client_t **out_client, const char *name, uint64_t timeout_ns,
                                        const cudaq_shm_client_options_t *options) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (out_client == nullptr || name == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", out_client == nullptr ? "out_client" : "name");
     auto c = std::make_unique<cudaq_shm_client_t>();
-    if (status_or_reason found = check_shm_name(name))
-      return found;
-    if (status_or_reason found = check_options(options, c->options))
-      return found;
+    if (expected<> result = check_shm_name(name); result.failed())
+      return result;
+    if (expected<> result = check_options(options, c->options); result.failed())
+      return result;
     const auto deadline = after(timeout_ns);
     for (;;) {
-      status_or_reason found = try_attach(*c, name, deadline);
-      if (!found)
+      expected<> result = try_attach(*c, name, deadline);
+      if (result.ok())
         break;
-      if (found.status != CUDAQ_ERR_TIMEOUT || clock_type::now() >= deadline)
-        return found;
+      if (result.status() != CUDAQ_ERR_TIMEOUT || clock_type::now() >= deadline)
+        return result;
       ::poll(nullptr, 0, 2);
     }
     make_ring(*c);
@@ -268,7 +267,7 @@ cudaq_status_t cudaq_shm_client_attach(cudaq_shm_client_t **out_client, const ch
 
 cudaq_status_t cudaq_shm_client_ring(const cudaq_shm_client_t *client, cudaq_ringbuffer_t *out_ring,
                                      uint32_t *out_num_slots, uint32_t *out_slot_size) {
-  return guarded_brief(__func__, [&]() -> status_or_reason {
+  return guarded_brief(__func__, [&]() -> expected<> {
     if (client == nullptr || out_ring == nullptr)
       return make_reason(CUDAQ_ERR_INVALID_ARG, "%s is NULL", client == nullptr ? "client" : "out_ring");
     *out_ring = client->ring;
@@ -307,7 +306,7 @@ void cudaq_shm_client_signal(cudaq_shm_client_t *client, uint32_t slot) {
 }
 
 cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot, uint64_t timeout_ns) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (client == nullptr)
       return {CUDAQ_ERR_INVALID_ARG, "client is NULL"};
     if (slot >= client->layout.num_slots)
@@ -319,7 +318,7 @@ cudaq_status_t cudaq_shm_client_wait(cudaq_shm_client_t *client, uint32_t slot, 
 }
 
 cudaq_status_t cudaq_shm_client_detach(cudaq_shm_client_t *client) {
-  return guarded(__func__, [&]() -> status_or_reason {
+  return guarded(__func__, [&]() -> expected<> {
     if (client == nullptr)
       return {CUDAQ_ERR_INVALID_ARG, "client is NULL"};
     ::shutdown(client->socket.get(), SHUT_RDWR); // also if a forked child has the connection open

@@ -18,21 +18,21 @@ public:
   explicit cuda_memory(int device) : number_(device) {}
   ~cuda_memory() override {
     if (memory_ != nullptr)
-      (void)on_device(number_, [&]() -> status_or_reason {
+      (void)on_device(number_, [&]() -> expected<> {
         memory_.reset();
         return {};
       });
   }
 
-  status_or_reason make(std::uint64_t bytes) {
+  expected<> make(std::uint64_t bytes) {
     std::string why;
     mapping_request request;
     request.device = number_, request.bytes = bytes, request.exportable = true;
-    if (status_or_reason refused = map_device_memory(request, memory_, why))
-      return refused;
+    if (expected<> result = map_device_memory(request, memory_, why); result.failed())
+      return result;
     int file = -1;
-    if (status_or_reason refused = memory_->export_to(exported_, file))
-      return refused;
+    if (expected<> result = memory_->export_to(exported_, file); result.failed())
+      return result;
     file_.reset(file);
     host_ = memory_->host(), device_ = memory_->device();
     return {};
@@ -45,7 +45,7 @@ private:
 
 } // namespace
 
-status_or_reason pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes) {
+expected<> pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes) {
   std::optional<device_guard> guard;
   if (device_id >= 0)
     guard.emplace(device_id);
@@ -73,21 +73,21 @@ void unpin_pages(int device_id, std::uint8_t *at) {
   cudaHostUnregister(at);
 }
 
-status_or_reason make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
+expected<> make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
   auto memory = std::make_unique<cuda_memory>(device);
-  if (const status_or_reason refused = memory->make(bytes))
-    return make_reason(refused.status, "--requests is gpu: %s; use --requests host, with requests in pinned memory",
-                       refused.text.c_str());
+  if (const expected<> result = memory->make(bytes); result.failed())
+    return make_reason(result.status(), "--requests is gpu: %s; use --requests host, with requests in pinned memory",
+                       result.text().c_str());
   out = std::move(memory);
   return {};
 }
 
 #else
-status_or_reason pin_pages(int, std::uint8_t *, std::uint64_t) {
+expected<> pin_pages(int, std::uint8_t *, std::uint64_t) {
   return {CUDAQ_ERR_UNSUPPORTED, "--pinned: this build has no CUDA (CUDAQ_REALTIME_ENABLE_CUDA)"};
 }
 void unpin_pages(int, std::uint8_t *) {}
-status_or_reason make_device_memory(int, std::uint64_t, std::unique_ptr<shm_device_memory> &) {
+expected<> make_device_memory(int, std::uint64_t, std::unique_ptr<shm_device_memory> &) {
   return {CUDAQ_ERR_UNSUPPORTED, "--requests is gpu: this build has no CUDA (CUDAQ_REALTIME_ENABLE_CUDA)"};
 }
 #endif

@@ -12,7 +12,7 @@ namespace cudaq::realtime::detail {
 
 /// Registers pages with CUDA, at the same address for all devices. The reasons name --pinned. `device_id`: the device
 /// whose context the call uses, and makes if the device has none; -1: the calling thread's.
-status_or_reason pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes);
+expected<> pin_pages(int device_id, std::uint8_t *at, std::uint64_t bytes);
 void unpin_pages(int device_id, std::uint8_t *at);
 
 /// The requests of a ring in the memory of a GPU, zeroed: the addresses for this process's CPU and for its device, and
@@ -37,6 +37,6 @@ protected:
 };
 
 /// The reasons name --requests.
-status_or_reason make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out);
+expected<> make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out);
 
 } // namespace cudaq::realtime::detail

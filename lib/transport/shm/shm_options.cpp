@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kMostSegmentBytes = 1ull << 30;
 constexpr std::uint64_t kMostSlotNumbers = 1ull << 24; // the dispatcher's limit
 
-status_or_reason read_mode(const std::string &text, std::uint32_t &mode) {
+expected<> read_mode(const std::string &text, std::uint32_t &mode) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
   if (error != std::errc{} || end != text.data() + text.size() || mode < 0600 || mode > 0777)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--mode '%s': an octal number from 600 to 777 is accepted", text.c_str());
@@ -20,13 +20,11 @@ status_or_reason read_mode(const std::string &text, std::uint32_t &mode) {
 }
 
 /// Rules that need more than one option.
-status_or_reason check_together(shm_options &o) {
+expected<> check_together(shm_options &o) {
   if (o.max_clients == 0)
     o.max_clients = o.unified ? 8 : 1;
-  if (status_or_reason found = check_shm_name(o.name)) {
-    found.text = "--" + found.text;
-    return found;
-  }
+  if (expected<> result = check_shm_name(o.name); result.failed())
+    return {result.status(), "--" + result.text()};
   if (o.slot_size % 8 != 0)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--slot-size is %u: it must be a multiple of 8", o.slot_size);
   if (!o.unified && o.max_clients != 1)
@@ -64,7 +62,7 @@ status_or_reason check_together(shm_options &o) {
 
 } // namespace
 
-status_or_reason parse_shm_options(int argc, char **argv, shm_options &out) {
+expected<> parse_shm_options(int argc, char **argv, shm_options &out) {
   std::string mode, requests;
   option_parser parser("shm", true);
   parser.add_choice("--name", {}, out.name);
@@ -78,11 +76,11 @@ status_or_reason parse_shm_options(int argc, char **argv, shm_options &out) {
   parser.add_flag("--huge-pages", out.huge_pages);
   parser.add_choice("--requests", {"host", "gpu"}, requests);
   parser.add_number("--gpu", 0, 1023, out.gpu);
-  if (status_or_reason refused = parser.parse(argc, argv))
-    return refused;
+  if (expected<> result = parser.parse(argc, argv); result.failed())
+    return result;
   if (parser.given("--mode"))
-    if (status_or_reason refused = read_mode(mode, out.mode))
-      return refused;
+    if (expected<> result = read_mode(mode, out.mode); result.failed())
+      return result;
   out.requests_on_gpu = requests == "gpu";
   out.gpu_given = parser.given("--gpu");
   if (out.gpu_given && !out.pinned && !out.requests_on_gpu)

@@ -23,6 +23,6 @@ struct shm_options {
 };
 
 /// As option_parser. An argv[0] that does not begin with -- is a program's name.
-status_or_reason parse_shm_options(int argc, char **argv, shm_options &out);
+expected<> parse_shm_options(int argc, char **argv, shm_options &out);
 
 } // namespace cudaq::realtime::detail

@@ -11,18 +11,18 @@ struct shm_provider {
   using instance = shm_server;
   static constexpr char kPrefix[] = "shm ";
 
-  static status_or_reason create(int argc, char **argv, std::unique_ptr<shm_server> &made) {
+  static expected<> create(int argc, char **argv, std::unique_ptr<shm_server> &made) {
     shm_options options;
-    if (status_or_reason refused = parse_shm_options(argc, argv, options))
-      return refused;
+    if (expected<> result = parse_shm_options(argc, argv, options); result.failed())
+      return result;
     made = std::make_unique<shm_server>(std::move(options));
     return made->start();
   }
-  static status_or_reason close(shm_server &) { return {}; }
+  static expected<> close(shm_server &) { return {}; }
 
-  static status_or_reason context(shm_server &server, cudaq_realtime_transport_context_t kind, void *out) {
-    if (status_or_reason refused = need_shape(kind, server.options().unified))
-      return refused;
+  static expected<> context(shm_server &server, cudaq_realtime_transport_context_t kind, void *out) {
+    if (expected<> result = need_shape(kind, server.options().unified); result.failed())
+      return result;
     if (kind == UNIFIED) {
       write_host_driven(out);
     } else {
@@ -31,18 +31,18 @@ struct shm_provider {
     }
     return {};
   }
-  static status_or_reason dataplane(shm_server &server, cudaq_cpu_dataplane_t &out) {
-    if (status_or_reason refused = need_dataplane(server.options().unified))
-      return refused;
+  static expected<> dataplane(shm_server &server, cudaq_cpu_dataplane_t &out) {
+    if (expected<> result = need_dataplane(server.options().unified); result.failed())
+      return result;
     out = server.dataplane();
     return {};
   }
 
   // Clients attach at any time after create: there is nothing to wait for.
-  static status_or_reason connect(shm_server &) { return {}; }
+  static expected<> connect(shm_server &) { return {}; }
   // Clients write into the ring themselves: there are no threads to start.
-  static status_or_reason launch(shm_server &) { return {}; }
-  static status_or_reason disconnect(shm_server &server) {
+  static expected<> launch(shm_server &) { return {}; }
+  static expected<> disconnect(shm_server &server) {
     server.disconnect();
     return {};
   }

@@ -13,7 +13,7 @@ namespace {
 
 void *const kRefused = MAP_FAILED; // NOLINT: the system's name for it is a cast
 
-status_or_reason make_sealed_file(std::uint64_t bytes, unsigned flags, file_handle &out) {
+expected<> make_sealed_file(std::uint64_t bytes, unsigned flags, file_handle &out) {
   file_handle file(::memfd_create("cudaq-realtime-shm", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
   if (!file)
     return system_refused("memfd_create", errno);
@@ -28,7 +28,7 @@ status_or_reason make_sealed_file(std::uint64_t bytes, unsigned flags, file_hand
   return {};
 }
 
-status_or_reason map_part(std::uint8_t *at, std::uint64_t bytes, int file, std::uint64_t offset) {
+expected<> map_part(std::uint8_t *at, std::uint64_t bytes, int file, std::uint64_t offset) {
   const int populate = bytes <= 1u << 24 ? MAP_POPULATE : 0;
   if (::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | populate, file, static_cast<off_t>(offset)) ==
       kRefused)
@@ -47,7 +47,7 @@ shm_memory::~shm_memory() {
     ::munmap(bell_, shm_page(false));
 }
 
-status_or_reason shm_memory::reserve(const shm_options &o) {
+expected<> shm_memory::reserve(const shm_options &o) {
   huge_ = o.huge_pages, pinned_ = o.pinned;
   requests_on_gpu_ = o.requests_on_gpu, gpu_number_ = o.gpu;
   pinning_gpu_ = o.gpu_given || o.requests_on_gpu ? o.gpu : -1;
@@ -67,8 +67,8 @@ status_or_reason shm_memory::reserve(const shm_options &o) {
   const std::uint64_t misaligned = reinterpret_cast<std::uintptr_t>(reserved_) % page_;
   base_ = reserved_ + (misaligned == 0 ? 0 : page_ - misaligned);
 
-  if (status_or_reason found = make_sealed_file(shm_page(false), 0, bell_file_))
-    return found;
+  if (expected<> result = make_sealed_file(shm_page(false), 0, bell_file_); result.failed())
+    return result;
   void *bell = ::mmap(nullptr, shm_page(false), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, bell_file_.get(), 0);
   if (bell == kRefused)
     return system_refused("mmap of the bell", errno);
@@ -76,36 +76,36 @@ status_or_reason shm_memory::reserve(const shm_options &o) {
   return {};
 }
 
-status_or_reason shm_memory::map(std::uint32_t k) {
-  status_or_reason found = make_sealed_file(layout_.bytes, huge_ ? MFD_HUGETLB | MFD_HUGE_2MB : 0, files_[k]);
-  if (!found)
-    found = map_part(requests(k), layout_.tx_data, files_[k].get(), 0);
-  if (!found)
-    found = map_part(answers(k), layout_.bytes - layout_.tx_data, files_[k].get(), layout_.tx_data);
-  if (found && huge_)
-    found = make_reason(CUDAQ_ERR_UNSUPPORTED,
-                        "--huge-pages: the system gave no huge pages of 2 MiB (%s); reserve %llu of them for each "
-                        "client in /proc/sys/vm/nr_hugepages, or leave the option out",
-                        found.text.c_str(), static_cast<unsigned long long>(layout_.bytes / page_));
-  if (!found && pinned_) {
-    found = pin_pages(pinning_gpu_, requests(k), layout_.tx_data);
-    pinned_parts_[k] = found ? 0 : 1;
-    if (!found)
-      found = pin_pages(pinning_gpu_, answers(k), layout_.bytes - layout_.tx_data);
-    pinned_parts_[k] = static_cast<std::uint8_t>(pinned_parts_[k] + (found ? 0 : 1));
+expected<> shm_memory::map(std::uint32_t k) {
+  expected<> result = make_sealed_file(layout_.bytes, huge_ ? MFD_HUGETLB | MFD_HUGE_2MB : 0, files_[k]);
+  if (result.ok())
+    result = map_part(requests(k), layout_.tx_data, files_[k].get(), 0);
+  if (result.ok())
+    result = map_part(answers(k), layout_.bytes - layout_.tx_data, files_[k].get(), layout_.tx_data);
+  if (result.failed() && huge_)
+    result = make_reason(CUDAQ_ERR_UNSUPPORTED,
+                         "--huge-pages: the system gave no huge pages of 2 MiB (%s); reserve %llu of them for each "
+                         "client in /proc/sys/vm/nr_hugepages, or leave the option out",
+                         result.text().c_str(), static_cast<unsigned long long>(layout_.bytes / page_));
+  if (result.ok() && pinned_) {
+    result = pin_pages(pinning_gpu_, requests(k), layout_.tx_data);
+    pinned_parts_[k] = result.failed() ? 0 : 1;
+    if (result.ok())
+      result = pin_pages(pinning_gpu_, answers(k), layout_.bytes - layout_.tx_data);
+    pinned_parts_[k] = static_cast<std::uint8_t>(pinned_parts_[k] + (result.failed() ? 0 : 1));
   }
-  if (!found && requests_on_gpu_)
-    found = make_gpu_part();
-  if (found)
+  if (result.ok() && requests_on_gpu_)
+    result = make_gpu_part();
+  if (result.failed())
     unmap(k);
-  return found;
+  return result;
 }
 
 /// The memory of the requests, and the record by which the library finds the laps. Once: the memory stays.
-status_or_reason shm_memory::make_gpu_part() {
+expected<> shm_memory::make_gpu_part() {
   if (gpu_ == nullptr)
-    if (status_or_reason found = make_device_memory(gpu_number_, gpu_bytes(layout_), gpu_))
-      return found;
+    if (expected<> result = make_device_memory(gpu_number_, gpu_bytes(layout_), gpu_); result.failed())
+      return result;
   write_record(0);
   return {};
 }

@@ -22,10 +22,10 @@ public:
   ~shm_memory();
 
   /// Reserves the range and makes the bell. Once.
-  status_or_reason reserve(const shm_options &options);
+  expected<> reserve(const shm_options &options);
   /// Maps a new segment, filled with 0, for client k. With `pinned`, CUDA gets its pages locked; with `requests_on_gpu`
   /// the requests get memory of a GPU.
-  status_or_reason map(std::uint32_t k);
+  expected<> map(std::uint32_t k);
   /// Returns the segment of client k to the system. No thread may use it.
   void unmap(std::uint32_t k);
   /// Fills the segment of client k with 0. A dispatcher may poll the flags meanwhile.
@@ -56,7 +56,7 @@ public:
 private:
   static volatile std::uint64_t *words(std::uint8_t *at) { return reinterpret_cast<volatile std::uint64_t *>(at); }
   std::uint8_t *request_side(std::uint32_t k) const { return gpu_ != nullptr ? gpu_->host() : requests(k); }
-  status_or_reason make_gpu_part();
+  expected<> make_gpu_part();
   void write_record(std::uint32_t k);
   void unpin(std::uint32_t k);
   void forget(std::uint8_t *at, std::uint64_t bytes);

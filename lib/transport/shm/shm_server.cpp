@@ -12,7 +12,7 @@
 namespace cudaq::realtime::detail {
 namespace {} // namespace
 
-status_or_reason shm_server::take_name() {
+expected<> shm_server::take_name() {
   const std::string path = shm_path(options_.name, "lock");
   for (int tries = 0; tries < 100; ++tries) {
     file_handle file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -37,7 +37,7 @@ status_or_reason shm_server::take_name() {
                      path.c_str());
 }
 
-status_or_reason shm_server::listen() {
+expected<> shm_server::listen() {
   const std::string path = shm_path(options_.name, "sock");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) // of a server that died
     return system_refused("--name: removal of " + path, errno);
@@ -54,13 +54,13 @@ status_or_reason shm_server::listen() {
   return {};
 }
 
-status_or_reason shm_server::start() {
-  if (status_or_reason found = memory_.reserve(options_))
-    return found;
+expected<> shm_server::start() {
+  if (expected<> result = memory_.reserve(options_); result.failed())
+    return result;
   // Now, so that a lack of memory is an error of create. Without --pinned in the unified shape, it is a trial only.
   for (std::uint32_t k = 0; k < (keeps_segments() ? options_.max_clients : 1); ++k)
-    if (status_or_reason found = memory_.map(k))
-      return found;
+    if (expected<> result = memory_.map(k); result.failed())
+      return result;
   event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event_)
     return system_refused("eventfd", errno);
@@ -72,10 +72,10 @@ status_or_reason shm_server::start() {
   s.wait_ns = std::uint64_t{options_.wait_us} * 1000, s.bell = &memory_.bell();
   s.settled = [this] { wake(); };
   dataplane_.emplace(std::move(s));
-  if (status_or_reason found = take_name())
-    return found;
-  if (status_or_reason found = listen())
-    return found;
+  if (expected<> result = take_name(); result.failed())
+    return result;
+  if (expected<> result = listen(); result.failed())
+    return result;
   return thread_.start("cudaq-shm", {}, [this] { run(); });
 }
 

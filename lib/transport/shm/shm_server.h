@@ -31,7 +31,7 @@ public:
   ~shm_server() { disconnect(); }
 
   /// Takes the name, makes the memory and starts the thread. Once.
-  status_or_reason start();
+  expected<> start();
   /// Ends the thread and all connections, and gives the name back. The memory stays: a dispatcher may still run.
   void disconnect();
 
@@ -50,8 +50,8 @@ private:
     steady_clock::time_point deadline;
   };
 
-  status_or_reason take_name();
-  status_or_reason listen();
+  expected<> take_name();
+  expected<> listen();
   bool keeps_segments() const { return options_.pinned || !options_.unified; }
   void run();
   void serve_events(std::vector<pollfd> &watched);
@@ -60,7 +60,7 @@ private:
   void serve_guest(guest &g);
   void attach(guest &g, const shm_attach_request &request);
   void refuse(guest &g, cudaq_status_t status, const char *text);
-  status_or_reason prepare_segment(std::uint32_t k);
+  expected<> prepare_segment(std::uint32_t k);
   void reclaim();
   bool collect_all(std::uint32_t k);
   bool laps_have_come(std::uint32_t k);

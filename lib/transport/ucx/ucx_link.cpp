@@ -13,7 +13,7 @@ namespace {
 
 class ucx_link final : public node_link {
 public:
-  status_or_reason open(const ucx_link_options &options) {
+  expected<> open(const ucx_link_options &options) {
     options_ = options;
     connections_.assign(options.nodes.size(), 0);
     ucx_settings settings;
@@ -67,10 +67,10 @@ bool call_of_program(std::uint32_t version, char *reason, std::size_t reason_byt
   std::string text;
   try {
     if (version == kUcxLinkVersion) {
-      const status_or_reason refused = call();
-      if (!refused)
+      const expected<> result = call();
+      if (result.ok())
         return true;
-      text = refused.text;
+      text = result.text();
     } else {
       text = "the library is of another version than the program";
     }
@@ -105,10 +105,10 @@ cudaq_ucx_make_link(std::uint32_t version, const cudaq::realtime::detail::ucx_li
 CUDAQ_REALTIME_API bool cudaq_ucx_describe(std::uint32_t version, cudaq::realtime::detail::ucx_description *out,
                                            char *reason, std::size_t reason_bytes) {
   using namespace cudaq::realtime::detail;
-  return call_of_program(version, reason, reason_bytes, [&]() -> status_or_reason {
+  return call_of_program(version, reason, reason_bytes, [&]() -> expected<> {
     ucx_worker worker;
-    if (status_or_reason refused = worker.open({}, {}))
-      return refused;
+    if (expected<> result = worker.open({}, {}); result.failed())
+      return result;
     *out = {ucx_worker::version(), worker.resources()};
     return {};
   });

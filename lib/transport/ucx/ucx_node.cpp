@@ -22,7 +22,7 @@ ucx_node::~ucx_node() {
     cudaq_ringbuffer_destroy(memory_);
 }
 
-status_or_reason ucx_node::open(const ucx_options &options) {
+expected<> ucx_node::open(const ucx_options &options) {
   options_ = options;
   cudaq_ringbuffer_options_t wanted;
   cudaq_ringbuffer_options_init(&wanted, sizeof(wanted));
@@ -42,14 +42,15 @@ status_or_reason ucx_node::open(const ucx_options &options) {
   settings.tls = options.tls;
   settings.loopback = options.bind_address.starts_with("127.");
   settings.most_bytes = options.slot_size + static_cast<std::uint32_t>(kRouteHeaderBytes);
-  if (status_or_reason refused = worker_.open(
-          settings,
-          {[this](std::uint64_t from, std::span<const std::uint8_t> bytes) { sessions_->received(from, bytes, now_); },
-           [this](std::uint64_t id) { sessions_->connected(id, now_); },
-           [this](std::uint64_t id) { sessions_->disconnected(id); }}))
-    return refused;
-  if (status_or_reason refused = worker_.listen(options.bind_address, options.port))
-    return refused;
+  if (expected<> result = worker_.open(settings, {[this](std::uint64_t from, std::span<const std::uint8_t> bytes) {
+                                                    sessions_->received(from, bytes, now_);
+                                                  },
+                                                  [this](std::uint64_t id) { sessions_->connected(id, now_); },
+                                                  [this](std::uint64_t id) { sessions_->disconnected(id); }});
+      result.failed())
+    return result;
+  if (expected<> result = worker_.listen(options.bind_address, options.port); result.failed())
+    return result;
   endpoint_ = "transport=ucx port=" + std::to_string(worker_.port()) + " address=" + options.bind_address +
               " frame_size=" + std::to_string(options.slot_size) +
               " credits=" + std::to_string(options.num_slots / options.most_routers);
@@ -82,7 +83,7 @@ cudaq_rx_status_t ucx_node::poll(std::uint32_t &slot) {
   return sessions_->take(slot) ? CUDAQ_RX_READY : CUDAQ_RX_EMPTY;
 }
 
-status_or_reason ucx_node::publish(std::uint32_t slot) {
+expected<> ucx_node::publish(std::uint32_t slot) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!sessions_->publish(slot))
     return make_reason(CUDAQ_ERR_INVALID_ARG, "slot %u: the loop does not have it", slot);

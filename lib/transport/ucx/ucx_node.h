@@ -20,14 +20,14 @@ public:
   ucx_node() = default;
   ~ucx_node() override;
 
-  status_or_reason open(const ucx_options &options);
+  expected<> open(const ucx_options &options);
   [[nodiscard]] const ucx_options &options() const noexcept { return options_; }
   [[nodiscard]] const std::string &endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] cudaq_cpu_dataplane_t dataplane() noexcept;
 
   // By the loop's thread; disconnect may run on another one meanwhile.
   cudaq_rx_status_t poll(std::uint32_t &slot);
-  status_or_reason publish(std::uint32_t slot);
+  expected<> publish(std::uint32_t slot);
   void launch();
   /// Answers the requests that were not taken, says bye, and sends waiting messages. From now on poll returns no
   /// request.

@@ -7,7 +7,7 @@
 
 namespace cudaq::realtime::detail {
 
-status_or_reason read_ucx_options(int argc, char *const *argv, ucx_options &out) {
+expected<> read_ucx_options(int argc, char *const *argv, ucx_options &out) {
   option_parser parser("ucx");
   parser.add_choice("--bind", {}, out.bind_address);
   parser.add_number("--port", 0, 65535, out.port);
@@ -16,8 +16,8 @@ status_or_reason read_ucx_options(int argc, char *const *argv, ucx_options &out)
   parser.add_number("--max-routers", 1, 64, out.most_routers);
   parser.add_number("--silence-ms", 10, 3600000, out.silence_ms);
   parser.add_choice("--tls", {}, out.tls);
-  if (status_or_reason refused = parser.parse(argc, argv))
-    return refused;
+  if (expected<> result = parser.parse(argc, argv); result.failed())
+    return result;
   if (out.num_slots < out.most_routers)
     return make_reason(CUDAQ_ERR_INVALID_ARG, "--num-slots %u: each of --max-routers %u needs one slot or more",
                        out.num_slots, out.most_routers);

@@ -20,6 +20,6 @@ struct ucx_options {
 };
 
 /// As option_parser: an unknown option is refused, or ignored if --lenient is among them.
-status_or_reason read_ucx_options(int argc, char *const *argv, ucx_options &out);
+expected<> read_ucx_options(int argc, char *const *argv, ucx_options &out);
 
 } // namespace cudaq::realtime::detail

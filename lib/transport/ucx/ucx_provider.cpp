@@ -11,33 +11,33 @@ struct ucx_provider {
   using instance = ucx_node;
   static constexpr char kPrefix[] = "ucx ";
 
-  static status_or_reason create(int argc, char **argv, std::unique_ptr<ucx_node> &made) {
+  static expected<> create(int argc, char **argv, std::unique_ptr<ucx_node> &made) {
     ucx_options options;
-    if (status_or_reason refused = read_ucx_options(argc, argv, options))
-      return refused;
+    if (expected<> result = read_ucx_options(argc, argv, options); result.failed())
+      return result;
     made = std::make_unique<ucx_node>();
     return made->open(options);
   }
-  static status_or_reason close(ucx_node &) { return {}; }
+  static expected<> close(ucx_node &) { return {}; }
 
-  static status_or_reason context(ucx_node &, cudaq_realtime_transport_context_t kind, void *out) {
+  static expected<> context(ucx_node &, cudaq_realtime_transport_context_t kind, void *out) {
     if (kind == RING_BUFFER)
       return make_reason(CUDAQ_ERR_UNSUPPORTED, "context_type is RING_BUFFER: the provider has the unified shape only");
     write_host_driven(out);
     return {};
   }
-  static status_or_reason dataplane(ucx_node &node, cudaq_cpu_dataplane_t &out) {
+  static expected<> dataplane(ucx_node &node, cudaq_cpu_dataplane_t &out) {
     out = node.dataplane();
     return {};
   }
 
   // Routers come at any time after create: there is nothing to wait for.
-  static status_or_reason connect(ucx_node &) { return {}; }
-  static status_or_reason launch(ucx_node &node) {
+  static expected<> connect(ucx_node &) { return {}; }
+  static expected<> launch(ucx_node &node) {
     node.launch();
     return {};
   }
-  static status_or_reason disconnect(ucx_node &node) {
+  static expected<> disconnect(ucx_node &node) {
     node.disconnect();
     return {};
   }

@@ -24,7 +24,7 @@ constexpr std::size_t kMostRequests = 64; // connections that wait to be accepte
 constexpr std::size_t kMostConnections = 128;
 constexpr auto kCloseLimit = 1s;
 
-status_or_reason ucx_reason(const char *what, ucs_status_t status) {
+expected<> ucx_reason(const char *what, ucs_status_t status) {
   return make_reason(CUDAQ_ERR_INTERNAL, "%s: UCX: %s", what, ucs_status_string(status));
 }
 
@@ -127,7 +127,7 @@ void ucx_worker::state::on_sent(void *request, ucs_status_t, void *buffer) {
   ucp_request_free(request);
 }
 
-status_or_reason ucx_worker::open(const ucx_settings &settings, events receiver) {
+expected<> ucx_worker::open(const ucx_settings &settings, events receiver) {
   state &s = *state_;
   s.settings = settings;
   s.receiver = std::move(receiver);
@@ -171,7 +171,7 @@ status_or_reason ucx_worker::open(const ucx_settings &settings, events receiver)
   return {};
 }
 
-status_or_reason ucx_worker::listen(const std::string &address, std::uint32_t port) {
+expected<> ucx_worker::listen(const std::string &address, std::uint32_t port) {
   state &s = *state_;
   sockaddr_in where{};
   if (!to_sockaddr(address, port, where))

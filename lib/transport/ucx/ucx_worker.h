@@ -35,9 +35,9 @@ public:
   /// Closes everything; waits at most 1 s for UCX.
   ~ucx_worker();
 
-  status_or_reason open(const ucx_settings &settings, events receiver);
+  expected<> open(const ucx_settings &settings, events receiver);
   /// `address`: IPv4. Port 0: the system chooses one. After it: port().
-  status_or_reason listen(const std::string &address, std::uint32_t port);
+  expected<> listen(const std::string &address, std::uint32_t port);
   [[nodiscard]] std::uint32_t port() const noexcept;
 
   /// 0: it cannot. A connection whose other side does not answer stays until it is closed.

@@ -9,13 +9,13 @@ namespace {
 struct udp_entries : instance_entries {
   static constexpr char kPrefix[] = "udp ";
 
-  static status_or_reason create(int argc, char **argv, std::unique_ptr<provider_instance> &out) {
+  static expected<> create(int argc, char **argv, std::unique_ptr<provider_instance> &out) {
     datagram_options options;
-    if (status_or_reason refused = option_reader(options, false).read(argc, argv))
-      return refused;
+    if (expected<> result = option_reader(options, false).read(argc, argv); result.failed())
+      return result;
     auto made = std::make_unique<datagram_provider>();
-    if (status_or_reason refused = made->open(options, make_udp_wire(options.slot_size)))
-      return refused;
+    if (expected<> result = made->open(options, make_udp_wire(options.slot_size)); result.failed())
+      return result;
     out = publish_instance(std::move(made));
     return {};
   }

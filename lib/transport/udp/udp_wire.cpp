@@ -57,7 +57,7 @@ private:
 class udp_wire final : public datagram_wire {
 public:
   explicit udp_wire(std::uint32_t slot_size) : slot_size_(slot_size) {}
-  status_or_reason prepare(udp_socket &) override { return {}; }
+  expected<> prepare(udp_socket &) override { return {}; }
   std::unique_ptr<frame_receiver> make_receiver() override { return std::make_unique<udp_receiver>(); }
   std::unique_ptr<frame_sender> make_sender() override { return std::make_unique<udp_sender>(slot_size_); }
 

@@ -110,21 +110,21 @@ private:
 TEST(RingKinds, TheHostPathAndSharedRingsRefuseThem) {
   const auto memory = std::make_unique<ring_with_record>();
   cudaq_dispatcher_config_t config = host_config({4, 64, false});
-  detail::status_or_reason refused = detail::validate_host_ring(memory->ring, config);
-  EXPECT_EQ(refused.status, CUDAQ_ERR_UNSUPPORTED);
-  EXPECT_NE(refused.text.find("dispatch_path is 1 (host)"), std::string::npos) << refused.text;
-  EXPECT_NE(refused.text.find("memory_kind 1 (mapped)"), std::string::npos) << refused.text;
+  detail::expected<> result = detail::validate_host_ring(memory->ring, config);
+  EXPECT_EQ(result.status(), CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_NE(result.text().find("dispatch_path is 1 (host)"), std::string::npos) << result.text();
+  EXPECT_NE(result.text().find("memory_kind 1 (mapped)"), std::string::npos) << result.text();
   config.dispatch_path = CUDAQ_DISPATCH_PATH_DEVICE;
-  EXPECT_FALSE(detail::validate_device_ring(memory->ring, config));
+  EXPECT_TRUE(detail::validate_device_ring(memory->ring, config).ok());
   config.num_slots = 40;
-  refused = detail::validate_device_ring(memory->ring, config);
-  EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG);
-  EXPECT_NE(refused.text.find("num_slots is 40"), std::string::npos) << refused.text;
+  result = detail::validate_device_ring(memory->ring, config);
+  EXPECT_EQ(result.status(), CUDAQ_ERR_INVALID_ARG);
+  EXPECT_NE(result.text().find("num_slots is 40"), std::string::npos) << result.text();
   config.num_slots = 4;
   config.shared_ring_mode = 1;
-  refused = detail::validate_device_ring(memory->ring, config);
-  EXPECT_EQ(refused.status, CUDAQ_ERR_UNSUPPORTED);
-  EXPECT_NE(refused.text.find("shared_ring_mode is set"), std::string::npos) << refused.text;
+  result = detail::validate_device_ring(memory->ring, config);
+  EXPECT_EQ(result.status(), CUDAQ_ERR_UNSUPPORTED);
+  EXPECT_NE(result.text().find("shared_ring_mode is set"), std::string::npos) << result.text();
 }
 
 } // namespace

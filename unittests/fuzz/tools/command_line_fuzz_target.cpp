@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input is a command line of the program, one argument per line. The subcommands' run functions are replaced: they
+// The input is a command line of a program, one argument per line. The subcommands' run functions are replaced: they
 // check that each option is in its range. No file is opened and nothing is run.
+#include "benchmarks/bench_commands.h"
+#include "benchmarks/common/bench.h"
+#include "benchmarks/decoding/bench_decoding.h"
 #include "lib/qec/decoders/decoder_factories.h"
-#include "tools/bench/bench.h"
-#include "tools/bench/decoding/bench_decoding.h"
 #include "tools/command_line/commands.h"
 #include "tools/decode/decode.h"
 #include "tools/demo/demo.h"
@@ -132,7 +133,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
   tools::add_demo(app, chosen);
   tools::add_pipeline(app, chosen);
   tools::add_latency(app, chosen);
-  tools::add_bench(app, chosen);
+  CLI::App &benchmarks = *app.add_subcommand("bench"); // both programs have a `pipeline`
+  benchmarks.require_subcommand(1);
+  tools::add_benchmarks(benchmarks, chosen);
   tools::add_info(app, chosen);
   try {
     app.parse(words);

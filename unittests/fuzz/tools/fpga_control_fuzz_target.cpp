@@ -2,7 +2,7 @@
 // Packets of hosts through the registers and the player of an emulated FPGA. Input: for each packet a byte for the host
 // and how the player goes on, a byte for the length, and the packet. Each reply can be read and belongs to its request;
 // a window that is sent lies in the player's memory; a pass ends.
-#include "tools/fpga/fpga_player.h"
+#include "contrib/fpga_player/fpga_player.h"
 #include "unittests/fuzz/fuzz_input.h"
 
 #include <deque>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input is two reports of --json, with a line "%%" between them, as `compare` reads them. Each is refused with a
 // text, or its figures are found; those of both are compared.
-#include "tools/compare/compare.h"
-#include "tools/compare/report_reader.h"
+#include "benchmarks/compare/compare.h"
+#include "benchmarks/compare/report_reader.h"
 #include "unittests/fuzz/fuzz_input.h"
 
 #include <cmath>

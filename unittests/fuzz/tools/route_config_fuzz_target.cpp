@@ -14,9 +14,9 @@ using tools::route_config;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size) {
   const auto config =
       tools::read_route_config({reinterpret_cast<const char *>(data), std::min<std::size_t>(size, 65536)});
-  if (!config) {
-    require(config.error.starts_with("line ") || config.error.starts_with("this build has no YAML parser"),
-            "a refusal names its place: " + config.error);
+  if (config.failed()) {
+    require(config.text().starts_with("line ") || config.text().starts_with("this build has no YAML parser"),
+            "a refusal names its place: " + config.text());
     return 0;
   }
   const std::size_t nodes = config->nodes.size();

@@ -4,14 +4,14 @@
 //   look_shapes [EXCHANGES [ROUNDS]]    20000 of each shape and 10; prints tables and one line of JSON
 //
 //   traffic   what it is                                                                 floor
-//   P15a      requests in GPU memory, 1 block of 32 threads, 8 B echo, closed loop       that of `bench device`
-//   P16b      the same memory, 256 threads, 4096 B, first word read, last written        that of `bench device`
-//   P6        ring in device memory, a kernel sends: GPU cycles, not ns                  that of `bench device`
+//   echo      requests in GPU memory, 1 block of 32 threads, 8 B echo, closed loop       that of the benchmark
+//   frames    the same memory, 256 threads, 4096 B, first word read, last written        that of the benchmark
+//   ring      ring in device memory, a kernel sends: GPU cycles, not ns                  that of the benchmark
 //
 // Floor and shapes alternate in every round. Every reply is checked. A shape replaces two constants of the loop; the
 // first one has the library's values. CUDAQ_TEST_DEVICE: the device.
 #include "unittests/gpu/loop/look_shapes.h"
-#include "tools/bench/device/bench_rigs.h"
+#include "benchmarks/device/bench_rigs.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -108,9 +108,9 @@ int main(int argc, char **argv) {
     std::uint64_t wrong = 0;
     {
       bench_session session(o);
-      wrong += measure("P15a, ns", of_device_rx(session, false), o.rounds, json);
-      wrong += measure("P16b, ns", of_device_rx(session, true), o.rounds, json);
-      wrong += measure("P6, cycles", of_device_ring(session), o.rounds, json);
+      wrong += measure("echo, ns", of_device_rx(session, false), o.rounds, json);
+      wrong += measure("frames, ns", of_device_rx(session, true), o.rounds, json);
+      wrong += measure("ring, cycles", of_device_ring(session), o.rounds, json);
     }
     std::printf(
         "\n{\"case\": \"look shapes\", \"exchanges\": %llu, \"rounds\": %u, \"wrong\": %llu, \"traffics\": [%s]}\n",

@@ -27,8 +27,8 @@ TEST_P(PipelineConfigsOnGpu, EveryShotCompletesOnceAndIsDecodedAsOffline) {
   const char *const folder = std::getenv("CUDAQ_REALTIME_DATA");
   const auto found =
       qec::load_shot_set(folder != nullptr ? folder : CUDAQ_TEST_DATA_DIR, config.shot_set_name("0.003"));
-  if (!found)
-    GTEST_SKIP() << found.error;
+  if (found.failed())
+    GTEST_SKIP() << found.text();
   const qec::shot_set &set = *found;
   const auto expected = offline_answers(set, *offline_worker(set, "local", qec::local_rule::guarded));
   const qec::predecoder_layout layout{static_cast<std::uint32_t>(set.num_detectors),

@@ -55,7 +55,7 @@ TEST_P(PipelineOnGpu, ThePredecodersOutputIsTheCpusByteForByte) {
   };
   std::deque<compared> by_worker;
   for (int id = 0; id < GetParam().workers; ++id) {
-    by_worker.push_back({qec::make_predecoder(GetParam().engine, set.dem_text, GetParam().rule).instance, {}, 0});
+    by_worker.push_back({std::move(*qec::make_predecoder(GetParam().engine, set.dem_text, GetParam().rule)), {}, 0});
     by_worker.back().expected.resize((layout.bytes() + 7) / 8);
   }
   constexpr std::uint64_t kShots = 3000;

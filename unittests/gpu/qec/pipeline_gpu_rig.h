@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kDecode = fnv1a_hash("qec_decode");
 
 inline qec::shot_set recorded(const std::string &name) {
   auto set = qec::load_shot_set(CUDAQ_TEST_DATA_DIR, name);
-  EXPECT_TRUE(set) << set.error;
+  EXPECT_TRUE(set.ok()) << set.text();
   return std::move(*set);
 }
 
@@ -152,8 +152,8 @@ inline std::unique_ptr<qec::decoding_worker> offline_worker(const qec::shot_set 
                                                             qec::local_rule rule) {
   auto first = qec::make_predecoder(engine, set.dem_text, rule);
   auto second = qec::make_decoder("auto", set.dem_text);
-  EXPECT_TRUE(first && second) << first.error << second.error;
-  return std::make_unique<qec::decoding_worker>(std::move(first.instance), std::move(second.instance));
+  EXPECT_TRUE(first.ok() && second) << first.text() << second.error;
+  return std::make_unique<qec::decoding_worker>(std::move(*first), std::move(second.instance));
 }
 /// The offline answer to each shot.
 inline std::vector<std::vector<std::uint8_t>> offline_answers(const qec::shot_set &set, qec::decoding_worker &by) {

@@ -23,7 +23,7 @@ protected:
   }
   static void expect_end(graph_rig &rig) {
     EXPECT_TRUE(eventually([&] { return rig.dispatcher.exited(); })) << rig.dispatcher.describe();
-    EXPECT_NE(rig.dispatcher.exit_reason().text.find("function 0x00000001"), std::string::npos);
+    EXPECT_NE(rig.dispatcher.exit_reason().text().find("function 0x00000001"), std::string::npos);
     EXPECT_TRUE(rig.stop());
     const cudaq_dispatcher_stats_t stats = rig.stats();
     EXPECT_EQ(stats.in_flight, 0u);

@@ -58,7 +58,7 @@ private:
 
 struct both {
   both(const std::string &name, const std::string &dem, local_rule rule)
-      : cpu(std::move(make_predecoder(name, dem, rule).instance)), graph(detector_graph::from_text(dem)) {
+      : cpu(std::move(*make_predecoder(name, dem, rule))), graph(detector_graph::from_text(dem)) {
     job.layout = cpu->layout();
     job.rule = rule;
     if (name == "local")
@@ -92,7 +92,7 @@ struct both {
   }
 
   std::unique_ptr<predecoder> cpu;
-  or_error<detector_graph> graph;
+  expected<detector_graph> graph;
   gpu::predecode_job job;
 };
 

@@ -65,13 +65,13 @@ counts measure(bp_osd &solver, const std::vector<std::uint8_t> &detections, cons
 int run(const std::string &prefix, const bp_osd_options &options, std::uint64_t shots) {
   const auto text = read_all(prefix + ".dem");
   const auto model = parse_dem(std::string(text.begin(), text.end()));
-  if (!model) {
-    std::fprintf(stderr, "%s\n", model.error.c_str());
+  if (model.failed()) {
+    std::fprintf(stderr, "%s\n", model.text().c_str());
     return 1;
   }
   auto graph = tanner_graph::from_dem(*model);
-  if (!graph) {
-    std::fprintf(stderr, "%s\n", graph.error.c_str());
+  if (graph.failed()) {
+    std::fprintf(stderr, "%s\n", graph.text().c_str());
     return 1;
   }
   bp_osd solver(std::move(*graph), options);

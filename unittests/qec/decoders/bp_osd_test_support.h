@@ -13,11 +13,11 @@ namespace cudaq::qec::realtime::test {
 
 inline tanner_graph graph_or_throw(std::string_view dem) {
   const auto model = parse_dem(dem);
-  if (!model)
-    throw std::runtime_error(model.error);
+  if (model.failed())
+    throw std::runtime_error(model.text());
   auto graph = tanner_graph::from_dem(*model);
-  if (!graph)
-    throw std::runtime_error(graph.error);
+  if (graph.failed())
+    throw std::runtime_error(graph.text());
   return std::move(*graph);
 }
 

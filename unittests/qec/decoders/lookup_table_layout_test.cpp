@@ -18,11 +18,11 @@ static_assert(offsetof(lookup_table_header, total_bytes) == 48);
 
 lookup_table table_of(const std::string &dem) {
   const auto model = parse_dem(dem);
-  if (!model)
-    throw std::runtime_error(model.error);
+  if (model.failed())
+    throw std::runtime_error(model.text());
   auto table = build_lookup_table(*model);
-  if (!table)
-    throw std::runtime_error(table.error);
+  if (table.failed())
+    throw std::runtime_error(table.text());
   return std::move(*table);
 }
 

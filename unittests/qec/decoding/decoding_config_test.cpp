@@ -50,7 +50,7 @@ TEST(DecodingConfig, CommittedModelsHaveTheSizesThatItSays) {
       const decoding_config &c = *find_decoding_config(name);
       const shot_set set = load_committed(c.shot_set_name(noise));
       const auto model = parse_dem(set.dem_text);
-      ASSERT_TRUE(model) << model.error;
+      ASSERT_TRUE(model.ok()) << model.text();
       EXPECT_EQ(model->num_detectors, c.num_detectors());
       EXPECT_EQ(model->num_observables, 1u);
       EXPECT_EQ(set.rounds, c.rounds);
@@ -64,11 +64,11 @@ TEST(DecodingConfig, GeneratedModelsHaveTheSizesThatItSays) {
   int found = 0;
   for (const decoding_config &c : kDecodingConfigs) {
     const auto set = load_shot_set(folder, c.shot_set_name("0.003"));
-    if (!set)
+    if (set.failed())
       continue;
     ++found;
     const auto model = parse_dem(set->dem_text);
-    ASSERT_TRUE(model) << model.error;
+    ASSERT_TRUE(model.ok()) << model.text();
     EXPECT_EQ(model->num_detectors, c.num_detectors()) << c.name;
     EXPECT_EQ(model->num_observables, 1u) << c.name;
     EXPECT_EQ(set->rounds, c.rounds) << c.name;

@@ -18,7 +18,7 @@ double seconds(const auto &body) {
 
 std::string refusal(std::string_view dem, const dem_limits &limits = {}) {
   const auto model = parse_dem(dem, limits);
-  return model ? "accepted" : model.error;
+  return model.ok() ? "accepted" : model.text();
 }
 
 // "Expected" of row 43 is what Stim does, and Stim accepts this model. No decoder of a control system has so many

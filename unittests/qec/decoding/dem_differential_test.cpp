@@ -138,21 +138,21 @@ struct tally {
 std::string difference(const std::string &text, tally &count) {
   const auto by_stim = accepted_by_stim(text);
   const auto ours = parse_dem(text, kLimits);
-  if (!ours && !ours.error.starts_with("line "))
-    return "refused without a line: " + ours.error;
+  if (ours.failed() && !ours.text().starts_with("line "))
+    return "refused without a line: " + ours.text();
   if (!by_stim) {
     ++count.refused;
-    return ours ? "accepted, Stim refuses it" : "";
+    return ours.ok() ? "accepted, Stim refuses it" : "";
   }
   if (is_over_a_limit(*by_stim)) {
     ++count.over_a_limit;
     const bool names_it =
-        ours.error.find(" too ") != std::string::npos || ours.error.find("nested deeper than") != std::string::npos;
-    return ours ? "accepted, but above a limit" : names_it ? "" : "not the text of a limit: " + ours.error;
+        ours.text().find(" too ") != std::string::npos || ours.text().find("nested deeper than") != std::string::npos;
+    return ours.ok() ? "accepted, but above a limit" : names_it ? "" : "not the text of a limit: " + ours.text();
   }
   ++count.accepted;
-  if (!ours)
-    return "refused, Stim accepts it: " + ours.error;
+  if (ours.failed())
+    return "refused, Stim accepts it: " + ours.text();
   return flat(*ours) == flat(*by_stim) ? "" : "not the model that Stim reads";
 }
 

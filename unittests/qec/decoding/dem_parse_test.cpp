@@ -21,7 +21,7 @@ std::string text_of(const detector_error_model &model) {
 
 std::string parsed(std::string_view dem) {
   const auto model = parse_dem(dem);
-  return model ? text_of(*model) : model.error;
+  return model.ok() ? text_of(*model) : model.text();
 }
 
 TEST(DemParser, SplitsDecomposedErrorsIntoComponents) {
@@ -49,7 +49,7 @@ detector(1, 2) D4
 error(0.5) D0
 )";
   const auto model = parse_dem(dem);
-  ASSERT_TRUE(model) << model.error;
+  ASSERT_TRUE(model.ok()) << model.text();
   EXPECT_EQ(text_of(*model), "0.50 D0; 0.25 D0 D1; 0.25 D1 D2; 0.25 D2 D3; "
                              "0.50 D13; 0.25 D13 D14; 0.25 D14 D15; 0.25 D15 D16; 0.50 D26");
   EXPECT_EQ(model->num_detectors, 31U);
@@ -57,7 +57,7 @@ error(0.5) D0
 
 TEST(DemParser, CountsDeclaredAndImpossibleTargets) {
   const auto model = parse_dem("detector D7\nlogical_observable L5\nerror(0) D9 L8\n");
-  ASSERT_TRUE(model) << model.error;
+  ASSERT_TRUE(model.ok()) << model.text();
   EXPECT_EQ(model->num_detectors, 10U);
   EXPECT_EQ(model->num_observables, 9U);
   EXPECT_TRUE(model->components.empty());
@@ -65,7 +65,7 @@ TEST(DemParser, CountsDeclaredAndImpossibleTargets) {
 
 TEST(DemParser, KnowsTheLineOfEachComponent) {
   const auto model = parse_dem("\nrepeat 2 {\n\n error(0.1) D0 ^ D1\n}\nerror(0.1) D2");
-  ASSERT_TRUE(model) << model.error;
+  ASSERT_TRUE(model.ok()) << model.text();
   ASSERT_EQ(model->components.size(), 5U);
   EXPECT_EQ(model->components[3].line, 4U);
   EXPECT_EQ(model->components[4].line, 6U);
@@ -73,7 +73,7 @@ TEST(DemParser, KnowsTheLineOfEachComponent) {
 
 TEST(DemParser, KnowsWhichComponentsBelongToOneError) {
   const auto model = parse_dem("error(0.1) D0 ^ D1\nrepeat 2 {\nerror(0) D0\nerror(0.1) D2 ^ D3 ^ D4\n}");
-  ASSERT_TRUE(model) << model.error;
+  ASSERT_TRUE(model.ok()) << model.text();
   std::vector<std::uint32_t> mechanisms;
   for (const dem_component &c : model->components)
     mechanisms.push_back(c.mechanism);
@@ -84,7 +84,7 @@ TEST(DemParser, ReadsEveryCommittedModelAtItsSize) {
   for (const std::string &name : committed_sets()) {
     const shot_set set = load_committed(name);
     const auto model = parse_dem(set.dem_text);
-    ASSERT_TRUE(model) << name << ": " << model.error;
+    ASSERT_TRUE(model.ok()) << name << ": " << model.text();
     EXPECT_EQ(model->num_detectors, set.num_detectors) << name;
     EXPECT_EQ(model->num_observables, set.num_observables) << name;
   }
@@ -156,7 +156,7 @@ TEST(DemParser, SurvivesEveryTruncationOfARealModel) {
   const std::string dem = load_committed(shot_set_name(3, "0.003")).dem_text.substr(0, 2000);
   for (std::size_t length = 0; length < dem.size(); ++length) {
     const auto model = parse_dem(std::string_view(dem).substr(0, length));
-    EXPECT_TRUE(model || model.error.starts_with("line ")) << model.error;
+    EXPECT_TRUE(model.ok() || model.text().starts_with("line ")) << model.text();
   }
 }
 

@@ -105,10 +105,10 @@ private:
 };
 
 std::unique_ptr<predecoder> make(std::string_view name, const std::string &dem, local_rule rule = local_rule::guarded) {
-  predecoder_result made = make_predecoder(name, dem, rule);
-  if (!made)
-    throw std::runtime_error(made.error);
-  return std::move(made.instance);
+  auto made = make_predecoder(name, dem, rule);
+  if (made.failed())
+    throw std::runtime_error(made.text());
+  return std::move(*made);
 }
 
 /// The result of a predecoder. Also compares its sparse and dense forms.
@@ -257,11 +257,11 @@ TEST(LocalPredecoder, ShotsThatCannotBeAreRefusedAndDoNotSpoilTheNext) {
 }
 
 TEST(LocalPredecoder, ModelsThatAreNoGraphAreRefusedWithTheLine) {
-  const predecoder_result made = make_predecoder("local", "error(0.1) D0 D1\nerror(0.1) D0 D1 D2\n");
-  EXPECT_FALSE(made);
-  EXPECT_NE(made.error.find("line 2"), std::string::npos) << made.error;
-  EXPECT_FALSE(make_predecoder("local", "rubbish"));
-  EXPECT_NE(make_predecoder("neural", "").error.find("unknown predecoder \"neural\""), std::string::npos);
+  const auto made = make_predecoder("local", "error(0.1) D0 D1\nerror(0.1) D0 D1 D2\n");
+  EXPECT_FALSE(made.ok());
+  EXPECT_NE(made.text().find("line 2"), std::string::npos) << made.text();
+  EXPECT_FALSE(make_predecoder("local", "rubbish").ok());
+  EXPECT_NE(make_predecoder("neural", "").text().find("unknown predecoder \"neural\""), std::string::npos);
 }
 
 } // namespace

@@ -25,7 +25,7 @@ std::vector<edge_bits> bits_of(const pm::UserGraph &graph) {
 
 void expect_pymatchings_graph(const std::string &dem) {
   const auto model = parse_dem(dem);
-  ASSERT_TRUE(model) << model.error;
+  ASSERT_TRUE(model.ok()) << model.text();
   matching_graph ours = make_matching_graph(*model);
   auto theirs = pm::detector_error_model_to_user_graph(stim::DetectorErrorModel(dem), false, pm::NUM_DISTINCT_WEIGHTS);
   EXPECT_EQ(bits_of(ours.graph), bits_of(theirs)) << dem;

@@ -34,8 +34,8 @@ protected:
   }
   void expect_error(const std::string &file, const std::string &text) {
     const auto set = load_shot_set(folder_, "set");
-    EXPECT_FALSE(set);
-    EXPECT_EQ(set.error, (folder_ / file).string() + ": " + text);
+    EXPECT_FALSE(set.ok());
+    EXPECT_EQ(set.text(), (folder_ / file).string() + ": " + text);
   }
 
   static constexpr const char *kMeta = "# a comment\nformat=1\ndistance=3\nrounds=2\nnoise=0.25\nshots=3\n"
@@ -45,7 +45,7 @@ protected:
 
 TEST_F(ShotFile, LoadsRowsAndNumbers) {
   const auto set = load_shot_set(folder_, "set");
-  ASSERT_TRUE(set) << set.error;
+  ASSERT_TRUE(set.ok()) << set.text();
   EXPECT_EQ(set->distance, 3U);
   EXPECT_EQ(set->rounds, 2U);
   EXPECT_EQ(set->noise, 0.25);
@@ -69,7 +69,7 @@ TEST_F(ShotFile, RefusesAMissingFile) {
 TEST_F(ShotFile, ASetWithoutAMetaHasItsSizesFromTheModel) {
   fs::remove(folder_ / "set.meta");
   auto set = load_shot_set(folder_, "set");
-  ASSERT_TRUE(set) << set.error;
+  ASSERT_TRUE(set.ok()) << set.text();
   EXPECT_EQ(set->shots, 3U);
   EXPECT_EQ(set->num_detectors, 10U);
   EXPECT_EQ(set->num_observables, 1U);
@@ -79,7 +79,7 @@ TEST_F(ShotFile, ASetWithoutAMetaHasItsSizesFromTheModel) {
 
   fs::remove(folder_ / "set.obs.b8");
   set = load_shot_set(folder_, "set");
-  ASSERT_TRUE(set) << set.error;
+  ASSERT_TRUE(set.ok()) << set.text();
   EXPECT_FALSE(set->has_observables());
   EXPECT_TRUE(set->has_predictions());
 
@@ -90,7 +90,7 @@ TEST_F(ShotFile, ASetWithoutAMetaHasItsSizesFromTheModel) {
 }
 
 TEST_F(ShotFile, RefusesAMissingFolder) {
-  EXPECT_FALSE(load_shot_set(folder_ / "none", "set"));
+  EXPECT_FALSE(load_shot_set(folder_ / "none", "set").ok());
   EXPECT_TRUE(list_shot_sets(folder_ / "none").empty());
 }
 
@@ -144,7 +144,7 @@ TEST(ShotFileCommitted, ListsAndLoadsEverySet) {
   EXPECT_EQ(list_shot_sets(data_folder()), expected);
   for (const std::string &name : expected) {
     const auto set = load_shot_set(data_folder(), name);
-    ASSERT_TRUE(set) << set.error;
+    ASSERT_TRUE(set.ok()) << set.text();
     EXPECT_EQ(name, shot_set_name(set->distance, name.substr(name.find("_p") + 2)));
     EXPECT_EQ(set->rounds, set->distance);
     EXPECT_GE(set->shots, 400U);

@@ -8,7 +8,7 @@ namespace cudaq::qec::realtime::test {
 namespace {
 
 std::unique_ptr<decoding_worker> make_worker(std::string_view engine, const shot_set &set) {
-  return std::make_unique<decoding_worker>(std::move(make_predecoder(engine, set.dem_text).instance),
+  return std::make_unique<decoding_worker>(std::move(*make_predecoder(engine, set.dem_text)),
                                            make_or_throw("auto", set.dem_text));
 }
 

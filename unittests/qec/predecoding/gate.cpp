@@ -129,7 +129,7 @@ void gate_model::judge(const std::set<std::size_t> &errors, offline_decoder &alo
 offline_decoder make_offline(const std::string &dem) { return {nullptr, make_or_throw("pymatching", dem)}; }
 
 offline_decoder make_offline(const std::string &dem, local_rule rule) {
-  return {std::move(make_predecoder("local", dem, rule).instance), make_or_throw("pymatching", dem)};
+  return {std::move(*make_predecoder("local", dem, rule)), make_or_throw("pymatching", dem)};
 }
 
 } // namespace cudaq::qec::realtime::test

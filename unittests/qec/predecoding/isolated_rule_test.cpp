@@ -15,8 +15,8 @@ using detectors = std::set<std::uint32_t>;
 class rule_on {
 public:
   explicit rule_on(const std::string &dem) : graph_(detector_graph::from_text(dem)) {
-    if (!graph_)
-      throw std::runtime_error(graph_.error);
+    if (graph_.failed())
+      throw std::runtime_error(graph_.text());
   }
   detectors left(const detectors &fired) {
     const detector_graph_view view = graph_->view();
@@ -45,7 +45,7 @@ private:
   static bool is_alone(const detector_graph_view &view, const std::uint64_t *fired, std::uint32_t d) {
     return detail::only_fired_neighbour(view, fired, d, view.steps, single_lane{}).how == detail::only_neighbour::none;
   }
-  or_error<detector_graph> graph_;
+  expected<detector_graph> graph_;
 };
 
 /// A repetition code of distance n + 1: n detectors in a row, a boundary at both ends. The lightest logical operator

@@ -21,7 +21,7 @@ struct paired_count {
 paired_count count_failures(const std::string &dem, std::uint32_t errors, std::uint64_t shots) {
   const model_sampler sampler(*parse_dem(dem));
   offline_decoder alone = make_offline(dem);
-  offline_decoder with(std::move(make_predecoder("local", dem).instance), make_or_throw("pymatching", dem));
+  offline_decoder with(std::move(*make_predecoder("local", dem)), make_or_throw("pymatching", dem));
   std::mt19937_64 random(40);
   paired_count count;
   std::vector<std::uint8_t> shot(sampler.shot_bytes()), truth(sampler.observable_bytes());

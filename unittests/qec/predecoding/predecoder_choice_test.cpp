@@ -41,7 +41,7 @@ TEST(PredecoderChoice, AModelThatIsNotTakenIsPassedThroughWithTheReason) {
 TEST(OfflineDecoder, WithAndWithoutAPredecoderItAnswersAsTheDecoder) {
   const std::string dem = "error(0.1) D0 D1 L0\nerror(0.1) D1 D2 L70\nerror(0.1) D2 L1\n";
   for (const char *name : {"", "passthrough", "local"}) {
-    offline_decoder with(*name == '\0' ? nullptr : std::move(make_predecoder(name, dem).instance),
+    offline_decoder with(*name == '\0' ? nullptr : std::move(*make_predecoder(name, dem)),
                          make_or_throw("lookup", dem));
     const auto expected = make_or_throw("lookup", dem);
     for (std::uint8_t shot = 0; shot < 8; ++shot) {

@@ -90,7 +90,7 @@ TEST(ConfigSchema, AgreesWithTheReader) {
   std::size_t accepted = 0;
   for (const std::string &text : texts) {
     const auto tree = read_yaml(text);
-    ASSERT_TRUE(tree) << tree.error;
+    ASSERT_TRUE(tree.ok()) << tree.text();
     const std::string error = check_fields(*tree, config_root());
     EXPECT_EQ(valid(as_json(*tree), schema), error.empty()) << text << error;
     accepted += error.empty() ? 1 : 0;

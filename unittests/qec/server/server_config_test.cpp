@@ -12,18 +12,18 @@ const std::string kFolder = CUDAQ_TEST_SERVER_CONFIGS;
 
 server_config config_of_file(const std::string &name) {
   const auto text = read_whole_file(kFolder + "/" + name);
-  auto config = read_server_config(text ? *text : "");
-  if (!text || !config)
-    throw std::runtime_error(text ? config.error : text.error);
+  auto config = read_server_config(text.ok() ? *text : "");
+  if (text.failed() || config.failed())
+    throw std::runtime_error(text.ok() ? config.text() : text.text());
   return *config;
 }
 
 /// The error of reading, or else of building, a configuration of one decoder with id and type and these lines.
 std::string error_of(const std::string &lines, const std::string &type = "lookup") {
   const auto config = read_server_config("decoders:\n  - id: 1\n    type: " + type + "\n" + lines);
-  if (!config)
-    return config.error;
-  return build_decoders(*config, kFolder).error;
+  if (config.failed())
+    return config.text();
+  return build_decoders(*config, kFolder).text();
 }
 
 TEST(ServerConfig, ReadsTheExamples) {
@@ -44,14 +44,14 @@ TEST(ServerConfig, BuildsEveryDecoderOfTheExamples) {
     if (config.decoders[0].type == "pymatching" && !pymatching_available())
       continue;
     const auto setups = build_decoders(config, kFolder);
-    ASSERT_TRUE(setups) << setups.error;
+    ASSERT_TRUE(setups.ok()) << setups.text();
     EXPECT_EQ(setups->size(), config.decoders.size());
   }
 }
 
 TEST(ServerConfig, DecodesWithMatrices) {
   auto setups = build_decoders(config_of_file("repetition_matrices.yaml"), kFolder);
-  ASSERT_TRUE(setups) << setups.error;
+  ASSERT_TRUE(setups.ok()) << setups.text();
   decoding_server server(std::move(*setups));
   // Measurements: 00 then the checks. The checks of a flip of bit 0 are 10, of bit 1 are 11, of bit 2 are 01.
   const std::pair<const char *, const char *> shots[] = {{"0010", "1"}, {"0011", "0"}, {"0001", "0"}, {"1101", "1"}};
@@ -69,9 +69,9 @@ TEST(ServerConfig, UsesTheProbabilitiesOfTheErrors) {
   for (const auto &[rates, answer] : {std::pair("[0.01, 0.02]", "1"), std::pair("[0.02, 0.01]", "0")}) {
     const auto config = read_server_config("decoders:\n  - id: 1\n    type: lookup\n    queue_length: 0\n" + matrices +
                                            "    decoder_custom_args: {error_rate_vec: " + rates + "}\n");
-    ASSERT_TRUE(config) << config.error;
+    ASSERT_TRUE(config.ok()) << config.text();
     auto setups = build_decoders(*config, kFolder);
-    ASSERT_TRUE(setups) << setups.error;
+    ASSERT_TRUE(setups.ok()) << setups.text();
     decoding_server server(std::move(*setups));
     EXPECT_EQ(ask(server, kOneShotFunctionId, packed("1")), answered(server_status::ok, answer)) << rates;
   }
@@ -158,7 +158,7 @@ TEST(ServerConfig, RefusesDecodersThatItDoesNotHaveByName) {
 }
 
 TEST(ServerConfig, RefusesOneIdForTwoDecoders) {
-  EXPECT_EQ(read_server_config("decoders:\n- {id: 4, type: lookup}\n- {id: 4, type: lookup}\n").error,
+  EXPECT_EQ(read_server_config("decoders:\n- {id: 4, type: lookup}\n- {id: 4, type: lookup}\n").text(),
             "line 3, column 8: decoders[1].id: 4 is the id of an earlier decoder; each is used once");
 }
 
@@ -174,10 +174,10 @@ TEST(ServerConfig, RefusesYamlThatNoConfigurationNeeds) {
       {"transport: {}\n", "line 1, column 1: decoders: the field is missing; it is a list of maps"},
   };
   for (const auto &[text, error] : cases)
-    EXPECT_EQ(read_server_config(text).error, error) << text;
-  EXPECT_NE(read_server_config("decoders: [").error.find("not YAML"), std::string::npos);
-  EXPECT_NE(read_server_config(std::string(100000, '[')).error, "");
-  EXPECT_NE(read_server_config(std::string(40, '[') + std::string(40, ']')).error.find("inside each other"),
+    EXPECT_EQ(read_server_config(text).text(), error) << text;
+  EXPECT_NE(read_server_config("decoders: [").text().find("not YAML"), std::string::npos);
+  EXPECT_NE(read_server_config(std::string(100000, '[')).text(), "");
+  EXPECT_NE(read_server_config(std::string(40, '[') + std::string(40, ']')).text().find("inside each other"),
             std::string::npos);
 }
 

@@ -136,7 +136,7 @@ TEST_F(EngineFiles, ASavedEngineOfAnotherVersionIsRebuiltWhateverItsName) {
 TEST_F(EngineFiles, ADamagedSavedEngineIsRebuilt) {
   open();
   const auto good = read_file(cached()[0].string());
-  ASSERT_TRUE(good) << good.error;
+  ASSERT_TRUE(good.ok()) << good.text();
   const auto expect_rebuilt = [&](const bytes &damaged, const char *why) {
     ASSERT_EQ(write_file_atomically(cached()[0].string(), damaged), "");
     const opened_engine again = open();
@@ -216,8 +216,8 @@ TEST_F(EngineFiles, SideBySideEveryReaderSeesAWholeFile) {
       for (int k = 0; k < 30; ++k) {
         EXPECT_EQ(write_file_atomically(path("shared.engine"), pack_engine(make_engine_key(mine, large), large)), "");
         const auto file = read_file(path("shared.engine"));
-        ASSERT_TRUE(file) << file.error;
-        EXPECT_TRUE(unpack_engine(*file)) << unpack_engine(*file).error;
+        ASSERT_TRUE(file.ok()) << file.text();
+        EXPECT_TRUE(unpack_engine(*file).ok()) << unpack_engine(*file).text();
       }
     });
   for (std::thread &t : writers)

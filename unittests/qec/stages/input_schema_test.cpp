@@ -104,7 +104,7 @@ TEST(InputMapping, SizesAndValuesThatAreNoneAreRefused) {
 TEST(InputMapping, AnotherNumberOfDetectorsIsNoWorker) {
   const shot_set set = load_committed("surface_z_d3_p0.003");
   const input_mapping mapping(input_schema::uint8_events, {"d5", 5, 5, 'Z', 0});
-  EXPECT_THROW(decoding_worker(make_predecoder("local", set.dem_text).instance,
+  EXPECT_THROW(decoding_worker(std::move(*make_predecoder("local", set.dem_text)),
                                make_decoder("auto", set.dem_text).instance, mapping),
                std::invalid_argument);
 }
@@ -118,7 +118,7 @@ TEST_P(PipelineInput, WhateverWasSentBeforeAShotHasItsOwnAnswer) {
   const shot_set set = load_committed("surface_z_d3_p0.005");
   const input_mapping mapping(GetParam(), {"d3", 3, 3, 'Z', 1024});
   const auto make = [&](std::optional<input_mapping> input) {
-    return std::make_unique<decoding_worker>(make_predecoder("local", set.dem_text).instance,
+    return std::make_unique<decoding_worker>(std::move(*make_predecoder("local", set.dem_text)),
                                              make_decoder("auto", set.dem_text).instance, std::move(input));
   };
   constexpr std::uint64_t kRequests = 1000;

@@ -33,7 +33,6 @@ TEST(OldNames, RoundsAreRepeats) {
   EXPECT_EQ(old.at("cases").at(0).at("round_p50_ns").size(), 3u);
   EXPECT_EQ(run_good_program("latency --exchanges 4000 --repeats 3 --json").at("cases").at(0).at("round_p50_ns").size(),
             3u);
-  expect_note("bench idle --rounds 2", "bench idle: --rounds is an old name; write --repeats 2");
 }
 
 TEST(OldNames, CoresOfLatencyAreTheCoresOfItsThreads) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the program writes to a terminal, and to nothing else: progress and colour.
 #include "unittests/support/program_paths.h"
-#include "unittests/support/test_scale.h"
 #include "unittests/tools/common/run_on_terminal.h"
 
 #include <algorithm>
@@ -19,24 +18,17 @@ struct long_run {
   const char *name;
   std::vector<std::string> arguments;
   std::string text; ///< in its progress
-  bool in_sample = false;
-  bool can_run() const { return arguments[1] == "idle" || run_program("demo --help").exit_code == 0; }
+  bool can_run() const { return run_program("demo --help").exit_code == 0; }
 };
 
 void PrintTo(const long_run &run, std::ostream *out) { *out << run.name; }
 
 std::vector<long_run> long_runs() {
-  return {
-      {"BenchIdle", {"bench", "idle", "--repeats", "30"}, "bench idle: "},
-      {"Pipeline",
-       {"pipeline", "--dem", model() + ".dem", "--in", model() + ".dets.b8", "--decoder", "lookup", "--rate", "20",
-        "--shots", "30", "--workers", "1"},
-       "of 30 shots",
-       true},
-      {"Demo", {"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "1.5"}, "pass: ", true},
-      {"BenchDecoding",
-       {"bench", "decoding", "--dem", model() + ".dem", "--decoder", "lookup", "--duration", "1.5"},
-       "bench decoding: "}};
+  return {{"Pipeline",
+           {"pipeline", "--dem", model() + ".dem", "--in", model() + ".dets.b8", "--decoder", "lookup", "--rate", "20",
+            "--shots", "30", "--workers", "1"},
+           "of 30 shots"},
+          {"Demo", {"demo", "--config", "d3", "--decoder", "lookup", "--rate", "50", "--duration", "1.5"}, "pass: "}};
 }
 
 class TerminalRun : public testing::TestWithParam<long_run> {};
@@ -59,7 +51,7 @@ INSTANTIATE_TEST_SUITE_P(Runs, TerminalRun, testing::ValuesIn(long_runs()),
 
 TEST(Terminal, AFileGetsNoProgress) {
   for (const long_run &run : long_runs()) {
-    if (!run.can_run() || !(run.in_sample || cudaq::realtime::test::whole_sweeps()))
+    if (!run.can_run())
       continue;
     std::string arguments;
     for (const std::string &word : run.arguments)

@@ -1,38 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ctrl-C ends a measurement with the report of what was done.
 #include "unittests/support/program_paths.h"
-#include "unittests/tools/common/json_schema.h"
-#include "unittests/tools/serve/served_program.h"
+#include "unittests/tools/common/interrupted_program.h"
 
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
 namespace cudaq::realtime::tools::test {
 namespace {
-
-/// Runs the program until it catches `signal`, sends it, and returns the report.
-nlohmann::json report_after(int signal, std::vector<std::string> arguments) {
-  const scratch_folder scratch;
-  const std::string out = scratch.path() / "report.json";
-  arguments.insert(arguments.end(), {"--json", out});
-  running_program program(arguments, scratch.path() / "err");
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
-  while (!program.catches(signal) && program.runs() && std::chrono::steady_clock::now() < limit)
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  program.signal(signal);
-  EXPECT_EQ(program.wait(), 0) << read_file(scratch.path() / "err");
-  const auto report = nlohmann::json::parse(read_file(out), nullptr, false);
-  EXPECT_FALSE(report.is_discarded());
-  if (report.is_discarded())
-    return nlohmann::json::object();
-  const json_schema schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)));
-  for (const std::string &problem : schema.problems_of(report))
-    ADD_FAILURE() << problem;
-  EXPECT_EQ(report.value("interrupted", false), true);
-  EXPECT_EQ(report.value("ok", false), true);
-  return report;
-}
 
 // Known failure 69.
 TEST(Interrupted, LatencyReportsTheRoundsThatItHasDone) {
@@ -56,25 +31,6 @@ TEST(Interrupted, PipelineReportsTheShotsThatItHasSent) {
     EXPECT_GT(report.at("latency_since_due_ns").at("min"), 0) << "no shot is sent before it is due";
     EXPECT_LT(report.at("submitted").get<std::uint64_t>(), 100000000u);
     EXPECT_EQ(report.at("submitted"), report.at("completed"));
-  }
-}
-
-TEST(Interrupted, BenchReportsTheRepetitionsAndShotsThatItHasDone) {
-  const auto idle = report_after(SIGINT, {"bench", "idle", "--repeats", "10000"});
-  ASSERT_TRUE(idle.contains("points"));
-  ASSERT_GE(idle.at("points").size(), 1u);
-  for (const auto &point : idle.at("points")) {
-    EXPECT_GE(point.at("request_ns").at("count").get<int>(), 1);
-    EXPECT_EQ(point.at("request_ns").at("count"), point.at("stop_ns").at("count"));
-  }
-  EXPECT_LT(idle.at("points").back().at("request_ns").at("count").get<int>(), 10000);
-  const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003.dem";
-  for (const char *threads : {"1", "3"}) {
-    const auto decoding = report_after(SIGTERM, {"bench", "decoding", "--dem", model, "--decoder", "lookup", "--shots",
-                                                 "100000000000", "--threads", threads});
-    ASSERT_TRUE(decoding.contains("shots"));
-    EXPECT_GE(decoding.at("shots").get<std::uint64_t>(), 256u);
-    EXPECT_LT(decoding.at("shots").get<std::uint64_t>(), 100000000000u);
   }
 }
 

@@ -70,8 +70,9 @@ inline program_result run_program(const std::string &arguments, const std::files
 }
 
 /// Runs the program, which must succeed and report this in JSON. Returns the JSON, or a discarded value.
-inline nlohmann::json run_good_program(const std::string &arguments) {
-  const program_result r = run_program(arguments);
+inline nlohmann::json run_good_program(const std::string &arguments,
+                                       const std::filesystem::path &program = CUDAQ_TOOL_PATH) {
+  const program_result r = run_program(arguments, program);
   EXPECT_EQ(r.exit_code, 0) << arguments << "\n" << r.err;
   auto j = r.json();
   EXPECT_FALSE(j.is_discarded()) << "no JSON: " << r.out;

@@ -63,18 +63,16 @@ private:
 
 TEST_F(CompletionScript, OffersSubcommandsInBash) {
   const offered_words all = in_bash("''");
-  for (const char *word : {"latency", "bench", "help", "completion", "--version"})
+  for (const char *word : {"latency", "doctor", "help", "completion", "--version"})
     EXPECT_TRUE(has(all, word)) << word;
   EXPECT_EQ(in_bash("lat"), offered_words{"latency"});
-  EXPECT_EQ(in_bash("bench dev"), offered_words{"device"});
   EXPECT_EQ(in_bash("help lat"), offered_words{"latency"});
   EXPECT_EQ(in_bash("completion z"), offered_words{"zsh"});
 }
 
 TEST_F(CompletionScript, OffersOptionsAndValuesInBash) {
   EXPECT_EQ(in_bash("latency --exch"), offered_words{"--exchanges"});
-  EXPECT_EQ(in_bash("bench device --cur"), offered_words{"--curves"});
-  EXPECT_EQ(in_bash("latency --curv"), offered_words{}) << "an option of another subcommand";
+  EXPECT_EQ(in_bash("latency --roo"), offered_words{}) << "an option of another subcommand";
   EXPECT_EQ(in_bash("doctor --transport ''"), (offered_words{"cpu_roce", "gpu-roce", "roce", "shm", "ucx", "udp"}));
   EXPECT_EQ(in_bash("doctor --transport = u"), (offered_words{"ucx", "udp"})) << "bash divides --transport=u";
   EXPECT_EQ(in_bash("doctor --transport ="), (offered_words{"cpu_roce", "gpu-roce", "roce", "shm", "ucx", "udp"}));
@@ -95,11 +93,10 @@ TEST_F(CompletionScript, OffersTheSameInFish) {
   EXPECT_TRUE(std::ranges::any_of(all, [](const std::string &line) { return line.starts_with("latency\t"); }));
   ASSERT_EQ(in_fish("latency --exch").size(), 1u);
   EXPECT_TRUE(in_fish("latency --exch")[0].starts_with("--exchanges\t"));
-  EXPECT_EQ(in_fish("bench dev").size(), 1u);
   const offered_words values = in_fish("doctor --transport ");
   ASSERT_EQ(values.size(), 6u);
   EXPECT_TRUE(values[0].starts_with("cpu_roce"));
-  EXPECT_EQ(in_fish("latency --curv"), offered_words{});
+  EXPECT_EQ(in_fish("latency --roo"), offered_words{});
 }
 
 TEST_F(CompletionScript, OffersTheSameInZsh) {

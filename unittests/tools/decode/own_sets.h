@@ -16,7 +16,8 @@ struct own_set {
   int logical_errors; ///< of PyMatching, printed by make_own_data.py
 
   [[nodiscard]] std::string file(const std::string &kind) const {
-    return std::string(CUDAQ_TEST_OWN_DATA) + "/" + name + "." + kind + (kind == "dem" ? "" : "." + std::string(format));
+    return std::string(CUDAQ_TEST_OWN_DATA) + "/" + name + "." + kind +
+           (kind == "dem" ? "" : "." + std::string(format));
   }
   /// "--dem F --in F --obs_in F --predictions F"; the file names have the formats.
   [[nodiscard]] std::string options() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pages that --html writes: complete, valid, independent of other files, and readable in a browser.
 #include "unittests/support/program_paths.h"
-#include "unittests/tools/common/run_program.h"
+#include "unittests/tools/html/written_pages.h"
 
 #include <gtest/gtest.h>
 #include <regex>
@@ -9,19 +9,11 @@
 namespace cudaq::realtime::tools::test {
 namespace {
 
-/// A page that a command has written, with the headings that it must have.
-struct written_page {
-  std::string arguments;
-  std::vector<std::string> headings;
-  bool has_plots = true;
-  std::string text{};
-};
-
 class HtmlReport : public testing::Test {
 protected:
   static void SetUpTestSuite() {
     folder_ = new scratch_folder;
-    pages_ = new std::vector<written_page>(pages_to_write());
+    pages_ = new std::vector<written_page>(pages_to_write(folder()));
     for (written_page &page : *pages_)
       page.text = page_of(page.arguments);
   }
@@ -39,29 +31,6 @@ private:
     EXPECT_EQ(r.exit_code, 0) << arguments << "\n" << r.err;
     return read_file(file);
   }
-  static std::vector<written_page> pages_to_write() {
-    const std::string base = (folder() / "base.json").string(), now = (folder() / "now.json").string();
-    run_good_program("latency --quick --json " + base + " >/dev/null && cat " + base);
-    run_good_program("latency --quick --json " + now + " >/dev/null && cat " + now);
-    std::vector<written_page> all = {
-        {"latency --quick", {"All cases", "Ratios to the floors", "Closed loop, 32 B: histogram", "Pipelined"}},
-        {"bench idle --quick", {"Method", "Time of one request", "Time of a stop", "Percentiles of a request"}},
-        {"compare --tolerance 1000 " + base + " " + now + " " + now, {"Base", now + ": 0 worse, 0 better"}}};
-    if (run_program("demo --help").exit_code != 0)
-      return all; // no decoders in this build
-    const std::string model = std::string(CUDAQ_TEST_DATA) + "/surface_z_d3_p0.003";
-    all.push_back(
-        {"demo --config d3 --shots 2000 --decoder lookup",
-         {"Logical errors", "Latency histogram", "Latency percentiles", "Timeline of pass 1", "Timeline of pass 2"}});
-    all.push_back({"pipeline --shots 500 --decoder lookup --dem " + model + ".dem --in " + model +
-                       ".dets.b8 --obs_in " + model + ".obs.b8",
-                   {"Latency histogram", "Stages of the mean latency", "Timeline"}});
-    all.push_back({"bench decoding --shots 2000 --decoder lookup --dem " + model + ".dem",
-                   {"Shots", "Logical errors and time"},
-                   false});
-    return all;
-  }
-
   static inline scratch_folder *folder_ = nullptr;
   static inline std::vector<written_page> *pages_ = nullptr;
 };
@@ -125,12 +94,12 @@ TEST_F(HtmlReport, ClosesEachOfItsTags) {
 
 // Known failure 69.
 TEST_F(HtmlReport, IsRefusedBeforeTheWork) {
-  const program_result r = run_program("latency --quick --html /nonexistent/report.html");
+  const program_result r = run_program(pages().front().arguments + " --html /nonexistent/report.html");
   EXPECT_EQ(r.exit_code, 2);
   EXPECT_TRUE(contains(r.err, "--html: cannot write /nonexistent/report.html")) << r.err;
   EXPECT_EQ(r.out, "");
   const std::string file = (folder() / "report").string();
-  const program_result same = run_program("latency --quick --html " + file + " --json " + file);
+  const program_result same = run_program(pages().front().arguments + " --html " + file + " --json " + file);
   EXPECT_EQ(same.exit_code, 2);
   EXPECT_TRUE(contains(same.err, "this is the file of --json")) << same.err;
 }

@@ -124,8 +124,8 @@ void measure_requests(measured_rounds &all, const std::string &what, std::uint32
   options.port = port;
   options.window = 1024;
   options.receive_buffer = 1u << 20;
-  if (const auto refused = client.open(options, detail::make_udp_wire(options.slot_size)))
-    throw std::runtime_error(refused.text);
+  if (const auto result = client.open(options, detail::make_udp_wire(options.slot_size)); result.failed())
+    throw std::runtime_error(result.text());
   std::vector<clock::time_point> since(1024);
   std::vector<double> took;
   std::uint32_t next = 0, in_flight = 0;

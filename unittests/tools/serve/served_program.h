@@ -27,12 +27,12 @@ class running_program {
 public:
   /// argv without the program itself.
   running_program(const std::vector<std::string> &arguments, const std::filesystem::path &err,
-                  const std::string &notify_socket = "") {
+                  const std::string &notify_socket = "", const char *program = CUDAQ_TOOL_PATH) {
     int pipe_fds[2];
     if (pipe2(pipe_fds, O_CLOEXEC) != 0)
       throw std::runtime_error("pipe2");
     std::vector<std::string> texts = arguments;
-    texts.insert(texts.begin(), CUDAQ_TOOL_PATH);
+    texts.insert(texts.begin(), program);
     std::vector<char *> argv;
     for (std::string &text : texts)
       argv.push_back(text.data());

@@ -17,19 +17,19 @@ struct CpuRoceInstance : ::testing::Test {
     for (const int fd : open)
       close(fd);
     if (connecting.joinable()) {
-      instance->disconnect();
+      (void)instance->disconnect();
       connecting.join();
     }
   }
   void start(const detail::cpu_roce_options &options = rig_options()) {
     instance = std::make_unique<detail::cpu_roce_instance>();
-    ASSERT_EQ(instance->open(options, opener_of(adapter)).text, "");
+    ASSERT_EQ(instance->open(options, opener_of(adapter)).text(), "");
     const std::string &line = instance->endpoint();
     const std::size_t at = line.find(" port=");
     port = at == std::string::npos ? 0 : static_cast<std::uint32_t>(std::stoul(line.substr(at + 6)));
   }
   void connect_in_the_background() {
-    connecting = std::thread([this] { connected = instance->connect(); });
+    connecting = std::thread([this] { result = instance->connect(); });
   }
   int stranger(const std::string &bytes) {
     const int fd = rendezvous_connect("127.0.0.1", port);
@@ -54,7 +54,7 @@ struct CpuRoceInstance : ::testing::Test {
   std::unique_ptr<detail::cpu_roce_instance> instance;
   std::uint32_t port = 0;
   std::thread connecting;
-  detail::status_or_reason connected;
+  detail::expected<> result;
   std::vector<int> open;
 };
 
@@ -78,8 +78,8 @@ TEST_F(CpuRoceInstance, ReceivesBeforeItReplies) {
   EXPECT_EQ(reply->rkey, 0x5678u);
   EXPECT_EQ(reply->address, 0x7F000001u);
   connecting.join();
-  EXPECT_EQ(connected.text, "");
-  EXPECT_EQ(instance->disconnect().text, "");
+  EXPECT_EQ(result.text(), "");
+  EXPECT_EQ(instance->disconnect().text(), "");
 }
 
 TEST_F(CpuRoceInstance, ADisconnectCancelsConnectAndNamesTheLastRefusal) {
@@ -88,11 +88,11 @@ TEST_F(CpuRoceInstance, ADisconnectCancelsConnectAndNamesTheLastRefusal) {
   connect_in_the_background();
   EXPECT_FALSE(call());
   EXPECT_TRUE(eventually([&] { return instance->counters().callers_refused.value() == 1; }));
-  EXPECT_EQ(instance->disconnect().text, "");
+  EXPECT_EQ(instance->disconnect().text(), "");
   connecting.join();
-  EXPECT_EQ(connected.status, CUDAQ_ERR_STATE);
-  EXPECT_NE(connected.text.find("the double refuses to start"), std::string::npos) << connected.text;
-  EXPECT_EQ(instance->connect().status, CUDAQ_ERR_STATE) << "disconnect may come first";
+  EXPECT_EQ(result.status(), CUDAQ_ERR_STATE);
+  EXPECT_NE(result.text().find("the double refuses to start"), std::string::npos) << result.text();
+  EXPECT_EQ(instance->connect().status(), CUDAQ_ERR_STATE) << "disconnect may come first";
 }
 
 TEST_F(CpuRoceInstance, StrangersDelayNoPeer) {
@@ -107,7 +107,7 @@ TEST_F(CpuRoceInstance, StrangersDelayNoPeer) {
   EXPECT_EQ(adapter->num_pairs(), 0u);
   EXPECT_TRUE(call());
   connecting.join();
-  EXPECT_EQ(connected.text, "");
+  EXPECT_EQ(result.text(), "");
   EXPECT_TRUE(eventually([&] { return instance->counters().callers_refused.value() == 16; }))
       << "slow callers are closed after their time";
 }
@@ -147,7 +147,7 @@ TEST_F(CpuRoceInstance, ACallerWaitsWithoutLoadWhileTheProcessHasNoFileLeft) {
   }
   EXPECT_TRUE(rendezvous_hear(caller)) << "it has waited, and is not lost";
   connecting.join();
-  EXPECT_EQ(connected.text, "");
+  EXPECT_EQ(result.text(), "");
   EXPECT_EQ(instance->counters().callers_refused.value(), 0u);
 }
 
@@ -173,7 +173,7 @@ TEST_F(CpuRoceInstance, APeerWhoseQueuePairFailsCanCallAgain) {
   int first = -1;
   ASSERT_TRUE(call(0x77, &first));
   connecting.join();
-  EXPECT_EQ(instance->launch().text, "");
+  EXPECT_EQ(instance->launch().text(), "");
   adapter->fail("retry exceeded");
   std::uint32_t slot = 0;
   const cudaq_cpu_dataplane_t plane = instance->dataplane();
@@ -208,8 +208,8 @@ TEST_F(CpuRoceInstance, ASensorBridgeNeedsNoCallAndItsConnectionIsMadeAgain) {
                                   "buffer_addr=0x0 frame_size=256 qp_type=uc mtu=4096");
   EXPECT_TRUE(adapter->connected()) << "from create on";
   EXPECT_EQ(adapter->peer().qp, 0x42u);
-  EXPECT_EQ(instance->connect().text, "");
-  EXPECT_EQ(instance->launch().text, "");
+  EXPECT_EQ(instance->connect().text(), "");
+  EXPECT_EQ(instance->launch().text(), "");
   adapter->fail("a local error");
   const cudaq_cpu_dataplane_t plane = instance->dataplane();
   std::uint32_t slot = 9;
@@ -221,7 +221,7 @@ TEST_F(CpuRoceInstance, ASensorBridgeNeedsNoCallAndItsConnectionIsMadeAgain) {
   EXPECT_EQ(slot, 1u);
   EXPECT_EQ(plane.tx_publish(plane.ctx, 0), CUDAQ_ERR_INVALID_ARG);
   EXPECT_EQ(plane.tx_publish(plane.ctx, 1), CUDAQ_OK);
-  EXPECT_EQ(instance->disconnect().text, "");
+  EXPECT_EQ(instance->disconnect().text(), "");
 }
 
 std::int32_t increment(cudaq_host_call_t *call, void *) {
@@ -295,13 +295,13 @@ void serve_many(CpuRoceInstance &t, bool unified, bool reliable) {
   const cudaq_dispatcher_options_t quiet = default_options();
   CUDAQ_ASSERT_OK(cudaq_dispatcher_set_options(dispatcher, &quiet));
   CUDAQ_ASSERT_OK(cudaq_dispatcher_start(dispatcher));
-  ASSERT_EQ(t.instance->launch().text, "");
+  ASSERT_EQ(t.instance->launch().text(), "");
   std::uint32_t dropped = 0;
   play_peer(t, dropped);
   CUDAQ_EXPECT_OK(cudaq_dispatcher_stop(dispatcher));
   CUDAQ_EXPECT_OK(cudaq_dispatcher_destroy(dispatcher));
   CUDAQ_EXPECT_OK(cudaq_dispatch_manager_destroy(manager));
-  EXPECT_EQ(t.instance->disconnect().text, "");
+  EXPECT_EQ(t.instance->disconnect().text(), "");
   const detail::cpu_roce_counters &c = t.instance->counters();
   EXPECT_EQ(c.received.value(), kRequests + dropped);
   EXPECT_EQ(c.replied.value(), kRequests);

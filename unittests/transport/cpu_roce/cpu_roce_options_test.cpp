@@ -7,7 +7,7 @@
 namespace cudaq::realtime::test {
 namespace {
 
-detail::status_or_reason parse(std::vector<std::string> words, detail::cpu_roce_options &out) {
+detail::expected<> parse(std::vector<std::string> words, detail::cpu_roce_options &out) {
   std::vector<char *> argv;
   for (std::string &word : words)
     argv.push_back(word.data());
@@ -16,7 +16,7 @@ detail::status_or_reason parse(std::vector<std::string> words, detail::cpu_roce_
 
 TEST(CpuRoceOptions, HaveTheValuesOfTheExistingProvider) {
   detail::cpu_roce_options o;
-  EXPECT_EQ(parse({}, o).text, "");
+  EXPECT_EQ(parse({}, o).text(), "");
   EXPECT_EQ(o.device, "mlx5_0");
   EXPECT_EQ(o.local_address, 0x0A000002u);
   EXPECT_EQ(o.listen_ip, "10.0.0.2");
@@ -34,7 +34,7 @@ TEST(CpuRoceOptions, AreReadInBothSpellings) {
                    "--remote-qp=0x11", "--num-slots=64", "--slot-size=384", "--frame-size=100", "--qp-type=rc",
                    "--mtu=1024", "--wait=block", "--core=1", "--ib-port=2"},
                   o)
-                .text,
+                .text(),
             "");
   EXPECT_TRUE(o.sensor_bridge && o.reliable);
   EXPECT_EQ(o.peer_address, 0x0A090007u);
@@ -42,8 +42,8 @@ TEST(CpuRoceOptions, AreReadInBothSpellings) {
   EXPECT_EQ(o.frame_size, 100u);
   EXPECT_EQ(o.wait, CUDAQ_WAIT_BLOCK);
   EXPECT_EQ(o.receives(), 64u);
-  EXPECT_EQ(parse({"--qp-config=rendezvous", "--listen-ip=0.0.0.0", "--port=7", "--lenient", "--what=1"}, o = {}).text,
-            "");
+  EXPECT_EQ(
+      parse({"--qp-config=rendezvous", "--listen-ip=0.0.0.0", "--port=7", "--lenient", "--what=1"}, o = {}).text(), "");
   EXPECT_EQ(o.listen_ip, "0.0.0.0");
 }
 
@@ -72,9 +72,9 @@ TEST(CpuRoceOptions, AreRefusedWithATextThatNamesOptionAndValue) {
   };
   for (const auto &[words, text] : cases) {
     detail::cpu_roce_options o;
-    const detail::status_or_reason refused = parse(words, o);
-    EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG) << words.back();
-    EXPECT_NE(refused.text.find(text), std::string::npos) << refused.text;
+    const detail::expected<> result = parse(words, o);
+    EXPECT_EQ(result.status(), CUDAQ_ERR_INVALID_ARG) << words.back();
+    EXPECT_NE(result.text().find(text), std::string::npos) << result.text();
   }
 }
 

@@ -41,7 +41,7 @@ inline detail::port_opener opener_of(const std::shared_ptr<rdma_double_state> &a
     adapter->options = options;
     adapter->memory = memory;
     out = std::make_unique<rdma_double_port>(adapter);
-    return detail::status_or_reason{};
+    return detail::expected<>{};
   };
 }
 
@@ -55,14 +55,14 @@ struct exchange_rig {
     options.frame_size = o.frame_size;
     options.receives = exchange.most_receives();
     options.sends = exchange.most_sends();
-    opener_of(adapter)(options, exchange.memory(), port);
+    (void)opener_of(adapter)(options, exchange.memory(), port);
     attach();
-    exchange.launch();
+    (void)exchange.launch();
   }
   void attach() {
     std::unique_ptr<detail::rdma_queue_pair> pair;
-    port->make_queue_pair(pair);
-    pair->start({7, 0x7F000001}, exchange.most_receives());
+    (void)port->make_queue_pair(pair);
+    (void)pair->start({7, 0x7F000001}, exchange.most_receives());
     exchange.attach(std::move(pair));
   }
   bool write(std::uint32_t slot, const std::vector<std::uint8_t> &frame) { return adapter->write(slot, frame, slot); }
@@ -72,7 +72,7 @@ struct exchange_rig {
     std::memcpy(memory.tx_slot(slot), &header, sizeof(header));
     std::memset(memory.tx_slot(slot) + sizeof(header), 0xAB,
                 std::min<std::size_t>(result_len, exchange.options().slot_size - sizeof(header)));
-    EXPECT_EQ(exchange.answer(slot).text, "");
+    EXPECT_EQ(exchange.answer(slot).text(), "");
   }
   cudaq_rpc_response_t next_answer() { return response_of(adapter->take_frame()); }
 

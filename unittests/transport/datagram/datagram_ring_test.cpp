@@ -188,7 +188,7 @@ TEST(UdpRing, SendsAtDisconnectWhatFindsRoomLater) {
     r.write_answer(slot, {7});
     detail::store_release(r.memory.ring.tx_flags_host[slot], reinterpret_cast<std::uint64_t>(r.memory.tx_slot(slot)));
   }
-  EXPECT_EQ(r.pump.disconnect().text, "");
+  EXPECT_EQ(r.pump.disconnect().text(), "");
   for (int n = 0; n < 40; ++n)
     ASSERT_TRUE(peer.receive()) << n;
 }
@@ -206,11 +206,11 @@ TEST(UdpRing, ReportsAtDisconnectHowManyAnswersFindNoRoom) {
       r.write_answer(slot, {7});
       detail::store_release(r.memory.ring.tx_flags_host[slot], reinterpret_cast<std::uint64_t>(r.memory.tx_slot(slot)));
     }
-    const detail::status_or_reason refused = r.pump.disconnect();
-    EXPECT_EQ(refused.status, CUDAQ_ERR_TIMEOUT);
-    EXPECT_NE(refused.text.find("39 answers wait"), std::string::npos) << refused.text;
+    const detail::expected<> result = r.pump.disconnect();
+    EXPECT_EQ(result.status(), CUDAQ_ERR_TIMEOUT);
+    EXPECT_NE(result.text().find("39 answers wait"), std::string::npos) << result.text();
   }
-  EXPECT_EQ(r.pump.disconnect().text, "") << "it may be called again";
+  EXPECT_EQ(r.pump.disconnect().text(), "") << "it may be called again";
   for (int n = 0; n < 39; ++n)
     ASSERT_TRUE(peer.receive()) << n;
 }

@@ -19,7 +19,7 @@ struct exchange_on_a_ring {
   explicit exchange_on_a_ring(const detail::datagram_options &options)
       : memory({options.num_slots, options.slot_size, false}),
         exchange(options, detail::make_udp_wire(options.slot_size), memory.ring) {
-    EXPECT_EQ(exchange.open().text, "");
+    EXPECT_EQ(exchange.open().text(), "");
     port = exchange.socket().port();
   }
 

@@ -29,11 +29,11 @@ public:
   lossy_relay(std::uint32_t server_port, const relay_faults &faults, unsigned seed, relay_rewrite rewrite = {})
       : faults_(faults), random_(seed), rewrite_(std::move(rewrite)) {
     detail::udp_address any;
-    EXPECT_EQ(detail::udp_address_of("any", "127.0.0.1", 0, any).text, "");
-    EXPECT_EQ(detail::udp_address_of("server", "127.0.0.1", server_port, server_).text, "");
-    EXPECT_EQ(front_.open(any, 1 << 22).text, "");
-    EXPECT_EQ(back_.open(any, 1 << 22).text, "");
-    EXPECT_EQ(back_.connect(server_).text, "");
+    EXPECT_EQ(detail::udp_address_of("any", "127.0.0.1", 0, any).text(), "");
+    EXPECT_EQ(detail::udp_address_of("server", "127.0.0.1", server_port, server_).text(), "");
+    EXPECT_EQ(front_.open(any, 1 << 22).text(), "");
+    EXPECT_EQ(back_.open(any, 1 << 22).text(), "");
+    EXPECT_EQ(back_.connect(server_).text(), "");
     thread_ = std::thread([this] { run(); });
   }
   ~lossy_relay() {

@@ -42,10 +42,10 @@ class udp_peer {
 public:
   explicit udp_peer(std::uint32_t server_port, std::uint32_t own_port = 0, const char *address = "127.0.0.1") {
     detail::udp_address local, server;
-    EXPECT_EQ(detail::udp_address_of("own", address, own_port, local).text, "");
-    EXPECT_EQ(detail::udp_address_of("server", address, server_port, server).text, "");
-    EXPECT_EQ(socket_.open(local, 0).text, "");
-    EXPECT_EQ(socket_.connect(server).text, "");
+    EXPECT_EQ(detail::udp_address_of("own", address, own_port, local).text(), "");
+    EXPECT_EQ(detail::udp_address_of("server", address, server_port, server).text(), "");
+    EXPECT_EQ(socket_.open(local, 0).text(), "");
+    EXPECT_EQ(socket_.connect(server).text(), "");
   }
 
   void send(const bytes &datagram) { ::send(socket_.fd(), datagram.data(), datagram.size(), MSG_NOSIGNAL); }

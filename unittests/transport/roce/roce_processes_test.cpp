@@ -151,11 +151,11 @@ public:
     options.own_qp = detail::kRequesterQp;
     options.peer_qp = detail::kServerQp;
     detail::udp_address own;
-    EXPECT_EQ(detail::udp_address_of("server", "127.0.0.1", port, server_).text, "");
-    EXPECT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, own).text, "");
-    EXPECT_EQ(socket_.open(own, 0).text, "");
+    EXPECT_EQ(detail::udp_address_of("server", "127.0.0.1", port, server_).text(), "");
+    EXPECT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, own).text(), "");
+    EXPECT_EQ(socket_.open(own, 0).text(), "");
     wire_ = detail::make_roce_wire(options, std::make_shared<detail::roce_counters>());
-    EXPECT_EQ(wire_->prepare(socket_).text, "");
+    EXPECT_EQ(wire_->prepare(socket_).text(), "");
     sender_ = wire_->make_sender();
   }
   void send(bytes frame) {

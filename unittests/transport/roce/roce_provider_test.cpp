@@ -11,7 +11,7 @@
 namespace cudaq::realtime::test {
 namespace {
 
-detail::status_or_reason parse(std::vector<std::string> words, detail::roce_options &out) {
+detail::expected<> parse(std::vector<std::string> words, detail::roce_options &out) {
   std::vector<char *> argv;
   for (std::string &word : words)
     argv.push_back(word.data());
@@ -25,7 +25,7 @@ const datagram_provider_library &library() {
 
 TEST(RoceOptions, HaveTheNumbersOfASensorBridge) {
   detail::roce_options options;
-  EXPECT_EQ(parse({}, options).text, "");
+  EXPECT_EQ(parse({}, options).text(), "");
   EXPECT_EQ(options.common.port, 4791u);
   EXPECT_EQ(options.wire.peer_port, 4791u);
   EXPECT_EQ(options.wire.peer_qp, 2u);
@@ -34,7 +34,7 @@ TEST(RoceOptions, HaveTheNumbersOfASensorBridge) {
   EXPECT_EQ(parse({"--qp=0x123456", "--remote-qp", "7", "--rkey=0xFFFFFFFF", "--mtu=1024", "--icrc=full",
                    "--peer-port=0", "--max-peers=3", "--num-slots=4096"},
                   options)
-                .text,
+                .text(),
             "");
   EXPECT_EQ(options.wire.own_qp, 0x123456u);
   EXPECT_EQ(options.wire.peer_qp, 7u);
@@ -55,10 +55,10 @@ TEST(RoceOptions, AreRefusedWithATextThatNamesOptionAndValue) {
   };
   for (const auto &[words, named] : cases) {
     detail::roce_options options;
-    const detail::status_or_reason refused = parse(words, options);
-    EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG) << words[0];
+    const detail::expected<> result = parse(words, options);
+    EXPECT_EQ(result.status(), CUDAQ_ERR_INVALID_ARG) << words[0];
     for (const std::string &text : named)
-      EXPECT_NE(refused.text.find(text), std::string::npos) << refused.text;
+      EXPECT_NE(result.text().find(text), std::string::npos) << result.text();
   }
 }
 
@@ -97,10 +97,10 @@ struct RoceExchange : ::testing::Test {
     options.common.num_slots = options.wire.num_slots = 4;
     memory.emplace(ring_shape{4, options.wire.slot_size, false});
     exchange.emplace(options.common, detail::make_roce_wire(options.wire, counters), memory->ring);
-    ASSERT_EQ(exchange->open().text, "");
-    ASSERT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, own).text, "");
+    ASSERT_EQ(exchange->open().text(), "");
+    ASSERT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, own).text(), "");
     peer.emplace();
-    ASSERT_EQ(peer->open(own, 0).text, "");
+    ASSERT_EQ(peer->open(own, 0).text(), "");
     own = peer->local();
     server = exchange->socket().local();
   }
@@ -209,11 +209,11 @@ TEST(RoceSender, CountsFramesThatTheSystemRefused) {
   options.slot_size = 1000, options.mtu = 256; // four packets a frame
   const auto wire = detail::make_roce_wire(options, std::make_shared<detail::roce_counters>());
   detail::udp_address own, no_receiver;
-  ASSERT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, own).text, "");
-  ASSERT_EQ(detail::udp_address_of("peer", "255.255.255.255", 4791, no_receiver).text, "");
+  ASSERT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, own).text(), "");
+  ASSERT_EQ(detail::udp_address_of("peer", "255.255.255.255", 4791, no_receiver).text(), "");
   detail::udp_socket socket;
-  ASSERT_EQ(socket.open(own, 0).text, "");
-  ASSERT_EQ(wire->prepare(socket).text, "");
+  ASSERT_EQ(socket.open(own, 0).text(), "");
+  ASSERT_EQ(wire->prepare(socket).text(), "");
   const auto sender = wire->make_sender();
   std::vector<std::uint8_t> frame(1000);
   for (const detail::udp_address &to : {socket.local(), no_receiver, socket.local(), socket.local()})

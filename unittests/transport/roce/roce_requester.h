@@ -25,7 +25,7 @@ struct roce_requester {
   }
   std::string open(std::uint32_t port) {
     options.port = port;
-    return client.open(options, detail::make_roce_wire(wire, counters)).text;
+    return client.open(options, detail::make_roce_wire(wire, counters)).text();
   }
 
   detail::roce_wire_options wire;

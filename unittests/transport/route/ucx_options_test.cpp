@@ -8,7 +8,7 @@
 namespace cudaq::realtime::detail::test {
 namespace {
 
-status_or_reason parse(std::vector<std::string> words, ucx_options &out) {
+expected<> parse(std::vector<std::string> words, ucx_options &out) {
   std::vector<char *> argv;
   for (std::string &word : words)
     argv.push_back(word.data());
@@ -20,7 +20,7 @@ TEST(UcxOptions, ReadsEachOptionInBothSpellings) {
   EXPECT_EQ(parse({"--bind=10.0.0.1", "--port", "7101", "--num-slots=32", "--slot-size", "0x400", "--max-routers=4",
                    "--silence-ms", "10", "--tls=posix,tcp"},
                   o)
-                .text,
+                .text(),
             "");
   EXPECT_EQ(o.bind_address, "10.0.0.1");
   EXPECT_EQ(o.port, 7101u);
@@ -43,17 +43,17 @@ TEST(UcxOptions, RefusesWithATextThatNamesTheOption) {
       {{"--lenient=1"}, "--lenient=1: this option has no value"}};
   for (const auto &[words, text] : refusals) {
     ucx_options o;
-    const status_or_reason refused = parse(words, o);
-    EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG) << text;
-    EXPECT_EQ(refused.text, text);
+    const expected<> result = parse(words, o);
+    EXPECT_EQ(result.status(), CUDAQ_ERR_INVALID_ARG) << text;
+    EXPECT_EQ(result.text(), text);
   }
 }
 
 TEST(UcxOptions, LenientIgnoresUnknownOptionsOnly) {
   ucx_options o;
-  EXPECT_EQ(parse({"--device=mlx5_0", "--port=7", "--lenient"}, o).text, "");
+  EXPECT_EQ(parse({"--device=mlx5_0", "--port=7", "--lenient"}, o).text(), "");
   EXPECT_EQ(o.port, 7u);
-  EXPECT_EQ(parse({"--lenient", "--port=x"}, o).status, CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(parse({"--lenient", "--port=x"}, o).status(), CUDAQ_ERR_INVALID_ARG);
 }
 
 } // namespace

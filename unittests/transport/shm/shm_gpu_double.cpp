@@ -55,10 +55,10 @@ private:
 
 } // namespace
 
-status_or_reason pin_pages(int, std::uint8_t *, std::uint64_t) { return {}; }
+expected<> pin_pages(int, std::uint8_t *, std::uint64_t) { return {}; }
 void unpin_pages(int, std::uint8_t *) {}
 
-status_or_reason make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
+expected<> make_device_memory(int device, std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
 #ifdef CUDAQ_TEST_VULKAN_DOUBLE
   if (device == 1)
     return test::make_vulkan_double(bytes, out);
@@ -67,18 +67,17 @@ status_or_reason make_device_memory(int device, std::uint64_t bytes, std::unique
     return make_reason(CUDAQ_ERR_UNSUPPORTED, "--requests is gpu: there is no device %d", device);
   out = std::make_unique<double_memory>(bytes);
   return out->host() != nullptr && out->device() != nullptr
-             ? status_or_reason{}
+             ? expected<>{}
              : make_reason(CUDAQ_ERR_INTERNAL, "no memory for the double of a GPU");
 }
 
-status_or_reason map_exported_memory(const exported_memory &memory, int &descriptor,
-                                     std::unique_ptr<imported_mapping> &out) {
+expected<> map_exported_memory(const exported_memory &memory, int &descriptor, std::unique_ptr<imported_mapping> &out) {
   if (std::memcmp(memory.device_uuid, kDevice, sizeof(kDevice)) != 0)
     return {CUDAQ_ERR_UNSUPPORTED, "not the double of a GPU"};
   out = std::make_unique<double_mapping>(descriptor, memory.bytes);
   ::close(descriptor); // an import takes it
   descriptor = -1;
-  return out->host() != nullptr ? status_or_reason{} : make_reason(CUDAQ_ERR_INTERNAL, "mmap of the double");
+  return out->host() != nullptr ? expected<>{} : make_reason(CUDAQ_ERR_INTERNAL, "mmap of the double");
 }
 
 } // namespace cudaq::realtime::detail

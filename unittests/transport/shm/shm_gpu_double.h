@@ -7,6 +7,6 @@
 namespace cudaq::realtime::test {
 
 /// Device 1. The reason says what of Vulkan the machine lacks.
-detail::status_or_reason make_vulkan_double(std::uint64_t bytes, std::unique_ptr<detail::shm_device_memory> &out);
+detail::expected<> make_vulkan_double(std::uint64_t bytes, std::unique_ptr<detail::shm_device_memory> &out);
 
 } // namespace cudaq::realtime::test

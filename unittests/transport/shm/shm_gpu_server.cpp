@@ -27,15 +27,15 @@ int main(int argc, char **argv) {
   for (std::string &w : words)
     arguments.push_back(w.data());
   shm_options options;
-  status_or_reason refused = parse_shm_options(static_cast<int>(arguments.size()), arguments.data(), options);
-  if (refused) {
-    say("REFUSED " + refused.text);
+  expected<> result = parse_shm_options(static_cast<int>(arguments.size()), arguments.data(), options);
+  if (result.failed()) {
+    say("REFUSED " + result.text());
     return 1;
   }
   shm_server server(options);
-  refused = server.start();
-  if (refused) {
-    say("REFUSED " + refused.text);
+  result = server.start();
+  if (result.failed()) {
+    say("REFUSED " + result.text());
     return 1;
   }
   checked_function function(1, 1u << 22);

@@ -12,7 +12,7 @@ namespace {
 using namespace detail;
 
 /// The UUID of the first device that Vulkan lists.
-status_or_reason first_device(std::uint8_t (&uuid)[16]) {
+expected<> first_device(std::uint8_t (&uuid)[16]) {
   opened_library library;
   PFN_vkGetInstanceProcAddr get = nullptr;
   if (!library.open("libvulkan.so.1") || !library.find(get, "vkGetInstanceProcAddr"))
@@ -36,22 +36,22 @@ status_or_reason first_device(std::uint8_t (&uuid)[16]) {
     reinterpret_cast<PFN_vkGetPhysicalDeviceProperties2>(of_instance("vkGetPhysicalDeviceProperties2"))(gpu, &all);
   reinterpret_cast<PFN_vkDestroyInstance>(of_instance("vkDestroyInstance"))(instance, nullptr);
   std::memcpy(uuid, id.deviceUUID, sizeof(uuid));
-  return count == 1 ? status_or_reason{} : lacks("Vulkan has no device");
+  return count == 1 ? expected<>{} : lacks("Vulkan has no device");
 }
 
 class vulkan_double : public shm_device_memory {
 public:
-  status_or_reason make(std::uint64_t bytes) {
+  expected<> make(std::uint64_t bytes) {
     std::uint8_t uuid[16] = {};
-    if (status_or_reason refused = first_device(uuid))
-      return refused;
-    if (status_or_reason refused = vulkan_.open(uuid, "the first device"))
-      return refused;
-    if (status_or_reason refused = vulkan_.allocate(bytes, nullptr, true))
-      return refused;
+    if (expected<> result = first_device(uuid); result.failed())
+      return result;
+    if (expected<> result = vulkan_.open(uuid, "the first device"); result.failed())
+      return result;
+    if (expected<> result = vulkan_.allocate(bytes, nullptr, true); result.failed())
+      return result;
     int file = -1;
-    if (status_or_reason refused = vulkan_.export_descriptor(file))
-      return refused;
+    if (expected<> result = vulkan_.export_descriptor(file); result.failed())
+      return result;
     file_.reset(file);
     exported_ = vulkan_.ids();
     host_ = device_ = vulkan_.mapped();
@@ -65,10 +65,10 @@ private:
 
 } // namespace
 
-status_or_reason make_vulkan_double(std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
+expected<> make_vulkan_double(std::uint64_t bytes, std::unique_ptr<shm_device_memory> &out) {
   auto memory = std::make_unique<vulkan_double>();
-  if (status_or_reason refused = memory->make(bytes))
-    return refused;
+  if (expected<> result = memory->make(bytes); result.failed())
+    return result;
   out = std::move(memory);
   return {};
 }

@@ -7,7 +7,7 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-status_or_reason parse(std::vector<std::string> words, datagram_options &out) {
+expected<> parse(std::vector<std::string> words, datagram_options &out) {
   std::vector<char *> argv;
   for (std::string &word : words)
     argv.push_back(word.data());
@@ -16,7 +16,7 @@ status_or_reason parse(std::vector<std::string> words, datagram_options &out) {
 
 TEST(UdpOptions, HaveTheDefaultsOfTheExistingProvider) {
   datagram_options options;
-  EXPECT_EQ(parse({}, options).text, "");
+  EXPECT_EQ(parse({}, options).text(), "");
   EXPECT_EQ(options.bind_address, "127.0.0.1");
   EXPECT_EQ(options.port, 0u);
   EXPECT_EQ(options.num_slots, 8u);
@@ -30,7 +30,7 @@ TEST(UdpOptions, TakeValuesInBothForms) {
   EXPECT_EQ(parse({"--port", "5000", "--num-slots=16", "--slot-size", "512", "--bind=::1", "--unified", "--busy-reply",
                    "--replay-window=1024", "--max-peers", "5", "--peer-timeout-ms=10"},
                   options)
-                .text,
+                .text(),
             "");
   EXPECT_EQ(options.port, 5000u);
   EXPECT_EQ(options.num_slots, 16u);
@@ -38,7 +38,7 @@ TEST(UdpOptions, TakeValuesInBothForms) {
   EXPECT_EQ(options.bind_address, "::1");
   EXPECT_EQ(options.replay_window, 1024u);
   EXPECT_EQ(options.max_peers, 5u);
-  EXPECT_EQ(parse({"--port=0x1f40"}, options).text, "");
+  EXPECT_EQ(parse({"--port=0x1f40"}, options).text(), "");
   EXPECT_EQ(options.port, 8000u);
   EXPECT_EQ(options.peer_timeout_ms, 10u);
   EXPECT_TRUE(options.unified && options.busy_reply);
@@ -66,26 +66,26 @@ TEST(UdpOptions, AreRefusedWithATextThatNamesOptionAndValue) {
   };
   for (const auto &[words, named] : cases) {
     datagram_options options;
-    const status_or_reason refused = parse(words, options);
-    EXPECT_EQ(refused.status, CUDAQ_ERR_INVALID_ARG) << words[0];
+    const expected<> result = parse(words, options);
+    EXPECT_EQ(result.status(), CUDAQ_ERR_INVALID_ARG) << words[0];
     for (const std::string &text : named)
-      EXPECT_NE(refused.text.find(text), std::string::npos) << refused.text;
+      EXPECT_NE(result.text().find(text), std::string::npos) << result.text();
   }
 }
 
 TEST(UdpOptions, AreIgnoredIfUnknownAndLenient) {
   datagram_options options;
-  EXPECT_EQ(parse({"program", "--timeout=60", "--device", "mlx5_0", "--port", "7", "--lenient"}, options).text, "");
+  EXPECT_EQ(parse({"program", "--timeout=60", "--device", "mlx5_0", "--port", "7", "--lenient"}, options).text(), "");
   EXPECT_EQ(options.port, 7u);
-  EXPECT_EQ(parse({"--lenient", "--port", "x"}, options).status, CUDAQ_ERR_INVALID_ARG);
+  EXPECT_EQ(parse({"--lenient", "--port", "x"}, options).status(), CUDAQ_ERR_INVALID_ARG);
 }
 
 TEST(UdpOptions, RefuseMissingWords) {
   datagram_options options;
   char *argv[] = {nullptr};
-  EXPECT_EQ(option_reader(options, false).read(1, argv).text, "argv[0]: is NULL");
-  EXPECT_EQ(option_reader(options, false).read(1, nullptr).text, "argc 1: argv is NULL");
-  EXPECT_EQ(option_reader(options, false).read(-1, nullptr).text, "");
+  EXPECT_EQ(option_reader(options, false).read(1, argv).text(), "argv[0]: is NULL");
+  EXPECT_EQ(option_reader(options, false).read(1, nullptr).text(), "argc 1: argv is NULL");
+  EXPECT_EQ(option_reader(options, false).read(-1, nullptr).text(), "");
 }
 
 } // namespace

@@ -27,7 +27,7 @@ struct UdpProcesses : ::testing::TestWithParam<const char *> {
     options.port = port;
     options.window = window;
     options.retry_after = retry_after;
-    ASSERT_EQ(client.open(options, detail::make_udp_wire(options.slot_size)).text, "");
+    ASSERT_EQ(client.open(options, detail::make_udp_wire(options.slot_size)).text(), "");
   }
 };
 INSTANTIATE_TEST_SUITE_P(Shapes, UdpProcesses, ::testing::Values("", "--unified"),
@@ -174,7 +174,7 @@ TEST_P(UdpProcesses, AnswerManyMessagesWithoutAFault) {
   detail::datagram_client_options options;
   options.port = server.port();
   options.slot_size = 128;
-  ASSERT_EQ(client.open(options, detail::make_udp_wire(options.slot_size)).text, "");
+  ASSERT_EQ(client.open(options, detail::make_udp_wire(options.slot_size)).text(), "");
   const traffic_result result = send_messages(client, 0, messages);
   EXPECT_EQ(result.answered, messages);
   EXPECT_EQ(result.wrong, 0u);

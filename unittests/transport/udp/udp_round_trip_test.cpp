@@ -57,8 +57,8 @@ class plain_echo {
 public:
   explicit plain_echo(const plan &p) {
     detail::udp_address local;
-    EXPECT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, local).text, "");
-    EXPECT_EQ(socket_.open(local, 0).text, "");
+    EXPECT_EQ(detail::udp_address_of("own", "127.0.0.1", 0, local).text(), "");
+    EXPECT_EQ(socket_.open(local, 0).text(), "");
     thread_ = std::thread([this, p] {
       const pinned_thread here(p, p.server_core);
       std::uint8_t datagram[kDatagram];
@@ -166,8 +166,9 @@ struct figures {
 bool exchange(std::uint32_t port, const plan &p, figures &out) {
   detail::udp_address any, server;
   detail::udp_socket socket;
-  if (detail::udp_address_of("own", "127.0.0.1", 0, any) || detail::udp_address_of("to", "127.0.0.1", port, server) ||
-      socket.open(any, 0) || socket.connect(server))
+  if (detail::udp_address_of("own", "127.0.0.1", 0, any).failed() ||
+      detail::udp_address_of("to", "127.0.0.1", port, server).failed() || socket.open(any, 0).failed() ||
+      socket.connect(server).failed())
     return false;
   const int count = p.exchanges / kRounds;
   const pinned_thread here(p, p.client_core);

@@ -85,11 +85,11 @@ decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &
     if (const std::string error = settings.error(); !error.empty())
       return failed(error);
     const auto model = parse_dem(dem_text);
-    if (!model)
-      return failed(model.error);
+    if (model.failed())
+      return failed(model.text());
     auto graph = tanner_graph::from_dem(*model);
-    if (!graph)
-      return failed(graph.error);
+    if (graph.failed())
+      return failed(graph.text());
     return {std::make_unique<bp_osd_decoder>(std::move(*graph), options), {}};
   } catch (const std::exception &failure) { // out of memory
     return failed(failure.what());

@@ -50,17 +50,17 @@ void number_checks(tanner_graph &graph, const mechanisms &merged) {
 
 } // namespace
 
-or_error<tanner_graph> tanner_graph::from_dem(const detector_error_model &model) {
+expected<tanner_graph> tanner_graph::from_dem(const detector_error_model &model) {
   const mechanisms merged = merge(model);
   tanner_graph made;
   made.num_detectors = model.num_detectors;
   made.num_observables = model.num_observables;
   number_checks(made, merged);
   if (made.num_checks > kMaxChecks)
-    return or_error<tanner_graph>::failure("errors of the model flip " + std::to_string(made.num_checks) +
-                                           " detectors; this decoder takes at most " + std::to_string(kMaxChecks) +
-                                           "; a model of any size decodes with pymatching if each of its errors, or "
-                                           "each of their components, flips one or two");
+    return reason("errors of the model flip " + std::to_string(made.num_checks) +
+                  " detectors; this decoder takes at most " + std::to_string(kMaxChecks) +
+                  "; a model of any size decodes with pymatching if each of its errors, or "
+                  "each of their components, flips one or two");
   index_list certain_detectors;
   for (const auto &[key, p] : merged) {
     const auto &[detectors, observables] = key;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lib/qec/decoding/dem.h"
-#include "lib/qec/decoding/or_error.h"
+#include "lib/qec/decoding/qec_expected.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -53,7 +53,7 @@ struct tanner_graph {
   std::vector<std::uint64_t> observables;
 
   /// Fails above kMaxChecks.
-  static or_error<tanner_graph> from_dem(const detector_error_model &model);
+  static expected<tanner_graph> from_dem(const detector_error_model &model);
 };
 
 } // namespace cudaq::qec::realtime

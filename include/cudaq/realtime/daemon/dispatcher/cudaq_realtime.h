@@ -21,6 +21,7 @@
 #ifndef CUDAQ_REALTIME_H
 #define CUDAQ_REALTIME_H
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_status.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 #include <cuda_runtime_api.h>
 #include <stddef.h>
@@ -44,16 +45,6 @@ extern "C" {
 typedef struct cudaq_dispatch_manager_t cudaq_dispatch_manager_t;   /* opaque */
 typedef struct cudaq_dispatcher_t cudaq_dispatcher_t;               /* opaque */
 typedef struct cudaq_ringbuffer_memory_t cudaq_ringbuffer_memory_t; /* opaque */
-
-typedef enum cudaq_status_t {
-  CUDAQ_OK = 0,
-  CUDAQ_ERR_INVALID_ARG = 1, /* an argument or the configuration is wrong; the message names field and value */
-  CUDAQ_ERR_INTERNAL = 2,    /* the system refused a resource (memory, thread, affinity), or a callback threw */
-  CUDAQ_ERR_CUDA = 3,        /* a CUDA call failed */
-  CUDAQ_ERR_UNSUPPORTED = 4, /* not available in this build or on this machine */
-  CUDAQ_ERR_TIMEOUT = 5,     /* a deadline passed; the call may be repeated */
-  CUDAQ_ERR_STATE = 6        /* not allowed in the present state of the object */
-} cudaq_status_t;
 
 typedef enum cudaq_dispatch_path_t {
   CUDAQ_DISPATCH_PATH_DEVICE = 0,

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cases of `pipeline` that have a file of their own.
+#pragma once
+
+#include "benchmarks/pipeline/pipeline_traffic.h"
+#include "lib/qec/decoding/decoding_config.h"
+
+#include "cudaq/qec/decoding/decoder.h"
+
+namespace cudaq::realtime::tools {
+
+/// A matcher that returns immediately.
+class no_matcher final : public cudaq::qec::realtime::decoder {
+public:
+  explicit no_matcher(const cudaq::qec::realtime::shot_set &set) : decoder(set.num_detectors, set.num_observables) {}
+  const char *name() const noexcept override { return "none"; }
+
+protected:
+  cudaq::qec::realtime::decode_status decode_checked(const std::vector<std::uint64_t> &, std::span<std::uint8_t>,
+                                                     cudaq::qec::realtime::decode_details *) noexcept override {
+    return cudaq::qec::realtime::decode_status::ok;
+  }
+};
+
+/// resident: recorded shots through the local predecoder on resident blocks, to the begin of the CPU stage.
+void bench_resident(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                    const cudaq::qec::realtime::shot_set &set, figure_list &figures);
+
+/// host-predecoder: the same by host functions on the CPU.
+void bench_host_predecoder(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                           const cudaq::qec::realtime::shot_set &set, figure_list &figures);
+
+/// many-workers: 8 to 64 workers that launch their graphs themselves, and the same launches bare.
+void bench_many_workers(const bench_options &options, figure_list &figures);
+
+/// staging: workers staged as the specification prints them.
+void bench_specified_staging(const bench_options &options, const cudaq::qec::realtime::decoding_config &config,
+                             figure_list &figures);
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/command_line/program.h"
+
+#include "tools/command_line/refusal.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace cudaq::realtime::tools {
+namespace {
+
+std::string joined(int argc, char **argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i)
+    line += (i == 0 ? "" : " ") + std::string(argv[i]);
+  return line;
+}
+
+/// --json is among the words. For a command line that cannot be parsed.
+bool names_json(int argc, char **argv) {
+  return std::any_of(argv, argv + argc,
+                     [](std::string_view word) { return word == "--json" || word.starts_with("--json="); });
+}
+
+/// Runs the subcommand. An exception becomes a message and an exit status.
+int run_chosen(const chosen_command &chosen, const output &out) {
+  try {
+    out.open_files();
+    if (!chosen.after_dashes.empty() && !chosen.takes_words)
+      throw usage_error("the subcommand takes no words after --: " + chosen.after_dashes.front());
+    for (const std::string &note : chosen.notes)
+      print_refusal(chosen.output.name(), note);
+    return chosen.run(out);
+  } catch (const usage_error &e) {
+    return out.refuse(e.what(), kExitUsage);
+  } catch (const check_failed &e) {
+    return out.refuse(e.what(), kExitCheckFailed);
+  } catch (const std::exception &e) {
+    return out.refuse(e.what(), kExitRefused);
+  }
+}
+
+int parse_and_run(const program_description &program, int argc, char **argv) {
+  CLI::App app;
+  chosen_command chosen;
+  declare_program(program, app, chosen);
+  chosen.output.command_line = joined(argc, argv);
+  // Before the parser sees them: it takes a -- after an option with an optional value as that option's end.
+  const auto dashes = std::find(argv, argv + argc, std::string_view("--"));
+  if (dashes != argv + argc)
+    chosen.after_dashes.assign(dashes + 1, argv + argc);
+  argc = static_cast<int>(dashes - argv);
+  if (argc == 1)
+    print_error("{}", program.first_steps);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &help_or_version) {
+    return app.exit(help_or_version);
+  } catch (const CLI::ParseError &e) {
+    const refusal why = explain(app, e);
+    chosen.output.command = why.command;
+    chosen.output.json = names_json(argc, argv);
+    chosen.output.json_file.clear(); // which word is the file is not certain
+    const int status = output(chosen.output).refuse(why.reason, kExitUsage);
+    print_error("{}\n", why.hint);
+    return status;
+  }
+  return run_chosen(chosen, output(chosen.output));
+}
+
+/// What stdout could not take is lost, so `status` must not be good then.
+int with_all_written(const char *program, int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+    return status;
+  print_refusal(program, std::string("stdout cannot be written: ") + std::strerror(errno));
+  return status == kExitOk ? int{kExitRefused} : status;
+}
+
+} // namespace
+
+void declare_program(const program_description &program, CLI::App &app, chosen_command &chosen) {
+  app.name(program.name);
+  app.description(program.text);
+  std::string footer = program.footer;
+  for (const auto &[status, text] : kExitMeanings)
+    footer += fmt::format("\n  {}  {}", status, text);
+  app.footer(footer);
+  app.set_version_flag("--version", fmt::format("{} {}", program.name, program_version()));
+  app.require_subcommand(1);
+  chosen.output.program = program.name;
+  program.add_subcommands(app, chosen);
+}
+
+int run_program(const program_description &program, int argc, char **argv) {
+  try {
+    return with_all_written(program.name, parse_and_run(program, argc, argv));
+  } catch (const std::exception &e) {
+    print_refusal(program.name, e.what());
+    return kExitRefused;
+  }
+}
+
+} // namespace cudaq::realtime::tools

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends a program by a signal, and checks its report.
+#pragma once
+
+#include "unittests/support/program_paths.h"
+#include "unittests/tools/common/json_schema.h"
+#include "unittests/tools/serve/served_program.h"
+
+namespace cudaq::realtime::tools::test {
+
+/// Runs the program until it catches `signal`, sends it, and returns the report.
+inline nlohmann::json report_after(int signal, std::vector<std::string> arguments) {
+  const scratch_folder scratch;
+  const std::string out = scratch.path() / "report.json";
+  arguments.insert(arguments.end(), {"--json", out});
+  running_program program(arguments, scratch.path() / "err");
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::milliseconds(kLimitMs);
+  while (!program.catches(signal) && program.runs() && std::chrono::steady_clock::now() < limit)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  program.signal(signal);
+  EXPECT_EQ(program.wait(), 0) << read_file(scratch.path() / "err");
+  const auto report = nlohmann::json::parse(read_file(out), nullptr, false);
+  EXPECT_FALSE(report.is_discarded());
+  if (report.is_discarded())
+    return nlohmann::json::object();
+  const json_schema schema(nlohmann::json::parse(read_file(CUDAQ_REPORT_SCHEMA)));
+  for (const std::string &problem : schema.problems_of(report))
+    ADD_FAILURE() << problem;
+  EXPECT_EQ(report.value("interrupted", false), true);
+  EXPECT_EQ(report.value("ok", false), true);
+  return report;
+}
+
+} // namespace cudaq::realtime::tools::test
