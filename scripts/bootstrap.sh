@@ -22,7 +22,7 @@ may|file:/usr/include/vulkan/vulkan_core.h|libvulkan-dev|rings with requests in 
 may|file:/usr/include/yaml-cpp/parser.h|libyaml-cpp-dev|the configuration of `serve` and `route`
 may|file:/usr/include/ucp/api/ucp.h|libucx-dev|the provider ucx and `route`: many decoding servers
 may|file:/usr/include/infiniband/verbs.h|libibverbs-dev|the provider cpu_roce, for RDMA adapters; a test of gpu-roce
-may|cmd:ccache|ccache|keeping the objects of third-party code for later builds
+may|cmd:ccache|ccache|keeping all objects for later builds, also of other clones
 may|pip|python3-pip|fetching PyMatching's sources, once; without it only lookup and bp-osd are built
 T
   if [ "$purpose" = test ]; then

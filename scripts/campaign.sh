@@ -3,6 +3,7 @@
 # The long form of checks whose short form is in scripts/test.sh. It needs no GPU; for one see unittests/gpu_check.sh.
 #   scripts/campaign.sh [--budget SECONDS] [STAGE...]     all stages, or these; SECONDS for each stage (600)
 #
+#   tests    all variants, all tests, whole sweeps: scripts/test.sh --all  short form: scripts/test.sh
 #   models   protocol models of more slots, requests and workers           short form: Model.*
 #   soak     the load tests with 10^5 messages for each kind of ring       short form: *Load*, SharedRing*
 #            shared memory between processes: 10^7 messages, 100 kills   short form: ShmTraffic.*, ShmCrash.*
@@ -11,12 +12,12 @@
 #   includes a build in which each source must include what it uses        short form: Headers.*, for the public ones
 #   tidy     clang-tidy on lib and tools                                   no short form
 #
-# A stage that does not end within its budget is stopped and has failed, but fuzz, which gets the budget for each
-# parser: it runs one after another on all cores. The outputs are in build/campaign. The last lines are a table. Exit
-# status: 0 nothing failed, 1 something failed, 2 wrong usage.
+# A stage that does not end within its budget is stopped and has failed. Two stages have other limits: fuzz gets the
+# budget for each parser, one after another on all cores; tests ends with its last test. The outputs are in
+# build/campaign. The last lines are a table. Exit status: 0 nothing failed, 1 something failed, 2 wrong usage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all=(models soak fuzz includes tidy)
+all=(tests models soak fuzz includes tidy)
 jobs=${CUDAQ_JOBS:-$(nproc)}
 budget=600 stages=()
 while [ $# -gt 0 ]; do
@@ -26,7 +27,7 @@ while [ $# -gt 0 ]; do
       shift $(($# > 1 ? 2 : 1))
       ;;
     -h | --help)
-      sed -n '3,16s/^# \{0,1\}//p' "$0"
+      sed -n '3,17s/^# \{0,1\}//p' "$0"
       exit 0
       ;;
     *)
@@ -68,13 +69,14 @@ prepare() {
         build release build/release unittests/tools/all
       ;;
     fuzz) unittests/fuzz/build.sh . "$logs/libfuzzer" "$jobs" ;;
-    includes | tidy) ;;
+    tests | includes | tidy) ;;
   esac
 }
 
 run() {
   local tests=build/release/unittests
   case $1 in
+    tests) CUDAQ_JOBS=$jobs scripts/test.sh --all ;;
     models)
       timeout "$budget" ctest --test-dir "$logs/models" -L campaign --no-tests=error --output-on-failure -j "$jobs"
       ;;
