@@ -6,9 +6,10 @@
 // does not stop it.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include <cstdint>
+#include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::tools {
 

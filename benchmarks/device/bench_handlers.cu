@@ -2,8 +2,8 @@
 // The handlers of `device`, written as users of the library would write them.
 #include "benchmarks/device/bench_gpu.h"
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <cstddef>
 

@@ -4,6 +4,7 @@
 
 #include "benchmarks/common/bench_report.h"
 #include "benchmarks/device/bench_session.h"
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
 
 #include <functional>
 #include <string>

@@ -2,6 +2,7 @@
 // How a client of the benchmark puts a request into a ring. One thread uses a port.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "tools/common/api_objects.h"
 
 #include <cstdint>

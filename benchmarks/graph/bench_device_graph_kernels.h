@@ -2,9 +2,10 @@
 // Kernels that are captured into graphs that are launched from the device. Plain C++.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <cstdint>
+#include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::tools {
 

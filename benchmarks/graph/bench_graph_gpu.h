@@ -3,9 +3,10 @@
 // host files include it, too.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <cstdint>
+#include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::tools {
 

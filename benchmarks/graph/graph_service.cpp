@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/graph/graph_service.h"
 
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
 namespace cudaq::realtime::tools {
 namespace {
 

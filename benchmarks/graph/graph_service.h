@@ -7,7 +7,7 @@
 #include "tools/services/device_service.h"
 
 #include "cudaq/realtime/daemon/dispatcher/graph_capture.h"
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 
 #include <memory>
 #include <vector>

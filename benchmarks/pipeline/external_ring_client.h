@@ -3,6 +3,7 @@
 // takes answers, both in ring order.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "tools/services/device_service.h"
 
 #include <cstdint>

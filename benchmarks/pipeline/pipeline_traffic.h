@@ -9,7 +9,7 @@
 #include "tools/common/latency_histogram.h"
 
 #include "cudaq/qec/realtime/pipeline.h"
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <atomic>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "contrib/fpga_player/fpga_player.h"
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "tools/common/api_objects.h"
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 // The cooperative dispatch kernel of the archive: all threads of the grid run each handler of the function table.
 #include "kernels/entry_points/entry_points.cuh"
 
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
+
 cudaError_t cudaq::realtime::detail::preload_cooperative_kernels() {
   return preload_dispatch_kernel<CooperativeKernel, entry_point_handlers>();
 }

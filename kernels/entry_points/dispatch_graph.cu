@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graph dispatch from the device: the C functions for the scheduler graphs.
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
+#include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 #include "cudaq/realtime/detail/base/entered_device.h"
 #include "kernels/entry_points/entry_points.cuh"
 #include "kernels/graphs/graph_launch.cuh"

@@ -2,6 +2,8 @@
 // The regular dispatch kernel of the archive: one thread runs the handlers of the function table.
 #include "kernels/entry_points/entry_points.cuh"
 
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
+
 cudaError_t cudaq::realtime::detail::preload_regular_kernels() {
   return preload_dispatch_kernel<RegularKernel, entry_point_handlers>();
 }

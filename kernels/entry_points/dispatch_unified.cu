@@ -4,6 +4,8 @@
 // device hooks (dispatch_hooks.cu).
 #include "kernels/entry_points/entry_points.cuh"
 
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
+
 namespace cudaq::realtime::detail {
 cudaError_t preload_unified_kernels() { return preload_dispatch_kernel<RegularKernel, table_handlers>(); }
 

@@ -3,6 +3,7 @@
 #include "kernels/entry_points/shared_ring_mode.h"
 
 #include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 namespace cudaq::realtime::detail {
 

@@ -9,7 +9,7 @@
 // A unit has 16 bytes. Numbers are big-endian.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/detail/base/host_device.h"
 
 #include <cstdint>
 #include <cstring>

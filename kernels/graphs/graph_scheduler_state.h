@@ -16,6 +16,7 @@
 // Example: "Life of one request" in graph_scheduler.cuh.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "cudaq/realtime/detail/loop/thread_group.h"
 #include "kernels/graphs/graph_rotation.h"
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/qec/realtime/graph_stage.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 
 #include "kernels/qec/request_memory.h"
 #include "lib/base/cuda_device.h"
 
-#include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <cxxabi.h>
 #include <limits>

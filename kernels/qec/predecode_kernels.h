@@ -7,7 +7,7 @@
 #include "kernels/qec/predecode_body.h"
 
 #include "cudaq/qec/realtime/resident_workers.h"
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <cuda_runtime_api.h>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/qec/realtime/resident_workers.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 
 #include "cudaq/qec/realtime/resident_mailbox.cuh"
 #include "kernels/qec/request_memory.h"

@@ -3,7 +3,9 @@
 // which are common to both.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "lib/api/options.h"
 #include "lib/api/ring_claims.h"
 #include "lib/base/runner.h"

@@ -2,6 +2,7 @@
 // The exported dispatcher functions: NULL checks and the exception guard. cudaq_dispatcher_t does the work.
 #include "lib/api/dispatcher.h"
 
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "lib/api/host_loop.h"
 #include "lib/api/host_path/host_workers.h"
 
@@ -297,10 +298,10 @@ cudaq_status_t cudaq_dispatcher_set_host_workers(cudaq_dispatcher_t *dispatcher,
   });
 }
 
-cudaq_status_t cudaq_dispatcher_set_cpu_dataplane(cudaq_dispatcher_t *dispatcher, const void *cpu_dataplane) {
-  return with(__func__, dispatcher, cpu_dataplane, "cpu_dataplane", [&] {
-    return dispatcher->set_cpu_dataplane(*static_cast<const cudaq_cpu_dataplane_t *>(cpu_dataplane));
-  });
+cudaq_status_t cudaq_dispatcher_set_cpu_dataplane(cudaq_dispatcher_t *dispatcher,
+                                                  const cudaq_cpu_dataplane_t *cpu_dataplane) {
+  return with(__func__, dispatcher, cpu_dataplane, "cpu_dataplane",
+              [&] { return dispatcher->set_cpu_dataplane(*cpu_dataplane); });
 }
 
 cudaq_status_t cudaq_dispatcher_set_max_result_bytes(cudaq_dispatcher_t *dispatcher, uint32_t bytes) {

@@ -2,6 +2,8 @@
 // Option structs: their defaults, and the functions of the C API that fill them.
 #include "lib/api/options.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
 #include <cstring>
 
 using namespace cudaq::realtime::detail;

@@ -10,7 +10,7 @@
 
 #include "lib/base/error_text.h"
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 #include <array>
 #include <map>

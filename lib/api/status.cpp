@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Version, features, and the texts of status values.
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/version.h"
 #include "lib/base/error_text.h"
 

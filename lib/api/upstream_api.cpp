@@ -4,6 +4,7 @@
 #include "lib/api/host_loop.h"
 #include "lib/api/options.h"
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "cudaq/realtime/daemon/dispatcher/upstream_interface.h"
 
 using namespace cudaq::realtime::detail;

@@ -3,7 +3,7 @@
 // value.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
 #include "lib/base/error_text.h"
 
 #include <cstdint>

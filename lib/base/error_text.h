@@ -3,7 +3,7 @@
 // library.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "lib/base/expected.h"
 
 #include <cxxabi.h>

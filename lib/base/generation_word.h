@@ -12,7 +12,7 @@
 //   claim(7, deferred, open)       false    0x80    request 7 has ended
 #pragma once
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 #include <cstdint>
 #include <type_traits>

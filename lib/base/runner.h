@@ -3,7 +3,7 @@
 // how it ends. A turn does not depend on the thread that runs it, so a test can call it as a plain function.
 #pragma once
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "lib/base/affinity.h"
 #include "lib/base/cpu_relax.h"
 

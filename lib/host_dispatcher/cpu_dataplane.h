@@ -15,7 +15,7 @@
 // when the job is closed. Dropped: after step 3 both flags are 0; the provider learns it by its own rx flag.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "lib/shared_ring/job_table.h"
 #include "lib/shared_ring/thread_counters.h"
 

@@ -2,7 +2,7 @@
 // The parts of the dump_state text that host and device path share.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include <string>
 

@@ -4,9 +4,10 @@
 // of the workers without one.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 
 #include <cstdint>
+#include <cuda_runtime_api.h>
 #include <cxxabi.h>
 #include <functional>
 

@@ -10,7 +10,7 @@
 //   its launch has failed                                when the work that its hooks have queued has ended
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 #include "lib/host_dispatcher/graph_launcher.h"
 #include "lib/host_dispatcher/work_queues.h"
 #include "lib/shared_ring/job_table.h"

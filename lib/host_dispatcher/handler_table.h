@@ -2,7 +2,7 @@
 // The handlers of a host dispatcher: lookup, calls, and checks of their answers.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 #include "cudaq/realtime/detail/ring/function_index_builder.h"
 #include "lib/base/error_text.h"
 #include "lib/shared_ring/job_table.h"

@@ -20,6 +20,8 @@
 //                  was given back before the first claim is read from the device's count, across the bus.
 #pragma once
 
+#include "cudaq/realtime/detail/base/shared_word.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 #include "cudaq/realtime/detail/ring/slot_ring.h"
 
 #include <vector>

@@ -2,6 +2,7 @@
 // What one thread of a dispatcher owns: its counters, its present handler call, and its scratch memory.
 #pragma once
 
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "cudaq/realtime/detail/ring/judge.h"
 
 #include <vector>

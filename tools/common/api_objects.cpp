@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/api_objects.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
 namespace cudaq::realtime::tools {
 
 void require_ok(cudaq_status_t status, const char *call) {

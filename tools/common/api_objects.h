@@ -2,7 +2,7 @@
 // Calls of the C API that throw an exception on an error.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include <cstdint>
 #include <stdexcept>

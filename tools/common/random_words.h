@@ -2,7 +2,7 @@
 // Random payloads, on the host and on a device. A check generates them again, so they need not be stored.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <cstdint>
 

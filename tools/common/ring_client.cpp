@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/ring_client.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 

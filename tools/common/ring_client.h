@@ -3,7 +3,7 @@
 // in any order. Only the slot helpers of the C API touch flags and frames.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include <algorithm>
 #include <atomic>

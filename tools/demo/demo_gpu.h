@@ -2,9 +2,11 @@
 // The decode handler of `demo --device gpu`. Plain C++: host files include it, too.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include "lib/qec/decoders/lookup_table.h"
+
+#include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::tools {
 

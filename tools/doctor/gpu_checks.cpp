@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/doctor/doctor_checks.h"
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::tools {
 namespace {

@@ -2,7 +2,7 @@
 // One request from a client through a provider and a dispatcher of this process, and its answer back.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 
 #include <array>
 #include <cstdint>

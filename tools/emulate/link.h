@@ -2,7 +2,7 @@
 // The emulated control system's connection to a server: requests out, answers in, by request id. One thread uses it.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include <cstdint>
 #include <optional>

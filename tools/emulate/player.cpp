@@ -2,6 +2,7 @@
 #include "tools/emulate/player.h"
 
 #include "cudaq/qec/decoding/decoder.h"
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "lib/qec/server/wire_requests.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "tools/emulate/links.h"
 #include "tools/emulate/slot_link.h"
 #include "tools/services/decode_service.h"

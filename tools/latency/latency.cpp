@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/latency/latency.h"
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"

@@ -3,8 +3,8 @@
 // dispatcher and floor (b).
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "tools/common/exchange.h"
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // library's dispatcher. This file and its .cpp are the only files of tools/latency that access flags directly.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "tools/common/exchange.h"
 
 #include <atomic>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/route/route_config.h"
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "lib/qec/server/config_fields.h"
 #include "lib/qec/server/wire_requests.h"
 

@@ -2,8 +2,8 @@
 // The HOST_CALL handler of the demo. Input: bit-packed detection events. Output: bit-packed observables.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include "cudaq/qec/decoding/decoder.h"
 #include "lib/qec/decoding/shot_file.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/services/device_service.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "tools/common/clock.h"
 #include "tools/common/report.h"
 

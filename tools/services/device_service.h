@@ -2,6 +2,7 @@
 // A dispatcher on the device path, together with everything that it needs on the GPU.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
 #include "tools/services/ring_service.h"
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/services/host_service.h"
 
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+
 #include <utility>
 
 namespace cudaq::realtime::tools {

@@ -4,7 +4,7 @@
 
 #include "tools/services/ring_service.h"
 
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 
 #include <cstdint>
 #include <memory>

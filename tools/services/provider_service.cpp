@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/services/provider_service.h"
 
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 #include "tools/common/report.h"

@@ -2,8 +2,8 @@
 // A dispatcher on the host path whose requests come from a provider of a transport.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 
 #include <cstdint>
 #include <string>

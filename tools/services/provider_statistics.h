@@ -3,7 +3,7 @@
 // roce_provider.h, cpu_roce_provider.h).
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include <dlfcn.h>
 #include <optional>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/services/ring_service.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
 #include <algorithm>
 
 namespace cudaq::realtime::tools {

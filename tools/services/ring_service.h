@@ -5,6 +5,7 @@
 // stop() ends them. ring(), num_slots() and the reading calls may be used by any thread meanwhile.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
 #include "tools/common/api_objects.h"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // The size of a slot if none is given. The server and an emulated control system choose the same for the same model.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "lib/qec/server/wire_requests.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start, stop and destroy many times, under traffic and while other threads read.
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "unittests/support/api_fixture.h"
 #include "unittests/support/sanitized.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/base/generation_word.h"
 
+#include <cstddef>
 #include <gtest/gtest.h>
 
 #include <array>

@@ -3,7 +3,7 @@
 #include "benchmarks/device/bench_client.h"
 #include "tools/services/host_service.h"
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <atomic>
 #include <cstring>

@@ -16,7 +16,8 @@ import subprocess
 import sys
 
 DETAIL = "include/cudaq/realtime/detail/"
-FLAG_WORD, FETCH, COPY = DETAIL + "base/flag_word.h", DETAIL + "loop/fetch.h", DETAIL + "loop/block_copy.h"
+FLAG_WORD, SLOT_MEMORY = DETAIL + "base/flag_word.h", DETAIL + "base/slot_memory.h"
+FETCH, COPY = DETAIL + "loop/fetch.h", DETAIL + "loop/block_copy.h"
 MUTANTS = {  # name: (header, text in it, its replacement)
     "seq_cst_store": (FLAG_WORD, ".store(value, order::memory_order_release)",
                       ".store(value, order::memory_order_seq_cst)"),
@@ -33,7 +34,7 @@ MUTANTS = {  # name: (header, text in it, its replacement)
   it.store(desired, order::memory_order_release);
   return true;
 """),
-    "plain_request_load": (FLAG_WORD, """asm volatile("ld.relaxed.sys.v4""", """asm volatile("ld.v4"""),
+    "plain_request_load": (SLOT_MEMORY, """asm volatile("ld.relaxed.sys.v4""", """asm volatile("ld.v4"""),
     "length_read_twice": (FETCH, "r.arg_len = held.part[2]", "r.arg_len = load_frame<word16>(from).part[2]"),
     "request_gathered_twice": (FETCH, "held[u] = load_frame<Word>(frame + at);",
                                "held[u] = load_frame<Word>(frame + at), held[u] = load_frame<Word>(frame + at);"),

@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 HELPERS, HANDLE = "lib/api/rings/slot_helpers.cpp", "lib/ring/producer_core.h"
-FLAG_WORD = "include/cudaq/realtime/detail/base/flag_word.h"
+SLOT_MEMORY = "include/cudaq/realtime/detail/base/slot_memory.h"
 SIGNAL = "view_of(*rb).signal(slot_idx);\n"
 FENCE = "fence_posted_stores();"
 HELPER, COMMIT, LINE = "cudaq_host_ringbuffer_signal_slot", "probe_commit", "probe_store_line"
@@ -25,7 +25,7 @@ MUTANTS = {  # name: (source, text in it, its replacement, the function in which
         HANDLE, f"{FENCE} // another thread may signal them as soon as they are marked", ";", COMMIT),
     "handle_without_fence_after_the_flag": (
         HANDLE, f"{FENCE} // the flag leaves now, and before the next one", ";", COMMIT),
-    "line_through_the_caches": (FLAG_WORD, "_mm_stream_si128(", "_mm_store_si128(", LINE),
+    "line_through_the_caches": (SLOT_MEMORY, "_mm_stream_si128(", "_mm_store_si128(", LINE),
 }
 # The instructions that count, by machine. A letter for each: F fence, S store of a shared word, A the addition by which
 # one thread becomes the one that signals, L store past the caches.

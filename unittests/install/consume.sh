@@ -77,15 +77,24 @@ case $way in
     fi
     grep -A8 'version' "$scratch.log"
     ;;
-  CmakeWithoutCuda)
-    if env -u CUDA_HOME -u CUDA_PATH -u CUDAToolkit_ROOT cmake -S "$here/consumer" -B "$scratch" -G Ninja \
-      "-DCMAKE_PREFIX_PATH=$prefix" -DCONSUMER=CmakeC -DPRETEND_NO_CUDA=ON >"$scratch.log" 2>&1; then
-      echo "find_package succeeded without the CUDA headers"
+  CmakeWithoutCuda) # a program of the host path is built and runs; what needs CUDA says so
+    # shellcheck source=unittests/headers/hide_header.sh
+    . "$here/../headers/hide_header.sh"
+    hide_header cuda_runtime_api.h "$scratch" cc -x c
+    without_cuda() {
+      env -u CUDA_HOME -u CUDA_PATH -u CUDAToolkit_ROOT "CFLAGS=${hiding[*]}" cmake -S "$here/consumer" \
+        -B "$scratch/$1" -G Ninja "-DCMAKE_PREFIX_PATH=$prefix" "-DCONSUMER=$1" -DPRETEND_NO_CUDA=ON
+    }
+    without_cuda CmakeC
+    cmake --build "$scratch/CmakeC"
+    "$scratch/CmakeC/consumer"
+    if without_cuda GraphsC >"$scratch.log" 2>&1; then
+      echo "find_package found the graph scheduler without the CUDA headers"
       exit 1
     fi
     cat "$scratch.log"
     tr -s ' \n' ' ' <"$scratch.log" |
-      grep 'needs the headers of the CUDA toolkit.*Neither a GPU nor a driver is needed' >/dev/null
+      grep 'realtime-graphs: it needs the headers of the CUDA toolkit.*Neither a GPU nor a driver is needed' >/dev/null
     ;;
   PkgConfigC)
     pkg_config_build cc -std=c11 "$here/consumer/consumer.c" consumer

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Folders are layers: a room includes only the rooms below it (docs/design.md). A folder without a rule, folders of
-programs that include each other in a circle, an #include "..." of a file that does not exist, and a header that no file
-includes are errors too."""
+"""Folders are layers: a room includes only the rooms below it (docs/design.md). A folder without a rule, headers, or
+folders of programs, that include each other in a circle, an #include "..." of a file that does not exist, and a header
+that no file includes are errors too."""
 import os
 import pathlib
 import re
@@ -81,8 +81,9 @@ NO_CIRCLES_IN = ("benchmarks", "contrib", "tools")
 NOT_FOR_TESTS = ("benchmarks", "contrib", "kernels", "lib", "tools")
 # An #include "..." that begins like this names a file of another project.
 OUTSIDE = ("chromobius/", "pymatching/", "stim/")
-# The public C headers include nothing of the project. This one is for C++ programs.
-ALSO = {"include/cudaq/realtime/daemon/dispatcher/graph_capture.h": f"{DETAIL}/base"}
+# The public C headers include nothing of the project. These are for C++ programs.
+ALSO = {f"include/cudaq/realtime/daemon/dispatcher/{name}": f"{DETAIL}/base"
+        for name in ("graph_capture.h", "rpc_types.h")}
 # Path: reason. Headers that no #include names.
 READ_OTHERWISE = {
     "unittests/support/gpu_roce_double/doca_gpunetio_dev_verbs_twosided.cuh": "in place of a header of DOCA",
@@ -117,22 +118,22 @@ def resolve(path, name):
 
 
 def circle(included, begin):
-    """Returns the folders of a way from `begin` back to it, or None. `included`: folder -> the folders it includes."""
+    """Returns the names on a way from `begin` back to it, or None. `included`: a name -> the names that it includes."""
     ways, seen = [[begin]], set()
     while ways:
         way = ways.pop()
-        for folder in sorted(included.get(way[-1], ())):
-            if folder == begin:
+        for name in sorted(included.get(way[-1], ())):
+            if name == begin:
                 return [*way, begin]
-            if folder not in seen:
-                seen.add(folder)
-                ways.append([*way, folder])
+            if name not in seen:
+                seen.add(name)
+                ways.append([*way, name])
     return None
 
 
 problems = []
 looked_at = 0
-included = {}  # of NO_CIRCLES_IN: folder: the folders that its files include
+included = {}  # file: the files that it includes; of NO_CIRCLES_IN, folder: the folders that its files include
 readers = {}  # header: the top folders of the files that include it
 for path in tree.code():
     here = room(path)
@@ -151,6 +152,7 @@ for path in tree.code():
             continue
         looked_at += 1
         if target != path:
+            included.setdefault(str(path), set()).add(str(target))
             readers.setdefault(target, set()).add(path.parts[0])
         folders = [str(pathlib.PurePosixPath(*file.parts[:-1][:2])) for file in (path, target)]
         if path.parts[0] == target.parts[0] and path.parts[0] in NO_CIRCLES_IN and folders[0] != folders[1]:
@@ -160,11 +162,11 @@ for path in tree.code():
             problems.append(f"{path}:{number}: {here} must not include {there} ({name})")
 
 named = set()
-for folder in sorted(included):
-    way = circle(included, folder)
+for name in sorted(included):
+    way = circle(included, name)
     if way and named.isdisjoint(way):
         named.update(way)
-        problems.append(f"{folder}: a circle of includes: {' -> '.join(way)}")
+        problems.append(f"{name}: a circle of includes: {' -> '.join(way)}")
 for path in tree.code():
     if path.suffix not in (".h", ".hpp", ".cuh") or str(path) in READ_OTHERWISE:
         continue

@@ -12,7 +12,6 @@ import tree
 USUAL = 400
 # The first pattern that matches a path decides. A * also matches slashes.
 LIMITS = (
-    ("include/cudaq/realtime/daemon/dispatcher/cudaq_realtime.h", 700),  # the C API is one header
     ("*.md", None),  # prose is divided by subject, not by length
     ("*", 600),
 )

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "cudaq/realtime/detail/ring/slot_ring.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/support/ring_fixture.h"

@@ -3,7 +3,7 @@
 // function, a checksum, and a filling. Host and device code, so that the same traffic checks both paths.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/detail/base/host_device.h"
 
 #include <cstdint>
 #include <cstring>

@@ -7,6 +7,7 @@
 #include "unittests/support/sanitized.h"
 
 #include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 
 #include <atomic>
 #include <cstdio>

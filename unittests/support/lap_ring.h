@@ -2,6 +2,7 @@
 // A ring with laps in plain host memory, for tests of the protocol of rings whose requests lie in device memory.
 #pragma once
 
+#include "cudaq/realtime/detail/base/slot_memory.h"
 #include "cudaq/realtime/detail/ring/slot_ring.h"
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 
 #include "cudaq/realtime/detail/ring/slot_ring.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>

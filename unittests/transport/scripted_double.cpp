@@ -4,7 +4,7 @@
 // NULL are NULL.
 #include "unittests/transport/double_script.h"
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 
 #include <chrono>
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A provider whose table is wrong in the way that the environment variable DOUBLE_TABLE names: "null", "throw",
 // "throw-int", "version=N", "missing=ENTRY". Without the variable the table is complete, and create is refused.
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 
 #include <cstdlib>
 #include <stdexcept>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GRAPH_LAUNCH on the device path: the graphs of the table, and the graph schedulers that the launch function makes for
 // them.
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "lib/api/device_path/device_back_end.h"
 #include "lib/api/device_path/graph_texts.h"
 #include "lib/base/cuda_device.h"

@@ -2,7 +2,7 @@
 // Blocks and threads of a dispatcher's configuration that the library's kernels do not use.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include <string>
 

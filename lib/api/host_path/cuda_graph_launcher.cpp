@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/host_path/cuda_graph_launcher.h"
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "lib/api/host_path/host_workers.h"
 #include "lib/base/cuda_device.h"
 

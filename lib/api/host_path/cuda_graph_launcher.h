@@ -3,7 +3,7 @@
 // signals its end; this costs less than an event, a query or a signal kernel (docs/graph_dispatch.md).
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 #include "lib/api/manager.h"
 #include "lib/host_dispatcher/graph_launcher.h"
 

@@ -3,6 +3,7 @@
 // in lib/ring/producer_core.h.
 #include "lib/ring/producer_core.h"
 
+#include "cudaq/realtime/daemon/dispatcher/ring_producer.h"
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
 #include "lib/api/rings/ring_memory.h"

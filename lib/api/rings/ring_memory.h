@@ -6,6 +6,8 @@
 
 #include "cudaq/realtime/detail/ring/ring_record.h"
 
+#include <cstddef>
+
 struct cudaq_ringbuffer_memory_t {
   ~cudaq_ringbuffer_memory_t();                  ///< frees `requests` only
   std::uint32_t memory_kind = CUDAQ_MEMORY_HOST; ///< never AUTO

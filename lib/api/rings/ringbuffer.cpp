@@ -7,6 +7,7 @@
 //   DEVICE_RX         record | tx flags | laps | tx slots           rx flags | counts | rx slots
 //
 // In place there are no tx slots. The lap of a slot is as far from its tx flag as the count from its rx flag.
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "lib/api/options.h"
 #include "lib/api/rings/ring_memory.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer's and the consumer's moves on the host view, for software that plays the control system.
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
 #include "lib/api/validation.h"

@@ -13,7 +13,7 @@
 // With capacity 1, full and empty look the same: use it only if no push can come before the last value was popped.
 #pragma once
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 #include <cstddef>
 #include <cstdint>

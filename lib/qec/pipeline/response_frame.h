@@ -4,8 +4,8 @@
 #pragma once
 
 #include "cudaq/qec/realtime/pipeline.h"
-#include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 
 #include <cstddef>
 #include <cstdint>

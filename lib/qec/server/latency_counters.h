@@ -3,11 +3,12 @@
 // of its own.
 #pragma once
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 namespace cudaq::qec::realtime {

@@ -13,7 +13,7 @@
 
 #include "cudaq/qec/decoding/decode_status.h"
 #include "cudaq/qec/realtime/inference_engine.h"
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
 
 #include <cstring>

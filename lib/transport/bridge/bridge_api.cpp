@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of bridge_interface.h: they check arguments, find the instance, and call it without any lock.
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "lib/base/enum_number.h"
 #include "lib/transport/bridge/bridge_registry.h"
 

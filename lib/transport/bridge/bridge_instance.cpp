@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/bridge/bridge_exclusive.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
 #include <functional>
 #include <vector>
 

@@ -32,6 +32,7 @@
 #include "lib/transport/bridge/provider_library.h"
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <string>

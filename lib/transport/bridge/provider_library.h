@@ -4,7 +4,7 @@
 
 #include "lib/base/error_text.h"
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 
 #include <mutex>
 #include <string>

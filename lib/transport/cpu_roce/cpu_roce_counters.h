@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/bridge/cpu_roce_provider.h"
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 namespace cudaq::realtime::detail {
 

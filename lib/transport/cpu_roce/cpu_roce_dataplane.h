@@ -3,6 +3,7 @@
 // between the adapter and the handler.
 #pragma once
 
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "lib/transport/cpu_roce/cpu_roce_exchange.h"
 
 namespace cudaq::realtime::detail {

@@ -23,6 +23,7 @@
 #include "lib/transport/cpu_roce/rdma_port.h"
 
 #include <array>
+#include <cstddef>
 #include <mutex>
 #include <optional>
 #include <vector>

@@ -8,6 +8,7 @@
 #include "lib/base/error_text.h"
 #include "lib/base/runner.h"
 
+#include <cstddef>
 #include <functional>
 #include <optional>
 #include <vector>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 namespace cudaq::realtime::detail {
 

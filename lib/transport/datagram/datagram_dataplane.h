@@ -2,6 +2,7 @@
 // The unified shape: the dispatcher's loop receives and sends itself, by rx_poll and tx_publish. No thread.
 #pragma once
 
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "lib/base/runner.h"
 #include "lib/transport/datagram/datagram_exchange.h"
 

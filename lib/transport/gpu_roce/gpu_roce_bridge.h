@@ -5,7 +5,7 @@
 // then: the link starts in the first call that needs it, connect or ring or unified, after a peer has sent its numbers.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "lib/transport/gpu_roce/peer_exchange.h"
 #include "lib/transport/gpu_roce/sensor_link.h"
 

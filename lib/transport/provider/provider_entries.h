@@ -3,7 +3,7 @@
 // the library take most of them from instance_entries (provider_instance.h).
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "lib/base/enum_number.h"
 #include "lib/base/error_text.h"
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/provider/provider_instance.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
 #include <mutex>
 #include <vector>
 

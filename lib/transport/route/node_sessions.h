@@ -10,7 +10,8 @@
 
 #include "lib/transport/route/route_wire.h"
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 #include <chrono>
 #include <deque>

@@ -14,7 +14,7 @@
 //   submit(reset, key 7)              is sent; when the node has answered 0, key 7 is in use again
 #pragma once
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "lib/transport/route/route_wire.h"
 
 #include <chrono>

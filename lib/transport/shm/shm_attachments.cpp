@@ -2,6 +2,8 @@
 // The thread of shm_server. It sleeps in poll until a client comes or goes.
 #include "lib/transport/shm/shm_server.h"
 
+#include "cudaq/realtime/detail/base/slot_memory.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>

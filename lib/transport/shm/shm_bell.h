@@ -12,7 +12,7 @@
 // the sleeper.
 #pragma once
 
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 
 #include <cstdint>
 #include <ctime>

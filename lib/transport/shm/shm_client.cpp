@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cudaq/realtime/daemon/bridge/shm_client.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 
 #include "lib/base/cpu_relax.h"
 #include "lib/transport/shm/shm_attach.h"

@@ -14,7 +14,7 @@
 // slot, each once, and compares them with 0.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "lib/transport/shm/shm_layout.h"
 
 #include <functional>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/shm/shm_segment.h"
 
+#include "cudaq/realtime/detail/base/slot_memory.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/transport/ucx/ucx_node.h"
 
+#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+
 namespace cudaq::realtime::detail {
 namespace {
 

@@ -3,7 +3,7 @@
 // dispatcher moves UCX's data itself, in rx_poll, so there is one thread, and slots become free in any order.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "lib/base/runner.h"
 #include "lib/transport/route/node_sessions.h"
 #include "lib/transport/ucx/ucx_options.h"

@@ -3,7 +3,7 @@
 // threads may play it. The provider checks that the library obeys the contract of cudaq_cpu_dataplane_t.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "unittests/support/host_fixture.h"
 
 #include <algorithm>

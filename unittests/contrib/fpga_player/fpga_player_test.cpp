@@ -2,7 +2,7 @@
 // The player of an emulated FPGA, against a server that is a function and a clock of the test.
 #include "contrib/fpga_player/fpga_player.h"
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "tools/common/api_objects.h"
 
 #include <cstring>

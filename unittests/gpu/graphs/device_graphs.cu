@@ -3,6 +3,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/graph_io.cuh"
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "kernels/graphs/one_node_graph.h"
 #include "unittests/gpu/support/checked_device.cuh"
 

@@ -4,6 +4,8 @@
 
 #include "unittests/gpu/support/handlers.h"
 
+#include <cuda_runtime_api.h>
+
 namespace cudaq::realtime::test {
 
 /// The routing key takes so many bytes before a checked frame.

@@ -3,7 +3,10 @@
 // as the checked functions do, answers, and sets the flag or word that its task names.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "unittests/gpu/support/handlers.h"
+
+#include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::test {
 

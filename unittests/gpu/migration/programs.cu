@@ -2,7 +2,10 @@
 #include "unittests/gpu/migration/programs.h"
 
 #include "cudaq/realtime/daemon/dispatcher/dispatch_modes.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
+
+#include <cstring>
 
 namespace cudaq::realtime::migration {
 namespace {

@@ -2,8 +2,9 @@
 // The device code of the programs in this folder. This header is plain C++.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
+#include <cstdint>
 #include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::migration {

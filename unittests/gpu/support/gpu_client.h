@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 #include "unittests/gpu/support/gpu_test.h"
 
 #include <memory>

@@ -3,6 +3,7 @@
 
 #include "cudaq/realtime/daemon/dispatcher/device_ring.cuh"
 #include "cudaq/realtime/daemon/dispatcher/kernel_types.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
 #include "unittests/gpu/support/checked_device.cuh"
 

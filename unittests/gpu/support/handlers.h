@@ -2,9 +2,10 @@
 // Device handlers and launch functions for the tests of the dispatch kernels. This header is plain C++.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #include <cstdint>
+#include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::test {
 

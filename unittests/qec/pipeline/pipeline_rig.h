@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cudaq/qec/realtime/pipeline.h"
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include "unittests/qec/pipeline/pipeline_rig.h"
 #include "unittests/support/process_signals.h"
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {

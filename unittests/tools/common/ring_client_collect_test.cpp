@@ -4,7 +4,7 @@
 #include "tools/common/ring_client.h"
 #include "tools/services/host_service.h"
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <condition_variable>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The example's socket provider, whose connect fails.
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 
 #define cudaq_realtime_get_bridge_interface example_interface
 #include "docs/examples/transport/socket_provider.cpp"

@@ -10,7 +10,7 @@
 //     plan                all, short, vanish (ends with requests that are not answered), killed (has requests open
 //                         until the provider's process ends), serve (a decoding server)
 //     messages (plan=all), strangers (1: others connect to the rendezvous first)
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "unittests/transport/cpu_roce/bare_echo.h"
 #include "unittests/transport/cpu_roce/rendezvous_call.h"
 #include "unittests/transport/datagram/datagram_service.h"

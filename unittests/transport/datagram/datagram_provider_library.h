@@ -2,6 +2,7 @@
 // The provider's library, loaded as a program loads it that does not use the loader.
 #pragma once
 
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "cudaq/realtime/daemon/bridge/cpu_roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/roce_provider.h"
 #include "cudaq/realtime/daemon/bridge/udp_provider.h"

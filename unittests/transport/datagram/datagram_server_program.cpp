@@ -3,6 +3,7 @@
 // LIBRARY [provider options]. It serves the functions of datagram_service.h by a dispatcher with a pool of handlers,
 // until its standard input ends. With $CUDAQ_TEST_SLEEP it
 // does not spin: an emulated guest has few cores.
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/transport/datagram/datagram_provider_library.h"
 #include "unittests/transport/datagram/datagram_service.h"

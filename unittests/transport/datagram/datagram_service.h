@@ -3,7 +3,7 @@
 // request was executed.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <chrono>
 #include <condition_variable>

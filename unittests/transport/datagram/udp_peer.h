@@ -2,7 +2,7 @@
 // A peer that sends any bytes and reads what comes back. Every wait has a deadline.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "lib/transport/datagram/udp_socket.h"
 #include "unittests/support/host_fixture.h"
 

@@ -2,7 +2,7 @@
 // The provider shm as its loader sees it: the table that the library exports.
 #pragma once
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/bridge/bridge_types.h"
 #include "unittests/support/program_paths.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Creation of the provider: options, refusals, names, what it says about itself.
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "cudaq/realtime/detail/ring/ring_record.h"
 #include "lib/transport/shm/shm_layout.h"
 #include "unittests/support/program_paths.h"

@@ -13,7 +13,7 @@
 // The cases alternate. Both ends spin; this thread is on the first CPU that the process may use, the other end on the
 // last. A round trip begins before the store to the rx flag and ends after the load of the tx flag. Each answer is
 // checked. The first tenth of each round is not measured.
-#include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
 #include "unittests/support/host_fixture.h"
 #include "unittests/transport/shm/peers.h"
 #include "unittests/transport/shm/round_trips.h"

@@ -2,6 +2,7 @@
 // The round trip of a request over loopback, beside that of a plain socket which sends back what it receives. Cases and
 // floor alternate. The test checks answers, not times: it prints the figures. CUDAQ_UDP_EXCHANGES sets the exchanges of
 // each case, and then all threads spin, each on a core of its own. CUDAQ_UDP_JSON is a file for the figures.
+#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher.h"
 #include "unittests/support/figures_file.h"
 #include "unittests/support/program_paths.h"

@@ -5,6 +5,7 @@
 
 #include "cudaq/qec/realtime/inference_engine.h"
 #include "cudaq/qec/realtime/pipeline.h"
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 
 #include <memory>
 

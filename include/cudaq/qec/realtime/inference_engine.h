@@ -4,6 +4,8 @@
 #ifndef CUDAQ_QEC_REALTIME_INFERENCE_ENGINE_H
 #define CUDAQ_QEC_REALTIME_INFERENCE_ENGINE_H
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
+
 #include <cuda_runtime_api.h>
 
 #include <cstddef>

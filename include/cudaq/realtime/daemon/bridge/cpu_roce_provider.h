@@ -4,7 +4,7 @@
 #ifndef CUDAQ_REALTIME_CPU_ROCE_PROVIDER_H
 #define CUDAQ_REALTIME_CPU_ROCE_PROVIDER_H
 
-#include "cudaq/realtime/daemon/bridge/bridge_interface.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,6 +10,7 @@
 #ifndef CUDAQ_REALTIME_DEVICE_RING_CUH
 #define CUDAQ_REALTIME_DEVICE_RING_CUH
 
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "cudaq/realtime/detail/ring/ring_view.h"
 

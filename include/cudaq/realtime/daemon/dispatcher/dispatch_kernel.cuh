@@ -12,6 +12,7 @@
 #ifndef CUDAQ_REALTIME_DISPATCH_KERNEL_CUH
 #define CUDAQ_REALTIME_DISPATCH_KERNEL_CUH
 
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/detail/loop/launch.cuh"
 
 namespace cudaq::realtime {

@@ -4,6 +4,7 @@
 #ifndef CUDAQ_REALTIME_GRAPH_IO_CUH
 #define CUDAQ_REALTIME_GRAPH_IO_CUH
 
+#include "cudaq/realtime/daemon/dispatcher/dispatch_kernel_launch.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
 
 namespace cudaq::realtime {

@@ -19,7 +19,7 @@
 #ifndef CUDAQ_REALTIME_RING_PRODUCER_H
 #define CUDAQ_REALTIME_RING_PRODUCER_H
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 
 #ifdef __cplusplus
 extern "C" {

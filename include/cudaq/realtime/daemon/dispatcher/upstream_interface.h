@@ -15,7 +15,10 @@
 #ifndef CUDAQ_REALTIME_UPSTREAM_INTERFACE_H
 #define CUDAQ_REALTIME_UPSTREAM_INTERFACE_H
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
+#if defined(CUDAQ_REALTIME_HAS_CUDA_HEADER)
+#include "cudaq/realtime/daemon/dispatcher/device_dispatch.h"
+#endif
 
 /* A pause in the loop of a CPU thread that waits for a flag. */
 #if defined(__x86_64__) || defined(__i386__)
@@ -34,6 +37,7 @@ extern "C" {
 
 /* ------------------------------------------------ graph of the scheduler -- */
 
+#if defined(CUDAQ_REALTIME_HAS_CUDA_HEADER)
 /* cudaq_create_dispatch_graph_regular_spec, and a graph that a DEVICE_CALL handler triggers. This library has no such
  * graph: triggered_graph_exec is NULL, otherwise the call returns cudaErrorNotSupported. */
 cudaError_t cudaq_create_dispatch_graph_regular_upstream(
@@ -41,6 +45,26 @@ cudaError_t cudaq_create_dispatch_graph_regular_upstream(
     size_t tx_stride_sz, cudaq_function_entry_t *function_table, size_t func_count, void *graph_io_ctx,
     volatile int *shutdown_flag, uint64_t *stats, size_t num_slots, uint32_t num_blocks, uint32_t threads_per_block,
     cudaGraphExec_t triggered_graph_exec, cudaStream_t stream, cudaq_dispatch_graph_context **out_context);
+#if defined(CUDAQ_REALTIME_UPSTREAM_INTERFACE)
+cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
+                                                uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+                                                size_t tx_stride_sz, cudaq_function_entry_t *function_table,
+                                                size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
+                                                uint64_t *stats, size_t num_slots, uint32_t num_blocks,
+                                                uint32_t threads_per_block, cudaGraphExec_t triggered_graph_exec,
+                                                cudaStream_t stream, cudaq_dispatch_graph_context **out_context)
+    CUDAQ_REALTIME_BOUND_TO("cudaq_create_dispatch_graph_regular_upstream");
+#else
+cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
+                                                uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
+                                                size_t tx_stride_sz, cudaq_function_entry_t *function_table,
+                                                size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
+                                                uint64_t *stats, size_t num_slots, uint32_t num_blocks,
+                                                uint32_t threads_per_block, cudaStream_t stream,
+                                                cudaq_dispatch_graph_context **out_context)
+    CUDAQ_REALTIME_BOUND_TO("cudaq_create_dispatch_graph_regular_spec");
+#endif
+#endif /* CUDAQ_REALTIME_HAS_CUDA_HEADER */
 
 /* --------------------------------------------------------- unified launch -- */
 
@@ -103,18 +127,7 @@ CUDAQ_REALTIME_API void cudaq_host_dispatcher_loop_upstream(const cudaq_host_dis
 
 /* --------------------------------------------- names, bound to their form -- */
 
-#if defined(CUDAQ_REALTIME_PEER_INTERFACE)
-#error "CUDAQ_REALTIME_PEER_INTERFACE is now called CUDAQ_REALTIME_UPSTREAM_INTERFACE, and ..._peer is ..._upstream"
-#endif
 #if defined(CUDAQ_REALTIME_UPSTREAM_INTERFACE)
-cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
-                                                uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
-                                                size_t tx_stride_sz, cudaq_function_entry_t *function_table,
-                                                size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
-                                                uint64_t *stats, size_t num_slots, uint32_t num_blocks,
-                                                uint32_t threads_per_block, cudaGraphExec_t triggered_graph_exec,
-                                                cudaStream_t stream, cudaq_dispatch_graph_context **out_context)
-    CUDAQ_REALTIME_BOUND_TO("cudaq_create_dispatch_graph_regular_upstream");
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_upstream");
@@ -131,14 +144,6 @@ void cudaq_launch_unified_dispatch_device(void *transport_ctx, size_t tx_stride_
 #define cudaq_dispatch_get_trigger_debug                                                                               \
   cudaq_realtime_has_no_triggered_graphs_use_a_GRAPH_LAUNCH_entry_see_docs_migration_md
 #else
-cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, volatile uint64_t *tx_flags,
-                                                uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
-                                                size_t tx_stride_sz, cudaq_function_entry_t *function_table,
-                                                size_t func_count, void *graph_io_ctx, volatile int *shutdown_flag,
-                                                uint64_t *stats, size_t num_slots, uint32_t num_blocks,
-                                                uint32_t threads_per_block, cudaStream_t stream,
-                                                cudaq_dispatch_graph_context **out_context)
-    CUDAQ_REALTIME_BOUND_TO("cudaq_create_dispatch_graph_regular_spec");
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_spec");

@@ -3,8 +3,11 @@
 // module-wide state.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 #include "cudaq/realtime/detail/ring/judge.h"
 #include "cudaq/realtime/detail/ring/ring_inbox.h"
+
+#include <cuda_runtime_api.h>
 
 namespace cudaq::realtime::detail {
 

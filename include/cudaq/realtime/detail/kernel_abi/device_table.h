@@ -3,6 +3,7 @@
 // into the library and into the kernels' archive, each with its own CUDA runtime.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "cudaq/realtime/detail/kernel_abi/device_params.h"
 #include "cudaq/realtime/detail/kernel_abi/graph_bindings.h"
 #include "cudaq/realtime/detail/ring/function_index_builder.h"

@@ -3,6 +3,7 @@
 // has one route for the whole pool.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "cudaq/realtime/detail/ring/function_index.h"
 
 #include <algorithm>

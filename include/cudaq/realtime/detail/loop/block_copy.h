@@ -3,6 +3,7 @@
 // however many are in flight.
 #pragma once
 
+#include "cudaq/realtime/detail/base/slot_memory.h"
 #include "cudaq/realtime/detail/loop/thread_group.h"
 #include "cudaq/realtime/detail/ring/frame.h"
 

@@ -7,6 +7,7 @@
 //   kDefers                                                some routes are answered later (graph_handlers.h)
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
 #include "cudaq/realtime/detail/kernel_abi/device_params.h"
 
 namespace cudaq::realtime {

@@ -3,6 +3,8 @@
 // transport drops or answers a request of another dispatcher.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 #include "cudaq/realtime/detail/loop/ring_transport.h"
 #include "cudaq/realtime/detail/ring/frame.h"
 #include "cudaq/realtime/detail/ring/function_index.h"

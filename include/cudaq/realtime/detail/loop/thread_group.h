@@ -5,6 +5,7 @@
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 
+#include <cstddef>
 #include <cstring>
 
 namespace cudaq::realtime::detail {

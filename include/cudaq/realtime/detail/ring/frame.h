@@ -4,6 +4,8 @@
 // effect.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
+#include "cudaq/realtime/detail/base/slot_memory.h"
 #include "cudaq/realtime/detail/ring/slot_ring.h"
 
 #include <cstring>

@@ -13,6 +13,7 @@
 // The index is plain arrays and raw pointers: a device can search a copy of the arrays.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "cudaq/realtime/detail/ring/frame.h"
 
 namespace cudaq::realtime::detail {

@@ -16,6 +16,8 @@
 
 #include "cudaq/realtime/detail/base/flag_word.h"
 
+#include <cstddef>
+
 namespace cudaq::realtime::detail {
 
 /// One side's view of the shared memory. Plain data.

@@ -9,6 +9,9 @@
 #pragma once
 
 #include "cudaq/realtime/detail/base/flag_word.h"
+#include "cudaq/realtime/detail/base/shared_word.h"
+
+#include <cstddef>
 
 namespace cudaq::realtime::detail {
 

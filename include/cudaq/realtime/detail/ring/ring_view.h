@@ -2,6 +2,7 @@
 // Makes a slot_ring, one side's view of a ring, from the structs of the C API that hold the ring's arrays.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
 #include "cudaq/realtime/detail/ring/slot_ring.h"
 
 namespace cudaq::realtime::detail {

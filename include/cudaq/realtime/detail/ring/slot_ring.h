@@ -14,7 +14,10 @@
 // The normative text, with the reasons, is docs/ring_protocol.md. Host and device compile this source.
 #pragma once
 
+#include "cudaq/realtime/daemon/dispatcher/rpc_wire_format.h"
 #include "cudaq/realtime/detail/base/flag_word.h"
+
+#include <cstddef>
 
 namespace cudaq::realtime::detail {
 
