@@ -116,7 +116,7 @@ inline void add_wait_option(CLI::App &command, std::string &wait, const char *te
   add_choice(command, "--wait", wait, text, {"auto", "spin", "yield", "block"});
 }
 
-inline std::string refuse_decoder_name(std::string &name) { return qec::decoder_name_refusal(name); }
+inline std::string refuse_decoder_name(std::string &name) { return qec::check_decoder_name(name).text(); }
 
 inline void add_decoder_option(CLI::App &command, std::string &decoder, const char *text) {
   command

@@ -17,7 +17,9 @@ namespace server_ns = cudaq::qec::realtime;
 using server_ns::config_field;
 using server_ns::config_node;
 using server_ns::config_object;
+using server_ns::expected;
 using server_ns::place_of;
+using server_ns::reason;
 using enum server_ns::field_type;
 
 constexpr double kMostIds = 9007199254740991.0; // 2^53 - 1: exact in JSON, too
@@ -101,14 +103,14 @@ void take_ms(const config_node &map, std::string_view field, std::chrono::nanose
 class route_reader {
 public:
   explicit route_reader(const config_node &root) : root_(root) {}
-  std::string read(route_config &config);
+  expected<> read(route_config &config);
 
 private:
-  std::string add_keys(const config_node &at, const std::string &path, std::uint64_t first, std::uint64_t last,
-                       std::uint32_t node);
-  std::string read_node(const config_node &map, std::size_t index);
-  std::string read_range(const config_node &map, const std::string &path, std::uint32_t index);
-  std::string read_function(const config_node &map, std::size_t index);
+  expected<> add_keys(const config_node &at, const std::string &path, std::uint64_t first, std::uint64_t last,
+                      std::uint32_t node);
+  expected<> read_node(const config_node &map, std::size_t index);
+  expected<> read_range(const config_node &map, const std::string &path, std::uint32_t index);
+  expected<> read_function(const config_node &map, std::size_t index);
 
   const config_node &root_;
   route_config *config_ = nullptr;
@@ -116,35 +118,35 @@ private:
   std::map<std::uint64_t, std::uint64_t> ranges_; ///< of ids: the last one of each, by its first one
 };
 
-std::string route_reader::add_keys(const config_node &at, const std::string &path, std::uint64_t first,
-                                   std::uint64_t last, std::uint32_t node) {
+expected<> route_reader::add_keys(const config_node &at, const std::string &path, std::uint64_t first,
+                                  std::uint64_t last, std::uint32_t node) {
   const auto after = ranges_.upper_bound(first);
   const bool first_is_there = after != ranges_.begin() && std::prev(after)->second >= first;
   if (first_is_there || (after != ranges_.end() && after->first <= last))
-    return place_of(at) + path + ": decoder " + std::to_string(first_is_there ? first : after->first) +
-           " is there twice; each belongs to one node";
+    return reason(place_of(at) + path + ": decoder " + std::to_string(first_is_there ? first : after->first) +
+                  " is there twice; each belongs to one node");
   if (config_->table.keys.size() + (last - first) >= kMostKeys)
-    return place_of(at) + path + ": more than " + std::to_string(kMostKeys) + " decoders in all nodes";
+    return reason(place_of(at) + path + ": more than " + std::to_string(kMostKeys) + " decoders in all nodes");
   ranges_.emplace(first, last);
   for (std::uint64_t id = first; id <= last; ++id)
     config_->table.keys.push_back({id, node});
-  return "";
+  return {};
 }
 
-std::string route_reader::read_range(const config_node &map, const std::string &path, std::uint32_t index) {
+expected<> route_reader::read_range(const config_node &map, const std::string &path, std::uint32_t index) {
   const config_node *const first = map.find("first_decoder"), *const last = map.find("last_decoder");
   if (first == nullptr && last == nullptr)
-    return "";
+    return {};
   if (first == nullptr || last == nullptr)
-    return place_of(first != nullptr ? *first : *last) + path + "first_decoder and last_decoder: both or none";
+    return reason(place_of(first != nullptr ? *first : *last) + path + "first_decoder and last_decoder: both or none");
   const std::uint64_t from = field_number(*first), to = field_number(*last);
   if (to < from || to - from >= kMostKeys)
-    return place_of(*last) + path + "last_decoder: \"" + last->text + "\" is not a number from first_decoder to " +
-           std::to_string(kMostKeys - 1) + " above it";
+    return reason(place_of(*last) + path + "last_decoder: \"" + last->text +
+                  "\" is not a number from first_decoder to " + std::to_string(kMostKeys - 1) + " above it");
   return add_keys(*first, path + "first_decoder", from, to, index);
 }
 
-std::string route_reader::read_node(const config_node &map, std::size_t index) {
+expected<> route_reader::read_node(const config_node &map, std::size_t index) {
   const std::string path = "nodes[" + std::to_string(index) + "].";
   route_node node;
   node.address = "127.0.0.1";
@@ -154,25 +156,26 @@ std::string route_reader::read_node(const config_node &map, std::size_t index) {
   node.drain = map.find("drain") != nullptr && map.find("drain")->text == "true";
   const auto number = static_cast<std::uint32_t>(index);
   if (node.name.empty() || node.name.find_first_of(" =\"\\\n\t") != std::string::npos)
-    return place_of(*map.find("name")) + path + "name: \"" + node.name + "\" is not a word without space, = and quotes";
+    return reason(place_of(*map.find("name")) + path + "name: \"" + node.name +
+                  "\" is not a word without space, = and quotes");
   if (in_addr parsed{}; inet_pton(AF_INET, node.address.c_str(), &parsed) != 1)
-    return place_of(*map.find("address")) + path + "address: \"" + node.address + "\" is not an IPv4 address";
+    return reason(place_of(*map.find("address")) + path + "address: \"" + node.address + "\" is not an IPv4 address");
   if (!names_.emplace(node.name, number).second)
-    return place_of(*map.find("name")) + path + "name: " + node.name + " is the name of an earlier node";
+    return reason(place_of(*map.find("name")) + path + "name: " + node.name + " is the name of an earlier node");
   if (const config_node *const decoders = map.find("decoders"))
     for (const config_node &item : decoders->items)
-      if (std::string error = add_keys(item, path + "decoders", field_number(item), field_number(item), number);
-          !error.empty())
-        return error;
+      if (expected<> result = add_keys(item, path + "decoders", field_number(item), field_number(item), number);
+          result.failed())
+        return result;
   config_->nodes.push_back(std::move(node));
   return read_range(map, path, number);
 }
 
-std::string route_reader::read_function(const config_node &map, std::size_t index) {
+expected<> route_reader::read_function(const config_node &map, std::size_t index) {
   const std::string path = "functions[" + std::to_string(index) + "].";
   const config_node *const name = map.find("name"), *const id = map.find("id"), *const node = map.find("node");
   if ((name == nullptr) == (id == nullptr))
-    return place_of(map) + path + "name or id: one of the two is given";
+    return reason(place_of(map) + path + "name or id: one of the two is given");
   detail::route_function function;
   function.function_id =
       name != nullptr ? fnv1a_hash(name->text.c_str()) : static_cast<std::uint32_t>(field_number(*id));
@@ -180,34 +183,34 @@ std::string route_reader::read_function(const config_node &map, std::size_t inde
   if (node != nullptr) {
     const auto found = names_.find(node->text);
     if (found == names_.end())
-      return place_of(*node) + path + "node: \"" + node->text + "\" is not the name of a node";
+      return reason(place_of(*node) + path + "node: \"" + node->text + "\" is not the name of a node");
     function.node = found->second;
   }
   for (const detail::route_function &other : config_->table.functions)
     if (other.function_id == function.function_id)
-      return place_of(name != nullptr ? *name : *id) + path + (name != nullptr ? "name: " : "id: ") +
-             (name != nullptr ? name->text : id->text) + " is routed already";
+      return reason(place_of(name != nullptr ? *name : *id) + path + (name != nullptr ? "name: " : "id: ") +
+                    (name != nullptr ? name->text : id->text) + " is routed already");
   config_->table.functions.push_back(function);
-  return "";
+  return {};
 }
 
-std::string route_reader::read(route_config &config) {
+expected<> route_reader::read(route_config &config) {
   config_ = &config;
   for (const std::uint32_t id :
        {server_ns::kEnqueueFunctionId, server_ns::kGetCorrectionsFunctionId, server_ns::kResetFunctionId})
     config.table.functions.push_back({id, true, 0, id == server_ns::kResetFunctionId, true});
   const config_node &nodes = *root_.find("nodes");
   if (nodes.items.size() > kMostNodes)
-    return place_of(nodes) + "nodes: " + std::to_string(nodes.items.size()) + " nodes; at most " +
-           std::to_string(kMostNodes) + " are accepted";
+    return reason(place_of(nodes) + "nodes: " + std::to_string(nodes.items.size()) + " nodes; at most " +
+                  std::to_string(kMostNodes) + " are accepted");
   for (std::size_t i = 0; i < nodes.items.size(); ++i)
-    if (std::string error = read_node(nodes.items[i], i); !error.empty())
-      return error;
+    if (expected<> result = read_node(nodes.items[i], i); result.failed())
+      return result;
   config.table.num_nodes = static_cast<std::uint32_t>(config.nodes.size());
   if (const config_node *const functions = root_.find("functions"))
     for (std::size_t i = 0; i < functions->items.size(); ++i)
-      if (std::string error = read_function(functions->items[i], i); !error.empty())
-        return error;
+      if (expected<> result = read_function(functions->items[i], i); result.failed())
+        return result;
   take_ms(root_, "heartbeat_ms", config.limits.heartbeat);
   take_ms(root_, "lost_after_ms", config.limits.lost_after);
   take_ms(root_, "reconnect_ms", config.limits.reconnect);
@@ -217,7 +220,7 @@ std::string route_reader::read(route_config &config) {
   take_field(root_, "tls", config.tls);
   if (config.limits.lost_after < 2 * config.limits.heartbeat) {
     const config_node *const field = root_.find("lost_after_ms");
-    return place_of(field != nullptr ? *field : root_) + "lost_after_ms: it is at least twice heartbeat_ms";
+    return reason(place_of(field != nullptr ? *field : root_) + "lost_after_ms: it is at least twice heartbeat_ms");
   }
   if (const config_node *const transport = root_.find("transport")) {
     take_field(*transport, "provider", config.transport);
@@ -225,20 +228,20 @@ std::string route_reader::read(route_config &config) {
       for (const config_node &arg : args->items)
         config.transport_args.push_back(arg.text);
   }
-  return "";
+  return {};
 }
 
 } // namespace
 
-server_ns::expected<route_config> read_route_config(std::string_view yaml) {
+expected<route_config> read_route_config(std::string_view yaml) {
   auto root = server_ns::read_yaml(yaml);
   if (root.failed())
     return root.reason();
-  if (std::string error = server_ns::check_fields(*root, kRoot); !error.empty())
-    return server_ns::reason(std::move(error));
+  if (expected<> result = server_ns::check_fields(*root, kRoot); result.failed())
+    return result.reason();
   route_config config;
-  if (std::string error = route_reader(*root).read(config); !error.empty())
-    return server_ns::reason(std::move(error));
+  if (expected<> result = route_reader(*root).read(config); result.failed())
+    return result.reason();
   return config;
 }
 

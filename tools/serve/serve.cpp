@@ -181,8 +181,8 @@ void serving::start() {
         (void)static_cast<serving *>(self)->transport_.complete(job, answer.status, answer.bytes);
       },
       this};
-  if (const std::string reason = server_.start(receiver, wait_of(options_.wait, few_cores_)); !reason.empty())
-    throw api_error("a decoder's thread: " + reason);
+  if (const auto result = server_.start(receiver, wait_of(options_.wait, few_cores_)); result.failed())
+    throw api_error("a decoder's thread: " + result.text());
   transport_.start();
   running_ = true;
   std::string line = "QEC_DECODING_SERVER_READY " + transport_.ready_words();

@@ -11,9 +11,9 @@
 
 namespace cudaq::qec::realtime {
 
-/// Whether make_decoder knows this name: "", or the fault of its form or its name. Settings are checked only by
+/// Whether make_decoder knows this name; a reason has the fault of its form or its name. Settings are checked only by
 /// the decoder itself, and a plug-in only when it is loaded.
-[[nodiscard]] std::string decoder_name_refusal(std::string_view name);
+[[nodiscard]] expected<> check_decoder_name(std::string_view name);
 
 /// Minimum-weight perfect matching, for any graph-like model. The instance is warmed up: its first decode is as fast
 /// as the later ones. Setting edges=1: it gives edges.

@@ -30,22 +30,22 @@ const known_decoder *find_decoder(std::string_view name) {
 
 } // namespace
 
-std::string decoder_name_refusal(std::string_view name) {
+expected<> check_decoder_name(std::string_view name) {
   const auto wanted = decoder_name::parse(name);
   if (wanted.failed())
-    return wanted.text();
+    return wanted.reason();
   if (wanted->name == "auto" || wanted->is_plugin() || find_decoder(wanted->name) != nullptr)
     return {};
   std::string text = "unknown decoder \"" + wanted->name + "\": known are ";
   for (const std::string &known : decoder_names())
     text += known + ", ";
-  return text + "auto, and the path of a plug-in";
+  return reason(text + "auto, and the path of a plug-in");
 }
 
 decoder_result make_decoder(std::string_view name, std::string_view dem_text) {
   try {
-    if (std::string error = decoder_name_refusal(name); !error.empty())
-      return {nullptr, std::move(error)};
+    if (expected<> result = check_decoder_name(name); result.failed())
+      return {nullptr, result.text()};
     auto wanted = decoder_name::parse(name);
     if (wanted->name == "auto")
       wanted->name = pymatching_available() ? "pymatching" : "lookup";

@@ -54,15 +54,16 @@ pm::UserEdge least_edge(const edge &from, matching_graph &graph) {
 
 } // namespace
 
-std::string matching_graph_refusal(const detector_error_model &model) {
+expected<> check_matching_graph(const detector_error_model &model) {
   for (const dem_component &c : model.components) {
     const std::string line = "line " + std::to_string(c.line) + ": ";
     if (c.detectors > 2)
-      return line + "a component has " + std::to_string(c.detectors) +
-             " detectors, matching takes one or two: make the model with decompose_errors=True, or, if it cannot be "
-             "decomposed, use another decoder; the decoder bp-osd takes such models";
+      return reason(
+          line + "a component has " + std::to_string(c.detectors) +
+          " detectors, matching takes one or two: make the model with decompose_errors=True, or, if it cannot be "
+          "decomposed, use another decoder; the decoder bp-osd takes such models");
     if (c.detectors > 0 && c.probability >= 1)
-      return line + "an error of probability 1 has no finite weight; the decoder bp-osd takes it";
+      return reason(line + "an error of probability 1 has no finite weight; the decoder bp-osd takes it");
   }
   return {};
 }
@@ -98,9 +99,9 @@ matching_graph make_matching_graph(const detector_error_model &model) {
   return made;
 }
 
-std::string correlated_graph_refusal(const detector_error_model &model) {
-  if (std::string error = matching_graph_refusal(model); !error.empty())
-    return error;
+expected<> check_correlated_graph(const detector_error_model &model) {
+  if (expected<> result = check_matching_graph(model); result.failed())
+    return result;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::span<const std::uint64_t>> seen;
   std::vector<std::uint32_t> degree(model.num_detectors);
   std::uint64_t of_one_error = 0;
@@ -111,14 +112,15 @@ std::string correlated_graph_refusal(const detector_error_model &model) {
     of_one_error = before != nullptr && before->mechanism == c.mechanism ? of_one_error + 1 : 1;
     before = &c;
     if (of_one_error > kMostCorrelated)
-      return line + "an error has more than " + std::to_string(kMostCorrelated) +
-             " components, too many for their correlations; the decoder pymatching takes it";
+      return reason(line + "an error has more than " + std::to_string(kMostCorrelated) +
+                    " components, too many for their correlations; the decoder pymatching takes it");
     for (const std::uint64_t detector : model.detectors_of(c))
       if (++degree[detector] > kMostErrorsAtADetector)
-        return line + "D" + std::to_string(detector) + " is in more than " + std::to_string(kMostErrorsAtADetector) +
-               " components, too many for their correlations; the decoder pymatching takes it";
+        return reason(line + "D" + std::to_string(detector) + " is in more than " +
+                      std::to_string(kMostErrorsAtADetector) +
+                      " components, too many for their correlations; the decoder pymatching takes it");
     if (c.probability > 0.5)
-      return line + "a probability above 1/2 has no correlated weight; the decoder pymatching takes it";
+      return reason(line + "a probability above 1/2 has no correlated weight; the decoder pymatching takes it");
     if (c.detectors == 0)
       continue;
     const auto detectors = model.detectors_of(c);
@@ -126,7 +128,8 @@ std::string correlated_graph_refusal(const detector_error_model &model) {
     const auto [at, is_new] =
         seen.emplace(std::pair{detectors.front(), c.detectors == 2 ? detectors.back() : UINT64_MAX}, observables);
     if (!is_new && !std::ranges::equal(at->second, observables))
-      return line + "errors with the same detectors flip different observables; the decoder pymatching takes them";
+      return reason(line +
+                    "errors with the same detectors flip different observables; the decoder pymatching takes them");
   }
   return {};
 }

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <set>
-#include <string>
 
 namespace cudaq::qec::realtime {
 
@@ -21,13 +20,13 @@ struct matching_graph {
   double constant_weight = 0;
 };
 
-/// The first line of a model that has no exact matching graph, with the reason; empty if there is one.
-[[nodiscard]] std::string matching_graph_refusal(const detector_error_model &model);
+/// Whether a model has an exact matching graph. A reason has the first line that prevents it.
+[[nodiscard]] expected<> check_matching_graph(const detector_error_model &model);
 
 /// The graph whose matching of least weight is a set of errors of least weight, for every syndrome. Errors with equal
 /// detectors and equal observables merge first, as independent ones. If no errors have equal detectors and different
 /// observables, and none without detectors is likelier than not, the graph is PyMatching's own, bit by bit. The model
-/// must not be refused by matching_graph_refusal.
+/// must not be refused by check_matching_graph.
 ///
 /// Errors with equal detectors are variants of one edge. For the syndrome only the parity of their number counts.
 /// Example: weights -2 (flips L0), 1 (flips L1), 3 (flips L2). The least odd set is {L0}, weight -2. The least even set
@@ -38,10 +37,10 @@ struct matching_graph {
 [[nodiscard]] matching_graph make_matching_graph(const detector_error_model &model);
 
 /// PyMatching's own graph for correlated matching: its edges know the other components of their errors.
-/// Refused, besides what matching_graph_refusal refuses: probabilities above 1/2, since PyMatching's rule knows no
+/// Refused, besides what check_matching_graph refuses: probabilities above 1/2, since PyMatching's rule knows no
 /// negative weights; errors with equal detectors and different observables, since it keeps those of the first; and
 /// errors with very many components, or detectors with very many errors.
-[[nodiscard]] std::string correlated_graph_refusal(const detector_error_model &model);
+[[nodiscard]] expected<> check_correlated_graph(const detector_error_model &model);
 [[nodiscard]] matching_graph make_correlated_graph(const detector_error_model &model);
 
 /// A matcher of this graph. Its answers include always_flipped. `with_search_graph`: it can decode to edges.

@@ -194,9 +194,9 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
     const auto parsed = parse_dem(dem_text);
     if (parsed.failed())
       return failed(parsed.text());
-    const std::string error = options.correlated ? correlated_graph_refusal(*parsed) : matching_graph_refusal(*parsed);
-    if (!error.empty())
-      return failed(error);
+    if (expected<> result = options.correlated ? check_correlated_graph(*parsed) : check_matching_graph(*parsed);
+        result.failed())
+      return failed(result.text());
     return {std::make_unique<pymatching_decoder>(*parsed, options), {}};
   } catch (const std::invalid_argument &failure) {
     // PyMatching's rule for correlated weights has no result for some probabilities near to 0 and to 1/2.

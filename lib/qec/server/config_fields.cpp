@@ -151,11 +151,11 @@ bool is_scalar_of(const config_node &node, const config_field &field) {
          ("|" + std::string(field.words) + "|").find("|" + node.text + "|") != std::string::npos;
 }
 
-std::string check_map(const config_node &node, const config_object &object, const std::string &path, bool open);
+expected<> check_map(const config_node &node, const config_object &object, const std::string &path, bool open);
 
-std::string check_value(const config_node &node, const config_field &field, const std::string &path) {
+expected<> check_value(const config_node &node, const config_field &field, const std::string &path) {
   const auto refused = [&](const config_node &at, const std::string &where, const std::string &wanted) {
-    return place_of(at) + where + ": " + quoted(at) + " is not " + wanted;
+    return reason(place_of(at) + where + ": " + quoted(at) + " is not " + wanted);
   };
   const bool list = node.what == config_node::kind::list;
   switch (field.type) {
@@ -170,10 +170,10 @@ std::string check_value(const config_node &node, const config_field &field, cons
       const std::string here = path + "[" + std::to_string(i) + "]";
       if (node.items[i].what != config_node::kind::map)
         return refused(node.items[i], here, "a map");
-      if (std::string error = check_map(node.items[i], *field.inside, here + ".", false); !error.empty())
-        return error;
+      if (expected<> result = check_map(node.items[i], *field.inside, here + ".", false); result.failed())
+        return result;
     }
-    return "";
+    return {};
   case numbers:
   case reals:
   case texts:
@@ -182,38 +182,40 @@ std::string check_value(const config_node &node, const config_field &field, cons
     for (std::size_t i = 0; i < node.items.size(); ++i)
       if (!is_scalar_of(node.items[i], field))
         return refused(node.items[i], path + "[" + std::to_string(i) + "]", accepted(field));
-    return "";
+    return {};
   default:
-    return is_scalar_of(node, field) ? "" : refused(node, path, accepted(field));
+    return is_scalar_of(node, field) ? expected<>{} : refused(node, path, accepted(field));
   }
 }
 
-std::string check_map(const config_node &node, const config_object &object, const std::string &path, bool open) {
+expected<> check_map(const config_node &node, const config_object &object, const std::string &path, bool open) {
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
     const config_node &key = node.items[i], &value = node.items[i + 1];
     if (!seen.insert(key.text).second)
-      return place_of(key) + path + key.text + ": the field is there twice";
+      return reason(place_of(key) + path + key.text + ": the field is there twice");
     const auto field = std::find_if(object.fields.begin(), object.fields.end(),
                                     [&](const config_field &f) { return f.name == key.text; });
     if (field != object.fields.end()) {
-      if (std::string error = check_value(value, *field, path + key.text); !error.empty())
-        return error;
+      if (expected<> result = check_value(value, *field, path + key.text); result.failed())
+        return result;
       continue;
     }
     if (open && value.what == config_node::kind::scalar)
       continue;
     if (open)
-      return place_of(value) + path + key.text + ": " + quoted(value) + " is not a text or a number";
+      return reason(place_of(value) + path + key.text + ": " + quoted(value) + " is not a text or a number");
     std::string names;
     for (const config_field &f : object.fields)
       names += (names.empty() ? "" : ", ") + std::string(f.name);
-    return place_of(key) + path + key.text + ": unknown field with the value " + quoted(value) + "; accepted: " + names;
+    return reason(place_of(key) + path + key.text + ": unknown field with the value " + quoted(value) +
+                  "; accepted: " + names);
   }
   for (const config_field &field : object.fields)
     if (field.required && !seen.contains(field.name))
-      return place_of(node) + path + std::string(field.name) + ": the field is missing; it is " + accepted(field);
-  return "";
+      return reason(place_of(node) + path + std::string(field.name) + ": the field is missing; it is " +
+                    accepted(field));
+  return {};
 }
 
 } // namespace
@@ -233,9 +235,9 @@ std::string place_of(const config_node &node) {
 
 const config_object &config_root() noexcept { return kRoot; }
 
-std::string check_fields(const config_node &node, const config_object &object) {
+expected<> check_fields(const config_node &node, const config_object &object) {
   if (node.what != config_node::kind::map)
-    return place_of(node) + "the configuration is " + quoted(node) + ", not a map";
+    return reason(place_of(node) + "the configuration is " + quoted(node) + ", not a map");
   return check_map(node, object, "", false);
 }
 

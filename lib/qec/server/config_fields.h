@@ -43,9 +43,9 @@ struct config_object {
 /// The object of the whole file.
 [[nodiscard]] const config_object &config_root() noexcept;
 
-/// Checks a tree against an object: names, types, ranges, required fields, no key twice. "": good. Else the place, the
-/// path of the field, its value, and what is accepted.
-[[nodiscard]] std::string check_fields(const config_node &node, const config_object &object);
+/// Checks a tree against an object: names, types, ranges, required fields, no key twice. A reason has the place,
+/// the path of the field, its value, and what is accepted.
+[[nodiscard]] expected<> check_fields(const config_node &node, const config_object &object);
 
 /// The schema of an object, as a JSON text (JSON Schema, draft 2020-12).
 [[nodiscard]] std::string json_schema_of(std::string_view title, const config_object &object);

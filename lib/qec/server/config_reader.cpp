@@ -77,12 +77,12 @@ decoder_config decoder_of(const config_node &map, std::size_t index) {
 }
 
 /// Values of known fields that this server does not support.
-std::string refusal_of(const config_node &map, std::size_t index) {
+expected<> check_dispatch(const config_node &map, std::size_t index) {
   const std::string path = "decoders[" + std::to_string(index) + "].";
   if (const config_node *const dispatch = map.find("dispatch"); dispatch != nullptr && dispatch->text != "host")
-    return place_of(*dispatch) + path +
-           "dispatch: \"device_graph\" is not available: this server decodes on the CPU; " + "use host";
-  return "";
+    return reason(place_of(*dispatch) + path +
+                  "dispatch: \"device_graph\" is not available: this server decodes on the CPU; " + "use host");
+  return {};
 }
 
 } // namespace
@@ -97,14 +97,14 @@ expected<server_config> read_server_config(std::string_view text) {
       if (const config_node *const chunks = decoder.find("dem_chunks"); chunks != nullptr)
         return reason(place_of(*chunks) + "dem_chunks: a model in parts is not available; give the whole model as " +
                       "dem, dem_file or H_sparse");
-  if (std::string error = check_fields(*root, config_root()); !error.empty())
-    return reason(std::move(error));
+  if (expected<> result = check_fields(*root, config_root()); result.failed())
+    return result.reason();
   server_config config;
   const config_node &decoders = *root->find("decoders");
   std::set<std::uint64_t> ids;
   for (std::size_t i = 0; i < decoders.items.size(); ++i) {
-    if (std::string error = refusal_of(decoders.items[i], i); !error.empty())
-      return reason(std::move(error));
+    if (expected<> result = check_dispatch(decoders.items[i], i); result.failed())
+      return result.reason();
     config.decoders.push_back(decoder_of(decoders.items[i], i));
     const std::uint64_t id = config.decoders.back().limits.id;
     if (!ids.insert(id).second)

@@ -25,8 +25,8 @@ expected<decoder_type> decoder_type_of(std::string_view type) {
   for (const foreign_type &foreign : kForeign)
     if (type == foreign.type)
       return reason(std::string(foreign.instead));
-  if (std::string refused = decoder_name_refusal(type); !refused.empty())
-    return reason(std::move(refused));
+  if (expected<> result = check_decoder_name(type); result.failed())
+    return result.reason();
   return decoder_type{std::string(type), false};
 }
 

@@ -17,13 +17,13 @@ decoding_server::decoding_server(std::vector<decoder_setup> setups) {
             [](const served_decoder *a, const served_decoder *b) { return a->limits().id < b->limits().id; });
 }
 
-std::string decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait) {
+expected<> decoding_server::start(const answer_receiver &receiver, cudaq_wait_policy_t wait) {
   for (const auto &decoder : decoders_)
-    if (std::string reason = decoder->start(receiver, wait); !reason.empty()) {
+    if (expected<> result = decoder->start(receiver, wait); result.failed()) {
       stop(rt::steady_clock::time_point::max());
-      return reason;
+      return result;
     }
-  return "";
+  return {};
 }
 
 bool decoding_server::idle() const noexcept {
@@ -64,23 +64,23 @@ bool decoding_server::submit(std::uint32_t function_id, std::span<const std::uin
   return true;
 }
 
-std::string decoding_server::why_not(const std::vector<decoder_setup> &setups) const {
+expected<> decoding_server::check_fixed(const std::vector<decoder_setup> &setups) const {
   if (setups.size() != decoders_.size())
-    return "it has " + std::to_string(setups.size()) + " decoders, the running one has " +
-           std::to_string(decoders_.size());
+    return reason("it has " + std::to_string(setups.size()) + " decoders, the running one has " +
+                  std::to_string(decoders_.size()));
   for (std::size_t i = 0; i < setups.size(); ++i) {
     const decoder_limits &now = decoders_[i]->limits(), &wanted = setups[i].limits;
     const std::string which = "decoder " + std::to_string(i + 1) + " (id " + std::to_string(now.id) + "): ";
     if (wanted.id != now.id)
-      return which + "the new id is " + std::to_string(wanted.id) + "; ids and their order are fixed";
+      return reason(which + "the new id is " + std::to_string(wanted.id) + "; ids and their order are fixed");
     if (wanted != now)
-      return which + "counter, queue_length and age_limit_us are fixed; start the server again to change them";
+      return reason(which + "counter, queue_length and age_limit_us are fixed; start the server again to change them");
     if (!decoders_[i]->same_shape(*setups[i].unit))
-      return which + "the new model has " + std::to_string(setups[i].unit->bits_per_shot()) + " bits per shot, " +
-             std::to_string(setups[i].unit->num_detectors()) + " detectors and " +
-             std::to_string(setups[i].unit->num_observables()) + " observables; these are fixed";
+      return reason(which + "the new model has " + std::to_string(setups[i].unit->bits_per_shot()) +
+                    " bits per shot, " + std::to_string(setups[i].unit->num_detectors()) + " detectors and " +
+                    std::to_string(setups[i].unit->num_observables()) + " observables; these are fixed");
   }
-  return "";
+  return {};
 }
 
 reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::steady_clock::time_point deadline,
@@ -93,8 +93,8 @@ reload_result decoding_server::reload(std::vector<decoder_setup> setups, rt::ste
     return {reload_outcome::busy, "another configuration is being applied"};
   if (!settled())
     return {reload_outcome::busy, "a decoder has not returned to the configuration before the last one yet"};
-  if (std::string reason = why_not(setups); !reason.empty())
-    return {reload_outcome::rejected, std::move(reason)};
+  if (expected<> result = check_fixed(setups); result.failed())
+    return {reload_outcome::rejected, result.text()};
   for (const auto &decoder : decoders_) // of an earlier reload that was taken back
     decoder->discard_previous();
   for (std::size_t i = 0; i < setups.size(); ++i)

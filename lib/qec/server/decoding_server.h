@@ -37,8 +37,8 @@ public:
   /// `setups`: at least one, all ids different. Throws std::bad_alloc.
   explicit decoding_server(std::vector<decoder_setup> setups);
 
-  /// Starts the threads of the decoders. "": started; else the reason, and the server is stopped.
-  std::string start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
+  /// Starts the threads of the decoders. After a failure the server is stopped.
+  expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
   /// From now on requests are answered not_ready. Those that were taken are still served: idle() tells when.
   void close() noexcept { closed_.store(1); }
   [[nodiscard]] bool idle() const noexcept;
@@ -63,7 +63,7 @@ public:
 
 private:
   served_decoder *find(const read_result &read) const noexcept;
-  std::string why_not(const std::vector<decoder_setup> &setups) const;
+  expected<> check_fixed(const std::vector<decoder_setup> &setups) const;
 
   std::vector<std::unique_ptr<served_decoder>> decoders_;
   std::vector<served_decoder *> by_id_;

@@ -29,15 +29,14 @@ served_decoder::served_decoder(const decoder_limits &limits, std::unique_ptr<dec
 
 served_decoder::~served_decoder() { stop(clock::time_point::max()); }
 
-std::string served_decoder::start(const answer_receiver &receiver, cudaq_wait_policy_t wait) {
+expected<> served_decoder::start(const answer_receiver &receiver, cudaq_wait_policy_t wait) {
   receiver_ = receiver;
   if (limits_.queue_length == 0)
-    return "";
-  const auto started = thread_.start("qec-decode-" + std::to_string(limits_.id % 10000), {}, [this, wait] {
+    return {};
+  return thread_.start("qec-decode-" + std::to_string(limits_.id % 10000), {}, [this, wait] {
     rt::run_loop([this] { return turn(); }, [this] { return stop_requested_.load() != 0 && idle(); },
                  rt::idle_strategy(wait, kSleepNs));
   });
-  return started.text();
 }
 
 bool served_decoder::stop(clock::time_point deadline) {

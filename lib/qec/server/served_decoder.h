@@ -4,6 +4,7 @@
 #include "cudaq/realtime/daemon/dispatcher/host_dispatcher_types.h"
 
 #include "lib/base/runner.h"
+#include "lib/qec/decoding/qec_expected.h"
 #include "lib/qec/server/decoder_session.h"
 #include "lib/qec/server/latency_counters.h"
 
@@ -11,7 +12,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 namespace cudaq::qec::realtime {
@@ -51,8 +51,8 @@ public:
   served_decoder &operator=(const served_decoder &) = delete;
   ~served_decoder();
 
-  /// Starts the thread, if there is a queue. "": started; else the reason.
-  std::string start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
+  /// Starts the thread, if there is a queue.
+  expected<> start(const answer_receiver &receiver, cudaq_wait_policy_t wait);
   /// Serves the requests in the queue and ends the thread. False: it still runs at the deadline.
   bool stop(cudaq::realtime::detail::steady_clock::time_point deadline);
 

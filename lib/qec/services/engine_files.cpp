@@ -203,11 +203,11 @@ expected<std::vector<std::uint8_t>> read_file(const std::string &path) {
   return bytes;
 }
 
-std::string write_file_atomically(const std::string &path, std::span<const std::uint8_t> bytes) {
+expected<> write_file_atomically(const std::string &path, std::span<const std::uint8_t> bytes) {
   temporary_file file(path); // in the same folder, so that the rename is not a copy
   if (!file.made() || !file.write(bytes) || !file.rename_to(path))
-    return system_error_text("cannot write", path);
-  return "";
+    return reason(system_error_text("cannot write", path));
+  return {};
 }
 
 opened_engine open_engine(engine_maker &maker, const engine_files &files) {
@@ -237,9 +237,8 @@ opened_engine open_engine(engine_maker &maker, const engine_files &files) {
   const std::vector<std::uint8_t> serialized = maker.build(*model);
   opened_engine opened{maker.load(serialized), engine_source::built, kept.why};
   if (!files.save.empty() && !kept.is_wanted)
-    if (const std::string refused = write_file_atomically(saved.string(), pack_engine(key, serialized));
-        !refused.empty())
-      opened.note += (opened.note.empty() ? "" : "; ") + refused;
+    if (expected<> result = write_file_atomically(saved.string(), pack_engine(key, serialized)); result.failed())
+      opened.note += (opened.note.empty() ? "" : "; ") + result.text();
   return opened;
 }
 

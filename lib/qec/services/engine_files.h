@@ -62,8 +62,8 @@ expected<packed_engine> unpack_engine(std::span<const std::uint8_t> file);
 /// Reads the whole file. Errors name the path and the system's reason; an empty file is an error.
 expected<std::vector<std::uint8_t>> read_file(const std::string &path);
 /// A reader of `path` sees the old file or the whole new file, also if several processes write it at the same time or
-/// one of them dies. Returns the system's error, or an empty string.
-std::string write_file_atomically(const std::string &path, std::span<const std::uint8_t> bytes);
+/// one of them dies. A reason has the system's error.
+expected<> write_file_atomically(const std::string &path, std::span<const std::uint8_t> bytes);
 
 struct engine_files {
   std::string model; ///< *.onnx: is built; any other file: a serialized engine, or one that pack_engine made

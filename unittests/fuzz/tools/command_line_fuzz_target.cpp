@@ -60,7 +60,7 @@ int check_demo(const demo_options &o) {
   require(between(o.workers, kAutoWorkers, 64) && o.client_threads <= 2, "--workers, --client-threads");
   require(good_cores(o.cores), "cores");
   require(one_of(o.wait, {"auto", "spin", "yield", "block"}), "--wait");
-  require(qec::decoder_name_refusal(o.decoder).empty(), "--decoder");
+  require(qec::check_decoder_name(o.decoder).ok(), "--decoder");
   require(one_of(o.device, {"cpu", "gpu"}), "--device");
   require(between(o.gpu, 0, 255) && between(o.timeout_s, 0.01, 1e5), "--gpu, --timeout");
   return kExitOk;
@@ -90,7 +90,7 @@ int run_latency(const latency_options &o, const output &) {
 int run_decode(const decode_options &o, const output &) {
   for (const shot_source *source : {&o.data.in, &o.data.obs_in, &o.data.predictions, &o.out})
     require(source->format.empty() || qec::find_shot_format(source->format), "a format");
-  require(qec::decoder_name_refusal(o.decoder).empty(), "--decoder");
+  require(qec::check_decoder_name(o.decoder).ok(), "--decoder");
   require(one_of(o.predecoder, {"passthrough", "local", "auto"}) && o.threads <= 1024, "--predecoder, --threads");
   return kExitOk;
 }
@@ -101,7 +101,7 @@ int run_pipeline(const pipeline_options &o, const output &, gpu_stage_maker) {
   require(one_of(o.rule, {"isolated", "guarded", "plain"}), "--rule");
   require(one_of(o.device, {"cpu", "gpu"}) && between(o.gpu, 0, 255), "--device, --gpu");
   require(one_of(o.staging, {"auto", "mapped", "dma", "resident"}), "--staging");
-  require(qec::decoder_name_refusal(o.decoder).empty(), "--decoder");
+  require(qec::check_decoder_name(o.decoder).ok(), "--decoder");
   require(one_of(o.wait, {"auto", "spin", "yield", "block"}), "--wait");
   require(between<std::uint64_t>(o.shots, 1, std::uint64_t{1} << 48), "--shots");
   require(between(o.workers, kAutoWorkers, 64) && o.workers != 0, "--workers");

@@ -91,9 +91,9 @@ TEST(ConfigSchema, AgreesWithTheReader) {
   for (const std::string &text : texts) {
     const auto tree = read_yaml(text);
     ASSERT_TRUE(tree.ok()) << tree.text();
-    const std::string error = check_fields(*tree, config_root());
-    EXPECT_EQ(valid(as_json(*tree), schema), error.empty()) << text << error;
-    accepted += error.empty() ? 1 : 0;
+    const expected<> result = check_fields(*tree, config_root());
+    EXPECT_EQ(valid(as_json(*tree), schema), result.ok()) << text << result.text();
+    accepted += result.ok() ? 1 : 0;
   }
   EXPECT_EQ(accepted, 4u);
 }

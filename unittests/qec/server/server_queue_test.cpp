@@ -14,9 +14,8 @@ constexpr auto kWait = CUDAQ_WAIT_BLOCK;
 struct gated_rig {
   explicit gated_rig(decoder_limits limits, const answer_receiver &receiver = requester::receiver())
       : server(one_setup(limits, unit())) {
-    const std::string reason = server.start(receiver, kWait);
-    if (!reason.empty())
-      throw std::runtime_error(reason);
+    if (const expected<> result = server.start(receiver, kWait); result.failed())
+      throw std::runtime_error(result.text());
   }
   ~gated_rig() {
     open.store(1);
@@ -132,7 +131,7 @@ TEST(ServerQueue, AnswersEveryRequestOfManyThreadsOnce) {
   for (std::uint64_t id = 1; id <= 3; ++id) // id 3 has no queue
     setups.push_back({{.id = id, .sequence = false, .queue_length = id == 3 ? 0u : 4u}, unit_for(rotated_model(4))});
   decoding_server server(std::move(setups));
-  ASSERT_EQ(server.start(requester::receiver(), kWait), "");
+  ASSERT_EQ(server.start(requester::receiver(), kWait).text(), "");
   constexpr std::uint32_t kRequests = 2000;
   std::deque<requester> clients;
   std::vector<std::thread> threads;

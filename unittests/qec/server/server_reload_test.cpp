@@ -40,7 +40,7 @@ TEST(ServerReload, LosesNoRequestInManySwapsUnderLoad) {
   constexpr unsigned kSwaps = 1000;
 #endif
   decoding_server server(two_setups(0));
-  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK), "");
+  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).text(), "");
   rt::shared_word<std::uint32_t> stop;
   std::string problems[2];
   rt::shared_word<std::uint64_t> shots[2];
@@ -101,7 +101,7 @@ TEST(ServerReload, TakesEverythingBackIfAShotDoesNotEnd) {
 
 TEST(ServerReload, WaitsForTheReturnToTheOldDecoder) {
   decoding_server server(two_setups(0));
-  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK), "");
+  ASSERT_EQ(server.start(requester::receiver(), CUDAQ_WAIT_BLOCK).text(), "");
   // As a reload does whose deadline passes while decoder 2 is in a shot that it has begun with the new model.
   served_decoder &second = *server.decoders()[1];
   second.offer(unit_for(rotated_model(4, 1)));

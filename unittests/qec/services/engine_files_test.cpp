@@ -138,7 +138,7 @@ TEST_F(EngineFiles, ADamagedSavedEngineIsRebuilt) {
   const auto good = read_file(cached()[0].string());
   ASSERT_TRUE(good.ok()) << good.text();
   const auto expect_rebuilt = [&](const bytes &damaged, const char *why) {
-    ASSERT_EQ(write_file_atomically(cached()[0].string(), damaged), "");
+    ASSERT_EQ(write_file_atomically(cached()[0].string(), damaged).text(), "");
     const opened_engine again = open();
     EXPECT_EQ(again.source, engine_source::built) << why;
     EXPECT_NE(again.note.find(why), std::string::npos) << again.note;
@@ -214,7 +214,8 @@ TEST_F(EngineFiles, SideBySideEveryReaderSeesAWholeFile) {
       fake_maker mine;
       const bytes large(100000, static_cast<std::uint8_t>(w));
       for (int k = 0; k < 30; ++k) {
-        EXPECT_EQ(write_file_atomically(path("shared.engine"), pack_engine(make_engine_key(mine, large), large)), "");
+        EXPECT_EQ(write_file_atomically(path("shared.engine"), pack_engine(make_engine_key(mine, large), large)).text(),
+                  "");
         const auto file = read_file(path("shared.engine"));
         ASSERT_TRUE(file.ok()) << file.text();
         EXPECT_TRUE(unpack_engine(*file).ok()) << unpack_engine(*file).text();
