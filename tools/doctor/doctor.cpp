@@ -48,7 +48,7 @@ int run_doctor(const doctor_options &o, const output &out) {
   parts.emplace(parts.begin() + 1, "gpu", check_gpu(files, probe));
   parts.emplace_back("self-test", check_dispatcher());
   if (!o.transport.empty())
-    for (const finding &f : check_loopback(o.transport))
+    for (const finding &f : check_loopback(o.transport, static_cast<std::uint64_t>(o.timeout_s * 1e9)))
       parts.back().second.push_back(f);
 
   int count[3] = {};

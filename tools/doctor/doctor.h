@@ -27,6 +27,7 @@ struct finding {
 struct doctor_options {
   std::string transport; ///< "": no checks of a transport
   int port = 0;          ///< of the transport; 0: not checked
+  double timeout_s = 5;  ///< for each step of the transport's self-test
   std::string root;      ///< folder in which /sys, /proc and /dev are looked up; "": this machine
 };
 

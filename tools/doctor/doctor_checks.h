@@ -33,6 +33,6 @@ std::vector<finding> check_dispatcher();
 
 /// One request through the provider of this name, which must be udp, roce, shm or ucx, on this machine. For cpu_roce
 /// and gpu-roce a line that names the missing part.
-std::vector<finding> check_loopback(const std::string &transport);
+std::vector<finding> check_loopback(const std::string &transport, std::uint64_t limit_ns);
 
 } // namespace cudaq::realtime::tools

@@ -23,7 +23,6 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::uint32_t kLoopbackId = 1;
-constexpr std::uint64_t kLoopbackLimitNs = 5'000'000'000;
 
 std::uint32_t port_of(const provider_service &service) {
   return static_cast<std::uint32_t>(std::stoul(endpoint_value(service.endpoint(), "port", "0")));
@@ -63,8 +62,8 @@ private:
 
 class shm_request final : public one_request {
 public:
-  explicit shm_request(const std::string &name) {
-    if (cudaq_shm_client_attach(&client_, name.c_str(), kLoopbackLimitNs, nullptr) != CUDAQ_OK)
+  shm_request(const std::string &name, std::uint64_t limit_ns) {
+    if (cudaq_shm_client_attach(&client_, name.c_str(), limit_ns, nullptr) != CUDAQ_OK)
       throw api_error(std::string("the client does not attach: ") + cudaq_shm_client_error());
     std::uint32_t slots = 0, bytes = 0;
     if (cudaq_shm_client_ring(client_, &ring_, &slots, &bytes) != CUDAQ_OK) {
@@ -104,10 +103,10 @@ private:
 
 /// Polls `done` until it returns true. False: not within the limit.
 template <class Done>
-bool within_limit(Done &&done) {
+bool within(std::uint64_t limit_ns, Done &&done) {
   const std::uint64_t begin = now_ns();
   while (!done()) {
-    if (now_ns() - begin >= kLoopbackLimitNs)
+    if (now_ns() - begin >= limit_ns)
       return false;
     std::this_thread::yield();
   }
@@ -124,7 +123,7 @@ void count_datagrams(const std::string &library, const std::string &endpoint, ho
   counts.accepted = all->accepted;
 }
 
-finding result_of(const std::string &transport) {
+finding result_of(const std::string &transport, std::uint64_t limit_ns) {
   const finding wrong{"loopback", grade::wrong, "",
                       "run `cudaq-realtime doctor`: if its line `dispatcher` is good, the cause is in the transport"};
   const std::string library = provider_library(transport), name = "doctor-" + std::to_string(getpid());
@@ -137,24 +136,24 @@ finding result_of(const std::string &transport) {
   provider_service service(library, args, CUDAQ_WAIT_SPIN_YIELD);
   service.serve(kLoopbackFunction, &echo_and_count, calls.get());
   service.start();
-  if (!service.connect(kLoopbackLimitNs)) {
-    (void)service.stop(kLoopbackLimitNs);
+  if (!service.connect(limit_ns)) {
+    (void)service.stop(limit_ns);
     return {wrong.name, wrong.is, "the provider is not ready to serve", wrong.remedy};
   }
   service.launch();
   std::unique_ptr<one_request> client;
   if (transport == "shm")
-    client = std::make_unique<shm_request>(name);
+    client = std::make_unique<shm_request>(name, limit_ns);
   else if (transport == "ucx")
     client = make_ucx_request(port_of(service), service.slot_bytes());
   else
     client = std::make_unique<datagram_request>(transport, service);
   hop_counts counts;
-  counts.connected = within_limit([&] { return client->connect(); });
+  counts.connected = within(limit_ns, [&] { return client->connect(); });
   const std::uint64_t begin = now_ns();
   counts.sent = counts.connected && client->send();
   std::vector<std::uint8_t> result;
-  const bool answered = counts.sent && within_limit([&] { return client->receive(result); });
+  const bool answered = counts.sent && within(limit_ns, [&] { return client->receive(result); });
   const double took_ns = static_cast<double>(now_ns() - begin);
   const cudaq_dispatcher_stats_t stats = service.stats();
   counts.heartbeat = stats.heartbeat;
@@ -163,7 +162,7 @@ finding result_of(const std::string &transport) {
   count_datagrams(library, service.endpoint(), counts);
   const std::string carrier = client->carrier();
   client.reset();
-  if (!service.stop(kLoopbackLimitNs))
+  if (!service.stop(limit_ns))
     return {wrong.name, wrong.is, "the dispatcher does not stop", wrong.remedy};
   if (!answered)
     return {wrong.name, wrong.is, silent_hop(counts), wrong.remedy};
@@ -205,7 +204,7 @@ std::string silent_hop(const hop_counts &c) {
   return "the handler ran, but its answer did not arrive at the client";
 }
 
-std::vector<finding> check_loopback(const std::string &transport) {
+std::vector<finding> check_loopback(const std::string &transport, std::uint64_t limit_ns) {
   if (transport == "gpu-roce")
     return {{"loopback", grade::warning, "not tested: that needs an RDMA adapter, a GPU, and a peer that sends",
              "start `serve --transport gpu-roce`, and send from the sensor bridge"}};
@@ -213,7 +212,7 @@ std::vector<finding> check_loopback(const std::string &transport) {
     return {{"loopback", grade::warning, "not tested: that needs an RDMA adapter, and a peer that sends",
              "start `serve --transport cpu_roce`, and send from the peer"}};
   try {
-    return {result_of(transport)};
+    return {result_of(transport, limit_ns)};
   } catch (const std::exception &e) { // api_error, and usage_error of a provider that cannot be loaded
     return {{"loopback", grade::wrong, e.what(), "remove the reason that the text names"}};
   }

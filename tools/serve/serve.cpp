@@ -26,8 +26,8 @@ namespace {
 namespace server_ns = cudaq::qec::realtime;
 using namespace std::chrono_literals;
 
-/// How long a reload waits for the ends of shots, and the end of the program for the requests that were taken.
-constexpr auto kReloadLimit = 5s, kDrainLimit = 10s;
+/// How long a reload waits for the ends of shots.
+constexpr auto kReloadLimit = 5s;
 /// A second SIGTERM within this time is the same wish to end.
 constexpr auto kRepetitions = 200ms;
 
@@ -267,7 +267,8 @@ void serving::reload(signal_events &signals) {
 bool serving::drain() {
   notify_service_manager("STOPPING=1");
   server_.close();
-  const auto deadline = std::chrono::steady_clock::now() + kDrainLimit;
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::nanoseconds(static_cast<std::int64_t>(options_.end_limit_s * 1e9));
   while (!server_.idle() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(1ms);
   const bool idle = server_.idle();

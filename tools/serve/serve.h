@@ -14,6 +14,7 @@ struct serve_options {
   std::string transport;                     ///< name or path of a provider; "": as the configuration says
   std::vector<std::string> provider_options; ///< empty: as the configuration says, if it names the same transport
   double timeout_s = 0;                      ///< ends after this time without a request; 0: no limit
+  double end_limit_s = 10;                   ///< for the requests that were accepted, at the end
   std::string wait = "auto";
   std::string counters;     ///< path of a Unix socket; "": none
   int prometheus_port = -1; ///< of 127.0.0.1; -1: none, 0: any free one

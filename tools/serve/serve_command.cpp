@@ -29,6 +29,9 @@ void add_serve(CLI::App &program, chosen_command &chosen) {
   serve.add_option("--timeout", o.timeout_s, "seconds without a request after which the server ends; 0: no limit")
       ->capture_default_str()
       ->check(number_between(0, 1e9));
+  serve.add_option("--end-limit", o.end_limit_s, "seconds that the end waits for the requests that were accepted")
+      ->capture_default_str()
+      ->check(number_between(0, 1e9));
   add_wait_option(serve, o.wait, "how the threads of dispatcher and decoders wait");
   serve.add_option("--counters", o.counters, "Unix socket on which the live counters can be read")->type_name("PATH");
   serve

@@ -134,28 +134,6 @@ TEST(BridgeConnect, DisconnectThatIsRefusedBeforeConnectIsCalledLetsItBegin) {
 }
 
 // Takes 5 s: disconnect waits so long for the provider.
-TEST(BridgeConnect, ConnectThatIgnoresDisconnectIsReportedAndCanBeAwaited) {
-  double_bridge b({{"connect", act::hold}});
-  cudaq_status_t connected = CUDAQ_OK;
-  std::thread waiting([&] { connected = cudaq_bridge_connect(b.handle); });
-  EXPECT_TRUE(b.connect_runs());
-  EXPECT_EQ(cudaq_bridge_disconnect(b.handle), CUDAQ_ERR_TIMEOUT);
-  EXPECT_TRUE(error_names({"connect has not returned within 5 s", "call disconnect again"}));
-  waiting.join(); // the provider still waits
-  EXPECT_EQ(connected, CUDAQ_ERR_STATE);
-  for (const char *refused : {"connect", "launch", "destroy", "get_ring_geometry"})
-    for (const bridge_call &c : all_calls())
-      if (c.name == std::string(refused)) {
-        EXPECT_EQ(c.call(b.handle), CUDAQ_ERR_STATE) << refused;
-        EXPECT_TRUE(error_names({"the state is cancelling"}));
-      }
-  std::thread release([&] { b.script.released = true; });
-  CUDAQ_EXPECT_OK(cudaq_bridge_disconnect(b.handle)); // waits on
-  release.join();
-  b.destroy();
-  EXPECT_EQ(b.script.logged(), "create connect disconnect destroy") << "disconnect is called once";
-}
-
 TEST(BridgeConnect, SeveralThreadsWaitForOneAttempt) {
   double_bridge b({{"connect", act::hold_then_fail}});
   std::vector<std::thread> threads;

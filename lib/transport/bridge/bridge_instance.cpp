@@ -251,14 +251,14 @@ expected<> bridge_instance::disconnect() {
     if (expected<> result = cancel_attempt(lock); result.failed())
       return result;
   if (in(bridge_state::cancelling)) {
-    wait(lock, steady_clock::now() + kCancelGrace, [this] { return !in(bridge_state::cancelling); });
+    wait(lock, steady_clock::now() + cancel_grace_, [this] { return !in(bridge_state::cancelling); });
     if (in(bridge_state::cancelling)) {
       gave_up_ = true;
       changed_.notify_all();
       return make_reason(CUDAQ_ERR_TIMEOUT,
-                         "provider %s: its connect has not returned within %d s after its disconnect; "
+                         "provider %s: its connect has not returned within %g s after its disconnect; "
                          "call disconnect again to wait on",
-                         name_.c_str(), static_cast<int>(kCancelGrace.count()));
+                         name_.c_str(), std::chrono::duration<double>(cancel_grace_).count());
     }
     if (in(bridge_state::connecting))
       return make_reason(CUDAQ_ERR_STATE, "the provider refused a disconnect of another thread; call it again");

@@ -18,7 +18,7 @@
 //   (2) Without a call of the provider. A connect that comes later on another thread is refused, so it cannot wait
 //       without limit for a program that is about to end.
 //   (3) Calls the provider's disconnect once, on the calling thread, while its connect runs. The state is cancelling
-//       until connect has returned, then disconnected. The call waits for that, but at most kCancelGrace.
+//       until connect has returned, then disconnected. The call waits for that, but at most the cancel grace.
 //   (4) Except once after a time-out, to report the success.
 //   (5) After the provider's disconnect. If disconnect has failed before, it is not called again.
 //
@@ -55,9 +55,13 @@ enum class bridge_state : std::uint32_t {
 /// All functions may be called from any thread. No lock is held while the provider runs.
 class bridge_instance {
 public:
+  /// How long disconnect waits for a connect that it has cancelled.
+  static constexpr std::chrono::milliseconds kCancelGrace{5000};
+
   /// `table` must outlive the instance. `library` is for the texts.
-  bridge_instance(const std::string &library, const provider_table &table)
-      : name_(short_name(library)), table_(table) {}
+  bridge_instance(const std::string &library, const provider_table &table,
+                  std::chrono::milliseconds cancel_grace = kCancelGrace)
+      : name_(short_name(library)), table_(table), cancel_grace_(cancel_grace) {}
   bridge_instance(const bridge_instance &) = delete;
   bridge_instance &operator=(const bridge_instance &) = delete;
 
@@ -74,9 +78,6 @@ public:
   expected<> get_endpoint_info(char *buffer, std::size_t length);
   expected<> get_ring_geometry(std::uint32_t *num_slots, std::uint32_t *slot_size);
   expected<> set_function_table(const cudaq_function_table_t *table);
-
-  /// How long disconnect waits for a connect that it has cancelled.
-  static constexpr std::chrono::seconds kCancelGrace{5};
 
 private:
   using entries_t = cudaq_realtime_bridge_interface_t;
@@ -107,6 +108,7 @@ private:
 
   const std::string name_;
   const provider_table &table_;
+  const std::chrono::milliseconds cancel_grace_;
   cudaq_realtime_bridge_handle_t handle_ = nullptr; ///< the provider's own; constant after create
 
   std::mutex mutex_;
@@ -122,7 +124,7 @@ private:
   bool start_returned_ = false;
   bool not_reported_ = false;    ///< its result
   bool cancel_accepted_ = false; ///< the provider's disconnect has returned CUDAQ_OK
-  bool gave_up_ = false;         ///< a disconnect has waited for kCancelGrace
+  bool gave_up_ = false;         ///< a disconnect has waited for cancel_grace_
   expected<> connect_result_;
 };
 

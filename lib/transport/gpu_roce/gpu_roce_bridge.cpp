@@ -9,8 +9,6 @@
 namespace cudaq::realtime::detail {
 namespace {
 
-constexpr std::chrono::seconds kEndTime{5};
-
 std::string address_text(std::uint32_t address) {
   const in_addr network{htonl(address)};
   char text[INET_ADDRSTRLEN] = "";
@@ -165,8 +163,10 @@ expected<> gpu_roce_bridge::stop_monitor() {
   if (!monitor_closed_)
     link_->close();
   monitor_closed_ = true;
-  if (!monitor_.join_until(steady_clock::now() + kEndTime))
-    return {CUDAQ_ERR_TIMEOUT, "the monitor of the sensor bridge did not end within 5 s; the call may be repeated"};
+  if (!monitor_.join_until(steady_clock::now() + std::chrono::seconds(options_.end_limit_s())))
+    return make_reason(CUDAQ_ERR_TIMEOUT,
+                       "the monitor of the sensor bridge did not end within %u s; the call may be repeated",
+                       options_.end_limit_s());
   return {};
 }
 
@@ -193,7 +193,7 @@ expected<> gpu_roce_bridge::close() {
       return result;
     link_ends_ = true;
   }
-  if (!end_.join_until(steady_clock::now() + kEndTime))
+  if (!end_.join_until(steady_clock::now() + std::chrono::seconds(options_.end_limit_s())))
     return {CUDAQ_ERR_TIMEOUT,
             "a kernel of the sensor bridge still runs: it looks at its end when a frame arrives; the "
             "call may be repeated"};

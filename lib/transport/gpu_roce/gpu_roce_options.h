@@ -34,6 +34,8 @@ struct gpu_roce_options {
   bool exchange_qp = false;
 
   std::uint32_t frame_size() const { return CUDAQ_RPC_HEADER_SIZE + payload_size; }
+  /// How long the ends of the monitor and of the kernels are waited for.
+  std::uint32_t end_limit_s() const { return timeout_s < 5 ? timeout_s : 5; }
 };
 
 /// Parses `--name value` and `--name=value`; numbers are decimal, or hexadecimal with 0x. argv[0] is skipped if it does

@@ -9,7 +9,7 @@ namespace {
 nlohmann::json judged() { return run_program("doctor --json --transport ucx").json(); }
 /// Of a run that must report something wrong.
 nlohmann::json judged_wrong() {
-  const program_result r = run_program("doctor --json --transport ucx");
+  const program_result r = run_program("doctor --json --transport ucx --timeout 1");
   EXPECT_EQ(r.exit_code, 1) << "-1: it crashed";
   return r.json();
 }

@@ -263,14 +263,14 @@ TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
   const std::filesystem::path json = scratch_.path() / "run.json", html = scratch_.path() / "run.html",
                               prefix = scratch_.path() / "run";
   const program_result r =
-      run_program("emulate --timeout 1 --config d3 --shots 600 --transport udp --port " + std::to_string(relay.port()) +
+      run_program("emulate --timeout 0.3 --config d3 --shots 300 --transport udp --port " + std::to_string(relay.port()) +
                   " --json " + json.string() + " --html " + html.string() + " --hgrm " + prefix.string());
   EXPECT_EQ(r.exit_code, 1) << "what is lost is a failed check\n" << r.err;
   const auto j = nlohmann::json::parse(read_file(json));
   const std::uint64_t answered = j.at("shots_answered"), lost = j.at("lost");
   EXPECT_GT(lost, 0u);
   EXPECT_GT(answered, 0u);
-  EXPECT_EQ(answered + lost, 600u);
+  EXPECT_EQ(answered + lost, 300u);
   EXPECT_EQ(j.at("mismatches"), 0);
 
   const std::string page = read_file(html), link = j.at("link");
@@ -278,7 +278,7 @@ TEST_P(Reports, AsAPageAndAsHistogramsHaveEachAnswerAndEachLoss) {
            "<title>Emulated control system: " + link, "<h1>Emulated control system: " + link, "<h2>Logical errors",
            "<h2>Latency histogram", "<h2>Latency percentiles", "<h2>Timeline", "round trip of a request",
            "shot, since due",
-           "600 played, " + std::to_string(answered) + " answered; 600 requests, " + std::to_string(lost) + " lost"})
+           "300 played, " + std::to_string(answered) + " answered; 300 requests, " + std::to_string(lost) + " lost"})
     EXPECT_TRUE(contains(page, part)) << part;
   EXPECT_FALSE(contains(page, "Good: every check passed"));
   static const std::regex title(R"(class="title"[^>]*>[^<]+<)"), unit(R"(>[0-9.]+ (ns|us|ms|s)<)");

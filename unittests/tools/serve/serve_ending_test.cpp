@@ -92,7 +92,8 @@ protected:
                              "\n    queue_length: " + name + "\n    dem: |\n" + model(0));
     auto server = std::make_unique<running_program>(
         std::vector<std::string>{"serve", "--config", path(".yaml"), "--transport", CUDAQ_TEST_SOCKET_PROVIDER,
-                                 "--counters", path(".counters"), "--", "--socket=" + path(".sock")},
+                                 "--counters", path(".counters"), "--end-limit", "1",
+                                 "--wait", "block", "--", "--socket=" + path(".sock")},
         err(), notify_socket);
     EXPECT_NE(server->line(), "") << read_file(err());
     socket_peer peer(path(".sock"));

@@ -55,11 +55,11 @@ TEST_F(GpuRoceBridge, LaunchReportsAMonitorThatHasFailed) {
 }
 
 TEST_F(GpuRoceBridge, DisconnectReportsAMonitorThatStays) {
-  ASSERT_EQ(create(), CUDAQ_OK) << error_text();
+  ASSERT_EQ(create({"--timeout=1"}), CUDAQ_OK) << error_text();
   script().monitor_stays = true;
   ASSERT_EQ(cudaq_bridge_connect(handle), CUDAQ_OK) << error_text();
   EXPECT_EQ(cudaq_bridge_disconnect(handle), CUDAQ_ERR_TIMEOUT);
-  EXPECT_NE(std::string(error_text()).find("monitor of the sensor bridge did not end"), std::string::npos)
+  EXPECT_NE(std::string(error_text()).find("monitor of the sensor bridge did not end within 1 s"), std::string::npos)
       << error_text();
   script().monitor_stays = false;
   EXPECT_EQ(cudaq_bridge_disconnect(handle), CUDAQ_OK) << error_text();
@@ -67,7 +67,7 @@ TEST_F(GpuRoceBridge, DisconnectReportsAMonitorThatStays) {
 }
 
 TEST_F(GpuRoceBridge, DestroyReportsAKernelThatStays) {
-  ASSERT_EQ(create(), CUDAQ_OK) << error_text();
+  ASSERT_EQ(create({"--timeout=1"}), CUDAQ_OK) << error_text();
   ASSERT_EQ(cudaq_bridge_connect(handle), CUDAQ_OK) << error_text();
   ASSERT_EQ(cudaq_bridge_disconnect(handle), CUDAQ_OK) << error_text();
   script().destroy_waits = true;
