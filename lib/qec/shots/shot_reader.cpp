@@ -181,7 +181,8 @@ shot_reader::shot_reader(const std::string &path, shot_format format, shot_bits 
     in.decoder = make_stim_decoder(in.file, format, bits);
   if (in.decoder == nullptr)
     throw shot_file_error(in.name + ": format " + std::string(name_of(format)) +
-                          ": this build has no Stim, so it reads only b8 (docs/decoding.md, \"Getting PyMatching\")");
+                          ": this build has no Stim, so it reads only b8 (share/doc/cudaq-realtime/docs/decoding.md, "
+                          "\"Getting PyMatching\")");
 }
 
 shot_reader::~shot_reader() = default;
