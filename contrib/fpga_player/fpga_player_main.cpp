@@ -16,7 +16,8 @@ constexpr const char *kPlayerFooter = R"(Start here, with a server in another te
 Exit status:)";
 
 constexpr const char *kEmulateFooter =
-    R"(Serves the registers until Ctrl-C, and plays what a host writes there: docs/transport/fpga_player.md.
+    R"(Serves the registers until Ctrl-C, and plays what a host writes there:
+share/doc/cudaq-realtime/docs/transport/fpga_player.md.
 
 Examples:
   cudaq-realtime-fpga-player emulate --transport roce --control-port 8192
@@ -24,7 +25,8 @@ Examples:
 
 constexpr const char *kPlaybackFooter =
     R"(Writes messages into the memory of an FPGA's player, lets it send them to a server once, reads the record of the
-answers, and checks it: docs/transport/fpga_player.md. The FPGA may be `cudaq-realtime-fpga-player emulate`.
+answers, and checks it: share/doc/cudaq-realtime/docs/transport/fpga_player.md. The FPGA may be
+`cudaq-realtime-fpga-player emulate`.
 
 Examples, with a server and an emulated FPGA in two other terminals:
   cudaq-realtime serve --config decoders.yaml --transport roce -- --peer-port=0

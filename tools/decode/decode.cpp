@@ -86,7 +86,7 @@ public:
         break;
       more = read(batch(reading), error);
       threads_->submit(batch(reading));
-      display.show(shots_, now_ns());
+      display.show(shots_, now_ns(), in_.expected_shots());
     }
     while (writing != reading && bad_shot.empty())
       bad_shot = write(batch(writing++));
@@ -271,7 +271,7 @@ int run_decode(const decode_options &o, const output &out) {
   else
     out.raw(run->text());
   return out.finish(run->report(), run->ok() ? "" : "answers differ from those of --predictions", kExitCheckFailed,
-                    guard.interrupted());
+                    guard.interrupted(), &decode_html);
 }
 
 } // namespace cudaq::realtime::tools

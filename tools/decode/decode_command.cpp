@@ -33,6 +33,7 @@ void add_decode(CLI::App &program, chosen_command &chosen) {
              "predecoder; passthrough: none; local: the built-in rule; auto: local if it was measured to save time",
              {"passthrough", "local", "auto"});
   add_threads_option(decode, o.threads);
+  add_html_option(decode, chosen.output);
   run_when_chosen(decode, chosen, [options](const output &out) { return run_decode(*options, out); });
 }
 

@@ -58,7 +58,9 @@ std::vector<finding> mapping_lines(const system_files &files, const cuda_probe &
     lines.push_back(
         {fmt::format("requests in memory of GPU {}", n), d.maps_requests ? grade::good : grade::warning,
          d.mapping_of_those,
-         d.maps_requests ? "" : "install libvulkan1 and the Vulkan part of the driver: docs/guide/rings.md"});
+         d.maps_requests
+             ? ""
+             : "install libvulkan1 and the Vulkan part of the driver: share/doc/cudaq-realtime/docs/guide/rings.md"});
   }
   return lines;
 }

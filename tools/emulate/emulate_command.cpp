@@ -10,8 +10,9 @@ namespace {
 
 constexpr const char *kEmulateFooter =
     R"(Plays recorded syndromes to a server as a control system would, and measures each round trip. The server runs in
-another process: `cudaq-realtime serve`, or any program with a transport (docs/transport/transports.md). With
-`--transport ring` no server is needed: ring, dispatcher and decoder are in this process, as in `cudaq-realtime demo`.
+another process: `cudaq-realtime serve`, or any program with a transport
+(share/doc/cudaq-realtime/docs/transport/transports.md). With `--transport ring` no server is needed: ring, dispatcher
+and decoder are in this process, as in `cudaq-realtime demo`.
 
 Without a server:
   cudaq-realtime emulate --transport ring --config d3

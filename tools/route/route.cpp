@@ -293,7 +293,8 @@ int run_route(const route_options &options, const output &out) {
     return kExitOk;
   }
   if (options.config.empty())
-    throw usage_error("--config is missing; docs/transport/route.md has examples, and --schema prints its fields");
+    throw usage_error("--config is missing; share/doc/cudaq-realtime/docs/transport/route.md has examples, and "
+                      "--schema prints its fields");
   std::optional<signal_events> signals(std::in_place); // before any thread: all of them block these signals
   // Not destroyed if a thread does not end: it uses the object.
   auto router = std::make_unique<routing>(options, load_route(options.config), out);

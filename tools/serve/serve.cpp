@@ -322,7 +322,8 @@ int run_serve(const serve_options &options, const output &out) {
     return kExitOk;
   }
   if (options.config.empty())
-    throw usage_error("--config is missing; docs/transport/server.md has examples, and --schema prints its fields");
+    throw usage_error("--config is missing; share/doc/cudaq-realtime/docs/transport/server.md has examples, and "
+                      "--schema prints its fields");
   std::optional<signal_events> signals(std::in_place); // before any thread: all of them block these signals
   serving server(options, load(options.config), out);
   server.start();

@@ -155,7 +155,7 @@ case $way in
     "$scratch/consumer"
     ;;
   Decoders) # the examples of docs/decoder_plugin.md, with the plug-in too
-    examples=$here/../../docs/examples
+    examples=$prefix/share/doc/cudaq-realtime/docs/examples
     cmake_project Decoders "-DEXAMPLES=$examples"
     cmake --build "$scratch"
     cc -std=c11 -Wall -Wextra -Wpedantic -Werror -D_POSIX_C_SOURCE=200809L -I "$prefix/include" -shared -fPIC \
@@ -164,6 +164,15 @@ case $way in
       "$scratch/decoder_batch" "$decoder"
       "$scratch/decoder_pipeline" "$decoder"
     done
+    ;;
+  Examples | GpuExamples) # as their Makefile says; without a GPU those for it are only built
+    if [ "$way" = GpuExamples ] && [ -z "${CUDAQ_TEST_WHOLE:-}" ]; then
+      echo "skipped: they take a minute to build; scripts/test.sh --all does it"
+      exit 77
+    fi
+    cp -r "$prefix/share/doc/cudaq-realtime/docs/examples/." "$scratch"
+    declare -A targets=([Examples]="test" [GpuExamples]="gpu")
+    PKG_CONFIG_PATH=$libdir/pkgconfig make -C "$scratch" "${targets[$way]}" ${nvcc:+"NVCC=$nvcc"}
     ;;
   GpuServices)
     cmake_project Services

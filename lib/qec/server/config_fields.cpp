@@ -51,7 +51,9 @@ constexpr config_field kDecoderFields[] = {
      "configuration",
      nullptr},
     {"decoder_custom_args", settings, false, 0, 0, "",
-     "settings of the decoder (docs/decoding.md), and the probabilities of the errors of H_sparse", &kCustom},
+     "settings of the decoder (share/doc/cudaq-realtime/docs/decoding.md), and the probabilities of the errors of "
+     "H_sparse",
+     &kCustom},
     {"counter", choice, false, 0, 0, "sequence|any",
      "sequence: the counter of enqueue requests must ascend by 1 from one to the next, so that a lost one is detected. "
      "any: it is ignored",
