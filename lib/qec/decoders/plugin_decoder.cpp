@@ -83,7 +83,7 @@ std::string load(const std::string &path, loaded_plugin &plugin) {
   // RTLD_LOCAL: two plug-ins may have symbols of the same name. A path without / would be searched for by the loader.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   struct stat info {};
-  if (stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) // to open a FIFO could take for ever
+  if (stat(file.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) // to open a FIFO could take any time
     return "it is not a regular file";
   void *const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)

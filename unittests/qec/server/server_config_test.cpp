@@ -3,6 +3,9 @@
 #include "unittests/qec/server/server_test_support.h"
 #include "unittests/support/program_paths.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 namespace {
 
 using namespace cudaq::qec::realtime;
@@ -179,6 +182,32 @@ TEST(ServerConfig, RefusesYamlThatNoConfigurationNeeds) {
   EXPECT_NE(read_server_config(std::string(100000, '[')).text(), "");
   EXPECT_NE(read_server_config(std::string(40, '[') + std::string(40, ']')).text().find("inside each other"),
             std::string::npos);
+}
+
+TEST(ServerConfig, RefusesMoreDecodersOrMemoryThanAServerMayHave) {
+  std::string many = "decoders:\n";
+  for (int id = 0; id <= 16384; ++id)
+    many += "  - {id: " + std::to_string(id) + ", type: lookup, dem: 'error(0.1) D0 L0'}\n";
+  EXPECT_EQ(read_server_config(many).text(),
+            "line 16386, column 5: a list of more than 16384 maps; a server has at most so many decoders");
+  EXPECT_TRUE(read_server_config(many.substr(0, many.rfind("  - "))).ok());
+  const std::string error = error_of("    queue_length: 65536\n    measurements: 1048576\n    D_sparse: [0, -1]\n"
+                                     "    dem: 'error(0.1) D0 L0'\n");
+  EXPECT_NE(error.find("decoders[0] (id 1): the decoders up to this one need about 8"), std::string::npos) << error;
+  EXPECT_NE(error.find(" MiB, at most 4096 are accepted; give fewer decoders, a smaller queue_length, or smaller "),
+            std::string::npos)
+      << error;
+}
+
+TEST(ServerConfig, ReadsRegularFilesOnly) {
+  const std::string fifo = testing::TempDir() + "model_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  for (const std::string &path : {fifo, std::string("/dev/zero")}) {
+    EXPECT_NE(read_whole_file(path).text().find(path + ": it is not a regular file"), std::string::npos);
+    EXPECT_NE(error_of("    dem_file: " + path + "\n").find("it is not a regular file"), std::string::npos);
+  }
+  EXPECT_EQ(read_whole_file("/tmp").text(), "/tmp: Is a directory");
+  unlink(fifo.c_str());
 }
 
 } // namespace
