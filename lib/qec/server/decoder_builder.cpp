@@ -87,6 +87,12 @@ expected<std::string> name_with_settings(const decoder_config &c, const decoder_
   std::string name = type.name;
   char separator = name.find(':') == std::string::npos ? ':' : ',';
   for (const auto &[key, value] : c.settings) {
+    if (const foreign_setting *const foreign = find_foreign_setting(type.name, key); foreign != nullptr) {
+      if (foreign->accepted == "*" || (!value.empty() && is_one_of(foreign->accepted, value)))
+        continue;
+      return reason("decoder_custom_args." + key + ": \"" + value + "\" is not available for " + c.type + ": " +
+                    std::string(foreign->reason));
+    }
     if (key.find_first_of(",=:") != std::string::npos || value.find(',') != std::string::npos)
       return reason("decoder_custom_args." + key + ": \"" + value + "\": a setting has no comma, and " +
                     "its name no comma, colon or equals sign");
