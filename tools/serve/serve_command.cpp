@@ -32,6 +32,11 @@ void add_serve(CLI::App &program, chosen_command &chosen) {
   serve.add_option("--end-limit", o.end_limit_s, "seconds that the end waits for the requests that were accepted")
       ->capture_default_str()
       ->check(number_between(0, 1e9));
+  serve
+      .add_option("--decoder-threads", o.decoder_threads,
+                  "threads that the decoders share; 0: as many as cores, at least 8; never more than decoders")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 4096));
   add_wait_option(serve, o.wait, "how the threads of dispatcher and decoders wait");
   serve.add_option("--counters", o.counters, "Unix socket on which the live counters can be read")->type_name("PATH");
   serve

@@ -85,8 +85,11 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_function_table(cudaq_disp
                                                                       const cudaq_function_table_t *table);
 /* shutdown_flag: belongs to the library from this call to destroy: start clears it, stop sets it. The caller may set it
  * to end the loop. stats: one counter of processed requests (answered or dropped). It continues from the value that
- * start finds in it. No other dispatcher may use these words at the same time. CUDAQ_ERR_INVALID_ARG: a word is NULL or
- * not aligned to its size. */
+ * start finds in it. No other dispatcher may use these words at the same time: start refuses words that a running
+ * dispatcher of the same manager uses. Of another manager, or of another process, the library cannot know it, because
+ * the words are memory of the caller: then the stop of one dispatcher also ends the loop of the other, whose requests
+ * stay without answers until it is stopped and started again, and the counts of both are wrong.
+ * CUDAQ_ERR_INVALID_ARG: a word is NULL or not aligned to its size. */
 CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_control(cudaq_dispatcher_t *dispatcher,
                                                                volatile int *shutdown_flag, uint64_t *stats);
 
