@@ -24,6 +24,8 @@ const char *decode_status_text(decode_status status) noexcept {
     return "internal error of the decoder";
   case decode_status::not_supported:
     return "the decoder does not give what was asked for";
+  case decode_status::not_converged:
+    return "the decoder found no solution within its limits";
   }
   return "unknown decode status";
 }

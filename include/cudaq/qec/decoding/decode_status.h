@@ -29,6 +29,8 @@ enum class decode_status : std::int32_t {
   internal_error = 5,
   /// The decoder does not have what was asked for: it gives no edges.
   not_supported = 6,
+  /// The decoder found no solution within its limits, though there may be one (relay-bp).
+  not_converged = 7,
 };
 
 } // namespace cudaq::qec::realtime
