@@ -8,10 +8,10 @@
     venv/bin/python make_relay_bp_data.py --measure PREFIX SHOTS "pre_iter=80 num_sets=60 ..."
                                                               # error rate and time of a set of make_bp_osd_data.py
 
-The models and shots are those of make_bp_osd_data.py. A file NAME.relay has for each setting three lines. setting.K: the
-settings, as the decoder relay-bp reads them. iterations.K: those of each shot. columns.K: the correction of each shot,
-columns separated by commas, "-" if there is none; a shot without a solution ends in "!". The package gets the memory
-strengths that our decoder draws (relay_bp_options.h), in 64-bit arithmetic.
+The models and shots are those of make_bp_osd_data.py. A file NAME.relay.meta has for each setting three lines.
+setting.K: the settings, as the decoder relay-bp reads them. iterations.K: those of each shot. columns.K: the correction
+of each shot, columns separated by commas, "-" if there is none; a shot without a solution ends in "!". The package gets
+the memory strengths that our decoder draws (relay_bp_options.h), in 64-bit arithmetic.
 """
 
 import argparse
@@ -92,8 +92,9 @@ def measure(prefix, shots, setting):
         iterations += answer.iterations + answer.success
         wrong += not answer.success or bool((oracle.flips @ answer.decoding % 2 != observables).any())
     times = np.array(times) * 1e6
-    print(f"relay_bp 0.2.1: {wrong} of {len(truth)} wrong; {times.mean():.1f} us a shot, p99 {np.percentile(times, 99):.1f}, "
-          f"p99.9 {np.percentile(times, 99.9):.1f}; {times.sum() / iterations:.2f} us an iteration")
+    print(f"relay_bp 0.2.1: {wrong} of {len(truth)} wrong; {times.mean():.1f} us a shot, "
+          f"p99 {np.percentile(times, 99):.1f}, p99.9 {np.percentile(times, 99.9):.1f}; "
+          f"{times.sum() / iterations:.2f} us an iteration")
 
 
 def main():
@@ -105,7 +106,7 @@ def main():
         return measure(*args.measure)
     folder = pathlib.Path(__file__).parent
     for name in MODELS:
-        path, text = folder / f"{name}.relay", golden(folder, name)
+        path, text = folder / f"{name}.relay.meta", golden(folder, name)
         if not args.check:
             path.write_text(text)
         elif path.read_text() != text:

@@ -24,7 +24,7 @@ std::string text_of(std::span<const std::uint32_t> columns) {
 /// A set with the answers of relay_bp.
 struct relay_set : oracle_set {
   explicit relay_set(const std::string &name) : oracle_set(name), graph(graph_or_throw(dem_text)), syndrome(graph) {
-    std::istringstream lines(read_file(data_folder() / "bp_osd" / (name + ".relay")));
+    std::istringstream lines(read_file(data_folder() / "bp_osd" / (name + ".relay.meta")));
     for (std::string line; std::getline(lines, line);)
       values[line.substr(0, line.find('='))] = line.substr(line.find('=') + 1);
   }
@@ -49,7 +49,7 @@ TEST_P(RelayBp, GivesInDoublePrecisionTheIterationsAndCorrectionsOfTheReference)
       const bool found = solver.solve(set_.syndrome.bytes());
       std::uint64_t expected_iterations = 0;
       std::string expected;
-      ASSERT_TRUE(iterations >> expected_iterations >> std::ws && columns >> expected);
+      ASSERT_TRUE(iterations >> expected_iterations && columns >> expected);
       EXPECT_EQ(text_of(solver.correction()) + (found ? "" : "!"), expected);
       EXPECT_EQ(solver.iterations(), expected_iterations);
       without_solution += !found;

@@ -7,8 +7,8 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-/// Columns are sorted by their number of messages only within blocks of this size: neighbours in the model share checks,
-/// so a sweep works on messages that are in the first cache.
+/// Columns are sorted by their number of messages only within blocks of this size: neighbours in the model share
+/// checks, so a sweep works on messages that are in the first cache.
 constexpr std::uint32_t kBlock = 512;
 
 } // namespace

@@ -93,13 +93,13 @@ template <std::size_t Bytes, typename T>
       sum += answer;
     }
     std::memcpy(s.posterior + lane, &sum, sizeof sum);
-    values behind{};
+    values later{};
     for (std::uint32_t row = columns.rows; row-- > 0;) {
-      const values message = prefix[row] + behind;
+      const values message = prefix[row] + later;
 #pragma GCC unroll 8
       for (std::uint32_t k = 0; k < kWidth; ++k)
         messages[places[row * kLanes + k]] = message[k];
-      behind += answers[row];
+      later += answers[row];
     }
     const words decided = sum <= 0;
     std::uint64_t halves[Bytes / sizeof(std::uint64_t)], any = 0;

@@ -28,7 +28,7 @@ inline constexpr T kLargestMessage = static_cast<T>(sizeof(T) == sizeof(float) ?
 
 /// A check answers each of its messages with the product of the signs and the least magnitude of the others, times
 /// `scale`. A column takes the memory of its posterior into its prior, adds all answers (first to last), and sends each
-/// check the sum without that check's answer (the sum before it, plus the sum behind it, last to first).
+/// check the sum without that check's answer (the sum before it, plus the sum after it, last to first).
 ///
 /// The sums have one order for every instruction set, without fused multiplications: all variants give the same bits.
 template <typename T>

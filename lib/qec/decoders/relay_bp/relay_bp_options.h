@@ -17,7 +17,7 @@ struct relay_bp_options {
   double alpha_iteration_scaling_factor = 1;
   double gamma0 = 0.1;             ///< memory strength of all columns in leg 0
   std::uint32_t pre_iter = 80;     ///< the most iterations of leg 0
-  std::uint32_t num_sets = 60;     ///< the most legs after leg 0
+  std::uint32_t num_sets = 300;    ///< the most legs after leg 0
   std::uint32_t set_max_iter = 60; ///< the most iterations of each of them
   double gamma_lowest = -0.24;     ///< memory strengths of later legs are drawn from this interval
   double gamma_highest = 0.66;
