@@ -28,6 +28,13 @@ namespace cudaq::qec::realtime {
 /// Belief propagation and ordered statistics, for any model (bp_osd/bp_osd_options.h has the settings).
 [[nodiscard]] decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &settings);
 
+/// Relay belief propagation, for any model (relay_bp/relay_bp_options.h has the settings).
+[[nodiscard]] decoder_result make_relay_bp_decoder(std::string_view dem_text, decoder_settings &settings);
+
+/// Windows of a repeating model one after another, as a stream is decoded. Settings: inner (the decoder of a window),
+/// commit, buffer, rounds; all others are those of the inner decoder.
+[[nodiscard]] decoder_result make_sliding_window_decoder(std::string_view dem_text, decoder_settings &settings);
+
 /// A decoder of a plug-in (decoder_plugin.h). All settings are the plug-in's.
 [[nodiscard]] decoder_result make_plugin_decoder(const std::string &path, std::string_view dem_text,
                                                  const decoder_settings &settings);

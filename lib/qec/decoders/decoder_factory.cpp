@@ -17,6 +17,8 @@ constexpr std::array kDecoders{
     known_decoder{"pymatching-correlated", &make_correlated_decoder},
     known_decoder{"lookup", &make_lookup_decoder},
     known_decoder{"bp-osd", &make_bp_osd_decoder},
+    known_decoder{"relay-bp", &make_relay_bp_decoder},
+    known_decoder{"sliding-window", &make_sliding_window_decoder},
 };
 
 bool is_built(const known_decoder &one) { return !one.name.starts_with("pymatching") || pymatching_available(); }

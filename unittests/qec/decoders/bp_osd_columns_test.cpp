@@ -43,7 +43,7 @@ TEST(BpOsdColumns, CountErrorsLikelierThanNotAsPresent) {
 }
 
 TEST(BpOsdDecoder, IsUsedAsTheManualShows) {
-  const char *dem_text = "error(0.1) D0 D1 D2 L0\n"; // docs/bp_osd.md quotes the next lines
+  const char *dem_text = "error(0.1) D0 D1 D2 L0\n"; // docs/decoders/bp_osd.md quotes the next lines
   auto made = make_decoder("bp-osd:max_iterations=100,osd_order=0", dem_text);
   ASSERT_TRUE(made) << made.error;
   EXPECT_EQ(decode(*made.instance, {0, 1, 2}), (answer{decode_status::ok, bits(1, {0})}));

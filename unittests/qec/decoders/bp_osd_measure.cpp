@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Not a test: prints how often bp-osd needs ordered statistics on recorded shots, and its processor time with and
-// without them, for the tables of docs/bp_osd.md. No public interface says so: `cudaq-realtime decode` has the logical
-// error rate only.
+// without them, for the tables of docs/decoders/bp_osd.md. No public interface says so: `cudaq-realtime decode` has the
+// logical error rate only.
 //
 //   qec_bp_osd_measure PREFIX min_sum|product_sum MAX_ITERATIONS SCALING OSD_ORDER SHOTS
 //

@@ -2,9 +2,7 @@
 #include "lib/qec/decoders/bp_osd/bp_osd_decoder.h"
 
 #include "lib/qec/decoders/decoder_factories.h"
-#include "lib/qec/decoding/event_bits.h"
 
-#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -24,9 +22,7 @@ protected:
     const decode_status status = solver_.solve(events);
     if (status != decode_status::ok)
       return status;
-    flip_bits(solver_.graph().certain_observables, observables);
-    for (const std::uint32_t column : solver_.correction())
-      flip_bits(solver_.graph().observables_of(column), observables);
+    solver_.graph().flip_observables(solver_.correction(), observables);
     return status;
   }
 
@@ -37,38 +33,22 @@ private:
 } // namespace
 
 bp_osd::bp_osd(tanner_graph graph, const bp_osd_options &options)
-    : graph_(std::move(graph)), propagation_(graph_, options), statistics_(graph_, options.osd_order),
-      syndrome_(graph_.num_checks), syndrome_bits_(statistics_.words()) {}
-
-bool bp_osd::take_syndrome(std::span<const std::uint64_t> events) noexcept {
-  std::fill(syndrome_.begin(), syndrome_.end(), std::uint8_t{0});
-  for (const std::uint32_t check : graph_.certain_checks)
-    syndrome_[check] ^= 1;
-  for (const std::uint64_t event : events) {
-    const std::uint32_t check = graph_.check_of[event];
-    if (check == kNoCheck)
-      return false;
-    syndrome_[check] ^= 1;
-  }
-  std::fill(syndrome_bits_.begin(), syndrome_bits_.end(), std::uint64_t{0});
-  for (std::size_t check = 0; check < syndrome_.size(); ++check)
-    syndrome_bits_[check / 64] |= std::uint64_t{syndrome_[check]} << (check % 64);
-  return statistics_.has_solution(syndrome_bits_);
-}
+    : graph_(std::move(graph)), syndrome_(graph_), propagation_(graph_, options),
+      statistics_(graph_, syndrome_.rank(), options.osd_order) {}
 
 decode_status bp_osd::solve(std::span<const std::uint64_t> events) noexcept {
   correction_ = {};
   iterations_ = 0;
   used_ordered_statistics_ = false;
-  if (!take_syndrome(events))
+  if (!syndrome_.take(events))
     return decode_status::no_solution;
   // No probability is above 1/2, so the likeliest set without events is the empty one.
-  if (std::ranges::all_of(syndrome_bits_, [](std::uint64_t word) { return word == 0; }))
+  if (syndrome_.is_zero())
     return decode_status::ok;
-  const bool converged = propagation_.run(syndrome_);
+  const bool converged = propagation_.run(syndrome_.bytes());
   iterations_ = propagation_.iterations();
   used_ordered_statistics_ = !converged;
-  correction_ = converged ? propagation_.decision() : statistics_.solve(syndrome_bits_, propagation_.score());
+  correction_ = converged ? propagation_.decision() : statistics_.solve(syndrome_.words(), propagation_.score());
   return decode_status::ok;
 }
 
@@ -84,10 +64,7 @@ decoder_result make_bp_osd_decoder(std::string_view dem_text, decoder_settings &
     options.osd_order = static_cast<std::uint32_t>(settings.number("osd_order", options.osd_order, 0, kMaxOsdOrder));
     if (const std::string error = settings.error(); !error.empty())
       return failed(error);
-    const auto model = parse_dem(dem_text);
-    if (model.failed())
-      return failed(model.text());
-    auto graph = tanner_graph::from_dem(*model);
+    auto graph = tanner_graph::from_text(dem_text);
     if (graph.failed())
       return failed(graph.text());
     return {std::make_unique<bp_osd_decoder>(std::move(*graph), options), {}};

@@ -4,13 +4,13 @@
 #include "cudaq/qec/decoding/decode_status.h"
 #include "lib/qec/decoders/bp_osd/belief_propagation.h"
 #include "lib/qec/decoders/bp_osd/bp_osd_options.h"
+#include "lib/qec/decoders/bp_osd/graph_syndrome.h"
 #include "lib/qec/decoders/bp_osd/ordered_statistics.h"
 #include "lib/qec/decoders/bp_osd/tanner_graph.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace cudaq::qec::realtime {
 
@@ -42,13 +42,10 @@ public:
   bool used_ordered_statistics() const noexcept { return used_ordered_statistics_; }
 
 private:
-  bool take_syndrome(std::span<const std::uint64_t> events) noexcept;
-
   const tanner_graph graph_;
+  graph_syndrome syndrome_;
   belief_propagation propagation_;
   ordered_statistics statistics_;
-  std::vector<std::uint8_t> syndrome_; ///< 0 or 1 for each check
-  std::vector<std::uint64_t> syndrome_bits_;
   std::span<const std::uint32_t> correction_;
   std::uint32_t iterations_ = 0;
   bool used_ordered_statistics_ = false;
