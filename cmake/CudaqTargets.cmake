@@ -66,6 +66,7 @@ if(CUDAQ_SANITIZER)
   add_compile_options(${_sanitize} ${CUDAQ_QUICK_LEVEL} -g1 -fno-omit-frame-pointer)
   add_link_options(${_sanitize})
 endif()
+include(CudaqHardening)
 
 # The public headers include cuda_runtime_api.h, and the library uses libcu++. Both are headers of the toolkit. The CUDA
 # runtime is linked statically: the library also loads on a machine without a driver.
