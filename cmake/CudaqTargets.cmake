@@ -115,11 +115,14 @@ endif()
 mark_as_advanced(CUDAQ_NVCC CUDAQ_CUDA_INCLUDE_DIR CUDAQ_CCCL_INCLUDE_DIR CUDAQ_CUDART_STATIC
                  CUDAQ_VULKAN_INCLUDE_DIR)
 
-option(CUDAQ_WARNINGS_AS_ERRORS "A warning in the project's own code stops the build" ${PROJECT_IS_TOP_LEVEL})
+# Only the presets switch this on: other compilers, and other build types, have other warnings.
+option(CUDAQ_WARNINGS_AS_ERRORS "A warning in the project's own code stops the build" OFF)
+if(CUDAQ_WARNINGS_AS_ERRORS)
+  set(CMAKE_COMPILE_WARNING_AS_ERROR ON)
+endif()
 add_library(cudaq-options INTERFACE)
 target_compile_options(cudaq-options INTERFACE
-  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion
-  $<$<BOOL:${CUDAQ_WARNINGS_AS_ERRORS}>:-Werror>>)
+  $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion>)
 target_include_directories(cudaq-options INTERFACE "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}")
 target_include_directories(cudaq-options SYSTEM INTERFACE "${CUDAQ_CUDA_INCLUDE_DIR}" "${CUDAQ_CCCL_INCLUDE_DIR}")
 
