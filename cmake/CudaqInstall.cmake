@@ -61,6 +61,10 @@ install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config.cmake"
               "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config-version.cmake" DESTINATION "${_package_dir}")
 
 file(RELATIVE_PATH CUDAQ_PC_PREFIX "/x/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/x")
+set(CUDAQ_PC_CUDA_INCLUDE_DIR "${CUDAQ_CUDA_INCLUDE_DIR}")
+if(CUDAQ_CUDA_INCLUDE_DIR STREQUAL "${CUDAQ_CUDA_PACKAGES}/include") # only for this build: not named to others
+  set(CUDAQ_PC_CUDA_INCLUDE_DIR /usr/local/cuda/include)
+endif()
 configure_file(cmake/cudaq-realtime.pc.in cudaq-realtime.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 # Each other library that programs link: its target has the name of the library and of its .pc file.
