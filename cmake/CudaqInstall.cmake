@@ -54,7 +54,8 @@ if(TARGET cudaq-realtime-dispatch)
   get_target_property(CUDAQ_ARCHIVE_ARCHITECTURES cudaq-realtime-dispatch CUDA_ARCHITECTURES)
 endif()
 configure_package_config_file(cmake/cudaq-realtime-config.cmake.in cudaq-realtime-config.cmake
-                              INSTALL_DESTINATION "${_package_dir}" NO_SET_AND_CHECK_MACRO)
+                              INSTALL_DESTINATION "${_package_dir}" PATH_VARS CMAKE_INSTALL_INCLUDEDIR
+                              NO_SET_AND_CHECK_MACRO)
 # Like the soname: within a major version, a released name keeps its meaning and layout.
 write_basic_package_version_file(cudaq-realtime-config-version.cmake COMPATIBILITY SameMajorVersion)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/cudaq-realtime-config.cmake"
