@@ -5,6 +5,7 @@
 # compiler does not find the header, because it does not search the system folders that have it. Checks that.
 hide_header() {
   local header=$1 scratch=$2 folder language=c
+  unset CPATH # its folders are searched in any case
   shift 2
   hiding=(-nostdinc)
   [[ " $* " == *" c++ "* ]] && hiding+=(-nostdinc++) && language=c++

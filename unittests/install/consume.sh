@@ -70,6 +70,22 @@ case $way in
       grep -F -e "$text" <<<"$all" >/dev/null || { echo "not said: $text" && exit 1; }
     done
     ;;
+  CmakeExistingNames) # its targets and its variable; of those that are not here, CMake says why
+    cmake_project ExistingNames "-DLINKED=cudaq-realtime;cudaq-realtime-host-dispatch"
+    cmake --build "$scratch"
+    "$scratch/consumer"
+    if cmake_project ExistingNames "-DLINKED=cudaq-realtime-dispatch;cudaq-realtime-udp-transport" \
+      >"$scratch.log" 2>&1; then
+      echo "CMake linked targets that this package does not have"
+      exit 1
+    fi
+    cat "$scratch.log"
+    all=$(tr -s ' \n' ' ' <"$scratch.log")
+    for text in 'No cudaq::cudaq-realtime-dispatch here: ' \
+      'No cudaq::cudaq-realtime-udp-transport here: the provider udp is opened by its name'; do
+      grep -F -e "$text" <<<"$all" >/dev/null || { echo "not said: $text" && exit 1; }
+    done
+    ;;
   CmakeWantsOtherVersion)
     if cmake_project CmakeC -DWANTED_VERSION=99.0 >"$scratch.log" 2>&1; then
       echo "find_package accepted this version for a consumer that needs version 99.0"

@@ -100,6 +100,8 @@ TEST(ServerConfig, NamesTheFieldTheValueAndWhatIsAccepted) {
       {"    H_sparse: [0, -2]\n",
        "line 4, column 19: decoders[0].H_sparse[1]: \"-2\" is not a whole number from -1 to 16777216"},
       {"    counter: off\n", "line 4, column 14: decoders[0].counter: \"off\" is not sequence or any"},
+      {"    counter: sequence|any\n",
+       "line 4, column 14: decoders[0].counter: \"sequence|any\" is not sequence or any"},
       {"    decoder_custom_args: {error_rate: 0.7}\n",
        "line 4, column 39: decoders[0].decoder_custom_args.error_rate: \"0.7\" is not a number from 0 to 0.5"},
       {"    decoder_custom_args: {osd_order: [1]}\n",
