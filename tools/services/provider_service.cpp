@@ -44,8 +44,8 @@ static std::string endpoint_words_except(const std::string &endpoint, const std:
   return found;
 }
 
-/// Our own providers ignore options that they do not know, as those of the existing system do. Here a mistyped option is
-/// refused.
+/// Providers of this project ignore options that they do not know, as those of the existing system do. Here a mistyped
+/// option is refused.
 static bool has_strict_options(const std::string &library) {
   for (const char *const name : {"udp", "roce", "shm", "ucx", "cpu-roce", "gpu-roce"})
     if (library.ends_with(fmt::format("libcudaq-realtime-bridge-{}.so", name)))

@@ -5,6 +5,7 @@
  *   name                                  specification (default)   with CUDAQ_REALTIME_UPSTREAM_INTERFACE
  *   cudaq_create_dispatch_graph_regular   16 arguments, ..._spec    17 arguments, ..._upstream
  *   cudaq_dispatcher_set_unified_launch   launcher with 6, ..._spec launcher with 7 arguments, ..._upstream
+ *   cudaq_dispatcher_set_mailbox          RX slots, ..._spec        IO contexts, ..._upstream
  *   cudaq_host_dispatcher_loop            8 arguments, ..._spec     one context, ..._upstream
  *   cudaq_launch_unified_dispatch_device  not declared              7 arguments, ..._upstream
  *
@@ -83,6 +84,17 @@ void cudaq_launch_unified_dispatch_device_upstream(void *transport_ctx, size_t t
                                                    cudaq_function_entry_t *function_table, size_t func_count,
                                                    volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream);
 
+/* ---------------------------------------------------------------- mailbox -- */
+
+/* cudaq_dispatcher_set_mailbox_spec for graphs that expect a GraphIOContext. If RX and TX slots are separate, each
+ * worker that is made from a GRAPH_LAUNCH entry of the table has a context of the library. Before a launch its word of
+ * the mailbox gets the context's device address. The graph writes its response and sets the flag that the context
+ * names. On a ring in place, and for workers of cudaq_dispatcher_set_host_workers, it is as with the other form.
+ *
+ * Views of the device that the ring lacks are looked up: its arrays are then in mapped memory. */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox_upstream(cudaq_dispatcher_t *dispatcher,
+                                                                        void **h_mailbox_bank);
+
 /* -------------------------------------------------------------- host loop -- */
 
 /* One graph on one stream, serving one function id and routing key. The hooks are those of cudaq_host_worker_t. */
@@ -100,8 +112,9 @@ typedef struct cudaq_host_dispatch_worker_t {
 /* Everything that the loop uses. It belongs to the caller and must stay until the loop has returned. Words to
  * which a void pointer leads are those of system-scope atomics (cuda::std::atomic or std::atomic). */
 typedef struct cudaq_host_dispatch_loop_ctx_t {
+  /* Host views. rx_stride_sz 0: config.slot_size. For workers: views of the device that are NULL are looked up. */
   cudaq_ringbuffer_t ringbuffer;
-  cudaq_dispatcher_config_t config; /* dispatch_path is not read: the loop runs on the host */
+  cudaq_dispatcher_config_t config; /* dispatch_path and kernel_type are not read: the loop runs on the host */
   cudaq_function_table_t function_table;
   const cudaq_host_dispatch_worker_t *workers;
   size_t num_workers;
@@ -131,6 +144,8 @@ CUDAQ_REALTIME_API void cudaq_host_dispatcher_loop_upstream(const cudaq_host_dis
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_upstream");
+cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank)
+    CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_mailbox_upstream");
 void cudaq_host_dispatcher_loop(const cudaq_host_dispatch_loop_ctx_t *ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_host_dispatcher_loop_upstream");
 void cudaq_launch_unified_dispatch_device(void *transport_ctx, size_t tx_stride_sz,
@@ -147,6 +162,8 @@ void cudaq_launch_unified_dispatch_device(void *transport_ctx, size_t tx_stride_
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx)
     CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_unified_launch_spec");
+cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank)
+    CUDAQ_REALTIME_BOUND_TO("cudaq_dispatcher_set_mailbox_spec");
 #endif /* cudaq_host_dispatcher_loop of the specification: host_dispatcher.h */
 
 #ifdef __cplusplus
