@@ -10,6 +10,7 @@ namespace cudaq::realtime::test {
 namespace {
 
 static_assert(std::is_same_v<cudaq_unified_launch_fn_t, cudaq_unified_launch_upstream_fn_t>);
+static_assert(CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH == 0x12A6E5);
 static_assert(std::is_same_v<decltype(cudaq_create_dispatch_graph_regular),
                              decltype(cudaq_create_dispatch_graph_regular_upstream)>);
 

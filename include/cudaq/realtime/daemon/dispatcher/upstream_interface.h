@@ -39,8 +39,13 @@ extern "C" {
 /* ------------------------------------------------ graph of the scheduler -- */
 
 #if defined(CUDAQ_REALTIME_HAS_CUDA_HEADER)
-/* cudaq_create_dispatch_graph_regular_spec, and a graph that a DEVICE_CALL handler triggers. This library has no such
- * graph: triggered_graph_exec is NULL, otherwise the call returns cudaErrorNotSupported. */
+/* cudaq_create_dispatch_graph_regular_spec, and a graph that DEVICE_CALL handlers trigger; triggered_graph_exec may be
+ * NULL. When a handler returns CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH, its request is answered with status 0 and with the
+ * handler's result. Then the graph is launched, and after that the next request is served. The graph is instantiated
+ * with cudaGraphInstantiateFlagDeviceLaunch and uploaded; only the scheduler may launch it. Nothing waits for its end,
+ * except a stop. While an earlier launch of it still runs, the next launch waits, at most 1 s, and with it the requests
+ * after that. A launch that fails has no effect on the answer, which is sent already: cudaq_dispatch_get_trigger_debug.
+ * With a triggered graph num_blocks is 0 or 1, otherwise the call returns cudaErrorInvalidValue. */
 cudaError_t cudaq_create_dispatch_graph_regular_upstream(
     volatile uint64_t *rx_flags, volatile uint64_t *tx_flags, uint8_t *rx_data, uint8_t *tx_data, size_t rx_stride_sz,
     size_t tx_stride_sz, cudaq_function_entry_t *function_table, size_t func_count, void *graph_io_ctx,
@@ -65,7 +70,15 @@ cudaError_t cudaq_create_dispatch_graph_regular(volatile uint64_t *rx_flags, vol
                                                 cudaq_dispatch_graph_context **out_context)
     CUDAQ_REALTIME_BOUND_TO("cudaq_create_dispatch_graph_regular_spec");
 #endif
+/* Of the scheduler with a triggered graph that was created last, also after its end: the cudaError_t of the last launch
+ * of that graph, the number of its launches, and how often a scheduler has launched itself again. Each pointer may be
+ * NULL. Without such a scheduler all are 0. Any thread; waits for a copy from the device. */
+cudaError_t cudaq_dispatch_get_trigger_debug(int *trigger_rc, unsigned long long *trigger_fires,
+                                             unsigned long long *tail_relaunches);
 #endif /* CUDAQ_REALTIME_HAS_CUDA_HEADER */
+
+/* What a DEVICE_CALL handler returns to trigger the graph. Without a triggered graph it is a status like others. */
+#define CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH 0x12A6E5
 
 /* --------------------------------------------------------- unified launch -- */
 
@@ -152,12 +165,6 @@ void cudaq_launch_unified_dispatch_device(void *transport_ctx, size_t tx_stride_
                                           cudaq_function_entry_t *function_table, size_t func_count,
                                           volatile int *shutdown_flag, uint64_t *stats, cudaStream_t stream)
     CUDAQ_REALTIME_BOUND_TO("cudaq_launch_unified_dispatch_device_upstream");
-
-/* Absent: a file that uses one of these names does not compile, and the compiler's message has this text. */
-#define CUDAQ_DISPATCH_STATUS_TRIGGER_GRAPH                                                                            \
-  cudaq_realtime_has_no_triggered_graphs_use_a_GRAPH_LAUNCH_entry_see_docs_migration_md
-#define cudaq_dispatch_get_trigger_debug                                                                               \
-  cudaq_realtime_has_no_triggered_graphs_use_a_GRAPH_LAUNCH_entry_see_docs_migration_md
 #else
 cudaq_status_t cudaq_dispatcher_set_unified_launch(cudaq_dispatcher_t *dispatcher, cudaq_unified_launch_fn_t launch_fn,
                                                    void *transport_ctx)
