@@ -73,7 +73,7 @@ void add_emulate_fpga(CLI::App &program, chosen_command &chosen) {
   CLI::App &emulate = *program.add_subcommand("emulate", "an FPGA in software, which a host programs by its registers");
   emulate.footer(kEmulateFooter);
   add_choice(emulate, "--transport", o.transport, "how windows reach the server", {"roce", "udp"});
-  emulate.add_option("--control-port", o.control_port, "UDP port of the registers; 0: any free one")
+  emulate.add_option("--control-port,--port", o.control_port, "UDP port of the registers; 0: any free one")
       ->capture_default_str()
       ->check(CLI::Range(0, 65535));
   add_register_address_options(emulate, o.vp_address, o.hif_address);
@@ -95,7 +95,7 @@ void add_playback(CLI::App &program, chosen_command &chosen) {
   CLI::App &playback =
       *program.add_subcommand("playback", "programs the player of an FPGA by its registers, and checks the answers");
   playback.footer(kPlaybackFooter);
-  playback.add_option("--hsb-ip", o.hsb_ip, "IP address of the FPGA")->capture_default_str();
+  playback.add_option("--hsb-ip,--hololink,--control-ip", o.hsb_ip, "IP address of the FPGA")->capture_default_str();
   playback.add_option("--control-port", o.control_port, "UDP port of the FPGA's registers")
       ->capture_default_str()
       ->check(CLI::Range(1, 65535));

@@ -83,6 +83,13 @@ protected:
 };
 
 /// Programs for sensor bridges wait for these lines.
+TEST_F(ServeOver, RefusesAnOptionThatTheTransportDoesNotHave) {
+  const program_result r = run_program("serve --config '" + yaml().string() + "' --transport '" + CUDAQ_UDP_PROVIDER +
+                                       "' -- --port=0 --slots=64");
+  EXPECT_EQ(r.exit_code, 2) << r.err;
+  EXPECT_TRUE(contains(r.err, "'--slots=64': the udp provider has no such option")) << r.err;
+}
+
 TEST_F(ServeOver, ReportsTheNumbersOfItsQueuePair) {
   const std::vector<std::vector<std::string>> servers = {
       {"roce", "0x11", "0x1234", "--port=0", "--peer-port=0"},

@@ -169,8 +169,10 @@ CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_dump_state(const cudaq_dispat
 /* One word per worker, in mapped memory of the caller. Before a launch the library stores there, for graphs and hooks
  * to read, the device address of the request's slot, or that of the worker's io_ctx (options.mailbox_content). Like
  * io_ctx, the word is written for one launch at a time and keeps its value until the worker's next launch. NULL: no
- * mailbox. CUDAQ_ERR_STATE while running. */
-CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox(cudaq_dispatcher_t *dispatcher, void **h_mailbox_bank);
+ * mailbox. CUDAQ_ERR_STATE while running. The last call of this function or of its other form counts
+ * (upstream_interface.h). */
+CUDAQ_REALTIME_API cudaq_status_t cudaq_dispatcher_set_mailbox_spec(cudaq_dispatcher_t *dispatcher,
+                                                                    void **h_mailbox_bank);
 /* Gives a CALLER_PUBLISHES worker back. From any thread, but not at the same time as start. The worker's request may be
  * completed before or after, by cudaq_host_complete_deferred with the job of cudaq_host_worker_job. With markers, a
  * caller that has set the tx flag itself before this call need not complete the request. CUDAQ_ERR_STATE: the worker is
