@@ -16,8 +16,8 @@
 namespace cudaq::qec::realtime {
 namespace {
 
-/// The repetitions of the model in which the distance of the code is looked for.
-constexpr std::uint64_t kForDistance = 3;
+/// The repetitions of the model that is searched for the distance of the code, and for what no window can take.
+constexpr std::uint64_t kFewRepetitions = 3;
 
 /// One window with its decoder.
 struct window {
@@ -91,7 +91,9 @@ private:
   }
 
   window_model text_of(window_rounds rounds, std::uint64_t repetitions) const {
-    const auto unrolled = model_.unrolled(repetitions);
+    auto unrolled = model_.unrolled(repetitions);
+    if (unrolled.ok() && form_ == error_form::components)
+      unrolled = place_observables(std::move(*unrolled));
     if (unrolled.failed())
       throw stream_error("a window of " + std::to_string(rounds.end - rounds.begin) + " rounds: " + unrolled.text());
     return make_window_model(*unrolled, model_.rounds(repetitions), rounds, form_);
@@ -116,8 +118,7 @@ private:
     };
     for (steady_ = 0;; ++steady_) {
       if (steady_ > most)
-        throw stream_error(
-            "the repetitions of the loop are not alike: errors of the head name detectors far after it");
+        throw stream_error("the repetitions of the loop are not alike: errors of the head name detectors far after it");
       const window_rounds here = rounds_of(steady_), there = later(here);
       if (here.begin >= head() &&
           text_of(here, repetitions_for(there.end)).text == text_of(there, repetitions_for(there.end)).text)
@@ -327,11 +328,16 @@ stream_result made_or_throw(std::string_view dem_text, const stream_options &opt
   auto model = repeating_model::parse(dem_text, *rule);
   if (model.failed())
     throw stream_error(model.text());
+  const auto short_model = model->unrolled(kFewRepetitions);
+  if (short_model.failed())
+    throw stream_error(short_model.text());
+  for (const dem_component &c : short_model->components)
+    if (c.detectors == 0 && c.probability > 0.5)
+      throw stream_error("line " + std::to_string(c.line) +
+                         ": a component without detectors and a probability above 1/2 flips observables in every "
+                         "repetition; no window can take it");
   std::uint64_t distance = 0;
   if (options.commit == 0 || options.buffer == 0) {
-    const auto short_model = model->unrolled(kForDistance);
-    if (short_model.failed())
-      throw stream_error(short_model.text());
     distance = code_distance(*short_model);
     if (distance == 0)
       throw stream_error("the distance of the code is not known (no error chain of at most two detectors an error "

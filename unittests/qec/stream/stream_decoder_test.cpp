@@ -173,8 +173,28 @@ TEST_F(Stream, RefusesWindowsThatCannotBeRightWithAText) {
   EXPECT_NE(refused(text, {.decoder = "none"}).find("unknown decoder"), std::string::npos);
   EXPECT_NE(refused(text, {.rounds = "x"}).find("index:N"), std::string::npos);
   EXPECT_NE(refused("error(0.1) D0 L0", {}).find("no loop"), std::string::npos);
+  EXPECT_NE(refused(text + "error(0.7) L0\n", {.decoder = "pymatching"}).find("no window can take it"),
+            std::string::npos);
   EXPECT_NE(refused("repeat 3 {\ndetector(0) D0\nerror(0.1) D0\nshift_detectors(1) 1\n}\n", {}).find("give commit"),
             std::string::npos);
+}
+
+TEST_F(Stream, AnObservableWithoutDetectorsBelongsToItsError) {
+  std::string joined = repetition_dem(3, 0.01, 1, 6), apart = joined;
+  for (std::size_t at = 0; (at = apart.find(" D0 L0", at)) != std::string::npos; at += 8)
+    apart.replace(at, 6, " D0 ^ L0");
+  ASSERT_NE(joined, apart);
+  const auto whole = *parse_dem(joined);
+  const auto a = stream_or_throw(joined, kSmall), b = stream_or_throw(apart, kSmall);
+  component_sampler errors(whole, 3);
+  for (int k = 0; k < 100; ++k) {
+    const auto shot = errors.next();
+    a->reset();
+    b->reset();
+    ASSERT_EQ(run(*a, shot.events, whole.num_detectors), decode_status::ok);
+    ASSERT_EQ(run(*b, shot.events, whole.num_detectors), decode_status::ok);
+    ASSERT_EQ(flips_of(*a), flips_of(*b));
+  }
 }
 
 TEST_F(Stream, TakesTheDistanceOfTheCodeForItsWindows) {
