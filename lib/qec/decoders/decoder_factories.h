@@ -15,6 +15,10 @@ namespace cudaq::qec::realtime {
 /// the decoder itself, and a plug-in only when it is loaded.
 [[nodiscard]] expected<> check_decoder_name(std::string_view name);
 
+/// Why make_decoder("auto") did not make its first choice; "" if it did, or if `name` is not auto. made: the name() of
+/// the decoder that it made.
+[[nodiscard]] std::string auto_reason(std::string_view name, std::string_view made, std::string_view dem_text);
+
 /// Minimum-weight perfect matching, for any graph-like model. The instance is warmed up: its first decode is as fast
 /// as the later ones. Setting edges=1: it gives edges.
 [[nodiscard]] decoder_result make_pymatching_decoder(std::string_view dem_text, decoder_settings &settings);

@@ -191,7 +191,9 @@ decoder_result make_with(std::string_view dem_text, const char *name, matching_o
   try {
     if (const std::string error = settings.error(); !error.empty())
       return failed(error);
-    const auto parsed = parse_dem(dem_text);
+    auto parsed = parse_dem(dem_text);
+    if (parsed.ok())
+      parsed = place_observables(std::move(*parsed));
     if (parsed.failed())
       return failed(parsed.text());
     if (expected<> result = options.correlated ? check_correlated_graph(*parsed) : check_matching_graph(*parsed);
