@@ -257,6 +257,8 @@ TEST(PredecodedDecoder, IsAPredecoderAndADecoderInOne) {
   ASSERT_EQ(alone->decode_batch(set.shots, set.detections, expected), decode_status::ok);
   ASSERT_EQ(both->decode_batch(set.shots, set.detections, out), decode_status::ok);
   EXPECT_EQ(out, expected);
+  if (!pymatching_available())
+    return;
   const auto local = make_or_throw("auto:predecoder=local", set.dem_text);
   ASSERT_EQ(local->decode_batch(set.shots, set.detections, out), decode_status::ok);
   std::size_t different = 0;

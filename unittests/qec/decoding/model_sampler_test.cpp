@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/qec/decoding/predecoding/model_sampler.h"
+#include "lib/qec/decoding/model_sampler.h"
 
 #include <gtest/gtest.h>
 
