@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <ranges>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -38,7 +39,32 @@ private:
 
 bp_osd::bp_osd(tanner_graph graph, const bp_osd_options &options)
     : graph_(std::move(graph)), propagation_(graph_, options), statistics_(graph_, options.osd_order),
-      syndrome_(graph_.num_checks), syndrome_bits_(statistics_.words()) {}
+      syndrome_(graph_.num_checks), syndrome_bits_(statistics_.words()) {
+  fired_.reserve(graph_.num_checks);
+}
+
+double bp_osd::weight_of(std::span<const std::uint32_t> columns) const noexcept {
+  double sum = 0;
+  for (const std::uint32_t column : columns)
+    sum += log_odds(graph_.probability[column]);
+  return sum;
+}
+
+// On small codes belief propagation can converge to several errors where one has the same syndrome and less weight. The
+// columns of a graph are in the order of their checks, so a binary search finds the one.
+void bp_osd::prefer_single_error() noexcept {
+  const auto [first, last] = std::ranges::equal_range(
+      std::views::iota(std::uint32_t{0}, graph_.num_columns()), std::span<const std::uint32_t>(fired_),
+      [](const auto &a, const auto &b) { return std::ranges::lexicographical_compare(a, b); },
+      [this](std::uint32_t column) { return graph_.checks_of(column); });
+  if (first == last)
+    return;
+  single_error_ = *std::max_element(
+      first, last, [this](std::uint32_t a, std::uint32_t b) { return graph_.probability[a] < graph_.probability[b]; });
+  const std::span<const std::uint32_t> one(&single_error_, 1);
+  if (weight_of(one) < weight_of(correction_))
+    correction_ = one;
+}
 
 bool bp_osd::take_syndrome(std::span<const std::uint64_t> events) noexcept {
   std::fill(syndrome_.begin(), syndrome_.end(), std::uint8_t{0});
@@ -51,8 +77,12 @@ bool bp_osd::take_syndrome(std::span<const std::uint64_t> events) noexcept {
     syndrome_[check] ^= 1;
   }
   std::fill(syndrome_bits_.begin(), syndrome_bits_.end(), std::uint64_t{0});
-  for (std::size_t check = 0; check < syndrome_.size(); ++check)
-    syndrome_bits_[check / 64] |= std::uint64_t{syndrome_[check]} << (check % 64);
+  fired_.clear();
+  for (std::uint32_t check = 0; check < syndrome_.size(); ++check)
+    if (syndrome_[check] != 0) {
+      syndrome_bits_[check / 64] |= std::uint64_t{1} << (check % 64);
+      fired_.push_back(check);
+    }
   return statistics_.has_solution(syndrome_bits_);
 }
 
@@ -69,6 +99,8 @@ decode_status bp_osd::solve(std::span<const std::uint64_t> events) noexcept {
   iterations_ = propagation_.iterations();
   used_ordered_statistics_ = !converged;
   correction_ = converged ? propagation_.decision() : statistics_.solve(syndrome_bits_, propagation_.score());
+  if (converged)
+    prefer_single_error();
   return decode_status::ok;
 }
 
