@@ -3,7 +3,9 @@
 
 #include "lib/qec/decoders/decoder_factories.h"
 
+#include <algorithm>
 #include <exception>
+#include <ranges>
 #include <utility>
 
 namespace cudaq::qec::realtime {
@@ -36,6 +38,29 @@ bp_osd::bp_osd(tanner_graph graph, const bp_osd_options &options)
     : graph_(std::move(graph)), syndrome_(graph_), propagation_(graph_, options),
       statistics_(graph_, syndrome_.rank(), options.osd_order) {}
 
+double bp_osd::weight_of(std::span<const std::uint32_t> columns) const noexcept {
+  double sum = 0;
+  for (const std::uint32_t column : columns)
+    sum += log_odds(graph_.probability[column]);
+  return sum;
+}
+
+// On small codes belief propagation can converge to several errors where one has the same syndrome and less weight. The
+// columns of a graph are in the order of their checks, so a binary search finds the one.
+void bp_osd::prefer_single_error() noexcept {
+  const auto [first, last] = std::ranges::equal_range(
+      std::views::iota(std::uint32_t{0}, graph_.num_columns()), syndrome_.checks(),
+      [](const auto &a, const auto &b) { return std::ranges::lexicographical_compare(a, b); },
+      [this](std::uint32_t column) { return graph_.checks_of(column); });
+  if (first == last)
+    return;
+  single_error_ = *std::max_element(
+      first, last, [this](std::uint32_t a, std::uint32_t b) { return graph_.probability[a] < graph_.probability[b]; });
+  const std::span<const std::uint32_t> one(&single_error_, 1);
+  if (weight_of(one) < weight_of(correction_))
+    correction_ = one;
+}
+
 decode_status bp_osd::solve(std::span<const std::uint64_t> events) noexcept {
   correction_ = {};
   iterations_ = 0;
@@ -43,12 +68,14 @@ decode_status bp_osd::solve(std::span<const std::uint64_t> events) noexcept {
   if (!syndrome_.take(events))
     return decode_status::no_solution;
   // No probability is above 1/2, so the likeliest set without events is the empty one.
-  if (syndrome_.is_zero())
+  if (syndrome_.checks().empty())
     return decode_status::ok;
   const bool converged = propagation_.run(syndrome_.bytes());
   iterations_ = propagation_.iterations();
   used_ordered_statistics_ = !converged;
   correction_ = converged ? propagation_.decision() : statistics_.solve(syndrome_.words(), propagation_.score());
+  if (converged)
+    prefer_single_error();
   return decode_status::ok;
 }
 

@@ -16,6 +16,7 @@ graph_syndrome::graph_syndrome(const tanner_graph &graph) : graph_(graph), bytes
     elimination.add(column, graph.checks_of(column));
   rank_ = elimination.rank();
   parity_rows_ = elimination.parity_rows();
+  checks_.reserve(graph.num_checks);
 }
 
 bool graph_syndrome::take(std::span<const std::uint64_t> events) noexcept {
@@ -29,8 +30,12 @@ bool graph_syndrome::take(std::span<const std::uint64_t> events) noexcept {
     bytes_[check] ^= 1;
   }
   std::ranges::fill(words_, std::uint64_t{0});
-  for (std::size_t check = 0; check < bytes_.size(); ++check)
-    words_[check / 64] |= std::uint64_t{bytes_[check]} << (check % 64);
+  checks_.clear();
+  for (std::uint32_t check = 0; check < bytes_.size(); ++check)
+    if (bytes_[check] != 0) {
+      words_[check / 64] |= std::uint64_t{1} << (check % 64);
+      checks_.push_back(check);
+    }
   for (std::size_t row = 0; row < parity_rows_.size(); row += words_.size()) {
     std::uint64_t parity = 0;
     for (std::size_t k = 0; k < words_.size(); ++k)
@@ -39,10 +44,6 @@ bool graph_syndrome::take(std::span<const std::uint64_t> events) noexcept {
       return false;
   }
   return true;
-}
-
-bool graph_syndrome::is_zero() const noexcept {
-  return std::ranges::all_of(words_, [](std::uint64_t word) { return word == 0; });
 }
 
 } // namespace cudaq::qec::realtime

@@ -22,7 +22,8 @@ public:
   [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept { return bytes_; }
   /// Bit c % 64 of word c / 64 is check c.
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_; }
-  [[nodiscard]] bool is_zero() const noexcept;
+  /// The checks that are set, ascending.
+  [[nodiscard]] std::span<const std::uint32_t> checks() const noexcept { return checks_; }
   /// Columns that do not depend on each other.
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
 
@@ -30,6 +31,7 @@ private:
   const tanner_graph &graph_;
   std::vector<std::uint8_t> bytes_;
   std::vector<std::uint64_t> words_;
+  std::vector<std::uint32_t> checks_;      ///< room for all
   std::vector<std::uint64_t> parity_rows_; ///< each has an even number of bits in common with what can be explained
   std::uint32_t rank_ = 0;
 };

@@ -2,7 +2,7 @@
 // relay-bp against the package relay_bp, whose answers tools/data/bp_osd/make_relay_bp_data.py wrote.
 #include "lib/qec/decoders/decoder_name.h"
 #include "lib/qec/decoders/relay_bp/relay_bp.h"
-#include "unittests/qec/decoders/bp_osd_test_support.h"
+#include "unittests/qec/propagation/bp_osd_test_support.h"
 
 #include <sstream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bp-osd against exact answers, on models that are small enough for them.
-#include "unittests/qec/decoders/bp_osd_test_support.h"
+#include "unittests/qec/propagation/bp_osd_test_support.h"
 
 #include <random>
 
@@ -161,6 +161,28 @@ TEST(BpOsdExactness, AnswerDependsNeitherOnTheOrderOfTheModelNorOnEarlierShots) 
       EXPECT_EQ(decode(*one, indices_of(mask)), decode(*other, indices_of(mask)));
     for (std::uint64_t mask = 128; mask-- > 0;)
       EXPECT_EQ(decode(*one, indices_of(mask)), decode(*make_or_throw("bp-osd", joined(lines)), indices_of(mask)));
+  }
+}
+
+// Belief propagation converges to two errors for one of the seven.
+TEST(BpOsd, CorrectsEachSingleErrorOfTheSteaneCode) {
+  std::string dem;
+  for (int qubit = 1; qubit <= 7; ++qubit) {
+    dem += "error(0.05)";
+    for (int check = 0; check < 3; ++check)
+      if ((qubit >> check & 1) != 0)
+        dem += " D" + std::to_string(check);
+    dem += " L" + std::to_string(qubit) + "\n";
+  }
+  for (const char *name : {"bp-osd", "bp-osd:osd_order=0", "bp-osd:method=product_sum", "bp-osd:max_iterations=3"}) {
+    const auto with = make_or_throw(name, dem);
+    for (std::uint64_t qubit = 1; qubit <= 7; ++qubit) {
+      std::vector<std::uint64_t> events;
+      for (std::uint64_t check = 0; check < 3; ++check)
+        if ((qubit >> check & 1) != 0)
+          events.push_back(check);
+      EXPECT_EQ(decode(*with, events), (answer{decode_status::ok, bits(8, {qubit})})) << name;
+    }
   }
 }
 

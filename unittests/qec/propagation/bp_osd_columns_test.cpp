@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a model becomes columns, and what bp-osd refuses.
-#include "unittests/qec/decoders/bp_osd_test_support.h"
+#include "unittests/qec/propagation/bp_osd_test_support.h"
 
 namespace cudaq::qec::realtime::test {
 namespace {

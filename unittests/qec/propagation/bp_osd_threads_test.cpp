@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unittests/qec/decoders/bp_osd_test_support.h"
+#include "unittests/qec/propagation/bp_osd_test_support.h"
 
 #include <atomic>
 #include <thread>

@@ -3,7 +3,7 @@
 //
 // The answers need not be equal in every shot: ldpc computes with doubles, and many columns have the same score but for
 // rounding. The last step of both is exact, so every correction must cause the events.
-#include "unittests/qec/decoders/bp_osd_test_support.h"
+#include "unittests/qec/propagation/bp_osd_test_support.h"
 
 #include <sstream>
 
@@ -28,6 +28,7 @@ protected:
     std::istringstream weights(set_.values.at("weight." + number));
     std::size_t same_observables = 0;
     std::size_t same_weight = 0;
+    std::size_t lighter = 0; // a single error, where ldpc's belief propagation has converged to a heavier set
     double ours = 0;
     double theirs = 0;
     for (const auto &events : set_.shots) {
@@ -37,16 +38,23 @@ protected:
       double weight = 0;
       ASSERT_TRUE(observables >> std::hex >> expected);
       ASSERT_TRUE(weights >> weight);
+      if (solver.correction().size() == 1 && weight_of(solver) < weight - 2e-3) {
+        ++lighter;
+        continue;
+      }
       same_observables += observables_of(solver) == expected;
       same_weight += std::abs(weight_of(solver) - weight) < 2e-3;
       ours += weight_of(solver);
       theirs += weight;
     }
     SCOPED_TRACE(set_.values.at("setting." + number));
-    RecordProperty("different_observables_" + number, static_cast<int>(set_.shots.size() - same_observables));
-    RecordProperty("different_weights_" + number, static_cast<int>(set_.shots.size() - same_weight));
-    EXPECT_GE(100 * same_observables, 98 * set_.shots.size());
-    EXPECT_GE(100 * same_weight, 97 * set_.shots.size());
+    const std::size_t compared = set_.shots.size() - lighter;
+    RecordProperty("lighter_single_errors_" + number, static_cast<int>(lighter));
+    RecordProperty("different_observables_" + number, static_cast<int>(compared - same_observables));
+    RecordProperty("different_weights_" + number, static_cast<int>(compared - same_weight));
+    EXPECT_LE(10 * lighter, set_.shots.size());
+    EXPECT_GE(100 * same_observables, 98 * compared);
+    EXPECT_GE(100 * same_weight, 97 * compared);
     EXPECT_NEAR(ours / theirs, 1, 0.01) << "sum of all weights";
   }
 
