@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/device/bench_client.h"
 
-#include "tools/common/api_objects.h"
 #include "tools/common/machine.h"
 #include "tools/common/report.h"
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <thread>
@@ -16,50 +13,11 @@
 namespace cudaq::realtime::tools {
 namespace {
 
-constexpr std::uint64_t kTimedEvery = 16;
 constexpr std::uint32_t kFlagsPerLine = 16; ///< flags of a pair of cache lines; prefetchers load both together
-
-/// Generates the words of request n. The sender uses it, and the check uses it again.
-class payload_maker {
-public:
-  explicit payload_maker(const client_config &c) : seed_(c.seed), words_(c.payload_bytes / sizeof(std::uint64_t)) {}
-  std::span<const std::uint64_t> make(std::uint64_t n) {
-    for (std::size_t i = 0; i < words_.size(); ++i)
-      words_[i] = random_word(seed_, n * words_.size() + i);
-    return words_;
-  }
-
-private:
-  std::uint64_t seed_;
-  std::vector<std::uint64_t> words_;
-};
-
-bool answered(const cudaq_ringbuffer_t &ring, std::uint32_t slot) {
-  const cudaq_tx_status_t status = cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr);
-  return status == CUDAQ_TX_READY || status == CUDAQ_TX_ERROR;
-}
-
-/// Reads and checks the reply to request n. `copy` is working memory.
-bool reply_is_good(const cudaq_ringbuffer_t &ring, std::uint32_t slot, const client_config &c,
-                   std::span<const std::uint64_t> request, std::uint64_t n, std::vector<std::uint64_t> &copy) {
-  cudaq_rpc_response_t header;
-  const void *result = nullptr;
-  if (cudaq_host_ringbuffer_read_rpc_response(&ring, slot, &header, &result) != CUDAQ_OK ||
-      header.status != CUDAQ_RPC_OK || header.result_len != request.size_bytes() ||
-      header.request_id != static_cast<std::uint32_t>(n) || header.ptp_timestamp != n)
-    return false;
-  copy.resize(request.size());
-  std::memcpy(copy.data(), result, request.size_bytes());
-  return reply_follows(c.rule, request, copy);
-}
-
-std::uint64_t to_ns(const tick_scale &scale, std::uint64_t ticks) {
-  return static_cast<std::uint64_t>(std::llround(scale.ns(ticks)));
-}
 
 std::uint32_t next_slot(std::uint32_t slot, std::uint32_t slots) { return slot + 1 == slots ? 0 : slot + 1; }
 
-void count(loop_result &result, std::uint64_t n, const client_config &c, std::uint64_t ns) {
+void count(loop_result &result, std::uint64_t n, const exchange_config &c, std::uint64_t ns) {
   if (n >= c.warm_up)
     result.per_exchange.record(ns);
 }
@@ -127,9 +85,9 @@ private:
 /// One thread of exchange_any_order, and the slots that it owns: [first, last).
 class any_order_client {
 public:
-  any_order_client(const cudaq_ringbuffer_t &ring, std::uint32_t first, std::uint32_t last, const client_config &config,
+  any_order_client(const ring_port &port, std::uint32_t first, std::uint32_t last, const exchange_config &config,
                    const tick_scale &scale)
-      : ring_(ring), first_(first), config_(config), scale_(scale), payload_(config), outstanding_(last - first),
+      : port_(port), first_(first), config_(config), scale_(scale), payload_(config_), outstanding_(last - first),
         deadline_("any order: no answer", config.timeout_ns, config.share_core) {}
 
   void run(client_threads &all) {
@@ -166,96 +124,45 @@ private:
       if (sent_ == total || !port_.take(slot))
         return false;
       r.n = sent_++;
-      port_.write(slot, config_.function_id, payload_.make(r.n), r.n);
+      payload_.make(r.n);
+      payload_.write(port_, slot, r.n);
       if (r.n % kTimedEvery == 0)
         r.sent_ticks = ticks();
       port_.signal(slot);
       return true;
     }
-    if (!answered(ring_, slot))
+    if (!port_.is_answered(slot))
       return false;
     if (r.n % kTimedEvery == 0)
-      count(result, r.n, config_, to_ns(scale_, ticks() - r.sent_ticks));
-    result.wrong += reply_is_good(ring_, slot, config_, payload_.make(r.n), r.n, copy_) ? 0 : 1;
+      count(result, r.n, config_, scale_.whole_ns(ticks() - r.sent_ticks));
+    payload_.make(r.n);
+    result.wrong += payload_.read(port_, slot, r.n) && payload_.is_right() ? 0 : 1;
     r.n = kFree;
-    cudaq_host_ringbuffer_clear_slot(&ring_, slot);
+    port_.give_back(slot);
     if (++collected_ == config_.warm_up)
       begin_ns = now_ns();
     return true;
   }
 
-  const cudaq_ringbuffer_t &ring_;
-  const request_port port_{ring_};
+  const ring_port port_;
   std::uint32_t first_;
-  client_config config_;
+  exchange_config config_;
   const tick_scale &scale_;
-  payload_maker payload_;
+  checked_payload payload_;
   std::vector<record> outstanding_;
-  std::vector<std::uint64_t> copy_;
   poll_deadline deadline_;
   std::uint64_t sent_ = 0, collected_ = 0;
 };
 
 } // namespace
 
-bool reply_follows(reply_rule rule, std::span<const std::uint64_t> request, std::span<const std::uint64_t> reply) {
-  constexpr std::uint64_t kHigh = 0x8080808080808080u, kByteOnes = 0x0101010101010101u;
-  if (request.size() != reply.size() || request.empty())
-    return false;
-  if (rule == reply_rule::last_word)
-    return static_cast<std::uint32_t>(reply.back() >> 32) == ~static_cast<std::uint32_t>(request.front());
-  std::uint64_t wrong = 0;
-  for (std::size_t i = 0; i < request.size(); ++i) {
-    const std::uint64_t word = request[i];
-    std::uint64_t should = word;
-    if (rule == reply_rule::add_words)
-      should = ((word >> 32) + 1) << 32 | static_cast<std::uint32_t>(word + 1);
-    else if (rule == reply_rule::add_bytes) // the high bits are added separately: no carry into the next byte
-      should = ((word & ~kHigh) + kByteOnes) ^ (word & kHigh);
-    wrong |= reply[i] ^ should;
-  }
-  return wrong == 0;
-}
-
-loop_result exchange_one_by_one(const request_port &port, std::uint32_t slots, const client_config &config,
-                                const tick_scale &scale) {
-  const cudaq_ringbuffer_t &ring = port.ring();
-  loop_result result;
-  poll_deadline deadline("closed loop: no answer", config.timeout_ns, config.share_core);
-  payload_maker payloads(config);
-  std::vector<std::uint64_t> copy;
-  std::uint32_t slot = 0;
-  std::uint64_t begin = now_ns();
-  for (std::uint64_t n = 0; n < config.warm_up + config.exchanges; ++n) {
-    if (n == config.warm_up)
-      begin = now_ns();
-    const std::span<const std::uint64_t> payload = payloads.make(n);
-    deadline.restart();
-    while (!port.take(slot))
-      deadline.check();
-    port.write(slot, config.function_id, payload, n);
-    const std::uint64_t t0 = ticks();
-    port.signal(slot);
-    while (!answered(ring, slot))
-      deadline.check();
-    const std::uint64_t t1 = ticks();
-    count(result, n, config, to_ns(scale, t1 - t0));
-    result.wrong += reply_is_good(ring, slot, config, payload, n, copy) ? 0 : 1;
-    cudaq_host_ringbuffer_clear_slot(&ring, slot);
-    slot = next_slot(slot, slots);
-  }
-  result.wall_ns = now_ns() - begin;
-  result.exchanges = config.exchanges;
-  return result;
-}
-
-loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const exchange_config &config,
                                     const tick_scale &scale) {
-  const request_port port(ring);
+  const ring_port port(ring);
   loop_result result;
   poll_deadline deadline("closed loop, counting flags: no answer", config.timeout_ns, config.share_core);
-  payload_maker payloads(config);
-  std::vector<std::uint64_t> copy;
+  checked_payload payload(config);
+  const bool has_frames = config.payload_bytes != 0;
   std::uint32_t slot = 0;
   std::uint64_t count_of_lap = 1;
   const auto word = [](volatile std::uint64_t &flag) { // a floor uses no helpers of the library
@@ -265,18 +172,18 @@ loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_
   for (std::uint64_t n = 0; n < config.warm_up + config.exchanges; ++n) {
     if (n == config.warm_up)
       begin = now_ns();
-    const std::span<const std::uint64_t> payload = payloads.make(n);
-    if (!payload.empty())
-      port.write(slot, config.function_id, payload, n);
+    payload.make(n);
+    if (has_frames)
+      payload.write(port, slot, n);
     deadline.restart();
     const std::uint64_t t0 = ticks();
     word(ring.rx_flags_host[slot]).store(count_of_lap, std::memory_order_release);
     while (word(ring.tx_flags_host[slot]).load(std::memory_order_acquire) != count_of_lap)
       deadline.check();
     const std::uint64_t t1 = ticks();
-    count(result, n, config, to_ns(scale, t1 - t0));
-    if (!payload.empty())
-      result.wrong += reply_is_good(ring, slot, config, payload, n, copy) ? 0 : 1;
+    count(result, n, config, scale.whole_ns(t1 - t0));
+    if (has_frames)
+      result.wrong += payload.read(port, slot, n) && payload.is_right() ? 0 : 1;
     slot = next_slot(slot, slots);
     count_of_lap += slot == 0 ? 1 : 0;
   }
@@ -285,9 +192,8 @@ loop_result exchange_counting_flags(const cudaq_ringbuffer_t &ring, std::uint32_
   return result;
 }
 
-loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, const client_config &config,
+loop_result exchange_full_ring(const ring_port &port, std::uint32_t slots, const exchange_config &config,
                                const tick_scale &scale, const std::vector<int> &cores) {
-  const cudaq_ringbuffer_t &ring = port.ring();
   loop_result result;
   const std::uint64_t total = config.warm_up + config.exchanges;
   std::vector<std::atomic<std::uint64_t>> sent_ticks(slots);
@@ -298,7 +204,7 @@ loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, co
   client_threads both(2);
   both.launch(cores.size() > 1 ? cores[0] : -1, [&] {
     poll_deadline deadline("full ring: no free slot", config.timeout_ns, config.share_core);
-    payload_maker payloads(config);
+    checked_payload payload(config);
     for (std::uint64_t n = 0, slot = 0; n < total; ++n, slot = slot + 1 == slots ? 0 : slot + 1) {
       const std::uint32_t s = static_cast<std::uint32_t>(slot);
       deadline.restart();
@@ -309,7 +215,8 @@ loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, co
         deadline.check();
         both.check();
       }
-      port.write(s, config.function_id, payloads.make(n), n);
+      payload.make(n);
+      payload.write(port, s, n);
       if (n % kTimedEvery == 0)
         sent_ticks[s].store(ticks(), std::memory_order_relaxed);
       port.signal(s);
@@ -318,20 +225,20 @@ loop_result exchange_full_ring(const request_port &port, std::uint32_t slots, co
   });
   both.launch(cores.size() > 1 ? cores[1] : -1, [&] {
     poll_deadline deadline("full ring: no answer", config.timeout_ns, config.share_core);
-    payload_maker payloads(config);
-    std::vector<std::uint64_t> copy;
+    checked_payload payload(config);
     std::uint32_t slot = 0;
     begin = now_ns();
     for (std::uint64_t n = 0; n < total; ++n, slot = next_slot(slot, slots)) {
       deadline.restart();
-      while (sent.load(std::memory_order_acquire) <= n || !answered(ring, slot)) {
+      while (sent.load(std::memory_order_acquire) <= n || !port.is_answered(slot)) {
         deadline.check();
         both.check();
       }
       if (n % kTimedEvery == 0)
-        count(result, n, config, to_ns(scale, ticks() - sent_ticks[slot].load(std::memory_order_relaxed)));
-      result.wrong += reply_is_good(ring, slot, config, payloads.make(n), n, copy) ? 0 : 1;
-      cudaq_host_ringbuffer_clear_slot(&ring, slot);
+        count(result, n, config, scale.whole_ns(ticks() - sent_ticks[slot].load(std::memory_order_relaxed)));
+      payload.make(n);
+      result.wrong += payload.read(port, slot, n) && payload.is_right() ? 0 : 1;
+      port.give_back(slot);
       collected.store(n + 1, std::memory_order_release);
       if (n + 1 == config.warm_up)
         begin = now_ns();
@@ -347,17 +254,17 @@ unsigned usable_threads(std::uint32_t slots, unsigned wanted) {
   return std::clamp((slots + kFlagsPerLine - 1) / kFlagsPerLine, 1u, std::max(1u, wanted));
 }
 
-loop_result exchange_any_order(const cudaq_ringbuffer_t &ring, std::uint32_t slots, const client_config &config,
+loop_result exchange_any_order(const ring_port &port, std::uint32_t slots, const exchange_config &config,
                                const tick_scale &scale, unsigned threads, const std::vector<int> &cores) {
   threads = usable_threads(slots, threads);
-  client_config share = config;
+  exchange_config share = config;
   share.exchanges = std::max<std::uint64_t>(1, config.exchanges / threads);
   share.warm_up = config.warm_up / threads;
   const std::uint32_t lines = (slots + kFlagsPerLine - 1) / kFlagsPerLine;
   std::vector<std::unique_ptr<any_order_client>> clients;
   for (unsigned t = 0; t < threads; ++t) {
     share.seed = config.seed + t;
-    clients.push_back(std::make_unique<any_order_client>(ring, lines * t / threads * kFlagsPerLine,
+    clients.push_back(std::make_unique<any_order_client>(port, lines * t / threads * kFlagsPerLine,
                                                          std::min(slots, lines * (t + 1) / threads * kFlagsPerLine),
                                                          share, scale));
   }

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(1024)
     if (Frame) {
       go = __syncthreads_or(go);
       if (go)
-        answer_frame<5>(ring.rx(slot), ring.tx(slot), vectors); // 1024 threads: 64 KiB and a header
+        answer_frame<5>(rx_frame(ring, slot), tx_frame(ring, slot), vectors); // 1024 threads: 64 KiB and a header
       __syncthreads();
     }
     if (!go)
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(1024)
     if (leads) {
       if (RxFirst)
         store_flag<kSystem>(ring.rx_flags[slot], 0);
-      store_flag<kSystem>(ring.tx_flags[slot], Counting ? lap : reinterpret_cast<std::uint64_t>(ring.tx(slot)));
+      store_flag<kSystem>(ring.tx_flags[slot], Counting ? lap : reinterpret_cast<std::uint64_t>(tx_frame(ring, slot)));
       if (!Counting && !RxFirst)
         store_flag<kSystem>(ring.rx_flags[slot], 0);
     }
@@ -52,8 +52,8 @@ __global__ void lane_per_slot_floor_kernel(raw_ring ring, kernel_control control
   if (slot >= ring.slots)
     return;
   kernel_watch watch(control);
-  const uint4 *const rx = ring.rx(slot);
-  uint4 *const tx = ring.tx(slot);
+  const uint4 *const rx = rx_frame(ring, slot);
+  uint4 *const tx = tx_frame(ring, slot);
   for (bool serving = true; serving;) {
     if (load_flag<kSystem>(ring.rx_flags[slot]) != 0) {
       const uint4 head = rx[0], rest = rx[1];
@@ -78,7 +78,7 @@ __global__ void ping_pong_floor_kernel(raw_ring ring, kernel_control control) {
   kernel_watch watch(control);
   std::uint32_t slot = 0;
   while (watch.wait<kDevice>(ring.rx_flags[slot], [](std::uint64_t flag) { return flag != 0; })) {
-    const uint4 rest = ring.rx(slot)[1];
+    const uint4 rest = rx_frame(ring, slot)[1];
     store_flag<kDevice>(ring.tx_flags[slot], join(rest.z, rest.w) | 1);
     store_flag<kDevice>(ring.rx_flags[slot], 0);
     slot = slot + 1 == ring.slots ? 0 : slot + 1;
@@ -91,7 +91,7 @@ __device__ bool reply_is_right(const raw_ring &ring, std::uint32_t slot, std::ui
                                std::uint64_t payload) {
   if (PingPong)
     return flag == (payload | 1);
-  const uint4 head = ring.tx(slot)[0], rest = ring.tx(slot)[1];
+  const uint4 head = tx_frame(ring, slot)[0], rest = tx_frame(ring, slot)[1];
   return head.x == CUDAQ_RPC_MAGIC_RESPONSE && head.y == 0 && head.z == sizeof payload &&
          head.w == static_cast<std::uint32_t>(n) && join(rest.x, rest.y) == n && join(rest.z, rest.w) == payload;
 }
@@ -106,7 +106,7 @@ __global__ void producer_kernel(raw_ring ring, producer_plan plan, kernel_contro
     if (!watch.wait<kDevice>(ring.rx_flags[slot], zero) || !watch.wait<kDevice>(ring.tx_flags[slot], zero))
       break;
     const std::uint64_t payload = random_word(plan.seed, n);
-    uint4 *const rx = ring.rx(slot);
+    uint4 *const rx = rx_frame(ring, slot);
     rx[0] = {CUDAQ_RPC_MAGIC_REQUEST, plan.function_id, sizeof payload, static_cast<std::uint32_t>(n)};
     rx[1] = {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n >> 32), static_cast<std::uint32_t>(payload),
              static_cast<std::uint32_t>(payload >> 32)};
@@ -131,7 +131,7 @@ __global__ void producer_kernel(raw_ring ring, producer_plan plan, kernel_contro
 cudaError_t launch_floor(const floor_plan &plan, const cudaq_ringbuffer_t &ring, const kernel_control &control,
                          cudaStream_t stream) {
   static_assert(CUDAQ_RPC_HEADER_SIZE + 8 == kFrameVectors * sizeof(uint4));
-  const raw_ring raw(ring, plan.slots);
+  const raw_ring raw = raw_ring::for_device(ring, plan.slots);
   const std::uint32_t vectors = plan.frame_bytes / sizeof(uint4);
   switch (plan.kind) {
   case floor_kind::in_order:
@@ -158,7 +158,7 @@ cudaError_t launch_floor(const floor_plan &plan, const cudaq_ringbuffer_t &ring,
 
 cudaError_t launch_producer(const producer_plan &plan, const cudaq_ringbuffer_t &ring, const kernel_control &control,
                             cudaStream_t stream) {
-  const raw_ring raw(ring, plan.slots);
+  const raw_ring raw = raw_ring::for_device(ring, plan.slots);
   if (plan.ping_pong)
     producer_kernel<true><<<1, 1, 0, stream>>>(raw, plan, control);
   else

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "benchmarks/device/bench_gpu.h"
+#include "tools/ring/raw_ring.h"
 
 #include <cuda/atomic>
 
@@ -38,24 +39,12 @@ __device__ inline void answer_frame(const uint4 *rx, uint4 *tx, std::uint32_t ve
   }
 }
 
-/// Device view of a ring.
-struct raw_ring {
-  std::uint64_t *rx_flags;
-  std::uint64_t *tx_flags;
-  std::uint8_t *rx_data;
-  std::uint8_t *tx_data;
-  std::size_t rx_stride;
-  std::size_t tx_stride;
-  std::uint32_t slots;
-
-  raw_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots)
-      : rx_flags(const_cast<std::uint64_t *>(ring.rx_flags)), tx_flags(const_cast<std::uint64_t *>(ring.tx_flags)),
-        rx_data(ring.rx_data), tx_data(ring.tx_data), rx_stride(ring.rx_stride_sz), tx_stride(ring.tx_stride_sz),
-        slots(num_slots) {}
-
-  __device__ uint4 *rx(std::uint32_t slot) const { return reinterpret_cast<uint4 *>(rx_data + slot * rx_stride); }
-  __device__ uint4 *tx(std::uint32_t slot) const { return reinterpret_cast<uint4 *>(tx_data + slot * tx_stride); }
-};
+__device__ inline uint4 *rx_frame(const raw_ring &ring, std::uint32_t slot) {
+  return reinterpret_cast<uint4 *>(ring.rx_data + slot * ring.rx_stride);
+}
+__device__ inline uint4 *tx_frame(const raw_ring &ring, std::uint32_t slot) {
+  return reinterpret_cast<uint4 *>(ring.tx_data + slot * ring.tx_stride);
+}
 
 __device__ inline std::uint64_t global_ns() {
   std::uint64_t now;

@@ -20,16 +20,15 @@ constexpr int kIdleIntervals = 4; ///< intervals of one round
 /// Part of the host's deadline for the producer kernel: time allowed per exchange.
 constexpr std::uint64_t kProducerNsPerExchange = 1'000'000;
 
-loop_result drive_ring(bench_session &session, drive how, const request_port &port, std::uint32_t slots,
-                       const client_config &config) {
+loop_result drive_ring(bench_session &session, drive how, const ring_port &port, std::uint32_t slots,
+                       const exchange_config &config) {
   switch (how) {
   case drive::one_by_one:
     break;
   case drive::full_ring:
     return exchange_full_ring(port, slots, config, session.scale(), session.cores());
   case drive::any_order:
-    return exchange_any_order(port.ring(), slots, config, session.scale(), session.any_order_threads(),
-                              session.cores());
+    return exchange_any_order(port, slots, config, session.scale(), session.any_order_threads(), session.cores());
   }
   return exchange_one_by_one(port, slots, config, session.scale());
 }
@@ -90,8 +89,8 @@ device_service_config with_functions(device_service_config config, bench_handler
   return config;
 }
 
-client_config client_of(bench_session &session, const mapped_case &c) {
-  client_config client = session.client(c.service.num_slots, threads_of(session, c.how));
+exchange_config client_of(bench_session &session, const mapped_case &c) {
+  exchange_config client = session.client(c.service.num_slots, threads_of(session, c.how));
   client.payload_bytes = c.payload_bytes;
   client.function_id = kFirstFunctionId + c.service.functions - 1;
   client.rule = c.rule;
@@ -298,7 +297,7 @@ round_runner many_dispatcher_rounds(bench_session &session, const mapped_case &c
   const auto exchange = [&session, c](const services &members) {
     loop_result result;
     for (const auto &service : members) {
-      client_config client = client_of(session, c);
+      exchange_config client = client_of(session, c);
       const std::uint64_t laps = (client.exchanges + client.warm_up) / members.size() / c.service.num_slots + 1;
       client.warm_up = std::min<std::uint64_t>(client.warm_up, laps * c.service.num_slots / 2);
       client.exchanges = laps * c.service.num_slots - client.warm_up;
@@ -321,14 +320,14 @@ round_runner floor_rounds(bench_session &session, const floor_plan &plan, std::s
   const auto ring =
       std::make_shared<bare_ring>(session.options().gpu, plan.slots, std::max(64u, plan.frame_bytes), memory);
   return [&session, plan, payload_bytes, how, memory, ring] {
-    client_config client = session.client(plan.slots, threads_of(session, how));
+    exchange_config client = session.client(plan.slots, threads_of(session, how));
     client.payload_bytes = payload_bytes;
     const bool counting = plan.kind == floor_kind::in_order_counting || plan.kind == floor_kind::flag_only;
     return floor_round(session, plan, *ring, [&] {
       return counting ? exchange_counting_flags(ring->ring(), plan.slots, client, session.scale())
                       : drive_ring(session, how,
-                                   memory == CUDAQ_MEMORY_DEVICE_RX ? request_port::on_tx_alone(ring->ring())
-                                                                    : request_port(ring->ring()),
+                                   memory == CUDAQ_MEMORY_DEVICE_RX ? ring_port::on_tx_alone(ring->ring())
+                                                                    : ring_port(ring->ring()),
                                    plan.slots, client);
     });
   };

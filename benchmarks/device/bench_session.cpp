@@ -92,9 +92,9 @@ bench_session::bench_session(const bench_options &options)
       throw usage_error("--cores: cannot pin the measuring thread to " + why);
 }
 
-client_config bench_session::client(std::uint32_t slots, unsigned threads) {
+exchange_config bench_session::client(std::uint32_t slots, unsigned threads) {
   const round_size size = size_of_round(options_, slots);
-  client_config c;
+  exchange_config c;
   c.exchanges = size.exchanges;
   c.warm_up = size.warm_up;
   c.seed = next_seed();

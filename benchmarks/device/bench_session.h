@@ -79,7 +79,7 @@ public:
   std::uint64_t next_seed() noexcept { return seed_ += 64; }
   /// Configuration of a client for one round on a ring of `slots` slots. `threads`: CPU threads that are busy during
   /// the round. The caller sets payload, function id and rule.
-  client_config client(std::uint32_t slots, unsigned threads);
+  exchange_config client(std::uint32_t slots, unsigned threads);
 
   double measured_clock_mhz = 0;
 

@@ -82,7 +82,7 @@ public:
   bare_device_graphs &operator=(const bare_device_graphs &) = delete;
 
   /// The measured time begins just before the flag is set and ends just after the child's flag is seen.
-  loop_result one_by_one(const client_config &config, const tick_scale &scale) {
+  loop_result one_by_one(const exchange_config &config, const tick_scale &scale) {
     start();
     loop_result result;
     poll_deadline deadline("floor of device graphs: the child does not answer", config.timeout_ns, config.share_core);
@@ -187,8 +187,8 @@ struct device_graph_service {
   std::unique_ptr<device_service> dispatcher; ///< last member: destroyed before the graph that it launches
 };
 
-client_config client_for(bench_session &session) {
-  client_config client = session.client(kSlots, 1);
+exchange_config client_for(bench_session &session) {
+  exchange_config client = session.client(kSlots, 1);
   client.payload_bytes = kPayloadBytes;
   client.function_id = kGraphFunctionId;
   client.rule = reply_rule::echo;
@@ -214,7 +214,7 @@ bench_rig make_device_graph_rig(bench_session &session, bool publishes, cudaq_me
                                   bare_rounds(session, true, CUDAQ_MEMORY_MAPPED));
   rig.ours = [&session, service] {
     return dispatcher_round(*service->dispatcher, [&] {
-      const request_port port(service->dispatcher->ring(), service->dispatcher->producer());
+      const ring_port port(service->dispatcher->ring(), service->dispatcher->producer());
       return exchange_one_by_one(port, kSlots, client_for(session), session.scale());
     });
   };

@@ -36,8 +36,8 @@ graph_service_config one_worker(const bench_session &session, std::size_t payloa
   return c;
 }
 
-client_config client_for(bench_session &session, const graph_service_config &c, unsigned threads) {
-  client_config client = session.client(c.num_slots, threads);
+exchange_config client_for(bench_session &session, const graph_service_config &c, unsigned threads) {
+  exchange_config client = session.client(c.num_slots, threads);
   client.payload_bytes = c.slot_bytes - kHeader;
   client.function_id = kGraphFunctionId;
   client.rule = reply_rule::echo;
@@ -60,7 +60,7 @@ round_runner bare_rounds(bench_session &session, const graph_service_config &c, 
                          std::uint32_t per_stream = 1) {
   const auto graphs = std::make_shared<bare_graphs>(c, per_stream);
   return [&session, c, how, graphs] {
-    const client_config client = client_for(session, c, 1);
+    const exchange_config client = client_for(session, c, 1);
     return how == drive::full_ring ? graphs->all_graphs(client, session.scale())
                                    : graphs->one_by_one(client, session.scale());
   };

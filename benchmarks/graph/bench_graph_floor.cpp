@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <cstring>
 #include <cuda.h>
 #include <exception>
@@ -15,12 +14,9 @@ namespace cudaq::realtime::tools {
 namespace {
 
 constexpr std::size_t kWordsPerLine = 8;
-constexpr std::uint64_t kTimedEvery = 16;
 using write_value_fn = CUresult (*)(CUstream, CUdeviceptr, cuuint64_t, unsigned int);
 
-std::uint64_t elapsed_ns(const tick_scale &scale, std::uint64_t begin) {
-  return static_cast<std::uint64_t>(std::llround(scale.ns(ticks() - begin)));
-}
+std::uint64_t elapsed_ns(const tick_scale &scale, std::uint64_t begin) { return scale.whole_ns(ticks() - begin); }
 
 } // namespace
 
@@ -77,21 +73,18 @@ bool bare_graphs::ended(std::uint32_t w, std::uint64_t launch_number) const {
   return std::atomic_ref<std::uint64_t>(done_[w * kWordsPerLine]).load(std::memory_order_acquire) == launch_number;
 }
 
-loop_result bare_graphs::one_by_one(const client_config &config, const tick_scale &scale) {
+loop_result bare_graphs::one_by_one(const exchange_config &config, const tick_scale &scale) {
   loop_result result;
   poll_deadline deadline("bare graph: it does not end", config.timeout_ns, config.share_core);
-  std::vector<std::uint64_t> payload(config.payload_bytes / sizeof(std::uint64_t));
+  const ring_port port(ring_.ring());
+  checked_payload payload(config);
   std::uint64_t begin = now_ns();
   for (std::uint64_t n = 0; n < config.warm_up + config.exchanges; ++n) {
     if (n == config.warm_up)
       begin = now_ns();
     const auto w = static_cast<std::uint32_t>(n % config_.workers);
-    for (std::size_t i = 0; i < payload.size(); ++i)
-      payload[i] = random_word(config.seed, n * payload.size() + i);
-    require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_.ring(), w, kGraphFunctionId, payload.data(),
-                                                       static_cast<std::uint32_t>(config.payload_bytes),
-                                                       static_cast<std::uint32_t>(n), n),
-               "cudaq_host_ringbuffer_write_rpc_request");
+    payload.make(n);
+    payload.write(port, w, n);
     const std::uint64_t launch_number = ++launches_;
     deadline.restart();
     const std::uint64_t t0 = ticks();
@@ -101,20 +94,14 @@ loop_result bare_graphs::one_by_one(const client_config &config, const tick_scal
     const std::uint64_t ns = elapsed_ns(scale, t0);
     if (n >= config.warm_up)
       result.per_exchange.record(ns);
-    cudaq_rpc_response_t header;
-    const void *reply = nullptr;
-    const bool right = cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), w, &header, &reply) == CUDAQ_OK &&
-                       header.status == CUDAQ_RPC_OK && header.request_id == static_cast<std::uint32_t>(n) &&
-                       header.result_len == config.payload_bytes &&
-                       std::memcmp(reply, payload.data(), config.payload_bytes) == 0;
-    result.wrong += right ? 0 : 1;
+    result.wrong += payload.read(port, w, n) && payload.is_right() ? 0 : 1;
   }
   result.wall_ns = now_ns() - begin;
   result.exchanges = config.exchanges;
   return result;
 }
 
-void bare_graphs::keep_busy(share &part, const client_config &config, const tick_scale &scale) {
+void bare_graphs::keep_busy(share &part, const exchange_config &config, const tick_scale &scale) {
   struct instance {
     std::uint64_t launch_number = 0, n = 0, begin_ticks = 0;
   };
@@ -145,8 +132,8 @@ void bare_graphs::keep_busy(share &part, const client_config &config, const tick
   part.end_ns = now_ns();
 }
 
-void bare_graphs::keep_busy_by_threads(std::vector<share> &parts, const client_config &config, const tick_scale &scale,
-                                       const std::vector<int> &cores) {
+void bare_graphs::keep_busy_by_threads(std::vector<share> &parts, const exchange_config &config,
+                                       const tick_scale &scale, const std::vector<int> &cores) {
   std::vector<std::exception_ptr> errors(parts.size());
   std::vector<std::thread> threads;
   for (std::size_t t = 0; t < parts.size(); ++t)
@@ -167,13 +154,14 @@ void bare_graphs::keep_busy_by_threads(std::vector<share> &parts, const client_c
       std::rethrow_exception(e);
 }
 
-loop_result bare_graphs::all_graphs(const client_config &config, const tick_scale &scale, std::uint32_t threads,
+loop_result bare_graphs::all_graphs(const exchange_config &config, const tick_scale &scale, std::uint32_t threads,
                                     const std::vector<int> &cores) {
-  const std::vector<std::uint64_t> payload(config.payload_bytes / sizeof(std::uint64_t), config.seed);
-  for (std::uint32_t w = 0; w < config_.workers; ++w)
-    require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_.ring(), w, kGraphFunctionId, payload.data(),
-                                                       static_cast<std::uint32_t>(config.payload_bytes), w, w),
-               "cudaq_host_ringbuffer_write_rpc_request");
+  const ring_port port(ring_.ring());
+  checked_payload payload(config);
+  for (std::uint32_t w = 0; w < config_.workers; ++w) {
+    payload.make(w);
+    payload.write(port, w, w);
+  }
   std::vector<share> parts(threads);
   const std::uint32_t graphs_each = config_.workers / threads;
   for (std::uint32_t t = 0; t < threads; ++t) {
@@ -199,12 +187,8 @@ loop_result bare_graphs::all_graphs(const client_config &config, const tick_scal
   for (std::uint32_t w = 0; w < config_.workers; ++w) {
     if (w % graphs_each >= parts[0].warm_up + parts[0].exchanges)
       continue; // it was not launched
-    cudaq_rpc_response_t header;
-    const void *reply = nullptr;
-    result.wrong += cudaq_host_ringbuffer_read_rpc_response(&ring_.ring(), w, &header, &reply) == CUDAQ_OK &&
-                            header.request_id == w && std::memcmp(reply, payload.data(), config.payload_bytes) == 0
-                        ? 0
-                        : 1;
+    payload.make(w);
+    result.wrong += payload.read(port, w, w) && payload.is_right() ? 0 : 1;
   }
   return result;
 }

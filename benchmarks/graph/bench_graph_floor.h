@@ -21,11 +21,11 @@ public:
 
   /// One launch at a time, of each graph in turn. The measured time begins just before the copy or launch call and ends
   /// just after the done word is seen. The frame is written before that time, and the answer is checked after it.
-  loop_result one_by_one(const client_config &config, const tick_scale &scale);
+  loop_result one_by_one(const exchange_config &config, const tick_scale &scale);
   /// Each graph gets its next launch as soon as the end of its last launch is seen. Every 16th launch is timed.
   /// `threads`: host threads that launch, each for its own part of the graphs; one is the calling thread. They are
   /// pinned to `cores`, in turn; no cores: not pinned.
-  loop_result all_graphs(const client_config &config, const tick_scale &scale, std::uint32_t threads = 1,
+  loop_result all_graphs(const exchange_config &config, const tick_scale &scale, std::uint32_t threads = 1,
                          const std::vector<int> &cores = {});
 
 private:
@@ -37,9 +37,9 @@ private:
     std::uint64_t begin_ns = 0, end_ns = 0; ///< out: of the measured launches
     latency_histogram latency{};            ///< out
   };
-  void keep_busy(share &part, const client_config &config, const tick_scale &scale);
+  void keep_busy(share &part, const exchange_config &config, const tick_scale &scale);
   /// Runs each part on a thread of its own.
-  void keep_busy_by_threads(std::vector<share> &parts, const client_config &config, const tick_scale &scale,
+  void keep_busy_by_threads(std::vector<share> &parts, const exchange_config &config, const tick_scale &scale,
                             const std::vector<int> &cores);
   void launch(std::uint32_t w, std::uint64_t launch_number);
   [[nodiscard]] bool ended(std::uint32_t w, std::uint64_t launch_number) const;

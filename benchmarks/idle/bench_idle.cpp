@@ -7,6 +7,7 @@
 #include "tools/common/interrupt.h"
 #include "tools/common/terminal.h"
 #include "tools/html/html_page.h"
+#include "tools/ring/ring_port.h"
 #include "tools/services/host_service.h"
 
 #include <chrono>
@@ -31,16 +32,15 @@ struct idle_point {
 
 /// One request in `slot`; returns its time from the signal to the answer.
 std::uint64_t request_ns(const host_service &service, std::uint32_t slot, std::uint64_t timeout_ns) {
-  const cudaq_ringbuffer_t &ring = service.ring();
-  require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring, slot, kEchoId, nullptr, 0, slot, 0),
-             "cudaq_host_ringbuffer_write_rpc_request");
+  const ring_port port(service.ring());
+  port.write(slot, kEchoId, {}, slot, 0);
   const std::uint64_t begin = now_ns();
-  cudaq_host_ringbuffer_signal_slot(&ring, slot);
-  while (cudaq_host_ringbuffer_poll_tx_flag(&ring, slot, nullptr) != CUDAQ_TX_READY)
+  port.signal(slot);
+  while (port.poll(slot) != CUDAQ_TX_READY)
     if (now_ns() - begin > timeout_ns)
       throw check_failed("FAILED: no answer within the time of one request");
   const std::uint64_t took = now_ns() - begin;
-  cudaq_host_ringbuffer_clear_slot(&ring, slot);
+  port.give_back(slot);
   return took;
 }
 

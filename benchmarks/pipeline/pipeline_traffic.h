@@ -3,10 +3,11 @@
 #pragma once
 
 #include "benchmarks/common/bench.h"
-#include "benchmarks/pipeline/external_ring_client.h"
 #include "lib/qec/decoding/shot_file.h"
 #include "tools/common/clock.h"
 #include "tools/common/latency_histogram.h"
+#include "tools/ring/ring_client.h"
+#include "tools/services/device_service.h"
 
 #include "cudaq/qec/realtime/pipeline.h"
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
@@ -66,6 +67,20 @@ private:
 
 using stage_factory = std::function<pipe::gpu_worker_resources(int)>;
 
+/// The owner of an external ring of a pipeline, in the place of an FPGA: a ring in mapped memory, with a side for
+/// requests and one for answers. Answers are taken in ring order.
+struct external_ring {
+  external_ring(int gpu, std::uint32_t slots, std::size_t slot_bytes)
+      : memory(gpu, slots, static_cast<std::uint32_t>(slot_bytes), CUDAQ_MEMORY_MAPPED), ring(memory.ring()),
+        sent(slots), producer(ring, sent), consumer(ring, sent, collect_order::of_requests) {}
+
+  bare_ring memory;
+  cudaq_ringbuffer_t ring;
+  sent_requests sent;
+  ring_producer producer;
+  ring_consumer consumer;
+};
+
 /// Who owns the ring of a pipeline.
 enum class ring_of : std::uint8_t { pipeline, client };
 
@@ -78,7 +93,7 @@ public:
           pipe::ring_memory memory = pipe::ring_memory::mapped, ring_of owner = ring_of::pipeline)
       : options_(o), request_bytes_(request_bytes), sent_(2 * kPipelineSlots),
         external_(owner == ring_of::client
-                      ? std::make_unique<external_ring_client>(o.gpu, std::uint32_t{kPipelineSlots}, slot_size)
+                      ? std::make_unique<external_ring>(o.gpu, std::uint32_t{kPipelineSlots}, slot_size)
                       : nullptr),
         pipeline_(config(o, workers, slot_size, memory, external_.get())) {
     std::mt19937_64 random(o.seed);
@@ -135,14 +150,14 @@ private:
   static constexpr std::size_t kVariants = 1024;
 
   static pipe::pipeline_stage_config config(const bench_options &o, int workers, std::size_t slot_size,
-                                            pipe::ring_memory memory, external_ring_client *external) {
+                                            pipe::ring_memory memory, external_ring *external) {
     pipe::pipeline_stage_config c;
     c.num_workers = workers;
     c.num_slots = kPipelineSlots;
     c.slot_size = slot_size;
     c.memory = memory;
     c.device_id = o.gpu;
-    c.external_ringbuffer = external == nullptr ? nullptr : external->ring();
+    c.external_ringbuffer = external == nullptr ? nullptr : &external->ring;
     return c;
   }
   template <class Done>
@@ -157,7 +172,7 @@ private:
     sent_[k % sent_.size()] = now_ns();
     const std::span<const std::uint8_t> bytes = request(k);
     return to ? to->try_submit(kBenchPipelineFunction, bytes.data(), bytes.size(), k)
-              : external_->try_send(kBenchPipelineFunction, bytes);
+              : external_->producer.try_send(kBenchPipelineFunction, bytes, 0, 0, k);
   }
   [[nodiscard]] std::span<const std::uint8_t> request(std::uint64_t k) const {
     if (shots_ != nullptr)
@@ -179,9 +194,9 @@ private:
   /// External ring: takes the answers that are there.
   void collect() {
     if (external_ != nullptr)
-      external_->collect([this](std::uint64_t k, std::span<const std::uint8_t> response) {
-        const std::uint64_t now = now_ns();
-        record(k, now, is_right(k, response));
+      external_->consumer.collect([this](const answer &a) {
+        const bool good = a.fault == answer_fault::none && a.header.status == CUDAQ_RPC_OK;
+        record(a.sequence, a.seen_ns, good && is_right(a.sequence, a.result));
       });
   }
   void complete(const pipe::completion &c) {
@@ -205,7 +220,7 @@ private:
   std::vector<std::uint64_t> payload_, sent_;
   std::uint64_t next_ = 0;
   std::atomic<std::uint64_t> done_{0}, last_ns_{0}, wrong_{0};
-  std::unique_ptr<external_ring_client> external_; ///< outlives the pipeline
+  std::unique_ptr<external_ring> external_; ///< outlives the pipeline
   pipe::realtime_pipeline pipeline_;
 };
 

@@ -42,6 +42,10 @@ public:
   [[nodiscard]] double ns(std::uint64_t tick_count) const noexcept {
     return static_cast<double>(tick_count) * ns_per_tick_;
   }
+  /// Rounded.
+  [[nodiscard]] std::uint64_t whole_ns(std::uint64_t tick_count) const noexcept {
+    return static_cast<std::uint64_t>(ns(tick_count) + 0.5);
+  }
   [[nodiscard]] double ns_per_tick() const noexcept { return ns_per_tick_; }
   /// Median time between two consecutive calls of ticks(). It is part of every measured exchange, also of the floor's,
   /// and is not subtracted.
@@ -101,7 +105,7 @@ public:
   void exchanged(std::uint64_t done, std::uint64_t now) noexcept {
     if (done % kLap != 0)
       return;
-    laps_.record(static_cast<std::uint64_t>(scale_.ns(now - last_) + 0.5));
+    laps_.record(scale_.whole_ns(now - last_));
     last_ = now;
   }
 
@@ -111,13 +115,32 @@ private:
   std::uint64_t last_;
 };
 
+/// The content of a right reply.
+enum class reply_rule : std::uint8_t {
+  echo,      ///< the request
+  transform, ///< transform() of each word
+  add_words, ///< each 4-byte word plus 1
+  add_bytes, ///< each byte plus 1
+  last_word, ///< as long as the request; its last 4-byte word is the request's first, all bits inverted
+};
+
+/// What the measured time of an exchange contains.
+enum class timed_part : std::uint8_t {
+  flags, ///< from just before the rx flag is set to just after the tx flag is seen, without the frames
+  frames ///< from before the request is written to after the result is copied out
+};
+
 /// How to run one loop.
-struct loop_config {
+struct exchange_config {
   std::uint64_t exchanges = 0;
-  std::size_t words = 0; ///< payload: 0 or kMaxWords
+  std::uint64_t warm_up = 0;     ///< exchanges before the measured ones; checked, not measured
+  std::size_t payload_bytes = 8; ///< multiple of 8
+  std::uint32_t function_id = 0;
+  reply_rule rule = reply_rule::echo;
+  timed_part timed = timed_part::flags;
   std::uint64_t seed = 1;
   std::uint64_t timeout_ns = 0;
-  bool share_core = false;
+  bool share_core = false; ///< there are fewer cores than threads: yield at every poll
 };
 
 /// The result of one loop. `per_exchange` may hold a sample of the exchanges; laps and wall_ns cover all of them.
@@ -126,7 +149,7 @@ struct loop_result {
   latency_histogram laps; ///< time of each kLap exchanges
   std::uint64_t exchanges = 0;
   std::uint64_t wall_ns = 0;
-  std::uint64_t wrong = 0; ///< replies that were not the transformed request
+  std::uint64_t wrong = 0; ///< replies that are not right
 
   void merge(const loop_result &other) {
     per_exchange.merge(other.per_exchange);

@@ -2,8 +2,8 @@
 // The two parts of the demo's control system: one sends shots, the other collects and checks answers.
 #pragma once
 
-#include "tools/common/ring_client.h"
 #include "tools/demo/demo_pass.h"
+#include "tools/ring/ring_client.h"
 
 #include <atomic>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/common/clock.h"
-#include "tools/common/ring_client.h"
 #include "tools/doctor/doctor_checks.h"
 #include "tools/doctor/loopback_check.h"
+#include "tools/ring/ring_client.h"
 #include "tools/services/host_service.h"
 
 #include <atomic>

@@ -10,6 +10,7 @@
 #include "tools/common/clock.h"
 #include "tools/doctor/doctor_checks.h"
 #include "tools/doctor/ucx_request.h"
+#include "tools/ring/ring_port.h"
 #include "tools/services/provider_service.h"
 #include "tools/services/provider_statistics.h"
 
@@ -77,28 +78,24 @@ public:
   shm_request &operator=(const shm_request &) = delete;
 
   bool send() override {
-    if (cudaq_host_ringbuffer_write_rpc_request(&ring_, 0, kLoopbackFunction, kLoopbackPayload.data(),
-                                                kLoopbackPayload.size(), kLoopbackId, 0) != CUDAQ_OK)
-      return false;
+    port_.write(0, kLoopbackFunction, kLoopbackPayload, kLoopbackId, 0);
     cudaq_shm_client_signal(client_, 0);
     return true;
   }
   bool receive(std::vector<std::uint8_t> &result) override {
-    int cuda_error = 0;
     cudaq_rpc_response_t header{};
-    const void *bytes = nullptr;
-    if (cudaq_host_ringbuffer_poll_tx_flag(&ring_, 0, &cuda_error) != CUDAQ_TX_READY ||
-        cudaq_host_ringbuffer_read_rpc_response(&ring_, 0, &header, &bytes) != CUDAQ_OK)
+    std::span<const std::uint8_t> bytes;
+    if (port_.poll(0) != CUDAQ_TX_READY || !port_.read(0, header, bytes))
       return false;
-    const auto *const first = static_cast<const std::uint8_t *>(bytes);
-    result.assign(first, first + header.result_len);
-    cudaq_host_ringbuffer_clear_slot(&ring_, 0);
+    result.assign(bytes.begin(), bytes.end());
+    port_.give_back(0);
     return true;
   }
 
 private:
   cudaq_shm_client_t *client_ = nullptr;
   cudaq_ringbuffer_t ring_{};
+  const ring_port port_{ring_};
 };
 
 /// Polls `done` until it returns true. False: not within the limit.

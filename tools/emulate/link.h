@@ -26,7 +26,7 @@ struct link_counters {
 class link {
 public:
   virtual ~link() = default;
-  /// Sends a request. False: no room at this moment. Ids are consecutive.
+  /// Sends a request. False: no room at this moment. Ids are consecutive, from 0 on.
   virtual bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
                     std::uint64_t timestamp) = 0;
   /// An answer that has arrived; does not wait.

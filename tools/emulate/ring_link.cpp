@@ -34,8 +34,6 @@ public:
   std::string describe() const override { return where_; }
 
 private:
-  void signal(std::uint32_t slot) override { cudaq_host_ringbuffer_signal_slot(&ring(), slot); }
-
   const std::shared_ptr<decode_service> decoder_;
   std::unique_ptr<host_service> service_;
   std::string where_;

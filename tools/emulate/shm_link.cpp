@@ -20,9 +20,7 @@ public:
     require(cudaq_shm_client_attach(&client_, o.name.c_str(), static_cast<std::uint64_t>(o.timeout_s * 1e9), nullptr),
             "shared memory");
     std::uint32_t num_slots = 0, slot_size = 0;
-    cudaq_ringbuffer_t ring{};
-    require(cudaq_shm_client_ring(client_, &ring, &num_slots, &slot_size), "the ring");
-    use_ring(ring, num_slots);
+    require(cudaq_shm_client_ring(client_, &ring_, &num_slots, &slot_size), "the ring");
     where_ = fmt::format("shm {}, {} slots of {} bytes", o.name, num_slots, slot_size);
     if (payload_bytes + CUDAQ_RPC_HEADER_SIZE > slot_size) {
       cudaq_shm_client_detach(client_);
@@ -32,14 +30,17 @@ public:
                       o.name, slot_size, payload_bytes + CUDAQ_RPC_HEADER_SIZE));
     }
     const std::uint32_t kind = cudaq_shm_client_memory_kind(client_);
-    if (kind != CUDAQ_MEMORY_DEVICE_RX)
+    if (kind != CUDAQ_MEMORY_DEVICE_RX) {
+      use_ring({ring_, &shm_link::signal, this}, num_slots);
       return;
+    }
     where_ += ", requests in GPU memory";
-    if (cudaq_ringbuffer_producer_open_ring(&ring, num_slots, kind, &producer_) != CUDAQ_OK) {
+    if (cudaq_ringbuffer_producer_open_ring(&ring_, num_slots, kind, &producer_) != CUDAQ_OK) {
       const std::string reason = cudaq_last_error_message();
       cudaq_shm_client_detach(client_);
       throw api_error(fmt::format("cudaq_ringbuffer_producer_open_ring: {}", reason));
     }
+    use_ring({ring_, producer_}, num_slots); // the handle claims the slots in the same order, from slot 0
   }
   ~shm_link() override {
     if (producer_ != nullptr)
@@ -51,23 +52,12 @@ public:
   std::string describe() const override { return where_; }
 
 private:
-  bool write(std::uint32_t slot, std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
-             std::uint64_t timestamp) override {
-    if (producer_ == nullptr)
-      return slot_link::write(slot, id, function_id, payload, timestamp);
-    std::uint32_t claimed = 0, count = 0; // the handle claims the slots in the same order, from slot 0
-    require_ok(cudaq_ringbuffer_producer_claim(producer_, 1, &claimed, &count), "cudaq_ringbuffer_producer_claim");
-    if (count == 0)
-      return false;
-    require_ok(cudaq_ringbuffer_producer_write(producer_, claimed, function_id, payload.data(),
-                                               static_cast<std::uint32_t>(payload.size()), id, timestamp),
-               "cudaq_ringbuffer_producer_write");
-    require_ok(cudaq_ringbuffer_producer_commit(producer_, claimed, 1), "cudaq_ringbuffer_producer_commit");
-    return true;
+  static void signal(void *self, std::uint32_t slot) {
+    cudaq_shm_client_signal(static_cast<shm_link *>(self)->client_, slot);
   }
-  void signal(std::uint32_t slot) override { cudaq_shm_client_signal(client_, slot); }
 
   cudaq_shm_client_t *client_ = nullptr;
+  cudaq_ringbuffer_t ring_{};
   cudaq_ringbuffer_producer_t *producer_ = nullptr; ///< with requests in GPU memory: the helpers would read there
   std::string where_;
 };

@@ -3,15 +3,15 @@
 #pragma once
 
 #include "tools/emulate/link.h"
+#include "tools/ring/ring_client.h"
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 namespace cudaq::realtime::tools {
 
-/// Slots are filled in ring order. Answers come in any order, so all slots from the oldest open one are looked at.
+/// Slots are filled in ring order, and answers come in any order.
 class slot_link : public link {
 public:
   bool send(std::uint32_t id, std::uint32_t function_id, std::span<const std::uint8_t> payload,
@@ -22,29 +22,18 @@ public:
   link_counters counters() const override { return {0, unexpected_, 0}; }
 
 protected:
-  /// Before the first request.
-  void use_ring(const cudaq_ringbuffer_t &ring, std::uint32_t num_slots);
-  const cudaq_ringbuffer_t &ring() const { return ring_; }
-  /// Writes and signals a request in the slot, by the slot helpers. False: the slot is not free.
-  virtual bool write(std::uint32_t slot, std::uint32_t id, std::uint32_t function_id,
-                     std::span<const std::uint8_t> payload, std::uint64_t timestamp);
-  /// The slot holds a request: its rx flag is not set yet.
-  virtual void signal(std::uint32_t slot) = 0;
+  /// Before the first request. The ring of the port must outlive the link.
+  void use_ring(const ring_port &port, std::uint32_t num_slots);
 
 private:
-  struct slot_state {
-    std::uint32_t id = 0;
-    bool open = false;
+  struct client {
+    client(const ring_port &port, std::uint32_t num_slots)
+        : sent(num_slots), producer(port, sent), consumer(port, sent) {}
+    sent_requests sent;
+    ring_producer producer;
+    ring_consumer consumer;
   };
-
-  std::uint32_t after(std::uint32_t slot) const { return slot + 1 == slots_.size() ? 0 : slot + 1; }
-  /// The slot whose answer the last receive has returned.
-  void give_back();
-
-  static constexpr std::uint32_t kNone = UINT32_MAX;
-  cudaq_ringbuffer_t ring_{};
-  std::vector<slot_state> slots_;
-  std::uint32_t next_ = 0, first_ = 0, open_ = 0, read_ = kNone; ///< first_: no open slot is before it
+  std::optional<client> client_;
   std::uint64_t unexpected_ = 0;
 };
 

@@ -6,11 +6,13 @@
 #include "tools/common/interrupt.h"
 #include "tools/common/machine.h"
 #include "tools/common/terminal.h"
-#include "tools/latency/latency_client.h"
 #include "tools/latency/latency_floor.h"
 #include "tools/latency/latency_report.h"
+#include "tools/ring/ring_exchange.h"
 #include "tools/services/host_service.h"
 
+#include <algorithm>
+#include <cstring>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -21,6 +23,18 @@ constexpr std::uint32_t kTransformId = fnv1a_hash("latency_transform");
 constexpr std::uint64_t kWarmUpExchanges = 4096; ///< before each loop, not counted
 
 constexpr std::size_t kLineSets = 64;
+
+/// HOST_CALL handler: transforms the payload word by word.
+std::int32_t transform_handler(cudaq_host_call_t *call, void *) noexcept {
+  payload_words words;
+  const std::uint32_t bytes = std::min<std::uint32_t>({call->payload_len, call->max_result_len, sizeof words});
+  std::memcpy(words.data(), call->payload, bytes);
+  for (std::size_t i = 0; i < bytes / sizeof words[0]; ++i)
+    words[i] = transform(words[i]);
+  std::memcpy(call->result, words.data(), bytes);
+  call->result_len = bytes;
+  return CUDAQ_RPC_OK;
+}
 
 /// Client and server of every case, on fixed cores. The number of exchanges of each loop is a multiple of the ring's
 /// slots. So the next loop's first request is in slot 0: a bare server begins there, and the dispatcher's cursor is
@@ -41,7 +55,7 @@ public:
     exchange_lines &lines = lines_[next_lines_++ % lines_.size()];
     const auto server = server_thread::two_flags(lines, words, server_core_, share_core_);
     return warm_then_measure(words, exchanges,
-                             [&](const loop_config &c) { return exchange_two_flags(lines, c, scale_); });
+                             [&](const exchange_config &c) { return exchange_two_flags(lines, c, scale_); });
   }
   loop_result floor_ring(std::size_t words, std::uint64_t exchanges, bool pipelined) {
     const auto server = server_thread::bare_ring(service_.ring(), slots_, words, server_core_, share_core_);
@@ -70,16 +84,24 @@ private:
   }
 
   loop_result exchange(std::size_t words, std::uint64_t exchanges, bool pipelined) {
-    return warm_then_measure(words, exchanges, [&](const loop_config &c) {
-      return pipelined ? exchange_pipelined(service_.ring(), slots_, kTransformId, c, scale_)
-                       : exchange_closed_loop(service_.ring(), slots_, kTransformId, c, scale_);
+    return warm_then_measure(words, exchanges, [&](const exchange_config &c) {
+      return pipelined ? exchange_pipelined(service_.ring(), slots_, c, scale_)
+                       : exchange_one_by_one(service_.ring(), slots_, c, scale_);
     });
   }
 
   template <typename Loop>
   loop_result warm_then_measure(std::size_t words, std::uint64_t exchanges, Loop loop) {
     const auto whole_laps = [this](std::uint64_t n) { return (n + slots_ - 1) / slots_ * slots_; };
-    loop_config c{whole_laps(std::min(kWarmUpExchanges, exchanges)), words, seed_, timeout_ns_, share_core_};
+    exchange_config c;
+    c.exchanges = whole_laps(std::min(kWarmUpExchanges, exchanges));
+    c.payload_bytes = words * sizeof(std::uint64_t);
+    c.function_id = kTransformId;
+    c.rule = reply_rule::transform;
+    c.timed = timed_part::frames;
+    c.seed = seed_;
+    c.timeout_ns = timeout_ns_;
+    c.share_core = share_core_;
     const loop_result warm = loop(c);
     c.exchanges = whole_laps(exchanges);
     c.seed = ++seed_;

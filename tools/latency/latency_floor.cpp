@@ -3,6 +3,7 @@
 
 #include "tools/common/machine.h"
 #include "tools/common/report.h"
+#include "tools/ring/raw_ring.h"
 
 #include <cstring>
 
@@ -43,17 +44,6 @@ void serve_two_flags(exchange_lines &lines, const std::atomic<bool> &stop, bool 
   }
 }
 
-/// Raw host view of a ring.
-struct raw_ring {
-  std::uint64_t *rx_flags;
-  std::uint64_t *tx_flags;
-  std::uint8_t *rx_data;
-  std::uint8_t *tx_data;
-  std::size_t rx_stride;
-  std::size_t tx_stride;
-  std::uint32_t slots;
-};
-
 template <std::size_t Words>
 void serve_bare_ring(const raw_ring &ring, const std::atomic<bool> &stop, bool share_core) {
   std::uint64_t flag = 0;
@@ -78,7 +68,7 @@ void serve_bare_ring(const raw_ring &ring, const std::atomic<bool> &stop, bool s
 }
 
 template <std::size_t Words>
-loop_result run_two_flags(exchange_lines &lines, const loop_config &config, const tick_scale &scale) {
+loop_result run_two_flags(exchange_lines &lines, const exchange_config &config, const tick_scale &scale) {
   loop_result result;
   poll_deadline deadline("two-flag exchange: no reply", config.timeout_ns, config.share_core);
   std::uint64_t value = load_acquire(lines.reply_flag);
@@ -98,7 +88,7 @@ loop_result run_two_flags(exchange_lines &lines, const loop_config &config, cons
     for (std::size_t i = 0; i < Words; ++i)
       reply[i] = lines.reply[i];
     const std::uint64_t t1 = ticks();
-    result.per_exchange.record(static_cast<std::uint64_t>(scale.ns(t1 - t0) + 0.5));
+    result.per_exchange.record(scale.whole_ns(t1 - t0));
     laps.exchanged(n + 1, t1);
     result.wrong += reply_is_right(payload, reply, Words) ? 0 : 1;
   }
@@ -140,22 +130,16 @@ std::unique_ptr<server_thread> server_thread::two_flags(exchange_lines &lines, s
 
 std::unique_ptr<server_thread> server_thread::bare_ring(const cudaq_ringbuffer_t &ring, std::uint32_t slots,
                                                         std::size_t words, int core, bool share_core) {
-  const bool in_place = ring.tx_data_host == nullptr;
-  const raw_ring raw{const_cast<std::uint64_t *>(ring.rx_flags_host),
-                     const_cast<std::uint64_t *>(ring.tx_flags_host),
-                     ring.rx_data_host,
-                     in_place ? ring.rx_data_host : ring.tx_data_host,
-                     ring.rx_stride_sz,
-                     in_place ? ring.rx_stride_sz : ring.tx_stride_sz,
-                     slots};
+  const raw_ring raw = raw_ring::for_host(ring, slots);
   return std::unique_ptr<server_thread>(
       new server_thread(core, [raw, words, share_core](const std::atomic<bool> &stop) {
         words == 0 ? serve_bare_ring<0>(raw, stop, share_core) : serve_bare_ring<kMaxWords>(raw, stop, share_core);
       }));
 }
 
-loop_result exchange_two_flags(exchange_lines &lines, const loop_config &config, const tick_scale &scale) {
-  return config.words == 0 ? run_two_flags<0>(lines, config, scale) : run_two_flags<kMaxWords>(lines, config, scale);
+loop_result exchange_two_flags(exchange_lines &lines, const exchange_config &config, const tick_scale &scale) {
+  return config.payload_bytes == 0 ? run_two_flags<0>(lines, config, scale)
+                                   : run_two_flags<kMaxWords>(lines, config, scale);
 }
 
 } // namespace cudaq::realtime::tools

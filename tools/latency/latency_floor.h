@@ -50,6 +50,6 @@ private:
 
 /// Client of floor (a), on the calling thread. The server must already run, with the same number of words. Flag values
 /// continue from the values in `lines`. Throws exchange_stalled if a reply does not come within config.timeout_ns.
-loop_result exchange_two_flags(exchange_lines &lines, const loop_config &config, const tick_scale &scale);
+loop_result exchange_two_flags(exchange_lines &lines, const exchange_config &config, const tick_scale &scale);
 
 } // namespace cudaq::realtime::tools

@@ -12,7 +12,8 @@ import tree
 DETAIL = "include/cudaq/realtime/detail"
 ANY = "*"
 # What programs share of the room `tools`.
-SHARED = ("tools/common", "tools/html", "tools/trace", "tools/services", "tools/shots", "tools/command_line")
+SHARED = ("tools/common", "tools/html", "tools/ring", "tools/trace", "tools/services", "tools/shots",
+          "tools/command_line")
 # The room of a file is the longest of these prefixes of its path. A name in a rule means that room and the rooms in it.
 # "include" is an exception: it means only the public headers outside detail/. "include/*.cuh" means those of them that
 # need nvcc.
@@ -62,6 +63,7 @@ BELOW = {
     # What the programs share; the next rooms include only these of `tools`.
     "tools/common": {"include"},
     "tools/html": {"tools/common", "include"},
+    "tools/ring": {"tools/common", "include"},
     "tools/trace": {"tools/common", "include"},
     "tools/services": {"tools/common", "lib/qec", "lib/transport", "include"},
     "tools/shots": {"tools/services", "tools/common", "lib/qec", "include"},

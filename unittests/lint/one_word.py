@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared words are read and written only through three headers, each with a task of its own: flag_word.h,
 slot_memory.h, shared_word.h. No other file names a memory order, an atomic or a fence, casts volatile away, or accesses
-memory through a cast to volatile. Tests and tools may use std::atomic for their own words, but no builtin."""
+memory through a cast to volatile. Tests and tools may use std::atomic for their own words, but no builtin. A client of
+a ring in tools/ or benchmarks/ calls the slot helpers and the producer's handle through the header of tools/ring."""
 import re
 
 import tree
@@ -21,6 +22,9 @@ ALL = (ORDERS, FENCES, ATOMICS, BUILTINS, VOLATILE_CASTS, CONST_CASTS)
 # What a header may use of these; flag_word.h all.
 OWN = {f"{BASE}flag_word.h": ALL, f"{BASE}slot_memory.h": (FENCES, VOLATILE_CASTS), f"{BASE}shared_word.h": (ORDERS,)}
 OTHERS = (BUILTINS, VOLATILE_CASTS)
+RING_PORT = "tools/ring/ring_port.h"
+RING_CALLS = (r"\bcudaq_host_ringbuffer_(?:write_rpc_request|signal_slot|poll_tx_flag|read_rpc_response|clear_slot)\b|"
+              r"\bcudaq_ringbuffer_producer_(?:claim|write|commit|send)\b")
 
 problems = []
 looked_at = 0
@@ -32,4 +36,7 @@ for path in tree.code("include/", "lib/", "kernels/", "tools/", "benchmarks/", "
         match = forbidden and re.search("|".join(forbidden), line)
         if match:
             problems.append(f"{path}:{number}: '{match.group(0)}' belongs in {BASE}flag_word.h")
+        match = str(path).startswith(("tools/", "benchmarks/")) and re.search(RING_CALLS, line)
+        if match and str(path) != RING_PORT:
+            problems.append(f"{path}:{number}: '{match.group(0)}' belongs in {RING_PORT}")
 tree.report(problems, looked_at, f"files access shared words only through the headers of {BASE}")

@@ -124,6 +124,9 @@ OFFENCES = {
         ({"unittests/api/builtin_test.cpp": CODE + "int i = __atomic_load_n(&j, 2);\n"},
          "unittests/api/builtin_test.cpp:2: '__atomic_load_n'"),
         ({"unittests/api/own_test.cpp": CODE + "std::atomic<int> own; // not __atomic_load_n\n"}, None),
+        ({"tools/demo/send.cpp": CODE + "void f() { cudaq_host_ringbuffer_signal_slot(ring, 0); }\n"},
+         "tools/demo/send.cpp:2: 'cudaq_host_ringbuffer_signal_slot'"),
+        ({"tools/ring/ring_port.h": CODE + "void f() { cudaq_host_ringbuffer_signal_slot(ring, 0); }\n"}, None),
     ),
     "fault_names": (
         ({"unittests/fault_injection/start_test.cpp": CODE + "auto b = cudaq_loop(); // not cudaq_start\n"},

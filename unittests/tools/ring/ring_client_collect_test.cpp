@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client with a dispatcher whose handler defers, so that the test chooses the order of the answers.
 #include "tools/common/clock.h"
-#include "tools/common/ring_client.h"
+#include "tools/ring/ring_client.h"
 #include "tools/services/host_service.h"
 
 #include "cudaq/realtime/daemon/dispatcher/rpc_types.h"
@@ -112,6 +112,28 @@ TEST_F(RingClient, KeepsRingOrderAfterALateAnswer) {
     EXPECT_EQ(collect(), std::vector<int>{static_cast<int>(id)});
   }
   EXPECT_EQ(consumer_.collected(), 8u);
+}
+
+TEST_F(RingClient, WaitsForTheOldestAnswerIfItCollectsInTheOrderOfRequests) {
+  ring_consumer in_order(service_.ring(), sent_, collect_order::of_requests);
+  const auto collect_all = [&in_order] {
+    std::vector<std::uint64_t> sequences;
+    in_order.collect([&](const tools::answer &a) { sequences.push_back(a.sequence); });
+    return sequences;
+  };
+  for (std::uint8_t i = 0; i < kSlots; ++i)
+    ASSERT_TRUE(send(i));
+  for (const std::uint32_t id : {1u, 2u})
+    answer(id);
+  EXPECT_TRUE(collect_all().empty());
+  for (const std::uint32_t id : {0u, 3u})
+    answer(id);
+  std::vector<std::uint64_t> sequences;
+  for (const std::uint64_t begin = now_ns(); sequences.size() < kSlots && now_ns() - begin < kDeadlineNs;)
+    for (const std::uint64_t sequence : collect_all())
+      sequences.push_back(sequence);
+  EXPECT_EQ(sequences, (std::vector<std::uint64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(in_order.out_of_order(), 0u);
 }
 
 } // namespace

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The control system's side of a ring: a producer that fills slots in ring order, and a consumer that collects answers
-// in any order. Only the slot helpers of the C API touch flags and frames.
+// in any order.
 #pragma once
 
-#include "cudaq/realtime/daemon/dispatcher/realtime_types.h"
+#include "tools/ring/ring_port.h"
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cudaq::realtime::tools {
@@ -34,17 +36,18 @@ struct sent_requests {
 /// Slot of a request: its sequence number modulo the number of slots. Producers must fill a ring in this order.
 class ring_producer {
 public:
-  ring_producer(const cudaq_ringbuffer_t &ring, sent_requests &sent) : ring_(ring), sent_(sent) {}
+  ring_producer(const ring_port &port, sent_requests &sent) : port_(port), sent_(sent) {}
 
   /// Writes and signals one request in the next slot. Returns false, and does nothing, if that slot is still taken.
-  /// Throws api_error if the payload does not fit.
-  bool try_send(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::uint32_t tag,
-                std::uint64_t due_ns);
+  /// `sent_ns`: the time in the request; by default the clock before it is written. Throws api_error if the payload
+  /// does not fit.
+  bool try_send(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::uint32_t tag = 0,
+                std::uint64_t due_ns = 0, std::optional<std::uint64_t> sent_ns = {});
 
   [[nodiscard]] std::uint64_t sent() const noexcept { return sequence_; }
 
 private:
-  const cudaq_ringbuffer_t &ring_;
+  const ring_port port_;
   sent_requests &sent_;
   std::uint64_t sequence_ = 0;
 };
@@ -69,34 +72,27 @@ struct answer {
   answer_fault fault = answer_fault::none;
   int cuda_error = 0;
   cudaq_rpc_response_t header{};
-  std::span<const std::uint8_t> result; ///< valid during the callback only
+  std::span<const std::uint8_t> result; ///< valid until its slot is given back
 };
+
+/// Which answers a consumer collects: all, or only the answer to the oldest outstanding request.
+enum class collect_order : std::uint8_t { any, of_requests };
 
 /// Scans the slots of all outstanding requests, from the oldest to the newest.
 class ring_consumer {
 public:
-  ring_consumer(const cudaq_ringbuffer_t &ring, sent_requests &sent)
-      : ring_(ring), sent_(sent), collected_(sent.slots.size(), 0) {}
+  ring_consumer(const ring_port &port, sent_requests &sent, collect_order order = collect_order::any)
+      : port_(port), sent_(sent), order_(order), collected_(sent.slots.size(), 0) {}
 
-  /// Collects every answer that is present: calls on_answer(const answer &), then gives the slot back to the producer.
-  /// Returns the number of answers.
+  /// The next answer of a scan. Its slot is given back to the producer by the next call. Nothing: the scan has ended;
+  /// the next call begins another.
+  std::optional<answer> next();
+  /// A whole scan: calls on_answer(const answer &) for every answer that is present. Returns the number of answers.
   template <typename OnAnswer>
   std::uint32_t collect(OnAnswer &&on_answer) {
-    const std::uint64_t sent = sent_.count.load(std::memory_order_acquire);
     std::uint32_t found = 0;
-    // oldest_ advances during the scan; requests before it have left the window.
-    for (std::uint64_t sequence = oldest_; sequence < sent; sequence = std::max(sequence + 1, oldest_)) {
-      // Checked before the record, because only this thread writes collected_. As soon as the oldest slot is free, the
-      // producer may start the next lap and write the records of slots that were collected out of order.
-      if (collected_[slot_of(sequence)] != 0)
-        continue;
-      answer a;
-      if (!collect(sequence, a))
-        continue;
-      on_answer(static_cast<const answer &>(a));
-      give_back(sequence);
-      ++found;
-    }
+    for (std::optional<answer> a; (a = next()); ++found)
+      on_answer(std::as_const(*a));
     return found;
   }
 
@@ -119,8 +115,12 @@ private:
   void give_back(std::uint64_t sequence);
   void advance();
 
-  const cudaq_ringbuffer_t &ring_;
+  const ring_port port_;
   sent_requests &sent_;
+  const collect_order order_;
+  std::uint64_t scan_ = 0, scan_end_ = 0; ///< requests that the scan has not looked at
+  bool scans_ = false;
+  bool holds_ = false;                  ///< the answer to request scan_ - 1 was returned, its slot not yet given back
   std::vector<std::uint8_t> collected_; ///< by slot, 1: a request from oldest_ on whose answer is collected
   std::uint64_t oldest_ = 0;
   std::uint64_t count_ = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/common/ring_client.h"
+#include "tools/ring/ring_client.h"
 
-#include "cudaq/realtime/daemon/dispatcher/cudaq_realtime.h"
-#include "tools/common/api_objects.h"
 #include "tools/common/clock.h"
 
 #include <fmt/core.h>
@@ -26,24 +24,50 @@ const char *answer_fault_text(answer_fault fault) noexcept {
 }
 
 bool ring_producer::try_send(std::uint32_t function_id, std::span<const std::uint8_t> payload, std::uint32_t tag,
-                             std::uint64_t due_ns) {
+                             std::uint64_t due_ns, std::optional<std::uint64_t> sent_ns) {
   const auto slot = static_cast<std::uint32_t>(sequence_ % sent_.slots.size());
-  if (cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0)
+  if (!port_.take(slot))
     return false;
-  const std::uint64_t sent_ns = now_ns();
-  sent_.slots[slot] = sent_request{sequence_, sent_ns, due_ns, tag};
-  require_ok(cudaq_host_ringbuffer_write_rpc_request(&ring_, slot, function_id, payload.data(),
-                                                     static_cast<std::uint32_t>(payload.size()),
-                                                     static_cast<std::uint32_t>(sequence_), sent_ns),
-             "cudaq_host_ringbuffer_write_rpc_request");
-  cudaq_host_ringbuffer_signal_slot(&ring_, slot);
+  const std::uint64_t time = sent_ns ? *sent_ns : now_ns();
+  sent_.slots[slot] = sent_request{sequence_, time, due_ns, tag};
+  port_.write(slot, function_id, payload, static_cast<std::uint32_t>(sequence_), time);
+  port_.signal(slot);
   sent_.count.store(++sequence_, std::memory_order_release);
   return true;
 }
 
+std::optional<answer> ring_consumer::next() {
+  if (holds_)
+    give_back(scan_ - 1);
+  holds_ = false;
+  if (!scans_) {
+    scan_ = oldest_;
+    scan_end_ = sent_.count.load(std::memory_order_acquire);
+    scans_ = true;
+  }
+  // oldest_ advances during the scan; requests before it have left the window.
+  for (scan_ = std::max(scan_, oldest_); scan_ < scan_end_;) {
+    const std::uint64_t sequence = scan_++;
+    // Checked before the record, because only this thread writes collected_. As soon as the oldest slot is free, the
+    // producer may start the next lap and write the records of slots that were collected out of order.
+    if (collected_[slot_of(sequence)] != 0)
+      continue;
+    answer a;
+    if (!collect(sequence, a)) {
+      if (order_ == collect_order::of_requests)
+        break;
+      continue;
+    }
+    holds_ = true;
+    return a;
+  }
+  scans_ = false;
+  return std::nullopt;
+}
+
 bool ring_consumer::collect(std::uint64_t sequence, answer &a) const {
   a.slot = slot_of(sequence);
-  const cudaq_tx_status_t status = cudaq_host_ringbuffer_poll_tx_flag(&ring_, a.slot, &a.cuda_error);
+  const cudaq_tx_status_t status = port_.poll(a.slot, &a.cuda_error);
   if (status == CUDAQ_TX_EMPTY || status == CUDAQ_TX_IN_FLIGHT)
     return false;
   a.seen_ns = now_ns();
@@ -56,12 +80,10 @@ bool ring_consumer::collect(std::uint64_t sequence, answer &a) const {
     a.fault = answer_fault::launch_error;
     return true;
   }
-  const void *result = nullptr;
-  if (cudaq_host_ringbuffer_read_rpc_response(&ring_, a.slot, &a.header, &result) != CUDAQ_OK) {
+  if (!port_.read(a.slot, a.header, a.result)) {
     a.fault = answer_fault::bad_frame;
     return true;
   }
-  a.result = {static_cast<const std::uint8_t *>(result), a.header.result_len};
   if (a.header.request_id != static_cast<std::uint32_t>(sequence) || record.sequence != sequence)
     a.fault = answer_fault::wrong_id;
   else if (a.header.ptp_timestamp != record.sent_ns)
@@ -77,9 +99,9 @@ void ring_consumer::give_back(std::uint64_t sequence) {
     ++out_of_order_;
   else
     advance();
-  // The record is reset first: after clear_slot the producer owns the slot.
+  // The record is reset first: after that the producer owns the slot.
   sent_.slots[slot] = sent_request{};
-  cudaq_host_ringbuffer_clear_slot(&ring_, slot);
+  port_.give_back(slot);
 }
 
 void ring_consumer::advance() {
@@ -94,7 +116,7 @@ void ring_consumer::advance() {
 std::uint32_t ring_consumer::count_leftover_answers() const {
   std::uint32_t left = 0;
   for (std::uint32_t slot = 0; slot < collected_.size(); ++slot)
-    if (cudaq_host_ringbuffer_slot_available(&ring_, slot) == 0)
+    if (!port_.is_free(slot))
       ++left;
   return left;
 }
@@ -111,7 +133,7 @@ std::string ring_consumer::describe_outstanding(std::uint64_t now_ns) const {
     if (++lines > kMaxLines)
       continue;
     const char *const names[] = {"no answer", "in flight", "error", "answered"};
-    const auto status = static_cast<unsigned>(cudaq_host_ringbuffer_poll_tx_flag(&ring_, slot, nullptr));
+    const auto status = static_cast<unsigned>(port_.poll(slot));
     text += fmt::format("  request {} in slot {}: {} for {:.3f} s\n", sequence, slot, names[status & 3u],
                         static_cast<double>(now_ns - sent_.slots[slot].sent_ns) * 1e-9);
   }
