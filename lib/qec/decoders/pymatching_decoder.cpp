@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/decoders/decoder_factories.h"
 #include "lib/qec/decoders/matching_graph.h"
+#include "lib/qec/decoding/connected_parts.h"
 #include "lib/qec/decoding/event_bits.h"
 
 #include "pymatching/sparse_blossom/driver/mwpm_decoding.h"
@@ -29,10 +30,14 @@ struct matching_options {
 class pymatching_decoder final : public decoder {
 public:
   pymatching_decoder(const detector_error_model &model, matching_options options)
-      : decoder(model.num_detectors, model.num_observables),
+      : decoder(model.num_detectors, model.num_observables), parts_(model, /*by_component=*/true),
         graph_(options.correlated ? make_correlated_graph(model) : make_matching_graph(model)), options_(options) {
     if (num_observables() > kMaskObservables)
       bits_.resize(static_cast<std::size_t>(num_observables()));
+    for (const connected_parts::part &part : parts_.parts)
+      skips_parts_ |= !options_.correlated && !part.flips_observables;
+    odd_.resize(parts_.parts.size());
+    needed_.reserve(static_cast<std::size_t>(num_detectors()));
     build();
     warm();
   }
@@ -53,7 +58,8 @@ protected:
       if (details != nullptr && (options_.correlated || !details->edges.empty()))
         status = decode_to_edges(events, observables, *details);
       else
-        decode_to_observables(events, observables, details);
+        decode_to_observables(skips_parts_ && details == nullptr ? needed_events(events) : events, observables,
+                              details);
       undo_reweight();
       return status;
     } catch (const std::invalid_argument &) {
@@ -71,6 +77,26 @@ protected:
   }
 
 private:
+  /// The events of parts that flip observables. The others have a solution, which changes nothing; if not, this throws
+  /// what PyMatching does.
+  const std::vector<std::uint64_t> &needed_events(const std::vector<std::uint64_t> &events) {
+    needed_.clear();
+    std::uint32_t odd_parts = 0; // without a boundary
+    for (const std::uint64_t event : events) {
+      const std::uint32_t number = parts_.part_of[event];
+      const connected_parts::part &part = parts_.parts[number];
+      if (part.flips_observables)
+        needed_.push_back(event);
+      else if (!part.has_boundary)
+        odd_parts += (odd_[number] ^= 1) != 0 ? 1 : UINT32_MAX; // minus 1
+    }
+    if (odd_parts == 0)
+      return needed_;
+    for (const std::uint64_t event : events)
+      odd_[parts_.part_of[event]] = 0;
+    throw std::invalid_argument("a part without a boundary has an odd number of events");
+  }
+
   void build() { mwpm_ = std::make_unique<pm::Mwpm>(make_matcher(graph_, options_.correlated || options_.edges)); }
 
   /// The first pass of correlated matching.
@@ -181,7 +207,11 @@ private:
     }
   }
 
-  matching_graph graph_; ///< kept to build the matcher again
+  connected_parts parts_;
+  bool skips_parts_ = false;          ///< some flip no observable
+  std::vector<std::uint8_t> odd_;     ///< of each part without a boundary: odd number of events; 0 between shots
+  std::vector<std::uint64_t> needed_; ///< room for all detectors
+  matching_graph graph_;              ///< kept to build the matcher again
   matching_options options_;
   std::unique_ptr<pm::Mwpm> mwpm_;
   std::vector<std::uint8_t> bits_;  ///< one byte per observable, only above 64 observables

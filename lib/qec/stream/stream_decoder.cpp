@@ -42,6 +42,8 @@ public:
       throw stream_error(parsed.text());
     if (parsed->name == "bp-osd" || parsed->name == "relay-bp")
       form_ = error_form::whole;
+    else if (parsed->name != "pymatching" && parsed->name != "lookup" && parsed->name != "auto")
+      form_ = error_form::joined;
     find_steady();
     for (std::uint64_t j = 0; j < steady_ + common_ / commit_; ++j)
       regular_.push_back(build(rounds_of(j), repetitions_for(rounds_of(j).end)));
@@ -92,7 +94,7 @@ private:
 
   window_model text_of(window_rounds rounds, std::uint64_t repetitions) const {
     auto unrolled = model_.unrolled(repetitions);
-    if (unrolled.ok() && form_ == error_form::components)
+    if (unrolled.ok() && form_ != error_form::whole)
       unrolled = place_observables(std::move(*unrolled));
     if (unrolled.failed())
       throw stream_error("a window of " + std::to_string(rounds.end - rounds.begin) + " rounds: " + unrolled.text());
@@ -279,8 +281,11 @@ private:
     events_.clear();
     std::uint8_t parities = 0;
     ring_.take(first, end, [&](std::uint64_t detector) {
-      events_.push_back(detector - first);
-      parities ^= m.parities[detector - first];
+      const std::uint64_t k = detector - first;
+      if (m.is_needed[k] == 0)
+        return;
+      events_.push_back(k);
+      parities ^= m.parities[k];
     });
     // Events beyond the line come again in the next window.
     for (auto at = std::ranges::lower_bound(events_, line - first); at != events_.end(); ++at)

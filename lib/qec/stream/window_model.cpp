@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/qec/stream/window_model.h"
 
+#include "lib/qec/decoding/connected_parts.h"
+
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -26,8 +28,10 @@ std::uint8_t parity_sets(std::uint64_t detector) {
 
 class builder {
 public:
-  builder(const detector_error_model &model, std::span<const std::uint64_t> round_of, window_rounds rounds)
-      : model_(model), round_of_(round_of), rounds_(rounds) {
+  builder(const detector_error_model &model, std::span<const std::uint64_t> round_of, window_rounds rounds,
+          error_form form)
+      : model_(model), round_of_(round_of), rounds_(rounds), form_(form),
+        parts_(model, form == error_form::components) {
     const auto at = [&](std::uint64_t round) {
       return static_cast<std::uint64_t>(std::ranges::lower_bound(round_of, round) - round_of.begin());
     };
@@ -36,16 +40,18 @@ public:
     made_.num_observables = model.num_observables;
     for (std::uint64_t k = 0; k < made_.num_detectors; ++k)
       made_.parities.push_back(parity_sets(k));
+    for (std::uint64_t k = 0; k < made_.num_detectors; ++k)
+      made_.is_needed.push_back(parts_.parts[parts_.part_of[made_.first_detector + k]].flips_observables ? 1 : 0);
   }
 
-  window_model run(error_form form) {
+  window_model run() {
     std::vector<part> parts;
     const auto &all = model_.components;
     for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
       parts.clear();
       for (; end < all.size() && all[end].mechanism == all[begin].mechanism; ++end) {
         const auto detectors = model_.detectors_of(all[end]), observables = model_.observables_of(all[end]);
-        if (form == error_form::components || parts.empty())
+        if (form_ != error_form::whole || parts.empty())
           parts.push_back({{detectors.begin(), detectors.end()}, {observables.begin(), observables.end()}});
         else
           parts[0] = {sum_mod_2(parts[0].detectors, detectors), sum_mod_2(parts[0].observables, observables)};
@@ -72,6 +78,8 @@ private:
 
   /// Leaves what the window sees of a component. False: nothing.
   bool restrict(part &one) {
+    if (!one.detectors.empty() && !parts_.parts[parts_.part_of[one.detectors[0]]].flips_observables)
+      return false;
     const bool reaches_back =
         std::ranges::any_of(one.detectors, [&](std::uint64_t d) { return round_of_[d] < rounds_.begin; });
     if (reaches_back && !rounds_.open_begin)
@@ -133,6 +141,8 @@ private:
   const detector_error_model &model_;
   const std::span<const std::uint64_t> round_of_;
   const window_rounds rounds_;
+  const error_form form_;
+  const connected_parts parts_;
   window_model made_;
   std::vector<error> errors_;
 };
@@ -141,7 +151,7 @@ private:
 
 window_model make_window_model(const detector_error_model &model, std::span<const std::uint64_t> round_of_detector,
                                window_rounds rounds, error_form form) {
-  return builder(model, round_of_detector, rounds).run(form);
+  return builder(model, round_of_detector, rounds, form).run();
 }
 
 } // namespace cudaq::qec::realtime

@@ -30,6 +30,8 @@ struct window_rounds {
 /// only their detectors inside, so they are edges to the boundary with their own probability; they commit nothing. The
 /// parities check the answer: each error set that explains the events gives the parities of the events, and one that
 /// does not passes each of them with the probability 1/2.
+///
+/// Parts of the model that flip no observable (connected_parts) are left out, and so are their events.
 struct window_model {
   static constexpr std::uint64_t kParities = 8;
 
@@ -39,11 +41,13 @@ struct window_model {
   std::uint64_t num_observables;        ///< of the whole model
   std::vector<std::uint64_t> crossings; ///< detectors of the window, ascending
   std::vector<std::uint8_t> parities;   ///< of each detector: bit j: it is in set j
+  std::vector<std::uint8_t> is_needed;  ///< of each detector: 1, or 0 if its events are left out
 };
 
 /// How the inner decoder takes an error with several components (a ^ b).
 enum class error_form {
   components, ///< as errors of their own: matching. A component that was decided before is left out
+  joined,     ///< the same, but the decoder knows which belong together: correlated matching
   whole       ///< as one error: belief propagation. The error is left out if any part of it was decided before
 };
 

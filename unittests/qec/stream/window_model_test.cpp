@@ -70,7 +70,7 @@ TEST(WindowModel, TheWindowsOfAModelCommitEachErrorExactlyOnce) {
     for (std::uint64_t line = 0; line < end; line += commit) {
       const std::uint64_t next = std::min(line + commit, end);
       const window_model window =
-          make_window_model(model, rounds, {line, line, next, std::min(next + 3, end)}, error_form::components);
+          make_window_model(model, rounds, {line, line, next, std::min(next + 3, end)}, error_form::joined);
       const auto parsed = parse_dem(window.text);
       for (const dem_component &c : parsed->components)
         committed += std::ranges::any_of(parsed->detectors_of(c),
@@ -78,6 +78,16 @@ TEST(WindowModel, TheWindowsOfAModelCommitEachErrorExactlyOnce) {
     }
     EXPECT_EQ(committed, model.components.size()) << "commit " << commit;
   }
+}
+
+TEST(WindowModel, LeavesOutPartsThatFlipNoObservable) {
+  const auto model = *parse_dem("error(0.1) D0 L0\nerror(0.1) D0 D2 L0 ^ D1 D3\nerror(0.1) D2\nerror(0.1) D3\n");
+  const std::vector<std::uint64_t> rounds{0, 0, 1, 1};
+  const window_model apart = make_window_model(model, rounds, {0, 0, 1, 2}, error_form::components);
+  EXPECT_EQ(apart.is_needed, (std::vector<std::uint8_t>{1, 0, 1, 0}));
+  EXPECT_EQ(errors_of(apart), (std::map<std::string, double>{{" D0 L0", 0.1}, {" D0 D2 L0 L1", 0.1}, {" D2", 0.1}}));
+  const window_model joined = make_window_model(model, rounds, {0, 0, 1, 2}, error_form::joined);
+  EXPECT_EQ(joined.is_needed, (std::vector<std::uint8_t>{1, 1, 1, 1})) << "correlated matching uses all of them";
 }
 
 TEST(WindowModel, ParitiesNoticeACorrectionThatDoesNotExplainTheEvents) {
