@@ -6,7 +6,6 @@
 #include "kernels/qec/request_memory.h"
 #include "lib/base/cuda_device.h"
 
-
 #include <cxxabi.h>
 #include <limits>
 #include <optional>
