@@ -8,7 +8,7 @@ if ! command -v clang-format >/dev/null || ! clang-format --version | grep 'vers
   exit 1
 fi
 if [ $# -eq 0 ]; then
-  mapfile -t files < <(find include lib kernels tools python unittests docs \
+  mapfile -t files < <(find include lib kernels tools benchmarks contrib python unittests docs \
     -name '*.h' -o -name '*.cuh' -o -name '*.c' -o -name '*.cpp' -o -name '*.cu' | sort)
   set -- "${files[@]}"
 fi
